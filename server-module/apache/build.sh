@@ -1,8 +1,8 @@
 #!/bin/sh
 # Builds the Server Module for the Apache that is installed: build.sh OUT.so
 #
-# APXS and CC replace apxs and its compiler; CFLAGS are added to the compiler's flags. Needs apxs, which is in
-# apache2-dev on Debian, and in httpd-devel or apache2-devel elsewhere.
+# The variables APXS and CC replace apxs and its compiler. CFLAGS is added to the compiler's flags. Needs apxs, which
+# is in the package apache2-dev on Debian, and in httpd-devel or apache2-devel elsewhere.
 set -eu
 
 fail() {
@@ -23,7 +23,7 @@ headers=$("$apxs" -q INCLUDEDIR)
 apr=$("$apxs" -q APR_INCLUDEDIR)
 [ -f "$apr/apr.h" ] || fail "$apr/apr.h is missing; sudo apt-get install libapr1-dev libaprutil1-dev"
 
-# The headers must belong to this server, because modules share its structures.
+# The headers must have the version of the installed server, because the module shares structures with the server.
 server=$("$apxs" -q SBINDIR)/$("$apxs" -q PROGNAME)
 [ -x "$server" ] || fail "$server is not installed; sudo apt-get install apache2"
 runs=$("$server" -v | sed -n 's|^Server version: Apache/\([0-9.]*\).*|\1|p')

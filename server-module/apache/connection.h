@@ -1,24 +1,24 @@
 /*
- * A client's connection: when the head of its next request arrived, and how long the client has made the server wait.
- * Two filters see all data of the connection, directly above the filters that read and write the socket, and so below
- * TLS.
+ * Measures two things for a client's connection: when the head of the next request arrived, and how long the server
+ * waited for the client. Two filters see all data of the connection. They are directly above the filters that read and
+ * write the socket, so they are below TLS.
  *
- * HEAD begins with the read that finds the first byte. Each read is first tried without waiting, to see whether it has
- * to wait. So lines that have already arrived need no reading of the clock. HEAD ends with the last read that had to
- * wait.
+ * HEAD begins with the read that finds the first byte, and ends with the last read that had to wait. Each read is first
+ * tried without waiting, to find out whether it has to wait. So a line that has already arrived costs no reading of the
+ * clock.
  *
  * The time of waiting for the client to read is measured in three ways:
  *
  * - With the event MPM: the time from when the connection is returned to the MPM with unsent response data until the
  *   connection is resumed.
- * - For blocking writes, which the other MPMs and streaming handlers use: the time of a call of the network filter
- *   while the filter holds data that the socket did not accept, or of a call with more data than a socket accepts. The
- *   CPU time of the thread in the call is subtracted, and the rest counts from a tenth of a millisecond on. On a
- *   machine whose CPUs are all busy, the rest includes the time for which the thread waited for a CPU after the client
- *   had read.
+ * - For blocking writes, which the other MPMs and streaming handlers use: the time of a call of the network filter that
+ *   may have to wait. This is a call while the filter holds data that the socket did not accept, or a call with more
+ *   data than a socket accepts. The CPU time of the thread in the call is subtracted. The rest is ignored if it is less
+ *   than a tenth of a millisecond. If all CPUs of the machine are busy, the rest includes the time for which the thread
+ *   waited for a CPU after the client had read.
  * - For an HTTP/2 stream, whose data other threads send: the time of calls of at least a millisecond, and the time from
- *   the stream's last byte to its log line if it is at least a millisecond. Both include other streams of the
- *   connection.
+ *   the stream's last byte to its log line if this is at least a millisecond. Both times include waits that other
+ *   streams of the connection cause.
  */
 #ifndef BRIMFUL_APACHE_CONNECTION_H
 #define BRIMFUL_APACHE_CONNECTION_H
@@ -34,9 +34,9 @@
 #define CONNECTION_STREAM_WAIT_LEAST_NS UINT64_C(1000000)
 #define CONNECTION_BODY_WAIT_LEAST_NS UINT64_C(20000)
 
-/* Apache's network filter keeps less data than CONNECTION_KEPT without trying to send it, and may wait if it holds
- * more than CONNECTION_HELD_MOST (THRESHOLD_MIN_WRITE and THRESHOLD_MAX_BUFFER of httpd 2.4, server/core_filters.c).
- * Less than CONNECTION_FITS fits into any socket that has nothing else to send. */
+/* Sizes in bytes. Apache's network filter does not try to send less data than CONNECTION_KEPT, and may wait if it holds
+ * more than CONNECTION_HELD_MOST (THRESHOLD_MIN_WRITE and THRESHOLD_MAX_BUFFER of httpd 2.4, server/core_filters.c). A
+ * socket with nothing else to send always accepts data of less than CONNECTION_FITS. */
 #define CONNECTION_KEPT 4096
 #define CONNECTION_HELD_MOST 65536
 #define CONNECTION_FITS 16384
@@ -45,29 +45,29 @@ struct request;
 
 /* Members that every request needs are in the first cache line; the others are rarely needed. */
 struct connection {
-    uint64_t begun_ns;    /* when a worker took the connection over, if no request has begun since; else 0 */
-    uint64_t first_ns;    /* when the head that is being read began; 0 if no byte has arrived */
-    uint64_t last_ns;     /* time of the latest read of the head that had to wait; else first_ns */
-    uint64_t client_ns;   /* time spent waiting for the client to read, of all requests */
-    uint64_t waits_since_ns; /* start of the current wait, which is not in client_ns yet; 0: no wait */
+    uint64_t begun_ns;    /* instant at which a worker took the connection over; 0 if a request has begun since */
+    uint64_t first_ns;    /* instant at which the first byte of the head was found; 0 if no byte has arrived */
+    uint64_t last_ns;     /* end of the latest read of the head that had to wait; first_ns if no read had to wait */
+    uint64_t client_ns;   /* total time for which all requests waited for the client to read */
+    uint64_t waits_since_ns; /* start of the current wait, which is not in client_ns yet; 0 if there is no wait */
     struct request *current; /* the current request, if it is recorded */
-    uint16_t unsent;      /* bytes passed on since the network filter was last empty; at most UINT16_MAX */
-    uint16_t unlogged;    /* requests that have begun and are not logged yet */
-    uint16_t resumed;     /* number of resumptions with an unsent response; may wrap */
-    uint8_t is_stream;    /* an HTTP/2 stream, which has a connection of its own in Apache */
-    uint8_t in_request;   /* a head has been read, and its response is not complete: reads are of its body */
-    uint8_t drained;      /* the latest read found nothing, and no data can have arrived unnoticed */
-    uint8_t waited;       /* the latest read of the head found nothing */
-    uint8_t head_here;    /* not drained, not waited, and part of a head was read: the rest may have arrived */
-    uint8_t recorded;     /* recording was on when the next request began or could begin */
-    uint8_t sampled;      /* CPU time is measured for the request whose head is being read */
-    uint8_t body_waited;  /* body_ns is not 0 */
-    uint8_t answer_sampled; /* CPU time is measured for sampled_answer, which is not logged yet */
+    uint16_t unsent;      /* number of bytes passed on since the network filter was last empty; at most UINT16_MAX */
+    uint16_t unlogged;    /* number of requests that have begun and are not logged yet */
+    uint16_t resumed;     /* number of times that a worker resumed the connection to send a response; may wrap */
+    uint8_t is_stream;    /* whether this is an HTTP/2 stream; in Apache, each stream has a connection of its own */
+    uint8_t in_request;   /* whether a head has been read and its response is not complete; reads are of the body */
+    uint8_t drained;      /* whether the latest read found nothing, so trying to read without waiting is useless */
+    uint8_t waited;       /* whether the latest read of the head found nothing */
+    uint8_t head_here;    /* whether part of a head has been read and the latest read of the head found data */
+    uint8_t recorded;     /* whether recording was on when the next request began or could begin */
+    uint8_t sampled;      /* whether CPU time is measured for the request whose head is being read */
+    uint8_t body_waited;  /* whether body_ns is valid and not 0 */
+    uint8_t answer_sampled; /* whether sampled_answer is valid: its CPU time is measured, and it is not logged yet */
 
     struct request *sampled_answer;
-    uint64_t body_ns;     /* time spent waiting for the request's body */
+    uint64_t body_ns;     /* time for which the worker waited for the request's body */
     uint64_t cpu_ns;      /* CPU time of the worker at last_ns, if sampled */
-    uint64_t waits_cpu_ns; /* CPU time of the worker at waits_since_ns, for a blocking write; else 0 */
+    uint64_t waits_cpu_ns; /* CPU time of the worker at waits_since_ns, during a blocking write; otherwise 0 */
     apr_bucket_brigade *byte;
 };
 
@@ -76,11 +76,11 @@ _Static_assert(offsetof(struct connection, sampled_answer) == WORKER_LINE, "the 
 static ap_filter_rec_t *connection_read_filter;
 static ap_filter_rec_t *connection_write_filter;
 
-/* Defined in request.h. Called when the whole response has been passed on; the log line and the end of the request's
- * memory may follow at once. */
+/* Called when the whole response has been passed on. Apache may write the log line and free the request's memory
+ * directly afterwards. Defined in request.h. */
 static void request_is_answered(struct request *request, struct connection *connection);
 
-/* Stops a request's CPU time, and continues it with another worker. */
+/* Stop measuring a request's CPU time, and continue measuring with the calling worker. Defined in request.h. */
 static void request_pauses(struct request *request);
 static void request_goes_on(struct request *request);
 
@@ -89,7 +89,7 @@ static struct connection *connection_of(conn_rec *c)
     return ap_get_module_config(c->conn_config, &brimful_module);
 }
 
-/* The part of the current wait, until now, that counts as the client's time. */
+/* Returns the part of the current wait, up to `now`, that counts as waiting for the client; 0 without a wait. */
 static uint64_t connection_waits(const struct connection *connection, uint64_t now)
 {
     uint64_t waits = worker_since(connection->waits_since_ns, now);
@@ -108,7 +108,7 @@ static uint64_t connection_waits(const struct connection *connection, uint64_t n
     return waits > worked && waits - worked >= CONNECTION_WAIT_LEAST_NS ? waits - worked : 0;
 }
 
-/* The total time that this connection has waited for its client to read. */
+/* Returns the total time for which this connection has waited for its client to read, up to `now`. */
 static uint64_t connection_waited(const struct connection *connection, uint64_t now)
 {
     return connection->client_ns + connection_waits(connection, now);
@@ -129,13 +129,13 @@ static int connection_has_bytes(apr_status_t status, apr_bucket_brigade *brigade
     return status == APR_SUCCESS && !APR_BRIGADE_EMPTY(brigade) && APR_BRIGADE_FIRST(brigade)->length != 0;
 }
 
-/* Whether a read found neither data nor the end of the connection. */
+/* Returns whether a read found neither data nor the end of the connection. */
 static int connection_has_nothing(apr_status_t status, apr_bucket_brigade *brigade)
 {
     return APR_STATUS_IS_EAGAIN(status) || (status == APR_SUCCESS && APR_BRIGADE_EMPTY(brigade));
 }
 
-/* Notes that bytes of a head, or its end, have arrived. */
+/* Updates the times of the head after a read that found bytes. `waited` says whether the read had to wait. */
 static void connection_head(struct connection *connection, int waited)
 {
     connection->drained = 0;
@@ -155,7 +155,7 @@ static void connection_head(struct connection *connection, int waited)
     }
 }
 
-/* Waits for data without consuming it. */
+/* Waits for data without consuming the data. */
 static apr_status_t connection_await(struct connection *connection, ap_filter_t *f, apr_bucket_brigade *brigade,
                                      apr_off_t bytes)
 {
@@ -181,7 +181,7 @@ static apr_status_t connection_await(struct connection *connection, ap_filter_t 
     return status;
 }
 
-/* Waits for a line of a head that has not arrived, or only in part. */
+/* Waits for a line of a head, after a read without waiting did not find the whole line. */
 static apr_status_t connection_await_line(struct connection *connection, ap_filter_t *f, apr_bucket_brigade *brigade,
                                           apr_off_t bytes)
 {
@@ -222,7 +222,7 @@ static __attribute__((noinline)) apr_status_t connection_read_line(struct connec
     return status;
 }
 
-/* Reads part of a body. A long read counts as the client's time. */
+/* Reads part of a body. A long read counts as waiting for the body. */
 static apr_status_t connection_read_body(struct connection *connection, ap_filter_t *f, apr_bucket_brigade *brigade,
                                          ap_input_mode_t mode, apr_read_type_e block, apr_off_t bytes)
 {
@@ -242,7 +242,7 @@ static apr_status_t connection_read_body(struct connection *connection, ap_filte
     return status;
 }
 
-/* Performs any read, except the read of a line that has already arrived. */
+/* Performs all reads that connection_read does not perform itself. */
 static __attribute__((noinline)) apr_status_t connection_read_other(ap_filter_t *f, apr_bucket_brigade *brigade,
                                                                     ap_input_mode_t mode, apr_read_type_e block,
                                                                     apr_off_t bytes)
@@ -274,7 +274,7 @@ static __attribute__((noinline)) apr_status_t connection_read_other(ap_filter_t 
         connection->waited = 1;
         connection->head_here = 0;
     } else if (mode == AP_MODE_SPECULATIVE) {
-        /* This only checks for further requests while a response is being sent; no request begins. */
+        /* The server only checks whether further requests have arrived while it sends a response. No request begins. */
         connection->drained = 0;
     } else if (connection->first_ns != 0 || connection_has_bytes(status, brigade)) {
         connection_head(connection, connection->waited || block == APR_BLOCK_READ);
@@ -300,7 +300,7 @@ static apr_status_t connection_read(ap_filter_t *f, apr_bucket_brigade *brigade,
 
 /* ---- Writing ---- */
 
-/* The properties of a brigade that decide whether passing it on may have to wait. */
+/* The properties of a brigade that decide whether the call that passes the brigade on may have to wait. */
 struct passing {
     int ends_request, flushes;
     apr_size_t bytes;
@@ -329,7 +329,7 @@ static void connection_adds_unsent(struct connection *connection, apr_size_t byt
     connection->unsent += (uint16_t) (bytes < room ? bytes : room);
 }
 
-/* Whether passing this on may have to wait for the client to read. */
+/* Returns whether passing on a brigade with these properties may have to wait for the client to read. */
 static int connection_may_wait(const struct connection *connection, const conn_rec *c, const struct passing *passing)
 {
     return connection->is_stream || (c->data_in_output_filters && connection->unsent >= CONNECTION_KEPT)
@@ -375,7 +375,7 @@ static apr_status_t connection_write(ap_filter_t *f, apr_bucket_brigade *brigade
 
 /* ---- Life cycle ---- */
 
-/* A worker takes over the connection. */
+/* Called when a worker takes over the connection. */
 static void connection_begins(struct connection *connection)
 {
     uint64_t now;
@@ -416,7 +416,8 @@ static void connection_accepted(conn_rec *c)
     }
 }
 
-/* The connection's protocol takes over: all data read before was the TLS handshake. */
+/* Called before the connection's protocol reads requests. All data that was read earlier belongs to the TLS
+ * handshake. */
 static int connection_is_processed(conn_rec *c)
 {
     struct connection *connection = connection_of(c);
@@ -429,7 +430,8 @@ static int connection_is_processed(conn_rec *c)
     return DECLINED;
 }
 
-/* For the event MPM: the worker leaves the connection, which is resumed when its client has sent or read data. */
+/* For the event MPM: called when the worker leaves the connection. A worker resumes the connection when the client has
+ * sent or read data. */
 static void connection_suspended(conn_rec *c, request_rec *r)
 {
     struct connection *connection = connection_of(c);
@@ -438,7 +440,7 @@ static void connection_suspended(conn_rec *c, request_rec *r)
     if (connection == NULL) {
         return;
     }
-    /* A handler that suspends the request itself does not wait for the client to read. */
+    /* If a handler has suspended the request itself (CONN_STATE_SUSPENDED), it does not wait for the client to read. */
     if (connection->unlogged != 0 && connection->waits_since_ns == 0 && c->cs != NULL
         && c->cs->state != CONN_STATE_SUSPENDED) {
         connection->waits_cpu_ns = 0;

@@ -1,7 +1,7 @@
 /*
  * brimful's Server Module for Apache 2.4, with the MPMs prefork, worker and event. ../recorder.h describes what the
  * module records, and ../layout.h how `brimful watch` reads the memory. request.h, connection.h and upstream.h describe
- * what is measured when. This file contains the directives and registers the hooks.
+ * how each time is measured. This file contains the directives and registers the hooks.
  *
  *     LoadModule brimful_module mod_brimful.so
  *     Brimful /run/brimful/apache              (without a path: BRIMFUL_DEFAULT_PATH)
@@ -10,10 +10,11 @@
  *     BrimfulCpuOneIn 16
  *     BrimfulSlots 300
  *
- * The file is created, or reused if it fits, at each start and each restart, before children are forked, with the
- * rights of the user who starts the server. If this fails, the server runs without recording, and the error log says
- * why. A connection occupies a worker from its acceptance to its end or, with the event MPM, until the connection
- * returns to the MPM. So a kept-alive connection occupies a worker with prefork and worker, but not with event.
+ * At each start and restart, before the server forks children, the module creates the file, or reuses a compatible
+ * file. It does this with the rights of the user who starts the server. If this fails, the server runs without
+ * recording, and the error log says why. A connection occupies a worker until the connection ends. With the event MPM,
+ * it occupies a worker only until the connection returns to the MPM. So an idle kept-alive connection occupies a worker
+ * with prefork and worker, but not with event.
  */
 #include "request.h"
 #include "upstream.h"
@@ -25,10 +26,10 @@
 #include "http_main.h"
 #include "mpm_common.h"
 
-/* The path if the configuration names none, until configuration_ends replaces it with the default. */
+/* Stands for the default path if the configuration does not name a path. configuration_ends replaces this value. */
 static const char by_default[] = "by default";
 
-/* ---- Directives, of the whole server ---- */
+/* ---- Directives; all of them apply to the whole server ---- */
 
 static const char *set_path(cmd_parms *command, void *unused, int count, char *const words[])
 {
@@ -66,7 +67,7 @@ static const char *add_class(cmd_parms *command, void *unused, const char *name,
     return wrong == NULL ? NULL : apr_pstrcat(command->pool, "BrimfulClass ", name, ": ", wrong, NULL);
 }
 
-/* Parses a number from `least` to `most`, both inclusive. */
+/* Parses a number from `least` to `most`, both inclusive. Returns NULL, or an error message. */
 static const char *set_number(cmd_parms *command, const char *word, uint32_t *number, uint32_t least, uint32_t most)
 {
     const char *wrong = ap_check_cmd_context(command, GLOBAL_ONLY);
@@ -115,8 +116,8 @@ static uint32_t ask_mpm(int question)
     return ap_mpm_query(question, &answer) == APR_SUCCESS && answer > 0 ? (uint32_t) answer : 1;
 }
 
-/* The number of slots: one for each possible thread and half as many more, because old children continue while new ones
- * start. HTTP/2 has its own threads, one and a half times as many as the MPM. */
+/* Returns the number of slots: one for each possible thread, and half as many more, because old children continue while
+ * new children start. HTTP/2 has threads of its own: one and a half times as many as the MPM has. */
 static uint32_t slots_needed(uint32_t workers)
 {
     uint64_t slots = workers;
@@ -183,8 +184,8 @@ static void child_begins(apr_pool_t *child, server_rec *server)
     workers_begin(child);
 }
 
-/* Handles client connections, their HTTP/2 streams, and connections to servers behind this one, which have no entry in
- * the scoreboard. */
+/* Called for each new client connection, HTTP/2 stream and connection to an upstream server. Only a connection to an
+ * upstream server has neither a master connection nor an entry in the scoreboard (`sbh`). */
 static int connected(conn_rec *c, void *socket)
 {
     (void) socket;

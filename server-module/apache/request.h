@@ -1,19 +1,21 @@
 /*
- * A request, from its first byte to its log line. Apache runs the hook log_transaction exactly once for each line of
- * the access log, on the client's original request, whether it was answered, redirected internally, refused because of
- * its head, or aborted by its client. The module counts requests in this hook. Subrequests do not run this hook.
+ * Records a request, from its first byte to its log line. Apache runs the hook log_transaction exactly once for each
+ * line of the access log, on the client's original request. This is also true for a request that was redirected
+ * internally, refused because of its head, or aborted by its client. The module counts requests in this hook.
+ * Subrequests do not run this hook.
  *
- * HEAD      from the read that found its first byte to the last read that had to wait, plus waits for its body.
+ * HEAD      from the read that found the first byte to the last read that had to wait, plus waits for the body.
  *           Unknown for HTTP/2.
- * PARSE     from the end of HEAD until all modules have seen the head, or until the log line if it was refused.
- *           HEAD and PARSE are unknown for a request that arrived in the same TLS record as the previous one.
- * PROCESS   from the end of PARSE to the log line, without the following phases.
- * UPSTREAM  see upstream.h. SEND: see connection.h.
- * LOG       from the first of the modules that log to the last.
+ * PARSE     from the end of HEAD until all modules have seen the head, or until the log line of a refused request.
+ *           HEAD and PARSE are unknown for a request that arrived in the same TLS record as the previous request.
+ * PROCESS   from the end of PARSE to the log line, without UPSTREAM and SEND.
+ * UPSTREAM  see upstream.h.
+ * SEND      see connection.h.
+ * LOG       from the first handler of the hook log_transaction to the last.
  *
  * CPU time is measured on one thread at a time. The measurement stops while the event MPM waits for the client to read,
- * and continues with the worker that resumes the connection. Otherwise, of the large responses, only those without a
- * wait would be measured, which are the cheapest. If the worker has done other work in between, the time is mixed.
+ * and continues with the worker that resumes the connection. Without this, only large responses that never waited would
+ * be measured, and these are the cheapest. If the worker has done other work in between, the CPU time is not usable.
  */
 #ifndef BRIMFUL_APACHE_REQUEST_H
 #define BRIMFUL_APACHE_REQUEST_H
@@ -26,20 +28,24 @@
 
 /* Members that every request needs come first, as in struct connection. */
 struct request {
-    uint64_t turn;           /* turn of the worker that read the head */
+    uint64_t turn;           /* turn of the worker in which it read the head; see struct worker */
     uint64_t first_ns, last_ns, read_ns, log_ns; /* the beginnings of HEAD, PARSE, PROCESS and LOG */
-    uint64_t client_ns;      /* the connection's waiting time at read_ns; once logged: since read_ns */
-    uint64_t upstream_ns;    /* like client_ns, for waits of its worker for servers behind this one */
-    uint16_t resumed;        /* the connection's `resumed` at read_ns; once logged: since read_ns */
-    uint8_t sampled;         /* brimful_request.cpu_sampled; 1 for a sampled request until it is logged */
-    uint8_t refused;         /* refused because of its head, or because no head arrived */
-    uint8_t answered;        /* upstream_ns and body_ns are complete */
-    uint8_t paused;          /* its CPU time is stopped, by request_pauses */
-    uint8_t body_waited;     /* body_ns is known, and not 0 */
+    uint64_t client_ns;      /* before the log line: the connection's client_ns at read_ns; from the log line on: the
+                              * request's own time of waiting for the client to read */
+    uint64_t upstream_ns;    /* before the answer: the worker's upstream_ns at read_ns; once answered: the request's own
+                              * time of waiting for upstream servers */
+    uint16_t resumed;        /* before the log line: the connection's `resumed` at read_ns; from the log line on: the
+                              * request's own number */
+    uint8_t sampled;         /* before the log line: whether the request is sampled; from the log line on:
+                              * brimful_request.cpu_sampled */
+    uint8_t refused;         /* whether the request was refused because of its head, or because no head arrived */
+    uint8_t answered;        /* whether upstream_ns and body_ns are final */
+    uint8_t paused;          /* whether request_pauses has stopped measuring CPU time */
+    uint8_t body_waited;     /* whether body_ns is valid and not 0 */
 
     uint64_t body_ns;
-    uint64_t cpu_last_ns, cpu_read_ns, cpu_log_ns; /* CPU time of the worker at the times above; cpu_read_ns is updated
-                                                    * after a pause */
+    uint64_t cpu_last_ns, cpu_read_ns, cpu_log_ns; /* CPU time of the worker at last_ns, read_ns and log_ns; after a
+                                                    * pause, cpu_read_ns is the CPU time at the end of the pause */
     uint64_t cpu_parse_ns, cpu_process_ns;         /* CPU time of PARSE, and of PROCESS before the last pause */
 };
 
@@ -58,8 +64,8 @@ static int request_is_same_turn(const struct request *request)
     return request->turn == this_worker.turn;
 }
 
-/* Creates the record of a request when its head, or a part of it, has been read. The other members are set before they
- * are used; clearing everything would take another call. */
+/* Creates the record of a request when the head, or a part of the head, has been read. Members that are not initialized
+ * here are set before they are used. Clearing the whole record would cost another call. */
 static struct request *request_make(request_rec *r, struct connection *connection, uint64_t now)
 {
     struct request *request = worker_room(r->pool, sizeof(*request));
@@ -109,7 +115,7 @@ static int request_created(request_rec *r)
     return OK;
 }
 
-/* Hook post_read_request, which internal redirects also run. */
+/* Hook post_read_request. Apache also runs this hook for internal redirects, which are ignored. */
 static int request_read(request_rec *r)
 {
     struct connection *connection = connection_of(r->connection);
@@ -185,7 +191,7 @@ static BRIMFUL_APART struct request *request_refused(request_rec *r, struct conn
     struct request *request;
 
     if (connection != NULL && connection->first_ns == 0) {
-        /* No byte has arrived; the server's wait for the request is in no phase. */
+        /* No byte has arrived. The time for which the server waited for the request does not count. */
         connection->begun_ns = 0;
     } else if (connection != NULL && r->status == HTTP_REQUEST_TIME_OUT) {
         connection->last_ns = now;
@@ -203,7 +209,7 @@ static BRIMFUL_APART struct request *request_refused(request_rec *r, struct conn
     return request;
 }
 
-/* Computes the times of the phases. HEAD and SEND are absent if there was no wait. */
+/* Computes the times of the phases. A phase HEAD, UPSTREAM or SEND without waiting has no time. */
 static void request_phases(const struct request *request, struct brimful_request *record, uint64_t now)
 {
     uint64_t process = worker_since(request->read_ns, request->log_ns);
@@ -224,9 +230,9 @@ static void request_phases(const struct request *request, struct brimful_request
                   | (uint32_t) (request->client_ns != 0) << BRIMFUL_SEND | BRIMFUL_HAS(BRIMFUL_LOG);
 }
 
-/* Counts the request directly after its log line has been written. If a worker is killed before that, there is neither
- * a line nor a count; if it is killed later, there are both. Counting earlier would be worse: most of the logging is
- * waiting for access to the file, and the kernel writes nothing for a process that is killed during this wait. */
+/* Counts the request directly after its log line has been written. A worker that is killed earlier leaves neither a
+ * line nor a count, and a worker that is killed later leaves both. Counting before the write would be worse: a write
+ * mostly waits for access to the file, and the kernel writes nothing for a process that is killed during this wait. */
 static void request_count(struct worker *worker)
 {
     if (worker->uncounted) {
@@ -242,7 +248,7 @@ static void request_count(struct worker *worker)
 
 static ap_log_writer *request_write_line;
 
-/* Replaces the function of mod_log_config that writes lines. */
+/* Replaces the function by which mod_log_config writes lines, and calls the replaced function. */
 static apr_status_t request_count_and_write(request_rec *r, void *file, const char **parts, int *lengths, int count,
                                             apr_size_t length)
 {
@@ -252,7 +258,8 @@ static apr_status_t request_count_and_write(request_rec *r, void *file, const ch
     return status;
 }
 
-/* Called after the configuration has been read, which determines the writer. */
+/* Replaces the writer of mod_log_config. Called after the configuration has been read, because the configuration
+ * determines the writer. */
 static void request_hook_writer(void)
 {
     APR_OPTIONAL_FN_TYPE(ap_log_set_writer) *set_writer = APR_RETRIEVE_OPTIONAL_FN(ap_log_set_writer);
@@ -263,7 +270,7 @@ static void request_hook_writer(void)
     }
 }
 
-/* The class of a request, by the URL that the client requested. */
+/* Returns the class of a request, by the URL that the client requested. */
 static BRIMFUL_APART unsigned request_class(const request_rec *r, uint64_t bytes)
 {
     const char *path = r->parsed_uri.path != NULL ? r->parsed_uri.path : "";
@@ -271,7 +278,8 @@ static BRIMFUL_APART unsigned request_class(const request_rec *r, uint64_t bytes
     return brimful_classify(&settings, path, strlen(path), bytes);
 }
 
-/* Notes the response that the client received, after any internal redirects. */
+/* Copies the figures of the response to `worker`: of the response that the client received, after any internal
+ * redirects. */
 static void request_note_answer(const request_rec *r, struct worker *worker)
 {
     const request_rec *answer = r;
@@ -321,7 +329,7 @@ static int request_is_logged(request_rec *r)
     return DECLINED;
 }
 
-/* Records the CPU time of the request and of its worker. */
+/* Writes the CPU times of the request to `record`, and adds the CPU time of the worker to its slot. */
 static BRIMFUL_APART void request_cpu(const struct request *request, struct brimful_request *record,
                                       struct brimful_slot *slot, uint64_t now)
 {

@@ -1,10 +1,11 @@
 /*
- * Servers behind this one: how long mod_proxy waits for them. mod_proxy works on the request's thread, so a request's
- * wait is the growth of its worker's counter.
+ * Measures how long mod_proxy waits for upstream servers. mod_proxy works on the request's thread, and the waits are
+ * added to a counter of the worker. So a request's wait is the growth of this counter during the request.
  *
- * For HTTP, and all else for which mod_proxy uses connections with filters: the time to establish the connection, plus
- * each read that has to wait. For FastCGI, AJP and others that read their sockets directly, and for refused
- * connections: all of mod_proxy's time, except its waits for the client to read.
+ * Two cases differ. For HTTP, and other protocols for which mod_proxy uses connections with filters, the wait is the
+ * time to establish the connection, plus each read that has to wait. FastCGI, AJP and some other protocols read their
+ * sockets directly. For them, and for refused connections, the wait is all of mod_proxy's time except its waits for the
+ * client to read.
  */
 #ifndef BRIMFUL_APACHE_UPSTREAM_H
 #define BRIMFUL_APACHE_UPSTREAM_H
@@ -19,7 +20,8 @@
 static ap_filter_rec_t *upstream_read_filter;
 static ap_filter_rec_t *upstream_write_filter;
 
-/* mod_proxy's work ends, or starts again with the next server of a balancer. */
+/* Called when mod_proxy's work ends, or starts again with the next server of a balancer. Adds all of mod_proxy's time
+ * to the wait, unless the filters have measured the wait. */
 static void upstream_settle(struct worker *worker, const struct connection *connection, uint64_t now)
 {
     uint64_t all, client;
@@ -33,7 +35,7 @@ static void upstream_settle(struct worker *worker, const struct connection *conn
     worker->upstream_seen = 0;
 }
 
-/* mod_proxy starts to look for a server. */
+/* Called when mod_proxy starts to choose an upstream server. */
 static int upstream_begins(proxy_worker **server, proxy_balancer **balancer, request_rec *r, proxy_server_conf *conf,
                            char **url)
 {
@@ -54,7 +56,7 @@ static int upstream_begins(proxy_worker **server, proxy_balancer **balancer, req
     return DECLINED;
 }
 
-/* mod_proxy has finished. */
+/* Called when mod_proxy has finished. */
 static int upstream_ends(int *status, request_rec *r)
 {
     (void) status;
@@ -74,7 +76,7 @@ static apr_status_t upstream_read(ap_filter_t *f, apr_bucket_brigade *brigade, a
         return ap_get_brigade(f->next, brigade, mode, block, bytes);
     }
     if (mode == AP_MODE_GETLINE) {
-        /* As in connection.h, most lines have already arrived. */
+        /* Most lines have already arrived. Reading them without waiting saves two readings of the clock. */
         status = ap_get_brigade(f->next, brigade, mode, APR_NONBLOCK_READ, bytes);
         if (!APR_STATUS_IS_EAGAIN(status) && (status != APR_SUCCESS || !APR_BRIGADE_EMPTY(brigade))) {
             return status;
@@ -86,14 +88,14 @@ static apr_status_t upstream_read(ap_filter_t *f, apr_bucket_brigade *brigade, a
     return status;
 }
 
-/* A write shows that a reused connection has our filters. */
+/* A write through this filter shows that mod_proxy uses a connection with this module's filters. */
 static apr_status_t upstream_write(ap_filter_t *f, apr_bucket_brigade *brigade)
 {
     this_worker.upstream_seen = 1;
     return ap_pass_brigade(f->next, brigade);
 }
 
-/* Called for a new connection to a server behind this one. */
+/* Called for a new connection to an upstream server. */
 static void upstream_connected(conn_rec *c)
 {
     struct worker *worker = &this_worker;
@@ -106,8 +108,8 @@ static void upstream_connected(conn_rec *c)
     ap_add_output_filter_handle(upstream_write_filter, NULL, NULL, c);
 }
 
-/* Registers with mod_proxy, if it is loaded. The hook is looked up at run time, because the server would not start if
- * this module were linked against a missing mod_proxy. */
+/* Registers the functions with mod_proxy, if mod_proxy is loaded. The hook is looked up at run time. If this module
+ * were linked against mod_proxy, a server without mod_proxy would not start. */
 static void upstream_hook_proxy(void)
 {
     typedef void (*hook_pre_request)(proxy_HOOK_pre_request_t *, const char *const *, const char *const *, int);

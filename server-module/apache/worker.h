@@ -1,8 +1,8 @@
 /*
- * A worker: a thread of the server, or a process of the prefork MPM. It has its own slot in the recorder's memory,
- * which it claims when it first has something to record and releases when it ends.
+ * The state of a worker: a thread of the server, or a process of the prefork MPM. Each worker has its own slot in the
+ * recorder's memory. It claims the slot when it first has something to record, and releases the slot when it ends.
  *
- * All times are in nanoseconds of CLOCK_MONOTONIC; CPU times are by the thread's CPU clock.
+ * All instants and times are in nanoseconds of CLOCK_MONOTONIC, and CPU times in nanoseconds of the thread's CPU clock.
  */
 #ifndef BRIMFUL_APACHE_WORKER_H
 #define BRIMFUL_APACHE_WORKER_H
@@ -25,36 +25,37 @@ static struct brimful_memory memory;
 /* The configuration. */
 static struct brimful_settings settings;
 
-/* With dozens of threads, hardly any data of a thread is in a cache when it starts to work. So the members that every
- * request needs are in the first cache line, also in struct connection and struct request. */
+/* Size of a cache line in bytes. With dozens of threads, hardly any data of a thread is in a cache when the thread
+ * starts to work. So the members that every request needs are in the first cache line of struct worker, struct
+ * connection and struct request. */
 #define WORKER_LINE 64
 
 struct worker {
     struct brimful_slot *slot;
-    uint64_t turn;        /* incremented whenever the worker changes to other work: CPU time across turns is mixed. No
-                           * two workers have the same turn, see worker_turns */
+    uint64_t turn;        /* incremented whenever the worker changes to other work, so that CPU time is not measured
+                           * across such a change. No two workers have the same turn, see worker_turns */
     const void *busy_with; /* the connection that occupies the worker */
     struct brimful_chance chance; /* state of brimful_is_sampled */
-    uint64_t upstream_ns; /* total time spent waiting for servers behind this one; see upstream.h */
+    uint64_t upstream_ns; /* total time for which the worker has waited for upstream servers; see upstream.h */
 
     /* The request whose log line is being written, see request.h. */
     uint64_t bytes;
     uint16_t status;
     uint8_t class_index;
     uint8_t aborted;
-    uint8_t uncounted;    /* the request has not been counted yet */
+    uint8_t uncounted;    /* whether the request still has to be counted */
 
-    uint8_t upstream_seen; /* mod_proxy uses a connection with our filters */
-    uint64_t proxied_at;  /* the time since which mod_proxy works; 0 if it does not */
-    uint64_t proxied_client_ns; /* the client connection's waiting time at proxied_at */
+    uint8_t upstream_seen; /* whether mod_proxy uses a connection with this module's filters */
+    uint64_t proxied_at;  /* instant since which mod_proxy works; 0 if mod_proxy does not work */
+    uint64_t proxied_client_ns; /* time for which the connection had waited for the client, at proxied_at */
 
-    uint64_t claim_at;    /* when to try again to claim a slot, if none was free */
+    uint64_t claim_at;    /* earliest instant of the next attempt to claim a slot, if no slot was free */
 };
 
 _Static_assert(offsetof(struct worker, proxied_at) == WORKER_LINE, "the first line has what each request needs");
 
-/* glibc reserves some space for such variables in each thread's static block. Elsewhere, each access is a function
- * call. */
+/* glibc reserves some space in each thread's static block for thread variables of modules that are loaded later. With
+ * other C libraries, each access to the variable is a function call. */
 #ifdef __GLIBC__
 #define WORKER_NEAR __attribute__((tls_model("initial-exec")))
 #else
@@ -73,7 +74,7 @@ static void *worker_room(apr_pool_t *pool, apr_size_t size)
 
 #define WORKER_TURNS 40 /* the counting bits of a turn; the bits above contain the thread's id */
 
-/* Begins a new turn: the worker changes to other work. */
+/* Begins a new turn, because the worker changes to other work. Returns the new turn. */
 static uint64_t worker_turns(struct worker *worker)
 {
     if (__builtin_expect(worker->turn >> WORKER_TURNS == 0, 0)) {
@@ -82,14 +83,14 @@ static uint64_t worker_turns(struct worker *worker)
     return ++worker->turn;
 }
 
-/* Whether this turn belongs to the worker. */
+/* Returns whether a turn is a turn of this worker. */
 static int worker_had(const struct worker *worker, uint64_t turn)
 {
     return worker->turn >> WORKER_TURNS == turn >> WORKER_TURNS;
 }
 
-/* The time from one instant to another; 0 if negative, because two threads may disagree about the time by some
- * nanoseconds. */
+/* Returns the time from one instant to another, or 0 if `to` is earlier than `from`: two threads may disagree about the
+ * time by some nanoseconds. */
 static uint64_t worker_since(uint64_t from, uint64_t to)
 {
     return to > from ? to - from : 0;
@@ -99,7 +100,8 @@ static uint32_t worker_process;
 static pthread_key_t worker_key;
 static int worker_has_key;
 
-/* Claims a slot, unless no slot was free a moment ago. */
+/* Claims a slot for the calling thread. After a failed attempt, waits WORKER_CLAIM_AGAIN_NS before the next attempt.
+ * Returns NULL without a slot. */
 static BRIMFUL_APART struct brimful_slot *worker_claim(struct worker *worker, uint64_t now)
 {
     if (worker_has_key && now >= worker->claim_at) {
@@ -113,13 +115,13 @@ static BRIMFUL_APART struct brimful_slot *worker_claim(struct worker *worker, ui
     return worker->slot;
 }
 
-/* The slot of the calling thread; NULL if no slot was free. */
+/* Returns the slot of the calling thread, or NULL if no slot was free. */
 static struct brimful_slot *worker_slot(struct worker *worker, uint64_t now)
 {
     return __builtin_expect(worker->slot != NULL, 1) ? worker->slot : worker_claim(worker, now);
 }
 
-/* Prefetches the lines that the next request will write, while the connection is still being looked up. */
+/* Prefetches the cache lines that the next request will write, while the server is still looking up the connection. */
 static void worker_makes_ready(const struct worker *worker)
 {
     if (worker->slot != NULL) {
@@ -128,7 +130,7 @@ static void worker_makes_ready(const struct worker *worker)
     }
 }
 
-/* Marks the worker as occupied by this connection. */
+/* Marks the worker as occupied by a connection. */
 static void worker_is_busy(struct worker *worker, const void *connection, uint64_t now)
 {
     struct brimful_slot *slot = worker_slot(worker, now);
@@ -140,7 +142,7 @@ static void worker_is_busy(struct worker *worker, const void *connection, uint64
     }
 }
 
-/* Marks the worker as idle, unless another connection occupies it. */
+/* Marks the worker as idle, unless another connection than `connection` occupies the worker. */
 static void worker_is_idle(struct worker *worker, const void *connection)
 {
     if (worker->busy_with == NULL || worker->busy_with != connection) {
@@ -165,8 +167,8 @@ static void worker_ends(void *ended)
     }
 }
 
-/* Called at the end of a process, for its first thread, whose end is not reported otherwise. Threads that run until the
- * process exits keep their slots; a later owner finds them dead and takes the slots. */
+/* Called at the end of a process, to release the slot of the first thread: worker_ends is not called for this thread.
+ * Threads that run until the process exits keep their slots. Later workers find such owners dead and take the slots. */
 static apr_status_t workers_end(void *unused)
 {
     (void) unused;
@@ -174,7 +176,7 @@ static apr_status_t workers_end(void *unused)
     return APR_SUCCESS;
 }
 
-/* Called in each new child. */
+/* Called in each new child process. */
 static void workers_begin(apr_pool_t *child)
 {
     worker_process = (uint32_t) getpid();
