@@ -168,9 +168,9 @@ static __attribute__((noinline, unused)) void brimful_fold(struct brimful_slot *
     __atomic_thread_fence(__ATOMIC_RELEASE);
 }
 
-/* The first half of brimful_record: counts the request. nginx calls this just before it writes the log line, so that a
- * killed worker leaves both a count and a line, or neither: SIGKILL takes effect when a system call returns. For Apache,
- * see request_count in apache/request.h. */
+/* The first half of brimful_record: counts the request. nginx calls this just before it writes the log line. A killed
+ * worker then leaves both a count and a line, or neither, because SIGKILL takes effect when a system call returns. For
+ * Apache, see request_count in apache/request.h. */
 static inline void brimful_count(struct brimful_slot *slot, unsigned class_index, const struct brimful_request *request)
 {
     uint64_t recorded = brimful_get(&slot->recorded);

@@ -1,12 +1,13 @@
 /*
- * Accounting for one request: assigns its time to phases, and measures its CPU time.
+ * Assigns the time of a request to phases, and measures the CPU time of the request.
  */
 #ifndef NGX_HTTP_BRIMFUL_ACCOUNT_H
 #define NGX_HTTP_BRIMFUL_ACCOUNT_H
 
 #include "module.h"
 
-/* Notes which connection's hook runs now. CPU time that was measured across another connection's hook is discarded. */
+/* Called when a hook of the connection `who` runs. Begins a new turn if another connection's hook ran before, because
+ * CPU time that is measured across turns is discarded. */
 static void
 ngx_http_brimful_at_work(const void *who)
 {
@@ -16,7 +17,7 @@ ngx_http_brimful_at_work(const void *who)
     }
 }
 
-/* Charges the time since the last change of phase to this phase. */
+/* Adds the time since `changed_ns` to a phase. */
 static void
 ngx_http_brimful_charge(ngx_http_brimful_request_t *request, enum brimful_phase phase, uint64_t now)
 {
@@ -27,7 +28,7 @@ ngx_http_brimful_charge(ngx_http_brimful_request_t *request, enum brimful_phase 
     request->reads_body = 0;
 }
 
-/* Charges the time since the last change of phase to the phase that the request was in. */
+/* Adds the time since `changed_ns` to the phase that the request has been in: SEND, UPSTREAM or PROCESS. */
 static void
 ngx_http_brimful_account(ngx_http_brimful_request_t *request, uint64_t now)
 {
@@ -51,8 +52,8 @@ ngx_http_brimful_start_cpu(ngx_http_brimful_request_t *request)
     }
 }
 
-/* Adds the CPU time since ngx_http_brimful_start_cpu to the phase PROCESS. Returns whether it read the clock. If so,
- * `cpu_from` holds the reading, and the next measurement may start there. */
+/* Adds the CPU time since ngx_http_brimful_start_cpu to the phase PROCESS. Returns whether this function has read the
+ * CPU clock. If so, `cpu_from` contains the reading, and the next measurement may start there. */
 static ngx_int_t
 ngx_http_brimful_stop_cpu(ngx_http_brimful_request_t *request)
 {
@@ -72,7 +73,8 @@ ngx_http_brimful_stop_cpu(ngx_http_brimful_request_t *request)
     return 1;
 }
 
-/* Starts a wait for the client, until ngx_http_brimful_resume. Other requests may be served meanwhile. */
+/* Starts a wait for the client to read. ngx_http_brimful_resume ends the wait. The worker may serve other requests
+ * meanwhile. */
 static void
 ngx_http_brimful_wait_to_send(ngx_http_brimful_request_t *request)
 {

@@ -1,16 +1,17 @@
 /*
- * A client's connection. Its c->recv and c->send_chain are wrapped; with TLS, after the handshake.
+ * Wraps c->recv and c->send_chain of each client connection; with TLS, after the handshake.
  */
 #ifndef NGX_HTTP_BRIMFUL_CONNECTION_H
 #define NGX_HTTP_BRIMFUL_CONNECTION_H
 
 #include "account.h"
 
-/* The data for this connection. NULL if the cycle does not own the connection: an HTTP/2 stream's, for example. */
+/* Returns the module's data for a connection. NULL if the connection is not in the cycle's array, such as the
+ * connection structure of an HTTP/2 stream. */
 static ngx_http_brimful_connection_t *
 ngx_http_brimful_beside(ngx_connection_t *c)
 {
-    size_t offset = (uintptr_t) c - (uintptr_t) ngx_http_brimful.first; /* huge if `c` is before the first */
+    size_t offset = (uintptr_t) c - (uintptr_t) ngx_http_brimful.first; /* huge if `c` is before the array */
 
     if (ngx_http_brimful_seldom(offset >= ngx_http_brimful.connections_size)) {
         return NULL;
@@ -32,8 +33,8 @@ ngx_http_brimful_client(ngx_http_request_t *r)
     return r->connection;
 }
 
-/* Receives part of a body, or data that is discarded. If the next event is another receipt, the server waited for the
- * client in between. Only nginx knows whether a body is complete. */
+/* Receives part of a body, or data that nginx discards. If the next event is another call of this function, the server
+ * has waited for the client in between. This module cannot know whether the body is complete. */
 static ssize_t
 ngx_http_brimful_recv_body(ngx_http_brimful_connection_t *connection, ngx_connection_t *c, u_char *buf, size_t size)
 {
@@ -58,7 +59,8 @@ ngx_http_brimful_recv_body(ngx_http_brimful_connection_t *connection, ngx_connec
     return n;
 }
 
-/* Decides once whether the CPU time of the next request is measured. If so, measuring restarts with each receipt. */
+/* Decides, once per request, whether the CPU time of the next request is measured. If so, each call starts the
+ * measurement again. */
 static void
 ngx_http_brimful_choose(ngx_http_brimful_connection_t *connection)
 {
@@ -81,7 +83,7 @@ ngx_http_brimful_recv(ngx_connection_t *c, u_char *buf, size_t size)
     ssize_t n;
 
     if (connection == NULL) {
-        return NGX_ERROR; /* a copy of a connection, from which nothing is read */
+        return NGX_ERROR; /* `c` is a copy of a connection, and nginx never reads from a copy */
     }
     if (ngx_http_brimful_seldom(connection->active)) {
         return ngx_http_brimful_recv_body(connection, c, buf, size);
@@ -97,8 +99,8 @@ ngx_http_brimful_recv(ngx_connection_t *c, u_char *buf, size_t size)
         ngx_http_brimful_choose(connection);
     }
 
-    /* The clock is read before the call, because the call itself is the server's work, and data has normally arrived
-     * before the call. After a response, though, nginx checks for further data, and mostly there is none. */
+    /* The time is marked before the call: data has normally arrived before, and the call itself is the server's work. A
+     * mark is cheap, because the call often receives nothing: after a response, nginx checks for further data. */
     mark = brimful_mark();
     n = connection->recv(c, buf, size);
     if (n <= 0) {
@@ -137,13 +139,13 @@ ngx_http_brimful_send_chain(ngx_connection_t *c, ngx_chain_t *in, off_t limit)
     }
     r = ((ngx_http_request_t *) c->data)->main;
     if (ngx_http_brimful_seldom(r->discard_body || r->reading_body || r->lingering_close)) {
-        /* This may have been the last part of the response. After it, the connection may linger. */
+        /* This may have been the last part of the response. Afterwards the connection may linger. */
         ngx_http_brimful_account(&connection->request, brimful_now());
     }
     return out;
 }
 
-/* Wraps nginx's functions of this connection. */
+/* Wraps nginx's functions of a connection. */
 static void
 ngx_http_brimful_wrap(ngx_http_brimful_connection_t *connection, ngx_connection_t *c)
 {
@@ -170,7 +172,7 @@ ngx_http_brimful_forget(ngx_http_brimful_connection_t *connection, ngx_connectio
 
 #if (NGX_HTTP_SSL)
 
-/* Called after the handshake, which has replaced our functions by the functions of TLS. */
+/* Called after the TLS handshake. The handshake has replaced this module's functions, so they are set again. */
 static void
 ngx_http_brimful_handshake_done(ngx_connection_t *c)
 {
@@ -185,13 +187,13 @@ ngx_http_brimful_handshake_done(ngx_connection_t *c)
 
 static void ngx_http_brimful_first_read(ngx_event_t *rev);
 
-/* Called when the handshake has begun, or will begin with the next read. */
+/* Called when the TLS handshake has begun, or will begin with the next read. */
 static void
 ngx_http_brimful_expect_handshake(ngx_http_brimful_connection_t *connection, ngx_connection_t *c)
 {
     if (c->ssl != NULL && c->ssl->handshaked) {
-        /* The handshake is already complete, which happens if the worker was suspended meanwhile. Data may already
-         * have been read. */
+        /* The handshake is already complete. This happens if the worker was suspended meanwhile. nginx may already have
+         * read data of a request. */
         ngx_http_brimful_wrap(connection, c);
         if (!connection->active && c->buffer != NULL && c->buffer->last != c->buffer->start) {
             connection->first_ns = brimful_now();
@@ -224,7 +226,7 @@ ngx_http_brimful_first_read(ngx_event_t *rev)
 
 #endif
 
-/* Replaces ngx_http_init_connection at each listening socket, and calls it. */
+/* Handles a new connection. Replaces ngx_http_init_connection at each listening socket, and calls this function. */
 static void
 ngx_http_brimful_accepted(ngx_connection_t *c)
 {

@@ -1,12 +1,12 @@
 /*
- * The LOG phase: its first handler counts a request, its last handler records the times.
+ * The LOG phase. The first handler of the phase counts a request, and the last handler records its times.
  */
 #ifndef NGX_HTTP_BRIMFUL_LOG_H
 #define NGX_HTTP_BRIMFUL_LOG_H
 
 #include "request.h"
 
-/* Size of the response body in bytes, as in the access log: $body_bytes_sent. */
+/* Returns the size of the response body in bytes, as in the access log: $body_bytes_sent. */
 static uint64_t
 ngx_http_brimful_body_bytes(ngx_http_request_t *r)
 {
@@ -15,7 +15,7 @@ ngx_http_brimful_body_bytes(ngx_http_request_t *r)
     return bytes > 0 ? (uint64_t) bytes : 0;
 }
 
-/* The class of a request, by the URL that the client requested before any internal redirects. */
+/* Returns the class of a request, by the URL that the client requested before any internal redirects. */
 static BRIMFUL_APART unsigned
 ngx_http_brimful_class(ngx_http_request_t *r, uint64_t bytes)
 {
@@ -82,8 +82,8 @@ ngx_http_brimful_log_begins(ngx_http_request_t *r)
     return NGX_OK;
 }
 
-/* Estimates UPSTREAM from nginx's own measurement, for an upstream that was not wrapped because it belongs to no
- * configured block. */
+/* Estimates UPSTREAM from nginx's own measurement, in whole milliseconds. For an upstream server that is not wrapped,
+ * because it belongs to no `upstream` block of the configuration. */
 static BRIMFUL_APART void
 ngx_http_brimful_estimate_upstream(ngx_http_brimful_request_t *request, ngx_http_request_t *r)
 {
@@ -111,7 +111,7 @@ ngx_http_brimful_next(ngx_http_brimful_connection_t *connection, ngx_http_reques
     if (connection->multiplexed) {
         connection->last_ns = now;
     } else if (r->header_in != NULL && r->header_in->pos < r->header_in->last) {
-        /* The next request has already arrived, and has waited until now. */
+        /* Data of the next request has already arrived. The time of that request begins now, when this request ends. */
         connection->first_ns = now;
         connection->last_ns = now;
         ngx_http_brimful_choose(connection);

@@ -1,27 +1,29 @@
 /*
- * brimful's Server Module for nginx. It records in shared memory what a request costs in a worker, by phase
+ * brimful's Server Module for nginx. For each phase, it records the time and CPU time of requests in shared memory
  * (../recorder.h).
  *
  * Where the phases begin and end:
  *
- *   HEAD      first to last receipt before the head is complete: c->recv of each client's connection is wrapped. A
- *             pipelined request begins at the end of the previous one. Waiting for a request's body is added.
- *   PARSE     from that last receipt to the POST_READ phase.
+ *   HEAD      from the first call of c->recv that receives bytes of the request to the last call before the head is
+ *             complete. A pipelined request begins when the previous request ends. Waiting for the body is added.
+ *   PARSE     from the end of HEAD to the POST_READ phase.
  *   PROCESS   from the end of PARSE to the first handler of the LOG phase, without UPSTREAM and SEND.
- *   UPSTREAM  from the choice of a peer to its release: u->peer.get and u->peer.free are wrapped. If a variable names
- *             the upstream, and no `upstream` block has that name, nginx's own figure is used, in whole milliseconds.
- *   SEND      from when the kernel accepts no more data to the next attempt to send: c->send_chain is wrapped.
- *   LOG       between the first and the last handler of the LOG phase.
+ *   UPSTREAM  from the choice of an upstream peer to the release of the peer: the module wraps u->peer.get and
+ *             u->peer.free. If a variable names the upstream, and no `upstream` block has this name, UPSTREAM is nginx's
+ *             own measurement, in whole milliseconds.
+ *   SEND      from the moment when the kernel accepts no more data to the next attempt to send: the module wraps
+ *             c->send_chain.
+ *   LOG       from the first to the last handler of the LOG phase.
  *
- * If nginx waits for the client and for a peer at once, the time is the client's. With HTTP/2, requests share a
- * connection: HEAD is 0, PARSE begins when the connection last had other work, SEND includes waiting for other streams,
- * and waiting for a body is part of PROCESS.
+ * If nginx waits for the client and for a peer at once, the time counts as SEND. With HTTP/2, requests share a
+ * connection: HEAD is 0, and PARSE begins when the connection last received data or another request was parsed or
+ * logged. SEND includes waiting for other streams, and waiting for a body is part of PROCESS.
  *
- * A main request is counted once, in the LOG phase, like its line in the access log. A request that was not parsed
- * never reaches POST_READ, and has only HEAD, PARSE and LOG. Requests by HTTP/3 are not recorded.
+ * A main request is counted once, in the LOG phase, where nginx also writes the line of the access log. A request that
+ * was not parsed never reaches POST_READ, and has only HEAD, PARSE and LOG. Requests by HTTP/3 are not recorded.
  *
- * The CPU time of a request is the CPU time of its worker between the same points, unless a hook of another request ran
- * in between.
+ * The CPU time of a phase is the CPU time of the worker from the beginning to the end of the phase. If a hook of another
+ * request ran in between, the CPU time of the request is discarded.
  */
 #include "log.h"
 #include "stream.h"
@@ -112,7 +114,7 @@ ngx_http_brimful_set_path(ngx_conf_t *cf, ngx_command_t *command, void *data)
         return "is duplicate";
     }
     if (cf->args->nelts == 1) {
-        ngx_str_set(&conf->path, "by default"); /* init_module replaces it */
+        ngx_str_set(&conf->path, "by default"); /* not empty; ngx_http_brimful_init_module chooses the path */
         conf->by_default = 1;
         return NGX_CONF_OK;
     }
@@ -146,7 +148,7 @@ ngx_http_brimful_set_class(ngx_conf_t *cf, ngx_command_t *command, void *data)
     return NGX_CONF_OK;
 }
 
-/* Adds our handlers to the phases, and wraps the `peer.init` handlers of all upstreams. */
+/* Adds the module's handlers to the phases, and wraps the function `peer.init` of all upstreams. */
 static ngx_int_t
 ngx_http_brimful_configured(ngx_conf_t *cf)
 {
@@ -168,7 +170,8 @@ ngx_http_brimful_configured(ngx_conf_t *cf)
     }
     *handler = ngx_http_brimful_post_read;
 
-    /* Handlers of the LOG phase run from first to last, handlers of other phases from last to first. */
+    /* nginx runs the handlers of the LOG phase from first to last, and the handlers of other phases from last to
+     * first. */
     if (ngx_array_push_n(log, 2) == NULL) {
         return NGX_ERROR;
     }
@@ -213,7 +216,7 @@ ngx_http_brimful_claim_slot(ngx_log_t *log)
     }
 }
 
-/* Runs before the workers are forked: maps the file, and replaces nginx's handler at all listening sockets. */
+/* Runs before nginx forks the workers: maps the file, and replaces nginx's handler at all listening sockets. */
 static ngx_int_t
 ngx_http_brimful_init_module(ngx_cycle_t *cycle)
 {
@@ -228,7 +231,8 @@ ngx_http_brimful_init_module(ngx_cycle_t *cycle)
         return NGX_OK;
     }
     if (slot != NULL) {
-        /* A single process serves all connections, some of which still use the old memory. */
+        /* nginx runs as a single process, and is reloading. Requests in progress still use the old memory, so it stays
+         * mapped. */
         brimful_release(slot);
         ngx_http_brimful.slot = NULL;
         ngx_memzero(&ngx_http_brimful.memory, sizeof(ngx_http_brimful.memory));
@@ -267,7 +271,7 @@ ngx_http_brimful_init_process(ngx_cycle_t *cycle)
     {
         return NGX_OK;
     }
-    /* With mmap, the pages of unused connections cost nothing. */
+    /* With mmap, the pages of connections that are never used take no memory. */
     ngx_http_brimful.beside = mmap(NULL, cycle->connection_n * NGX_HTTP_BRIMFUL_STRIDE, PROT_READ | PROT_WRITE,
                                    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (ngx_http_brimful.beside == MAP_FAILED) {
@@ -279,7 +283,8 @@ ngx_http_brimful_init_process(ngx_cycle_t *cycle)
     ngx_http_brimful.chance.gap = brimful_now() ^ ((uint64_t) ngx_pid << 32);
     ngx_http_brimful_claim_slot(cycle->log);
 
-    /* The process that mapped the file may have been the master's parent, before it became a daemon. */
+    /* The process that mapped the file may have ended: nginx maps the file before it becomes a daemon, and then a child
+     * is the master. */
     __atomic_store_n(&ngx_http_brimful.memory.header->master_pid,
                      (uint32_t) (ngx_process == NGX_PROCESS_WORKER ? getppid() : ngx_pid), __ATOMIC_RELAXED);
     return NGX_OK;

@@ -1,12 +1,13 @@
 /*
- * A request until its response is complete: its record, and the POST_READ phase.
+ * Records a request from the POST_READ phase until the response is complete.
  */
 #ifndef NGX_HTTP_BRIMFUL_REQUEST_H
 #define NGX_HTTP_BRIMFUL_REQUEST_H
 
 #include "connection.h"
 
-/* Called when the request of a stream is destroyed. Normally it has been logged before. */
+/* Called when nginx destroys the request of an HTTP/2 stream. Ends a request that has not been logged; normally it has
+ * been. */
 static void
 ngx_http_brimful_stream_gone(void *data)
 {
@@ -48,8 +49,8 @@ ngx_http_brimful_stream_room(ngx_http_brimful_connection_t *connection, ngx_http
 
 #endif
 
-/* The record of a main request on this connection; NULL if it is not recorded. Module contexts cannot be used, because
- * an internal redirect clears them. */
+/* Returns the record of a main request on a connection, or NULL if the request is not recorded. nginx's module contexts
+ * cannot store the record, because an internal redirect clears the contexts. */
 static ngx_http_brimful_request_t *
 ngx_http_brimful_find(ngx_http_request_t *r, ngx_http_brimful_connection_t *connection)
 {
@@ -61,7 +62,7 @@ ngx_http_brimful_find(ngx_http_request_t *r, ngx_http_brimful_connection_t *conn
     return connection != NULL && connection->active ? &connection->request : NULL;
 }
 
-/* An uninitialized record for a request that begins; NULL if there is no memory. */
+/* Returns an uninitialized record for a request that begins, or NULL without memory. */
 static ngx_http_brimful_request_t *
 ngx_http_brimful_room(ngx_http_brimful_connection_t *connection, ngx_http_request_t *r)
 {
@@ -74,8 +75,8 @@ ngx_http_brimful_room(ngx_http_brimful_connection_t *connection, ngx_http_reques
     return &connection->request;
 }
 
-/* Initializes a record. `has` are the phases that the request has in any case. The record is cleared word by word,
- * because clearing it at once would be a slower call. */
+/* Initializes a record. `has` contains the bits of the phases that the request has in any case. The members are cleared
+ * one by one, because a call that clears the whole record would be slower. */
 static void
 ngx_http_brimful_clear(ngx_http_brimful_request_t *request, uint64_t now, uint32_t has)
 {
@@ -96,7 +97,8 @@ ngx_http_brimful_clear(ngx_http_brimful_request_t *request, uint64_t now, uint32
     request->figures.resumed = 0;
 }
 
-/* Begins to measure CPU time if this request is sampled, or if that has not been decided yet. */
+/* Begins to measure the CPU time of a sampled request. If it has not been decided yet whether the request is sampled,
+ * decides this first. */
 static BRIMFUL_APART void
 ngx_http_brimful_sample(ngx_http_brimful_request_t *request, ngx_http_brimful_connection_t *connection,
                         uint64_t now)
@@ -119,7 +121,7 @@ ngx_http_brimful_sample(ngx_http_brimful_request_t *request, ngx_http_brimful_co
     request->figures.cpu_ns[BRIMFUL_CPU_PROCESS] = 0;
 }
 
-/* Sets HEAD and PARSE of a request whose first byte was seen. */
+/* Sets the times of HEAD and PARSE for a request whose first byte this module has seen. */
 static void
 ngx_http_brimful_head(ngx_http_brimful_request_t *request, const ngx_http_brimful_connection_t *connection,
                       uint64_t now)
@@ -144,7 +146,7 @@ ngx_http_brimful_post_read(ngx_http_request_t *r)
         return NGX_DECLINED;
     }
     if (connection->number != c->number) {
-        ngx_http_brimful_forget(connection, c); /* accepted before this worker had a slot */
+        ngx_http_brimful_forget(connection, c); /* nginx accepted the connection before this worker had a slot */
     }
     if (!brimful_is_on(&ngx_http_brimful.memory)) {
         connection->first_ns = 0;
@@ -174,8 +176,8 @@ ngx_http_brimful_post_read(ngx_http_request_t *r)
     return NGX_DECLINED;
 }
 
-/* The record of a request that was never parsed. If its head was never complete, because the client was too slow or
- * disconnected, all of the time counts as the client's. */
+/* Returns the record of a request that was never parsed, or NULL if the request is not recorded. If the client was too
+ * slow or disconnected before the head was complete, all time of the request counts as HEAD. */
 static BRIMFUL_APART ngx_http_brimful_request_t *
 ngx_http_brimful_unparsed(ngx_http_brimful_connection_t *connection, ngx_http_request_t *r)
 {
