@@ -77,7 +77,8 @@ struct brimful_members {
 };
 
 /* Adds the times of one phase to the sums and buckets of a class. The squares of short times are summed in square
- * nanoseconds; only this sum is converted to square microseconds, and rounded down. */
+ * nanoseconds; only this sum is converted to square microseconds, and rounded down. A reader rounds the square of each
+ * pending request down, so a fold never decreases the sum that a reader computes. */
 static inline void brimful_fold_phase(struct brimful_times *times, uint64_t *buckets,
                                       const struct brimful_members *members, unsigned phase)
 {
@@ -168,9 +169,9 @@ static __attribute__((noinline, unused)) void brimful_fold(struct brimful_slot *
     __atomic_thread_fence(__ATOMIC_RELEASE);
 }
 
-/* The first half of brimful_record: counts the request. nginx calls this just before it writes the log line. A killed
- * worker then leaves both a count and a line, or neither, because SIGKILL takes effect when a system call returns. For
- * Apache, see request_count in apache/request.h. */
+/* The first half of brimful_record: counts the request. nginx calls this just before it writes the log line. A worker
+ * that is killed during the write leaves both a count and a line, because SIGKILL takes effect when the system call
+ * returns. For Apache, see request_count in apache/request.h. */
 static inline void brimful_count(struct brimful_slot *slot, unsigned class_index, const struct brimful_request *request)
 {
     uint64_t recorded = brimful_get(&slot->recorded);

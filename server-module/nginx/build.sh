@@ -1,9 +1,9 @@
 #!/bin/sh
-# Builds brimful's module for the nginx that is installed: build.sh OUT.so
+# Builds the Server Module for the installed nginx: build.sh OUT.so
 #
-#   NGINX_BINARY  the nginx that the module is for, "nginx" by default
-#   NGINX_SOURCE  nginx's source of the same version; by default Debian's, from the package nginx-dev
-#   CFLAGS        compiler flags to add for the module, but not when nginx's source is configured
+#   NGINX_BINARY  path of the nginx that will load the module; "nginx" by default
+#   NGINX_SOURCE  directory of nginx's source in the same version; by default that of the Debian package nginx-dev
+#   CFLAGS        additional compiler flags for the module; not used for configuring nginx's source
 #
 # Exit codes: 0 built, 2 usage, 3 something is missing.
 set -eu
@@ -39,7 +39,8 @@ trap 'rm -rf "$work"' EXIT
 trap 'exit 1' HUP INT TERM
 cp -R "$source/." "$work/source"
 
-# Configures like nginx itself, but without other modules and without Debian's options for the compiler and the linker.
+# Configures nginx's source with the arguments that the installed nginx was built with, but without other modules and
+# without options for the compiler and the linker.
 arguments=$("$nginx" -V 2>&1 | sed -n 's/^configure arguments: //p')
 eval "set -- $arguments"
 for argument; do
@@ -63,8 +64,8 @@ make -f objs/Makefile modules >"$work/log" 2>&1 || {
 }
 built=objs/ngx_http_brimful_module.so
 
-# Prints the signature that nginx compares when it loads a module. nginx itself would report a mismatch only at a
-# restart.
+# Prints the signature of a program or module. nginx compares the signatures when it loads a module, so without this
+# check a user would learn of a mismatch only at nginx's next restart.
 signature() {
     grep -aoE '[0-9],[0-9],[0-9],[01]{30,}' "$1" | head -n 1
 }

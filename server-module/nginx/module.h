@@ -29,8 +29,9 @@ typedef struct {
     ngx_uint_t turn;          /* the worker's turn at cpu_from */
 } ngx_http_brimful_request_t;
 
-/* The module's data for a client connection. Its index is the index of the connection in the cycle's array. Members that
- * every request needs come first, because little of a connection is in a cache when the worker turns to it. */
+/* The module's data for a client connection. It has the same index as the connection in the cycle's array. Members that
+ * every request needs come first, because little of a connection is in a cache when the worker turns to the
+ * connection. */
 typedef struct {
     ngx_atomic_uint_t number; /* nginx's number of the connection to which this data belongs */
     ngx_recv_pt recv;         /* nginx's own function, which the module's function calls */

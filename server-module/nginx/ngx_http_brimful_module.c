@@ -9,8 +9,8 @@
  *   PARSE     from the end of HEAD to the POST_READ phase.
  *   PROCESS   from the end of PARSE to the first handler of the LOG phase, without UPSTREAM and SEND.
  *   UPSTREAM  from the choice of an upstream peer to the release of the peer: the module wraps u->peer.get and
- *             u->peer.free. If a variable names the upstream, and no `upstream` block has this name, UPSTREAM is nginx's
- *             own measurement, in whole milliseconds.
+ *             u->peer.free. If a variable names the upstream, and no `upstream` block has this name, UPSTREAM is
+ *             nginx's own measurement, in whole milliseconds.
  *   SEND      from the moment when the kernel accepts no more data to the next attempt to send: the module wraps
  *             c->send_chain.
  *   LOG       from the first to the last handler of the LOG phase.
@@ -22,8 +22,8 @@
  * A main request is counted once, in the LOG phase, where nginx also writes the line of the access log. A request that
  * was not parsed never reaches POST_READ, and has only HEAD, PARSE and LOG. Requests by HTTP/3 are not recorded.
  *
- * The CPU time of a phase is the CPU time of the worker from the beginning to the end of the phase. If a hook of another
- * request ran in between, the CPU time of the request is discarded.
+ * The CPU time of a phase is the CPU time of the worker from the beginning to the end of the phase. If a hook of
+ * another request ran in between, the CPU time of the request is discarded.
  */
 #include "log.h"
 #include "stream.h"

@@ -138,7 +138,7 @@ class Apache:
         return client
 
     def send(self, *parts, pause=0.0):
-        """Sends these parts, with a pause after each, and reads to the end."""
+        """Sends the parts of a request, with a pause after each part, and reads the response to the end."""
         with self.connect() as client:
             for part in parts:
                 client.sendall(part)
@@ -204,7 +204,7 @@ def keep_alive(apache):
 
 
 class Cases:
-    """Checks how much some requests increase the recorder's figures."""
+    """Cases that send requests and check by how much the recorder's figures increase."""
 
     def __init__(self, apache):
         self.apache, self.failed = apache, 0
@@ -215,7 +215,7 @@ class Cases:
             print(f"FAILED: {what}: {seen}")
 
     def run(self, name, act, requests, **bounds):
-        """`bounds`: the minimum and maximum of a phase's time in seconds, or of a count."""
+        """Runs one case. `bounds` has minimum and maximum of the time of a phase in seconds, or of a count."""
         before, lines = self.totals(), len(self.apache.lines())
         act()
         until = time.monotonic() + 5
@@ -267,7 +267,7 @@ def try_cases(apache, mpm):
     cases.run("subrequests", lambda: send(get("/page.shtml", CLOSE)), 1, bytes=(1010, 1010))
     cases.run("a slow reader", lambda: read_slowly(apache), 1, send=some, process=(0, 0.2), bytes=(8e6, 8e6),
               measured=(1, 1), resumed=(0, 0))
-    # The event MPM sends files from the kernel without a waiting worker.
+    # The event MPM sends files from the kernel. No worker waits for the client; workers resume the request instead.
     cases.run("a slow reader of a file", lambda: read_slowly(apache, "/sent/large"), 1, send=some, process=(0, 0.2),
               bytes=(8e6, 8e6), resumed=(1, 8e6) if mpm == "event" else (0, 0))
     cases.run("broken off", lambda: break_off(apache), 1, aborted=(1, 1), send=(0.2, 5), process=(0, 0.2))
@@ -321,7 +321,7 @@ def try_restarts(apache, cases):
         one.join()
     time.sleep(5)
     read, lines = apache.read(), len(apache.lines())
-    # A thread that is killed in the microsecond between the line and the count leaves one line uncounted.
+    # A thread that is killed in the microsecond between writing the line and counting leaves an uncounted line.
     cases.expect("as many requests as lines", 0 <= lines - read["requests"] <= 2 * 8, (read["requests"], lines))
     cases.expect("no worker was without a slot", read["lost"] == 0, read["lost"])
     print(f"  {read['requests']} requests, {lines} lines after restarts and killed children")

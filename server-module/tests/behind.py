@@ -1,4 +1,4 @@
-"""Helpers for the tests of both modules: an upstream server with many threads, and free ports."""
+"""Helpers for the tests of the nginx and the Apache module: an upstream server with many threads, and free ports."""
 
 import http.server
 import socket

@@ -1,5 +1,5 @@
 /*
- * Shared by the tests of the recorder: counted checks, and a directory to write to.
+ * Helpers for the tests of the recorder: checks that are counted, and a directory to write to.
  */
 #ifndef BRIMFUL_CHECK_H
 #define BRIMFUL_CHECK_H
@@ -19,7 +19,7 @@ static unsigned checks, failures;
 
 static const char *directory;
 
-/* The path of a file in the directory, in a static buffer. */
+/* Returns the path of a file in the test's directory. The next call overwrites the path. */
 static const char *path_of(const char *name)
 {
     static char path[PATH_MAX];

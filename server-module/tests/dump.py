@@ -20,7 +20,7 @@ def text(data):
 
 
 def percentile(buckets, share):
-    """The middle of the percentile's bucket, in µs."""
+    """Returns the middle of the histogram bucket that contains a percentile, in µs."""
     total, seen = sum(buckets), 0
     for bucket, count in enumerate(buckets):
         seen += count
@@ -39,7 +39,7 @@ def added(first, second):
 
 
 def add_pending(sums, what, size, times):
-    """Adds a pending request as the recorder will."""
+    """Adds a pending request to the sums, as the recorder does when it folds."""
     first = sums["first"]
     first[:4] = added(first, (1, size, what >> 8 & 1, what >> 9 & 1))
     first[22] += what >> 32

@@ -1,7 +1,7 @@
 /*
- * Tests how the recorder creates its file if another file already has the name. Prints failures and the number of
- * checks. The argument is a directory to write to: file_test DIR. Half of the checks need root, to act as another
- * user.
+ * Tests how the recorder creates its file if a file, link or directory of this name already exists. Prints failures and
+ * the number of checks. The argument is a directory to write to: file_test DIR. Half of the checks need root, to act as
+ * another user.
  */
 #include <sys/wait.h>
 
@@ -26,7 +26,7 @@ static void foreign_files_are_refused_or_replaced(void)
     write_file(settings.path, "garbage", 7);
     CHECK(brimful_map(&memory, &settings, why) == 0);
     CHECK(stat(settings.path, &about) == 0 && (size_t) about.st_size == memory.size && (about.st_mode & 0777) == 0644);
-    CHECK(about.st_blocks * 512 >= about.st_size); /* all space is allocated now, because the file system may be full
+    CHECK(about.st_blocks * 512 >= about.st_size); /* all space must be allocated, because the file system may be full
                                                     * later */
     brimful_unmap(&memory);
 
@@ -34,7 +34,7 @@ static void foreign_files_are_refused_or_replaced(void)
     header.slot_size = (uint32_t) brimful_slot_size(7);
     memcpy(header.class_names, settings.class_names, sizeof(header.class_names));
     memcpy(header.server, "test/1.0", sizeof("test/1.0"));
-    write_file(settings.path, &header, sizeof(header)); /* truncated */
+    write_file(settings.path, &header, sizeof(header)); /* a truncated file: only the header, without slots */
     CHECK(brimful_map(&memory, &settings, why) == 0 && memory.slots == 3);
     brimful_unmap(&memory);
 
@@ -78,7 +78,7 @@ static void sizes_are_those_that_were_checked(void)
     CHECK(brimful_map(&other, &settings, why) == 0);
     memset(&memory, 0, sizeof(memory));
     CHECK(brimful_map_existing(&memory, &settings, why) == 0);
-    other.header->slots = UINT32_MAX; /* like another process, just after the check */
+    other.header->slots = UINT32_MAX; /* changes the header like another process, just after the check of the header */
     other.header->slot_size = UINT32_MAX;
     other.header->header_size = UINT32_MAX;
     brimful_update_header(&memory, &settings);
@@ -88,7 +88,7 @@ static void sizes_are_those_that_were_checked(void)
     brimful_unmap(&other);
 }
 
-/* Whether a server with these settings can create its file at that path. */
+/* Returns whether a server with these settings can create its file at the path in the settings. Removes the file. */
 static int gets_a_file(const struct brimful_settings *settings, char *why)
 {
     struct brimful_memory memory;
@@ -100,9 +100,9 @@ static int gets_a_file(const struct brimful_settings *settings, char *why)
            && unlink(settings->path) == 0;
 }
 
-/* Runs a child as another user that creates its file in the sticky directory, or, if `gets` is 0, must fail with the
- * right message. Returns its exit status. The path is relative, because that user may not be able to reach the
- * directory. */
+/* Runs a child process as another user. The child creates a file at `path` in the sticky directory. If `gets` is 0,
+ * this must fail with the right message. Returns the child's exit status, which is 0 if the child's checks succeed. The
+ * path is relative, because the other user may not be able to reach the directory. */
 static int status_of_another_user(const char *path, int gets)
 {
     struct brimful_settings settings = settings_for("");

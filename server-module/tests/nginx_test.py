@@ -70,7 +70,7 @@ class Behind(http.server.BaseHTTPRequestHandler):
             self.end_headers()
             self.wfile.write(b"x" * 2000)
         except OSError:
-            pass  # nginx has disconnected, because its client has
+            pass  # nginx has closed the connection, because its client has disconnected
 
     do_POST = do_GET
 
@@ -216,7 +216,7 @@ CASES = [
 ]
 
 
-# These figures are lower bounds. All other figures are exact.
+# The expected values of these figures are lower bounds. All other expected values are exact.
 AT_LEAST = (*dump.PHASES, "resumed")
 
 
@@ -279,7 +279,8 @@ def run_load(nginx):
     time.sleep(1)
     after = dump.read(nginx.memory)
     counted, logged = after["requests"] - before, len(nginx.lines()) - lines
-    # A request is counted just before its line is written; rarely, a worker is killed in between.
+    # A request is counted just before its line is written. A worker that is killed in between, which is rare, leaves a
+    # counted request without a line. There are 4 killed workers.
     fine = 0 <= counted - logged <= 4 and logged > 100
     problems = [] if fine else [f"{counted} requests and {logged} lines"]
     return problems + (["a worker found no slot"] if after["lost"] else [])

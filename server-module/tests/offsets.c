@@ -1,10 +1,10 @@
 /*
- * Prints the layout of the recorder's memory, one entry per line, for the test that compares it with the reader's
- * layout:
+ * Prints the layout of the recorder's memory, one entry per line. A test in crates/monitor compares this layout with
+ * the reader's layout:
  *
  *   struct.field OFFSET SIZE     each field; for an array, SIZE is the size of the whole array
  *   struct - SIZE                each struct, with its sizeof
- *   name = VALUE                 each constant, and both sizes for 1 and 16 classes
+ *   name = VALUE                 each constant, and the sizes of header and slot
  *   bucket B LOWER               each bucket, with its lower bound in ns; 0 for the first bucket
  */
 #include <stddef.h>

@@ -1,12 +1,12 @@
 /*
  * Creates a file with known contents, for tests of a reader: record FILE. The server is "test/1.0"; the classes are
- * "small" (up to 4999 bytes), "images" (by URL) and "other". There are 4 slots: 2 were used, and one of these is still
- * owned, by this program. It prints nothing and leaves the file.
+ * "small" (up to 4999 bytes), "images" (by URL) and "other". The file has 4 slots. Slot 0 was used and released; this
+ * program still owns slot 1. The program prints nothing, and does not remove the file.
  *
  *   slot 0, released: 1000 requests of class small, with 100 + i bytes; HEAD i µs, PARSE 10 µs, PROCESS 1000 + i µs,
  *                     SEND 0, LOG 2 µs, resumed i % 3 times, for i from 0 to 999; no UPSTREAM; every tenth
- *                     with CPU time 5 + 20 + 2 µs; i = 7 failed with 503, i = 8 was aborted, the CPU time of i = 9
- *                     was mixed
+ *                     with CPU times of 5 µs for PARSE, 20 µs for PROCESS and 2 µs for LOG; i = 7 failed with 503,
+ *                     i = 8 was aborted, and the CPU time of i = 9 counts as mixed
  *   slot 1, owned:    10 requests of class images with 10000 bytes, UPSTREAM 5 ms, PROCESS 1 ms; no other phases;
  *                     1 of class other, of 5000 bytes; 3 connections, 2 requests in progress, busy since 1 second ago
  */

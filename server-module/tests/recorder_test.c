@@ -59,7 +59,7 @@ static void rules_are_read(void)
     }
     CHECK(brimful_add_rule(&settings, "small", "size 3-4") != NULL);
     CHECK(brimful_classify(&settings, "/", 1, 7) == 0);
-    CHECK(brimful_classify(&settings, "/q", 2, 6000) == 4); /* `long` matches anything */
+    CHECK(brimful_classify(&settings, "/q", 2, 6000) == 4); /* the pattern `long` matches every path */
 }
 
 static int matches(const char *pattern, const char *path)
@@ -132,8 +132,8 @@ static void what_is_recorded_adds_up(void)
     CHECK(class_->buckets[BRIMFUL_PARSE][brimful_bucket(2000)] == 1);
     CHECK(class_->buckets[BRIMFUL_UPSTREAM][0] == 0 && slot->classes[5].sums[0].requests == 0);
     CHECK((char *) (class_ + 1) <= (char *) memory.header + memory.size);
-    /* The square is 3.61 square microseconds. A reader counts 3 for each pending request, and the sum must never
-     * decrease. */
+    /* The square of 1.9 us is 3.61 square microseconds. A reader counts 3 for each of the 3 pending requests. The fold
+     * must not decrease this sum, so it rounds down only once: 10. */
     request.time_ns[BRIMFUL_LOG] = 1900;
     for (i = 0; i < 3; i++) {
         brimful_record(slot, 4, &request);
@@ -156,7 +156,8 @@ static void what_is_recorded_adds_up(void)
     CHECK(!brimful_is_on(&memory));
 }
 
-/* Writes to the sums that are not current, and to buckets, like a worker that is killed while it folds. */
+/* Writes to the sums that are not current, and to buckets, like a worker that is killed while it folds. The next fold
+ * must count each request exactly once in the sums. */
 static void what_was_folded_by_half_is_folded_once(void)
 {
     struct brimful_settings settings = settings_for("half");
@@ -187,12 +188,12 @@ static void what_was_folded_by_half_is_folded_once(void)
     }
     CHECK(request.bytes == 3 * BRIMFUL_PENDING + 5 && slot->recorded == request.bytes);
 
-    /* An unknown class and impossible counts: nothing is written beyond the slot. */
+    /* With an unknown class and impossible counts, a fold must not write beyond the slot. */
     brimful_count(slot, 0, &request);
     slot->pending[(slot->recorded - 1) % BRIMFUL_PENDING].what = 200;
     slot->recorded = UINT64_MAX - 3;
     brimful_fold(slot);
-    CHECK(brimful_pending_count(slot) > BRIMFUL_PENDING); /* the count has 48 bits */
+    CHECK(brimful_pending_count(slot) > BRIMFUL_PENDING); /* `folded` has only 48 bits for the count */
     brimful_record(slot, 1, &request);
     brimful_unmap(&memory);
 }
@@ -209,7 +210,7 @@ static void a_reload_goes_on_with_the_same_file(void)
     brimful_add(&slot->connections, 5);
     memory.header->enabled = 0;
     settings.server = "test/2.0";
-    settings.slots = 2; /* the file may have more slots than configured */
+    settings.slots = 2; /* a file with more slots than configured is used again */
     settings.cpu_one_in = 9;
     CHECK(brimful_map(&again, &settings, why) == 0 && again.slots == 3 && again.header->enabled == 0);
     CHECK(strcmp(memory.header->server, "test/2.0") == 0 && memory.header->cpu_one_in == 9);
@@ -218,7 +219,7 @@ static void a_reload_goes_on_with_the_same_file(void)
     CHECK(slot != NULL && slot->connections == 5 && slot->owners == 2);
     brimful_unmap(&again);
 
-    settings.slots = 4; /* the file has too few slots: a new file replaces it; the old file is unchanged */
+    settings.slots = 4; /* a file with too few slots is replaced by a new file, and not changed itself */
     CHECK(brimful_map(&again, &settings, why) == 0 && again.slots == 4 && again.header->enabled == 1);
     CHECK(memory.header->magic == BRIMFUL_MAGIC && memory.header->enabled == 0);
     brimful_unmap(&again);
@@ -242,7 +243,7 @@ static void counts_of_slots_are_bounded(void)
     CHECK(brimful_slot_count(&settings, 1) == 1);
 }
 
-/* Claims a slot in a process that then dies without releasing it. */
+/* Claims a slot in a process that then dies without releasing the slot. */
 static pid_t claim_and_die(struct brimful_memory *memory)
 {
     pid_t child = fork();
@@ -339,7 +340,7 @@ static void threads_have_slots_of_their_own(void)
         CHECK(pthread_create(&threads[i], NULL, work, NULL) == 0);
     }
     for (i = 0; i < 1000; i++) {
-        now = requests_of(&shared); /* like a reader, while the threads write */
+        now = requests_of(&shared); /* reads while the threads write, as a reader does */
         CHECK(now >= seen);
         seen = now;
     }
@@ -361,7 +362,8 @@ static void time_is_that_of_the_kernel(void)
             before = brimful_read_clock(CLOCK_MONOTONIC);
             now = brimful_now();
             after = brimful_read_clock(CLOCK_MONOTONIC);
-            /* Ticks are read slightly early or late, and the length of a tick is known to about 10^-6. */
+            /* Some difference is normal: ticks are read slightly early or late, and the length of a tick has a relative
+             * error of about 10^-6. */
             if (now + 10000 < before || now > after + 10000 || now < last) {
                 CHECK(now == 0);
                 return;
@@ -373,7 +375,7 @@ static void time_is_that_of_the_kernel(void)
     brimful_has_ticks = has_ticks;
 }
 
-/* How often the time differed from the kernel's by more than 10 us. */
+/* Returns how often brimful_now differed from the kernel's clock by more than 10 us. */
 static void *tell_time(void *unused)
 {
     uint64_t begin = brimful_read_clock(CLOCK_MONOTONIC), before, now, after;
@@ -423,9 +425,9 @@ static void samples_are_of_one_in_so_many(void)
     }
     CHECK(sampled > 9500 && sampled < 10500);
     for (i = 0; i < 16; i++) {
-        CHECK(of_phase[i] > 500 && of_phase[i] < 750); /* whatever the period of the workload */
+        CHECK(of_phase[i] > 500 && of_phase[i] < 750); /* each of the 16 kinds is sampled about equally often */
     }
-    /* One of four busy workers: one request every 10 us, for 10 s. */
+    /* A worker that is one of four busy workers gets a request every 10 us, for 10 s. */
     often.workers_most = 4;
     for (i = 0, sampled = 0; i < 1000000; i++) {
         now += 10000;

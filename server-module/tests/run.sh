@@ -1,5 +1,5 @@
 #!/bin/sh
-# Compiles and runs the recorder's tests with each installed compiler, without and with the sanitizers.
+# Compiles and runs the recorder's tests with each installed compiler (gcc, clang). With gcc, also with the sanitizers.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 work=$(mktemp -d)
@@ -10,7 +10,7 @@ tried=0
 for compiler in gcc clang; do
     command -v "$compiler" >/dev/null || continue
     tried=1
-    # Debian's clang comes without the sanitizers, which gcc has. gcc's thread sanitizer does not support fences.
+    # Debian's clang has no sanitizers. gcc's thread sanitizer warns that it does not support fences: -Wno-tsan.
     for options in "-O2" "-O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all" "-O1 -g -fsanitize=thread -Wno-tsan"; do
         [ "$compiler" = gcc ] || [ "$options" = "-O2" ] || continue
         for program in offsets record recorder_test file_test; do
@@ -21,7 +21,7 @@ for compiler in gcc clang; do
         mkdir "$work/files"
         "$work/offsets" >"$work/layout"
         "$work/record" "$work/files/known"
-        # Not within echo, which would hide the exit status.
+        # The programs do not run inside the echo command, because echo would hide their exit status.
         recorder=$("$work/recorder_test" "$work/files")
         file=$("$work/file_test" "$work/files")
         echo "$compiler $options: $recorder; $file"
