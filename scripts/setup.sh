@@ -4,9 +4,9 @@
 #   scripts/setup.sh build    for `make build` and `make demo`
 #   scripts/setup.sh test     for `make test`
 #
-# Installs Debian packages if it runs as root or sudo needs no password. Otherwise it prints the command to run and
-# exits with 3. It never installs the toolchains of Rust and Node, because Debian's versions are too old: it prints what
-# to run, and exits with 3. Servers in the packages are neither started nor enabled.
+# The script installs Debian packages if it runs as root or sudo needs no password. Otherwise it prints the command to
+# run and exits with 3. It never installs the toolchains of Rust and Node, because Debian's versions are too old: it
+# prints the commands to run, and exits with 3. It neither starts nor enables servers that are in the packages.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -76,11 +76,11 @@ look_for_test_tools() {
     [[ -x ${CHROMIUM:-/usr/bin/chromium} ]] || package chromium "tests open the report page in it" chromium
 }
 
-# --- Looking ---------------------------------------------------------------------------------------------------------
+# --- Checks ----------------------------------------------------------------------------------------------------------
 
 runs() { "$@" >/dev/null 2>&1; }
 
-# Prints the first version number in the output of `$1 --version`, or nothing if it cannot run.
+# Prints the first version number in the output of `$1 --version`, or nothing if the program $1 cannot run.
 version_of() { { "$1" --version 2>/dev/null || true; } | grep -oEm1 '[0-9]+(\.[0-9]+)+' | head -n 1 || true; }
 
 at_least() { [[ -n $2 ]] && printf '%s\n' "$1" "$2" | sort --check=quiet --version-sort; }
@@ -104,7 +104,7 @@ package() { # WHAT WHY PACKAGE...
     packages+=("${@:3}")
 }
 
-# --- Installing ------------------------------------------------------------------------------------------------------
+# --- Installation ----------------------------------------------------------------------------------------------------
 
 get_packages() {
     if ! command -v apt-get >/dev/null; then
@@ -130,7 +130,8 @@ install_packages() {
         say "apt-get failed (see above); fix that, then run: apt-get install --no-install-recommends $*"
         exit 3
     }
-    # The policy applies only during the installation. Disable the units too, or they start on port 80 at the next boot.
+    # The policy applies only during the installation. Disable the units too: otherwise they start at the next boot, and
+    # occupy port 80.
     local unit
     for unit in nginx caddy; do
         if [[ " $* " == *" $unit "* ]] && command -v systemctl >/dev/null; then
@@ -139,7 +140,8 @@ install_packages() {
     done
 }
 
-# Debian runs policy-rc.d before it starts a service; exit code 101 forbids that. An existing policy is kept.
+# Keeps Debian from starting the services of installed packages. Debian runs policy-rc.d before it starts a service;
+# exit code 101 forbids the start. An existing policy file is kept.
 forbid_starting_services() {
     local policy=/usr/sbin/policy-rc.d
     if [[ ! -e $policy ]]; then
