@@ -24,7 +24,7 @@ const volatile struct {
     __u16 ports[MAX_PORTS];
 } settings = {};
 
-// The current slice. User space writes it while the programs are not attached.
+// The current slice. User space writes this variable while the programs are not attached.
 struct {
     __u64 slice; // number of the slice; a socket's state from an earlier slice is ignored
     __u64 from, until; // a request counts if it begins between these instants (CLOCK_MONOTONIC, in nanoseconds)
@@ -101,7 +101,7 @@ static __always_inline __u32 port_of(const struct sock *sk) {
     return port;
 }
 
-// Returns the state of a socket, cleared if the state is from an earlier slice. Returns NULL without memory for it.
+// Returns the state of a socket, cleared if the state is from an earlier slice. Returns NULL if memory is short.
 static __always_inline struct request *request_of(const struct sock *sk, __u32 port) {
     struct request *request = bpf_sk_storage_get(&requests, (void *)sk, 0, BPF_SK_STORAGE_GET_F_CREATE);
 

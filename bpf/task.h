@@ -34,8 +34,8 @@ static __always_inline struct upid *place(struct pid *pid, __u32 depth) {
     return (void *)pid + bpf_core_field_offset(pid->numbers) + depth * bpf_core_type_size(struct upid);
 }
 
-// Returns the number that `pid` has in the pid namespace of `reader`; 0 if it has none there. `depth` is the depth of
-// this namespace.
+// Returns the process id of `pid` in the pid namespace of the process `reader`, or 0 if `pid` is not in this namespace.
+// `depth` is the depth of the namespace.
 static __always_inline __u32 number(struct pid *pid, struct pid *reader, __u32 depth) {
     if (depth > BPF_CORE_READ(pid, level))
         return 0;

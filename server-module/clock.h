@@ -28,6 +28,7 @@ static inline uint64_t brimful_read_clock(clockid_t clock)
 #define BRIMFUL_PER_THREAD __thread
 #endif
 
+/* Time for which an anchor is valid, see brimful_ticks. */
 #define BRIMFUL_ANCHOR_NS UINT64_C(1000000)
 
 /* Whether the kernel uses the processor's tick counter as its clock. brimful_map sets this variable. */

@@ -29,7 +29,7 @@ struct brimful_memory {
     uint32_t slots;
 };
 
-#define BRIMFUL_WHY_BYTES 256u
+#define BRIMFUL_WHY_BYTES 256u /* size of an error message, including the zero byte at its end */
 
 
 /* Returns the number of bytes before the first slot. */

@@ -103,7 +103,7 @@ static struct request *request_make(request_rec *r, struct connection *connectio
     return request;
 }
 
-/* Hook create_request. An HTTP/2 stream begins here; its head was read on the connection. */
+/* Hook create_request. The request of an HTTP/2 stream begins here: the main connection has already read its head. */
 static int request_created(request_rec *r)
 {
     struct connection *connection = connection_of(r->connection);
@@ -294,7 +294,7 @@ static void request_note_answer(const request_rec *r, struct worker *worker)
                                                      : brimful_classify_size(&settings, worker->bytes));
 }
 
-/* The first handler of the hook log_transaction. */
+/* The first handler of the hook log_transaction: ends PROCESS, and notes the figures of the response. */
 static int request_is_logged(request_rec *r)
 {
     struct connection *connection = connection_of(r->connection);
@@ -343,7 +343,7 @@ static BRIMFUL_APART void request_cpu(const struct request *request, struct brim
     brimful_note_cpu(slot, cpu, now);
 }
 
-/* The last handler of the hook log_transaction. */
+/* The last handler of the hook log_transaction: records the times of the request. */
 static int request_ends(request_rec *r)
 {
     const struct request *request = request_of(r);

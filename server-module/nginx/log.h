@@ -47,7 +47,7 @@ ngx_http_brimful_count(ngx_http_brimful_request_t *request, ngx_http_request_t *
     ngx_http_brimful.logging = request;
 }
 
-/* The first handler of the LOG phase. */
+/* The first handler of the LOG phase: ends PROCESS or the phase that the request is in, and counts the request. */
 static ngx_int_t
 ngx_http_brimful_log_begins(ngx_http_request_t *r)
 {
@@ -102,7 +102,7 @@ ngx_http_brimful_estimate_upstream(ngx_http_brimful_request_t *request, ngx_http
     request->figures.has |= BRIMFUL_HAS(BRIMFUL_UPSTREAM);
 }
 
-/* Prepares a connection for its next request. */
+/* Prepares a connection for the next request, after the request `r` has ended. */
 static void
 ngx_http_brimful_next(ngx_http_brimful_connection_t *connection, ngx_http_request_t *r, uint64_t now)
 {
@@ -129,7 +129,7 @@ ngx_http_brimful_log_cpu(ngx_http_brimful_request_t *request, uint64_t now)
     brimful_note_cpu(ngx_http_brimful.slot, cpu, now);
 }
 
-/* The last handler of the LOG phase. */
+/* The last handler of the LOG phase: records the times of the request, and prepares the connection for the next. */
 static ngx_int_t
 ngx_http_brimful_log_ends(ngx_http_request_t *r)
 {

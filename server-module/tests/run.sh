@@ -14,7 +14,7 @@ for compiler in gcc clang; do
     for options in "-O2" "-O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all" "-O1 -g -fsanitize=thread -Wno-tsan"; do
         [ "$compiler" = gcc ] || [ "$options" = "-O2" ] || continue
         for program in offsets record recorder_test file_test; do
-            # shellcheck disable=SC2086 # each has several words
+            # shellcheck disable=SC2086 # each variable contains several words
             "$compiler" $strict $options -o "$work/$program" "$here/$program.c"
         done
         rm -rf "$work/files"
