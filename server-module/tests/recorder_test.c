@@ -425,7 +425,7 @@ static void samples_are_of_one_in_so_many(void)
     }
     CHECK(sampled > 9500 && sampled < 10500);
     for (i = 0; i < 16; i++) {
-        CHECK(of_phase[i] > 500 && of_phase[i] < 750); /* each of the 16 kinds is sampled about equally often */
+        CHECK(of_phase[i] > 500 && of_phase[i] < 750); /* as often as the other positions in a period of 16 */
     }
     /* A worker that is one of four busy workers gets a request every 10 us, for 10 s. */
     often.workers_most = 4;
