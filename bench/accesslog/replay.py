@@ -1,4 +1,4 @@
-"""Replays a log at its own speed and counts the requests that arrive in another second than in the log.
+"""Replays a log at its own speed and counts the requests that arrive in a different second than in the log.
 
 A short log with bursts is replayed to nginx, which logs arrivals in milliseconds. The two clocks have different
 origins, so arrivals are shifted by the median difference; then both logs are counted by second. Required: the sum of
@@ -45,7 +45,7 @@ def times(seconds: int, rate: float, seed: int) -> list[float]:
 
 
 def moved(source: list[float], arrived: dict[int, float]) -> float:
-    """The share of requests that are counted in another second."""
+    """Share of the requests that arrive in a different second than in the log."""
     shift = statistics.median(arrived[n] - at for n, at in enumerate(source))
     before = Counter(int(at) for at in source)
     after = Counter(int(arrived[n] - shift) if arrived[n] >= shift else -1 for n in range(len(source)))

@@ -225,7 +225,7 @@ def figure_of(kind: str, where: str, comparison: dict | None) -> Iterator[Predic
 
 
 def held(intervals: list[Predicted]) -> dict[str, list[int]]:
-    """For each kind, the number of intervals that contain the measurement, and the number of all."""
+    """For each kind, the number of intervals that contain the measurement, and the number of all intervals."""
     found: dict[str, list[int]] = {}
     for figure in intervals:
         counts = found.setdefault(figure.kind, [0, 0])

@@ -94,7 +94,7 @@ class Table:
 
 
 class Servers:
-    """The servers of both papers. Apache is fitted to a paper's capacity when its servers are first needed."""
+    """The servers of both papers. Apache is fitted to a paper's capacity when that paper's servers are first needed."""
 
     def __init__(self, lab, seconds):
         self.lab = lab

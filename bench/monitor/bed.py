@@ -165,7 +165,7 @@ class Running:
         return Path(self.command[0]).name
 
     def complaint(self) -> str:
-        """The line of its standard error that most likely says what went wrong."""
+        """The line of the command's standard error that most likely says what went wrong."""
         lines = [line.strip() for line in text(self._errors).splitlines() if line.strip()]
         errors = (line for line in lines if "error" in line.lower())
         return next(errors, lines[-1] if lines else "it printed nothing")

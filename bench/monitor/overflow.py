@@ -16,7 +16,7 @@ from .case import Case, Figure, Outcome
 from .stats import Estimate
 
 BACKLOG, CONNECTS = 8, 50
-# Pause before the first SYN and after the last SYN, in seconds. The monitor takes its first and last samples in these.
+# Pause before the first SYN and after the last SYN, in seconds. The monitor takes its first and last sample in them.
 QUIET_S = 1.5
 RUNS = (("full", "ebpf", ()), ("full", "plain", ("--no-ebpf",)), ("drained", "ebpf", ()))
 FIGURES = {"SYN": "syn_per_s", "accepted": "accepted_per_s", "dropped": "dropped_per_s"}

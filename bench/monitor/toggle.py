@@ -32,7 +32,7 @@ class Slice:
 
     @property
     def cpu_us_per_request(self) -> float:
-        """The server's CPU time."""
+        """CPU time of the server per request, in microseconds."""
         return 1e6 * self.server_cpu_s / self.requests
 
     @property

@@ -80,14 +80,14 @@ def parse() -> argparse.Namespace:
 
 
 def sample(groups: str) -> bytes:
-    """A message with these groups; `%AT%` stands for the instant."""
+    """A message with these groups. When it is sent, `%AT%` is replaced by the time in nanoseconds."""
     overhead = {"samples": 1, "per_sample_us": 1.0, "monitor_cpu_s": 0.0, "kernel_cpu_s": 0.0}
     text = f'{{"at":%AT%,"groups":{groups}}}'
     return f'{{"sample":{{"sample":{text},"overhead":{json.dumps(overhead)}}}}}\n'.encode()
 
 
 def filled(groups: str, element: str, most: int) -> bytes:
-    """A sample of 4 MiB, or with `most` elements if that is smaller."""
+    """A sample of 4 MiB, or a sample with `most` elements if it is smaller than 4 MiB."""
     room = MAX_MESSAGE - len(groups) - 500
     if element:
         count = room // (len(element) + (7 if "#" in element else 1))

@@ -35,7 +35,7 @@ class Entry:
     # Additional run time of this generator, which it uses to calibrate itself, in seconds.
     extra_seconds: int = 0
     good_exits: tuple[int, ...] = (0,)
-    # brimful's flags, used again to ask which engine it chooses.
+    # brimful's flags. They are used again to determine the engine that brimful chooses.
     flags: tuple[str, ...] = ()
 
     @property

@@ -57,7 +57,7 @@ class Finished:
     code: int
     stdout: str
     stderr: str
-    #: Whether Ctrl-C in this process ended it.
+    #: Whether Ctrl-C in this process ended the program.
     interrupted: bool
 
 

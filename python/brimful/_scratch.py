@@ -76,7 +76,7 @@ def _remove_if_left_over(path: Path) -> None:
     try:
         if os.fstat(directory).st_uid != os.getuid():
             return
-        # Fails while the process that made the directory runs, and if the file system has no locks.
+        # Locking fails while the process that made the directory runs, and if the file system has no locks.
         fcntl.flock(directory, fcntl.LOCK_EX | fcntl.LOCK_NB)
         shutil.rmtree(path, ignore_errors=True)
     except OSError:
