@@ -1,6 +1,6 @@
 """The effect of watching on a saturated nginx: throughput, and CPU time per request.
 
-The monitor shares the CPU on which nginx would otherwise run all the time, where it costs most. It is stopped and
+The monitor costs most on the CPU that nginx would otherwise use all the time, so it shares this CPU. It is stopped and
 continued (SIGSTOP, SIGCONT) in slices of one run. The control toggles nothing and shows the error of the method. Other
 monitors alternate with brimful, quartet by quartet.
 """

@@ -1,7 +1,7 @@
 """The other monitors: command lines for the figures of brimful's four groups, and parsers of their output.
 
-All of them run with `LC_ALL=C`. sysstat prints an `Average:` at the end. For a counter, that is the growth from its
-first to its last reading over the time between them, which can be compared with brimful's rates.
+All of them run with `LC_ALL=C`. sysstat prints an `Average:` at the end. For a counter, the average is the growth from
+the first to the last reading, divided by the time between these readings. brimful's rates have the same definition.
 """
 
 import urllib.request

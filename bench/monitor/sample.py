@@ -1,4 +1,4 @@
-"""The cost of one sample: brimful's from inside, by the sampling thread's CPU clock, and all monitors' from outside."""
+"""The CPU time of one sample: of brimful by its sampling thread's CPU clock, and of all monitors per process."""
 
 import contextlib
 import json

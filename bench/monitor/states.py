@@ -2,7 +2,7 @@
 
 A network namespace has 10,000 sockets. All of them are connections of the port, or half of them if the clients are on
 the same host. /proc/net/tcp costs the same in both cases; the cost of sock_diag depends on the connections that it
-reports. A way that does not count all connections has no result.
+reports. A method that does not count all connections has no result.
 """
 
 import contextlib
@@ -83,7 +83,7 @@ def connected(bed: Bed, layout: str, connections: int) -> Iterator[Host]:
 
 
 def judge(outcome: Outcome, layout: str, ways: dict, others: dict[str, list[float]]) -> None:
-    """Stores, for each way that counted all connections, its cost relative to reading /proc/net/tcp."""
+    """Stores the cost of each method that counted all connections, relative to reading /proc/net/tcp."""
     outcome.raw[layout] = {"ways": ways, "others_us": others}
     table = ways["proc_net_tcp"]
     rows = [["read of /proc/net/tcp, from inside", micros(table["us"]), "1"]]
@@ -110,7 +110,7 @@ def judge(outcome: Outcome, layout: str, ways: dict, others: dict[str, list[floa
 
 
 def probe(bed: Bed, server: Host, rounds: int) -> dict:
-    """The three ways, timed by the thread's CPU clock inside the server's namespace."""
+    """The three methods, timed by the thread's CPU clock inside the server's namespace."""
     command = [bed.program("probe"), "states", "--port", str(PORT), "--rounds", str(rounds)]
     process = server.start(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     printed, errors = process.communicate(timeout=600)

@@ -37,7 +37,7 @@ class Slice:
 
     @property
     def cpu_us_per_connection(self) -> float:
-        """CPU time of the server and the generator: on loopback each does receive work of the other."""
+        """CPU time of server and generator per connection, in µs. On loopback, each does receive work of the other."""
         return 1e6 * (self.server_cpu_s + self.load_cpu_s) / self.connections
 
 

@@ -102,7 +102,7 @@ def wait_until(what: str, is_true) -> None:
     end = time.monotonic() + LIMIT_S
     while not is_true():
         if time.monotonic() > end:
-            raise AssertionError(f"waited {LIMIT_S} s without success until {what}")
+            raise AssertionError(f"not within {LIMIT_S} s: {what}")
         time.sleep(0.02)
 
 

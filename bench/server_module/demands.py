@@ -3,7 +3,7 @@
 One mix of four classes is watched at saturation. A class's demand is its CPU time in the module's phases, plus an equal
 share per request of the CPU time outside of them: accepting, waiting, parsing heads that arrive in parts. These demands
 predict the throughput of other mixes, X = U ÷ Σ pᵢDᵢ (the utilization law; Denning & Buzen 1978), which is then
-measured. U is the share of its CPU that the server used: all of it, if nothing else runs.
+measured. U is the server's share of its CPU: 1 if no other program runs there.
 
 The demands come from all runs of the watched mix together, because the module samples the CPU time of only about 250
 requests per second. A host's speed may change by a quarter within seconds, and the cost of all requests with it. So

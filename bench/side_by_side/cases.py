@@ -48,7 +48,7 @@ STREAMS = (*brimful("--http", "2", "--clients", "1024", "--streams", "16"), h2lo
 # More attempts than one core can make, so that the measured rate is the generator's maximum.
 ATTEMPTS = ("--s-clients", "2000", "--connect-timeout", "20ms")
 HTTPERF_ATTEMPTS = httperf(60_000, "--timeout=0.02")
-# Makes the server close the connection, whatever the generator.
+# A header field with which every generator makes the server close the connection.
 CLOSE = "Connection: close"
 
 

@@ -71,7 +71,7 @@ def _remove_leftovers() -> None:
 def _remove_if_left_over(path: Path) -> None:
     try:
         directory = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-    except OSError:  # A link, another user's directory, or one that is already removed.
+    except OSError:  # A link, an inaccessible directory, or a directory that is already removed.
         return
     try:
         if os.fstat(directory).st_uid != os.getuid():

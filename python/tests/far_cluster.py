@@ -3,8 +3,8 @@
     brimful testbed --clients 3 -- ip netns exec client1 python3 -m tests.far_cluster DIRECTORY SERVER HEAD HOST…
 
 The head node runs no shard. Each other host has its own name and boot id, as separate machines do, and the wall clock
-of the last one is ahead. All share CLOCK_MONOTONIC, by which the tests check when each shard started. The Records of the
-loads are written to DIRECTORY.
+of the last one is ahead. All hosts share CLOCK_MONOTONIC, by which the tests check when each shard started. The Records
+of the loads are written to DIRECTORY.
 """
 
 import contextlib

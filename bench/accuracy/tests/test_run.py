@@ -18,7 +18,7 @@ from .made_up import level, record, repetition, survey
 
 
 def unreachable(_: Place) -> list[list[str]]:
-    raise AssertionError("the server was started")
+    raise AssertionError("the server was started, although its survey was kept or a program is missing")
 
 
 KEPT = Subject("kept", "a server with stored surveys", (), unreachable)

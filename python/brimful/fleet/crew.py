@@ -1,8 +1,8 @@
 """`brimful fleet crew`: a fleet that runs one load after another for a survey.
 
 It reads orders from stdin and writes answers to stdout, each a line of JSON (crates/run/src/crew.rs is the other side).
-The first answer, `{}`, means that it is ready. The answer to an order is the Record of the load or the limit of the
-shards. The line `stop` ends the current load, and the end of stdin ends the fleet.
+The first answer, `{}`, means that the fleet is ready. The answer to an order is the Record of the load or the limit of
+the shards. The line `stop` ends the current load, and the end of stdin ends the fleet.
 """
 
 from __future__ import annotations

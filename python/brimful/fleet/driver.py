@@ -1,5 +1,5 @@
-"""One load by many shards: checks that they are compatible, starts them at the same instant, reads their Records twice
-a second, keeps these, and merges them.
+"""One load by many shards. The driver checks that the shards are compatible, and starts them at the same instant. It
+reads and keeps their Records twice a second, and merges the Records at the end.
 
 Each shard writes its Record once a second, and the driver keeps a copy. So when a shard or its host dies, or is cut off
 from the network, less than its last two seconds are lost. The merged Record has the time from which results are

@@ -1,7 +1,8 @@
-"""A place for one shard: an object in this process or an actor on another host. It starts and observes `brimful load`.
+"""A place for one shard: an object in this process or an actor on another host.
 
-The shard runs as a child process. It ends when its stdin is closed, so at the latest with the process of its place. It
-repeatedly writes its Record so far to a file, each time replacing the whole file. The place returns it to the driver.
+The place starts `brimful load` as a child process, the shard, and observes it. The shard ends when its stdin is closed,
+so at the latest with the process of its place. The shard repeatedly writes its Record so far to a file, each time
+replacing the whole file. The place returns the Record to the driver.
 """
 
 from __future__ import annotations
