@@ -52,8 +52,8 @@ def run(
 
     `flags` are the flags of `brimful load`, such as `rate` and `clients`. They describe the whole load. With `address`
     (a Ray cluster, such as `auto`, `10.0.0.1:6379` or `ray://10.0.0.1:10001`) each node runs `shards_per_node` shards,
-    and with `scales` the cluster starts more nodes. Without `address` the shards are processes of this host, on `cpus` in
-    turn. `source_ips` are assigned to the shards in turn. `slo` are objectives of the whole load. The load starts
+    and with `scales` the cluster starts more nodes. Without `address` the shards are processes of this host, on `cpus`
+    in turn. `source_ips` are assigned to the shards in turn. `slo` are objectives of the whole load. The load starts
     `lead_s` seconds after the shards were asked to start. Each shard's own Record is kept in `directory`, during and
     after the load.
 
