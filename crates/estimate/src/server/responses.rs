@@ -13,7 +13,7 @@
 //! The model predicts only means well. The shape of the distribution is measured, because calls that take turns on a
 //! CPU have another distribution than calls that are served one after another, with the same mean. So predicted
 //! percentiles are the model's percentiles multiplied by the ratio of measured to modelled percentiles during
-//! calibration. The variability of the delay elsewhere is chosen beforehand, so that this ratio hardly depends on the
+//! calibration. The variability of the delay elsewhere is chosen first, so that this ratio hardly depends on the
 //! load.
 
 use super::blocks::{
