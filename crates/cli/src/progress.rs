@@ -5,6 +5,7 @@ use crate::output;
 use anyhow::Context;
 use brimful_core::quantity::{count, counted};
 use brimful_core::{Nanos, panics};
+use brimful_run::SetOnDrop;
 use brimful_stats::{LiveProgress, LiveSummary};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use rustix::termios::tcgetwinsize;
@@ -41,8 +42,10 @@ pub fn with_progress_bar<T>(what: &str, duration: Nanos, live: Option<&LiveProgr
         };
         // The run continues even if the code of the bar panics.
         scope.spawn(move || panics::catch_panic(refresh));
+        // Set even if `body` panics: the scope waits for the thread of the bar.
+        let done = SetOnDrop(&done);
         let result = body();
-        done.store(true, Ordering::Relaxed);
+        drop(done);
         bar.finish_and_clear();
         result
     })
@@ -126,4 +129,18 @@ pub fn handle_stop_signals(others: &[i32], mut stop: impl FnMut() + Send + 'stat
     };
     std::thread::Builder::new().name("signals".to_owned()).spawn(listen)?;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+
+    /// The bar's thread must end, or else this test hangs.
+    #[test]
+    fn a_run_that_panics_beside_its_progress_bar_does_not_hang() {
+        let live = LiveProgress::default();
+        let run = AssertUnwindSafe(|| with_progress_bar("load", Nanos::from_secs(1), Some(&live), || panic!("a bug")));
+        assert!(catch_unwind(run).is_err());
+    }
 }

@@ -24,6 +24,6 @@ pub use observer::{Exchange, MessagePrefix, RunObserver, Tap};
 pub use plan::{FleetClock, MonitorTarget, RunPlan};
 pub use record::{RunOutput, partial_record};
 pub use run::{run, run_log};
-pub use stop_when::StopConditions;
+pub use stop_when::{SetOnDrop, StopConditions};
 pub use stream::{Feed, StreamedCall};
 pub use warm_up::{MAX_WARM_UP, WarmUp, WarmUpOutcome, warm_up};

@@ -132,8 +132,9 @@ impl StopConditions {
     }
 }
 
-/// Sets a flag when it is dropped.
-pub(crate) struct SetOnDrop<'a>(pub(crate) &'a AtomicBool);
+/// Sets a flag when it is dropped, so also during a panic.
+#[derive(Debug)]
+pub struct SetOnDrop<'a>(pub &'a AtomicBool);
 
 impl Drop for SetOnDrop<'_> {
     fn drop(&mut self) {
