@@ -58,7 +58,7 @@ pub fn count_requests(
     };
     let logs = Logs::open(paths, options)?;
     let offset_s = logs.offset_s().unwrap_or(0);
-    let read = logs.read_in_turn(&mut sink, progress)?;
+    let read = logs.read_one_by_one(&mut sink, progress)?;
     if hours.is_empty() {
         return Err(read.no_requests_error());
     }

@@ -72,7 +72,7 @@ impl Logs {
         progress: &mut dyn FnMut(&Progress),
     ) -> Result<ReadSummary, LogError> {
         if self.prepared.logs.len() < 2 {
-            return self.read_in_turn(sink, progress);
+            return self.read_one_by_one(sink, progress);
         }
         let Logs { prepared: Prepared { logs, formats, total_bytes }, options } = self;
         let results = Results { read: ReadSummary { lines: Lines::default(), sources: Vec::new(), formats } };
@@ -88,7 +88,7 @@ impl Logs {
     ///
     /// # Errors
     /// The errors of [`Logs::read`].
-    pub fn read_in_turn(
+    pub fn read_one_by_one(
         self,
         sink: &mut impl FnMut(&Entry<'_>) -> EntryDecision,
         progress: &mut dyn FnMut(&Progress),

@@ -21,7 +21,7 @@ use std::collections::{BinaryHeap, HashSet, VecDeque};
 use std::path::PathBuf;
 use timeline::{LOOK_AHEAD, Place, Timeline};
 
-pub use target::{MapRule, requestable_path};
+pub use target::{PathRule, requestable_path};
 
 /// Names of the classes of calls: the kind of status in the log.
 pub const STATUS_CLASSES: [&str; 6] = ["2xx", "304", "3xx", "4xx", "5xx", "other"];
@@ -44,7 +44,7 @@ pub struct Options {
     /// Methods to send. Requests with other methods are not replayed.
     pub methods: Vec<String>,
     /// Rules that replace the beginnings of paths.
-    pub map: Vec<MapRule>,
+    pub map: Vec<PathRule>,
     /// A document root in which a file of each response's size is created. Calls request these files instead of the
     /// log's paths.
     pub fileset: Option<PathBuf>,
@@ -218,7 +218,7 @@ impl Replayer {
         }
         let path = match self.options.fileset.clone() {
             Some(root) => self.file(&root, entry.bytes.unwrap_or(0))?,
-            None => MapRule::apply(&self.options.map, path),
+            None => PathRule::apply(&self.options.map, path),
         };
         self.sequence += 1;
         let time_ns = entry.time_ns;

@@ -39,7 +39,7 @@ use brimful_core::model::{IdleCost, Scheduling, Station, StationKind};
 /// `demands` are the model's demands at saturation, in seconds by class; `rates` are per second. Without an
 /// [`IdleCost`] above 0, the result is the [`exponential_wait`] with the [`station_demands`]. The wait is infinite at
 /// saturation, and 0 at a delay.
-pub fn exceptional_wait(station: &Station, demands: &[f64], rates: &[f64]) -> f64 {
+pub fn wait_with_idle_cost(station: &Station, demands: &[f64], rates: &[f64]) -> f64 {
     if station.kind == StationKind::Delay {
         return 0.0;
     }

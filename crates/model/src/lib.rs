@@ -63,7 +63,7 @@ pub mod what_if;
 pub use bounds::{AsymptoticBounds, Bounds, Range, asymptotic_bounds, balanced_job_bounds};
 pub use erlang::{erlang_c, exponential_wait, mmm_wait};
 pub use error::ModelError;
-pub use exceptional::exceptional_wait;
+pub use exceptional::wait_with_idle_cost;
 pub use idle_law::station_demands;
 pub use open::{saturation_rate, solve_open};
 pub use percentile::{ResponseDistributions, response_distributions};

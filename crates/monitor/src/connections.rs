@@ -7,7 +7,7 @@ mod tables;
 mod tally;
 
 use crate::counter::{TimeSpan, growth};
-use crate::group::{Group, Stretch, WatchContext};
+use crate::group::{Group, PeriodFigures, WatchContext};
 use crate::listener::{ListenerSample, ListenerWatch};
 use crate::network::columns::Columns;
 use crate::procfs::ProcFile;
@@ -76,7 +76,7 @@ impl Group for ConnectionsGroup {
     type Sample = ConnectionsSample;
     type Figures = Connections;
 
-    const OF_NETNS: bool = true;
+    const IS_PER_NETNS: bool = true;
 
     /// Opens the sources. If the server's namespace was found automatically and cannot be entered, the group is absent.
     /// If the user named a namespace that cannot be entered, the function returns an error.
@@ -128,11 +128,11 @@ impl Group for ConnectionsGroup {
         }
     }
 
-    fn put(stretch: Stretch<Connections>, samples: &[&ConnectionsSample], _: Nanos, server: &mut Server) {
+    fn put(stretch: PeriodFigures<Connections>, samples: &[&ConnectionsSample], _: Nanos, server: &mut Server) {
         server.connections = with_longest_queues(stretch.figures, samples);
     }
 
-    fn put_interval(stretch: &Stretch<Connections>, last: &ConnectionsSample, interval: &mut ServerInterval) {
+    fn put_interval(stretch: &PeriodFigures<Connections>, last: &ConnectionsSample, interval: &mut ServerInterval) {
         let Connections { listener, connections, .. } = &stretch.figures;
         interval.established = connections.as_ref().and_then(|states| states.get(&State::Established).copied());
         let mut queues = last.ports.iter().filter_map(|port| Some(port.listener?.accept_queue)).peekable();

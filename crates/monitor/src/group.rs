@@ -22,7 +22,7 @@ pub trait Group {
     type Figures: Clone + Debug + PartialEq + Serialize;
 
     /// Whether the counters belong to a network namespace. Counters of different namespaces cannot be compared.
-    const OF_NETNS: bool = false;
+    const IS_PER_NETNS: bool = false;
 
     /// Opens the sources. If the group has nothing to read, the function passes the reason to
     /// [`WatchContext::mark_absent`] and returns `None`.
@@ -50,10 +50,10 @@ pub trait Group {
 
     /// Puts the figures of a period into the `server` object of a Record. `samples` are the samples of the period.
     /// Totals are scaled to a period of this `length`.
-    fn put(stretch: Stretch<Self::Figures>, samples: &[&Self::Sample], length: Nanos, server: &mut Server);
+    fn put(stretch: PeriodFigures<Self::Figures>, samples: &[&Self::Sample], length: Nanos, server: &mut Server);
 
     /// Puts the figures of one interval into the time series. `last` is the sample at the end of the interval.
-    fn put_interval(stretch: &Stretch<Self::Figures>, last: &Self::Sample, interval: &mut ServerInterval);
+    fn put_interval(stretch: &PeriodFigures<Self::Figures>, last: &Self::Sample, interval: &mut ServerInterval);
 }
 
 /// The processes, ports and files that a group should watch, and the namespace and directories in which to find them.
@@ -82,7 +82,7 @@ pub struct WatchContext<'s> {
 /// The figures of a period of time. The start and end of the period are read from `CLOCK_MONOTONIC`, which stops while
 /// the machine is suspended.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Stretch<T> {
+pub struct PeriodFigures<T> {
     /// Start of the period.
     pub from: Nanos,
     /// End of the period.
@@ -100,7 +100,7 @@ impl WatchContext<'_> {
     }
 }
 
-impl<T> Stretch<T> {
+impl<T> PeriodFigures<T> {
     /// The length of the period, without the time for which the machine was suspended.
     pub fn length(&self) -> Nanos {
         self.to - self.from

@@ -17,7 +17,7 @@ pub use stat::{CpuTicks, SoftirqSample};
 
 use crate::MonitorError;
 use crate::counter::TimeSpan;
-use crate::group::{Group, Stretch, WatchContext};
+use crate::group::{Group, PeriodFigures, WatchContext};
 use crate::procfs::{ProcFile, ReopenedFile};
 use brimful_core::Nanos;
 use brimful_core::cpus::CpuList;
@@ -97,11 +97,15 @@ impl Group for KernelGroup {
         later.since(earlier, over)
     }
 
-    fn put(stretch: Stretch<Kernel>, _: &[&KernelSample], _: Nanos, server: &mut Server) {
+    fn put(stretch: PeriodFigures<Kernel>, _: &[&KernelSample], _: Nanos, server: &mut Server) {
         server.kernel = stretch.figures;
     }
 
-    fn put_interval(Stretch { figures, .. }: &Stretch<Kernel>, _: &KernelSample, interval: &mut ServerInterval) {
+    fn put_interval(
+        PeriodFigures { figures, .. }: &PeriodFigures<Kernel>,
+        _: &KernelSample,
+        interval: &mut ServerInterval,
+    ) {
         interval.cpu = figures.cpu;
         interval.context_switches_per_s = figures.context_switches_per_s;
         interval.disk_utilization = figures.disk.map(|disk| disk.utilization);

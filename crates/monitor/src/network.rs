@@ -15,7 +15,7 @@ pub use tcp::TcpSample;
 
 use crate::MonitorError;
 use crate::counter::TimeSpan;
-use crate::group::{Group, Stretch, WatchContext};
+use crate::group::{Group, PeriodFigures, WatchContext};
 use crate::procfs::ProcFile;
 use brimful_core::Nanos;
 use brimful_core::server::{Network, Server, ServerInterval};
@@ -65,7 +65,7 @@ impl Group for NetworkGroup {
     type Sample = NetworkSample;
     type Figures = Network;
 
-    const OF_NETNS: bool = true;
+    const IS_PER_NETNS: bool = true;
 
     fn open(site: &mut WatchContext<'_>) -> Result<Option<NetworkWatch>, MonitorError> {
         site.place.namespace.reading(&site.root.join("proc"), NetworkWatch::open).map(Some)
@@ -83,11 +83,15 @@ impl Group for NetworkGroup {
         later.since(earlier, over)
     }
 
-    fn put(stretch: Stretch<Network>, _: &[&NetworkSample], _: Nanos, server: &mut Server) {
+    fn put(stretch: PeriodFigures<Network>, _: &[&NetworkSample], _: Nanos, server: &mut Server) {
         server.network = Some(stretch.figures);
     }
 
-    fn put_interval(Stretch { figures, .. }: &Stretch<Network>, _: &NetworkSample, interval: &mut ServerInterval) {
+    fn put_interval(
+        PeriodFigures { figures, .. }: &PeriodFigures<Network>,
+        _: &NetworkSample,
+        interval: &mut ServerInterval,
+    ) {
         interval.network_bytes_per_s = figures.all.map(|all| all.rx_bytes_per_s + all.tx_bytes_per_s);
         interval.retransmitted_per_s = figures.tcp.and_then(|tcp| tcp.retransmitted_per_s);
     }

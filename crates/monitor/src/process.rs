@@ -1,7 +1,7 @@
 //! Process group: the server's programs. `tree.rs` finds their processes, `program.rs` derives the figures.
 
 use crate::MonitorError;
-use crate::group::{Group, Stretch, WatchContext};
+use crate::group::{Group, PeriodFigures, WatchContext};
 use crate::program::{Membership, ProgramSample};
 use crate::tree::ProcessTree;
 use brimful_core::Nanos;
@@ -39,13 +39,13 @@ impl Group for ProcessGroup {
         Programs { process: own.map(|(earlier, later)| later.since(earlier, over)).collect() }
     }
 
-    fn put(stretch: Stretch<Programs>, _: &[&Vec<ProgramSample>], length: Nanos, server: &mut Server) {
+    fn put(stretch: PeriodFigures<Programs>, _: &[&Vec<ProgramSample>], length: Nanos, server: &mut Server) {
         let seen = stretch.length().as_secs_f64();
         let factor = if seen > 0.0 { length.as_secs_f64() / seen } else { 1.0 };
         server.process = stretch.figures.process.into_iter().map(|process| scaled(process, factor)).collect();
     }
 
-    fn put_interval(stretch: &Stretch<Programs>, _: &Vec<ProgramSample>, interval: &mut ServerInterval) {
+    fn put_interval(stretch: &PeriodFigures<Programs>, _: &Vec<ProgramSample>, interval: &mut ServerInterval) {
         let (programs, seconds) = (&stretch.figures.process, stretch.length().as_secs_f64());
         if programs.is_empty() || seconds <= 0.0 {
             return;

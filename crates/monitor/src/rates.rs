@@ -1,6 +1,6 @@
 //! Derives figures from raw samples, by pure functions of two samples.
 
-use crate::group::{Group, Stretch};
+use crate::group::{Group, PeriodFigures};
 use crate::groups::{GroupName, GroupValue, ListedGroup, PerGroup};
 use crate::sampler::Sample;
 use brimful_core::Nanos;
@@ -36,7 +36,7 @@ struct SampleTime {
 }
 
 impl GroupValue for Stretches {
-    type Of<G: Group> = Option<Stretch<G::Figures>>;
+    type Of<G: Group> = Option<PeriodFigures<G::Figures>>;
 }
 
 impl GroupValue for LastSamples {
@@ -93,7 +93,7 @@ impl Tracker {
         // Counters of two network namespaces cannot be compared.
         if self.netns != sample.netns {
             self.netns = sample.netns;
-            for_each_group!(G => if G::OF_NETNS {
+            for_each_group!(G => if G::IS_PER_NETNS {
                 *G::get_mut(&mut self.last) = None;
             });
         }
@@ -107,20 +107,20 @@ impl SampleTime {
         SampleTime { at: sample.at, suspended: sample.suspended }
     }
 
-    fn until<T>(self, end: SampleTime, since: impl FnOnce(Nanos) -> T) -> Stretch<T> {
+    fn until<T>(self, end: SampleTime, since: impl FnOnce(Nanos) -> T) -> PeriodFigures<T> {
         /// The two clocks are read one after the other. A difference below this limit may be the time between the
         /// readings.
         const MIN_SUSPENDED: Nanos = Nanos::from_millis(100);
         let suspended = Some(end.suspended - self.suspended).filter(|&suspended| suspended >= MIN_SUSPENDED);
         let figures = since(end.at - self.at);
-        Stretch { from: self.at, to: end.at, suspended: suspended.unwrap_or_default(), figures }
+        PeriodFigures { from: self.at, to: end.at, suspended: suspended.unwrap_or_default(), figures }
     }
 }
 
-fn over<G: ListedGroup>(samples: &[Sample]) -> Option<Stretch<G::Figures>> {
+fn over<G: ListedGroup>(samples: &[Sample]) -> Option<PeriodFigures<G::Figures>> {
     // Counters of two network namespaces cannot be compared, so only samples of the last namespace are used.
     let netns = samples.last()?.netns;
-    let elsewhere = |sample: &Sample| G::OF_NETNS && sample.netns != netns;
+    let elsewhere = |sample: &Sample| G::IS_PER_NETNS && sample.netns != netns;
     let arrival = samples.iter().rposition(elsewhere).map_or(0, |last| last + 1);
     let having = samples[arrival..].iter().filter_map(|sample| Some((sample, G::get(&sample.groups).as_ref()?)));
     let (having, of_group): (Vec<&Sample>, Vec<&G::Sample>) = having.unzip();
@@ -133,13 +133,13 @@ fn step<G: Group>(
     last: &mut Option<(SampleTime, G::Sample)>,
     at: SampleTime,
     sample: Option<&G::Sample>,
-) -> Option<Stretch<G::Figures>> {
+) -> Option<PeriodFigures<G::Figures>> {
     let sample = sample?;
     let (before, earlier) = last.replace((at, sample.clone()))?;
     Some(before.until(at, |over| G::since(&earlier, sample, over)))
 }
 
-fn log_line<T: Serialize>(at: &str, stretch: &Stretch<T>) -> String {
+fn log_line<T: Serialize>(at: &str, stretch: &PeriodFigures<T>) -> String {
     let line = LogLine {
         at: at.to_owned(),
         t_s: stretch.to.as_secs_f64(),

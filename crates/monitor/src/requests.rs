@@ -15,7 +15,7 @@ pub use slices::DutyCycle;
 pub use watch::RequestsWatch;
 
 use crate::ebpf::{PortTally, SizeTally, TimesTally};
-use crate::group::{Group, Stretch, WatchContext};
+use crate::group::{Group, PeriodFigures, WatchContext};
 use crate::module::TimesSample;
 use crate::{MonitorError, NetNamespace};
 use brimful_core::Nanos;
@@ -77,7 +77,7 @@ impl Group for RequestsGroup {
     type Sample = RequestsSample;
     type Figures = SocketRequests;
 
-    const OF_NETNS: bool = true;
+    const IS_PER_NETNS: bool = true;
 
     fn open(site: &mut WatchContext<'_>) -> Result<Option<RequestsWatch>, MonitorError> {
         if site.ports.is_empty() && site.pids.is_empty() {
@@ -117,11 +117,11 @@ impl Group for RequestsGroup {
         figures::between(earlier, later, over)
     }
 
-    fn put(stretch: Stretch<SocketRequests>, _: &[&RequestsSample], _: Nanos, server: &mut Server) {
+    fn put(stretch: PeriodFigures<SocketRequests>, _: &[&RequestsSample], _: Nanos, server: &mut Server) {
         server.requests = Some(stretch.figures);
     }
 
-    fn put_interval(_: &Stretch<SocketRequests>, _: &RequestsSample, _: &mut ServerInterval) {}
+    fn put_interval(_: &PeriodFigures<SocketRequests>, _: &RequestsSample, _: &mut ServerInterval) {}
 }
 
 impl PortRequests {

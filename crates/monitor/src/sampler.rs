@@ -119,11 +119,11 @@ impl Sampler {
             duty: *requests,
             lacking: &mut self.lacking,
         };
-        let mut opened: PerGroup<Watches> = per_group!(G => match G::OF_NETNS == of_netns && enabled.has(G::NAME) {
+        let mut opened: PerGroup<Watches> = per_group!(G => match G::IS_PER_NETNS == of_netns && enabled.has(G::NAME) {
             true => G::open(&mut site)?,
             false => None,
         });
-        for_each_group!(G => if G::OF_NETNS == of_netns {
+        for_each_group!(G => if G::IS_PER_NETNS == of_netns {
             if !enabled.has(G::NAME) {
                 site.mark_absent(G::NAME.name(), not_watched(G::NAME));
             }
@@ -205,7 +205,7 @@ impl Sampler {
         for_each_group!(G => if let Some(watch) = G::get(&self.watches) {
             let mut own = BTreeMap::new();
             G::sources(watch, &mut own);
-            if let Some(remark) = self.place.remark.as_ref().filter(|_| G::OF_NETNS) {
+            if let Some(remark) = self.place.remark.as_ref().filter(|_| G::IS_PER_NETNS) {
                 own.values_mut().for_each(|source| *source = format!("{source}; {remark}"));
             }
             sources.extend(own);

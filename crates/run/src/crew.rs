@@ -25,7 +25,7 @@ const STOP_CHECK_INTERVAL: Duration = Duration::from_millis(50);
 
 /// The running program. It is stopped when this value is dropped.
 #[derive(Debug)]
-pub struct FleetProcess {
+pub struct Crew {
     shards: u64,
     program: Child,
     orders: Option<ChildStdin>,
@@ -56,12 +56,12 @@ struct Answer {
     usage: bool,
 }
 
-impl FleetProcess {
+impl Crew {
     /// Starts the program, which has `shards` shards, and waits until it is ready or `stop` is set.
     ///
     /// # Errors
-    /// [`RunError::FleetProcess`] if the program cannot be started or reports an error.
-    pub fn start(shards: u64, mut command: Command, stop: &AtomicBool) -> Result<FleetProcess, RunError> {
+    /// [`RunError::Crew`] if the program cannot be started or reports an error.
+    pub fn start(shards: u64, mut command: Command, stop: &AtomicBool) -> Result<Crew, RunError> {
         // The program is in a process group of its own, so that Ctrl-C reaches only this process.
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).process_group(0);
         let mut program = command.spawn().map_err(|error| fleet_error(&format!("cannot be started ({error})")))?;
@@ -69,7 +69,7 @@ impl FleetProcess {
         if let Some(stdout) = program.stdout.take() {
             thread::spawn(move || forward_lines(stdout, &sender));
         }
-        let mut crew = FleetProcess { shards, orders: program.stdin.take(), program, answers };
+        let mut crew = Crew { shards, orders: program.stdin.take(), program, answers };
         crew.wait_for_answer(stop).map(|_| crew)
     }
 
@@ -137,13 +137,13 @@ impl FleetProcess {
         let answer: Answer =
             serde_json::from_str(&line).map_err(|error| fleet_error(&format!("says `{line:.60}`: {error}")))?;
         match answer.error {
-            Some(message) => Err(RunError::FleetProcess { message, usage: answer.usage }),
+            Some(message) => Err(RunError::Crew { message, usage: answer.usage }),
             None => Ok(answer),
         }
     }
 }
 
-impl Drop for FleetProcess {
+impl Drop for Crew {
     fn drop(&mut self) {
         // Closing the program's stdin ends the program and its shards.
         self.orders = None;
@@ -160,7 +160,7 @@ impl Order {
             format!("--interval={}ns", plan.interval.0),
             format!("--warm-connections={}", plan.connections.warm_connections),
         ];
-        if let Some(most) = plan.most_connections_per_shard() {
+        if let Some(most) = plan.max_connections_per_shard() {
             flags.push(format!("--max-connections={}", most.saturating_mul(plan.threads)));
         }
         Ok(Order { workload, seed: plan.seed, flags, calibrate: false })
@@ -174,7 +174,7 @@ fn forward_lines(stdout: ChildStdout, answers: &Sender<String>) {
 }
 
 fn fleet_error(what: &str) -> RunError {
-    RunError::FleetProcess { message: format!("the fleet that makes the load {what}"), usage: false }
+    RunError::Crew { message: format!("the fleet that makes the load {what}"), usage: false }
 }
 
 #[cfg(test)]
@@ -182,10 +182,10 @@ mod tests {
     use super::*;
 
     /// Starts a shell script as the crew.
-    fn crew(script: &str) -> Result<FleetProcess, RunError> {
+    fn crew(script: &str) -> Result<Crew, RunError> {
         let mut command = Command::new("sh");
         command.args(["-c", script]);
-        FleetProcess::start(2, command, &AtomicBool::new(false))
+        Crew::start(2, command, &AtomicBool::new(false))
     }
 
     #[test]

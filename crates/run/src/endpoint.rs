@@ -90,7 +90,7 @@ impl Endpoint {
                 let reach = if detour.first_address { reach_first } else { reach_all };
                 let chosen = match reach(&addresses, patience) {
                     Some(ReachOutcome::Accepts(addresses)) => addresses,
-                    Some(ReachOutcome::Silent(address) | ReachOutcome::Barred(address)) => vec![address],
+                    Some(ReachOutcome::Silent(address) | ReachOutcome::NotPermitted(address)) => vec![address],
                     Some(ReachOutcome::Refuses(address)) => {
                         return Err(RunError::NothingListens { address: address.into() });
                     }

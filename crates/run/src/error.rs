@@ -62,7 +62,7 @@ pub enum RunError {
     BadLoad(String),
     /// An error of the program that makes the load for this process.
     #[error("{message}")]
-    FleetProcess {
+    Crew {
         /// The message: the cause, and what to do.
         message: String,
         /// Whether the command line caused the error.
@@ -106,7 +106,7 @@ impl RunError {
     /// Whether the cause is the command line or a document, rather than the environment.
     pub fn is_usage(&self) -> bool {
         use RunError::{
-            Arrivals, BadLoad, BadUrl, Engine, FleetProcess, Handshake, Listen, MergeMismatch, Mix, Monitor, NoSocket,
+            Arrivals, BadLoad, BadUrl, Crew, Engine, Handshake, Listen, MergeMismatch, Mix, Monitor, NoSocket,
             NothingListens, Security, Silent, StopThread, Target, Unresolvable, Workload,
         };
         use brimful_engine::EngineError::{BodyFile, Cpu, Request, Source, Template};
@@ -115,7 +115,7 @@ impl RunError {
             Engine(Request { .. } | Template { .. } | BodyFile { .. } | Cpu { .. } | Source { .. }) => true,
             Monitor(error) => error.is_usage(),
             Security(error) => error.is_usage(),
-            Handshake { usage, .. } | FleetProcess { usage, .. } => *usage,
+            Handshake { usage, .. } | Crew { usage, .. } => *usage,
             Engine(_)
             | Target(_)
             | Listen(_)

@@ -17,7 +17,7 @@ mod stream;
 mod valid;
 mod warm_up;
 
-pub use crew::FleetProcess;
+pub use crew::Crew;
 pub use endpoint::{ConnectOverrides, ConnectTo, ConnectToError, Endpoint, Name};
 pub use error::RunError;
 pub use observer::{Exchange, MessagePrefix, RunObserver, Tap};

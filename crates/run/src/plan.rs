@@ -143,7 +143,7 @@ impl RunPlan {
 
     /// The maximum number of open connections per shard. Only open loads have a maximum, because in other loads,
     /// clients and users wait for their responses.
-    pub(crate) fn most_connections_per_shard(&self) -> Option<u64> {
+    pub(crate) fn max_connections_per_shard(&self) -> Option<u64> {
         let is_open =
             LoadKind::from_workload(Some(&self.workload)) == LoadKind::Open && self.workload.sessions().is_none();
         self.connections.max_per_shard.filter(|_| is_open)

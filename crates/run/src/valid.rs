@@ -6,7 +6,7 @@ use brimful_core::workload::{Load, LoadKind, RequestClass, SessionArrivals, Sess
 use brimful_core::{ClassId, Nanos};
 use brimful_engine::{Config, ConnectionPolicy, RedirectPolicy};
 use brimful_http::Version;
-use brimful_workload::{ArrivalProcess, Arrivals, Extent, Mix, Shard, Speed};
+use brimful_workload::{ArrivalProcess, Arrivals, Mix, Shard, Speed, WorkloadLimits};
 use std::ops::RangeInclusive;
 
 /// Permitted lengths of a tick. A call may be late by one tick, so ticks must not be too long. Shorter ticks would use
@@ -99,7 +99,7 @@ impl<'p> ValidPlan<'p> {
         let mut policy = ConnectionPolicy {
             http2: plan.version == Version::Http2,
             min_concurrent: self.connections_at_once(),
-            max_per_shard: plan.most_connections_per_shard(),
+            max_per_shard: plan.max_connections_per_shard(),
             ..plan.connections.clone()
         };
         match &self.load {
@@ -144,8 +144,8 @@ impl<'p> ValidPlan<'p> {
     }
 
     /// The limits at which the load ends: its window, and its number of calls.
-    pub fn extent(&self) -> Extent {
-        Extent { window: self.plan.window, calls: self.plan.calls }
+    pub fn extent(&self) -> WorkloadLimits {
+        WorkloadLimits { window: self.plan.window, calls: self.plan.calls }
     }
 
     /// Whether the load lasts until its last call has ended, however long that takes. An open load ends with its

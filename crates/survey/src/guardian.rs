@@ -14,7 +14,7 @@ const READY: &str = "ready";
 
 /// A change of the server that can be undone.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub enum Undo {
+pub enum ServerChange {
     /// The server's threads were moved to other CPUs.
     Cpus(FormerAffinity),
     /// The server's processes were moved into a control group with a quota.
@@ -58,7 +58,7 @@ impl Guardian {
     ///
     /// # Errors
     /// If the process has ended.
-    pub fn set_undo(&mut self, undo: &Undo) -> io::Result<()> {
+    pub fn set_undo(&mut self, undo: &ServerChange) -> io::Result<()> {
         let stdin = self.stdin.as_mut().ok_or(io::ErrorKind::BrokenPipe)?;
         stdin.write_all((serde_json::to_string(undo)? + "\n").as_bytes())
     }
@@ -83,11 +83,11 @@ pub fn run_guardian(input: impl BufRead, mut output: impl Write) -> io::Result<(
     let mut undo = None;
     for line in input.split(b'\n') {
         // The survey makes a change only after it has written the whole line, so an incomplete line is ignored.
-        undo = serde_json::from_slice::<Undo>(&line?).ok().or(undo);
+        undo = serde_json::from_slice::<ServerChange>(&line?).ok().or(undo);
     }
     match undo {
-        Some(Undo::Cpus(former)) => former.restore_former_state(),
-        Some(Undo::Quota(moved)) => moved.restore_former_state(),
+        Some(ServerChange::Cpus(former)) => former.restore_former_state(),
+        Some(ServerChange::Quota(moved)) => moved.restore_former_state(),
         None => {}
     }
     Ok(())

@@ -1,7 +1,7 @@
 //! The server under test: its CPUs, its observation, and the reference server.
 
 use crate::SurveyError;
-use crate::guardian::{Guardian, Undo};
+use crate::guardian::{Guardian, ServerChange};
 use brimful_core::Nanos;
 use brimful_monitor::{
     Intervals, LimitGuard, Monitor, MonitorConfig, PinGuard, ProcessSelector, ProcessTree, RemoteConfig, limit_tree,
@@ -113,13 +113,13 @@ impl Server {
 
 fn limit(tree: &ProcessTree, cpus: f64) -> Result<(LimitGuard, Guardian), SurveyError> {
     let mut guardian = Guardian::start().map_err(SurveyError::Guardian)?;
-    let guard = limit_tree(tree, cpus, |moved| guardian.set_undo(&Undo::Quota(moved.clone())))?;
+    let guard = limit_tree(tree, cpus, |moved| guardian.set_undo(&ServerChange::Quota(moved.clone())))?;
     Ok((guard, guardian))
 }
 
 fn pin(tree: &ProcessTree, cpus: &[usize]) -> Result<(PinGuard, Guardian), SurveyError> {
     let mut guardian = Guardian::start().map_err(SurveyError::Guardian)?;
-    let pin = pin_tree(tree, cpus, |former| guardian.set_undo(&Undo::Cpus(former.clone())))?;
+    let pin = pin_tree(tree, cpus, |former| guardian.set_undo(&ServerChange::Cpus(former.clone())))?;
     Ok((pin, guardian))
 }
 

@@ -9,9 +9,7 @@ use brimful_core::slo::Measure;
 use brimful_core::workload::{Load, Workload};
 use brimful_core::{Bytes, End, Nanos, Rate, StopCondition};
 use brimful_engine::Address;
-use brimful_run::{
-    Exchange, FleetProcess, MonitorTarget, RunObserver, RunPlan, StopConditions, Tap, client_limit, run,
-};
+use brimful_run::{Crew, Exchange, MonitorTarget, RunObserver, RunPlan, StopConditions, Tap, client_limit, run};
 use brimful_target::ReferenceCpuTimes;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -36,7 +34,7 @@ pub(crate) struct ServerBench<'a> {
     /// The plan of a run, without its workload, window and seed.
     template: RunPlan,
     server: Server,
-    crew: Option<FleetProcess>,
+    crew: Option<Crew>,
     stop: &'a AtomicBool,
     /// The maximum number of threads of a load.
     max_threads: u64,
@@ -44,12 +42,7 @@ pub(crate) struct ServerBench<'a> {
 
 impl<'a> ServerBench<'a> {
     /// Makes the bench. Loads come from the crew if there is one, or else from this process.
-    pub fn new(
-        mut template: RunPlan,
-        server: Server,
-        crew: Option<FleetProcess>,
-        stop: &'a AtomicBool,
-    ) -> ServerBench<'a> {
+    pub fn new(mut template: RunPlan, server: Server, crew: Option<Crew>, stop: &'a AtomicBool) -> ServerBench<'a> {
         // Idle connections may block other connections. The survey measures this before it opens any ahead of a load.
         template.connections.warm_connections = 0;
         template.calls = u64::MAX;
@@ -134,7 +127,7 @@ impl Bench for ServerBench<'_> {
     }
 
     fn use_connections(&mut self, pool: Pool) -> Result<(), SurveyError> {
-        let shards = self.crew.as_ref().map_or(1, FleetProcess::shards);
+        let shards = self.crew.as_ref().map_or(1, Crew::shards);
         if let Some(size) = pool.size.filter(|size| *size < shards) {
             return Err(SurveyError::Unfit(format!(
                 "the load has {} at once, and each of {shards} shards needs one: give --shards {size} at most",

@@ -11,7 +11,7 @@ use brimful_core::survey::Survey;
 use brimful_core::workload::{Load, Workload};
 use brimful_core::{Nanos, Rate, SloSpec};
 use brimful_monitor::{ProcessSelector, RemoteConfig};
-use brimful_run::{Endpoint, FleetProcess, RunPlan};
+use brimful_run::{Crew, Endpoint, RunPlan};
 use brimful_stats::check_objectives;
 use std::sync::atomic::AtomicBool;
 use std::time::{Instant, SystemTime};
@@ -82,7 +82,7 @@ pub fn demo_classes() -> Workload {
 /// [`SurveyError`] if the survey failed before it measured a level.
 pub fn survey(
     plan: &SurveyPlan,
-    crew: Option<FleetProcess>,
+    crew: Option<Crew>,
     stop: &AtomicBool,
     listener: &mut dyn FnMut(SurveyEvent),
 ) -> Result<Survey, SurveyError> {
@@ -137,7 +137,7 @@ pub fn survey(
             one_call_each: template.connections.calls_per_connection == Some(1),
             opened_ahead: template.tls.is_some() || template.connections.http2,
         },
-        shards: crew.as_ref().map(FleetProcess::shards),
+        shards: crew.as_ref().map(Crew::shards),
     };
     let began = Instant::now();
     let survey = conduct(&setup, &mut ServerBench::new(template, server, crew, stop), listener)?;

@@ -31,7 +31,7 @@ struct State {
 
 /// An occupied slot of the pool. Dropping this value frees the slot.
 #[derive(Debug)]
-pub(crate) struct Place<'p>(&'p Pool);
+pub(crate) struct PoolSlot<'p>(&'p Pool);
 
 impl Pool {
     pub(crate) fn new(places: usize) -> Pool {
@@ -41,7 +41,7 @@ impl Pool {
     }
 
     /// Waits for a free slot, and occupies it.
-    pub(crate) fn enter(&self) -> Place<'_> {
+    pub(crate) fn enter(&self) -> PoolSlot<'_> {
         let mut state = lock(&self.state);
         let number = state.next;
         state.next += 1;
@@ -56,7 +56,7 @@ impl Pool {
         }
         state.served += 1;
         state.most_served = state.most_served.max(state.served);
-        Place(self)
+        PoolSlot(self)
     }
 
     pub(crate) fn cpu_times(&self) -> PoolUsage {
@@ -65,7 +65,7 @@ impl Pool {
     }
 }
 
-impl Drop for Place<'_> {
+impl Drop for PoolSlot<'_> {
     fn drop(&mut self) {
         let mut state = lock(&self.0.state);
         state.served -= 1;

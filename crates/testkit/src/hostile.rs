@@ -1,7 +1,7 @@
 //! A table of hostile servers. They differ in what they send, when, in which pieces, and how they end a connection.
 //!
 //! The table is for testing laws that hold whatever a server does: for example, every call is counted exactly once. The
-//! outcome of a call may depend on which side is faster, but [`HostileBehaviour::may_complete`] does not.
+//! outcome of a call may depend on which side is faster, but [`HostileBehaviour::call_may_complete`] does not.
 
 use crate::{FullBacklog, RawServer, Step, full_backlog_listener, script, with_length};
 use rustix::net::{AddressFamily, SocketType, bind, getsockname, socket};
@@ -15,7 +15,7 @@ pub struct HostileBehaviour {
     /// Description of the behaviour, for messages.
     pub name: String,
     /// Whether a call can end with a complete response.
-    pub may_complete: bool,
+    pub call_may_complete: bool,
     behaviour: Behaviour,
 }
 
@@ -87,15 +87,19 @@ pub fn hostile_behaviours() -> Vec<HostileBehaviour> {
     all.extend(in_pieces());
     all.push(HostileBehaviour {
         name: "never accepts".to_owned(),
-        may_complete: false,
+        call_may_complete: false,
         behaviour: Behaviour::NeverAccepts,
     });
-    all.push(HostileBehaviour { name: "refuses".to_owned(), may_complete: false, behaviour: Behaviour::Refuses });
+    all.push(HostileBehaviour { name: "refuses".to_owned(), call_may_complete: false, behaviour: Behaviour::Refuses });
     all
 }
 
-fn scripted(name: impl Into<String>, may_complete: bool, steps: impl IntoIterator<Item = Step>) -> HostileBehaviour {
-    HostileBehaviour { name: name.into(), may_complete, behaviour: Behaviour::Script(steps.into_iter().collect()) }
+fn scripted(
+    name: impl Into<String>,
+    call_may_complete: bool,
+    steps: impl IntoIterator<Item = Step>,
+) -> HostileBehaviour {
+    HostileBehaviour { name: name.into(), call_may_complete, behaviour: Behaviour::Script(steps.into_iter().collect()) }
 }
 
 /// The ways in which a connection ends. With `Drain`, it stays open.
@@ -117,10 +121,11 @@ fn answers_and_ends() -> Vec<HostileBehaviour> {
     let mut all = Vec::new();
     for (what, answer, complete) in answers() {
         for (end, step) in ends() {
-            let may_complete = complete == Complete::Always || complete == Complete::ByClose && step == Step::Finish;
+            let call_may_complete =
+                complete == Complete::Always || complete == Complete::ByClose && step == Step::Finish;
             all.push(scripted(
                 format!("{what}, then {end}"),
-                may_complete,
+                call_may_complete,
                 [Step::Request, Step::Send(answer.clone()), step],
             ));
         }
@@ -211,10 +216,10 @@ fn before_the_request() -> Vec<HostileBehaviour> {
         ("a 100", b"HTTP/1.1 100 Continue\r\n\r\n".to_vec(), false),
     ];
     let mut all = Vec::new();
-    for (what, bytes, may_complete) in early {
+    for (what, bytes, call_may_complete) in early {
         for (end, step) in ends().into_iter().chain([("an unread close", Step::Close)]) {
             let steps = [Step::Send(bytes.clone()), step];
-            all.push(scripted(format!("{what} at accept, then {end}"), may_complete, steps));
+            all.push(scripted(format!("{what} at accept, then {end}"), call_may_complete, steps));
         }
     }
     for (end, step) in ends() {
@@ -343,7 +348,7 @@ mod tests {
     #[test]
     fn a_server_that_refuses_does_so_for_as_long_as_it_runs() {
         let refuses =
-            HostileBehaviour { name: String::new(), may_complete: false, behaviour: Behaviour::Refuses }.start();
+            HostileBehaviour { name: String::new(), call_may_complete: false, behaviour: Behaviour::Refuses }.start();
         let error = std::net::TcpStream::connect(refuses.addr()).unwrap_err();
         assert_eq!(error.kind(), std::io::ErrorKind::ConnectionRefused);
     }

@@ -10,7 +10,7 @@
 //! - [`WorkerServer`]: serves HTTP with a few workers, each of which keeps its connection.
 //! - [`Certificates`]: valid and flawed certificates. [`TlsBehaviour`]: how a server with such a certificate behaves.
 //! - [`http2`]: frames of HTTP/2, and a server that sends the frames that a test writes.
-//! - [`FullBacklog`]: a listener at which further connection attempts hang. [`SilentPort`]: a port that refuses
+//! - [`FullBacklog`]: a listener at which further connection attempts hang. [`RefusingPort`]: a port that refuses
 //!   connections.
 //! - [`logs`]: access logs of known traffic.
 //! - [`with_descriptor_limit`]: runs a command with a limit of descriptors and without inherited descriptors.
@@ -58,18 +58,18 @@ pub use descriptors::{CLOSE_INHERITED, with_descriptor_limit};
 pub use hostile::{HostileBehaviour, HostileServer, hostile_behaviours};
 pub use nghttpd::Nghttpd;
 pub use nginx::{Nginx, NginxOptions};
-pub use port::SilentPort;
+pub use port::RefusingPort;
 pub use raw::{RawServer, with_length};
 pub use request::Request;
 pub use script::{Step, script};
-pub use serial::{SerialServer, serial_server};
+pub use serial::{SerialServer, start_serial_server};
 pub use tls::{TlsBehaviour, TlsEnding, server_config};
 pub use words::words;
 pub use workers::WorkerServer;
 
 /// Returns a TCP port of 127.0.0.1 on which nothing listens at this moment, for servers that do not accept port 0.
 /// Another process may bind it first; then the caller must try again. For a port that must refuse connections, see
-/// [`SilentPort`].
+/// [`RefusingPort`].
 pub fn free_port() -> u16 {
     free_listener().local_addr().expect("read the address of a bound listener").port()
 }

@@ -4,21 +4,21 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, getsockname, lis
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::os::fd::OwnedFd;
 
-/// A bound TCP port of 127.0.0.1. It refuses connections until [`SilentPort::listen`] is called, and no other process
+/// A bound TCP port of 127.0.0.1. It refuses connections until [`RefusingPort::listen`] is called, and no other process
 /// can bind it.
-pub struct SilentPort {
+pub struct RefusingPort {
     socket: OwnedFd,
     addr: SocketAddr,
 }
 
-impl SilentPort {
+impl RefusingPort {
     /// Binds a free port without listening on it.
-    pub fn reserve() -> SilentPort {
+    pub fn reserve() -> RefusingPort {
         let socket = socket_with(AddressFamily::INET, SocketType::STREAM, SocketFlags::CLOEXEC, None);
         let socket = socket.expect("create a socket");
         bind(&socket, &SocketAddr::from((Ipv4Addr::LOCALHOST, 0))).expect("bind a free port of 127.0.0.1");
         let addr = getsockname(&socket).expect("read the address of a bound socket");
-        SilentPort { socket, addr: addr.try_into().expect("an address of the family that was bound") }
+        RefusingPort { socket, addr: addr.try_into().expect("an address of the family that was bound") }
     }
 
     /// The bound address.

@@ -25,7 +25,7 @@ const SPIN: Duration = Duration::from_micros(200);
 
 /// Starts a server whose requests take `service` each. The request with the index in `stall` takes longer by the time
 /// in `stall`. Indices count requests from 0 in order of arrival, over all connections.
-pub fn serial_server(service: Duration, stall: Option<(usize, Duration)>) -> SerialServer {
+pub fn start_serial_server(service: Duration, stall: Option<(usize, Duration)>) -> SerialServer {
     let listener = free_listener();
     // During the stall, the server accepts no connections, so the kernel must queue new connections.
     listen(&listener, 4096).expect("lengthen the accept queue");

@@ -33,7 +33,7 @@ pub enum TlsEnding {
     /// Reads the next request.
     KeepAlive,
     /// Sends close_notify and closes the connection.
-    InOrder,
+    NotifyAndClose,
     /// Sends close_notify and keeps the connection open.
     NotifyOnly,
     /// Sends close_notify, and closes the connection once the client has answered it or has closed the connection, like
@@ -112,7 +112,7 @@ fn serve(connection: TcpStream, mut tls: ServerConnection, behaviour: &TlsBehavi
         }
         match behaviour.ending {
             TlsEnding::KeepAlive => continue,
-            TlsEnding::InOrder | TlsEnding::NotifyOnly | TlsEnding::AwaitNotify | TlsEnding::NotifyAndMore => {
+            TlsEnding::NotifyAndClose | TlsEnding::NotifyOnly | TlsEnding::AwaitNotify | TlsEnding::NotifyAndMore => {
                 tls.send_close_notify();
                 let mut records = Vec::new();
                 while tls.wants_write() {

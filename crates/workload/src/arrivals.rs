@@ -38,7 +38,7 @@ pub use self_similar::Hurst;
 pub use steps::Steps;
 pub use trace::{Speed, Trace};
 
-use crate::{ArrivalsError, Extent, rng};
+use crate::{ArrivalsError, WorkloadLimits, rng};
 use brimful_core::workload::Stage;
 use brimful_core::{Nanos, Rate};
 use pieces::Pieces;
@@ -134,7 +134,7 @@ impl Arrivals {
     /// process.
     ///
     /// # Errors
-    /// [`ArrivalsError::StagesOf`] for another process, [`ArrivalsError::EmptyStages`] if no call is due in the stages.
+    /// [`ArrivalsError::StagesWithProcess`] for another process, [`ArrivalsError::EmptyStages`] if no call is due in the stages.
     pub fn stages(
         process: ArrivalProcess,
         start: Rate,
@@ -144,7 +144,7 @@ impl Arrivals {
         let ticks = match process {
             ArrivalProcess::Constant => Ticks::even(),
             ArrivalProcess::Poisson => Ticks::exponential(seed),
-            other => return Err(ArrivalsError::StagesOf(Box::new(other))),
+            other => return Err(ArrivalsError::StagesWithProcess(Box::new(other))),
         };
         Ok(Arrivals::from_parts(ticks, Curve::Stages(Pieces::new(stages::curve(start, stages)?))))
     }
@@ -179,8 +179,8 @@ impl Arrivals {
     /// call would be due, whichever is earlier. Up to that time, even arrivals keep their rate exactly. A Poisson
     /// process of n calls keeps its rate on average, because n divided by the sum of n + 1 gaps is an unbiased estimate
     /// of the rate.
-    pub fn end_time(mut self, extent: Extent) -> Nanos {
-        let Extent { window, calls } = extent;
+    pub fn end_time(mut self, extent: WorkloadLimits) -> Nanos {
+        let WorkloadLimits { window, calls } = extent;
         if calls == u64::MAX {
             return window;
         }
@@ -342,7 +342,7 @@ mod tests {
     #[test]
     fn a_load_with_a_number_of_calls_ends_when_the_call_after_the_last_would_be_due() {
         let second = Nanos::from_secs(1);
-        let end = |arrivals: &Arrivals, calls, window| arrivals.clone().end_time(Extent { window, calls });
+        let end = |arrivals: &Arrivals, calls, window| arrivals.clone().end_time(WorkloadLimits { window, calls });
         let constant = Arrivals::new(ArrivalProcess::Constant, Rate(1000.0), 0).unwrap();
         assert_eq!(end(&constant, 1000, Nanos::MAX), second);
         assert_eq!(end(&constant, 1001, second), second, "the window must end the load if it ends first");

@@ -10,7 +10,7 @@
 //! that cannot connect waits before its next burst (see `back_off.rs`).
 
 use crate::back_off::BackOff;
-use crate::{Extent, Mix, Shard};
+use crate::{Mix, Shard, WorkloadLimits};
 use brimful_core::{CallSpec, Nanos, NextCall, Outcome, SessionId, Workload};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -53,7 +53,14 @@ impl<C: Iterator<Item = CallSpec>> ClosedBursts<C> {
     /// Creates this shard's share of `clients`, in groups of `size`; the last group may be smaller. Between the last
     /// answer of a burst and the next burst, a group thinks for `think`. The first bursts are spread evenly over one
     /// think time.
-    pub fn new(clients: u64, size: u32, think: Nanos, chooser: C, extent: Extent, shard: Shard) -> ClosedBursts<C> {
+    pub fn new(
+        clients: u64,
+        size: u32,
+        think: Nanos,
+        chooser: C,
+        extent: WorkloadLimits,
+        shard: Shard,
+    ) -> ClosedBursts<C> {
         let size = u64::from(size.max(1));
         let count = clients.div_ceil(size);
         let own_groups = || (0..count).filter(|group| group % shard.count == shard.index);
@@ -145,9 +152,9 @@ mod tests {
     use super::*;
     use brimful_core::End;
 
-    const FOREVER: Extent = Extent { window: Nanos::from_secs(3600), calls: u64::MAX };
+    const FOREVER: WorkloadLimits = WorkloadLimits { window: Nanos::from_secs(3600), calls: u64::MAX };
 
-    fn bursts(clients: u64, size: u32, think: Nanos, extent: Extent, shard: Shard) -> ClosedBursts {
+    fn bursts(clients: u64, size: u32, think: Nanos, extent: WorkloadLimits, shard: Shard) -> ClosedBursts {
         ClosedBursts::new(clients, size, think, Mix::new(&[1.0], 0).unwrap(), extent, shard)
     }
 
@@ -203,7 +210,7 @@ mod tests {
 
     #[test]
     fn shards_share_groups_and_calls() {
-        let extent = Extent { calls: 103, ..FOREVER };
+        let extent = WorkloadLimits { calls: 103, ..FOREVER };
         let mut sessions = Vec::new();
         let mut calls = 0;
         for shard in Shard::WHOLE.split(3) {
@@ -228,8 +235,13 @@ mod tests {
 
     #[test]
     fn it_ends_with_the_window() {
-        let mut workload =
-            bursts(2, 2, Nanos::from_millis(9), Extent { window: Nanos::from_millis(10), ..FOREVER }, Shard::WHOLE);
+        let mut workload = bursts(
+            2,
+            2,
+            Nanos::from_millis(9),
+            WorkloadLimits { window: Nanos::from_millis(10), ..FOREVER },
+            Shard::WHOLE,
+        );
         let first = due(&mut workload, Nanos::ZERO);
         for (_, _, call) in &first {
             workload.on_outcome(&ended(*call, Nanos::from_millis(1)));

@@ -3,7 +3,7 @@
 //! client that cannot connect waits before it tries again (see `back_off.rs`).
 
 use crate::back_off::BackOff;
-use crate::{Extent, Mix, Shard};
+use crate::{Mix, Shard, WorkloadLimits};
 use brimful_core::{CallSpec, Nanos, NextCall, Outcome, Workload};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -26,7 +26,7 @@ pub struct ClosedWorkload<C = Mix> {
 impl<C: Iterator<Item = CallSpec>> ClosedWorkload<C> {
     /// Creates this shard's share of `clients`. Each client thinks for `think` between an answer and the next call. The
     /// first calls are spread evenly over one think time, so that the clients do not all call at the same time.
-    pub fn new(clients: u64, think: Nanos, chooser: C, extent: Extent, shard: Shard) -> ClosedWorkload<C> {
+    pub fn new(clients: u64, think: Nanos, chooser: C, extent: WorkloadLimits, shard: Shard) -> ClosedWorkload<C> {
         let first_due = |client: u64| (u128::from(think.0) * u128::from(client) / u128::from(clients.max(1))) as u64;
         let own_clients = (0..clients).filter(|client| client % shard.count == shard.index);
         ClosedWorkload {
@@ -85,9 +85,9 @@ mod tests {
     use super::*;
     use brimful_core::{ClassId, End};
 
-    const FOREVER: Extent = Extent { window: Nanos::from_secs(3600), calls: u64::MAX };
+    const FOREVER: WorkloadLimits = WorkloadLimits { window: Nanos::from_secs(3600), calls: u64::MAX };
 
-    fn closed(clients: u64, think: Nanos, extent: Extent, shard: Shard) -> ClosedWorkload {
+    fn closed(clients: u64, think: Nanos, extent: WorkloadLimits, shard: Shard) -> ClosedWorkload {
         ClosedWorkload::new(clients, think, Mix::new(&[1.0], 0).unwrap(), extent, shard)
     }
 
@@ -135,14 +135,14 @@ mod tests {
 
     #[test]
     fn shards_share_clients_and_calls() {
-        let extent = Extent { calls: 103, ..FOREVER };
+        let extent = WorkloadLimits { calls: 103, ..FOREVER };
         let per_shard = Shard::WHOLE.split(4).map(|s| run(closed(10, Nanos::ZERO, extent, s), Nanos(1), 1000).len());
         assert_eq!(per_shard.collect::<Vec<_>>(), [26, 26, 26, 25]);
     }
 
     #[test]
     fn it_ends_with_the_window() {
-        let extent = Extent { window: Nanos::from_millis(25), calls: u64::MAX };
+        let extent = WorkloadLimits { window: Nanos::from_millis(25), calls: u64::MAX };
         let due = run(closed(1, Nanos::from_millis(9), extent, Shard::WHOLE), Nanos::from_millis(1), 100);
         assert_eq!(due.len(), 3);
     }

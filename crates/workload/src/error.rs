@@ -32,7 +32,7 @@ pub enum ArrivalsError {
         "{ratio} times the mean rate for a share of {share} of the time is more than the mean rate allows: make \
          the ratio at most {}, or the share smaller", (1e4 / .share).floor() / 1e4
     )]
-    TooMuch {
+    BurstsExceedMean {
         /// Burst rate divided by the mean rate.
         ratio: f64,
         /// Share of the time in bursts.
@@ -68,7 +68,7 @@ pub enum ArrivalsError {
     Hurst(f64),
     /// Stages combined with a process that has time scales of its own.
     #[error("stages cannot be combined with {0}: use constant or poisson arrivals with them")]
-    StagesOf(Box<ArrivalProcess>),
+    StagesWithProcess(Box<ArrivalProcess>),
     /// Stages in which no call is due.
     #[error("no call is due in these stages: give one of them a length and a rate above zero")]
     EmptyStages,

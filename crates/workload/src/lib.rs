@@ -64,7 +64,7 @@ impl Shard {
 
 /// The limits of a workload. The workload ends at the limit that is reached first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Extent {
+pub struct WorkloadLimits {
     /// No call is due at or after this instant.
     pub window: brimful_core::Nanos,
     /// Upper bound of the number of calls of all shards together.

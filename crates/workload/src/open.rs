@@ -1,6 +1,6 @@
 //! The open workload: the arrival process alone decides when calls are due, whatever the server does.
 
-use crate::{Arrivals, Chooser, Extent, Mix, Shard};
+use crate::{Arrivals, Chooser, Mix, Shard, WorkloadLimits};
 use brimful_core::{CallSpec, Nanos, NextCall, Workload};
 
 /// One shard of an open workload.
@@ -9,7 +9,7 @@ pub struct OpenWorkload<C = Mix> {
     arrivals: Arrivals,
     chooser: C,
     shard: Shard,
-    extent: Extent,
+    extent: WorkloadLimits,
     /// Index in the whole schedule of this shard's call after `head`.
     index: u64,
     /// This shard's next call and its due time; `None` after the last call.
@@ -19,7 +19,7 @@ pub struct OpenWorkload<C = Mix> {
 impl<C: Chooser> OpenWorkload<C> {
     /// Creates shard `shard` of the schedule that `arrivals`, `chooser` and `extent` describe. These three arguments
     /// must be the same for all shards.
-    pub fn new(arrivals: Arrivals, chooser: C, extent: Extent, shard: Shard) -> OpenWorkload<C> {
+    pub fn new(arrivals: Arrivals, chooser: C, extent: WorkloadLimits, shard: Shard) -> OpenWorkload<C> {
         let mut open = OpenWorkload { arrivals, chooser, shard, extent, index: shard.index, head: None };
         open.head = open.next_after(shard.index);
         open
@@ -59,7 +59,7 @@ mod tests {
     use brimful_core::workload::Stage;
     use proptest::prelude::*;
 
-    fn open(arrivals: &Arrivals, seed: u64, extent: Extent, shard: Shard) -> OpenWorkload {
+    fn open(arrivals: &Arrivals, seed: u64, extent: WorkloadLimits, shard: Shard) -> OpenWorkload {
         OpenWorkload::new(arrivals.clone(), Mix::new(&[1.0, 2.0], seed).unwrap(), extent, shard)
     }
 
@@ -96,7 +96,7 @@ mod tests {
             kind in 0usize..9, seed: u64, threads in prop::collection::vec(1u64..4, 1..4), rate in 1f64..1e5, calls in 0u64..500,
         ) {
             let arrivals = arrivals(kind, rate, seed);
-            let extent = Extent { window: Nanos::from_millis(100), calls };
+            let extent = WorkloadLimits { window: Nanos::from_millis(100), calls };
             let whole = drain(open(&arrivals, seed, extent, Shard::WHOLE));
             let mut parts: Vec<_> =
                 shards(&threads).flat_map(|shard| drain(open(&arrivals, seed, extent, shard))).collect();
@@ -113,7 +113,7 @@ mod tests {
     /// visiting the other calls one by one would never finish.
     #[test]
     fn a_shard_of_counted_calls_takes_no_time_for_those_of_the_others() {
-        let extent = Extent { window: Nanos::from_secs(1_000_000), calls: u64::MAX };
+        let extent = WorkloadLimits { window: Nanos::from_secs(1_000_000), calls: u64::MAX };
         let shard = Shard { index: 7, count: 100_000_000_000 };
         for process in ["constant", "onoff:4,10%,20ms"] {
             let arrivals = Arrivals::new(process.parse().unwrap(), Rate(1e6), 0).unwrap();
@@ -133,7 +133,7 @@ mod tests {
 
     #[test]
     fn no_call_is_returned_before_it_is_due() {
-        let extent = Extent { window: Nanos::from_secs(1), calls: 10 };
+        let extent = WorkloadLimits { window: Nanos::from_secs(1), calls: 10 };
         let mix = Mix::new(&[1.0], 0).unwrap();
         let mut workload = OpenWorkload::new(
             Arrivals::new(ArrivalProcess::Constant, Rate(100.0), 0).unwrap(),

@@ -3,7 +3,7 @@
 //! abandoned after the timeout T. So the rate of attempts is at least D/T whatever the server does, while a closed
 //! workload would adapt to the server.
 
-use crate::{Extent, Mix, Shard};
+use crate::{Mix, Shard, WorkloadLimits};
 use brimful_core::{CallSpec, End, Nanos, NextCall, Outcome, Workload};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -22,7 +22,7 @@ pub struct SClients<C = Mix> {
 impl<C: Iterator<Item = CallSpec>> SClients<C> {
     /// Creates this shard's share of `attempts` (D). The engine abandons each attempt after `timeout` (T). The first
     /// attempts are spread evenly over `timeout`.
-    pub fn new(attempts: u64, timeout: Nanos, chooser: C, extent: Extent, shard: Shard) -> SClients<C> {
+    pub fn new(attempts: u64, timeout: Nanos, chooser: C, extent: WorkloadLimits, shard: Shard) -> SClients<C> {
         let first_due =
             |attempt: u64| (u128::from(timeout.0) * u128::from(attempt) / u128::from(attempts.max(1))) as u64;
         let own_attempts = (0..attempts).filter(|attempt| attempt % shard.count == shard.index);
@@ -78,7 +78,7 @@ mod tests {
     const T: Nanos = Nanos::from_millis(100);
 
     fn s_clients(attempts: u64, calls: u64, shard: Shard) -> SClients {
-        let extent = Extent { window: Nanos::from_secs(1), calls };
+        let extent = WorkloadLimits { window: Nanos::from_secs(1), calls };
         SClients::new(attempts, T, Mix::new(&[1.0], 0).unwrap(), extent, shard)
     }
 

@@ -24,7 +24,7 @@ pub use scripts::Scripts;
 pub use session_log::read_session_log;
 
 use crate::back_off::BackOff;
-use crate::{ArrivalProcess, Arrivals, ArrivalsError, Extent, Mix, Shard, rng};
+use crate::{ArrivalProcess, Arrivals, ArrivalsError, Mix, Shard, WorkloadLimits, rng};
 use brimful_core::workload::{BetweenBursts, SessionArrivals, Sessions as SessionLoad, Spread};
 use brimful_core::{CallSpec, End, Nanos, NextCall, Outcome, SessionId, SessionOutcome, Workload};
 use past::SessionHistory;
@@ -86,7 +86,7 @@ impl Sessions {
     pub fn new(
         load: &SessionLoad,
         mix: Mix,
-        extent: Extent,
+        extent: WorkloadLimits,
         seed: u64,
         shard: Shard,
     ) -> Result<Sessions, ArrivalsError> {
@@ -376,7 +376,7 @@ mod tests {
             think_s: Spread::Constant(60.0),
             ..SessionLoad::with_arrivals(session_arrivals)
         };
-        let extent = Extent { window: Nanos::from_secs(1), calls: u64::MAX };
+        let extent = WorkloadLimits { window: Nanos::from_secs(1), calls: u64::MAX };
         let mut sessions = Sessions::new(&load, Mix::new(&[1.0], 0).unwrap(), extent, 1, Shard::WHOLE).unwrap();
         let mut under_way = 0;
         for _ in 0..2 {
@@ -402,7 +402,7 @@ mod tests {
     fn a_user_that_cannot_connect_waits_before_its_next_session() {
         let session_arrivals = SessionArrivals::Closed { users: 1, rest_s: Spread::Constant(0.0) };
         let load = SessionLoad { think_s: Spread::Constant(0.0), ..SessionLoad::with_arrivals(session_arrivals) };
-        let extent = Extent { window: Nanos::from_secs(60), calls: u64::MAX };
+        let extent = WorkloadLimits { window: Nanos::from_secs(60), calls: u64::MAX };
         let mut sessions = Sessions::new(&load, Mix::new(&[1.0], 0).unwrap(), extent, 1, Shard::WHOLE).unwrap();
         let mut now = Nanos::ZERO;
         for longest_ms in [10, 20, 40] {

@@ -5,25 +5,25 @@ use std::str::FromStr;
 
 /// A rule that replaces the beginning `from` of a path by `to`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct MapRule {
+pub struct PathRule {
     from: String,
     to: String,
 }
 
-impl MapRule {
+impl PathRule {
     /// Applies the first rule that matches the path. If no rule matches, returns the path unchanged.
-    pub fn apply(rules: &[MapRule], path: String) -> String {
-        let fits = |rule: &MapRule| path.strip_prefix(rule.from.as_str()).map(|rest| rule.to.clone() + rest);
+    pub fn apply(rules: &[PathRule], path: String) -> String {
+        let fits = |rule: &PathRule| path.strip_prefix(rule.from.as_str()).map(|rest| rule.to.clone() + rest);
         rules.iter().find_map(fits).unwrap_or(path)
     }
 }
 
-impl FromStr for MapRule {
+impl FromStr for PathRule {
     type Err = String;
 
     /// Parses a rule such as `/old/=/new/`.
-    fn from_str(text: &str) -> Result<MapRule, String> {
-        let rule = |(from, to): (&str, &str)| MapRule { from: from.to_owned(), to: to.to_owned() };
+    fn from_str(text: &str) -> Result<PathRule, String> {
+        let rule = |(from, to): (&str, &str)| PathRule { from: from.to_owned(), to: to.to_owned() };
         let found = text.split_once('=').map(rule);
         found.filter(|rule| rule.from.starts_with('/') && rule.to.starts_with('/')).ok_or_else(|| {
             format!("`{text}` is no rule: write what paths begin with and what instead, like /old/=/new/")
@@ -96,10 +96,10 @@ mod tests {
 
     #[test]
     fn the_first_rule_that_fits_is_taken() {
-        let rules: Vec<MapRule> = ["/api/v1/=/api/v2/", "/=/site/"].iter().map(|rule| rule.parse().unwrap()).collect();
-        assert_eq!(MapRule::apply(&rules, "/api/v1/x".to_owned()), "/api/v2/x");
-        assert_eq!(MapRule::apply(&rules, "/y".to_owned()), "/site/y");
-        assert!("a=b".parse::<MapRule>().is_err() && "/a".parse::<MapRule>().is_err());
+        let rules: Vec<PathRule> = ["/api/v1/=/api/v2/", "/=/site/"].iter().map(|rule| rule.parse().unwrap()).collect();
+        assert_eq!(PathRule::apply(&rules, "/api/v1/x".to_owned()), "/api/v2/x");
+        assert_eq!(PathRule::apply(&rules, "/y".to_owned()), "/site/y");
+        assert!("a=b".parse::<PathRule>().is_err() && "/a".parse::<PathRule>().is_err());
     }
 
     proptest! {

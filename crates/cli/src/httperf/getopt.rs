@@ -24,13 +24,13 @@ pub struct OptionSpec {
 }
 
 /// An option on the command line: its long name and its value.
-pub type GivenOption = (&'static str, Option<String>);
+pub type ParsedOption = (&'static str, Option<String>);
 
 /// Parses the words after the program's name. Returns the options in their order, and all other words.
 ///
 /// # Errors
 /// A description of the first option that is unknown, ambiguous, or lacks its value.
-pub fn parse(known: &[OptionSpec], words: &[String]) -> Result<(Vec<GivenOption>, Vec<String>), String> {
+pub fn parse(known: &[OptionSpec], words: &[String]) -> Result<(Vec<ParsedOption>, Vec<String>), String> {
     let mut given = Vec::new();
     let mut others = Vec::new();
     let mut words = words.iter();
@@ -78,7 +78,7 @@ fn read_letters<'w>(
     known: &[OptionSpec],
     letters: &str,
     words: &mut impl Iterator<Item = &'w String>,
-    given: &mut Vec<GivenOption>,
+    given: &mut Vec<ParsedOption>,
 ) -> Result<(), String> {
     for (at, letter) in letters.char_indices() {
         let option = known.iter().find(|option| option.letter == Some(letter));
@@ -112,7 +112,7 @@ mod tests {
         OptionSpec { name: "debug", letter: Some('d'), value: OptionValue::Value },
     ];
 
-    fn words(line: &str) -> Result<(Vec<GivenOption>, Vec<String>), String> {
+    fn words(line: &str) -> Result<(Vec<ParsedOption>, Vec<String>), String> {
         parse(OPTIONS, &line.split(' ').map(str::to_owned).collect::<Vec<_>>())
     }
 

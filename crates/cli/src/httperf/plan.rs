@@ -232,12 +232,12 @@ fn sessions(options: &Options) -> anyhow::Result<Sessions> {
         use_browser_connections(&mut sessions, options);
     } else if let Some(wsess) = options.wsess {
         sessions.number = Some(wsess.sessions);
-        sessions.calls_in_all = Some(constant(wsess.calls));
+        sessions.calls_per_session = Some(constant(wsess.calls));
         sessions.think_s = Spread::Constant(wsess.think_s);
         use_browser_connections(&mut sessions, options);
     } else {
         sessions.number = Some(options.num_conns);
-        sessions.calls_in_all = Some(constant(options.num_calls));
+        sessions.calls_per_session = Some(constant(options.num_calls));
         sessions.connections = 1;
         sessions.pipelined = options.burst_length > 1;
     }

@@ -75,7 +75,7 @@ impl SessionArgs {
         let sessions = match (&self.wsess, &self.wsesslog) {
             (Some(UniformSessions { sessions, calls, think_s }), _) => Sessions {
                 number: Some(*sessions),
-                calls_in_all: Some(Spread::Constant(*calls as f64)),
+                calls_per_session: Some(Spread::Constant(*calls as f64)),
                 calls_per_burst: Spread::Constant(self.burst_length.map_or(1.0, |length| length.0 as f64)),
                 think_s: think_s.clone(),
                 ..Sessions::with_arrivals(one_after_another())

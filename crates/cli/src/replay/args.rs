@@ -2,7 +2,7 @@
 
 use crate::exit::UsageError;
 use crate::flags::{DetailArgs, HdrArgs, OutputArgs, RequestArgs};
-use brimful_accesslog::replay::{MapRule, Options};
+use brimful_accesslog::replay::{Options, PathRule};
 use brimful_core::Nanos;
 use brimful_workload::Speed;
 use clap::Args;
@@ -45,7 +45,7 @@ pub struct ReplayArgs {
     pub methods: Vec<String>,
     /// Change paths: those that begin with /OLD/ begin with /NEW/ instead (repeatable)
     #[arg(long, value_name = "/OLD/=/NEW/")]
-    pub map: Vec<MapRule>,
+    pub map: Vec<PathRule>,
     /// Create a file of each response's size in this document root, and request that file instead of the log's path
     #[arg(long, value_name = "DIR", conflicts_with = "map")]
     pub fileset: Option<PathBuf>,

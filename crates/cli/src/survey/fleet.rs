@@ -4,7 +4,7 @@
 use super::args::SurveyArgs;
 use crate::flags::RequestArgs;
 use crate::fleet;
-use brimful_run::FleetProcess;
+use brimful_run::Crew;
 use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, Args, Command};
 use std::ffi::OsString;
@@ -13,7 +13,7 @@ use std::sync::atomic::AtomicBool;
 
 /// Starts the fleet if the user requested one. With `streams`, calls share connections, each of which has this many
 /// HTTP/2 streams.
-pub fn start(args: &SurveyArgs, streams: Option<usize>, stop: &AtomicBool) -> anyhow::Result<Option<FleetProcess>> {
+pub fn start(args: &SurveyArgs, streams: Option<usize>, stop: &AtomicBool) -> anyhow::Result<Option<Crew>> {
     let (Some(shards), Some(url)) = (args.shards, &args.url) else { return Ok(None) };
     let flag = |name: &str, value: &dyn Display| OsString::from(format!("--{name}={value}"));
     let mut words = vec![OsString::from("crew"), flag("shards", &shards.0)];
@@ -22,7 +22,7 @@ pub fn start(args: &SurveyArgs, streams: Option<usize>, stop: &AtomicBool) -> an
     words.extend(request_flags(std::env::args_os().skip(1)));
     words.extend(streams.map(|streams| flag("streams", &streams)));
     words.push(url.into());
-    Ok(Some(FleetProcess::start(shards.0, fleet::command(&words)?, stop)?))
+    Ok(Some(Crew::start(shards.0, fleet::command(&words)?, stop)?))
 }
 
 /// The flags of [`RequestArgs`] on the command line of a survey, except flags that each load sets itself. The first

@@ -1,7 +1,7 @@
 //! Tests bad input and paths that do not exist: the exit code, and a message that says what to do.
 
 use crate::program::run;
-use brimful_testkit::SilentPort;
+use brimful_testkit::RefusingPort;
 use std::fs;
 use std::net::TcpListener;
 
@@ -22,7 +22,7 @@ fn urls_that_cannot_be_loaded() {
     }
     load("ftp://127.0.0.1/").fails(2, "http:// and https://, not ftp");
     load("http://").fails(2, "write it like");
-    let silent = SilentPort::reserve();
+    let silent = RefusingPort::reserve();
     let nobody = silent.addr();
     load(&format!("http://{nobody}/")).fails(3, "start the server first");
     run(&["load", "--rate", "10"]).fails(2, "<URL>");
@@ -177,7 +177,7 @@ fn surveys_that_cannot_start() {
     run(&["survey", &address, "--slo", "p99<1s", "--slo", "p99<10x", "--report", "/dev/null"])
         .fails(2, "limit the same figure");
     run(&["survey", "ftp://127.0.0.1/"]).fails(2, "http:// and https://, not ftp");
-    let silent = SilentPort::reserve();
+    let silent = RefusingPort::reserve();
     let nobody = silent.addr();
     run(&["survey", &nobody.to_string()]).fails(3, "start the server first");
     run(&["survey", &address, "--process", "no-such-program", "--report", "/dev/null"])

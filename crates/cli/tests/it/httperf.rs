@@ -4,7 +4,7 @@
 //! Counts must be equal. Rates must follow the schedule, as far as a busy host permits. Times are not compared.
 
 use crate::program::{Done, Running, brimful, lock_machine_exclusively, run};
-use brimful_testkit::{CertificateFlaw, Certificates, Nginx, NginxOptions, RawServer, SilentPort, with_length};
+use brimful_testkit::{CertificateFlaw, Certificates, Nginx, NginxOptions, RawServer, RefusingPort, with_length};
 use std::fs;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
@@ -271,7 +271,7 @@ fn failed_calls_are_retried_with_retry_on_failure() {
 
 #[test]
 fn refused_connections_are_counted_as_errors() {
-    let silent = SilentPort::reserve();
+    let silent = RefusingPort::reserve();
     let args =
         ["--server=127.0.0.1", &format!("--port={}", silent.port()), "--num-conns=5", "--rate=100"].map(str::to_owned);
     let _machine = lock_machine_exclusively();

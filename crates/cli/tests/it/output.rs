@@ -3,7 +3,7 @@
 use crate::documents;
 use crate::program::{Running, brimful, lock_machine_shared, run, wait_until};
 use crate::small_disk::SmallDisk;
-use brimful_testkit::{RawServer, SilentPort};
+use brimful_testkit::{RawServer, RefusingPort};
 use std::fs::{self, File};
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
@@ -176,7 +176,7 @@ fn an_existing_file_is_replaced_only_by_a_complete_one() {
     let dir = tempfile::tempdir().unwrap();
     let out = dir.path().join("record.json");
     fs::write(&out, "the former").unwrap();
-    let silent = SilentPort::reserve();
+    let silent = RefusingPort::reserve();
     let nobody = silent.addr().to_string();
     run(&[&["load", &nobody, "--out", out.to_str().unwrap()], &SHORT[..]].concat()).fails(3, "nothing listens");
     assert_eq!(fs::read_to_string(&out).unwrap(), "the former");

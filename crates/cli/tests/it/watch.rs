@@ -9,7 +9,7 @@ mod screen;
 use crate::documents;
 use crate::program::{Running, brimful, lock_machine_shared, run, wait_until};
 use brimful_core::server::{Server, ServerInterval};
-use brimful_testkit::{Nginx, NginxOptions, SilentPort, full_backlog_listener};
+use brimful_testkit::{Nginx, NginxOptions, RefusingPort, full_backlog_listener};
 use rustix::process::Signal;
 use std::fs;
 use std::process::{Child, Command};
@@ -246,7 +246,7 @@ fn the_end_of_a_pid_is_reported() {
 #[test]
 fn a_port_is_watched_before_a_server_listens() {
     let _machine = lock_machine_shared();
-    let silent = SilentPort::reserve();
+    let silent = RefusingPort::reserve();
     let port = silent.port();
     let port_text = port.to_string();
     let mut watch = Running::start(brimful(&[&["watch", "--port", &port_text, "--json"], &OFTEN[..]].concat()));

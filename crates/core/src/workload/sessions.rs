@@ -61,7 +61,7 @@ pub struct Sessions {
     pub bursts: Spread,
     /// Alternative to `bursts`: number of calls of a session, at least 1, drawn by [`Spread::count`]. The session has
     /// as many bursts as necessary; the last burst may be shorter.
-    pub calls_in_all: Option<Spread>,
+    pub calls_per_session: Option<Spread>,
     /// Number of calls of a burst, at least 1, drawn by [`Spread::count`]. The calls after the first are sent when the
     /// first call is answered.
     pub calls_per_burst: Spread,
@@ -184,7 +184,7 @@ impl Sessions {
             session_arrivals,
             number: None,
             bursts: one(),
-            calls_in_all: None,
+            calls_per_session: None,
             calls_per_burst: one(),
             think_s: none(),
             connections: BROWSER_CONNECTIONS,
@@ -207,7 +207,7 @@ impl Sessions {
 
     /// Mean number of calls of a session.
     pub fn calls(&self) -> f64 {
-        match &self.calls_in_all {
+        match &self.calls_per_session {
             _ if !self.scripts.is_empty() => {
                 let calls: usize = self.scripts.iter().flat_map(|script| &script.bursts).map(|b| b.calls.len()).sum();
                 calls as f64 / self.scripts.len() as f64
@@ -243,17 +243,17 @@ impl Sessions {
         {
             valid(what, spread)?;
         }
-        if let Some(calls) = &self.calls_in_all {
+        if let Some(calls) = &self.calls_per_session {
             valid("calls", calls)?;
         }
-        let calls = self.calls_in_all.as_ref().map_or(1.0, Spread::mean);
+        let calls = self.calls_per_session.as_ref().map_or(1.0, Spread::mean);
         if self.bursts.mean() < 1.0 || self.calls_per_burst.mean() < 1.0 || calls < 1.0 {
             return bad("a session has 1 burst or more, and a burst 1 call or more: raise bursts or calls_per_burst");
         }
         if self.number == Some(0) {
             return bad("no sessions make no load: write sessions = 1 or more");
         }
-        if self.in_progress && (self.number.is_some() || self.calls_in_all.is_some() || !self.scripts.is_empty()) {
+        if self.in_progress && (self.number.is_some() || self.calls_per_session.is_some() || !self.scripts.is_empty()) {
             return bad("a load that is in progress has no first session, and its sessions have bursts: leave out \
                         in_progress, or sessions, calls and script");
         }
@@ -316,7 +316,7 @@ impl TryFrom<Fields> for Sessions {
             session_arrivals,
             number: sessions,
             bursts,
-            calls_in_all: calls,
+            calls_per_session: calls,
             calls_per_burst: calls_per_burst.unwrap_or_else(one),
             think_s,
             connections,
@@ -332,7 +332,7 @@ impl TryFrom<Fields> for Sessions {
 
 impl From<Sessions> for Fields {
     fn from(sessions: Sessions) -> Fields {
-        let Sessions { session_arrivals, bursts, calls_in_all, calls_per_burst, scripts, .. } = sessions;
+        let Sessions { session_arrivals, bursts, calls_per_session, calls_per_burst, scripts, .. } = sessions;
         let (rate, arrivals, users, rest_s) = match session_arrivals {
             SessionArrivals::Open { rate, arrivals } => (Some(rate.0), Some(arrivals), None, None),
             SessionArrivals::Closed { users, rest_s } => (None, None, Some(users), Some(rest_s)),
@@ -344,9 +344,9 @@ impl From<Sessions> for Fields {
             users,
             rest_s,
             sessions: sessions.number,
-            bursts: (drawn && calls_in_all.is_none()).then_some(bursts),
+            bursts: (drawn && calls_per_session.is_none()).then_some(bursts),
             stay: None,
-            calls: calls_in_all,
+            calls: calls_per_session,
             calls_per_burst: drawn.then_some(calls_per_burst),
             think_s: sessions.think_s,
             connections: sessions.connections,
@@ -375,7 +375,7 @@ mod tests {
             session_arrivals: SessionArrivals::Open { rate: Rate(2.0), arrivals: "poisson".to_owned() },
             number: None,
             bursts: Spread::Constant(1.0),
-            calls_in_all: None,
+            calls_per_session: None,
             calls_per_burst: Spread::Constant(1.0),
             think_s: Spread::Constant(0.0),
             connections: 6,
@@ -416,7 +416,7 @@ mod tests {
             (read("rate = 1\nbursts = 'geometric:4.2'\ncalls_per_burst = 3").unwrap().calls() - 12.6).abs() < 1e-12
         );
         let stays = read("rate = 1\nstay = 0.75\ncalls_per_burst = 3").unwrap();
-        assert_eq!((stays.bursts, stays.calls_in_all), (Spread::Geometric { mean: 4.0 }, None));
+        assert_eq!((stays.bursts, stays.calls_per_session), (Spread::Geometric { mean: 4.0 }, None));
     }
 
     #[test]

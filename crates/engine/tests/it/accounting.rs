@@ -8,7 +8,7 @@ use brimful_core::workload::{RequestClass, Workload as WorkloadDoc};
 use brimful_core::{End, Nanos};
 use brimful_engine::{Clock, Close, Engine};
 use brimful_stats::{Account, Collector, LiveProgress};
-use brimful_testkit::{RawServer, Request, SilentPort, Step, script, with_length};
+use brimful_testkit::{RawServer, RefusingPort, Request, Step, script, with_length};
 use std::collections::BTreeMap;
 use std::io::{BufReader, Write};
 use std::net::{SocketAddr, TcpListener};
@@ -24,7 +24,7 @@ on_each_engine!(
 );
 
 fn a_port_where_nothing_listens_refuses(case: Case) {
-    let port = SilentPort::reserve();
+    let port = RefusingPort::reserve();
     let calls = Plan::new(case, port.addr()).calls(20).open(1000.0);
     assert_eq!((count(&calls, refused), count_connects(&calls)), (20, 20));
 }

@@ -96,7 +96,7 @@ fn law(hostile: &HostileBehaviour, plan: &Plan, open: bool) -> Result<(), String
     if connections != counts.established || responses < completed {
         return Err(format!("{connections} connections ended, with {responses} responses: {counts:?}"));
     }
-    if completed > 0 && !hostile.may_complete {
+    if completed > 0 && !hostile.call_may_complete {
         return Err(format!("{completed} calls completed without a whole response: {counts:?}"));
     }
     Ok(())

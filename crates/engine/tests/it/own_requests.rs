@@ -7,7 +7,7 @@ use brimful_core::{CallSpec, ClassId, Nanos, NextCall, Outcome, RequestId, Sessi
 use brimful_engine::{Redirect, Requests, Run};
 use brimful_http::{Request, Version};
 use brimful_testkit::{RawServer, Request as Received, Step, script, with_length};
-use brimful_workload::{Chooser, ClosedWorkload, Extent, Shard};
+use brimful_workload::{Chooser, ClosedWorkload, Shard, WorkloadLimits};
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -104,7 +104,7 @@ fn ways(case: Case, address: SocketAddr, calls: u64) -> [Plan; 3] {
 
 /// Runs four clients that send these requests.
 fn four(plan: &Plan, requests: &Own<'_>) -> Vec<ObservedCall> {
-    let extent = Extent { window: plan.config.window, calls: plan.calls };
+    let extent = WorkloadLimits { window: plan.config.window, calls: plan.calls };
     let workload = |shard| ClosedWorkload::new(4, Nanos::ZERO, Numbered(0), extent, shard);
     let run = plan.drive_with(workload, || requests.clone(), CallRecorder::default, &Control::default());
     run.observer.calls.iter().for_each(ObservedCall::check);

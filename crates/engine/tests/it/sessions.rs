@@ -8,7 +8,7 @@ use brimful_core::workload::{BetweenBursts, SessionArrivals, Sessions as Load, S
 use brimful_core::{Nanos, Rate};
 use brimful_engine::Run;
 use brimful_testkit::{RawServer, Request as Received, with_length};
-use brimful_workload::{Extent, Mix, Sessions};
+use brimful_workload::{Mix, Sessions, WorkloadLimits};
 use std::collections::BTreeMap;
 use std::io::{BufReader, Write};
 use std::net::IpAddr;
@@ -39,7 +39,7 @@ fn sessions(sessions: f64) -> Load {
 
 fn run(plan: &Plan, load: &Load) -> Run<CallRecorder> {
     // The run ends before the next period begins.
-    let extent = Extent { window: plan.config.window.min(Nanos::from_millis(4_900)), calls: u64::MAX };
+    let extent = WorkloadLimits { window: plan.config.window.min(Nanos::from_millis(4_900)), calls: u64::MAX };
     let sessions = |shard| Sessions::new(load, Mix::new(&[1.0], 1).unwrap(), extent, 1, shard).unwrap();
     let run = plan.drive(sessions, CallRecorder::default, &Control::default());
     run.observer.calls.iter().for_each(ObservedCall::check);

@@ -8,7 +8,7 @@ use brimful_engine::{
     Close, Config, ConnectionPolicy, Engine, EngineError, FixedRequests, RequestSettings, Requests, Run, run,
 };
 use brimful_workload::{
-    ArrivalProcess, Arrivals, ClosedBursts, ClosedWorkload, Extent, Mix, OpenWorkload, SClients, Shard,
+    ArrivalProcess, Arrivals, ClosedBursts, ClosedWorkload, Mix, OpenWorkload, SClients, Shard, WorkloadLimits,
 };
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -174,8 +174,8 @@ impl Plan {
         Mix::new(&vec![1.0; self.classes], 1).unwrap()
     }
 
-    fn extent(&self) -> Extent {
-        Extent { window: self.config.window, calls: self.calls }
+    fn extent(&self) -> WorkloadLimits {
+        WorkloadLimits { window: self.config.window, calls: self.calls }
     }
 
     fn go<W: Workload + Send>(

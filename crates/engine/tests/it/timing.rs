@@ -5,7 +5,7 @@ use crate::seen::{CallRecorder, ObservedCall, completed, count, count_connects, 
 use crate::support::{Control, Plan, max_generator_delay};
 use brimful_core::Nanos;
 use brimful_engine::Close;
-use brimful_testkit::serial_server;
+use brimful_testkit::start_serial_server;
 use std::time::Duration;
 
 on_each_engine!(
@@ -24,7 +24,7 @@ on_each_engine!(
 /// stalls once for 100 ms. The call that meets the stall takes 101 ms. The calls that come due during the stall take
 /// 92, 83, 74 … ms. A generator that waits for responses before it sends would report only one slow call.
 fn a_stall_of_the_server_shows_in_every_delayed_call(case: Case) {
-    let server = serial_server(Duration::from_millis(1), Some((30, Duration::from_millis(100))));
+    let server = start_serial_server(Duration::from_millis(1), Some((30, Duration::from_millis(100))));
     let run = Plan::new(case, server.addr()).calls(100).run_open_load(100.0, &Control::default());
     let calls = &run.observer.calls;
     assert_eq!(count(calls, completed), 100);
@@ -45,7 +45,7 @@ fn a_stall_of_the_server_shows_in_every_delayed_call(case: Case) {
 /// The generator itself stalls. Calls keep their due times, so response time and lateness show the stall, but service
 /// time does not.
 fn a_stall_of_the_generator_is_lateness_and_never_service_time(case: Case) {
-    let server = serial_server(Duration::from_millis(1), None);
+    let server = start_serial_server(Duration::from_millis(1), None);
     let keeper = || CallRecorder { stall: Some((30, Duration::from_millis(100))), ..CallRecorder::default() };
     let run = Plan::new(case, server.addr()).calls(100).open_with(100.0, keeper);
     assert!(run.longest_gap >= Nanos::from_millis(100), "the generator knows of its stall: {}", run.longest_gap);
@@ -73,7 +73,7 @@ fn a_stall_of_the_generator_is_lateness_and_never_service_time(case: Case) {
 }
 
 fn an_open_workload_never_waits_for_a_free_connection(case: Case) {
-    let server = serial_server(Duration::from_millis(20), None);
+    let server = start_serial_server(Duration::from_millis(20), None);
     // The rate is ten times the server's capacity.
     let run = Plan::new(case, server.addr()).calls(50).run_open_load(500.0, &Control::default());
     let calls = &run.observer.calls;
@@ -87,7 +87,7 @@ fn an_open_workload_never_waits_for_a_free_connection(case: Case) {
 }
 
 fn calls_wait_for_a_connection_at_the_limit(case: Case) {
-    let server = serial_server(Duration::from_millis(20), None);
+    let server = start_serial_server(Duration::from_millis(20), None);
     // The rate is ten times the server's capacity.
     for calls_per_connection in [None, Some(3)] {
         let plan = Plan::with_method(case, server.addr(), "GET", Close::Fin).calls(50).configure(|config| {
@@ -111,7 +111,7 @@ fn calls_wait_for_a_connection_at_the_limit(case: Case) {
 }
 
 fn connections_are_kept_or_renewed_as_configured(case: Case) {
-    let server = serial_server(Duration::from_micros(100), None);
+    let server = start_serial_server(Duration::from_micros(100), None);
     let connections = |limit, close| {
         let plan = Plan::with_method(case, server.addr(), "GET", close)
             .calls(60)
@@ -128,7 +128,7 @@ fn connections_are_kept_or_renewed_as_configured(case: Case) {
 }
 
 fn the_first_calls_use_warm_connections(case: Case) {
-    let server = serial_server(Duration::from_micros(100), None);
+    let server = start_serial_server(Duration::from_micros(100), None);
     let connections = |warm, shards| {
         let mut plan = Plan::new(case, server.addr()).calls(60).configure(|c| c.connections.warm_connections = warm);
         plan.shards = shards;
@@ -141,7 +141,7 @@ fn the_first_calls_use_warm_connections(case: Case) {
 }
 
 fn events_of_a_call_come_in_order(case: Case) {
-    let server = serial_server(Duration::from_micros(100), None);
+    let server = start_serial_server(Duration::from_micros(100), None);
     let calls = Plan::new(case, server.addr())
         .calls(40)
         .configure(|c| c.connections.calls_per_connection = Some(1))
@@ -155,7 +155,7 @@ fn events_of_a_call_come_in_order(case: Case) {
 }
 
 fn several_shards_make_the_same_calls_as_one(case: Case) {
-    let server = serial_server(Duration::ZERO, None);
+    let server = start_serial_server(Duration::ZERO, None);
     let due = |shards| {
         let mut plan = Plan::new(case, server.addr()).calls(200);
         plan.shards = shards;

@@ -284,10 +284,10 @@ fn a_truncated_stream_is_no_complete_response(case: Case) {
     let measured = with_length(b"hello");
     let truncated = failed_by(TlsFault::Truncated);
     for (response, ending, is_whole) in [
-        (&to_the_end, TlsEnding::InOrder, true),
+        (&to_the_end, TlsEnding::NotifyAndClose, true),
         (&to_the_end, TlsEnding::NotifyOnly, true),
         (&to_the_end, TlsEnding::Cut, false),
-        (&measured, TlsEnding::InOrder, true),
+        (&measured, TlsEnding::NotifyAndClose, true),
         (&measured, TlsEnding::NotifyOnly, true),
         (&measured, TlsEnding::Cut, true),
     ] {

@@ -4,7 +4,7 @@ use super::runs::{Run, Runs};
 use crate::EstimateError;
 use crate::response::{self, ResponseFit, ResponsePoint, fit_delay, fit_response};
 use brimful_core::model::Model;
-use brimful_model::{exceptional_wait, station_demands};
+use brimful_model::{station_demands, wait_with_idle_cost};
 
 pub(super) struct DelaysElsewhere {
     pub response: ResponseFit,
@@ -49,7 +49,7 @@ fn point(run: &Run, model: &Model) -> Option<ResponsePoint> {
     let (response, ci) = run.response?;
     let cpu = &model.stations[0];
     let rate: f64 = run.throughput.iter().sum();
-    let exponential_wait = exceptional_wait(cpu, &model.demands[0], &run.throughput);
+    let exponential_wait = wait_with_idle_cost(cpu, &model.demands[0], &run.throughput);
     let ci = ci.unwrap_or(response).max(response::MIN_HALF_WIDTH * response);
     let demand = run.throughput.iter().enumerate().map(|(class, x)| x / rate * service(model, run, class)).sum();
     (exponential_wait.is_finite() && ci > 0.0).then(|| ResponsePoint {

@@ -52,7 +52,7 @@ pub(crate) struct FitCovariance {
     /// Half width of a 95 % interval, in standard errors.
     pub t95: f64,
     pub groups: Vec<Vec<usize>>,
-    pub has_term: bool,
+    pub has_load_dependence: bool,
     pub has_background: bool,
 }
 
@@ -74,7 +74,7 @@ impl FitCovariance {
     fn gradient(&self, demands: &[f64], term: f64, background: f64) -> DVector<f64> {
         let by_group = |group: &Vec<usize>| group.iter().map(|class| demands[*class]).sum::<f64>();
         let mut gradient: Vec<f64> = self.groups.iter().map(by_group).collect();
-        gradient.extend(self.has_term.then_some(term));
+        gradient.extend(self.has_load_dependence.then_some(term));
         gradient.extend(self.has_background.then_some(background));
         DVector::from_vec(gradient)
     }

@@ -85,7 +85,7 @@ impl Law {
             covariance: uncertainty.covariance * uncertainty.residual_stddev.powi(2),
             t95: uncertainty.t95,
             groups: self.groups.clone(),
-            has_term: self.term.is_some(),
+            has_load_dependence: self.term.is_some(),
             has_background: self.background == Background::Fitted,
         }
     }

@@ -25,7 +25,7 @@ use super::module::measured_service;
 use crate::EstimateError;
 use crate::least_squares::fit_non_negative;
 use crate::response::{self, ResponseFit, ResponsePoint, ScvBasis, fit_delay, fit_response};
-use brimful_model::{exceptional_wait, exponential_wait, station_demands};
+use brimful_model::{exponential_wait, station_demands, wait_with_idle_cost};
 use std::collections::BTreeMap;
 
 /// Lowest level, in percent of the capacity, at which calls wait enough to determine the shape of the distribution.
@@ -194,7 +194,7 @@ fn response_point(fit: &ModelFit, facts: &ServerFacts, pooled: &PooledMeasuremen
     let (response, exponential_wait, work, variance) = match measurement.load {
         OfferedLoad::Level(_) => {
             let work = mean(&station_demands(station, demands, rates));
-            let exponential_wait = exceptional_wait(station, demands, rates);
+            let exponential_wait = wait_with_idle_cost(station, demands, rates);
             (measurement.responses.mean?, exponential_wait, work, pooled.response_variance)
         }
         // The client has no think time, so its response time is the inverse of its rate.

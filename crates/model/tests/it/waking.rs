@@ -3,8 +3,8 @@
 use brimful_core::model::{ClassKind, IdleCost, Model, ModelClass, Scheduling, Station};
 use brimful_model::simulate::simulate_intervals;
 use brimful_model::{
-    Estimate, Method, SimulationOptions, exceptional_wait, exponential_wait, mg1, response_distributions,
-    saturation_rate, simulate, solve, station_demands,
+    Estimate, Method, SimulationOptions, exponential_wait, mg1, response_distributions, saturation_rate, simulate,
+    solve, station_demands, wait_with_idle_cost,
 };
 
 /// S: service time of the only class, in seconds.
@@ -79,7 +79,7 @@ fn saturation_does_not_depend_on_the_wake_up_cost() {
         assert!((rate * DEMAND / f64::from(servers) - 1.0).abs() < 1e-12);
         assert!(solve(&one(model.stations[0].clone(), 0.999_999 * rate), Method::Auto).is_ok());
         assert!(solve(&one(model.stations[0].clone(), 1.000_001 * rate), Method::Auto).is_err());
-        assert_eq!(exceptional_wait(&model.stations[0], &[DEMAND], &[1.000_001 * rate]), f64::INFINITY);
+        assert_eq!(wait_with_idle_cost(&model.stations[0], &[DEMAND], &[1.000_001 * rate]), f64::INFINITY);
     }
 }
 
@@ -120,7 +120,7 @@ fn the_wait_of_the_solver_is_exceptional_wait() {
             ..Model::default()
         };
         let solution = solve(&model, Method::Auto).unwrap();
-        let wait = exceptional_wait(&station, &model.demands[0], &[a, b]) * (1.0 + 2.5) / 2.0;
+        let wait = wait_with_idle_cost(&station, &model.demands[0], &[a, b]) * (1.0 + 2.5) / 2.0;
         let under_load = station_demands(&station, &model.demands[0], &[a, b]);
         for (residence, demand) in solution.residence[0].iter().zip(under_load) {
             assert!((residence / (demand / 0.7 + wait) - 1.0).abs() < 1e-12);
@@ -128,17 +128,17 @@ fn the_wait_of_the_solver_is_exceptional_wait() {
     }
     station.idle_cost = None;
     let (demands, rates) = ([DEMAND, 0.03], [60.0, 9.0]);
-    assert_eq!(exceptional_wait(&station, &demands, &rates), exponential_wait(&rates, &demands, 2, 0.3));
+    assert_eq!(wait_with_idle_cost(&station, &demands, &rates), exponential_wait(&rates, &demands, 2, 0.3));
     station.idle_cost = Some(IdleCost { seconds: -0.005, power: 1 });
     let under_load = station_demands(&station, &demands, &rates);
-    assert_eq!(exceptional_wait(&station, &demands, &rates), exponential_wait(&rates, &under_load, 2, 0.3));
+    assert_eq!(wait_with_idle_cost(&station, &demands, &rates), exponential_wait(&rates, &under_load, 2, 0.3));
 }
 
 #[test]
 fn waits_and_utilization_grow_with_the_rate_and_the_wake_up_cost() {
     let solved = |seconds: f64, rate: f64, servers| {
         let station = station(servers, 1.0, IdleCost { seconds, power: 1 });
-        let wait = exceptional_wait(&station, &[DEMAND], &[rate]);
+        let wait = wait_with_idle_cost(&station, &[DEMAND], &[rate]);
         let solution = solve(&one(station, rate), Method::Auto).unwrap();
         (wait, solution.utilization[0][0], solution.response_time[0])
     };

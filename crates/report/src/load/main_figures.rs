@@ -2,7 +2,7 @@
 
 use super::groups::client_maximum;
 use super::layout::{fact, ratio};
-use super::notes::failed_how;
+use super::notes::failure_kinds;
 use super::{percentile, statuses};
 use crate::thresholds::LONG_DRAIN;
 use brimful_core::counts::Counts;
@@ -53,7 +53,7 @@ fn errors(counts: &Counts) -> String {
         None => "none".to_owned(),
         Some(share) => {
             let [errors, scheduled] = [counts.errors(), counts.scheduled].map(count);
-            format!("{errors} of {} ({}): {}", scheduled, percent(share), failed_how(counts))
+            format!("{errors} of {} ({}): {}", scheduled, percent(share), failure_kinds(counts))
         }
     };
     let status = counts.status;

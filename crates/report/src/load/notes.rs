@@ -175,12 +175,12 @@ fn failures(record: &Record) -> Option<String> {
         n => format!("The times are those of the {} that completed.", count(n)),
     };
     let (errors, scheduled) = (count(counts.errors()), count(scheduled));
-    let how = failed_how(counts);
+    let how = failure_kinds(counts);
     Some(format!("WARNING: {errors} of {scheduled} calls failed ({}): {how}. {times}", percent(share)))
 }
 
 /// The kinds of failures that occurred, each with the number of failures.
-pub(super) fn failed_how(counts: &Counts) -> String {
+pub(super) fn failure_kinds(counts: &Counts) -> String {
     let kinds = [
         ("abandoned", counts.abandoned),
         ("refused", counts.refused),

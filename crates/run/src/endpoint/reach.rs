@@ -28,7 +28,7 @@ pub enum ReachOutcome {
     Silent(SocketAddr),
     /// No address accepts a connection, and the kernel does not allow connections to this address, for example because
     /// there is no route.
-    Barred(SocketAddr),
+    NotPermitted(SocketAddr),
     /// All addresses refuse connections; this is the first address.
     Refuses(SocketAddr),
 }
@@ -118,7 +118,7 @@ fn no_acceptance(under_way: &[Attempt], failed: &[(SocketAddr, Errno)]) -> Optio
     let barred = failed.iter().find(|(_, error)| *error != Errno::CONNREFUSED);
     silent
         .map(ReachOutcome::Silent)
-        .or(barred.map(|(address, _)| ReachOutcome::Barred(*address)))
+        .or(barred.map(|(address, _)| ReachOutcome::NotPermitted(*address)))
         .or(failed.first().map(|(address, _)| ReachOutcome::Refuses(*address)))
 }
 
@@ -225,7 +225,7 @@ pub(crate) mod tests {
         assert_eq!(reach_all(&[first, second], PATIENCE), Some(ReachOutcome::Refuses(first)));
         // A broadcast address accepts no connections. The kernel returns the error without sending a packet.
         let barred = SocketAddr::from(([255, 255, 255, 255], 80));
-        assert_eq!(reach_all(&[first, barred], PATIENCE), Some(ReachOutcome::Barred(barred)));
+        assert_eq!(reach_all(&[first, barred], PATIENCE), Some(ReachOutcome::NotPermitted(barred)));
         assert_eq!(reach_all(&[], PATIENCE), None);
     }
 

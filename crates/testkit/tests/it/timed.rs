@@ -1,7 +1,7 @@
 //! Tests the servers that make a client wait. Times are checked only against lower bounds, because a busy machine makes
 //! everything take longer.
 use super::{GET, ask, connect, refused};
-use brimful_testkit::{SilentPort, full_backlog_listener, serial_server};
+use brimful_testkit::{RefusingPort, full_backlog_listener, start_serial_server};
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
@@ -14,7 +14,7 @@ fn answer(index: usize) -> String {
 #[test]
 fn requests_are_served_one_at_a_time_over_all_connections() {
     let service = Duration::from_millis(5);
-    let server = serial_server(service, None);
+    let server = start_serial_server(service, None);
     let mut conns: Vec<_> = (0..8).map(|_| connect(server.addr())).collect();
     let start = Instant::now();
     for conn in &mut conns {
@@ -28,7 +28,7 @@ fn requests_are_served_one_at_a_time_over_all_connections() {
 
 #[test]
 fn requests_are_answered_in_order_of_arrival() {
-    let server = serial_server(Duration::from_millis(2), Some((6, Duration::from_millis(50))));
+    let server = start_serial_server(Duration::from_millis(2), Some((6, Duration::from_millis(50))));
     let mut conns: Vec<_> = (0..6).map(|_| connect(server.addr())).collect();
     // All connections must be accepted first, because a request counts as arrived only after that.
     for (index, conn) in conns.iter_mut().enumerate() {
@@ -46,7 +46,7 @@ fn requests_are_answered_in_order_of_arrival() {
 #[test]
 fn the_stall_falls_on_the_request_with_its_index() {
     let stall = Duration::from_millis(60);
-    let server = serial_server(Duration::from_micros(100), Some((2, stall)));
+    let server = start_serial_server(Duration::from_micros(100), Some((2, stall)));
     let mut conn = connect(server.addr());
     let times: Vec<_> = (0..4)
         .map(|index| {
@@ -62,7 +62,7 @@ fn the_stall_falls_on_the_request_with_its_index() {
 
 #[test]
 fn a_serial_server_survives_clients_that_leave_and_requests_in_pieces() {
-    let server = serial_server(Duration::from_millis(1), None);
+    let server = start_serial_server(Duration::from_millis(1), None);
     drop(connect(server.addr()));
     let mut conn = connect(server.addr());
     let (first, second) = GET.split_at(9);
@@ -93,7 +93,7 @@ fn a_full_backlog_lets_attempts_hang_until_something_is_accepted() {
 
 #[test]
 fn a_silent_port_refuses_connections_until_it_listens() {
-    let port = SilentPort::reserve();
+    let port = RefusingPort::reserve();
     let addr = port.addr();
     assert!(refused(addr) && std::net::TcpListener::bind(addr).is_err(), "{addr} must be bound without a listener");
     let _listener = port.listen();

@@ -62,7 +62,7 @@ pub(super) fn check_burst(ratio: f64, share: f64) -> Result<(), ArrivalsError> {
     }
     // The tolerance is for the rounding error of the product.
     if ratio * share > 1.0 + 1e-9 {
-        return Err(ArrivalsError::TooMuch { ratio, share });
+        return Err(ArrivalsError::BurstsExceedMean { ratio, share });
     }
     Ok(())
 }

@@ -58,7 +58,10 @@ mod tests {
     #[test]
     fn stages_of_other_processes_or_of_nothing_are_refused() {
         let bursts = "onoff:2,10%".parse().unwrap();
-        assert!(matches!(Arrivals::stages(bursts, Rate(0.0), &[stage("1s:1")], 0), Err(ArrivalsError::StagesOf(_))));
+        assert!(matches!(
+            Arrivals::stages(bursts, Rate(0.0), &[stage("1s:1")], 0),
+            Err(ArrivalsError::StagesWithProcess(_))
+        ));
         for stages in [&[][..], &[stage("9s:0")], &[stage("0s:9")]] {
             let refused = Arrivals::stages(ArrivalProcess::Constant, Rate(0.0), stages, 0);
             assert_eq!(refused.unwrap_err(), ArrivalsError::EmptyStages);

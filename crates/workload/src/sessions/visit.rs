@@ -108,7 +108,7 @@ impl SessionState {
         self.bursts = 0;
         self.calls = 0;
         self.sessions_begun = self.sessions_begun.saturating_add(1);
-        self.bursts_left = match (&plan.scripts, &plan.load.calls_in_all) {
+        self.bursts_left = match (&plan.scripts, &plan.load.calls_per_session) {
             (Some(scripts), _) => scripts.bursts(self.script(plan)),
             (None, Some(calls)) => {
                 self.calls_to_come = draw_count(calls, &mut self.rng);
@@ -128,7 +128,7 @@ impl SessionState {
         };
         self.bursts_left = self.bursts_left.saturating_sub(1);
         self.bursts = self.bursts.saturating_add(1);
-        if plan.load.calls_in_all.is_some() {
+        if plan.load.calls_per_session.is_some() {
             self.calls_left = self.calls_left.min(self.calls_to_come);
             self.calls_to_come -= self.calls_left;
             if self.calls_to_come == 0 {

@@ -2,7 +2,7 @@
 
 use brimful_core::workload::{BetweenBursts, ScriptedRequest, SessionArrivals, Sessions as Load, Spread};
 use brimful_core::{CallSpec, End, Nanos, NextCall, Outcome, Rate, RequestId, SessionId, SessionOutcome, Workload};
-use brimful_workload::{Extent, Mix, Scripts, Sessions, Shard};
+use brimful_workload::{Mix, Scripts, Sessions, Shard, WorkloadLimits};
 use proptest::prelude::*;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -34,7 +34,7 @@ fn browsing(load: Load) -> Load {
 }
 
 fn sessions(load: &Load, window_s: u64, seed: u64, shard: Shard) -> Sessions {
-    let extent = Extent { window: Nanos::from_secs(window_s), calls: u64::MAX };
+    let extent = WorkloadLimits { window: Nanos::from_secs(window_s), calls: u64::MAX };
     let scripts = brimful_core::workload::Workload {
         load: Some(brimful_core::workload::Load::Sessions(load.clone())),
         ..brimful_core::workload::Workload::single("GET", "/")
@@ -173,7 +173,7 @@ fn pipelined_calls_of_a_burst_go_out_together() {
 #[test]
 fn a_session_with_a_number_of_calls_has_the_bursts_that_they_need() {
     let load = Load {
-        calls_in_all: Some(spread("7")),
+        calls_per_session: Some(spread("7")),
         calls_per_burst: spread("3"),
         think_s: spread("10"),
         ..open(0.001, "constant")
@@ -301,7 +301,7 @@ fn no_more_calls_are_made_than_were_asked_for() {
     let load = browsing(open(10.0, "poisson"));
     for shards in [1, 3] {
         let made = Shard::WHOLE.split(shards).map(|shard| {
-            let extent = Extent { window: Nanos::from_secs(600), calls: 100 };
+            let extent = WorkloadLimits { window: Nanos::from_secs(600), calls: 100 };
             let mix = Mix::new(&[1.0], 1).unwrap();
             run(Sessions::new(&load, mix, extent, 1, shard).unwrap(), steady).made.len()
         });
@@ -411,7 +411,7 @@ fn connections_are_closed_while_the_user_thinks_if_asked() {
 
 #[test]
 fn an_invalid_arrival_process_is_refused() {
-    let extent = Extent { window: Nanos::from_secs(1), calls: u64::MAX };
+    let extent = WorkloadLimits { window: Nanos::from_secs(1), calls: u64::MAX };
     let load = open(1.0, "sometimes");
     assert!(Sessions::new(&load, Mix::new(&[1.0], 1).unwrap(), extent, 1, Shard::WHOLE).is_err());
 }
@@ -440,7 +440,7 @@ proptest! {
         let load = Load { connections: 2, pipelined, number, ..browsing(load) };
         let load = match length {
             0 => Load { in_progress: in_progress && number.is_none(), ..load },
-            1 => Load { calls_in_all: Some(spread("geometric:9")), ..load },
+            1 => Load { calls_per_session: Some(spread("geometric:9")), ..load },
             _ => scripted(load),
         };
         let sorted = |mut made: Vec<Made>| {

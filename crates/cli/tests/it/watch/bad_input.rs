@@ -1,7 +1,7 @@
 //! Tests the errors of `brimful watch`.
 
 use crate::program::run;
-use brimful_testkit::SilentPort;
+use brimful_testkit::RefusingPort;
 use std::fs;
 use std::net::TcpListener;
 
@@ -35,7 +35,7 @@ fn missing_programs_and_ports() {
     let once = |args: &[&str]| run(&[&["watch", "--once", "--interval", "50ms"], args].concat());
     once(&["--process", "no-such-program"]).fails(3, "no process named `no-such-program` is running");
     once(&["--process", "999999999"]).fails(3, "no process with pid 999999999 is running");
-    let silent = SilentPort::reserve();
+    let silent = RefusingPort::reserve();
     let port = silent.port().to_string();
     once(&["--port", &port]).fails(3, "nothing listens there");
     once(&["--netns", "no-such-namespace"]).fails(3, "no-such-namespace");
