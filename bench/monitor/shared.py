@@ -258,7 +258,7 @@ SHARED = (
     Shared(
         "pressure.cpu.some",
         at("pressure", "cpu", "some"),
-        # The kernel updates its totals every two seconds.
+        # The kernel updates the PSI totals every two seconds, which is EDGE_EVENTS times one second of stall.
         event=lambda seconds: 1 / seconds,
         sar=sar("%scpu", scale=0.01),
         node_exporter=grown("node_pressure_cpu_waiting_seconds_total"),

@@ -198,7 +198,8 @@ impl<S: FnMut(&Entry<'_>) -> EntryDecision> Merge<'_, S> {
         Ok(read)
     }
 
-    /// Passes on the held entries. `then_ns` is the time of the request after them in their log.
+    /// Delivers the held entries to the sink, each after the older requests of the other logs. `then_ns` is the time of
+    /// the next request in this log: an entry with a later time is ordered as if it had this time.
     fn pass_on_held(&mut self, held: &mut Batch, then_ns: i64, last_ns: &mut i64) {
         for at in 0..held.len() {
             if let Some((entry, key_ns)) = held.get(at) {

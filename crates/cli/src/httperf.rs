@@ -69,7 +69,7 @@ fn extra(options: &Options, record: &Record, detail: Option<Detail>) -> HttperfF
         lengths: detail.session_lengths().to_vec(),
     };
     let burst = match options.period {
-        // A connection starts when the previous one has ended.
+        // One connection follows another, so a burst has one connection. httperf reports no burst for a single attempt.
         Period::OneAfterAnother => u32::from(record.counts.connect_attempts > 1),
         _ => detail.longest_burst(),
     };

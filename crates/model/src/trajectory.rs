@@ -167,8 +167,8 @@ mod tests {
         }
     }
 
-    /// Checks that E[wait] = λ·E[s²]/(2(1 − λS)) if a share 1 − U of the requests takes S₀ and all other requests take
-    /// S.
+    /// A share 1 − U of the requests finds the server idle and takes S₀ seconds; all others take S seconds. Checks that
+    /// E[wait] = λ·E[s²]/(2(1 − λS)).
     #[test]
     fn waking_is_paid_by_those_who_find_the_server_idle() {
         let (rate, s, s0) = (700.0, 0.001, 0.0015);

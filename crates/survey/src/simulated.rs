@@ -114,7 +114,7 @@ struct Simulated {
 /// A Server Module that measures one request in sixteen.
 #[derive(Clone, Copy)]
 struct SimulatedModule {
-    /// CPU seconds per request that the module does not measure.
+    /// The part of each request's CPU time that the module does not see, in seconds.
     outside_s: f64,
     /// Index of the station whose servers are the workers; `None` for the first station.
     workers: Option<usize>,

@@ -147,8 +147,8 @@ impl Target {
         self.shared.security.as_ref().map(|security| security.certificate.as_slice())
     }
 
-    /// The CPU time used so far, as `GET /__truth` returns it, but obtained without a request. A request is booked when
-    /// its turn ends, shortly after its response was sent.
+    /// The CPU time used so far, as `GET /__truth` returns it, but obtained without a request. The CPU time of a request
+    /// is added shortly after its response was sent.
     pub fn cpu_times(&self) -> ReferenceCpuTimes {
         self.shared.server.cpu_times()
     }

@@ -16,8 +16,8 @@ pub const LIMIT: Duration = Duration::from_secs(600);
 /// Lock on the machine. Tests that make load share it; tests that other load would disturb lock it exclusively.
 static MACHINE: RwLock<()> = RwLock::new(());
 
-/// Shares the lock on the machine, for tests that run several programs at once. These tests must not call [`run`] while
-/// they hold the lock, because `run` shares the lock, too.
+/// Acquires the lock on the machine for reading, for tests that run several programs at once. They must not call [`run`]
+/// while they hold it: `run` acquires it again, which deadlocks if another thread waits for it exclusively.
 pub fn lock_machine_shared() -> RwLockReadGuard<'static, ()> {
     MACHINE.read().unwrap_or_else(PoisonError::into_inner)
 }

@@ -24,7 +24,7 @@ use serde::Serialize;
 /// Half width of the 95 % interval of a normal distribution, in standard deviations.
 const Z95: f64 = 1.959_963_984_540_054;
 
-/// Relative precision of the headroom of each draw.
+/// Relative tolerance of the search for the headroom, which is repeated for each random draw of the demands.
 const PRECISION: f64 = 1e-4;
 
 /// The interval from the 5 % to the 95 % quantile.

@@ -15,9 +15,9 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 
-/// Maximum number of repeated readings, over all slots. A reading takes some microseconds. A worker that does nothing
-/// but record requests may fold more than once during a reading. Then many attempts are needed until a reading falls
-/// between two folds.
+/// Maximum number of repeated readings, over all slots. A reading takes some microseconds. It is valid only if the
+/// worker does not add pending requests to the sums meanwhile. A very busy worker does so often, and then many attempts
+/// are needed.
 const ATTEMPTS: usize = 4096;
 
 /// Bytes that another process may change or truncate at any moment.

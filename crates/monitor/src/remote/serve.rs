@@ -28,7 +28,7 @@ const MAX_THREADS: usize = MAX_CLIENTS + 4 * MAX_PENDING;
 /// Maximum time for which a client that receives no samples may stay silent.
 const IDLE_TIMEOUT: Nanos = Nanos::from_secs(60);
 
-/// Configuration of the watching side.
+/// Configuration of the monitor server, which takes samples on this host and sends them to load generators.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServeConfig {
     /// The address to listen on; port 0 selects a free port. Without an identity it must be a loopback address.

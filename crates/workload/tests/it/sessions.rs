@@ -138,8 +138,9 @@ fn the_first_call_of_a_burst_is_answered_before_the_others_go_out() {
     let seen = run(sessions(&load, 60, 1, Shard::WHOLE), steady);
     let due: Vec<(u64, u64)> =
         seen.made.iter().map(|made| (made.due.0 / 1_000_000, made.ready.0 / 1_000_000)).collect();
-    // Two calls are sent at once, and two more when the first two are answered. The next burst is due ten seconds after
-    // the last answer.
+    // When each call is due and when it is sent, in milliseconds. The answer to the first call, after 100 ms, releases
+    // four calls: two are sent together, and two wait for their answers. The next burst is due ten seconds after the last
+    // answer.
     let burst = [(0, 0), (100, 100), (100, 100), (100, 200), (100, 200)];
     let next = burst.map(|(due, ready)| (due + 10_300, ready + 10_300));
     assert_eq!(due, [burst, next].concat());

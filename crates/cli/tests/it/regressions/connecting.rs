@@ -152,7 +152,8 @@ fn only_the_first_address_is_loaded_with_the_flag() {
     assert!(connections[0] <= 1 && connections[1] >= 20, "{connections:?}");
 }
 
-/// An example is `localhost` with a server that listens only on 127.0.0.1.
+/// A name may have an address at which no server listens. For example, `localhost` is also ::1, but many servers listen
+/// only on 127.0.0.1.
 #[test]
 fn an_address_that_refuses_at_the_start_is_not_loaded() {
     let server = server_at("127.0.0.2:0".parse().unwrap());
@@ -221,7 +222,7 @@ fn a_server_that_moves_to_another_address_is_found_again() {
     // The file is written in place, because the file itself is mounted.
     std::fs::write(&hosts, "127.0.0.3 web.test\n").unwrap();
     drop(old);
-    // The name lookup made one connection.
+    // After a lookup of the name, one connection only checks the new address. The second one carries load.
     wait_until(|| new.connections() > 1);
     load.signal(Signal::INT);
     let record = documents::record(&load.finish().exits(&[130]).stdout);
