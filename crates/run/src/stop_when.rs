@@ -403,13 +403,27 @@ mod tests {
         let conditions = ["errors>1% for 100ms", "p99>1h for 100ms"].map(|text| text.parse().unwrap());
         let conditions = StopConditions::new(&conditions, &workload).unwrap();
         let stop = AtomicBool::new(false);
-        let run = || {
-            while !stop.load(Ordering::Relaxed) {
+        let run = |end: &AtomicBool| {
+            while !end.load(Ordering::Relaxed) {
                 failing(&conditions.rules[0]);
                 thread::sleep(Duration::from_millis(1));
             }
         };
         conditions.judge_during(&stop, run).unwrap();
         assert_eq!(conditions.met(), Some("errors>0.01 for 100ms"));
+        assert!(!stop.load(Ordering::Relaxed), "the caller was not asked to stop");
+    }
+
+    #[test]
+    fn a_run_with_conditions_ends_when_the_user_stops_it() {
+        let conditions = StopConditions::new(&[], &Workload::single("GET", "/")).unwrap();
+        let stop = AtomicBool::new(true);
+        let run = |end: &AtomicBool| {
+            while !end.load(Ordering::Relaxed) {
+                thread::sleep(Duration::from_millis(1));
+            }
+        };
+        conditions.judge_during(&stop, run).unwrap();
+        assert_eq!(conditions.met(), None);
     }
 }

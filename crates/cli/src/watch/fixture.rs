@@ -6,7 +6,7 @@ use brimful_core::server::{
     ModuleClass, ModuleServer, Network, NetworkTraffic, Paging, Phases, Port, Pressure, Program, Programs, SocketClass,
     SocketPort, SocketRequests, Stall, State, Tcp,
 };
-use brimful_monitor::{Rates, Stretch};
+use brimful_monitor::{PeriodFigures, Rates};
 
 pub fn busy_rates() -> Rates {
     let shares = |user, system, steal| CpuShares {
@@ -162,6 +162,6 @@ pub fn busy_rates_with_module() -> Rates {
     Rates { module: second(module), requests: second(socket_requests()), ..busy_rates() }
 }
 
-fn second<T>(figures: T) -> Option<Stretch<T>> {
-    Some(Stretch { from: Nanos::from_secs(10), to: Nanos::from_secs(11), suspended: Nanos::ZERO, figures })
+fn second<T>(figures: T) -> Option<PeriodFigures<T>> {
+    Some(PeriodFigures { from: Nanos::from_secs(10), to: Nanos::from_secs(11), suspended: Nanos::ZERO, figures })
 }
