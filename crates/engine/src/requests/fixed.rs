@@ -55,7 +55,7 @@ enum TargetChoice {
     /// The call's [`RequestId`] is the target's index plus `first`, the number of targets in the classes before.
     ByIndex { first: u32 },
     /// Targets are used in turn.
-    NotifyAndClose,
+    InOrder,
     /// Targets are chosen by a walk through a set of files.
     Walk { ratio: f64 },
     /// Targets are chosen at random, by the call's number.
@@ -178,11 +178,11 @@ impl ClassRequests {
         let choice = match (walk, class.order) {
             _ if !class.is_numbered() => TargetChoice::ByIndex { first },
             (Some(ratio), _) => TargetChoice::Walk { ratio },
-            (None, Order::Listed | Order::Once) => TargetChoice::NotifyAndClose,
-            (None, Order::Random) if class.len() <= 1 => TargetChoice::NotifyAndClose,
+            (None, Order::Listed | Order::Once) => TargetChoice::InOrder,
+            (None, Order::Random) if class.len() <= 1 => TargetChoice::InOrder,
             (None, Order::Random) => {
                 let weights: Vec<f64> = (0..class.len()).map(|place| class.weight(place)).collect();
-                AliasTable::new(&weights).map_or(TargetChoice::NotifyAndClose, TargetChoice::Random)
+                AliasTable::new(&weights).map_or(TargetChoice::InOrder, TargetChoice::Random)
             }
         };
         let file = (!class.body_file.is_empty()).then(|| BodyFile::open(Path::new(&class.body_file)));
@@ -266,7 +266,7 @@ impl ClassRequests {
         let number = request.0 as usize;
         match &self.choice {
             TargetChoice::ByIndex { first } => number - *first as usize,
-            TargetChoice::NotifyAndClose => number % self.class.len().max(1),
+            TargetChoice::InOrder => number % self.class.len().max(1),
             TargetChoice::Walk { ratio } => {
                 self.class.file_set.as_ref().map_or(0, |set| set.file_for_call(*ratio, number as u64) as usize)
             }
