@@ -103,6 +103,7 @@ function keyFigures(survey: Survey): HTMLElement {
       first == null ? "no demand was fitted" : `per request of the mix at ${first.station.name}`,
     ]),
     saturatedResource(survey),
+    overloaded(survey),
     card("Client maximum", "client_max_rate", survey.client_max_rate, rate(survey.client_max_rate), [
       ratio != null
         ? `${ratio < 10 ? number(ratio) : count(ratio)} times the predicted saturation`
@@ -161,6 +162,15 @@ function coverage(survey: Survey): HTMLElement | null {
 function saturatedResource(survey: Survey): HTMLElement | null {
   if (survey.bottleneck == null) return null;
   return card("Saturated resource", "bottleneck", null, survey.bottleneck, [survey.bottleneck_evidence ?? "according to the model"]);
+}
+
+/** The throughput of the overloaded server if users open connections of their own. */
+function overloaded(survey: Survey): HTMLElement | null {
+  if (survey.overload == null) return null;
+  const { offered, pooled, unlimited, connections } = survey.overload;
+  return card("Overloaded, without a connection pool", "overload.unlimited", unlimited, rate(unlimited), [
+    `${signedPercent(unlimited / pooled - 1)} against ${rate(pooled)} through a pool; ${rate(offered)} offered, ${count(connections)} connections opened`,
+  ]);
 }
 
 function law(survey: Survey): HTMLElement | null {

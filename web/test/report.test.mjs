@@ -18,6 +18,17 @@ test("the page carries the licence of the library that draws its charts", () => 
   assert.ok(template.includes(licence.trim()));
 });
 
+test("a survey says what an overloaded server loses if users open connections of their own", async () => {
+  const overload = { offered: 481, pooled: 372, unlimited: 241, connections: 870 };
+  await withReport({ ...example, overload }, {}, async (page) => {
+    const card = page.locator("dl > div", { has: page.locator('[data-key="overload.unlimited"]') });
+    assert.equal(
+      await card.textContent(),
+      "Overloaded, without a connection pool241/s−35.2 % against 372/s through a pool; 481/s offered, 870 connections opened",
+    );
+  });
+});
+
 test("the head of the page shows the main figures of the survey", async () => {
   await withReport(example, {}, async (page) => {
     assert.equal(await page.textContent("h1"), example.headline);
