@@ -1,19 +1,19 @@
 //! Estimates the rate at which an objective is just met, from short slices of load at several rates.
 //!
 //! An objective of a percentile limits the share of calls, in the long run, that take longer than a limit: `p99<50ms`
-//! permits 1 %. The host's good and bad moments count together, so a single slice decides little. Rare disturbances are an
-//! exception: see below. The search keeps a posterior distribution of the rate, proposes the rate of the next slice from it, and says how precisely the rate is
-//! known: Watson & Pelli 1983 (QUEST), with an unknown slope and dispersion as in Kontsevich & Tyler 1999 and Schütt et
-//! al. 2016.
+//! permits 1 %. The host's good and bad moments count together, so a single slice decides little. Rare disturbances are
+//! an exception: see below. The search keeps a posterior distribution of the rate, proposes the rate of the next slice
+//! from it, and says how precisely the rate is known: Watson & Pelli 1983 (QUEST), with an unknown slope and dispersion
+//! as in Kontsevich & Tyler 1999 and Schütt et al. 2016.
 //!
 //! - **The curve**: near the rate θ at which the permitted share p is reached, the log odds of the share grow in
 //!   proportion to the logarithm of the rate: ln(s / (1 − s)) = ln(p / (1 − p)) + b ln(rate / θ).
 //! - **A slice** has k of n calls beyond the limit. The calls of a slice share its good or bad moments, so k has a
 //!   beta-binomial distribution with an unknown correlation ρ.
 //! - **A disturbance** of the host, which may last as long as a slice, can put any share of its calls beyond the limit,
-//!   whatever the rate. Up to one slice in ten may be disturbed; such a slice tells nothing about the rate. The shares of
-//!   slices are a mixture of the two distributions (contamination: Tukey 1960). Without it, a single slice with half of
-//!   its calls beyond the limit lowered the rate by a third.
+//!   whatever the rate. Up to one slice in ten may be disturbed; such a slice tells nothing about the rate. The shares
+//!   of slices are a mixture of the two distributions (contamination: Tukey 1960). Without it, a single slice with half
+//!   of its calls beyond the limit lowered the rate by a third.
 //! - **An objective of the mean** is treated alike: ln(mean / limit) = b ln(rate / θ), and the mean of a slice has a
 //!   gamma distribution with an unknown variance. The mean of a disturbed slice may have any magnitude.
 //!
