@@ -38,15 +38,21 @@ pub fn module(action: &str, server: &str, directory: &Path, more: &[&str]) -> Do
     run(&[&["module", action, server, "--prefix", prefix], more].concat())
 }
 
-/// All files in a directory and its subdirectories: paths and contents.
+/// All files and subdirectories in a directory, at any depth: paths and contents. The content of a directory is empty.
 fn all_files(directory: &Path) -> Vec<(PathBuf, Vec<u8>)> {
+    let content = |path: &Path| if path.is_dir() { Vec::new() } else { fs::read(path).unwrap() };
+    all_paths(directory).into_iter().map(|path| (path.clone(), content(&path))).collect()
+}
+
+/// The paths of all files and subdirectories in a directory, at any depth, sorted.
+fn all_paths(directory: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in fs::read_dir(directory).unwrap() {
         let path = entry.unwrap().path();
-        match path.is_dir() {
-            true => found.extend(all_files(&path).into_iter().chain([(path, Vec::new())])),
-            false => found.push((path.clone(), fs::read(&path).unwrap())),
+        if path.is_dir() {
+            found.extend(all_paths(&path));
         }
+        found.push(path);
     }
     found.sort();
     found
@@ -179,12 +185,13 @@ fn install_and_remove(server: &Daemon, name: &str, more: &[&str], graceful: Sign
 }
 
 fn names(directory: &Path) -> Vec<PathBuf> {
-    all_files(directory).into_iter().map(|(path, _)| path).filter(|path| !is_the_servers(path)).collect()
+    all_paths(directory).into_iter().filter(|path| !is_the_servers(path)).collect()
 }
 
-/// Whether the server itself wrote this file.
+/// Whether the server itself wrote this file. Apache replaces its `server.pid` at each reload, by way of a file with a
+/// random suffix.
 fn is_the_servers(path: &Path) -> bool {
-    ["client_body", "proxy", "fastcgi", "scgi", "uwsgi", "error.log", "cgisock"]
+    ["client_body", "proxy", "fastcgi", "scgi", "uwsgi", "error.log", "cgisock", "server.pid"]
         .iter()
         .any(|name| path.components().any(|part| part.as_os_str().to_string_lossy().starts_with(name)))
 }
