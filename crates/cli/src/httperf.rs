@@ -46,10 +46,9 @@ pub fn main(words: &[String]) -> anyhow::Result<Exit> {
     }
     plan::warnings(&options).iter().for_each(|warning| print_note(&format!("httperf: warning: {warning}")));
     let plan = plan::plan(&options)?;
-    plan.validate()?;
     let stop = progress::stop_flag()?;
     print(&(echo::command_line(&options) + "\n"))?;
-    let observer = RunObserver { detail: true, tap: exchanges::tap(&options), stop_when: None };
+    let observer = RunObserver { detail: true, tap: exchanges::tap(&options), ..RunObserver::default() };
     let RunOutput { record, detail } = run(&plan, &observer, &stop)?;
     print(&text(&record, &extra(&options, &record, detail)))?;
     for reason in &record.verdict.reasons {

@@ -13,17 +13,18 @@ use crate::output::{OutFile, deliver, first_failure, print_note};
 use crate::progress;
 use crate::remote::remote_config;
 use crate::results::{deliver_record, write_record_page};
-use crate::run_plan::{DEFAULT_DURATION, request_plan};
-use args::{LoadArgs, MonitorArgs};
+use crate::run_options::{DEFAULT_DURATION, run_options};
+use args::{DistributedLoadArgs, LoadArgs, MonitorArgs};
 use brimful_core::quantity;
 use brimful_core::record::Record;
 use brimful_core::text::strip_bom_bytes;
-use brimful_core::workload::{self, Load, LoadKind, Stage};
+use brimful_core::workload::{self, Load, LoadKind, Stage, Workload};
 use brimful_core::{Bytes, Nanos, Rate};
 use brimful_engine::Address;
 use brimful_monitor::{MonitorConfig, ProcessSelector, RemoteConfig, socket_owners};
 use brimful_run::{
-    Endpoint, MAX_WARM_UP, MonitorTarget, RunObserver, RunPlan, StopConditions, client_limit, run, warm_up,
+    AgreedStart, Endpoint, FleetOptions, LoadOptions, MAX_WARM_UP, MonitorTarget, RunObserver, RunOptions, RunPlan,
+    StopConditions, client_limit, run, warm_up,
 };
 use brimful_stats::{check_objectives, judge_objectives};
 use brimful_workload::{ArrivalProcess, Speed, Trace};
@@ -38,18 +39,20 @@ use trace::CallTrace;
 const DEFAULT_CLIENTS: u64 = 10;
 /// Generates the load, and delivers its Record.
 pub fn main(args: &LoadArgs) -> anyhow::Result<Exit> {
-    let mut plan = plan(args)?;
-    let limit_only = wants_client_limit_only(args, &plan)?;
+    let mut options = options(args)?;
+    let workload = &mut options.load.workload;
+    let limit_only = wants_client_limit_only(args, workload)?;
     if limit_only {
         // The limit is measured for one kind of load, so a kind must be chosen.
-        plan.workload.load.get_or_insert_with(|| Load::poisson(Rate(client_limit::START_RATE)));
+        workload.load.get_or_insert_with(|| Load::poisson(Rate(client_limit::START_RATE)));
     }
-    plan.validate()?;
-    let classes: Vec<&str> = plan.workload.classes.iter().map(|class| class.name.as_str()).collect();
+    let plan = RunPlan::new(options)?;
+    let workload = &plan.options().load.workload;
+    let classes: Vec<&str> = workload.classes.iter().map(|class| class.name.as_str()).collect();
     check_objectives(&classes, &args.slo)?;
-    let stop_when = stop_conditions(args, &plan)?;
+    let stop_when = stop_conditions(args, workload)?;
     if let Some(levels) = args.sweep.levels() {
-        return sweep::main(args, plan, levels);
+        return sweep::main(args, &plan, levels);
     }
     let out = OutFile::create_optional(args.output.out.as_deref(), "--out")?;
     let html = OutFile::create_optional(args.html.as_deref(), "--html")?;
@@ -59,7 +62,7 @@ pub fn main(args: &LoadArgs) -> anyhow::Result<Exit> {
     if args.distributed.until_stdin_ends {
         keep::stop_when_stdin_ends(&stop)?;
     }
-    let found = args.calibrate.then(|| find_client_limit(&plan, args.output.quiet, &stop)).transpose()?;
+    let found = args.calibrate.then(|| find_client_limit(plan.options(), args.output.quiet, &stop)).transpose()?;
     if let Some(record) = found.as_ref().filter(|_| limit_only) {
         let delivered = deliver_client_limit(record, args, out);
         return first_failure(
@@ -68,18 +71,15 @@ pub fn main(args: &LoadArgs) -> anyhow::Result<Exit> {
         );
     }
     let limit = found.as_ref().and_then(|record| record.generator.max_rate);
-    plan.client_max_rate = limit.or(args.distributed.client_max.map(|max| max.0));
-    plan.result_backup = kept.as_ref().map(|_| Arc::default());
-    plan.live = (kept.is_none() && progress::is_shown(plan.window, args.output.quiet)).then(Arc::default);
+    let plan = plan.with_max_rate(limit.or(args.distributed.client_max.map(|max| max.0)));
     let warm_up_s = warmed_up(args, &plan, &stop)?;
-    let trace = CallTrace::new(&args.tracing, &plan)?;
+    let trace = CallTrace::new(&args.tracing, plan.options())?;
     let observer = RunObserver { stop_when, ..trace.observer() };
-    let load = || run(&plan, &observer, &stop).map(|output| output.record);
-    let load = || match &kept {
-        Some(kept) => kept.during(&plan, load),
-        None => load(),
-    };
-    let mut record = progress::with_progress_bar("load", plan.window, plan.live.as_deref(), load)?;
+    let load = |observer: &RunObserver| run(&plan, observer, &stop).map(|output| output.record);
+    let mut record = match &kept {
+        Some(kept) => kept.during(&plan, observer, load),
+        None => progress::run_with_bar("load", plan.options().load.window, args.output.quiet, observer, load),
+    }?;
     let judged = judge_objectives(&record, &args.slo).map(|objectives| record.objectives = objectives);
     record.warm_up_s = warm_up_s;
     record.calibration = found.and_then(|record| record.calibration);
@@ -96,9 +96,9 @@ pub fn main(args: &LoadArgs) -> anyhow::Result<Exit> {
 }
 
 /// The conditions of `--stop-when`; `None` if there are none.
-fn stop_conditions(args: &LoadArgs, plan: &RunPlan) -> Result<Option<Arc<StopConditions>>, UsageError> {
+fn stop_conditions(args: &LoadArgs, workload: &Workload) -> Result<Option<Arc<StopConditions>>, UsageError> {
     let conditions = Some(&args.stop_when).filter(|conditions| !conditions.is_empty());
-    let conditions = conditions.map(|conditions| StopConditions::new(conditions, &plan.workload).map_err(UsageError));
+    let conditions = conditions.map(|conditions| StopConditions::new(conditions, workload).map_err(UsageError));
     Ok(conditions.transpose()?.map(Arc::new))
 }
 
@@ -119,9 +119,9 @@ fn warmed_up(args: &LoadArgs, plan: &RunPlan, stop: &AtomicBool) -> anyhow::Resu
 }
 
 /// If no flag defines a load, prints which load is generated.
-fn say_default_load(plan: &RunPlan) {
-    let until = match plan.calls {
-        u64::MAX => format!("for {}", plan.window.to_rounded_string()),
+fn say_default_load(load: &LoadOptions) {
+    let until = match load.calls {
+        u64::MAX => format!("for {}", load.window.to_rounded_string()),
         calls => format!("until {} calls are made", quantity::count(calls)),
     };
     print_note(&format!(
@@ -131,8 +131,8 @@ fn say_default_load(plan: &RunPlan) {
 }
 
 /// Whether only the client's limit is measured.
-fn wants_client_limit_only(args: &LoadArgs, plan: &RunPlan) -> Result<bool, UsageError> {
-    match (args.calibrate && plan.workload.load.is_none(), args.distributed.client_limit_only) {
+fn wants_client_limit_only(args: &LoadArgs, workload: &Workload) -> Result<bool, UsageError> {
+    match (args.calibrate && workload.load.is_none(), args.distributed.client_limit_only) {
         (true, true) => Err(UsageError(
             "a fleet measures its hosts' limits for a given load: define one, like --rate; `brimful load URL --calibrate` \
              measures one host without a load"
@@ -142,8 +142,8 @@ fn wants_client_limit_only(args: &LoadArgs, plan: &RunPlan) -> Result<bool, Usag
     }
 }
 
-/// Measures the highest load of the plan's kind that this client can generate.
-fn find_client_limit(plan: &RunPlan, quiet: bool, stop: &AtomicBool) -> anyhow::Result<Record> {
+/// Measures the highest load of this kind that this client can generate.
+fn find_client_limit(like: &RunOptions, quiet: bool, stop: &AtomicBool) -> anyhow::Result<Record> {
     let note = |text: String| {
         if !quiet {
             print_note(&text);
@@ -154,8 +154,8 @@ fn find_client_limit(plan: &RunPlan, quiet: bool, stop: &AtomicBool) -> anyhow::
         client_limit::typical_duration(None).to_rounded_string()
     ));
     // The limit of S-Clients is measured with attempts that get no response.
-    let response = if plan.is_s_clients() { Bytes(0) } else { client_limit::response_size(plan, stop)? };
-    Ok(client_limit::measure(plan, response, None, None, stop, &mut |text| note(format!("  {text}")))?)
+    let response = if like.load.is_s_clients() { Bytes(0) } else { client_limit::response_size(like, stop)? };
+    Ok(client_limit::measure(like, response, None, None, stop, &mut |text| note(format!("  {text}")))?)
 }
 
 fn deliver_client_limit(record: &Record, args: &LoadArgs, out: Option<OutFile>) -> anyhow::Result<Exit> {
@@ -169,80 +169,91 @@ fn deliver_client_limit(record: &Record, args: &LoadArgs, out: Option<OutFile>) 
     })
 }
 
-fn plan(args: &LoadArgs) -> anyhow::Result<RunPlan> {
-    // The time of the start by this host's clock.
-    let start_at = match (args.distributed.start_at, args.distributed.clock_ahead) {
-        (Some(at), Some(clock)) => clock.to_local(at),
-        (at, _) => at,
-    };
-    if start_at.is_some_and(|at| at <= SystemTime::now()) {
-        let message = "the instant of --start-at has passed: give all shards one that is some seconds in the future";
-        return Err(UsageError(message.to_owned()).into());
-    }
+fn options(args: &LoadArgs) -> anyhow::Result<RunOptions> {
+    let fleet = fleet_options(&args.distributed)?;
     let (load, trace) = load(args)?;
-    let mut plan = request_plan(&args.url, &args.request)?;
+    let mut options = run_options(&args.url, &args.request)?;
     if args.request.workload.is_none() {
-        args.call.apply(&mut plan.workload.classes[0]);
+        args.call.apply(&mut options.load.workload.classes[0]);
     }
-    args.choosers.apply(&mut plan)?;
-    plan.trace = trace;
+    args.choosers.apply(&mut options)?;
+    let is_default_load = apply_load(args, load, trace, &mut options.load)?;
+    // Clients of a closed loop let the kernel retry connection attempts. With a short time limit they would behave like
+    // S-Clients.
+    if matches!(options.load.workload.load, Some(Load::Closed { .. })) {
+        options.server.connections.connect_timeout = args.request.connections.connect_timeout;
+    }
+    let parts = fleet.shard.map_or(1, |shard| shard.count);
+    options.server.connections.warm_connections = args.distributed.warm_connections.div_ceil(parts);
+    options.server.connections.max_per_shard = max_per_shard(args, &options, parts)?;
+    options.fleet = fleet;
+    options.monitor = watched(&args.monitor, &options.server.endpoint)?;
+    options.record.interval = args.distributed.interval;
+    if is_default_load && !args.output.quiet {
+        say_default_load(&options.load);
+    }
+    Ok(options)
+}
+
+fn fleet_options(args: &DistributedLoadArgs) -> Result<FleetOptions, UsageError> {
+    let clock = args.clock_ahead;
+    let to_local = |at| clock.map_or(Some(at), |clock| clock.to_local(at));
+    let start = args.start_at.and_then(to_local).map(|at| AgreedStart { at, clock });
+    if start.is_some_and(|start| start.at <= SystemTime::now()) {
+        let message = "the instant of --start-at has passed: give all shards one that is some seconds in the future";
+        return Err(UsageError(message.to_owned()));
+    }
+    Ok(FleetOptions { shard: args.shard, start })
+}
+
+/// Applies the flags that define the load. Returns whether no flag and no workload defines it.
+fn apply_load(
+    args: &LoadArgs,
+    load: Option<Load>,
+    trace: Option<Trace>,
+    options: &mut LoadOptions,
+) -> anyhow::Result<bool> {
+    let workload = &mut options.workload;
+    options.trace = trace;
     if load.is_some() {
-        plan.workload.load = load;
-    } else if let Some(Load::Trace(named)) = &plan.workload.load {
-        plan.trace = Some(read_trace(Path::new(&named.file))?);
+        workload.load = load;
+    } else if let Some(Load::Trace(named)) = &workload.load {
+        options.trace = Some(read_trace(Path::new(&named.file))?);
     }
-    args.sessions.apply(&mut plan.workload, &args.arrivals)?;
+    args.sessions.apply(workload, &args.arrivals)?;
     let is_paced = args.arrivals != Arrivals::Process(ArrivalProcess::Constant) || args.tick.is_some();
-    let is_default_load = plan.workload.load.is_none() && !is_paced && !args.calibrate;
+    let is_default_load = workload.load.is_none() && !is_paced && !args.calibrate;
     if is_default_load {
-        plan.workload.load = Some(Load::Closed { clients: DEFAULT_CLIENTS, think: args.think });
+        workload.load = Some(Load::Closed { clients: DEFAULT_CLIENTS, think: args.think });
     }
-    let scheduled = match (&plan.workload.load, &plan.trace) {
+    let scheduled = match (&workload.load, &options.trace) {
         (Some(Load::Stages { stages, .. }), _) => Some(Stage::total_duration(stages)),
         (Some(Load::Trace(named)), Some(trace)) => Some(trace.window(Speed::new(named.speed)?)),
         _ => None,
     };
-    let listed = plan.workload.calls_listed_once().unwrap_or(u64::MAX);
-    plan.calls = args.requests.map_or(u64::MAX, |count| count.0).min(listed);
-    let counted = (plan.calls < u64::MAX).then_some(plan.calls);
-    plan.window = match (args.duration, scheduled, counted) {
-        (Some(duration), _, _) => duration,
-        (None, Some(scheduled), _) => scheduled,
-        (None, None, Some(_)) => Nanos::MAX,
-        // The run ends with the last session.
-        (None, None, None) if plan.workload.sessions().is_some_and(|sessions| sessions.number.is_some()) => Nanos::MAX,
-        (None, None, None) => DEFAULT_DURATION,
-    };
-    // Clients of a closed loop let the kernel retry connection attempts. With a short time limit they would behave like
-    // S-Clients.
-    if matches!(plan.workload.load, Some(Load::Closed { .. })) {
-        plan.connections.connect_timeout = args.request.connections.connect_timeout;
-    }
-    plan.max_redirects = args.call.follow.map(|count| count.0);
-    plan.tick = args.tick;
-    plan.shard = args.distributed.shard;
-    plan.interval = args.distributed.interval;
-    let parts = args.distributed.shard.map_or(1, |shard| shard.count);
-    plan.connections.warm_connections = args.distributed.warm_connections.div_ceil(parts);
-    plan.connections.max_per_shard = max_per_shard(args, &plan, parts)?;
-    (plan.start_at, plan.clock) = (start_at, args.distributed.clock_ahead);
-    plan.monitor = watched(&args.monitor, &plan.endpoint)?;
-    if is_default_load && !args.output.quiet {
-        say_default_load(&plan);
-    }
-    Ok(plan)
+    let listed = workload.calls_listed_once().unwrap_or(u64::MAX);
+    options.calls = args.requests.map_or(u64::MAX, |count| count.0).min(listed);
+    let is_counted = options.calls < u64::MAX;
+    // The run ends with the last session.
+    let sessions_are_counted = workload.sessions().is_some_and(|sessions| sessions.number.is_some());
+    let default = if is_counted || sessions_are_counted { Nanos::MAX } else { DEFAULT_DURATION };
+    options.window = args.duration.or(scheduled).unwrap_or(default);
+    options.tick = args.tick;
+    options.max_redirects = args.call.follow.map(|count| count.0);
+    Ok(is_default_load)
 }
 
 /// Maximum number of connections of one thread: `--max-connections` divided by the number of threads of all `parts` of
 /// the load.
-fn max_per_shard(args: &LoadArgs, plan: &RunPlan, parts: u64) -> anyhow::Result<Option<u64>> {
+fn max_per_shard(args: &LoadArgs, options: &RunOptions, parts: u64) -> anyhow::Result<Option<u64>> {
     let Some(MaxConnections::AtMost(most)) = args.max_connections else { return Ok(None) };
-    let is_open = plan.workload.load.as_ref().is_none_or(|load| load.kind() == LoadKind::Open);
-    if !is_open || plan.workload.sessions().is_some() {
+    let workload = &options.load.workload;
+    let is_open = workload.load.as_ref().is_none_or(|load| load.kind() == LoadKind::Open);
+    if !is_open || workload.sessions().is_some() {
         let message = "--max-connections is for open loops (--rate): clients and sessions have their own connections";
         return Err(UsageError(message.to_owned()).into());
     }
-    let threads = parts.saturating_mul(plan.threads);
+    let threads = parts.saturating_mul(options.generator.threads);
     if most < threads {
         let message =
             format!("--max-connections {most} is less than one for each of {threads} threads: use fewer threads");

@@ -26,7 +26,7 @@ mod progress;
 mod remote;
 mod replay;
 mod results;
-mod run_plan;
+mod run_options;
 mod survey;
 mod target;
 mod testbed;

@@ -5,7 +5,7 @@ use crate::output;
 use anyhow::Context;
 use brimful_core::quantity::{count, counted};
 use brimful_core::{Nanos, panics};
-use brimful_run::SetOnDrop;
+use brimful_run::{ResultsSoFar, RunObserver, SetOnDrop};
 use brimful_stats::{LiveProgress, LiveSummary};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use rustix::termios::tcgetwinsize;
@@ -25,6 +25,23 @@ const REFRESH: Duration = Duration::from_millis(500);
 /// terminal.
 pub fn is_shown(duration: Nanos, quiet: bool) -> bool {
     !quiet && duration >= WORTH_SHOWING && std::io::stderr().is_terminal()
+}
+
+/// Makes a run of about `duration` with this observer. Meanwhile shows a bar with the results so far, if it is worth
+/// showing.
+pub fn run_with_bar<T>(
+    what: &str,
+    duration: Nanos,
+    quiet: bool,
+    observer: RunObserver,
+    run: impl FnOnce(&RunObserver) -> T,
+) -> T {
+    if !is_shown(duration, quiet) {
+        return run(&observer);
+    }
+    let live: Arc<LiveProgress> = Arc::default();
+    let observer = RunObserver { results_so_far: ResultsSoFar::Shown(Arc::clone(&live)), ..observer };
+    with_progress_bar(what, duration, Some(&live), || run(&observer))
 }
 
 /// Runs `body`, which takes about `duration`. Meanwhile shows a bar, if there are `live` figures of the run.

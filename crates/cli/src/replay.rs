@@ -11,7 +11,8 @@ use crate::output::{OutFile, first_failure};
 use crate::progress;
 use crate::results::deliver_record;
 use args::ReplayArgs;
-use run::{ReplayPass, check_readable_twice, mean_rate, plan, run};
+use brimful_run::RunPlan;
+use run::{ReplayPass, check_readable_twice, mean_rate, options, run};
 use std::sync::atomic::Ordering;
 
 /// Replays the logs, once or twice, and delivers the Records.
@@ -31,8 +32,7 @@ pub fn main(args: &ReplayArgs) -> anyhow::Result<Exit> {
     }
     let out = OutFile::create_optional(args.output.out.as_deref(), "--out")?;
     let hdr = args.hdr.open()?;
-    let plan = plan(args)?;
-    plan.validate()?;
+    let plan = RunPlan::new(options(args)?)?;
     let stop = progress::stop_flag()?;
     let length = length::measure(args, &stop)?;
     if stop.load(Ordering::Relaxed) {
@@ -43,7 +43,7 @@ pub fn main(args: &ReplayArgs) -> anyhow::Result<Exit> {
         _ => None,
     };
     let duration = length::print_replay_length(args, length.as_ref());
-    let replayed = run(args, plan, ReplayPass { constant_rate, max_calls: u64::MAX, duration }, &stop)?;
+    let replayed = run(args, &plan, ReplayPass { constant_rate, max_calls: u64::MAX, duration }, &stop)?;
     replayed.print_replay_summary(args);
     let delivered = deliver_record(&replayed.record, &args.output, args.detail, out);
     first_failure(delivered, [hdr.map_or(Ok(()), |file| file.write(&replayed.record)), replayed.check_logs_read()])

@@ -9,7 +9,7 @@ use crate::flags::values::MaxConnections;
 use crate::output::{OutFile, deliver, page, text_or_document};
 use crate::progress;
 use crate::remote::remote_config;
-use crate::run_plan::request_plan;
+use crate::run_options::run_options;
 use anyhow::Context;
 use args::SurveyArgs;
 use brimful_core::record::ReasonCode;
@@ -17,7 +17,7 @@ use brimful_core::survey::{ObjectiveOutcome, RateUnderObjective, Survey};
 use brimful_http::Version;
 use brimful_monitor::{ProcessSelector, listener_owners, online_cpus};
 use brimful_report::load::Detail;
-use brimful_run::{Endpoint, RunPlan};
+use brimful_run::{Endpoint, RunOptions};
 use brimful_survey::{Change, ConnectionLimit, Subject, SurveyPlan, demo_classes, run_guardian, survey};
 use display::Display;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
@@ -34,7 +34,7 @@ pub fn main(args: &SurveyArgs) -> anyhow::Result<Exit> {
     let report = OutFile::create(&path, "--report")?;
     let stop = progress::stop_flag()?;
     let display = Display::new(args.output.quiet);
-    plan.template.live.clone_from(&display.live);
+    plan.live.clone_from(&display.live);
     let crew = fleet::start(args, shared_streams(args), &stop)?;
     let mut survey = display.during(|| survey(&plan, crew, &stop, &mut |step| display.show(&step)))?;
     survey.report = report.name();
@@ -68,19 +68,19 @@ fn exit_of(survey: &Survey) -> Exit {
 fn plan(args: &SurveyArgs) -> anyhow::Result<SurveyPlan> {
     let online = online_cpus();
     let (mut like, subject) = if args.demo {
-        (demo_plan(args)?, Subject::Demo)
+        (demo_options(args)?, Subject::Demo)
     } else {
         let url = args.url.as_deref().unwrap_or_default();
-        let mut like = request_plan(url, &args.request)?;
+        let mut like = run_options(url, &args.request)?;
         if let Some(streams) = shared_streams(args) {
-            like.connections.pipeline = streams;
+            like.server.connections.pipeline = streams;
         }
         let subject = match &args.watch_from {
             Some(address) => {
                 Subject::Remote(remote_config(address, args.token_file.as_deref(), args.watch_ca.clone())?)
             }
             None if args.black_box => Subject::BlackBox,
-            None => Subject::Local(server_processes(args, &like.endpoint)?),
+            None => Subject::Local(server_processes(args, &like.server.endpoint)?),
         };
         (like, subject)
     };
@@ -88,13 +88,14 @@ fn plan(args: &SurveyArgs) -> anyhow::Result<SurveyPlan> {
     if args.demo && online.len() > 1 {
         server_cpus.get_or_insert_with(|| vec![online[0]]);
         if args.request.generator.cpus.is_none() {
-            like.cpus = vec![online[1]];
+            like.generator.cpus = vec![online[1]];
         }
     }
     let version = env!("CARGO_PKG_VERSION").to_owned();
     Ok(SurveyPlan {
         subject,
         template: like,
+        live: None,
         server_cpus,
         level: args.level,
         max_load: args.max_load,
@@ -121,13 +122,15 @@ fn shared_streams(args: &SurveyArgs) -> Option<usize> {
     (request.http == Version::Http2 && request.connections.pipeline.is_none() && is_kept).then_some(STREAMS)
 }
 
-/// The plan of `--demo`. The survey starts the server itself, and the server's address is known only then. Until then,
-/// the plan has a placeholder: the address of a listener that existed while the plan was made.
-fn demo_plan(args: &SurveyArgs) -> anyhow::Result<RunPlan> {
+/// The options of `--demo`. The survey starts the server itself, and the server's address is known only then. Until then,
+/// the endpoint is a placeholder: the address of a listener that existed while the options were made.
+fn demo_options(args: &SurveyArgs) -> anyhow::Result<RunOptions> {
     let stand_in = std::net::TcpListener::bind(("127.0.0.1", 0))?;
-    let plan = request_plan(&stand_in.local_addr()?.to_string(), &args.request)?;
-    let workload = if args.request.workload.is_some() { plan.workload.clone() } else { demo_classes() };
-    Ok(RunPlan { workload, ..plan })
+    let mut options = run_options(&stand_in.local_addr()?.to_string(), &args.request)?;
+    if args.request.workload.is_none() {
+        options.load.workload = demo_classes();
+    }
+    Ok(options)
 }
 
 fn server_processes(args: &SurveyArgs, endpoint: &Endpoint) -> anyhow::Result<Vec<ProcessSelector>> {

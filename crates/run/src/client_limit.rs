@@ -18,7 +18,7 @@ mod host;
 mod search;
 
 use crate::run::run_unprobed;
-use crate::{RunError, RunObserver, RunPlan, run};
+use crate::{FleetOptions, RunError, RunObserver, RunOptions, RunPlan, ServerOptions, TlsOptions, run};
 use brimful_core::record::{Reason, ReasonCode, Record};
 use brimful_core::workload::Load;
 use brimful_core::{Bytes, Nanos, Rate};
@@ -56,7 +56,7 @@ pub fn typical_duration(enough: Option<f64>) -> Nanos {
     Nanos(2 * pairs * (RUN_LENGTH.0 + SET_UP.0))
 }
 
-/// Measures how much load a client can offer with plans like `like` and responses of `response` bytes; for S-Clients,
+/// Measures how much load a client can offer with options like `like` and responses of `response` bytes; for S-Clients,
 /// the number of attempts per second. `server_cpus` are the CPUs of the server that will be measured; with `None`, the
 /// built-in server uses the CPUs that the client leaves free. With `enough`, the search ends as soon as this rate is
 /// shown not to be too much; the result is then a lower bound.
@@ -67,14 +67,14 @@ pub fn typical_duration(enough: Option<f64>) -> Nanos {
 /// # Errors
 /// [`RunError`] if a run cannot be started.
 pub fn measure(
-    like: &RunPlan,
+    like: &RunOptions,
     response: Bytes,
     enough: Option<f64>,
     server_cpus: Option<&[usize]>,
     stop: &AtomicBool,
     note: &mut dyn FnMut(String),
 ) -> Result<Record, RunError> {
-    if like.endpoint.port().is_none() {
+    if like.server.endpoint.port().is_none() {
         return Err(RunError::BadLoad(
             "--calibrate does not work with a Unix socket, because the built-in server listens by TCP: leave it out; each \
              run still detects whether the client was the limit"
@@ -106,24 +106,22 @@ pub fn measure(
 ///
 /// # Errors
 /// [`RunError::Silent`] if the server completes no call.
-pub fn response_size(like: &RunPlan, stop: &AtomicBool) -> Result<Bytes, RunError> {
-    let mut plan = RunPlan {
-        calls: SAMPLE_CALLS,
-        window: SAMPLE_TIME,
-        monitor: None,
-        shard: None,
-        start_at: None,
-        live: None,
-        ..like.clone().with_load(Load::Closed { clients: 1, think: Nanos::ZERO })
-    };
-    plan.connections.warm_connections = 0;
+pub fn response_size(like: &RunOptions, stop: &AtomicBool) -> Result<Bytes, RunError> {
+    let mut options = like.clone().with_load(Load::Closed { clients: 1, think: Nanos::ZERO });
+    options.load.calls = SAMPLE_CALLS;
+    options.load.window = SAMPLE_TIME;
+    // The client has no schedule.
+    options.load.tick = None;
     // The responses to these few calls may not meet the classes' expectations. Only their sizes matter.
-    plan.workload.classes.iter_mut().for_each(|class| class.expect = None);
-    let record = run(&plan, &RunObserver::default(), stop)?.record;
+    options.load.workload.classes.iter_mut().for_each(|class| class.expect = None);
+    options.server.connections.warm_connections = 0;
+    options.fleet = FleetOptions::default();
+    options.monitor = None;
+    let record = run(&RunPlan::new(options)?, &RunObserver::default(), stop)?.record;
     match record.bytes.received.checked_div(record.counts.completed) {
         Some(size) => Ok(Bytes(size)),
         None if record.interrupted => Ok(Bytes(0)),
-        None => Err(RunError::Silent { url: like.endpoint.url.clone() }),
+        None => Err(RunError::Silent { url: like.server.endpoint.url.clone() }),
     }
 }
 
@@ -131,66 +129,52 @@ pub fn response_size(like: &RunPlan, stop: &AtomicBool) -> Result<Bytes, RunErro
 struct Generators {
     responder: Responder,
     places: CpuPlacement,
-    plan: RunPlan,
+    options: RunOptions,
 }
 
 impl Generators {
-    fn new(like: &RunPlan, response: Bytes, server_cpus: Option<&[usize]>) -> Result<Generators, RunError> {
-        let places = CpuPlacement::choose(&cpus::usable(), &like.cpus, like.threads as usize, server_cpus);
+    fn new(like: &RunOptions, response: Bytes, server_cpus: Option<&[usize]>) -> Result<Generators, RunError> {
+        let RunOptions { server, generator, .. } = like;
+        let places = CpuPlacement::choose(&cpus::usable(), &generator.cpus, generator.threads as usize, server_cpus);
         let needs_tcp = || RunError::BadLoad("a client is calibrated by TCP".to_owned());
-        let address = like.endpoint.address.tcp().ok_or_else(needs_tcp)?;
-        let responder = match like.is_s_clients() {
+        let address = server.endpoint.address.tcp().ok_or_else(needs_tcp)?;
+        let responder = match like.load.is_s_clients() {
             true => Responder::with_full_backlog(address)?,
-            false => Responder::start_server(address, response, like.tls.is_some(), &places)?,
+            false => Responder::start_server(address, response, server.tls.is_some(), &places)?,
         };
         let endpoint = responder.endpoint()?;
-        let tls = responder.client_security(like.tls.as_deref())?;
-        let tls_spoken = tls.as_deref().map_or(Ok(None), |tls| endpoint.check(tls, SAMPLE_TIME))?;
-        let mut workload = like.workload.clone();
-        for class in &mut workload.classes {
+        let security = responder.client_security(server.tls.as_ref().map(|tls| &*tls.security))?;
+        let tls = security.map(|security| TlsOptions::negotiate(security, &endpoint, SAMPLE_TIME)).transpose()?;
+        let mut options = like.clone();
+        for class in &mut options.load.workload.classes {
             class.set_path(&endpoint.path);
             class.expect = None;
         }
-        let plan = RunPlan {
+        options.load.window = RUN_LENGTH;
+        options.load.calls = u64::MAX;
+        options.server = ServerOptions {
             endpoint,
-            workload,
-            window: RUN_LENGTH,
-            shard: None,
-            start_at: None,
-            live: None,
-            result_backup: None,
-            calls: u64::MAX,
-            connections: ConnectionPolicy {
-                warm_connections: like.connections.warm_connections.max(WARM_CONNECTIONS * places.workers as u64),
-                // The limit on the measured server's connections does not apply to this client.
-                max_per_shard: like.connections.max_per_shard.map(|most| most.max(WARM_CONNECTIONS)),
-                // The run does not wait for calls that are still unanswered at its end.
-                response_timeout: RUN_LENGTH.min(like.connections.response_timeout),
-                connect_timeout: Some(RUN_LENGTH.min(like.connections.connect_timeout.unwrap_or(RUN_LENGTH))),
-                ..like.connections.clone()
-            },
-            monitor: None,
             tls,
-            tls_spoken,
-            client_max_rate: None,
-            ..like.clone()
+            connections: generator_connections(&server.connections, &places),
+            ..options.server
         };
-        Ok(Generators { responder, places, plan })
+        options.generator.max_rate = None;
+        options.fleet = FleetOptions::default();
+        options.monitor = None;
+        Ok(Generators { responder, places, options })
     }
 
     /// Measures one generator and two, in alternating order. Also returns the Record of the single generator.
     fn pair(&self, load: f64, turn: u64, stop: &AtomicBool) -> Result<(Pair, Record), RunError> {
-        let mut plans = [self.plan(load), self.plan(load / 2.0), self.plan(load / 2.0)];
-        plans[2].cpus.clone_from(&self.places.second_generator);
-        for (index, plan) in plans.iter_mut().enumerate() {
-            plan.seed = plan.seed.wrapping_add(3 * turn + index as u64);
-        }
-        let [plan, half, other] = &plans;
-        let run_one = || Ok::<_, RunError>(run(plan, &RunObserver::default(), stop)?.record);
+        let first_cpus = &self.options.generator.cpus;
+        let whole = self.plan(load, 3 * turn, first_cpus)?;
+        let half = self.plan(load / 2.0, 3 * turn + 1, first_cpus)?;
+        let other_half = self.plan(load / 2.0, 3 * turn + 2, &self.places.second_generator)?;
+        let run_one = || Ok::<_, RunError>(run(&whole, &RunObserver::default(), stop)?.record);
         let (record, halves) = if turn.is_multiple_of(2) {
-            (run_one()?, run_both(half, other, stop)?)
+            (run_one()?, run_both(&half, &other_half, stop)?)
         } else {
-            let halves = run_both(half, other, stop)?;
+            let halves = run_both(&half, &other_half, stop)?;
             (run_one()?, halves)
         };
         let is_caused_by_load = |reason: &&Reason| {
@@ -203,20 +187,35 @@ impl Generators {
         let doubt = doubt.map(|reason| {
             reason.message.split(". ").flat_map(|part| part.split("; ")).next().unwrap_or_default().to_owned()
         });
-        let one = load * delivered_share(&[(plan, &record)]);
-        let two = load * delivered_share(&[(half, &halves.0), (other, &halves.1)]);
+        let one = load * delivered_share(&[(&whole, &record)]);
+        let two = load * delivered_share(&[(&half, &halves.0), (&other_half, &halves.1)]);
         Ok((Pair { one, two, doubt }, record))
     }
 
-    fn plan(&self, load: f64) -> RunPlan {
-        let plan = self.plan.clone();
-        if !plan.is_s_clients() {
-            return plan.with_load(Load::poisson(Rate(load)));
+    /// The plan of a generator on `cpus` that makes `load` calls or attempts per second.
+    fn plan(&self, load: f64, seed_offset: u64, cpus: &[usize]) -> Result<RunPlan, RunError> {
+        let mut options = self.options.clone();
+        options.load.seed = options.load.seed.wrapping_add(seed_offset);
+        options.generator.cpus = cpus.to_vec();
+        if !options.load.is_s_clients() {
+            return RunPlan::new(options.with_load(Load::poisson(Rate(load))));
         }
         let attempts = (load * ATTEMPT.as_secs_f64()).round().max(1.0) as u64;
-        let mut plan = plan.with_load(Load::SClients { attempts });
-        plan.connections.connect_timeout = Some(ATTEMPT);
-        plan
+        options.server.connections.connect_timeout = Some(ATTEMPT);
+        RunPlan::new(options.with_load(Load::SClients { attempts }))
+    }
+}
+
+/// How a generator uses connections, if clients of the measured server use them like `like`.
+fn generator_connections(like: &ConnectionPolicy, places: &CpuPlacement) -> ConnectionPolicy {
+    ConnectionPolicy {
+        warm_connections: like.warm_connections.max(WARM_CONNECTIONS * places.workers as u64),
+        // The limit on the measured server's connections does not apply to this client.
+        max_per_shard: like.max_per_shard.map(|most| most.max(WARM_CONNECTIONS)),
+        // The run does not wait for calls that are still unanswered at its end.
+        response_timeout: RUN_LENGTH.min(like.response_timeout),
+        connect_timeout: Some(RUN_LENGTH.min(like.connect_timeout.unwrap_or(RUN_LENGTH))),
+        ..like.clone()
     }
 }
 
@@ -226,7 +225,7 @@ fn delivered_share(runs: &[(&RunPlan, &Record)]) -> f64 {
     let mut delivered = 0.0;
     let mut offered = 0.0;
     for (plan, record) in runs {
-        if let Some(Load::SClients { attempts }) = plan.workload.load {
+        if let Some(Load::SClients { attempts }) = plan.options().load.workload.load {
             delivered += record.rates.connect_attempts;
             offered += attempts as f64 / ATTEMPT.as_secs_f64();
         } else {
@@ -240,8 +239,8 @@ fn delivered_share(runs: &[(&RunPlan, &Record)]) -> f64 {
 /// Runs two generators at once.
 fn run_both(one: &RunPlan, other: &RunPlan, stop: &AtomicBool) -> Result<(Record, Record), RunError> {
     std::thread::scope(|scope| {
-        let other = scope.spawn(|| run_unprobed(other, stop));
-        let one = run_unprobed(one, stop);
+        let other = scope.spawn(|| run_unprobed(other, &RunObserver::default(), stop));
+        let one = run_unprobed(one, &RunObserver::default(), stop);
         let other = other.join().map_err(|_| EngineError::Thread("it panicked".to_owned()))?;
         Ok((one?, other?))
     })

@@ -5,7 +5,7 @@
 //! process monitors the server during the load. The program runs on this host, so it has the same wall clock as this
 //! process.
 
-use crate::{MonitorTarget, RunError, RunPlan};
+use crate::{MonitorTarget, RunError, RunOptions, RunPlan};
 use brimful_core::Nanos;
 use brimful_core::record::{ClientCalibration, Record};
 use brimful_os::clock;
@@ -78,13 +78,13 @@ impl Crew {
         self.shards
     }
 
-    /// Measures how much load of the kind that this plan describes the shards can offer together. The result has no
+    /// Measures how much load of the kind that these options describe the shards can offer together. The result has no
     /// curve.
     ///
     /// # Errors
     /// If a shard fails, or the program has ended.
-    pub fn client_limit(&mut self, like: &RunPlan, stop: &AtomicBool) -> Result<ClientCalibration, RunError> {
-        self.send_order(&Order { calibrate: true, ..Order::from_plan(like)? })?;
+    pub fn client_limit(&mut self, like: &RunOptions, stop: &AtomicBool) -> Result<ClientCalibration, RunError> {
+        self.send_order(&Order { calibrate: true, ..Order::from_options(like)? })?;
         self.wait_for_answer(stop)?.calibration.ok_or_else(|| fleet_error("did not report what it can offer"))
     }
 
@@ -93,8 +93,9 @@ impl Crew {
     /// # Errors
     /// The errors of [`crate::run`]; also if the program has ended.
     pub fn run(&mut self, plan: &RunPlan, stop: &AtomicBool) -> Result<Record, RunError> {
-        let order = Order::from_plan(plan)?;
-        let monitor = plan.monitor.as_ref().map(MonitorTarget::start).transpose()?;
+        let options = plan.options();
+        let order = Order::from_options(options)?;
+        let monitor = options.monitor.as_ref().map(MonitorTarget::start).transpose()?;
         self.send_order(&order)?;
         let record = self.wait_for_answer(stop)?.record;
         let mut record = record.ok_or_else(|| fleet_error("returned no Record of the load"))?;
@@ -153,17 +154,18 @@ impl Drop for Crew {
 }
 
 impl Order {
-    fn from_plan(plan: &RunPlan) -> Result<Order, RunError> {
-        let workload = toml::to_string(&plan.workload).map_err(|error| RunError::BadLoad(error.to_string()))?;
+    fn from_options(options: &RunOptions) -> Result<Order, RunError> {
+        let RunOptions { server, load, generator, record, .. } = options;
+        let workload = toml::to_string(&load.workload).map_err(|error| RunError::BadLoad(error.to_string()))?;
         let mut flags = vec![
-            format!("--duration={}ns", plan.window.0),
-            format!("--interval={}ns", plan.interval.0),
-            format!("--warm-connections={}", plan.connections.warm_connections),
+            format!("--duration={}ns", load.window.0),
+            format!("--interval={}ns", record.interval.0),
+            format!("--warm-connections={}", server.connections.warm_connections),
         ];
-        if let Some(most) = plan.max_connections_per_shard() {
-            flags.push(format!("--max-connections={}", most.saturating_mul(plan.threads)));
+        if let Some(most) = options.max_connections_per_shard() {
+            flags.push(format!("--max-connections={}", most.saturating_mul(generator.threads)));
         }
-        Ok(Order { workload, seed: plan.seed, flags, calibrate: false })
+        Ok(Order { workload, seed: load.seed, flags, calibrate: false })
     }
 }
 

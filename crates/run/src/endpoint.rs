@@ -161,7 +161,7 @@ impl Endpoint {
     ///
     /// # Errors
     /// [`RunError::Handshake`] if a handshake fails.
-    pub fn check(&self, security: &Security, patience: Nanos) -> Result<Option<TlsSpoken>, RunError> {
+    pub(crate) fn check(&self, security: &Security, patience: Nanos) -> Result<Option<TlsSpoken>, RunError> {
         let mut spoken = None;
         for address in self.addresses() {
             let spoken_at_address = self.check_address(address, security, patience)?;

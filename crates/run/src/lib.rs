@@ -1,6 +1,5 @@
-//! Runs one load: takes an [`Endpoint`] and a [`RunPlan`], and returns one `Record`. [`run`] drives the engine while
-//! the monitor watches the server. [`client_limit`] measures how much load this client can offer before it is itself
-//! the limit.
+//! Runs one load: takes a [`RunPlan`], and returns one `Record`. [`run`] drives the engine while the monitor watches the
+//! server. [`client_limit`] measures how much load this client can offer before it is itself the limit.
 #![forbid(unsafe_code)]
 
 pub mod client_limit;
@@ -8,20 +7,24 @@ mod crew;
 mod endpoint;
 mod error;
 mod observer;
+mod options;
 mod plan;
 mod record;
 mod run;
 mod shard;
 mod stop_when;
 mod stream;
-mod valid;
 mod warm_up;
 
 pub use crew::Crew;
 pub use endpoint::{ConnectOverrides, ConnectTo, ConnectToError, Endpoint, Name};
 pub use error::RunError;
-pub use observer::{Exchange, MessagePrefix, RunObserver, Tap};
-pub use plan::{FleetClock, MonitorTarget, RunPlan};
+pub use observer::{Exchange, MessagePrefix, ResultsSoFar, RunObserver, Tap};
+pub use options::{
+    AgreedStart, FleetClock, FleetOptions, GeneratorOptions, LoadOptions, MonitorTarget, RecordOptions, RunOptions,
+    ServerOptions, TlsOptions,
+};
+pub use plan::RunPlan;
 pub use record::{RunOutput, partial_record};
 pub use run::{run, run_log};
 pub use stop_when::{SetOnDrop, StopConditions};

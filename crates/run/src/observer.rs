@@ -3,19 +3,33 @@
 
 use crate::stop_when::StopConditions;
 use brimful_core::{CallSpec, ConnectionEnded, Event, Nanos, Observer, Outcome, ResponseSize, SessionEnded};
-use brimful_stats::{Collector, Detail};
+use brimful_stats::{Collector, Detail, LiveProgress, ResultBackup};
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// The observations to make in a run; by default none.
 #[derive(Clone, Debug, Default)]
 pub struct RunObserver {
+    /// Use of the results so far, during the run.
+    pub results_so_far: ResultsSoFar,
     /// Whether to collect the figures of connections and sessions that httperf reports.
     pub detail: bool,
     /// The function to which every call is shown.
     pub tap: Option<Tap>,
     /// The conditions that end the run early.
     pub stop_when: Option<Arc<StopConditions>>,
+}
+
+/// Use of the results so far, during a run.
+#[derive(Clone, Debug, Default)]
+pub enum ResultsSoFar {
+    /// The results are used only at the end.
+    #[default]
+    Unused,
+    /// A progress display shows them.
+    Shown(Arc<LiveProgress>),
+    /// They are kept in case this process is lost.
+    Kept(Arc<ResultBackup>),
 }
 
 type ShowExchange = dyn FnMut(&Exchange) + Send;

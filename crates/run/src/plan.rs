@@ -1,167 +1,442 @@
-//! The plan of a run: everything that the command line and the workload decide before it starts.
+//! The plan of a run, which is made from options that fit its load. Each kind of [`PlannedLoad`] has fields only for the
+//! options that it allows.
 
-use crate::{Endpoint, RunError};
-use brimful_core::Nanos;
-use brimful_core::tls::TlsSpoken;
-use brimful_core::workload::{Load, LoadKind, Workload};
-use brimful_engine::{ConnectionPolicy, Engine, RequestSettings, Security};
-use brimful_http::Version;
-use brimful_monitor::{Monitor, MonitorConfig, MonitorError, RemoteConfig};
-use brimful_stats::{LiveProgress, ResultBackup};
-use brimful_workload::{Shard, Trace};
+use crate::{LoadOptions, RunError, RunOptions, ServerOptions};
+use brimful_core::workload::{Load, LoadKind, RequestClass, SessionArrivals, Sessions, Spread};
+use brimful_core::{ClassId, Nanos};
+use brimful_engine::{Config, ConnectionPolicy, RedirectPolicy};
+use brimful_workload::{ArrivalProcess, Arrivals, Mix, Shard, Speed, WorkloadLimits};
+use std::ops::RangeInclusive;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
 
-/// Everything that determines a run, as the user requested it. Options that the load does not allow are rejected when
-/// the plan is validated or run.
+/// Permitted lengths of a tick. A call may be late by one tick, so ticks must not be too long. Shorter ticks would use
+/// too much CPU time.
+const TICKS: RangeInclusive<Nanos> = Nanos::from_micros(100)..=Nanos::from_millis(10);
+/// Upper bound of the number of threads.
+const MAX_THREADS: u64 = 1024;
+/// Upper bound of the number of clients, S-Clients or users. Memory for each is allocated before the load starts.
+const MAX_CLIENTS: u64 = 10_000_000;
+
+/// The plan of a run: options that fit their load. Only [`RunPlan::new`] makes one.
 #[derive(Clone, Debug)]
 pub struct RunPlan {
-    /// The server under test.
-    pub endpoint: Endpoint,
-    /// The request classes, their mix, and the times at which calls are due.
-    pub workload: Workload,
-    /// The due times of the trace that the workload names; `None` if the load is not a trace.
-    pub trace: Option<Trace>,
-    /// The time during which load is offered.
-    pub window: Nanos,
-    /// Upper bound of the number of calls; [`u64::MAX`] if there is none.
-    pub calls: u64,
-    /// The version of HTTP.
-    pub version: Version,
-    /// Header fields of every request.
-    pub headers: Vec<(String, String)>,
-    /// Names of header fields whose values are removed from every document, in addition to the usual ones.
-    pub secret_headers: Vec<String>,
-    /// TLS options of the connections; `None` without TLS.
-    pub tls: Option<Arc<Security>>,
-    /// The TLS parameters that a handshake before the run negotiated, for the Record.
-    pub tls_spoken: Option<TlsSpoken>,
-    /// How connections are used. S-Clients always make one call per connection and always have a connect timeout.
-    pub connections: ConnectionPolicy,
-    /// The engine that sends and receives.
-    pub engine: Engine,
-    /// Interval at which calls begin, as in [`brimful_engine::Config::tick`]; only for open loads.
-    pub tick: Option<Nanos>,
-    /// Number of shards. Each shard has one thread.
-    pub threads: u64,
-    /// CPUs of the shards, as in [`brimful_engine::Config::cpus`].
-    pub cpus: Vec<usize>,
-    /// The part of the load that this process makes; `None` if it makes the whole load.
-    pub shard: Option<Shard>,
-    /// When to start, by this host's clock; `None` starts at once.
-    pub start_at: Option<SystemTime>,
-    /// How this host's clock differs from the clock by which the hosts of a fleet agreed on `start_at`.
-    pub clock: Option<FleetClock>,
-    /// Seed from which all random numbers of the run are drawn.
-    pub seed: u64,
-    /// The highest rate that this client can offer without being the limit, in calls per second, if it is known.
-    pub client_max_rate: Option<f64>,
-    /// Whether users of sessions wait before they try again after a failed connection attempt.
-    pub back_off: bool,
-    /// Maximum number of redirects in a row that are followed; `None` if redirects are not followed. Not available for
-    /// S-Clients and logs.
-    pub max_redirects: Option<u64>,
-    /// The server that the monitor watches during the run.
-    pub monitor: Option<MonitorTarget>,
-    /// Shows the results so far during the run.
-    pub live: Option<Arc<LiveProgress>>,
-    /// Collects the results so far, in case this process is lost. If it is set, `live` shows nothing.
-    pub result_backup: Option<Arc<ResultBackup>>,
-    /// Length of the intervals of the Record's time series, from 1/32 s to 1 s.
-    pub interval: Nanos,
-    /// The command line, for the Record.
-    pub command: Vec<String>,
+    options: RunOptions,
+    load: PlannedLoad,
 }
 
-/// The difference between this host's clock and the clock by which all hosts of a fleet start.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct FleetClock {
-    /// How far this host's clock is ahead, in nanoseconds; negative if it is behind.
-    pub ahead_ns: i64,
-    /// Upper bound of the error of `ahead_ns`.
-    pub error: Nanos,
-}
-
-impl FleetClock {
-    /// Converts a time of the fleet's clock to this host's clock; `None` if either clock cannot represent it.
-    pub fn to_local(self, fleet: SystemTime) -> Option<SystemTime> {
-        let size = Duration::from_nanos(self.ahead_ns.unsigned_abs());
-        if self.ahead_ns < 0 { fleet.checked_sub(size) } else { fleet.checked_add(size) }
-    }
-
-    /// Converts a time of this host's clock to the fleet's clock; `None` if either clock cannot represent it.
-    pub fn to_fleet(self, local: SystemTime) -> Option<SystemTime> {
-        FleetClock { ahead_ns: self.ahead_ns.saturating_neg(), ..self }.to_local(local)
-    }
-}
-
-/// A server to monitor.
+/// A load, with the options that its kind allows. `follow` is the number of redirects in a row that are followed.
 #[derive(Clone, Debug)]
-pub enum MonitorTarget {
-    /// A server on this host.
-    Local(MonitorConfig),
-    /// A server on another host, monitored through `brimful watch --serve` on that host.
-    Remote(RemoteConfig),
-}
-
-impl MonitorTarget {
-    /// Starts to monitor the server.
-    ///
-    /// # Errors
-    /// When the monitor cannot be started, or the other host cannot be reached.
-    pub fn start(&self) -> Result<Monitor, MonitorError> {
-        match self {
-            MonitorTarget::Local(config) => Monitor::start(config.clone()),
-            MonitorTarget::Remote(config) => Monitor::connect(config),
-        }
-    }
+pub(crate) enum PlannedLoad {
+    /// Calls are due by a schedule that does not depend on the server.
+    Open { arrivals: Box<Arrivals>, tick: Option<Nanos>, follow: Option<u64> },
+    /// Each client waits for its answer, and then for `think`, before it makes its next call.
+    Closed { clients: u64, think: Nanos, follow: Option<u64> },
+    /// Like `Closed`, but groups of `burst_size` clients share a connection and send their calls together.
+    ClosedBursts { clients: u64, burst_size: u32, think: Nanos, follow: Option<u64> },
+    /// S-Clients keep `attempts` connection attempts in progress and abandon each after `timeout`.
+    SClients { attempts: u64, timeout: Nanos },
+    /// Sessions of users. `tick` is set only if sessions arrive at a rate.
+    Sessions { sessions: Box<Sessions>, back_off: bool, tick: Option<Nanos>, follow: Option<u64> },
+    /// The requests of a log, which are read during the run.
+    Log { tick: Option<Nanos> },
 }
 
 impl RunPlan {
-    /// Returns this plan with another load.
-    pub fn with_load(mut self, load: Load) -> RunPlan {
-        self.workload.load = Some(load);
+    /// Checks that the options fit the load.
+    ///
+    /// # Errors
+    /// [`RunError::BadLoad`], or the error in the workload.
+    pub fn new(options: RunOptions) -> Result<RunPlan, RunError> {
+        let workload = &options.load.workload;
+        workload.validate()?;
+        if let Some(file) = workload.unread_file() {
+            return bad_load(format!("{file} has not been read: give the workload by --workload FILE"));
+        }
+        let Some(load) = &workload.load else {
+            return bad_load(
+                "say how much load: --rate 1000, --clients 10, --s-clients 100, --stage 30s:1000 or --arrivals trace:FILE",
+            );
+        };
+        check_size(&options, load)?;
+        check_connections(&options)?;
+        let load = PlannedLoad::parse(&options, load)?;
+        Ok(RunPlan { options, load })
+    }
+
+    /// The options of the run.
+    pub fn options(&self) -> &RunOptions {
+        &self.options
+    }
+
+    /// The options of the run, to make another plan from.
+    pub fn into_options(self) -> RunOptions {
+        self.options
+    }
+
+    /// Sets the highest rate that this client can offer without being the limit.
+    pub fn with_max_rate(mut self, max_rate: Option<f64>) -> RunPlan {
+        self.options.generator.max_rate = max_rate;
         self
     }
 
-    /// The load, which determines when calls are due.
+    /// Due time and class of each call of an open load, in order.
     ///
     /// # Errors
-    /// [`RunError::BadLoad`] when the workload has no load.
-    pub fn load(&self) -> Result<&Load, RunError> {
-        let unknown = || {
-            let ways = "--rate 1000, --clients 10, --s-clients 100, --stage 30s:1000 or --arrivals trace:FILE";
-            RunError::BadLoad(format!("say how much load: {ways}"))
+    /// [`RunError`] when the load has no schedule.
+    pub fn schedule(&self) -> Result<impl Iterator<Item = (Nanos, ClassId)> + use<>, RunError> {
+        let PlannedLoad::Open { arrivals, .. } = &self.load else {
+            return bad_load("this load has no schedule: give --rate, --stage or a trace");
         };
-        self.workload.load.as_ref().ok_or_else(unknown)
+        let LoadOptions { workload, window, calls, seed, .. } = &self.options.load;
+        let window = *window;
+        let due_times = Arrivals::clone(arrivals).take_while(move |due| *due < window);
+        let classes = Mix::from_workload(workload, *seed)?.map(|call| call.class);
+        Ok(due_times.take(usize::try_from(*calls).unwrap_or(usize::MAX)).zip(classes))
     }
 
-    /// Whether the load consists of S-Clients.
-    pub fn is_s_clients(&self) -> bool {
-        matches!(self.workload.load, Some(Load::SClients { .. }))
-    }
-
-    /// The maximum number of open connections per shard. Only open loads have a maximum, because in other loads,
-    /// clients and users wait for their responses.
-    pub(crate) fn max_connections_per_shard(&self) -> Option<u64> {
-        let is_open =
-            LoadKind::from_workload(Some(&self.workload)) == LoadKind::Open && self.workload.sessions().is_none();
-        self.connections.max_per_shard.filter(|_| is_open)
-    }
-
-    /// The settings that the requests of all classes have in common.
-    pub(crate) fn wire(&self) -> RequestSettings {
-        RequestSettings {
-            authority: self.endpoint.authority.clone(),
-            version: self.version,
-            is_secure: self.endpoint.is_secure,
-            headers: self.headers.clone(),
-            close: self.connections.close,
-        }
+    pub(crate) fn load(&self) -> &PlannedLoad {
+        &self.load
     }
 
     /// The shards of this process, one for each thread.
     pub(crate) fn shards(&self) -> impl Iterator<Item = Shard> {
-        self.shard.unwrap_or(Shard::WHOLE).split(self.threads)
+        self.options.fleet.shard.unwrap_or(Shard::WHOLE).split(self.options.generator.threads)
     }
+
+    /// The configuration of the engine, without its start, which is not known yet.
+    pub(crate) fn engine_config(&self) -> Config {
+        let RunOptions { server, load, generator, fleet, .. } = &self.options;
+        let first_turn = fleet.shard.map_or(0, |shard| (shard.index * generator.threads) as usize);
+        Config {
+            address: server.endpoint.destination().with_first_turn(first_turn),
+            tls: server.tls.as_ref().map(|tls| Arc::clone(&tls.security)),
+            connections: self.connection_policy(),
+            start: Nanos::ZERO,
+            window: load.window,
+            cpus: generator.cpus.clone(),
+            engine: generator.engine,
+            tick: self.load.tick(),
+        }
+    }
+
+    fn connection_policy(&self) -> ConnectionPolicy {
+        /// Upper bound of the number of calls in a pipeline. A longer burst of a session continues on another
+        /// connection.
+        const MAX_PIPELINE: u64 = 256;
+        let server = &self.options.server;
+        let mut policy = ConnectionPolicy {
+            http2: server.is_http2(),
+            min_concurrent: self.connections_at_once(),
+            max_per_shard: self.options.max_connections_per_shard(),
+            ..server.connections.clone()
+        };
+        match &self.load {
+            PlannedLoad::SClients { .. } => {
+                policy.calls_per_connection = Some(1);
+                // Each attempt must be one call, but a call that is sent again would make a second attempt.
+                policy.retry_closed = false;
+                policy.retry_refused = false;
+            }
+            PlannedLoad::Sessions { sessions, .. } if sessions.pipelined => {
+                let longest_burst = sessions.longest_burst().unwrap_or(MAX_PIPELINE);
+                policy.pipeline = longest_burst.clamp(1, MAX_PIPELINE) as usize;
+            }
+            _ => {}
+        }
+        if policy.calls_per_connection == Some(1) || matches!(self.load, PlannedLoad::ClosedBursts { .. }) {
+            policy.warm_connections = 0;
+        }
+        policy
+    }
+
+    /// The number of connections that this process certainly has open at the same time: the connections of clients and
+    /// users that call again as soon as they have an answer. 0 if the number depends on the server.
+    fn connections_at_once(&self) -> u64 {
+        let policy = &self.options.server.connections;
+        let connections = match &self.load {
+            PlannedLoad::Closed { clients, think: Nanos::ZERO, .. }
+            | PlannedLoad::ClosedBursts { clients, think: Nanos::ZERO, .. } => {
+                let clients_per_connection =
+                    if policy.calls_per_connection == Some(1) { 1 } else { (policy.pipeline as u64).max(1) };
+                clients.div_ceil(clients_per_connection)
+            }
+            PlannedLoad::Sessions { sessions, .. } => match &sessions.session_arrivals {
+                SessionArrivals::Closed { users, rest_s } if is_zero(rest_s) && is_zero(&sessions.think_s) => *users,
+                _ => 0,
+            },
+            _ => 0,
+        };
+        let shard = self.options.fleet.shard.unwrap_or(Shard::WHOLE);
+        shard.share(connections).min(shard.share(self.options.load.calls))
+    }
+
+    /// The limits at which the load ends: its window, and its number of calls.
+    pub(crate) fn extent(&self) -> WorkloadLimits {
+        WorkloadLimits { window: self.options.load.window, calls: self.options.load.calls }
+    }
+
+    /// Whether the load lasts until its last call has ended, however long that takes. An open load ends with its
+    /// schedule.
+    pub(crate) fn ends_with_last_call(&self) -> bool {
+        let is_counted = self.options.load.calls < u64::MAX;
+        match &self.load {
+            PlannedLoad::Open { .. } => false,
+            PlannedLoad::Closed { .. } | PlannedLoad::ClosedBursts { .. } | PlannedLoad::SClients { .. } => is_counted,
+            PlannedLoad::Sessions { sessions, .. } => {
+                sessions.number.is_some() || is_counted && sessions.kind() != LoadKind::Open
+            }
+            PlannedLoad::Log { .. } => true,
+        }
+    }
+
+    /// The time during which load is offered if the run is not interrupted.
+    pub(crate) fn planned_window(&self) -> Nanos {
+        match &self.load {
+            PlannedLoad::Open { arrivals, .. } if self.options.load.calls < u64::MAX => {
+                match Arrivals::clone(arrivals).end_time(self.extent()) {
+                    // The calls of a trace may all be due at the same time. Such a trace has no rate of its own.
+                    Nanos::ZERO => self.options.load.window,
+                    end => end,
+                }
+            }
+            _ => self.options.load.window,
+        }
+    }
+
+    /// The policy for redirects; `None` if redirects are not followed.
+    pub(crate) fn redirect_policy(&self) -> Option<RedirectPolicy> {
+        let RunOptions { server, load, .. } = &self.options;
+        self.load.follow().map(|max_hops| RedirectPolicy::new(max_hops, &load.workload, &server.request_settings()))
+    }
+}
+
+impl PlannedLoad {
+    fn parse(options: &RunOptions, load: &Load) -> Result<PlannedLoad, RunError> {
+        Ok(match load {
+            Load::Open { rate, arrivals } => {
+                PlannedLoad::open(options, Arrivals::new(arrivals.parse()?, *rate, options.load.seed)?)?
+            }
+            Load::Stages { start, stages, arrivals } => {
+                PlannedLoad::open(options, Arrivals::stages(arrivals.parse()?, *start, stages, options.load.seed)?)?
+            }
+            Load::Trace(named) => match &options.load.trace {
+                Some(trace) => PlannedLoad::open(options, Arrivals::trace(trace.clone(), Speed::new(named.speed)?))?,
+                None => {
+                    return bad_load(format!("the trace {} has not been read: give --arrivals trace:FILE", named.file));
+                }
+            },
+            Load::Closed { clients, think } => {
+                refuse_tick(options)?;
+                let follow = parse_follow(options)?;
+                match burst_size(&options.server) {
+                    None => PlannedLoad::Closed { clients: *clients, think: *think, follow },
+                    Some(burst_size) => {
+                        PlannedLoad::ClosedBursts { clients: *clients, burst_size, think: *think, follow }
+                    }
+                }
+            }
+            Load::SClients { attempts } => {
+                let policy = &options.server.connections;
+                if policy.pipeline > 1 {
+                    return bad_load(
+                        "S-Clients make one call per connection: leave out --pipeline, or give a --rate instead",
+                    );
+                }
+                refuse_tick(options)?;
+                refuse_follow(options)?;
+                let timeout = policy.connect_timeout.unwrap_or(policy.response_timeout);
+                PlannedLoad::SClients { attempts: *attempts, timeout }
+            }
+            Load::Sessions(sessions) => {
+                check_sessions(options)?;
+                let tick = match &sessions.session_arrivals {
+                    SessionArrivals::Open { rate, arrivals } => {
+                        Arrivals::new(arrivals.parse::<ArrivalProcess>()?, *rate, options.load.seed)?;
+                        parse_tick(options)?
+                    }
+                    SessionArrivals::Closed { .. } => {
+                        refuse_tick(options)?;
+                        None
+                    }
+                };
+                PlannedLoad::Sessions {
+                    sessions: Box::new(sessions.clone()),
+                    back_off: options.load.back_off,
+                    tick,
+                    follow: parse_follow(options)?,
+                }
+            }
+            Load::Log(_) => {
+                refuse_follow(options)?;
+                PlannedLoad::Log { tick: parse_tick(options)? }
+            }
+        })
+    }
+
+    fn open(options: &RunOptions, arrivals: Arrivals) -> Result<PlannedLoad, RunError> {
+        let tick = parse_tick(options)?;
+        Ok(PlannedLoad::Open { arrivals: Box::new(arrivals), tick, follow: parse_follow(options)? })
+    }
+
+    fn tick(&self) -> Option<Nanos> {
+        match self {
+            PlannedLoad::Open { tick, .. } | PlannedLoad::Sessions { tick, .. } | PlannedLoad::Log { tick } => *tick,
+            PlannedLoad::Closed { .. } | PlannedLoad::ClosedBursts { .. } | PlannedLoad::SClients { .. } => None,
+        }
+    }
+
+    fn follow(&self) -> Option<u64> {
+        match self {
+            PlannedLoad::Open { follow, .. }
+            | PlannedLoad::Closed { follow, .. }
+            | PlannedLoad::ClosedBursts { follow, .. }
+            | PlannedLoad::Sessions { follow, .. } => *follow,
+            PlannedLoad::SClients { .. } | PlannedLoad::Log { .. } => None,
+        }
+    }
+}
+
+/// Checks the size and the duration of the load.
+fn check_size(options: &RunOptions, load: &Load) -> Result<(), RunError> {
+    let clients = match load {
+        Load::Closed { clients, .. } => *clients,
+        Load::SClients { attempts } => *attempts,
+        Load::Sessions(Sessions { session_arrivals: SessionArrivals::Closed { users, .. }, .. }) => *users,
+        _ => 0,
+    };
+    if clients > MAX_CLIENTS {
+        return bad_load(format!(
+            "{clients} clients need too much memory: ask for at most {MAX_CLIENTS}, or for a --rate instead"
+        ));
+    }
+    let threads = options.generator.threads;
+    if threads > MAX_THREADS {
+        return bad_load(format!(
+            "{threads} threads are more than any host has CPUs for: give --threads at most {MAX_THREADS}"
+        ));
+    }
+    if threads == 0 {
+        return bad_load("no threads make no load: give --threads at least 1");
+    }
+    if options.load.window == Nanos::ZERO {
+        return bad_load("a run of no length measures nothing: give --duration more than 0s");
+    }
+    if options.load.calls == 0 {
+        return bad_load("no requests make no load: give --requests at least 1");
+    }
+    Ok(())
+}
+
+/// Checks the rules that apply to the connections of every load.
+fn check_connections(options: &RunOptions) -> Result<(), RunError> {
+    let policy = &options.server.connections;
+    if policy.response_timeout == Nanos::ZERO || policy.connect_timeout == Some(Nanos::ZERO) {
+        return bad_load("a timeout of 0 fails every call: give --timeout and --connect-timeout more than 0s");
+    }
+    if policy.calls_per_connection == Some(0) {
+        return bad_load("a connection without calls makes no load: give --calls-per-connection at least 1");
+    }
+    if policy.pipeline == 0 {
+        return bad_load("a pipeline without calls makes no load: give --pipeline at least 1");
+    }
+    if policy.send_buffer == Some(0) || policy.receive_buffer == Some(0) {
+        return bad_load("a socket needs a buffer: give --send-buffer and --receive-buffer more than 0");
+    }
+    let pipelines = policy.pipeline > 1 || options.load.workload.sessions().is_some_and(|sessions| sessions.pipelined);
+    if pipelines && !options.server.is_http2() && has_exclusive_bodies(options) {
+        return bad_load(
+            "a request whose body comes from a file, or waits for 100 Continue, cannot share its connection: leave out \
+             --pipeline, and pipelined = true under [load.sessions]",
+        );
+    }
+    Ok(())
+}
+
+/// Checks that no flag contradicts the sessions of the workload.
+fn check_sessions(RunOptions { server, load, .. }: &RunOptions) -> Result<(), RunError> {
+    // A list that is requested only once ends the load after its last URL, so the list determines the number of calls.
+    if load.calls < load.workload.calls_listed_once().unwrap_or(u64::MAX) {
+        return bad_load(
+            "sessions end by themselves: leave out --requests, and give a --duration, or write how many there are, like \
+             sessions = 100, under [load.sessions]",
+        );
+    }
+    if server.connections.calls_per_connection.is_some() {
+        return bad_load(
+            "the workload defines the connections of sessions: leave out --calls-per-connection and --new-connection, and \
+             write between_bursts = \"close\" or connections = 1 under [load.sessions]",
+        );
+    }
+    if server.connections.pipeline > 1 && !server.is_http2() {
+        return bad_load(
+            "the workload defines how sessions use connections: leave out --pipeline, and write pipelined = true under \
+             [load.sessions]",
+        );
+    }
+    Ok(())
+}
+
+/// The number of clients that share a connection and call at the same time; `None` if each client has connections of
+/// its own. HTTP/2 needs no bursts, because its streams do not wait for one another.
+fn burst_size(server: &ServerOptions) -> Option<u32> {
+    let policy = &server.connections;
+    let shares = policy.pipeline > 1 && policy.calls_per_connection != Some(1) && !server.is_http2();
+    shares.then(|| u32::try_from(policy.pipeline).unwrap_or(u32::MAX))
+}
+
+fn parse_tick(options: &RunOptions) -> Result<Option<Nanos>, RunError> {
+    match options.load.tick {
+        Some(tick) if !TICKS.contains(&tick) => {
+            bad_load("calls are late by up to one tick: give --tick between 100us and 10ms")
+        }
+        tick => Ok(tick),
+    }
+}
+
+fn refuse_tick(options: &RunOptions) -> Result<(), RunError> {
+    match options.load.tick {
+        Some(_) => {
+            bad_load("clients that wait for their answers have no schedule, so ticks do not apply: leave out --tick")
+        }
+        None => Ok(()),
+    }
+}
+
+fn parse_follow(options: &RunOptions) -> Result<Option<u64>, RunError> {
+    let expects = options.load.workload.classes.iter().any(|class| class.expect.is_some());
+    match options.load.max_redirects {
+        Some(_) if expects => bad_load(
+            "a class with `expect` checks its own responses, which are the redirects: leave out --follow, or leave out \
+             expect and request the URL that the redirects lead to",
+        ),
+        follow => Ok(follow),
+    }
+}
+
+fn refuse_follow(options: &RunOptions) -> Result<(), RunError> {
+    match options.load.max_redirects {
+        Some(_) => bad_load("S-Clients and replayed logs do not follow redirects: leave out --follow"),
+        None => Ok(()),
+    }
+}
+
+/// Whether a request has its connection for itself until its body is sent. This is the case if the body comes from a
+/// file or waits for `100 Continue`.
+fn has_exclusive_bodies(options: &RunOptions) -> bool {
+    let waits = |name: &str| name.eq_ignore_ascii_case("Expect");
+    let class_has_one = |class: &RequestClass| {
+        let targets = if class.differs_by_path_alone() { 1 } else { class.len() };
+        let mut headers = (0..targets).flat_map(|place| class.target(place).headers);
+        !class.body_file.is_empty() || headers.any(|(name, _)| waits(name))
+    };
+    options.load.workload.classes.iter().any(class_has_one)
+        || options.server.headers.iter().any(|(name, _)| waits(name))
+}
+
+fn is_zero(spread: &Spread) -> bool {
+    *spread == Spread::Constant(0.0)
+}
+
+fn bad_load<T>(message: impl Into<String>) -> Result<T, RunError> {
+    Err(RunError::BadLoad(message.into()))
 }

@@ -1,7 +1,7 @@
 //! Derives the Record of a run: the final Record, or a Record of the results so far, in case the process is lost.
 
 use crate::observer::Observers;
-use crate::{RunError, RunPlan};
+use crate::{Endpoint, FleetOptions, ResultsSoFar, RunError, RunObserver, RunOptions, RunPlan};
 use brimful_core::Nanos;
 use brimful_core::counts::Counts;
 use brimful_core::record::{Generator, Record, ShardOrigin};
@@ -9,7 +9,7 @@ use brimful_core::server::{HostProbe, Server};
 use brimful_engine::Run;
 use brimful_http::Version;
 use brimful_os::clock;
-use brimful_stats::{Account, Detail, RunFacts, derive};
+use brimful_stats::{Account, Detail, ResultBackup, RunFacts, derive};
 use std::time::{Duration, SystemTime};
 
 /// The result of a run.
@@ -36,24 +36,29 @@ pub(crate) struct RunContext {
 }
 
 /// Derives the Record of a finished run.
-pub(crate) fn finish(plan: &RunPlan, run: Run<Observers>, context: RunContext) -> Result<RunOutput, RunError> {
+pub(crate) fn finish(
+    options: &RunOptions,
+    observer: &RunObserver,
+    run: Run<Observers>,
+    context: RunContext,
+) -> Result<RunOutput, RunError> {
     let (collector, shard_observer) = run.observer;
-    let account = match &plan.result_backup {
-        Some(result_backup) => result_backup.complete(collector.into_account())?,
-        None => collector.into_account(),
+    let account = match &observer.results_so_far {
+        ResultsSoFar::Kept(backup) => backup.complete(collector.into_account())?,
+        ResultsSoFar::Unused | ResultsSoFar::Shown(_) => collector.into_account(),
     };
     let start = Nanos(run.started_monotonic_ns);
     let cpu_split = run.cpu.user_and_system();
     let mut facts = RunFacts {
-        started_at: fleet_timestamp(plan, context.anchor.wall_time(start)),
+        started_at: fleet_timestamp(options, context.anchor.wall_time(start)),
         started_monotonic_ns: run.started_monotonic_ns,
         duration: run.duration,
         window: context.window,
         interrupted: run.interrupted && context.stopped_by.is_none(),
         stopped_by: context.stopped_by,
-        wants_tls: wants_tls(plan, &account.counts()),
+        wants_tls: wants_tls(&options.server.endpoint, &account.counts()),
         server: context.server,
-        ..planned_facts(plan)
+        ..planned_facts(options)
     };
     facts.generator = Generator {
         cpu_s: Some(run.cpu.total.as_secs_f64()),
@@ -76,22 +81,22 @@ pub(crate) fn finish(plan: &RunPlan, run: Run<Observers>, context: RunContext) -
 }
 
 /// The Record that counts if this process is lost now. Its shard says when the process was lost, and figures that are
-/// known only at the end are absent. Returns `None` if the plan has no backup, or if the backup has no figures yet.
-pub fn partial_record(plan: &RunPlan) -> Option<Record> {
-    let result_backup = plan.result_backup.as_ref()?;
+/// known only at the end are absent. Returns `None` if the backup has no figures yet.
+pub fn partial_record(plan: &RunPlan, backup: &ResultBackup) -> Option<Record> {
     // The shards hand over their figures when the backup requests them.
-    result_backup.collect().ok()?;
-    result_backup.read_partial(|account, elapsed| lost_record(plan, account, elapsed))?
+    backup.collect().ok()?;
+    backup.read_partial(|account, elapsed| lost_record(plan.options(), account, elapsed))?
 }
 
-fn lost_record(plan: &RunPlan, account: &Account, elapsed: Nanos) -> Option<Record> {
-    let started = plan.start_at.or(SystemTime::now().checked_sub(Duration::from_nanos(elapsed.0)))?;
+fn lost_record(options: &RunOptions, account: &Account, elapsed: Nanos) -> Option<Record> {
+    let agreed_start = options.fleet.start.map(|start| start.at);
+    let started = agreed_start.or(SystemTime::now().checked_sub(Duration::from_nanos(elapsed.0)))?;
     let mut facts = RunFacts {
-        started_at: fleet_timestamp(plan, started),
+        started_at: fleet_timestamp(options, started),
         started_monotonic_ns: clock::monotonic_at(started).0,
         duration: elapsed,
-        window: elapsed.min(plan.window),
-        ..planned_facts(plan)
+        window: elapsed.min(options.load.window),
+        ..planned_facts(options)
     };
     // For a shard of a fleet, `lost_at_s` says that the run was interrupted.
     facts.interrupted = facts.shards.is_empty();
@@ -102,53 +107,54 @@ fn lost_record(plan: &RunPlan, account: &Account, elapsed: Nanos) -> Option<Reco
 }
 
 /// The facts that are known before a run starts.
-fn planned_facts(plan: &RunPlan) -> RunFacts {
+fn planned_facts(options: &RunOptions) -> RunFacts {
+    let RunOptions { server, load, generator, record, .. } = options;
     RunFacts {
-        command: plan.command.clone(),
-        target: plan.endpoint.url.clone(),
-        workload: Some(plan.workload.clone().without_secrets(&plan.secret_headers)),
-        seed: plan.seed,
-        tls: plan.tls_spoken.clone(),
-        http: Some(version_number(plan.version).to_owned()),
+        command: record.command.clone(),
+        target: server.endpoint.url.clone(),
+        workload: Some(load.workload.clone().without_secrets(&record.secret_headers)),
+        seed: load.seed,
+        tls: server.tls.as_ref().and_then(|tls| tls.spoken.clone()),
+        http: Some(version_number(server.version).to_owned()),
         generator: Generator {
-            threads: plan.threads,
-            tick_s: plan.tick.map(Nanos::as_secs_f64),
-            max_rate: plan.client_max_rate,
+            threads: generator.threads,
+            tick_s: load.tick.map(Nanos::as_secs_f64),
+            max_rate: generator.max_rate,
             ..Generator::default()
         },
-        shards: shard_origin(plan).into_iter().collect(),
+        shards: shard_origin(options.fleet).into_iter().collect(),
         ..RunFacts::default()
     }
 }
 
 /// The part of the load that this process makes, and this host; `None` if this process makes the whole load.
-fn shard_origin(plan: &RunPlan) -> Option<ShardOrigin> {
-    plan.shard.map(|shard| ShardOrigin {
+fn shard_origin(fleet: FleetOptions) -> Option<ShardOrigin> {
+    fleet.shard.map(|shard| ShardOrigin {
         index: shard.index + 1,
         of: shard.count,
         host: host_name(),
-        clock_ahead_us: plan.clock.map(|clock| clock.ahead_ns as f64 / 1e3),
-        clock_error_us: plan.clock.map(|clock| clock.error.as_micros_f64()),
+        clock_ahead_us: fleet.clock().map(|clock| clock.ahead_ns as f64 / 1e3),
+        clock_error_us: fleet.clock().map(|clock| clock.error.as_micros_f64()),
         ..ShardOrigin::default()
     })
 }
 
 /// Formats a time of this host's clock for documents: by the fleet's clock, if there is a fleet.
-fn fleet_timestamp(plan: &RunPlan, local: SystemTime) -> String {
-    let instant = plan.clock.map_or(Some(local), |clock| clock.to_fleet(local)).unwrap_or(local);
+fn fleet_timestamp(options: &RunOptions, local: SystemTime) -> String {
+    let instant = options.fleet.clock().map_or(Some(local), |clock| clock.to_fleet(local)).unwrap_or(local);
     humantime::format_rfc3339_micros(instant).to_string()
 }
 
 /// Whether calls without TLS ended as they do at a server that requires TLS, and a handshake confirms that the server
 /// speaks TLS.
-fn wants_tls(plan: &RunPlan, counts: &Counts) -> bool {
+fn wants_tls(endpoint: &Endpoint, counts: &Counts) -> bool {
     /// The result is only used for a hint, which is not worth a longer wait.
     const PATIENCE: Nanos = Nanos::from_secs(1);
     let looks_like_it = match counts.completed {
         0 => counts.malformed + counts.reset > 0,
         completed => counts.status.s4xx == completed,
     };
-    looks_like_it && !plan.endpoint.is_secure && plan.endpoint.speaks_tls(PATIENCE)
+    looks_like_it && !endpoint.is_secure && endpoint.speaks_tls(PATIENCE)
 }
 
 fn version_number(version: Version) -> &'static str {

@@ -1,11 +1,11 @@
 //! Runs one plan: combines workload, engine, observers and monitor, and derives one [`Record`] from their results.
 
-use crate::observer::{RunObserver, ShardObserver};
+use crate::observer::{ResultsSoFar, RunObserver, ShardObserver};
+use crate::plan::PlannedLoad;
 use crate::record::{self, RunContext, RunOutput};
 use crate::shard::SharedLoad;
 use crate::stream::{self, Feed};
-use crate::valid::{PlannedLoad, ValidPlan};
-use crate::{MonitorTarget, RunError, RunPlan};
+use crate::{MonitorTarget, RunError, RunOptions, RunPlan};
 use brimful_core::Nanos;
 use brimful_core::record::Record;
 use brimful_core::server::HostProbe;
@@ -29,14 +29,19 @@ pub fn run(plan: &RunPlan, observer: &RunObserver, stop: &AtomicBool) -> Result<
 ///
 /// # Errors
 /// The errors of [`run`]; also if `feed` supplies no call at all.
-pub fn run_log(plan: &RunPlan, feed: Feed<'_>, stop: &AtomicBool) -> Result<Record, RunError> {
-    execute(plan, Some(feed), &RunObserver::default(), Probing::ProbeHost, stop).map(|output| output.record)
+pub fn run_log(
+    plan: &RunPlan,
+    feed: Feed<'_>,
+    observer: &RunObserver,
+    stop: &AtomicBool,
+) -> Result<RunOutput, RunError> {
+    execute(plan, Some(feed), observer, Probing::ProbeHost, stop)
 }
 
 /// Runs the plan without probing the host's speed first. This is for several runs at the same time, where a probe would
 /// disturb the other runs.
-pub(crate) fn run_unprobed(plan: &RunPlan, stop: &AtomicBool) -> Result<Record, RunError> {
-    execute(plan, None, &RunObserver::default(), Probing::SkipProbe, stop).map(|output| output.record)
+pub(crate) fn run_unprobed(plan: &RunPlan, observer: &RunObserver, stop: &AtomicBool) -> Result<Record, RunError> {
+    execute(plan, None, observer, Probing::SkipProbe, stop).map(|output| output.record)
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -52,24 +57,26 @@ fn execute(
     probing: Probing,
     stop: &AtomicBool,
 ) -> Result<RunOutput, RunError> {
-    let valid = ValidPlan::parse(plan)?;
-    let mut config = valid.engine_config();
-    let shared = SharedLoad::new(&valid)?;
-    let window = valid.planned_window();
-    if let Some(start) = plan.start_at {
+    let options = plan.options();
+    let mut config = plan.engine_config();
+    let shared = SharedLoad::new(plan)?;
+    let window = plan.planned_window();
+    let agreed_start = options.fleet.start.map(|start| start.at);
+    if let Some(start) = agreed_start {
         wait_until_shortly_before(start, stop);
     }
-    if let Some(live) = &plan.live {
+    if let ResultsSoFar::Shown(live) = &observer.results_so_far {
         live.restart();
     }
-    let host_probe = (probing == Probing::ProbeHost).then(|| probe_host(plan)).flatten();
-    let monitor = plan.monitor.as_ref().map(MonitorTarget::start).transpose()?;
+    let host_probe = (probing == Probing::ProbeHost).then(|| probe_host(options)).flatten();
+    let monitor = options.monitor.as_ref().map(MonitorTarget::start).transpose()?;
     // If the run was stopped during its wait for the start, it does not wait for the agreed start.
-    let agreed_start = plan.start_at.filter(|_| !stop.load(Ordering::Relaxed)).map(clock::monotonic_at);
+    let agreed_start = agreed_start.filter(|_| !stop.load(Ordering::Relaxed)).map(clock::monotonic_at);
     config.start = agreed_start.unwrap_or(Nanos::ZERO);
     let anchor = clock::ClockAnchor::now();
-    let new_observers = || (new_collector(&valid, window), ShardObserver::new(observer, plan.window));
-    let drive = |stop: &AtomicBool| match (&valid.load, feed) {
+    let new_observers =
+        || (new_collector(options, observer, window), ShardObserver::new(observer, options.load.window));
+    let drive = |stop: &AtomicBool| match (plan.load(), feed) {
         (PlannedLoad::Log { .. }, Some(feed)) => stream::drive(plan, &config, feed, new_observers, stop),
         _ => {
             let new_shard = |shard| Ok((shared.load(shard)?, shared.requests(), new_observers()));
@@ -82,44 +89,44 @@ fn execute(
         None => drive(stop)?,
     };
     let stopped_by = observer.stop_when.as_ref().and_then(|conditions| conditions.met()).map(str::to_owned);
-    let may_end_early = run.interrupted || valid.ends_with_last_call();
+    let may_end_early = run.interrupted || plan.ends_with_last_call();
     let window = if may_end_early { window.min(run.duration) } else { window };
     let start = Nanos(run.started_monotonic_ns);
     let server = monitor.map(|monitor| monitor.finish(start, Some((start, start + window))));
-    record::finish(plan, run, RunContext { window, anchor, agreed_start, stopped_by, server, host_probe })
+    record::finish(options, observer, run, RunContext { window, anchor, agreed_start, stopped_by, server, host_probe })
 }
 
-/// Makes the collector of one shard, which collects all figures that the Record of this plan has.
-fn new_collector(valid: &ValidPlan<'_>, window: Nanos) -> Collector {
-    let plan = valid.plan;
-    let names: Vec<String> = plan.workload.classes.iter().map(|class| class.name.clone()).collect();
+/// Makes the collector of one shard, which collects all figures that the Record of a run with these options has.
+fn new_collector(options: &RunOptions, observer: &RunObserver, window: Nanos) -> Collector {
+    let RunOptions { server, load, record, .. } = options;
+    let names: Vec<String> = load.workload.classes.iter().map(|class| class.name.clone()).collect();
     let new_account = || {
-        let mut account = Account::new(&names, window).with_interval_length(plan.interval);
-        if plan.workload.sessions().is_some() {
+        let mut account = Account::new(&names, window).with_interval_length(record.interval);
+        if load.workload.sessions().is_some() {
             account = account.with_sessions();
         }
-        if plan.max_redirects.is_some() {
+        if load.max_redirects.is_some() {
             account = account.with_redirects();
         }
-        if plan.tls.is_some() {
+        if server.tls.is_some() {
             account = account.with_tls();
         }
         account
     };
-    match (&plan.result_backup, &plan.live) {
-        (Some(result_backup), _) => Collector::with_result_backup(new_account(), result_backup, new_account()),
-        (None, Some(live)) => Collector::with_live(new_account(), live),
-        (None, None) => Collector::new(new_account()),
+    match &observer.results_so_far {
+        ResultsSoFar::Unused => Collector::new(new_account()),
+        ResultsSoFar::Shown(live) => Collector::with_live(new_account(), live),
+        ResultsSoFar::Kept(backup) => Collector::with_result_backup(new_account(), backup, new_account()),
     }
 }
 
 /// Measures the speed of this host before the load, on the CPU of the first shard if that shard is pinned.
-fn probe_host(plan: &RunPlan) -> Option<HostProbe> {
+fn probe_host(options: &RunOptions) -> Option<HostProbe> {
     // The prober's memory is freed after its measurement. `host::probe` would keep 16 MiB, which would count as memory
     // of the sessions.
-    let has_sessions = plan.workload.sessions().is_some();
+    let has_sessions = options.load.workload.sessions().is_some();
     let probe = || if has_sessions { host::Prober::new().measure() } else { host::probe() };
-    let measure = || plan.cpus.first().is_none_or(|&cpu| pin_this_thread(cpu).is_ok()).then(probe);
+    let measure = || options.generator.cpus.first().is_none_or(|&cpu| pin_this_thread(cpu).is_ok()).then(probe);
     // The measurement has a thread of its own, so that the caller's thread is not pinned.
     thread::scope(|scope| thread::Builder::new().spawn_scoped(scope, measure).ok()?.join().ok()?)
 }

@@ -3,8 +3,8 @@
 //! The engine is compiled once for these two types. A copy for each kind of load would save one branch per event: some
 //! nanoseconds of the microseconds that a call costs. It would add megabytes to the program.
 
-use crate::RunError;
-use crate::valid::{PlannedLoad, ValidPlan};
+use crate::plan::PlannedLoad;
+use crate::{LoadOptions, RunError, RunOptions, RunPlan};
 use brimful_core::workload::Expect;
 use brimful_core::{CallSpec, ClassId, Nanos, NextCall, Outcome, RequestId, SessionId, SessionOutcome, Workload};
 use brimful_engine::{BodyFile, FixedRequests, Redirect, RedirectPolicy, Requests, ScriptedRequests, SessionRequests};
@@ -37,7 +37,7 @@ pub(crate) enum ShardRequests<'a> {
 
 /// The data that all shards of a plan share. The shards of a log share no data.
 pub(crate) struct SharedLoad<'p> {
-    valid: &'p ValidPlan<'p>,
+    plan: &'p RunPlan,
     mix: Mix,
     scripts: Option<Arc<Scripts>>,
     requests: FixedRequests,
@@ -46,25 +46,25 @@ pub(crate) struct SharedLoad<'p> {
 }
 
 impl<'p> SharedLoad<'p> {
-    pub fn new(valid: &'p ValidPlan<'p>) -> Result<SharedLoad<'p>, RunError> {
-        let plan = valid.plan;
-        let wire = plan.wire();
+    pub fn new(plan: &'p RunPlan) -> Result<SharedLoad<'p>, RunError> {
+        let LoadOptions { workload, seed, .. } = &plan.options().load;
+        let settings = plan.options().server.request_settings();
         Ok(SharedLoad {
-            valid,
-            mix: Mix::from_workload(&plan.workload, plan.seed)?,
-            scripts: Scripts::from_workload(&plan.workload).map(Arc::new),
-            requests: FixedRequests::render(&plan.workload, &wire)?.with_seed(plan.seed),
-            scripted: ScriptedRequests::render(&plan.workload, &wire)?,
-            follow: valid.redirect_policy(),
+            plan,
+            mix: Mix::from_workload(workload, *seed)?,
+            scripts: Scripts::from_workload(workload).map(Arc::new),
+            requests: FixedRequests::render(workload, &settings)?.with_seed(*seed),
+            scripted: ScriptedRequests::render(workload, &settings)?,
+            follow: plan.redirect_policy(),
         })
     }
 
     pub fn load(&self, shard: Shard) -> Result<ShardLoad, RunError> {
-        let extent = self.valid.extent();
-        let seed = self.valid.plan.seed;
+        let extent = self.plan.extent();
+        let seed = self.plan.options().load.seed;
         // If a load chooses a class when a call ends, each shard needs its own order of classes.
         let shard_mix = || self.mix.clone().for_shard(shard, seed);
-        Ok(match &self.valid.load {
+        Ok(match self.plan.load() {
             // All shards follow one schedule, and each skips the calls of the other shards.
             PlannedLoad::Open { arrivals, .. } => {
                 ShardLoad::Open(Box::new(OpenWorkload::new(Arrivals::clone(arrivals), self.mix.clone(), extent, shard)))
@@ -90,11 +90,11 @@ impl<'p> SharedLoad<'p> {
     }
 
     pub fn requests(&self) -> ShardRequests<'_> {
-        let plan = self.valid.plan;
+        let RunOptions { server, load, .. } = self.plan.options();
         let requests = SessionRequests::new(&self.requests, &self.scripted).with_redirects(self.follow.as_ref());
-        let keeps_cookies = plan.workload.sessions().is_some_and(|sessions| sessions.cookies);
+        let keeps_cookies = load.workload.sessions().is_some_and(|sessions| sessions.cookies);
         ShardRequests::Rendered(match keeps_cookies {
-            true => requests.with_cookies(plan.endpoint.is_secure),
+            true => requests.with_cookies(server.endpoint.is_secure),
             false => requests,
         })
     }

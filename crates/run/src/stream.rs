@@ -45,11 +45,12 @@ pub(crate) fn drive(
     new_observers: impl Fn() -> Observers,
     stop: &AtomicBool,
 ) -> Result<Run<Observers>, RunError> {
-    let wire = plan.wire();
-    let fallback = wire.request("GET", "/", &[], &[], true).map_err(|error| RunError::BadLoad(error.to_string()))?;
+    let settings = plan.options().server.request_settings();
+    let fallback =
+        settings.request("GET", "/", &[], &[], true).map_err(|error| RunError::BadLoad(error.to_string()))?;
     let mut feeders = Vec::new();
     let mut shards = Vec::new();
-    for _ in 0..plan.threads {
+    for _ in plan.shards() {
         let (calls, due_calls) = sync_channel(BATCHES);
         let (rendered, requests) = sync_channel(BATCHES + 1);
         feeders.push(ShardFeeder { calls, rendered, pending_calls: Vec::new(), pending_requests: Vec::new() });
@@ -58,7 +59,7 @@ pub(crate) fn drive(
         shards.push((load, ShardRequests::Streamed(Box::new(requests)), new_observers()));
     }
     let (first_batch_sent, first_batch) = sync_channel(1);
-    let mut feeder = Feeder { shards: feeders, wire, next_request: 0, first_batch_sent: Some(first_batch_sent) };
+    let mut feeder = Feeder { shards: feeders, settings, next_request: 0, first_batch_sent: Some(first_batch_sent) };
     thread::scope(|scope| {
         let feed_all = move || {
             panics::catch_panic(|| {
@@ -83,7 +84,7 @@ pub(crate) fn drive(
 /// Distributes the calls to all shards in turn.
 struct Feeder {
     shards: Vec<ShardFeeder>,
-    wire: RequestSettings,
+    settings: RequestSettings,
     next_request: u64,
     /// Signals, once, that a shard has received its first batch.
     first_batch_sent: Option<SyncSender<()>>,
@@ -100,7 +101,7 @@ struct ShardFeeder {
 impl Feeder {
     /// Passes a call to the next shard. Returns whether the shards accept more calls.
     fn push(&mut self, call: StreamedCall) -> bool {
-        let render = |last| self.wire.request(&call.method, &call.path, &call.headers, &[], last).ok();
+        let render = |last| self.settings.request(&call.method, &call.path, &call.headers, &[], last).ok();
         let (Some(keep_alive), Some(last)) = (render(false), render(true)) else { return true };
         let request = RequestId(self.next_request);
         let index = (self.next_request % self.shards.len() as u64) as usize;

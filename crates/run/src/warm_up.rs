@@ -3,7 +3,7 @@
 
 use crate::run::run_unprobed;
 use crate::stop_when::SetOnDrop;
-use crate::{RunError, RunPlan};
+use crate::{ResultsSoFar, RunError, RunObserver, RunPlan};
 use brimful_core::Nanos;
 use brimful_stats::{LiveProgress, is_steady};
 use std::sync::Arc;
@@ -56,17 +56,15 @@ pub fn warm_up(
     live: &Arc<LiveProgress>,
     stop: &AtomicBool,
 ) -> Result<WarmUpOutcome, RunError> {
-    let plan = RunPlan {
-        window: kind.max_length(),
-        calls: u64::MAX,
-        monitor: None,
-        live: Some(Arc::clone(live)),
-        result_backup: None,
-        interval: INTERVAL,
-        // Other random requests than the run's, so that caches do not know the run's requests already.
-        seed: plan.seed.wrapping_add(1),
-        ..plan.clone()
-    };
+    let mut options = plan.options().clone();
+    options.load.window = kind.max_length();
+    options.load.calls = u64::MAX;
+    // Other random requests than the run's, so that caches do not know the run's requests already.
+    options.load.seed = options.load.seed.wrapping_add(1);
+    options.monitor = None;
+    options.record.interval = INTERVAL;
+    let plan = RunPlan::new(options)?;
+    let observer = RunObserver { results_so_far: ResultsSoFar::Shown(Arc::clone(live)), ..RunObserver::default() };
     let ended = AtomicBool::new(false);
     let steady = AtomicBool::new(false);
     let record = thread::scope(|scope| {
@@ -83,7 +81,7 @@ pub fn warm_up(
         scope.spawn(judge);
         // Also set if the run panics: the scope waits for its thread.
         let _ended = SetOnDrop(&ended);
-        run_unprobed(&plan, &ended)
+        run_unprobed(&plan, &observer, &ended)
     })?;
     let is_steady = kind != WarmUp::Auto || steady.load(Ordering::Relaxed);
     Ok(WarmUpOutcome { length: Nanos::from_secs_f64(record.window_s), is_steady })

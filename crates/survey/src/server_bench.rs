@@ -9,7 +9,11 @@ use brimful_core::slo::Measure;
 use brimful_core::workload::{Load, Workload};
 use brimful_core::{Bytes, End, Nanos, Rate, StopCondition};
 use brimful_engine::Address;
-use brimful_run::{Crew, Exchange, MonitorTarget, RunObserver, RunPlan, StopConditions, Tap, client_limit, run};
+use brimful_run::{
+    Crew, Exchange, LoadOptions, MonitorTarget, ResultsSoFar, RunObserver, RunOptions, RunPlan, StopConditions, Tap,
+    client_limit, run,
+};
+use brimful_stats::LiveProgress;
 use brimful_target::ReferenceCpuTimes;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -31,8 +35,10 @@ const INTERRUPT_CHECK: Duration = Duration::from_millis(50);
 
 /// A running server, and the means to load it.
 pub(crate) struct ServerBench<'a> {
-    /// The plan of a run, without its workload, window and seed.
-    template: RunPlan,
+    /// The options of a run, without its workload, window and seed.
+    template: RunOptions,
+    /// Shows the results so far of each measurement.
+    live: Option<Arc<LiveProgress>>,
     server: Server,
     crew: Option<Crew>,
     stop: &'a AtomicBool,
@@ -42,24 +48,43 @@ pub(crate) struct ServerBench<'a> {
 
 impl<'a> ServerBench<'a> {
     /// Makes the bench. Loads come from the crew if there is one, or else from this process.
-    pub fn new(mut template: RunPlan, server: Server, crew: Option<Crew>, stop: &'a AtomicBool) -> ServerBench<'a> {
+    pub fn new(
+        mut template: RunOptions,
+        live: Option<Arc<LiveProgress>>,
+        server: Server,
+        crew: Option<Crew>,
+        stop: &'a AtomicBool,
+    ) -> ServerBench<'a> {
         // Idle connections may block other connections. The survey measures this before it opens any ahead of a load.
-        template.connections.warm_connections = 0;
-        template.calls = u64::MAX;
-        let max_threads = template.threads;
-        ServerBench { template, server, crew, stop, max_threads }
+        template.server.connections.warm_connections = 0;
+        template.load.calls = u64::MAX;
+        let max_threads = template.generator.threads;
+        ServerBench { template, live, server, crew, stop, max_threads }
     }
 
-    /// The plan of a run with one thread of this process, without a monitor.
-    fn simple_run(&self, load: Load, calls: u64, window: Nanos) -> RunPlan {
-        let plan = self.template.clone().with_load(load);
-        RunPlan { calls, window, threads: 1, monitor: None, live: None, ..plan }
+    /// The options of a run with one thread of this process, without a monitor.
+    fn simple_options(&self, load: Load, calls: u64, window: Nanos) -> RunOptions {
+        let mut options = self.template.clone().with_load(load);
+        options.load.calls = calls;
+        options.load.window = window;
+        options.generator.threads = 1;
+        options.monitor = None;
+        options
+    }
+
+    /// The plan of a run with this workload.
+    fn plan(&self, workload: &Workload, window: Nanos, seed: u64) -> Result<RunPlan, SurveyError> {
+        let mut options = self.template.clone();
+        options.load = LoadOptions { workload: workload.clone(), window, seed, ..options.load };
+        options.monitor = self.watched();
+        options.record.interval = INTERVAL;
+        Ok(RunPlan::new(options)?)
     }
 
     /// The target that the monitor observes. The monitor's thread stays on a CPU of the generator, away from the
     /// server's CPUs.
     fn watched(&self) -> Option<MonitorTarget> {
-        self.server.monitor_target(INTERVAL, self.template.cpus.first().copied())
+        self.server.monitor_target(INTERVAL, self.template.generator.cpus.first().copied())
     }
 }
 
@@ -90,22 +115,23 @@ impl Bench for ServerBench<'_> {
                 found.calibration.unwrap_or_default()
             }
         };
-        self.template.client_max_rate = calibration.limit();
+        self.template.generator.max_rate = calibration.limit();
         Ok(calibration)
     }
 
     fn answer(&mut self) -> Result<Option<Answer>, SurveyError> {
         let last_answer: Arc<Mutex<Option<Answer>>> = Arc::default();
         let sink = Arc::clone(&last_answer);
-        let url = self.template.endpoint.url.clone();
+        let url = self.template.server.endpoint.url.clone();
         let tap = Tap::new(HEAD_BYTES, move |exchange: &Exchange| {
             let (End::Completed { status } | End::Unexpected { status }) = exchange.outcome.end else { return };
             let answer = first_look::parse_answer(status, &exchange.response.bytes, &url);
             *sink.lock().unwrap_or_else(PoisonError::into_inner) = Some(answer);
         });
         let load = Load::Closed { clients: 1, think: Nanos::ZERO };
-        let window = self.template.connections.response_timeout + SPARE;
-        run(&self.simple_run(load, 1, window), &RunObserver { tap: Some(tap), ..RunObserver::default() }, self.stop)?;
+        let window = self.template.server.connections.response_timeout + SPARE;
+        let plan = RunPlan::new(self.simple_options(load, 1, window))?;
+        run(&plan, &RunObserver { tap: Some(tap), ..RunObserver::default() }, self.stop)?;
         Ok(last_answer.lock().unwrap_or_else(PoisonError::into_inner).take())
     }
 
@@ -115,14 +141,14 @@ impl Bench for ServerBench<'_> {
         let rate = Rate(hold.connections as f64 / seconds);
         let load = Load::Open { rate, arrivals: "constant".to_owned() };
         let window = Nanos::from_secs_f64(seconds) + hold.timeout + SPARE;
-        let mut plan = self.simple_run(load, hold.connections, window);
-        let policy = &mut plan.connections;
+        let mut options = self.simple_options(load, hold.connections, window);
+        let policy = &mut options.server.connections;
         policy.keeps_connections_open = true;
         policy.max_per_shard = None;
         policy.warm_connections = hold.idle;
         policy.response_timeout = hold.timeout.min(policy.response_timeout);
         policy.connect_timeout = Some(hold.timeout);
-        let counts = run(&plan, &RunObserver::default(), self.stop)?.record.counts;
+        let counts = run(&RunPlan::new(options)?, &RunObserver::default(), self.stop)?.record.counts;
         Ok(counts.completed + counts.unexpected)
     }
 
@@ -134,10 +160,11 @@ impl Bench for ServerBench<'_> {
                 if size == 1 { "one connection".to_owned() } else { format!("{size} connections") },
             )));
         }
-        let template = &mut self.template;
-        template.threads = pool.size.map_or(self.max_threads, |size| self.max_threads.min(size / shards));
-        template.connections.max_per_shard = pool.size.map(|size| size / template.threads);
-        template.connections.warm_connections = pool.opened_ahead;
+        let threads = pool.size.map_or(self.max_threads, |size| self.max_threads.min(size / shards));
+        self.template.generator.threads = threads;
+        let policy = &mut self.template.server.connections;
+        policy.max_per_shard = pool.size.map(|size| size / threads);
+        policy.warm_connections = pool.opened_ahead;
         Ok(())
     }
 
@@ -149,22 +176,22 @@ impl Bench for ServerBench<'_> {
     }
 
     fn measure(&mut self, workload: &Workload, window: Nanos, seed: u64) -> Result<Record, SurveyError> {
-        let monitor = self.watched();
-        let template = self.template.clone();
-        let plan = RunPlan { workload: workload.clone(), window, seed, interval: INTERVAL, monitor, ..template };
+        let plan = self.plan(workload, window, seed)?;
         Ok(match &mut self.crew {
             Some(crew) => crew.run(&plan, self.stop)?,
             None => {
-                let observer =
-                    RunObserver { stop_when: give_up_conditions(workload, window)?, ..RunObserver::default() };
+                let observer = RunObserver {
+                    results_so_far: self.live.clone().map_or(ResultsSoFar::Unused, ResultsSoFar::Shown),
+                    stop_when: give_up_conditions(workload, window)?,
+                    ..RunObserver::default()
+                };
                 run(&plan, &observer, self.stop)?.record
             }
         })
     }
 
     fn schedule(&self, workload: &Workload, window: Nanos, seed: u64) -> Result<Vec<(f64, usize)>, SurveyError> {
-        let plan = RunPlan { workload: workload.clone(), window, seed, ..self.template.clone() };
-        let calls = plan.schedule().map_err(SurveyError::from)?;
+        let calls = self.plan(workload, window, seed)?.schedule()?;
         Ok(calls.map(|(due, class)| (due.as_secs_f64(), usize::from(class.0))).collect())
     }
 
@@ -182,7 +209,7 @@ impl Bench for ServerBench<'_> {
     }
 
     fn is_alive(&self) -> bool {
-        self.template.endpoint.addresses().filter_map(Address::tcp).any(is_alive)
+        self.template.server.endpoint.addresses().filter_map(Address::tcp).any(is_alive)
     }
 
     fn is_interrupted(&self) -> bool {
@@ -190,6 +217,6 @@ impl Bench for ServerBench<'_> {
     }
 
     fn reference_cpu_times(&self) -> Option<ReferenceCpuTimes> {
-        fetch_reference_cpu_times(self.template.endpoint.address.tcp()?)
+        fetch_reference_cpu_times(self.template.server.endpoint.address.tcp()?)
     }
 }

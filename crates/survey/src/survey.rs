@@ -11,8 +11,9 @@ use brimful_core::survey::Survey;
 use brimful_core::workload::{Load, Workload};
 use brimful_core::{Nanos, Rate, SloSpec};
 use brimful_monitor::{ProcessSelector, RemoteConfig};
-use brimful_run::{Crew, Endpoint, RunPlan};
-use brimful_stats::check_objectives;
+use brimful_run::{Crew, Endpoint, RunOptions, RunPlan};
+use brimful_stats::{LiveProgress, check_objectives};
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Instant, SystemTime};
 
@@ -26,8 +27,10 @@ pub(crate) const DEFAULT_MAX_DELAY: Nanos = Nanos::from_millis(200);
 pub struct SurveyPlan {
     /// The server to survey.
     pub subject: Subject,
-    /// The plan of a run. The survey chooses its load and its window.
-    pub template: RunPlan,
+    /// The options of a run. The survey chooses its load and its window.
+    pub template: RunOptions,
+    /// Shows the results so far of each load; `None` if no display shows them.
+    pub live: Option<Arc<LiveProgress>>,
     /// CPUs to keep the server on; `None` does not move the server.
     pub server_cpus: Option<Vec<usize>>,
     /// The unit of time: the length of every run is a multiple of it.
@@ -89,20 +92,22 @@ pub fn survey(
     // The survey chooses the loads. A load in the workload is ignored.
     let mut template = plan.template.clone().with_load(Load::poisson(Rate(1.0)));
     let demo = start_demo(plan, &mut template)?;
-    template.validate()?;
-    let objectives = objectives(&plan.objectives, &template.workload)?;
-    if template.endpoint.port().is_none() {
+    let template = RunPlan::new(template)?.into_options();
+    let objectives = objectives(&plan.objectives, &template.load.workload)?;
+    if template.server.endpoint.port().is_none() {
         let message = "a survey first measures what this client can offer, against a server of its own that listens on TCP: \
                        have your server listen on a port of 127.0.0.1 as well (`brimful load` accepts its Unix socket)";
         return Err(SurveyError::Unfit(message.to_owned()));
     }
     let server = match &plan.subject {
-        Subject::Local(selectors) => Server::local(&template.endpoint, selectors.clone(), plan.server_cpus.clone())?,
-        Subject::Remote(config) => Server::remote(&template.endpoint, config.clone())?,
-        Subject::BlackBox => Server::black_box(&template.endpoint),
+        Subject::Local(selectors) => {
+            Server::local(&template.server.endpoint, selectors.clone(), plan.server_cpus.clone())?
+        }
+        Subject::Remote(config) => Server::remote(&template.server.endpoint, config.clone())?,
+        Subject::BlackBox => Server::black_box(&template.server.endpoint),
         Subject::Demo => {
             let selectors = demo.iter().map(|demo| ProcessSelector::Pid(demo.pid())).collect();
-            Server::local(&template.endpoint, selectors, plan.server_cpus.clone())?
+            Server::local(&template.server.endpoint, selectors, plan.server_cpus.clone())?
         }
     };
     let is_gentle = plan.max_load.is_some_and(|share| share < 1.0) || plan.max_delay.is_some();
@@ -116,13 +121,13 @@ pub fn survey(
         header: Header {
             started_at: SystemTime::now(),
             version: plan.version.clone(),
-            command: template.command.clone(),
-            url: template.endpoint.url.clone(),
+            command: template.record.command.clone(),
+            url: template.server.endpoint.url.clone(),
         },
-        seed: template.seed,
-        workload: template.workload.clone(),
+        seed: template.load.seed,
+        workload: template.load.workload.clone(),
         server_cpus: server.cpus.clone(),
-        client_cpus: template.cpus.clone(),
+        client_cpus: template.generator.cpus.clone(),
         level: plan.level,
         objectives,
         thorough: plan.thorough,
@@ -134,13 +139,13 @@ pub fn survey(
         change: change.map(|change| PlannedChange { change, optional: demo.is_some() }),
         connections: ConnectionPolicy {
             limit: plan.connection_limit,
-            one_call_each: template.connections.calls_per_connection == Some(1),
-            opened_ahead: template.tls.is_some() || template.connections.http2,
+            one_call_each: template.server.connections.calls_per_connection == Some(1),
+            opened_ahead: template.server.tls.is_some() || template.server.is_http2(),
         },
         shards: crew.as_ref().map(Crew::shards),
     };
     let began = Instant::now();
-    let survey = conduct(&setup, &mut ServerBench::new(template, server, crew, stop), listener)?;
+    let survey = conduct(&setup, &mut ServerBench::new(template, plan.live.clone(), server, crew, stop), listener)?;
     Ok(Survey { elapsed_s: Some(began.elapsed().as_secs_f64()), ..survey })
 }
 
@@ -159,12 +164,12 @@ fn objectives(given: &[SloSpec], workload: &Workload) -> Result<Vec<SloSpec>, Su
 }
 
 /// Starts the reference server if it is the server to survey, and directs the runs at it.
-fn start_demo(plan: &SurveyPlan, template: &mut RunPlan) -> Result<Option<DemoServer>, SurveyError> {
+fn start_demo(plan: &SurveyPlan, template: &mut RunOptions) -> Result<Option<DemoServer>, SurveyError> {
     if !matches!(plan.subject, Subject::Demo) {
         return Ok(None);
     }
     let cpu = plan.server_cpus.as_ref().and_then(|cpus| cpus.first().copied());
-    let server = DemoServer::start(&demo_service(template.seed), cpu, template.seed)?;
-    template.endpoint = Endpoint::resolve(&server.url, Nanos::from_secs(1))?;
+    let server = DemoServer::start(&demo_service(template.load.seed), cpu, template.load.seed)?;
+    template.server.endpoint = Endpoint::resolve(&server.url, Nanos::from_secs(1))?;
     Ok(Some(server))
 }

@@ -10,7 +10,10 @@ use brimful_core::workload::{
 use brimful_core::{Nanos, Rate};
 use brimful_engine::{Close, ConnectionPolicy, Engine, Security, SecurityOptions};
 use brimful_http::Version;
-use brimful_run::{Endpoint, RunError, RunPlan};
+use brimful_run::{
+    Endpoint, FleetOptions, GeneratorOptions, LoadOptions, RecordOptions, RunError, RunOptions, RunPlan, ServerOptions,
+    TlsOptions,
+};
 use brimful_workload::{ArrivalProcess, Steps, read_session_log};
 use std::sync::Arc;
 
@@ -72,37 +75,36 @@ pub fn plan(options: &Options) -> anyhow::Result<RunPlan> {
     let mut workload = workload(options)?;
     workload.tls = tls(options);
     let calls = workload.calls_listed_once().unwrap_or(u64::MAX);
-    Ok(RunPlan {
-        tls: workload.tls.as_ref().map(|tls| secured(&endpoint, tls)).transpose()?,
-        tls_spoken: None,
-        endpoint,
-        workload,
-        trace: None,
-        window: Nanos::MAX,
-        calls,
-        version: if options.http_version == "1.0" { Version::Http10 } else { Version::Http11 },
-        headers: headers(options)?,
-        secret_headers: Vec::new(),
-        connections: connections(options),
-        engine: Engine::Auto,
-        tick: None,
-        client_max_rate: None,
-        // In httperf, a refused connection counts towards --num-conns, and the next connection does not wait.
-        back_off: false,
-        max_redirects: None,
-        threads: 1,
-        cpus: Vec::new(),
-        shard: None,
-        start_at: None,
-        live: None,
-        result_backup: None,
-        clock: None,
-        interval: Nanos::from_secs(1),
-        // The seed depends only on the client's number, so the same client repeats the same test.
-        seed: options.client.0 + 1,
+    let options = RunOptions {
+        server: ServerOptions {
+            version: if options.http_version == "1.0" { Version::Http10 } else { Version::Http11 },
+            headers: headers(options)?,
+            tls: workload.tls.as_ref().map(|tls| tls_options(&endpoint, tls)).transpose()?,
+            endpoint,
+            connections: connections(options),
+        },
+        load: LoadOptions {
+            workload,
+            trace: None,
+            window: Nanos::MAX,
+            calls,
+            // The seed depends only on the client's number, so the same client repeats the same test.
+            seed: options.client.0 + 1,
+            tick: None,
+            // In httperf, a refused connection counts towards --num-conns, and the next connection does not wait.
+            back_off: false,
+            max_redirects: None,
+        },
+        generator: GeneratorOptions { engine: Engine::Auto, threads: 1, cpus: Vec::new(), max_rate: None },
+        fleet: FleetOptions::default(),
         monitor: None,
-        command: vec![super::echo::command_line(options)],
-    })
+        record: RecordOptions {
+            command: vec![super::echo::command_line(options)],
+            interval: Nanos::from_secs(1),
+            secret_headers: Vec::new(),
+        },
+    };
+    Ok(RunPlan::new(options)?)
 }
 
 /// The endpoint of the server. If the server has a single address, no connection is tried before the test, because the
@@ -131,7 +133,7 @@ fn tls(options: &Options) -> Option<Tls> {
     options.ssl.then(|| Tls { insecure: true, resume: !options.ssl_no_reuse, ..Tls::default() })
 }
 
-fn secured(endpoint: &Endpoint, tls: &Tls) -> anyhow::Result<Arc<Security>> {
+fn tls_options(endpoint: &Endpoint, tls: &Tls) -> anyhow::Result<TlsOptions> {
     let security = Security::new(&SecurityOptions {
         name: endpoint.host().to_owned(),
         insecure: tls.insecure,
@@ -139,7 +141,7 @@ fn secured(endpoint: &Endpoint, tls: &Tls) -> anyhow::Result<Arc<Security>> {
         resume: tls.resume,
         ..SecurityOptions::default()
     });
-    Ok(Arc::new(security.map_err(RunError::from)?))
+    Ok(TlsOptions { security: Arc::new(security.map_err(RunError::from)?), spoken: None })
 }
 
 /// The header fields that httperf sends, except the fields of the class. An empty value removes a field that `load`
@@ -347,9 +349,10 @@ mod tests {
     fn tls_is_as_httperf_has_it() {
         assert_eq!(tls(&options("--num-conns 1")), None);
         let plan = plan(&options("--ssl --server 127.0.0.1 --server-name www.example.org --ssl-no-reuse")).unwrap();
-        assert_eq!(plan.endpoint.url, "https://127.0.0.1:443/");
-        assert_eq!(plan.workload.tls, Some(Tls { insecure: true, ..Tls::default() }));
-        assert!(plan.tls.is_some() && plan.endpoint.is_secure);
+        let RunOptions { server, load, .. } = plan.options();
+        assert_eq!(server.endpoint.url, "https://127.0.0.1:443/");
+        assert_eq!(load.workload.tls, Some(Tls { insecure: true, ..Tls::default() }));
+        assert!(server.tls.is_some() && server.endpoint.is_secure);
         assert!(tls(&options("--ssl")).is_some_and(|tls| tls.resume));
     }
 

@@ -7,7 +7,7 @@ use brimful_core::template::is_template;
 use brimful_core::workload::{
     Expect, FileSet, ListedRequest, Order, Popularity, RequestClass, Sha256, Statuses, Workload,
 };
-use brimful_run::RunPlan;
+use brimful_run::RunOptions;
 use clap::Args;
 
 /// The requests, and the expected responses.
@@ -67,14 +67,15 @@ pub struct UrlLog {
 }
 
 impl ChooserArgs {
-    /// Applies the flags to the plan. Headers that are templates are moved from the plan to the classes.
-    pub fn apply(&self, plan: &mut RunPlan) -> anyhow::Result<()> {
-        let has_templates = plan.headers.iter().any(|(_, value)| is_template(value));
-        let (templates, literal) = plan.headers.drain(..).partition(|(_, value)| is_template(value));
-        plan.headers = literal;
-        self.apply_to_classes(&mut plan.workload, templates)?;
+    /// Applies the flags to the options. Headers that are templates are moved to the classes.
+    pub fn apply(&self, options: &mut RunOptions) -> anyhow::Result<()> {
+        let headers = &mut options.server.headers;
+        let templates: Vec<_> = headers.extract_if(.., |(_, value)| is_template(value)).collect();
+        let has_templates = !templates.is_empty();
+        let workload = &mut options.load.workload;
+        self.apply_to_classes(workload, templates)?;
         if self.chooses_requests() || has_templates {
-            load_files(&mut plan.workload).map_err(|error| UsageError(error.to_string()))?;
+            load_files(workload).map_err(|error| UsageError(error.to_string()))?;
         }
         Ok(())
     }

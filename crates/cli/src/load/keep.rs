@@ -5,7 +5,8 @@ use crate::output::RewrittenFile;
 use anyhow::Context;
 use brimful_core::panics;
 use brimful_core::record::Record;
-use brimful_run::{RunPlan, partial_record};
+use brimful_run::{ResultsSoFar, RunObserver, RunPlan, partial_record};
+use brimful_stats::ResultBackup;
 use std::io::{self, Read};
 use std::path::Path;
 use std::sync::Arc;
@@ -33,20 +34,20 @@ impl PartialRecordFile {
         self.0.replace(&brimful_report::json::record(record)?)
     }
 
-    /// Runs the plan with `body`, and writes the Record so far once a second. Errors, such as a full disk, do not end
+    /// Runs the plan with `run`, and writes the Record so far once a second. Errors, such as a full disk, do not end
     /// the run, because the complete Record is delivered at its end.
-    pub fn during<T>(&self, plan: &RunPlan, body: impl FnOnce() -> T) -> T {
+    pub fn during<T>(&self, plan: &RunPlan, observer: RunObserver, run: impl FnOnce(&RunObserver) -> T) -> T {
+        let backup: Arc<ResultBackup> = Arc::default();
+        let observer = RunObserver { results_so_far: ResultsSoFar::Kept(Arc::clone(&backup)), ..observer };
         let done = AtomicBool::new(false);
         thread::scope(|scope| {
             let write_regularly = || {
                 let mut due = Instant::now() + INTERVAL;
                 while sleep_until(due - COLLECTION_TIME, &done) {
-                    if let Some(result_backup) = &plan.result_backup {
-                        // An error is ignored here, because the end of the run reports it.
-                        let _ = result_backup.collect();
-                    }
+                    // An error is ignored here, because the end of the run reports it.
+                    let _ = backup.collect();
                     if sleep_until(due, &done)
-                        && let Some(record) = partial_record(plan)
+                        && let Some(record) = partial_record(plan, &backup)
                     {
                         let _ = self.write(&record);
                     }
@@ -54,7 +55,7 @@ impl PartialRecordFile {
                 }
             };
             let writer = scope.spawn(move || panics::catch_panic(write_regularly));
-            let result = body();
+            let result = run(&observer);
             done.store(true, Ordering::Relaxed);
             writer.thread().unpark();
             result

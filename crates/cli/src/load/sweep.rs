@@ -12,10 +12,9 @@ use brimful_core::record::Record;
 use brimful_core::sweep::{SCHEMA, Sweep, SweepKind, SweepLevel};
 use brimful_core::workload::Load;
 use brimful_report::sweep::{headline, text};
-use brimful_run::{RunObserver, RunPlan, run};
+use brimful_run::{RunObserver, RunOptions, RunPlan, run};
 use clap::Args;
 use std::str::FromStr;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -118,13 +117,12 @@ impl FromStr for Steps {
 }
 
 /// Makes the load at each level, and delivers the document.
-pub fn main(args: &LoadArgs, plan: RunPlan, levels: Levels<'_>) -> anyhow::Result<Exit> {
+pub fn main(args: &LoadArgs, plan: &RunPlan, levels: Levels<'_>) -> anyhow::Result<Exit> {
     let out = OutFile::create_optional(args.output.out.as_deref(), "--out")?;
     let html = OutFile::create_optional(args.html.as_deref(), "--html")?;
     let stop = progress::stop_flag()?;
-    let (command, target) = (plan.command.clone(), plan.endpoint.url.clone());
     let mut measured = Vec::new();
-    let failure = measure(args, plan, levels, &stop, &mut measured).err();
+    let failure = measure(args, plan.options(), levels, &stop, &mut measured).err();
     if measured.is_empty()
         && let Some(failure) = failure
     {
@@ -132,8 +130,8 @@ pub fn main(args: &LoadArgs, plan: RunPlan, levels: Levels<'_>) -> anyhow::Resul
     }
     let sweep = Sweep {
         schema: SCHEMA.to_owned(),
-        command,
-        target,
+        command: plan.options().record.command.clone(),
+        target: plan.options().server.endpoint.url.clone(),
         headline: headline(levels.kind, &measured),
         kind: levels.kind,
         levels: measured,
@@ -148,7 +146,7 @@ pub fn main(args: &LoadArgs, plan: RunPlan, levels: Levels<'_>) -> anyhow::Resul
 /// Makes the load at each level, and appends the results to `measured`. Ends early if a level was interrupted or stopped.
 fn measure(
     args: &LoadArgs,
-    mut plan: RunPlan,
+    options: &RunOptions,
     levels: Levels<'_>,
     stop: &AtomicBool,
     measured: &mut Vec<SweepLevel>,
@@ -157,13 +155,12 @@ fn measure(
         if index > 0 && !rest(stop) {
             return Ok(());
         }
-        plan = plan.with_load(levels.load(level, &args.arrivals)?);
-        let stop_when = stop_conditions(args, &plan)?;
+        let plan = RunPlan::new(options.clone().with_load(levels.load(level, &args.arrivals)?))?;
+        let stop_when = stop_conditions(args, &options.load.workload)?;
         let observer = RunObserver { stop_when, ..RunObserver::default() };
-        plan.live = progress::is_shown(plan.window, args.output.quiet).then(Arc::default);
         let title = format!("level {} of {}", index + 1, levels.values.len());
-        let load = || run(&plan, &observer, stop);
-        let record = progress::with_progress_bar(&title, plan.window, plan.live.as_deref(), load)?.record;
+        let load = |observer: &RunObserver| run(&plan, observer, stop);
+        let record = progress::run_with_bar(&title, options.load.window, args.output.quiet, observer, load)?.record;
         let has_ended = record.interrupted || record.stopped_by.is_some();
         measured.push(SweepLevel { level, record: Record { hdr: Default::default(), account: None, ..record } });
         if has_ended {

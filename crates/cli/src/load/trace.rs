@@ -11,7 +11,7 @@ use crate::output::{StreamFile, print_note};
 use brimful_core::quantity::bytes;
 use brimful_core::secret::{self, CREDENTIAL_MASK};
 use brimful_core::{End, Nanos};
-use brimful_run::{Exchange, MessagePrefix, RunObserver, RunPlan, Tap};
+use brimful_run::{Exchange, MessagePrefix, RunObserver, RunOptions, Tap};
 use serde::Serialize;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
@@ -52,17 +52,17 @@ struct TraceFile {
 }
 
 impl CallTrace {
-    /// The trace that the flags request, for a run with this plan.
+    /// The trace that the flags request, for a run with these options.
     ///
     /// # Errors
     /// When the file cannot be written.
-    pub fn new(args: &TracingArgs, plan: &RunPlan) -> anyhow::Result<CallTrace> {
+    pub fn new(args: &TracingArgs, options: &RunOptions) -> anyhow::Result<CallTrace> {
         if args.print.is_none() && args.trace.is_none() {
             return Ok(CallTrace(None));
         }
         let names = Names {
-            classes: plan.workload.classes.iter().map(|class| class.name.clone()).collect(),
-            secret_headers: plan.secret_headers.clone(),
+            classes: options.load.workload.classes.iter().map(|class| class.name.clone()).collect(),
+            secret_headers: options.record.secret_headers.clone(),
         };
         let file = args.trace.as_deref().map(TraceFile::create).transpose()?;
         let max_printed = args.print.unwrap_or(0) as usize;

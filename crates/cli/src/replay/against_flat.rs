@@ -2,7 +2,7 @@
 
 use super::args::ReplayArgs;
 use super::length;
-use super::run::{ReplayPass, check_readable_twice, mean_rate, plan, run};
+use super::run::{ReplayPass, check_readable_twice, mean_rate, options, run};
 use crate::exit::{self, Exit, UsageError};
 use crate::output::{OutFile, first_failure, print, print_document, print_note};
 use crate::results::deliver_record;
@@ -10,6 +10,7 @@ use brimful_core::Nanos;
 use brimful_core::record::Record;
 use brimful_core::workload::Load;
 use brimful_report::replay::{Pair, text};
+use brimful_run::RunPlan;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -22,18 +23,18 @@ const PAUSE: Nanos = Nanos::from_secs(3);
 pub fn main(args: &ReplayArgs) -> anyhow::Result<Exit> {
     check_readable_twice(args, FLAG)?;
     let (out, flat_out) = out_files(args)?;
-    let first_plan = plan(args)?;
-    first_plan.validate()?;
-    let mut flat_plan = first_plan.clone();
-    if let Some(Load::Log(log)) = &mut flat_plan.workload.load {
+    let first_plan = RunPlan::new(options(args)?)?;
+    let mut flat_options = first_plan.options().clone();
+    if let Some(Load::Log(log)) = &mut flat_options.load.workload.load {
         log.flattened = true;
     }
+    let flat_plan = RunPlan::new(flat_options)?;
     let stop = crate::progress::stop_flag()?;
     let duration = length::print_replay_length(args, length::measure(args, &stop)?.as_ref());
     if stop.load(Ordering::Relaxed) {
         return Ok(Exit::Interrupted);
     }
-    let first = run(args, first_plan, ReplayPass { constant_rate: None, max_calls: u64::MAX, duration }, &stop)?;
+    let first = run(args, &first_plan, ReplayPass { constant_rate: None, max_calls: u64::MAX, duration }, &stop)?;
     first.print_replay_summary(args);
     let (false, Some(feed)) = (first.record.interrupted, &first.feed) else {
         let delivered = deliver_record(&first.record, &args.output, args.detail, out);
@@ -48,7 +49,7 @@ pub fn main(args: &ReplayArgs) -> anyhow::Result<Exit> {
         deliver_record(&first.record, &args.output, args.detail, out)?;
         return Ok(Exit::Interrupted);
     }
-    let flat = run(args, flat_plan, ReplayPass { constant_rate: Some(rate), max_calls: feed.calls, duration }, &stop)?;
+    let flat = run(args, &flat_plan, ReplayPass { constant_rate: Some(rate), max_calls: feed.calls, duration }, &stop)?;
     let delivered = deliver_pair(args, &first.record, &flat.record, out.zip(flat_out));
     first_failure(delivered, [flat.check_logs_read()])
 }

@@ -5,7 +5,7 @@ use super::summary;
 use crate::access_logs::{log_error, read_options};
 use crate::exit::UsageError;
 use crate::progress;
-use crate::run_plan::request_plan;
+use crate::run_options::run_options;
 use brimful_accesslog::logs::Logs;
 use brimful_accesslog::read::{EntryDecision, Progress, ReadSummary};
 use brimful_accesslog::replay::{Call, Replayer, STATUS_CLASSES, Summary};
@@ -13,9 +13,9 @@ use brimful_accesslog::{Entry, LogError};
 use brimful_core::record::Record;
 use brimful_core::workload::{Load, LogReplay, Workload};
 use brimful_core::{Nanos, Rate};
-use brimful_run::{RunPlan, StreamedCall, run_log};
+use brimful_run::{RunObserver, RunOptions, RunPlan, StreamedCall, run_log};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
 /// The limits and the pace of one run that replays the logs.
 #[derive(Clone, Copy, Debug)]
@@ -46,10 +46,10 @@ pub struct ReplayFeed {
     pub last_due: Nanos,
 }
 
-/// The plan of a run at the times of the logs.
-pub fn plan(args: &ReplayArgs) -> anyhow::Result<RunPlan> {
+/// The options of a run at the times of the logs.
+pub fn options(args: &ReplayArgs) -> anyhow::Result<RunOptions> {
     let (logs, url) = args.logs_and_url()?;
-    let mut plan = request_plan(url, &args.request)?;
+    let mut options = run_options(url, &args.request)?;
     let class = Workload::single("GET", "/").classes.remove(0);
     let log = LogReplay {
         files: logs,
@@ -57,30 +57,29 @@ pub fn plan(args: &ReplayArgs) -> anyhow::Result<RunPlan> {
         flattened: args.flatten,
         max_gap_s: args.max_gap.map(Nanos::as_secs_f64),
     };
-    plan.workload = Workload {
+    options.load.workload = Workload {
         classes: STATUS_CLASSES
             .iter()
             .map(|name| brimful_core::workload::RequestClass { name: (*name).to_owned(), ..class.clone() })
             .collect(),
         load: Some(Load::Log(log)),
-        tls: plan.workload.tls.take(),
+        tls: options.load.workload.tls.take(),
     };
-    plan.window = args.duration.unwrap_or(Nanos::MAX);
-    Ok(plan)
+    options.load.window = args.duration.unwrap_or(Nanos::MAX);
+    Ok(options)
 }
 
 /// Runs the plan, and reads the logs during the run.
-pub fn run(args: &ReplayArgs, mut plan: RunPlan, pass: ReplayPass, stop: &AtomicBool) -> anyhow::Result<ReplayOutcome> {
-    let duration = plan.window.min(pass.duration);
-    plan.live = progress::is_shown(duration, args.output.quiet).then(Arc::default);
+pub fn run(args: &ReplayArgs, plan: &RunPlan, pass: ReplayPass, stop: &AtomicBool) -> anyhow::Result<ReplayOutcome> {
+    let duration = plan.options().load.window.min(pass.duration);
     let read_feed = Mutex::new(None);
     let feed = |push: &mut dyn FnMut(StreamedCall) -> bool| {
         let read = feed(args, pass, push, stop);
         *read_feed.lock().unwrap_or_else(PoisonError::into_inner) = Some(read);
     };
-    let load = || run_log(&plan, Box::new(feed), stop);
+    let load = |observer: &RunObserver| run_log(plan, Box::new(feed), observer, stop).map(|output| output.record);
     let what = if pass.constant_rate.is_some() { "flat" } else { "replay" };
-    let record = progress::with_progress_bar(what, duration, plan.live.as_deref(), load);
+    let record = progress::run_with_bar(what, duration, args.output.quiet, RunObserver::default(), load);
     // An error in reading the logs explains more than the error that the run had no calls.
     match (record, read_feed.into_inner().unwrap_or_else(PoisonError::into_inner)) {
         (Ok(record), Some(Err(error))) if record.counts.scheduled > 0 => {

@@ -46,6 +46,8 @@ fn the_load_of_a_workload_follows_the_calibration() {
     let mut target = Running::start(brimful(&["target", "--listen", "127.0.0.1:0", "--service", "a=0us"]));
     let url = target.stdout_line().trim_end().trim_start_matches("listening on ").to_owned();
     let asks = ["load", &url, "--calibrate", "--workload", file.to_str().unwrap(), "-d", "200ms", "--json", "--quiet"];
+    // The calls that measure the size of a response have no schedule, so they have no ticks, either.
+    let asks = [&asks[..], &["--tick", "1ms"]].concat();
     let record = documents::record(&Running::start(brimful(&asks)).finish().exits(&[0, 4]).stdout);
     assert_eq!((record.counts.scheduled, record.target.starts_with(&url)), (10, true), "{}", record.target);
     assert!(record.calibration.is_some());

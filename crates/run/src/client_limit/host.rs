@@ -5,7 +5,6 @@ use brimful_core::{Bytes, Nanos};
 use brimful_engine::Security;
 use brimful_target::{CERTIFIED_NAME, Distribution, ServiceClass, Target, TargetConfig};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
-use std::sync::Arc;
 use std::time::Duration;
 
 /// Name of the responder's service class. The class's path is `/` and this name.
@@ -81,11 +80,11 @@ impl Responder {
     }
 
     /// The TLS options of `like`, with this server's certificate as the trusted one.
-    pub fn client_security(&self, like: Option<&Security>) -> Result<Option<Arc<Security>>, RunError> {
+    pub fn client_security(&self, like: Option<&Security>) -> Result<Option<Security>, RunError> {
         match (self, like) {
             (Responder::Answers(target), Some(like)) => {
                 let trusting = |certificate| like.with_trusted_certificate(certificate, CERTIFIED_NAME);
-                Ok(target.certificate().map(trusting).transpose()?.map(Arc::new))
+                Ok(target.certificate().map(trusting).transpose()?)
             }
             _ => Ok(None),
         }

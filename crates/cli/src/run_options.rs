@@ -1,15 +1,17 @@
-//! Makes the part of a run's plan that `load`, `replay` and `survey` have in common: the flags of [`RequestArgs`].
+//! Makes the part of a run's options that `load`, `replay` and `survey` have in common: the flags of [`RequestArgs`].
 
 use crate::command_line;
 use crate::exit::UsageError;
 use crate::flags::RequestArgs;
-use brimful_core::tls::{Tls, TlsSpoken};
+use brimful_core::tls::Tls;
 use brimful_core::workload::Workload;
 use brimful_core::{Bytes, Nanos};
 use brimful_engine::{ConnectionPolicy, Security, SecurityOptions};
 use brimful_http::Version;
-use brimful_run::{Endpoint, RunError, RunPlan};
-use std::sync::Arc;
+use brimful_run::{
+    Endpoint, FleetOptions, GeneratorOptions, LoadOptions, RecordOptions, RunError, RunOptions, ServerOptions,
+    TlsOptions,
+};
 use std::time::SystemTime;
 
 /// Duration of a load without `--duration` and `--requests`.
@@ -17,78 +19,75 @@ pub const DEFAULT_DURATION: Nanos = Nanos::from_secs(10);
 /// Time limit of a connection attempt without `--connect-timeout`, except in closed loops.
 const CONNECT_TIMEOUT: Nanos = Nanos::from_secs(3);
 
-/// The plan of a run against this URL, with a workload but no load yet.
+/// The options of a run against this URL, with a workload but no load yet.
 ///
 /// # Errors
 /// When flags contradict one another or the URL, or the server cannot be reached.
-pub fn request_plan(url: &str, args: &RequestArgs) -> anyhow::Result<RunPlan> {
+pub fn run_options(url: &str, args: &RequestArgs) -> anyhow::Result<RunOptions> {
     let workload = args.workload()?;
     let connections = &args.connections;
     let connect_timeout = connections.connect_timeout.unwrap_or(CONNECT_TIMEOUT);
     let endpoint = Endpoint::resolve_at(url, &connections.connect_overrides(), connect_timeout)?;
     connections.check(&endpoint)?;
     let mut workload = workload.unwrap_or_else(|| Workload::single("GET", &endpoint.path));
-    let (tls, tls_spoken) = secured(&endpoint, args, &mut workload, connect_timeout)?;
+    let tls = tls_options(&endpoint, args, &mut workload, connect_timeout)?;
     let cpus = args.generator.cpus();
     let clock = || SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(1, |d| d.as_micros() as u64);
-    Ok(RunPlan {
-        endpoint,
-        workload,
-        trace: None,
-        window: DEFAULT_DURATION,
-        calls: u64::MAX,
-        version: args.http,
-        tls,
-        tls_spoken,
-        headers: args.headers()?,
-        secret_headers: args.secret_headers.clone(),
-        connections: ConnectionPolicy {
-            calls_per_connection: args.calls_per_connection()?,
-            connections_per_session: None,
-            max_per_shard: None,
-            keeps_connections_open: false,
-            pipeline: connections.pipeline.map_or(1, |count| count.0 as usize),
-            http2: args.http == Version::Http2,
-            close: connections.close,
-            connect_timeout: Some(connect_timeout),
-            retry_closed: connections.retry_closed,
-            retry_refused: true,
-            response_timeout: connections.timeout,
-            source: connections.source_ip,
-            send_buffer: buffer(connections.send_buffer)?,
-            receive_buffer: buffer(connections.receive_buffer)?,
-            warm_connections: 0,
-            min_concurrent: 0,
+    Ok(RunOptions {
+        server: ServerOptions {
+            endpoint,
+            version: args.http,
+            headers: args.headers()?,
+            tls,
+            connections: ConnectionPolicy {
+                calls_per_connection: args.calls_per_connection()?,
+                pipeline: connections.pipeline.map_or(1, |count| count.0 as usize),
+                close: connections.close,
+                connect_timeout: Some(connect_timeout),
+                retry_closed: connections.retry_closed,
+                response_timeout: connections.timeout,
+                source: connections.source_ip,
+                send_buffer: buffer(connections.send_buffer)?,
+                receive_buffer: buffer(connections.receive_buffer)?,
+                ..ConnectionPolicy::default()
+            },
         },
-        engine: args.generator.engine,
-        tick: None,
-        client_max_rate: None,
-        back_off: true,
-        max_redirects: None,
-        threads: args.generator.threads.map_or(cpus.len().max(1) as u64, |count| count.0),
-        cpus,
-        shard: None,
-        start_at: None,
-        live: None,
-        result_backup: None,
-        clock: None,
-        interval: Nanos::from_secs(1),
-        seed: args.generator.seed.unwrap_or_else(clock),
+        load: LoadOptions {
+            workload,
+            trace: None,
+            window: DEFAULT_DURATION,
+            calls: u64::MAX,
+            seed: args.generator.seed.unwrap_or_else(clock),
+            tick: None,
+            back_off: true,
+            max_redirects: None,
+        },
+        generator: GeneratorOptions {
+            engine: args.generator.engine,
+            threads: args.generator.threads.map_or(cpus.len().max(1) as u64, |count| count.0),
+            cpus,
+            max_rate: None,
+        },
+        fleet: FleetOptions::default(),
         monitor: None,
-        command: command_line::without_secrets(args),
+        record: RecordOptions {
+            command: command_line::without_secrets(args),
+            interval: Nanos::from_secs(1),
+            secret_headers: args.secret_headers.clone(),
+        },
     })
 }
 
-/// The TLS settings for an https:// endpoint, and the parameters that a first handshake negotiated.
-fn secured(
+/// The TLS options for an https:// endpoint. A first handshake checks them.
+fn tls_options(
     endpoint: &Endpoint,
     args: &RequestArgs,
     workload: &mut Workload,
     timeout: Nanos,
-) -> anyhow::Result<(Option<Arc<Security>>, Option<TlsSpoken>)> {
+) -> anyhow::Result<Option<TlsOptions>> {
     if !endpoint.is_secure {
         return match args.tls.first_flag() {
-            None => Ok((None, None)),
+            None => Ok(None),
             Some(flag) => {
                 Err(UsageError(format!("{flag} needs an https:// URL, and {} is not one", endpoint.url)).into())
             }
@@ -106,9 +105,9 @@ fn secured(
         http2: args.http == Version::Http2,
     })
     .map_err(RunError::from)?;
-    let spoken = endpoint.check(&security, timeout)?;
+    let negotiated = TlsOptions::negotiate(security, endpoint, timeout)?;
     workload.tls = (tls != Tls::default()).then_some(tls);
-    Ok((Some(Arc::new(security)), spoken))
+    Ok(Some(negotiated))
 }
 
 fn buffer(size: Option<Bytes>) -> anyhow::Result<Option<u32>> {

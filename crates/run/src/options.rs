@@ -1,0 +1,222 @@
+//! The options of a run: everything that the command line and the workload decide before it starts.
+
+use crate::{Endpoint, RunError};
+use brimful_core::Nanos;
+use brimful_core::tls::TlsSpoken;
+use brimful_core::workload::{Load, LoadKind, Workload};
+use brimful_engine::{ConnectionPolicy, Engine, RequestSettings, Security};
+use brimful_http::Version;
+use brimful_monitor::{Monitor, MonitorConfig, MonitorError, RemoteConfig};
+use brimful_workload::{Shard, Trace};
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+/// The options of a run, as the user gave them. [`RunPlan::new`](crate::RunPlan::new) checks that they fit the load.
+#[derive(Clone, Debug)]
+pub struct RunOptions {
+    /// The server under test, and how clients use it.
+    pub server: ServerOptions,
+    /// The load.
+    pub load: LoadOptions,
+    /// The threads that generate the load.
+    pub generator: GeneratorOptions,
+    /// The part that this process has in a load that several processes generate.
+    pub fleet: FleetOptions,
+    /// The server that the monitor watches during the run.
+    pub monitor: Option<MonitorTarget>,
+    /// What the Record contains besides the measurements.
+    pub record: RecordOptions,
+}
+
+/// The server under test, and how clients use it.
+#[derive(Clone, Debug)]
+pub struct ServerOptions {
+    /// The address of the server.
+    pub endpoint: Endpoint,
+    /// The version of HTTP.
+    pub version: Version,
+    /// Header fields of every request.
+    pub headers: Vec<(String, String)>,
+    /// TLS options of the connections; `None` without TLS.
+    pub tls: Option<TlsOptions>,
+    /// How connections are used. S-Clients always make one call per connection and always have a connect timeout.
+    pub connections: ConnectionPolicy,
+}
+
+/// TLS options of the connections.
+#[derive(Clone, Debug)]
+pub struct TlsOptions {
+    /// The TLS settings of the client.
+    pub security: Arc<Security>,
+    /// The parameters that a handshake before the run negotiated, for the Record.
+    pub spoken: Option<TlsSpoken>,
+}
+
+/// The load: which calls are made, and when.
+#[derive(Clone, Debug)]
+pub struct LoadOptions {
+    /// The request classes, their mix, and the times at which calls are due.
+    pub workload: Workload,
+    /// The due times of the trace that the workload names; `None` if the load is not a trace.
+    pub trace: Option<Trace>,
+    /// The time during which load is offered.
+    pub window: Nanos,
+    /// Upper bound of the number of calls; [`u64::MAX`] if there is none.
+    pub calls: u64,
+    /// Seed from which all random numbers of the run are drawn.
+    pub seed: u64,
+    /// Interval at which calls begin, as in [`brimful_engine::Config::tick`]; only for open loads.
+    pub tick: Option<Nanos>,
+    /// Whether users of sessions wait before they try again after a failed connection attempt.
+    pub back_off: bool,
+    /// Maximum number of redirects in a row that are followed; `None` if redirects are not followed. Not available for
+    /// S-Clients and logs.
+    pub max_redirects: Option<u64>,
+}
+
+/// The threads that generate the load.
+#[derive(Clone, Debug)]
+pub struct GeneratorOptions {
+    /// The engine that sends and receives.
+    pub engine: Engine,
+    /// Number of shards. Each shard has one thread.
+    pub threads: u64,
+    /// CPUs of the shards, as in [`brimful_engine::Config::cpus`].
+    pub cpus: Vec<usize>,
+    /// The highest rate that this client can offer without being the limit, in calls per second, if it is known.
+    pub max_rate: Option<f64>,
+}
+
+/// The part that this process has in a load that several processes generate. By default, it generates the whole load
+/// and starts at once.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct FleetOptions {
+    /// The part of the load that this process makes; `None` if it makes the whole load.
+    pub shard: Option<Shard>,
+    /// The start that the processes agreed on.
+    pub start: Option<AgreedStart>,
+}
+
+/// The start that the hosts of a fleet agreed on.
+#[derive(Clone, Copy, Debug)]
+pub struct AgreedStart {
+    /// When to start, by this host's clock.
+    pub at: SystemTime,
+    /// How this host's clock differs from the clock by which the hosts agreed on the start.
+    pub clock: Option<FleetClock>,
+}
+
+/// What the Record contains besides the measurements.
+#[derive(Clone, Debug)]
+pub struct RecordOptions {
+    /// The command line.
+    pub command: Vec<String>,
+    /// Length of the intervals of the Record's time series, from 1/32 s to 1 s.
+    pub interval: Nanos,
+    /// Names of header fields whose values are removed from every document, in addition to the usual ones.
+    pub secret_headers: Vec<String>,
+}
+
+/// The difference between this host's clock and the clock by which all hosts of a fleet start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FleetClock {
+    /// How far this host's clock is ahead, in nanoseconds; negative if it is behind.
+    pub ahead_ns: i64,
+    /// Upper bound of the error of `ahead_ns`.
+    pub error: Nanos,
+}
+
+impl FleetClock {
+    /// Converts a time of the fleet's clock to this host's clock; `None` if either clock cannot represent it.
+    pub fn to_local(self, fleet: SystemTime) -> Option<SystemTime> {
+        let size = Duration::from_nanos(self.ahead_ns.unsigned_abs());
+        if self.ahead_ns < 0 { fleet.checked_sub(size) } else { fleet.checked_add(size) }
+    }
+
+    /// Converts a time of this host's clock to the fleet's clock; `None` if either clock cannot represent it.
+    pub fn to_fleet(self, local: SystemTime) -> Option<SystemTime> {
+        FleetClock { ahead_ns: self.ahead_ns.saturating_neg(), ..self }.to_local(local)
+    }
+}
+
+/// A server to monitor.
+#[derive(Clone, Debug)]
+pub enum MonitorTarget {
+    /// A server on this host.
+    Local(MonitorConfig),
+    /// A server on another host, monitored through `brimful watch --serve` on that host.
+    Remote(RemoteConfig),
+}
+
+impl MonitorTarget {
+    /// Starts to monitor the server.
+    ///
+    /// # Errors
+    /// When the monitor cannot be started, or the other host cannot be reached.
+    pub fn start(&self) -> Result<Monitor, MonitorError> {
+        match self {
+            MonitorTarget::Local(config) => Monitor::start(config.clone()),
+            MonitorTarget::Remote(config) => Monitor::connect(config),
+        }
+    }
+}
+
+impl RunOptions {
+    /// Returns these options with another load.
+    pub fn with_load(mut self, load: Load) -> RunOptions {
+        self.load.workload.load = Some(load);
+        self
+    }
+
+    /// The maximum number of open connections per shard. Only open loads have a maximum, because in other loads,
+    /// clients and users wait for their responses.
+    pub(crate) fn max_connections_per_shard(&self) -> Option<u64> {
+        let workload = &self.load.workload;
+        let is_open = LoadKind::from_workload(Some(workload)) == LoadKind::Open && workload.sessions().is_none();
+        self.server.connections.max_per_shard.filter(|_| is_open)
+    }
+}
+
+impl ServerOptions {
+    /// Whether clients speak HTTP/2.
+    pub fn is_http2(&self) -> bool {
+        self.version == Version::Http2
+    }
+
+    /// The settings that the requests of all classes have in common.
+    pub(crate) fn request_settings(&self) -> RequestSettings {
+        RequestSettings {
+            authority: self.endpoint.authority.clone(),
+            version: self.version,
+            is_secure: self.endpoint.is_secure,
+            headers: self.headers.clone(),
+            close: self.connections.close,
+        }
+    }
+}
+
+impl TlsOptions {
+    /// Makes one TLS handshake with each address of the endpoint, without a request, so that TLS errors are reported
+    /// before the run.
+    ///
+    /// # Errors
+    /// [`RunError::Handshake`] if a handshake fails.
+    pub fn negotiate(security: Security, endpoint: &Endpoint, patience: Nanos) -> Result<TlsOptions, RunError> {
+        let spoken = endpoint.check(&security, patience)?;
+        Ok(TlsOptions { security: Arc::new(security), spoken })
+    }
+}
+
+impl LoadOptions {
+    /// Whether the load consists of S-Clients.
+    pub fn is_s_clients(&self) -> bool {
+        matches!(self.workload.load, Some(Load::SClients { .. }))
+    }
+}
+
+impl FleetOptions {
+    /// The difference between this host's clock and the clock of the fleet, if it is known.
+    pub(crate) fn clock(&self) -> Option<FleetClock> {
+        self.start.and_then(|start| start.clock)
+    }
+}
