@@ -3,6 +3,7 @@
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Runs `body` and catches its panic.
 ///
@@ -13,6 +14,12 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 /// The message of the panic, if `body` panics.
 pub fn catch_panic<T>(body: impl FnOnce() -> T) -> Result<T, String> {
     catch_unwind(AssertUnwindSafe(body)).map_err(|payload| message(&*payload))
+}
+
+/// Locks a mutex, even if a thread panicked while it held the lock. The panic is a bug and is reported elsewhere; the
+/// other threads need not fail.
+pub fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The message of a panic, from the payload that `JoinHandle::join` returns.

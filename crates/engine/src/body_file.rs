@@ -1,13 +1,14 @@
 //! Files whose content is sent as the body of requests.
 
 use crate::EngineError;
+use brimful_core::panics::lock;
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::fd::AsFd;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 /// Maximum number of bytes read from a file at once.
 pub(crate) const PIECE_BYTES: usize = 64 * 1024;
@@ -94,7 +95,7 @@ impl BodyFile {
 fn read_once(path: &Path, file: Option<File>) -> Result<Option<Arc<[u8]>>, EngineError> {
     static CONTENTS: Mutex<BTreeMap<PathBuf, Arc<[u8]>>> = Mutex::new(BTreeMap::new());
     let key = if path == Path::new(STDIN_FILE) { Path::new(STDIN) } else { path };
-    let mut contents = CONTENTS.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut contents = lock(&CONTENTS);
     if let Some(content) = contents.get(key) {
         return Ok(Some(Arc::clone(content)));
     }

@@ -7,12 +7,13 @@
 //! longer has gets no new connections. Addresses keep their numbers.
 
 use crate::{Address, Cidr};
+use brimful_core::panics::lock;
 use brimful_core::{Nanos, SessionId};
 use std::fmt;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
@@ -121,7 +122,7 @@ fn look_up_when_asked(
         addresses.retain(|address| source.is_none_or(|source| source.is_of_family(address)));
         if !addresses.is_empty() && addresses != in_use {
             in_use.clone_from(&addresses);
-            *latest.addresses.lock().unwrap_or_else(PoisonError::into_inner) = addresses;
+            *lock(&latest.addresses) = addresses;
             latest.count.fetch_add(1, Ordering::Release);
         }
         thread::sleep(Duration::from(LOOK_UP_INTERVAL));
@@ -221,7 +222,7 @@ impl AddressTurns {
             return Vec::new();
         }
         self.answers = answers;
-        let found = resolver.latest.addresses.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let found = lock(&resolver.latest.addresses).clone();
         self.replace(found)
     }
 

@@ -2,10 +2,11 @@
 //! passed to a [`Tap`].
 
 use crate::stop_when::StopConditions;
+use brimful_core::panics::lock;
 use brimful_core::{CallSpec, ConnectionEnded, Event, Nanos, Observer, Outcome, ResponseSize, SessionEnded};
 use brimful_stats::{Collector, Detail, LiveProgress, ResultBackup};
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 /// The observations to make in a run; by default none.
 #[derive(Clone, Debug, Default)]
@@ -192,7 +193,7 @@ impl ShardObserver {
             Event::FirstByte { at } => call.first_byte = Some(at),
             Event::Ended(outcome) => {
                 let exchange = std::mem::take(&mut **call).end(outcome);
-                let mut show = tap.show.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut show = lock(&tap.show);
                 (*show)(&exchange);
             }
             _ => {}

@@ -9,8 +9,9 @@ use crate::series::Series;
 use crate::tally::add;
 use brimful_core::Nanos;
 use brimful_core::counts::Counts;
+use brimful_core::panics::lock;
 use brimful_core::record::Interval;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 /// The published summaries of the shards of a run.
 #[derive(Debug, Default)]
@@ -34,21 +35,21 @@ pub struct LiveSummary {
 impl LiveProgress {
     /// Removes the summaries of an earlier run.
     pub fn restart(&self) {
-        self.shards.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        lock(&self.shards).clear();
     }
 
     /// Registers one more shard.
     pub(crate) fn register(&self) -> SharedSummary {
         let summary = SharedSummary::default();
-        self.shards.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::clone(&summary));
+        lock(&self.shards).push(Arc::clone(&summary));
         summary
     }
 
     /// The sum of all shards' summaries. It is at most a tenth of a second old if the shards keep up with their calls.
     pub fn summary(&self) -> LiveSummary {
-        let shards = self.shards.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let shards = lock(&self.shards).clone();
         shards.iter().fold(LiveSummary::default(), |mut sum, shard| {
-            sum.merge(&shard.lock().unwrap_or_else(PoisonError::into_inner));
+            sum.merge(&lock(shard));
             sum
         })
     }

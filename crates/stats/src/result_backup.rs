@@ -8,8 +8,9 @@ use crate::account::Account;
 use crate::error::MergeMismatch;
 use brimful_core::Nanos;
 use brimful_core::counts::Counts;
+use brimful_core::panics::lock;
 use std::mem;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 /// Collects the Accounts of the shards of a run.
 #[derive(Debug, Default)]
@@ -117,10 +118,6 @@ impl Account {
             tally.counts.in_flight_at_end += open(in_flight);
         }
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

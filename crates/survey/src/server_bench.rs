@@ -4,6 +4,7 @@ use crate::SurveyError;
 use crate::bench::{Answer, Bench, IdleConnections, Pool};
 use crate::first_look;
 use crate::server::{Server, fetch_reference_cpu_times, is_alive};
+use brimful_core::panics::lock;
 use brimful_core::record::{ClientCalibration, Record};
 use brimful_core::slo::Measure;
 use brimful_core::workload::{Load, Workload};
@@ -16,7 +17,7 @@ use brimful_run::{
 use brimful_stats::LiveProgress;
 use brimful_target::ReferenceCpuTimes;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 /// Number of bytes of an answer that are read to find its header fields.
@@ -126,13 +127,13 @@ impl Bench for ServerBench<'_> {
         let tap = Tap::new(HEAD_BYTES, move |exchange: &Exchange| {
             let (End::Completed { status } | End::Unexpected { status }) = exchange.outcome.end else { return };
             let answer = first_look::parse_answer(status, &exchange.response.bytes, &url);
-            *sink.lock().unwrap_or_else(PoisonError::into_inner) = Some(answer);
+            *lock(&sink) = Some(answer);
         });
         let load = Load::Closed { clients: 1, think: Nanos::ZERO };
         let window = self.template.server.connections.response_timeout + SPARE;
         let plan = RunPlan::new(self.simple_options(load, 1, window))?;
         run(&plan, &RunObserver { tap: Some(tap), ..RunObserver::default() }, self.stop)?;
-        Ok(last_answer.lock().unwrap_or_else(PoisonError::into_inner).take())
+        Ok(lock(&last_answer).take())
     }
 
     fn hold(&mut self, hold: &IdleConnections) -> Result<u64, SurveyError> {

@@ -1,7 +1,7 @@
 //! Limits the request rate by a token bucket, like nginx's limit_req or a gateway. Requests above the limit get a 429
 //! response at once.
 
-use crate::state::lock;
+use brimful_core::panics::lock;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 

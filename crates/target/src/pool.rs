@@ -2,8 +2,8 @@
 //! occupies its worker. The processes of PHP-FPM or the connections of a JDBC pool limit a server with more threads in
 //! the same way.
 
-use crate::state::lock;
 use crate::truth::PoolUsage;
+use brimful_core::panics::lock;
 use std::collections::VecDeque;
 use std::sync::Mutex;
 use std::thread::{self, Thread};

@@ -9,7 +9,8 @@ use crate::service::{Distribution, ServiceClass, ServiceStep};
 use crate::truth::{Ledger, ReferenceCpuTimes};
 use crate::work::Walker;
 use brimful_core::Nanos;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use brimful_core::panics::lock;
+use std::sync::{Arc, Mutex, OnceLock};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -128,10 +129,4 @@ impl WorkerState {
     pub(crate) fn is_stopping(&self) -> bool {
         self.server.stop_by.get().is_some()
     }
-}
-
-/// Locks a mutex, even if a thread panicked while it held the lock. The panic is a bug, but the other workers need not
-/// fail.
-pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

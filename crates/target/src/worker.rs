@@ -7,10 +7,11 @@
 
 use crate::burn::Sampler;
 use crate::connection::{Connection, Next};
-use crate::state::{ServerState, WorkerState, lock};
+use crate::state::{ServerState, WorkerState};
 use crate::transport::{Security, Transport};
 use crate::truth::Charge;
 use brimful_core::Nanos;
+use brimful_core::panics::lock;
 use brimful_os::clock::thread_cpu;
 use rustix::event::epoll::{self, Event, EventData, EventFlags};
 use rustix::fd::{AsRawFd, OwnedFd};

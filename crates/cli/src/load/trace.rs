@@ -8,6 +8,7 @@
 
 use super::args::TracingArgs;
 use crate::output::{StreamFile, print_note};
+use brimful_core::panics::lock;
 use brimful_core::quantity::bytes;
 use brimful_core::secret::{self, CREDENTIAL_MASK};
 use brimful_core::{End, Nanos};
@@ -15,7 +16,7 @@ use brimful_run::{Exchange, MessagePrefix, RunObserver, RunOptions, Tap};
 use serde::Serialize;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 /// Maximum number of bytes of each request and response that are traced.
 const TRACED_BYTES: usize = 64 * 1024;
@@ -73,8 +74,8 @@ impl CallTrace {
     /// The observer that collects the calls. If no flag is given, it observes nothing.
     pub fn observer(&self) -> RunObserver {
         let Some(calls) = self.0.clone() else { return RunObserver::default() };
-        let has_file = calls.lock().unwrap_or_else(PoisonError::into_inner).file.is_some();
-        let add = move |exchange: &Exchange| calls.lock().unwrap_or_else(PoisonError::into_inner).add(exchange);
+        let has_file = lock(&calls).file.is_some();
+        let add = move |exchange: &Exchange| lock(&calls).add(exchange);
         RunObserver {
             tap: Some(Tap::new(if has_file { TRACED_BYTES } else { PRINTED_BYTES }, add)),
             ..RunObserver::default()
@@ -87,7 +88,7 @@ impl CallTrace {
     /// When the file could not be written.
     pub fn finish(self) -> anyhow::Result<()> {
         let Some(calls) = self.0 else { return Ok(()) };
-        let mut calls = calls.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut calls = lock(&calls);
         if calls.max_printed > 0 {
             print_note(&calls.text());
         }

@@ -10,6 +10,7 @@ use brimful_accesslog::logs::Logs;
 use brimful_accesslog::read::{EntryDecision, Progress, ReadSummary};
 use brimful_accesslog::replay::{Call, Replayer, STATUS_CLASSES, Summary};
 use brimful_accesslog::{Entry, LogError};
+use brimful_core::panics::lock;
 use brimful_core::record::Record;
 use brimful_core::workload::{Load, LogReplay, Workload};
 use brimful_core::{Nanos, Rate};
@@ -75,7 +76,7 @@ pub fn run(args: &ReplayArgs, plan: &RunPlan, pass: ReplayPass, stop: &AtomicBoo
     let read_feed = Mutex::new(None);
     let feed = |push: &mut dyn FnMut(StreamedCall) -> bool| {
         let read = feed(args, pass, push, stop);
-        *read_feed.lock().unwrap_or_else(PoisonError::into_inner) = Some(read);
+        *lock(&read_feed) = Some(read);
     };
     let load = |observer: &RunObserver| run_log(plan, Box::new(feed), observer, stop).map(|output| output.record);
     let what = if pass.constant_rate.is_some() { "flat" } else { "replay" };

@@ -9,12 +9,13 @@ mod hosts;
 mod metrics;
 
 use anyhow::Context;
+use brimful_core::panics::lock;
 use brimful_monitor::Sample;
 use connections::Connections;
 use hosts::Hosts;
 use std::cell::RefCell;
 use std::net::{SocketAddr, TcpListener};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 /// Maximum size of a request in bytes. Prometheus sends about 500.
@@ -67,7 +68,7 @@ impl Exporter {
 
     /// Replaces the latest counters of the groups in this sample.
     pub fn publish(&self, sample: &Sample) {
-        let mut latest = self.latest.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut latest = lock(&self.latest);
         latest.sample.update(sample.clone());
         latest.samples += 1;
     }
@@ -82,7 +83,7 @@ impl Pages {
     /// The response with the metrics of the latest sample.
     fn metrics(&self, wants_body: bool) -> String {
         let mut rendered = self.rendered.borrow_mut();
-        let latest = self.latest.lock().unwrap_or_else(PoisonError::into_inner);
+        let latest = lock(&self.latest);
         if latest.samples != rendered.0 {
             let sample = latest.sample.clone();
             let samples = latest.samples;

@@ -3,7 +3,8 @@
 
 use crate::sys;
 use brimful_core::Nanos;
-use std::sync::{Mutex, PoisonError};
+use brimful_core::panics::lock;
+use std::sync::Mutex;
 
 /// Minimum time between two lines about strangers: clients that have not proved that they know the token.
 const STRANGER_INTERVAL: Nanos = Nanos::from_secs(1);
@@ -39,7 +40,7 @@ impl Notices {
     }
 
     fn log_stranger_at(&self, words: String, now: Nanos) {
-        let mut strangers = self.strangers.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut strangers = lock(&self.strangers);
         if now < strangers.not_before {
             strangers.left_out += 1;
             return;

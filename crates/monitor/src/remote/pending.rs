@@ -2,10 +2,11 @@
 //! exceeded, the oldest connection of the host with the most pending connections is closed. So neither silent clients
 //! nor many clients from one host keep other clients out.
 
+use brimful_core::panics::lock;
 use std::collections::VecDeque;
 use std::io;
 use std::net::{IpAddr, Shutdown, TcpStream};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 /// Maximum number of pending connections at a time.
 pub const MAX_PENDING: usize = 64;
@@ -49,7 +50,7 @@ impl PendingClients {
     }
 
     fn lock(&self) -> MutexGuard<'_, PendingList> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.0)
     }
 }
 

@@ -11,11 +11,12 @@ use crate::ebpf::{RequestProbe, own_network_namespace};
 use crate::module::TimesSample;
 use crate::sys;
 use brimful_core::Nanos;
+use brimful_core::panics::lock;
 use rustix::rand::{GetRandomFlags, getrandom};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
 /// The time from the start of attaching until requests are counted. By then the programs are normally attached.
@@ -125,11 +126,6 @@ impl fmt::Debug for RequestsWatch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("RequestsWatch").field("slices", &lock(&self.shared).slices).finish_non_exhaustive()
     }
-}
-
-/// Locks the state. The counters remain valid even if a thread panicked while it held the lock.
-fn lock(shared: &Mutex<Shared>) -> MutexGuard<'_, Shared> {
-    shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The thread: runs slices until it is stopped or a slice fails.

@@ -4,12 +4,13 @@
 //! the same time; rustls' own store keeps eight. Because tickets expire, the latest is used first and the oldest is
 //! dropped first.
 
+use brimful_core::panics::lock;
 use rustls::NamedGroup;
 use rustls::client::{ClientSessionStore, Tls12ClientSessionValue, Tls13ClientSessionValue};
 use rustls::pki_types::ServerName;
 use std::collections::VecDeque;
 use std::fmt;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 
 /// Maximum number of tickets that are kept; each takes some hundred bytes.
 const MAX_TICKETS: usize = 4096;
@@ -37,7 +38,7 @@ impl Tickets {
     }
 
     fn known(&self) -> MutexGuard<'_, Known> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.known)
     }
 }
 

@@ -6,12 +6,13 @@
 //! - A server may use an authority's certificate as its own if the user named that certificate as trusted: `openssl req
 //!   -x509` makes such certificates by default, and other clients accept them. The name is checked nevertheless.
 
+use brimful_core::panics::lock;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::client::{WebPkiServerVerifier, verify_server_name};
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::server::ParsedCertificate;
 use rustls::{CertificateError, DigitallySignedStruct, Error, SignatureScheme};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 /// Number of seconds after which a chain is verified again.
 const VERIFIED_FOR_S: u64 = 60;
@@ -32,7 +33,7 @@ impl CachingVerifier {
     }
 
     fn is_verified(&self, end_entity: &[u8], others: &[CertificateDer<'_>], now: UnixTime) -> bool {
-        let verified = self.verified.lock().unwrap_or_else(PoisonError::into_inner);
+        let verified = lock(&self.verified);
         verified.as_ref().is_some_and(|(chain, since)| {
             let recent = (since.as_secs()..since.as_secs() + VERIFIED_FOR_S).contains(&now.as_secs());
             let shown = std::iter::once(end_entity).chain(others.iter().map(|other| &other[..]));
@@ -61,7 +62,7 @@ impl ServerCertVerifier for CachingVerifier {
             Err(error) => return Err(error),
         }
         let chain = std::iter::once(end_entity).chain(intermediates).map(|shown| shown.clone().into_owned()).collect();
-        *self.verified.lock().unwrap_or_else(PoisonError::into_inner) = Some((chain, now));
+        *lock(&self.verified) = Some((chain, now));
         Ok(ServerCertVerified::assertion())
     }
 
