@@ -9,7 +9,7 @@
 
 use crate::EngineError;
 use crate::body_file::{BodyFile, PIECE_BYTES};
-use crate::connection::Connections;
+use crate::connections::Connections;
 use crate::deadlines::{Deadlines, TimerKey};
 use brimful_core::Nanos;
 use std::borrow::Cow;

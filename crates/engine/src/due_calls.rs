@@ -4,7 +4,7 @@
 
 use crate::Config;
 use crate::call::Call;
-use crate::connection::Connections;
+use crate::connections::Connections;
 use crate::density::Density;
 use brimful_core::{CallSpec, Nanos};
 use std::collections::VecDeque;

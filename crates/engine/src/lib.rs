@@ -22,6 +22,7 @@ mod body_file;
 mod call;
 mod clock;
 mod connection;
+mod connections;
 mod contention;
 mod deadlines;
 mod density;

@@ -1,7 +1,8 @@
 //! The deadlines of a shard's connections and calls.
 
 use crate::ConnectionPolicy;
-use crate::connection::{Connections, Phase};
+use crate::connection::Phase;
+use crate::connections::Connections;
 use crate::deadlines::{Deadlines, TimerKey};
 use brimful_core::Nanos;
 

@@ -17,6 +17,7 @@ mod next;
 mod notes;
 mod percentile;
 mod statuses;
+mod unwanted_answers;
 
 pub use client_limit::client_limit;
 pub(crate) use main_figures::server_share;

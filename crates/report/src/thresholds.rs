@@ -4,6 +4,9 @@
 /// not the 99th percentile of all calls.
 pub(crate) const NOTABLE_ERRORS: f64 = 0.01;
 
+/// Highest number of shards, classes or codes that a note names.
+pub(crate) const MAX_NAMED: usize = 10;
+
 /// If a run lasts longer than its window by more than this factor, the report says so.
 pub(crate) const LONG_DRAIN: f64 = 1.1;
 

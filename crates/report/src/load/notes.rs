@@ -1,21 +1,19 @@
 //! Warnings and notes about the figures of a run: that calls failed, or that the figures describe fewer or other calls
 //! than intended.
 
+use super::unwanted_answers::{self, WANTS_TLS};
 use crate::format::wrap;
-use crate::thresholds::NOTABLE_ERRORS;
+use crate::thresholds::{MAX_NAMED, NOTABLE_ERRORS};
+use brimful_core::Http2Frame;
 use brimful_core::counts::Counts;
 use brimful_core::http2::Http2Error;
 use brimful_core::quantity::{count, counted, percent, seconds};
 use brimful_core::record::{Record, ShardOrigin};
 use brimful_core::text::one_line;
-use brimful_core::{Http2Frame, StatusClass};
-
-/// Highest number of shards, classes or codes that a note names.
-const MAX_NAMED: usize = 10;
 
 /// The warnings and notes, each wrapped.
 pub(super) fn notes(record: &Record) -> Vec<String> {
-    let notes = answers(record)
+    let notes = unwanted_answers::note(record)
         .into_iter()
         .chain(tls_failures(record))
         .chain(interrupted(record))
@@ -29,8 +27,8 @@ pub(super) fn notes(record: &Record) -> Vec<String> {
         .chain(ticks(record))
         .chain(shards(record))
         .map(|note| format!("note: {note}"));
-    // If there is a note of `answers`, it already mentions the error answers.
-    let error_answers = error_answers(record).filter(|_| answers(record).is_none());
+    // If there is a note about unwanted answers, it already mentions the error answers.
+    let error_answers = unwanted_answers::warning(record).filter(|_| unwanted_answers::note(record).is_none());
     let lines = failures(record).into_iter().chain(error_answers).chain(unexpected(record)).chain(notes);
     lines.map(|line| wrap(&line, 0).trim_end().to_owned()).collect()
 }
@@ -217,9 +215,6 @@ fn tls_failures(record: &Record) -> Vec<String> {
     failures.iter().map(|failure| format!("{} by TLS: {}.", counted(failure.calls, "call"), failure.message)).collect()
 }
 
-/// Advice if the port speaks TLS but the URL is `http://`.
-const WANTS_TLS: &str = "The server speaks TLS on this port: write https:// in place of http://";
-
 /// Advice on what to check if no call was completed, depending on how far the calls got.
 fn what_to_check(record: &Record) -> String {
     let counts = &record.counts;
@@ -274,116 +269,9 @@ fn warm_up(record: &Record) -> Option<String> {
     Some(format!("The server was warmed up by the same load for {length} first; no figure includes these calls."))
 }
 
-/// A note for runs in which none or few of the responses are the pages that the user wants to measure.
-fn answers(record: &Record) -> Option<String> {
-    let Counts { completed, status, .. } = record.counts;
-    let all = match completed {
-        1 => "The one response was".to_owned(),
-        n => format!("All {} responses were", count(n)),
-    };
-    if completed == 0 {
-        None
-    } else if status.s2xx > 0 {
-        mostly_no_pages(record)
-    } else if record.wants_tls {
-        Some(format!("{all} 4xx. {WANTS_TLS}."))
-    } else if let Some(redirects) = &record.redirects {
-        let elsewhere = redirects.not_followed.elsewhere;
-        (elsewhere > 0).then(|| {
-            format!(
-                "{} led to another server, or to this one by another scheme or port, which is not followed. Give the URL that \
-                 they lead to.",
-                counted(elsewhere, "redirect")
-            )
-        })
-    } else if status.s3xx == completed {
-        Some(format!("{all} 3xx, and redirects are not followed. Give the URL that they lead to, or --follow 10."))
-    } else if status.s3xx > 0 {
-        None
-    } else if status.s1xx == completed {
-        Some(format!(
-            "{all} 101: the server switched to another protocol, which is not spoken here, and each \
-             of these connections was closed. Leave out the Upgrade header to measure HTTP."
-        ))
-    } else if status.s4xx == completed {
-        Some(format!("{all} {}: {}", class_and_code(record, StatusClass::S4xx), rejected(record)))
-    } else if status.s5xx == completed {
-        let code = class_and_code(record, StatusClass::S5xx);
-        Some(format!(
-            "{all} {code}: the server fails at the request, and that is what was measured. \
-             Check the server's error log."
-        ))
-    } else {
-        Some(format!(
-            "None of the {} responses was 2xx or 3xx: errors are what was measured. Check the path, and the \
-             server's error log.",
-            count(completed)
-        ))
-    }
-}
-
-/// A note for runs in which some responses are pages (2xx), but most are 4xx or redirects.
-fn mostly_no_pages(record: &Record) -> Option<String> {
-    let Counts { completed, status, .. } = record.counts;
-    // A 304 response is not a redirect: it says that the page has not changed.
-    let redirects = status.s3xx - record.status_codes.get("304").copied().unwrap_or(0).min(status.s3xx);
-    let most = |n: u64| 2 * n > completed;
-    let of_all = |n: u64| format!("{} of {} responses were", count(n), count(completed));
-    if most(status.s4xx) {
-        let class = class_and_code(record, StatusClass::S4xx);
-        Some(format!("{} {class}: {}", of_all(status.s4xx), rejected(record)))
-    } else if most(redirects) && record.redirects.is_none() {
-        Some(format!("{} 3xx, and redirects are not followed. Give the URLs that they lead to.", of_all(redirects)))
-    } else {
-        None
-    }
-}
-
-/// Explains figures that are mainly of 4xx responses, and says what to check.
-fn rejected(record: &Record) -> String {
-    let advice = match only_code(record, StatusClass::S4xx).map_or("", String::as_str) {
-        "404" => "Is the path right?",
-        "429" => "It limits the rate of its clients: raise or switch off its limit for this client's address.",
-        "401" | "403" => "Give the credentials that it wants, by --user or -H 'Authorization: …'.",
-        _ => "Check the path, the headers that the server expects, and whether it wants https://.",
-    };
-    format!("the server rejects the request, and that is what was measured. {advice}")
-}
-
-/// The status code of all responses of a class; `None` if the class has several codes. Here, 429 belongs to 4xx.
-fn only_code(record: &Record, class: StatusClass) -> Option<&String> {
-    let digit = class.name().get(..1)?;
-    let mut codes = record.status_codes.keys().filter(|code| code.starts_with(digit));
-    codes.next().filter(|_| codes.next().is_none())
-}
-
-/// Name of the status class, with the code if all responses of the class have the same code: `4xx`, or `4xx (404)`.
-fn class_and_code(record: &Record, class: StatusClass) -> String {
-    let code = only_code(record, class).map(|code| format!(" ({})", one_line(code)));
-    class.name().to_owned() + &code.unwrap_or_default()
-}
-
-/// A warning about calls that were answered 5xx or 429 although no particular status is expected. The times of the run
-/// include these calls.
-fn error_answers(record: &Record) -> Option<String> {
-    let refused = record.verdict.error_answers;
-    let share = record.counts.share_of_calls(refused).filter(|share| *share >= NOTABLE_ERRORS)?;
-    let code = |code: &str| code.parse().is_ok_and(|code| StatusClass::from_code(code).is_refusal());
-    let codes = record.status_codes.iter().filter(|(name, _)| code(name));
-    let codes: Vec<String> = codes.take(MAX_NAMED).map(|(code, calls)| format!("{code} {}", count(*calls))).collect();
-    Some(format!(
-        "WARNING: {} of {} calls were answered 5xx or 429 ({}): {}. The times of all answers include these; --full shows \
-         those of each status class.",
-        count(refused),
-        count(record.counts.scheduled),
-        percent(share),
-        codes.join(", ")
-    ))
-}
-
 /// The warnings about failed calls and error answers, for users who see neither the text report nor the Record.
 pub fn warning(record: &Record) -> Option<String> {
-    let warnings: Vec<String> = failures(record).into_iter().chain(error_answers(record)).collect();
+    let warnings: Vec<String> = failures(record).into_iter().chain(unwanted_answers::warning(record)).collect();
     (!warnings.is_empty()).then(|| warnings.join("\n"))
 }
 
@@ -392,7 +280,7 @@ mod tests {
     use super::*;
     use crate::load::fixture::record;
     use brimful_core::counts::StatusCounts;
-    use brimful_core::record::{ClassRecord, NotFollowed, Redirects};
+    use brimful_core::record::ClassRecord;
     use brimful_core::workload::{Expect, Workload};
 
     /// The notes with single spaces, so that the result does not depend on where lines are broken.
@@ -535,59 +423,6 @@ mod tests {
         assert!(notes.contains("note: Skipped 1,200 empty lines before responses: the server"), "{notes}");
         assert!(notes.contains("note: The server ended connections with 15 calls under way on them"), "{notes}");
         assert!(notes.contains("note: Calls began in ticks of 1.00 ms, as --tick asked"), "{notes}");
-    }
-
-    #[test]
-    fn figures_of_errors_only_are_pointed_out() {
-        let note = |status: StatusCounts| {
-            let mut record = record();
-            record.counts = Counts { scheduled: 10, completed: 10, status, ..Counts::default() };
-            words(&notes(&record))
-        };
-        let none = StatusCounts::default();
-        assert!(
-            note(StatusCounts { s4xx: 10, ..none }).starts_with("note: All 10 responses were 4xx: the server rejects")
-        );
-        assert!(
-            note(StatusCounts { s5xx: 10, ..none }).starts_with("note: All 10 responses were 5xx: the server fails")
-        );
-        assert!(note(StatusCounts { s4xx: 4, s5xx: 6, ..none }).starts_with("note: None of the 10 responses was 2xx"));
-        assert!(note(StatusCounts { s3xx: 10, ..none }).starts_with("note: All 10 responses were 3xx, and redirects"));
-        let mut record = record();
-        record.counts =
-            Counts { scheduled: 10, completed: 10, status: StatusCounts { s3xx: 10, ..none }, ..record.counts };
-        record.redirects = Some(Redirects::default());
-        assert!(!words(&notes(&record)).contains("3xx"));
-        record.redirects = Some(Redirects {
-            not_followed: NotFollowed { elsewhere: 10, ..NotFollowed::default() },
-            ..Redirects::default()
-        });
-        assert!(words(&notes(&record)).contains("note: 10 redirects led to another server"));
-        assert!(note(StatusCounts { s1xx: 10, ..none }).starts_with("note: All 10 responses were 101: the server"));
-        let most = note(StatusCounts { s2xx: 1, s4xx: 9, ..none });
-        assert!(most.starts_with("note: 9 of 10 responses were 4xx: the server rejects the request"), "{most}");
-        assert!(note(StatusCounts { s2xx: 1, s3xx: 9, ..none }).starts_with("note: 9 of 10 responses were 3xx, and"));
-        assert_eq!(note(StatusCounts { s2xx: 5, s4xx: 5, ..none }), "");
-        assert_eq!(note(StatusCounts { s3xx: 1, s4xx: 9, ..none }), "");
-    }
-
-    #[test]
-    fn the_one_code_of_all_errors_is_named() {
-        let note = |code: u16, s2xx: u64, s3xx: u64, s4xx: u64| {
-            let mut record = record();
-            let status = StatusCounts { s2xx, s3xx, s4xx, ..StatusCounts::default() };
-            record.counts = Counts { scheduled: 10, completed: 10, status, ..Counts::default() };
-            record.status_codes = [(code.to_string(), s3xx + s4xx)].into();
-            words(&notes(&record))
-        };
-        let said = note(404, 0, 0, 10);
-        assert!(
-            said.starts_with("note: All 10 responses were 4xx (404):") && said.contains("Is the path right?"),
-            "{said}"
-        );
-        assert!(note(404, 4, 0, 6).starts_with("note: 6 of 10 responses were 4xx (404):"));
-        assert!(note(401, 0, 0, 10).contains("--user"));
-        assert_eq!(note(304, 1, 9, 0), "", "304 responses are pages that have not changed");
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The connections of sessions, indexed by the session's number.
 
-use super::Availability;
 use crate::call::Call;
+use crate::connection::Availability;
 use brimful_core::SessionId;
 use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasherDefault, Hasher};
