@@ -28,6 +28,11 @@ impl Moments {
         Some(Moments { count: values.len(), mean, squared_deviations })
     }
 
+    /// Number of values, at least 1.
+    pub fn count(&self) -> usize {
+        self.count
+    }
+
     /// The arithmetic mean.
     pub fn mean(&self) -> f64 {
         self.mean

@@ -70,6 +70,6 @@ pub use objectives::{CallsByLimit, ObjectiveError, check_objectives, count_by_li
 pub use reply_rate::ReplySampler;
 pub use result_backup::ResultBackup;
 pub use series::Series;
-pub use student::t_95;
+pub use student::ci95_half_width;
 pub use verdict::{Evidence, judge};
 pub use warm_up::{is_steady, truncation_point};

@@ -6,7 +6,7 @@
 
 use crate::error::StatsError;
 use crate::histogram::MAX_COUNT;
-use crate::student::t_95;
+use crate::student::ci95_half_width;
 use brimful_core::Nanos;
 use brimful_core::moments::Moments;
 use brimful_core::record::ReplyRate;
@@ -59,15 +59,13 @@ impl ReplySampler {
         let rates: Vec<f64> =
             self.periods[..whole_periods].iter().map(|&replies| replies as f64 / PERIOD.as_secs_f64()).collect();
         let Some(moments) = Moments::from_values(&rates) else { return ReplyRate::default() };
-        let stddev = moments.standard_deviation();
         ReplyRate {
             samples: rates.len() as u64,
             min: rates.iter().copied().reduce(f64::min),
             mean: Some(moments.mean()),
             max: rates.iter().copied().reduce(f64::max),
-            stddev,
-            ci95_half_width: stddev
-                .and_then(|stddev| Some(t_95(rates.len() as u64 - 1)? * stddev / (rates.len() as f64).sqrt())),
+            stddev: moments.standard_deviation(),
+            ci95_half_width: ci95_half_width(&moments),
         }
     }
 

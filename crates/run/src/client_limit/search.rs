@@ -11,7 +11,7 @@
 use brimful_core::moments::Moments;
 use brimful_core::quantity;
 use brimful_core::record::{ClientCalibration, ClientLevel};
-use brimful_stats::t_95;
+use brimful_stats::ci95_half_width;
 
 /// The first load, in calls per second.
 pub const START_RATE: f64 = 2_000.0;
@@ -171,9 +171,9 @@ impl Level {
 
     /// Gain in throughput from one generator to two, and the half width of the gain's 95 % confidence interval.
     fn gain(&self) -> (f64, Option<f64>) {
-        let (mean, stddev) = moments(self.pairs.iter().map(|pair| pair.two - pair.one));
-        let n = self.pairs.len();
-        (mean, stddev.and_then(|stddev| Some(t_95(n as u64 - 1)? * stddev / (n as f64).sqrt())))
+        let gains: Vec<f64> = self.pairs.iter().map(|pair| pair.two - pair.one).collect();
+        let moments = Moments::from_values(&gains);
+        (moments.map_or(0.0, |moments| moments.mean()), moments.as_ref().and_then(ci95_half_width))
     }
 }
 
