@@ -2,6 +2,7 @@
 
 use crate::format::{Column, figure, key, table, width, words};
 use brimful_core::quantity::{self, percent};
+use brimful_core::server::Elapsed;
 use brimful_core::text::one_line;
 
 /// The text in place of a figure that is not known.
@@ -43,6 +44,20 @@ pub fn rows(titles: &[&str], rows: &[Vec<String>]) -> String {
         row
     };
     table(&columns, &rows.iter().map(indented).collect::<Vec<_>>())
+}
+
+/// A table of times. Each row has a name; a row of dashes means that the times were not measured.
+pub fn times<'n>(title: &str, named: impl IntoIterator<Item = (&'n str, Option<Elapsed>)>) -> String {
+    let us = |us: f64| seconds(Some(us / 1e6));
+    let row = |(name, times): (&str, Option<Elapsed>)| {
+        let cells = times.map_or(vec![UNKNOWN_MARK.to_owned(); 6], |times| {
+            let Elapsed { count, mean, stddev, p50, p90, p99 } = times;
+            [quantity::count(count)].into_iter().chain([mean, stddev, p50, p90, p99].map(us)).collect()
+        });
+        [name.to_owned()].into_iter().chain(cells).collect()
+    };
+    let found: Vec<Vec<String>> = named.into_iter().map(row).collect();
+    rows(&[title, "count", "mean", "stddev", "p50", "p90", "p99"], &found)
 }
 
 pub fn number(value: Option<f64>) -> String {

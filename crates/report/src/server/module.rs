@@ -1,6 +1,6 @@
 //! The Server Module's figures: one line per server, or every figure with its name.
 
-use super::layout::{UNKNOWN_MARK, count, facts, number, rows, seconds, share};
+use super::layout::{UNKNOWN_MARK, count, facts, number, rows, seconds, share, times};
 use brimful_core::moments::weighted_mean;
 use brimful_core::quantity::{self, bytes, rate};
 use brimful_core::server::{CpuDemand, CpuParts, Elapsed, Module, ModuleClass, ModuleServer, Phases, Sampled};
@@ -144,16 +144,7 @@ fn counts(module: &Module) -> String {
 
 fn phases(module: &Module, class: &ModuleClass) -> String {
     let title = format!("{} phases_us", label(module, class));
-    let us = |us: f64| seconds(Some(us / 1e6));
-    let row = |(name, phase): (&str, Option<Elapsed>)| {
-        let cells = phase.map_or(vec![UNKNOWN_MARK.to_owned(); 6], |phase| {
-            let Elapsed { count, mean, stddev, p50, p90, p99 } = phase;
-            [quantity::count(count)].into_iter().chain([mean, stddev, p50, p90, p99].map(us)).collect()
-        });
-        [name.to_owned()].into_iter().chain(cells).collect()
-    };
-    let phases: Vec<Vec<String>> = Phases::NAMES.into_iter().zip(class.phases_us.all()).map(row).collect();
-    rows(&[&title, "count", "mean", "stddev", "p50", "p90", "p99"], &phases)
+    times(&title, Phases::NAMES.into_iter().zip(class.phases_us.all()))
 }
 
 fn cpu(module: &Module) -> Option<String> {

@@ -1,6 +1,6 @@
 //! Requests observed on the server's sockets: one line per port, or every figure with its name.
 
-use super::layout::{UNKNOWN_MARK, facts, number, rows, seconds, share};
+use super::layout::{UNKNOWN_MARK, facts, number, rows, seconds, share, times};
 use crate::thresholds::NOTABLE_OPEN;
 use brimful_core::quantity::{self, bytes, percent, rate};
 use brimful_core::server::{Elapsed, SocketClass, SocketPort, SocketRequests};
@@ -83,19 +83,6 @@ fn ports(ports: &[SocketPort]) -> String {
         mean("service_us mean", |port| port.service_us),
     ];
     facts("requests at sockets", &names, fields)
-}
-
-fn times(title: &str, times: [(&str, Option<Elapsed>); 2]) -> String {
-    let us = |us: f64| seconds(Some(us / 1e6));
-    let row = |(name, times): (&str, Option<Elapsed>)| {
-        let cells = times.map_or(vec![UNKNOWN_MARK.to_owned(); 6], |times| {
-            let Elapsed { count, mean, stddev, p50, p90, p99 } = times;
-            [quantity::count(count)].into_iter().chain([mean, stddev, p50, p90, p99].map(us)).collect()
-        });
-        [name.to_owned()].into_iter().chain(cells).collect()
-    };
-    let found: Vec<Vec<String>> = times.into_iter().map(row).collect();
-    rows(&[title, "count", "mean", "stddev", "p50", "p90", "p99"], &found)
 }
 
 /// The name of a size class, with its port if there are several ports.
