@@ -28,53 +28,35 @@
 )]
 
 mod apache;
-mod backlog;
 mod caddy;
 mod certificates;
+mod commands;
 mod daemon;
-mod descriptors;
 mod hostile;
 pub mod http2;
 pub mod logs;
 mod nghttpd;
 mod nginx;
-mod port;
+mod ports;
 mod raw;
 mod request;
 mod script;
 mod serial;
 mod tls;
-mod words;
 mod workers;
 
-use std::net::TcpListener;
-
 pub use apache::{Apache, ApacheOptions, Mpm};
-pub use backlog::{FullBacklog, full_backlog_listener};
 pub use caddy::Caddy;
 pub use certificates::{CertificateFlaw, Certificates, Identity};
+pub use commands::{CLOSE_INHERITED, with_descriptor_limit, words};
 pub use daemon::Daemon;
-pub use descriptors::{CLOSE_INHERITED, with_descriptor_limit};
 pub use hostile::{HostileBehaviour, HostileServer, hostile_behaviours};
 pub use nghttpd::Nghttpd;
 pub use nginx::{Nginx, NginxOptions};
-pub use port::RefusingPort;
+pub use ports::{FullBacklog, RefusingPort, free_port, full_backlog_listener};
 pub use raw::{RawServer, with_length};
 pub use request::Request;
 pub use script::{Step, script};
 pub use serial::{SerialServer, start_serial_server};
 pub use tls::{TlsBehaviour, TlsEnding, server_config};
-pub use words::words;
 pub use workers::WorkerServer;
-
-/// Returns a TCP port of 127.0.0.1 on which nothing listens at this moment, for servers that do not accept port 0.
-/// Another process may bind it first; then the caller must try again. For a port that must refuse connections, see
-/// [`RefusingPort`].
-pub fn free_port() -> u16 {
-    free_listener().local_addr().expect("read the address of a bound listener").port()
-}
-
-/// Listens on a port of 127.0.0.1 that was free.
-fn free_listener() -> TcpListener {
-    TcpListener::bind(("127.0.0.1", 0)).expect("bind a free port of 127.0.0.1")
-}

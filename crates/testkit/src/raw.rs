@@ -3,7 +3,8 @@
 //! A connection stays open until its closure has returned. The server keeps a duplicate of the socket: when the server
 //! stops, it uses the duplicate to wake a closure that is blocked in a read or a write. If a closure panics, dropping
 //! the server panics.
-use crate::{Request, Step, free_listener, script};
+use crate::ports::free_listener;
+use crate::{Request, Step, script};
 use std::collections::HashMap;
 use std::io::{self, BufReader, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};

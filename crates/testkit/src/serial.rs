@@ -7,7 +7,8 @@
 //! The body of an answer is its request's index in order of service, from 0. Requests are served in the order of
 //! epoll's ready list, which is read after every request. Connections are accepted in the order in which they were
 //! established. A request counts as arrived only after its connection was accepted.
-use crate::{Request, free_listener};
+use crate::Request;
+use crate::ports::free_listener;
 use rustix::event::{EventfdFlags, epoll, eventfd};
 use rustix::net::listen;
 use std::collections::{HashMap, VecDeque};

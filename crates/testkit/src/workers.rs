@@ -1,6 +1,7 @@
 //! An HTTP server that assigns a worker to each connection for as long as the connection is open, like prefork and
 //! threaded servers. If all workers are busy, connections wait in the kernel's accept queue.
-use crate::{Request, free_listener};
+use crate::Request;
+use crate::ports::free_listener;
 use std::collections::HashMap;
 use std::io::{BufReader, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};

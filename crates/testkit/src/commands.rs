@@ -1,7 +1,23 @@
-//! Starts processes that have only the three standard descriptors. The test itself may have inherited others from a job
-//! server, a lock or a terminal multiplexer.
+//! Command lines: splits them into words, and runs them with only the three standard descriptors. The test itself may have
+//! inherited others from a job server, a lock or a terminal multiplexer.
 
 use std::process::Command;
+
+/// Splits a command line into words like a shell, but knows only single quotes.
+pub fn words(line: &str) -> Vec<String> {
+    let mut words = Vec::new();
+    let mut word = String::new();
+    let mut is_quoted = false;
+    for character in line.chars() {
+        match character {
+            '\'' => is_quoted = !is_quoted,
+            ' ' if !is_quoted => words.push(std::mem::take(&mut word)),
+            character => word.push(character),
+        }
+    }
+    words.push(word);
+    words
+}
 
 /// A line of bash that closes all inherited descriptors except stdin, stdout and stderr.
 pub const CLOSE_INHERITED: &str = r#"for fd in /proc/$$/fd/*; do fd=${fd##*/}; ((fd < 3)) || eval "exec $fd>&-"; done"#;
