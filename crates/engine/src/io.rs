@@ -10,9 +10,7 @@
 //! several events are ready: batching would make every response look late.
 
 mod buffers;
-mod chain;
 mod epoll;
-mod operation;
 mod socket;
 mod tls;
 mod unsent;

@@ -9,10 +9,10 @@
 //! example, it missed a reset directly after a response, so the next call timed out. It also missed the last of many
 //! small segments.
 
-use super::super::operation::{OperationKind, user_data};
 use super::super::{IoEvent, Token};
 use super::Uring;
 use super::buffers;
+use super::operations::{OperationKind, user_data};
 use io_uring::squeue::Flags;
 use io_uring::types::Fixed;
 use io_uring::{cqueue, opcode};

@@ -4,8 +4,8 @@
 //! first: it completes or fails while it is submitted, so that the buffer can be reused after the turn that submits it.
 //! If it fails because the socket has no room, the rest is sent by an operation that waits for room.
 
-use super::super::operation::{OperationKind, parse_user_data, user_data};
 use super::super::{IoEvent, Token};
+use super::operations::{OperationKind, parse_user_data, user_data};
 use super::{Slot, Uring};
 use io_uring::squeue::{Entry, Flags};
 use io_uring::types::Fixed;
