@@ -1,18 +1,17 @@
 //! The requests of calls. They are rendered before the run, or for one call during the run.
 
 mod fixed;
+mod settings;
 mod template;
 
 pub use fixed::FixedRequests;
+pub use settings::RequestSettings;
 
-use crate::Close;
 use crate::Redirect;
 use crate::body_file::BodyFile;
-use brimful_core::template::is_template;
-use brimful_core::url;
 use brimful_core::workload::Expect;
 use brimful_core::{CallSpec, ClassId, SessionId};
-use brimful_http::{Request, RequestError, Version};
+use brimful_http::Request;
 use std::borrow::Cow;
 
 /// Provides the request of each call. Each shard has its own provider, which may hold cookies or counters. A request
@@ -51,75 +50,4 @@ pub trait Requests<'a> {
 
     /// Notes that a session has ended. A later session may reuse its number.
     fn session_ended(&mut self, _session: SessionId) {}
-}
-
-/// Settings that all requests of a run share.
-#[derive(Clone, Debug)]
-pub struct RequestSettings {
-    /// Value of the `Host` field, or of `:authority` in HTTP/2.
-    pub authority: String,
-    /// HTTP version.
-    pub version: Version,
-    /// Whether the scheme is `https`, which each HTTP/2 request contains.
-    pub is_secure: bool,
-    /// Header fields in addition to the fields of the class.
-    pub headers: Vec<(String, String)>,
-    /// The side that closes connections. It determines whether the last request on a connection has `Connection:
-    /// close`.
-    pub close: Close,
-}
-
-impl RequestSettings {
-    /// A request with these header fields in addition to the shared fields. With `last`, the connection ends after this
-    /// request. Non-ASCII characters of the path are percent-encoded.
-    ///
-    /// # Errors
-    /// [`RequestError`] if the request cannot be sent as HTTP.
-    pub fn request(
-        &self,
-        method: &str,
-        path: &str,
-        headers: &[(String, String)],
-        body: &[u8],
-        last: bool,
-    ) -> Result<Request, RequestError> {
-        let headers = [self.headers.as_slice(), headers].concat();
-        let path = &*encode_path(path);
-        if self.version == Version::Http2 {
-            let scheme = if self.is_secure { "https" } else { "http" };
-            return Request::http2(method, scheme, &self.authority, path, &headers, body);
-        }
-        let close = last && self.close == Close::Server;
-        Request::new(method, &self.authority, path, &headers, body, self.version, close)
-    }
-
-    /// Like [`RequestSettings::request`], but the body, whose length in bytes is given, is sent separately.
-    ///
-    /// # Errors
-    /// [`RequestError`] if the request cannot be sent as HTTP.
-    pub fn streamed(
-        &self,
-        method: &str,
-        path: &str,
-        headers: &[(String, String)],
-        body_bytes: u64,
-        last: bool,
-    ) -> Result<Request, RequestError> {
-        let headers = [self.headers.as_slice(), headers].concat();
-        let path = &*encode_path(path);
-        if self.version == Version::Http2 {
-            let scheme = if self.is_secure { "https" } else { "http" };
-            return Request::http2_streamed(method, scheme, &self.authority, path, &headers, body_bytes);
-        }
-        let close = last && self.close == Close::Server;
-        Request::streamed(method, &self.authority, path, &headers, body_bytes, self.version, close)
-    }
-}
-
-/// Percent-encodes the non-ASCII characters of a path. The placeholders of a template keep their names.
-fn encode_path(path: &str) -> Cow<'_, str> {
-    match is_template(path) {
-        true => url::encode_target(path),
-        false => url::encode_non_ascii(path),
-    }
 }

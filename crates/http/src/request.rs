@@ -56,11 +56,8 @@ impl Request {
         if version == Version::Http2 {
             return Request::http2(method, "http", authority, path, headers, body);
         }
-        let body_bytes = body.len() as u64;
-        let mut request = Request::streamed(method, authority, path, headers, body_bytes, version, close)?;
-        request.bytes.extend_from_slice(body);
-        request.streamed = 0;
-        Ok(request)
+        let request = Request::streamed(method, authority, path, headers, body.len() as u64, version, close)?;
+        Ok(request.with_body(body))
     }
 
     /// Renders a request like [`Request::new`], but without its body. The caller sends the body of `body_bytes` bytes
@@ -145,7 +142,7 @@ impl Request {
         body: &[u8],
     ) -> Result<Request, RequestError> {
         let request = Request::http2_streamed(method, scheme, authority, path, headers, body.len() as u64)?;
-        Ok(Request { streamed: 0, framed: Some(body.into()), ..request })
+        Ok(request.with_body(body))
     }
 
     /// Renders a request like [`Request::http2`], but without its body. The caller supplies the body of `body_bytes`
@@ -199,6 +196,17 @@ impl Request {
             framed: Some(Arc::default()),
             bytes,
         })
+    }
+
+    /// Adds the body to a request that was rendered without it, with exactly this length.
+    #[must_use]
+    pub fn with_body(mut self, body: &[u8]) -> Request {
+        match &mut self.framed {
+            Some(framed) => *framed = body.into(),
+            None => self.bytes.extend_from_slice(body),
+        }
+        self.streamed = 0;
+        self
     }
 
     /// Returns a copy of this HTTP/1 request with other bytes. The first `head_bytes` bytes are the head. The caller
@@ -295,11 +303,6 @@ impl Request {
     /// Whether the method is HEAD. [`ResponseParser::start`](crate::ResponseParser::start) needs this information.
     pub fn is_head(&self) -> bool {
         self.is_head
-    }
-
-    /// Whether the response may have a body.
-    pub fn expects_body(&self) -> bool {
-        !self.is_head
     }
 }
 
@@ -464,8 +467,8 @@ mod tests {
     #[test]
     fn head_expects_no_body() {
         let of = |method| Request::new(method, "a", "/", &[], b"", Http11, false).expect("a good request");
-        assert!(of("HEAD").is_head() && !of("HEAD").expects_body());
-        assert!(!of("GET").is_head() && of("GET").expects_body());
+        assert!(of("HEAD").is_head());
+        assert!(!of("GET").is_head());
         assert!(!of("head").is_head(), "methods are case-sensitive");
     }
 
