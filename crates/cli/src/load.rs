@@ -3,6 +3,7 @@
 pub mod args;
 mod choosers;
 mod keep;
+mod levels;
 mod sessions;
 mod sweep;
 mod trace;

@@ -37,7 +37,7 @@ pub use class::{Order, Target};
 pub use expect::{Expect, Sha256, Statuses};
 pub use file_set::{FileSet, MAX_FILES};
 pub use listed::{FileContents, LineError, ListedRequest, Rows};
-pub use load::{Load, LoadKind, LogReplay, Stage, Trace};
+pub use load::{Load, LogReplay, Stage, Trace};
 pub use popularity::Popularity;
 pub use sessions::{BetweenBursts, Script, ScriptedBurst, ScriptedCall, ScriptedRequest, SessionArrivals, Sessions};
 pub use spread::{Spread, SpreadError};
@@ -241,6 +241,17 @@ pub enum WorkloadError {
         /// The names of the classes.
         known: String,
     },
+}
+
+/// The kind of a load, which determines when the next call is due.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LoadKind {
+    /// A schedule that is independent of the server determines when calls are due.
+    Open,
+    /// Each client makes its next call after the answer to its previous call.
+    Closed,
+    /// S-Clients keep a constant number of connection attempts in progress.
+    SClients,
 }
 
 impl LoadKind {

@@ -21,6 +21,7 @@
 //! its mean rate only on average over many runs. The documentation of each process states how far the rate of one run
 //! may deviate.
 
+mod error;
 mod fgn;
 mod mmpp;
 mod on_off;
@@ -32,13 +33,14 @@ mod steps;
 mod syntax;
 mod trace;
 
+pub use error::ArrivalsError;
 pub use mmpp::Mmpp;
 pub use on_off::OnOff;
 pub use self_similar::Hurst;
 pub use steps::Steps;
 pub use trace::{Speed, Trace};
 
-use crate::{ArrivalsError, WorkloadLimits, rng};
+use crate::{WorkloadLimits, rng};
 use brimful_core::workload::Stage;
 use brimful_core::{Nanos, Rate};
 use pieces::Pieces;
@@ -274,6 +276,14 @@ enum Curve {
     Stages(Pieces<std::vec::IntoIter<pieces::RateSegment>>),
     Steps(Box<Pieces<steps::Curve>>),
     Trace(Trace, Speed),
+}
+
+/// Formats a duration in the notation of processes, exactly, to the nanosecond. The `Display` of [`Nanos`] rounds.
+fn exact(duration: Nanos) -> String {
+    let units = [(1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us")];
+    let whole = units.into_iter().find(|(unit, _)| duration.0.is_multiple_of(*unit));
+    let (unit, name) = whole.unwrap_or((1, "ns"));
+    format!("{}{name}", duration.0 / unit)
 }
 
 #[cfg(test)]

@@ -11,17 +11,15 @@ mod arrivals;
 mod back_off;
 mod bursts;
 mod closed;
-mod error;
 mod mix;
 mod open;
 mod s_clients;
 mod sessions;
 mod streamed;
 
-pub use arrivals::{ArrivalProcess, Arrivals, Hurst, Mmpp, OnOff, Speed, Steps, Trace};
+pub use arrivals::{ArrivalProcess, Arrivals, ArrivalsError, Hurst, Mmpp, OnOff, Speed, Steps, Trace};
 pub use bursts::ClosedBursts;
 pub use closed::ClosedWorkload;
-pub use error::ArrivalsError;
 pub use mix::{Mix, MixError};
 pub use open::OpenWorkload;
 pub use s_clients::SClients;

@@ -1,8 +1,8 @@
 //! The flags of `brimful load`.
 
 use super::choosers::ChooserArgs;
+use super::levels::SweepArgs;
 use super::sessions::SessionArgs;
-use super::sweep::SweepArgs;
 use crate::flags::values::{
     Arrivals, MaxConnections, parse_arrivals, parse_clock_offset, parse_instant, parse_max_connections, parse_method,
     parse_shard, parse_time, parse_warm_up,

@@ -17,7 +17,7 @@
 //! sessions = { rate = 2.0, bursts = "geometric:4.2", think_s = "exponential:20" }     # see `sessions.rs`
 //! ```
 
-use super::{Sessions, WorkloadError};
+use super::{LoadKind, Sessions, WorkloadError};
 use crate::units::{Nanos, Rate};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -63,17 +63,6 @@ pub enum Load {
     },
     /// Sessions make bursts of calls with think times in between.
     Sessions(Sessions),
-}
-
-/// The kind of a load, which determines when the next call is due.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LoadKind {
-    /// A schedule that is independent of the server determines when calls are due.
-    Open,
-    /// Each client makes its next call after the answer to its previous call.
-    Closed,
-    /// S-Clients keep a constant number of connection attempts in progress.
-    SClients,
 }
 
 /// A stage in which the rate changes linearly from the previous stage's rate to `rate`. If its length is zero, the rate

@@ -1,9 +1,9 @@
 //! Bursts at random times: the Markov-modulated Poisson process with two states, MMPP(2) (Heffes & Lucantoni 1986;
 //! Fischer & Meier-Hellstern 1993).
 
+use super::exact;
 use super::on_off::{check_burst, rest_ratio};
 use super::pieces::RateSegment;
-use super::syntax::exact;
 use crate::ArrivalsError;
 use brimful_core::Nanos;
 use rand::RngExt;

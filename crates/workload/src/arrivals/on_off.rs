@@ -1,8 +1,8 @@
 //! Bursts at fixed times (Banga & Druschel 1997, §5.4). The rate is high at the start of every period and low for the
 //! rest of the period, so that the mean over a period is the requested rate.
 
+use super::exact;
 use super::pieces::RateSegment;
-use super::syntax::exact;
 use crate::ArrivalsError;
 use brimful_core::Nanos;
 use std::fmt;

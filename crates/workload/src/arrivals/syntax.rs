@@ -96,14 +96,6 @@ fn fraction(text: &str) -> Option<f64> {
     }
 }
 
-/// Formats a duration exactly, to the nanosecond. The `Display` of [`Nanos`] rounds.
-pub(super) fn exact(duration: Nanos) -> String {
-    let units = [(1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us")];
-    let whole = units.into_iter().find(|(unit, _)| duration.0.is_multiple_of(*unit));
-    let (unit, name) = whole.unwrap_or((1, "ns"));
-    format!("{}{name}", duration.0 / unit)
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::Arrivals;
