@@ -110,7 +110,7 @@ impl<P> Connection<P> {
 
     /// Whether the call that this timer was started for is under way.
     #[inline]
-    pub fn carries(&self, key: TimerKey) -> bool {
+    pub fn is_call_under_way(&self, key: TimerKey) -> bool {
         if key.stream == 0 {
             return self.is_awaiting_response(key.stamp);
         }

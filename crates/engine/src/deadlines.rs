@@ -24,7 +24,8 @@ pub struct TimerKey {
     pub stream: u32,
 }
 
-/// A queue of deadlines. Each deadline lies `after` beyond the time at which it was set. These times never decrease.
+/// A queue of deadlines. Each deadline is `after` later than the time at which it was set. Deadlines are set in the
+/// order of time.
 #[derive(Debug)]
 pub struct Deadlines {
     after: Nanos,

@@ -16,19 +16,19 @@ const AVERAGED_CALLS: u64 = 32;
 
 /// The mean gap between due times, exponentially weighted.
 #[derive(Clone, Copy, Debug)]
-pub struct Density {
+pub struct CallDensity {
     latest: Nanos,
     gap_ns: u64,
 }
 
-impl Default for Density {
+impl Default for CallDensity {
     /// Calls do not count as dense until enough due times have been noted.
-    fn default() -> Density {
-        Density { latest: Nanos::ZERO, gap_ns: 4 * DENSE.0 }
+    fn default() -> CallDensity {
+        CallDensity { latest: Nanos::ZERO, gap_ns: 4 * DENSE.0 }
     }
 }
 
-impl Density {
+impl CallDensity {
     /// Notes the due time of a call.
     pub fn note(&mut self, due: Nanos) {
         // Caps the gap, so that the mean recovers from a long pause after about as many calls as from a short one.
@@ -53,8 +53,8 @@ impl Density {
 mod tests {
     use super::*;
 
-    fn after(calls: u64, gap: Nanos) -> Density {
-        let mut density = Density::default();
+    fn after(calls: u64, gap: Nanos) -> CallDensity {
+        let mut density = CallDensity::default();
         (1..=calls).for_each(|n| density.note(Nanos(n * gap.0)));
         density
     }

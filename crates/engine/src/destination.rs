@@ -29,7 +29,7 @@ pub struct Destination {
     further: Vec<Address>,
     look_up: Option<NameLookup>,
     /// Index of the address that the first shard of this process connects to first.
-    first_turn: usize,
+    first_index: usize,
 }
 
 /// Given the addresses in use, returns the addresses to use from then on; an empty list if they do not change.
@@ -42,18 +42,18 @@ pub struct NameLookup(pub Arc<LookUpFn>);
 impl Destination {
     /// A server with these addresses. `look_up`, if given, looks up the server's name again.
     pub fn new(first: Address, further: Vec<Address>, look_up: Option<NameLookup>) -> Destination {
-        Destination { first, further, look_up, first_turn: 0 }
+        Destination { first, further, look_up, first_index: 0 }
     }
 
     /// The same server, with another address to connect to first: the first shard begins at this index, modulo the
     /// number of addresses.
     #[must_use]
-    pub fn with_first_turn(self, first_turn: usize) -> Destination {
-        Destination { first_turn, ..self }
+    pub fn with_first_index(self, first_index: usize) -> Destination {
+        Destination { first_index, ..self }
     }
 
-    pub(crate) fn first_turn(&self) -> usize {
-        self.first_turn
+    pub(crate) fn first_index(&self) -> usize {
+        self.first_index
     }
 
     pub(crate) fn addresses(&self) -> Vec<Address> {
@@ -131,7 +131,7 @@ fn look_up_when_asked(
 
 /// Chooses the server's addresses for the connections of one shard, in turn.
 #[derive(Debug)]
-pub(crate) struct AddressTurns {
+pub(crate) struct AddressRotation {
     /// Every address that was ever in use; the index is the address's number.
     known: Vec<Address>,
     /// Numbers of the addresses in use.
@@ -148,14 +148,14 @@ pub(crate) struct AddressTurns {
     ask_at: Nanos,
 }
 
-impl AddressTurns {
-    /// Creates turns among `addresses`, of which there must be at least one. The turns begin at the index `first_turn`,
-    /// modulo the number of addresses.
-    pub fn new(addresses: &[Address], first_turn: usize, resolver: Option<Resolver>) -> AddressTurns {
-        AddressTurns {
+impl AddressRotation {
+    /// Creates a rotation through `addresses`, of which there must be at least one. The rotation begins at the index
+    /// `first_index`, modulo the number of addresses.
+    pub fn new(addresses: &[Address], first_index: usize, resolver: Option<Resolver>) -> AddressRotation {
+        AddressRotation {
             known: addresses.to_vec(),
             in_use: (0..addresses.len() as u16).collect(),
-            next: first_turn % addresses.len().max(1),
+            next: first_index % addresses.len().max(1),
             unvisited: addresses.len(),
             moved: 0,
             resolver,
@@ -256,9 +256,9 @@ mod tests {
         ports.map(|port| SocketAddr::from(([127, 0, 0, 1], port))).to_vec()
     }
 
-    fn turns<const N: usize>(ports: [u16; N], first_turn: usize) -> AddressTurns {
+    fn turns<const N: usize>(ports: [u16; N], first_index: usize) -> AddressRotation {
         let known: Vec<Address> = addresses(ports).into_iter().map(Address::from).collect();
-        AddressTurns::new(&known, first_turn, None)
+        AddressRotation::new(&known, first_index, None)
     }
 
     #[test]
@@ -294,7 +294,7 @@ mod tests {
         }));
         let destination = Destination::new(first.into(), Vec::new(), Some(look_up));
         let resolver = Resolver::start(&destination, &destination.addresses(), None);
-        let mut turns = AddressTurns::new(&destination.addresses(), 0, resolver);
+        let mut turns = AddressRotation::new(&destination.addresses(), 0, resolver);
         assert_eq!(turns.refresh(), [], "no attempt has failed");
         turns.attempt_failed(None, Nanos::ZERO);
         let mut new = turns.refresh();

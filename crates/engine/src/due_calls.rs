@@ -5,12 +5,12 @@
 use crate::Config;
 use crate::call::Call;
 use crate::connections::Connections;
-use crate::density::Density;
+use crate::density::CallDensity;
 use brimful_core::{CallSpec, Nanos};
 use std::collections::VecDeque;
 
-/// Interval at which the connections are checked again when all are busy, because a connection may also close while no
-/// call ends.
+/// Interval at which the connections are checked again when all are busy, because a connection can also close without
+/// ending a call.
 const RECHECK: Nanos = Nanos::from_millis(1);
 
 /// A call that follows a redirect. Its user has waited since the first call was due.
@@ -28,7 +28,7 @@ pub struct DueCalls<P> {
     /// Time at which the workload is asked for its next calls.
     ask_at: Nanos,
     /// Measures how closely calls come due.
-    density: Density,
+    density: CallDensity,
     /// Whether the workload has no further calls.
     is_exhausted: bool,
     /// Whether more calls were due than could be begun at once.
@@ -64,7 +64,7 @@ impl<P> DueCalls<P> {
         let max = config.connections.max_per_shard.unwrap_or(u64::MAX);
         DueCalls {
             ask_at: Nanos::ZERO,
-            density: Density::default(),
+            density: CallDensity::default(),
             is_exhausted: false,
             is_behind: false,
             ticks: config.tick.map(|interval| Ticks { interval, next: Nanos::ZERO }),
@@ -77,12 +77,12 @@ impl<P> DueCalls<P> {
 
     /// Lets the workload be asked for its next calls as soon as possible.
     #[inline]
-    pub fn ask_now(&mut self) {
+    pub fn ask_workload_now(&mut self) {
         self.ask_at = Nanos::ZERO;
     }
 
     /// Lets the workload be asked for its next calls at this time.
-    pub fn ask_again(&mut self, at: Nanos) {
+    pub fn ask_workload_at(&mut self, at: Nanos) {
         self.ask_at = at;
     }
 
@@ -98,7 +98,7 @@ impl<P> DueCalls<P> {
 
     /// Whether it is time to ask the workload for its next calls.
     #[inline]
-    pub fn must_ask(&self, now: Nanos) -> bool {
+    pub fn must_ask_workload(&self, now: Nanos) -> bool {
         self.ask_at <= now
     }
 
@@ -179,14 +179,14 @@ impl<P> DueCalls<P> {
     #[inline]
     pub fn note_ended(&mut self) {
         self.in_flight -= 1;
-        self.ask_now();
+        self.ask_workload_now();
     }
 
     /// Adds a call that follows a redirect. The call that was redirected has ended, but counts as in flight until the
     /// added call ends.
     pub fn push_redirected(&mut self, call: RedirectedCall) {
         self.redirected.push_back(call);
-        self.ask_now();
+        self.ask_workload_now();
     }
 
     /// Removes and returns the oldest call that follows a redirect; it is about to begin.
@@ -200,7 +200,7 @@ impl<P> DueCalls<P> {
     pub fn push_retry(&mut self, call: Call<P>) {
         let Call { spec, due, observer_data, earlier, .. } = call;
         self.retries.push_back(Call { earlier, ..Call::new(spec, due, 0, observer_data) });
-        self.ask_now();
+        self.ask_workload_now();
     }
 
     /// Removes and returns the call that has waited longest to be sent again.

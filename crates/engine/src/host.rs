@@ -46,7 +46,7 @@ fn descriptors_in_use() -> u64 {
 /// Prepares the calling thread to wake on time. Pins it to a CPU if one is given, and sets its timer slack, 50 µs by
 /// default, to the minimum.
 pub fn prepare_thread(cpu: Option<usize>) -> Result<(), EngineError> {
-    // If the kernel refuses, the default slack shows as lateness.
+    // If the kernel refuses, the default slack remains and shows as lateness.
     let _ = set_current_timer_slack(NonZeroU64::new(1));
     let Some(cpu) = cpu else { return Ok(()) };
     cpus::pin_this_thread(cpu).map_err(|source| EngineError::Cpu { cpu, source })

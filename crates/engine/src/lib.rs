@@ -39,9 +39,9 @@ mod scripted;
 mod session_requests;
 mod shard;
 mod shard_time;
+mod socket_polls;
 mod sockets;
 mod sources;
-mod sweep;
 mod timers;
 
 /// The entry points of the TLS fuzz target.
@@ -61,7 +61,7 @@ pub use sources::{Cidr, CidrError};
 
 use brimful_core::record::HostContention;
 use brimful_core::{Nanos, Observer, Workload, panics};
-use destination::{AddressTurns, Resolver};
+use destination::{AddressRotation, Resolver};
 use io::{Epoll, Io, Settings, SocketOptions, Tls, Uring};
 use shard::{Shard, ShardUsage};
 use std::net::SocketAddr;
@@ -338,8 +338,8 @@ where
             .map(|(index, shard)| {
                 let cpu = (!config.cpus.is_empty()).then(|| config.cpus[index % config.cpus.len()]);
                 let warm = warm.split_off(warm.len().saturating_sub(warm_per_shard));
-                let first_turn = config.address.first_turn() + index;
-                let turns = AddressTurns::new(&settings.addresses, first_turn, resolver.clone());
+                let first_index = config.address.first_index() + index;
+                let turns = AddressRotation::new(&settings.addresses, first_index, resolver.clone());
                 let body = move || {
                     host::prepare_thread(cpu)?;
                     Shard::new(config, settings, clock, shard, I::new(settings)?, warm, turns).run(stop)

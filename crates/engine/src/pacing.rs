@@ -119,9 +119,9 @@ impl Pacer {
         }
     }
 
-    /// Learns from an uninterrupted sleep that ended `late` by this much. The margin follows the quantile by stochastic
-    /// approximation (Robbins & Monro 1951): if the lateness exceeded the margin, the margin grows by the quantile's
-    /// share of a step; otherwise it shrinks by the rest of the step.
+    /// Learns from an uninterrupted sleep that ended later than planned by `late`. The margin follows the quantile by
+    /// stochastic approximation (Robbins & Monro 1951): if the lateness exceeded the margin, the margin grows by the
+    /// quantile's share of a step; otherwise it shrinks by the rest of the step.
     fn woke(&mut self, late: Nanos) {
         let exceeded = late.0 as f64 > self.margins_ns[self.octave];
         self.step(if exceeded { STEP_NS * QUANTILE } else { -STEP_NS * (1.0 - QUANTILE) });

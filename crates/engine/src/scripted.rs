@@ -2,7 +2,7 @@
 //! reads, without depending on the speed of the host.
 
 use crate::clock::Clock;
-use crate::destination::AddressTurns;
+use crate::destination::AddressRotation;
 use crate::io::{Io, IoEvent, Route, Settings, Token, WarmConnection};
 use crate::pacing::WaitTimes;
 use crate::shard::{Shard, ShardUsage};
@@ -192,7 +192,7 @@ fn ends_from(stamps: u32, calls: usize, turns: impl IntoIterator<Item = Turn>) -
     };
     let clock = Clock::starting_in(Nanos::ZERO);
     let settings = config.settings(crate::Requests::max_request_bytes(&&requests)).unwrap();
-    let turns = AddressTurns::new(&settings.addresses, 0, None);
+    let turns = AddressRotation::new(&settings.addresses, 0, None);
     let parts = (AtOnce(calls), &requests, Ends::default());
     let shard = Shard::new(&config, &settings, clock, parts, io, Vec::new(), turns).with_stamps_from(stamps);
     let (Ends(outcomes), used) = shard.run(&AtomicBool::new(false)).unwrap();

@@ -11,12 +11,12 @@ use crate::call::Call;
 use crate::clock::Clock;
 use crate::connection::{Connection, Phase};
 use crate::connections::Connections;
-use crate::destination::AddressTurns;
+use crate::destination::AddressRotation;
 use crate::due_calls::{DueCalls, RedirectedCall};
 use crate::io::{Io, Settings, WarmConnection};
 use crate::shard_time::ShardTime;
 use crate::sockets::Sockets;
-use crate::sources::SourceTurns;
+use crate::sources::SourceRotation;
 use crate::timers::Timers;
 use crate::{Config, Redirect, Requests};
 use brimful_core::{End, Event, Nanos, Observer, Outcome, SessionEnded, SessionId, Workload};
@@ -34,8 +34,8 @@ pub struct Shard<'a, W, R, O: Observer, I> {
     sockets: Sockets<I>,
     timers: Timers,
     bodies: UnsentBodies<'a>,
-    sources: SourceTurns,
-    addresses: AddressTurns,
+    sources: SourceRotation,
+    addresses: AddressRotation,
     recent: RecentHeads,
 }
 
@@ -54,7 +54,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         (workload, requests, observer): (W, R, O),
         io: I,
         warm: Vec<WarmConnection>,
-        addresses: AddressTurns,
+        addresses: AddressRotation,
     ) -> Self {
         let policy = &config.connections;
         let lifetime = policy.calls_per_connection.unwrap_or(u64::MAX);
@@ -69,7 +69,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
             sockets: Sockets::new(io),
             timers: Timers::new(policy),
             bodies: UnsentBodies::new(),
-            sources: SourceTurns::new(settings.sources.len()),
+            sources: SourceRotation::new(settings.sources.len()),
             addresses,
             recent: RecentHeads::default(),
         };
@@ -170,7 +170,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         let is_idle =
             |slot: &u32| self.connections.get(*slot).is_some_and(|connection| connection.calls_in_flight() == 0);
         let slots: Vec<u32> = self.connections.slots_of_session(session).iter().copied().filter(is_idle).collect();
-        slots.into_iter().for_each(|slot| self.say_goodbye_and_close(slot));
+        slots.into_iter().for_each(|slot| self.send_goaway_and_close(slot));
     }
 }
 

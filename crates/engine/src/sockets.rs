@@ -3,7 +3,7 @@
 use crate::clock::Clock;
 use crate::io::{Io, IoEvent, Route, Token, WarmConnection};
 use crate::pacing::WaitTimes;
-use crate::sweep::Sweep;
+use crate::socket_polls::SocketPolls;
 use crate::{Address, EngineError};
 use brimful_core::Nanos;
 use rustix::io::Errno;
@@ -23,15 +23,15 @@ pub struct Sockets<I> {
     /// Whether waits end exactly on time, at the cost of spinning.
     is_exact: bool,
     /// Tracks up to which time all received data has been read.
-    sweep: Sweep,
+    polls: SocketPolls,
     /// The error of a flush, after which nothing can be sent.
     failure: Option<EngineError>,
 }
 
 impl<'a, I: Io<'a>> Sockets<I> {
     pub fn new(io: I) -> Sockets<I> {
-        let sweep = Sweep::default();
-        Sockets { io, held_since: None, with_output: Vec::new(), is_exact: true, sweep, failure: None }
+        let polls = SocketPolls::default();
+        Sockets { io, held_since: None, with_output: Vec::new(), is_exact: true, polls, failure: None }
     }
 
     /// Takes over a connection that was established before the run.
@@ -149,11 +149,11 @@ impl<'a, I: Io<'a>> Sockets<I> {
     /// Notes that all events of a check of the sockets were handled. The check began at `polled_at`, with `open`
     /// connections.
     pub fn end_poll(&mut self, polled_at: Nanos, open: u64) {
-        self.sweep.note_poll(polled_at, self.io.left_unread(), open);
+        self.polls.note_poll(polled_at, self.io.left_unread(), open);
     }
 
     /// Time up to which all data that had arrived in the sockets has been read.
     pub fn read_until(&self) -> Nanos {
-        self.sweep.read_until()
+        self.polls.read_until()
     }
 }

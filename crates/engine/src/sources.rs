@@ -96,15 +96,15 @@ fn is_ours(address: IpAddr) -> bool {
 
 /// Chooses source addresses in turn, and skips addresses that had no free port a moment ago.
 #[derive(Debug)]
-pub struct SourceTurns {
+pub struct SourceRotation {
     skipped_until: Vec<Nanos>,
     next: usize,
 }
 
-impl SourceTurns {
-    /// Turns among `count` addresses. With a count of 0, the kernel's choice counts as one address.
-    pub fn new(count: usize) -> SourceTurns {
-        SourceTurns { skipped_until: vec![Nanos::ZERO; count.max(1)], next: 0 }
+impl SourceRotation {
+    /// Creates a rotation through `count` addresses. With a count of 0, the kernel's choice counts as one address.
+    pub fn new(count: usize) -> SourceRotation {
+        SourceRotation { skipped_until: vec![Nanos::ZERO; count.max(1)], next: 0 }
     }
 
     /// Number of addresses.
@@ -169,15 +169,15 @@ mod tests {
 
     #[test]
     fn a_session_has_one_address() {
-        let mut turns = SourceTurns::new(3);
+        let mut turns = SourceRotation::new(3);
         turns.note_no_port(1, Nanos::ZERO);
         assert_eq!([0, 1, 4, 5].map(|session| turns.source_for_session(SessionId(session))), [0, 1, 1, 2]);
-        assert_eq!(SourceTurns::new(0).source_for_session(SessionId(u32::MAX)), 0, "the kernel's own choice");
+        assert_eq!(SourceRotation::new(0).source_for_session(SessionId(u32::MAX)), 0, "the kernel's own choice");
     }
 
     #[test]
     fn an_address_without_a_free_port_is_skipped_for_a_while() {
-        let mut turns = SourceTurns::new(3);
+        let mut turns = SourceRotation::new(3);
         let at = Nanos::from_millis;
         assert_eq!([0, 0, 0, 0].map(|t| turns.next_source(at(t))), [0, 1, 2, 0]);
         turns.note_no_port(1, at(0));

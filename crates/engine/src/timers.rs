@@ -89,8 +89,9 @@ impl Timers {
         let in_phase = |phase: Phase| {
             move |key: TimerKey| connections.get(key.slot).is_some_and(|c| c.phase == phase && c.stamp == key.stamp)
         };
-        let awaits_response =
-            |key: TimerKey| connections.get(key.slot).is_some_and(|c| c.phase == Phase::Open && c.carries(key));
+        let awaits_response = |key: TimerKey| {
+            connections.get(key.slot).is_some_and(|c| c.phase == Phase::Open && c.is_call_under_way(key))
+        };
         if let Some(attempts) = &mut self.attempts
             && let Some(key) = attempts.pop_expired(now, in_phase(Phase::Connecting))
         {

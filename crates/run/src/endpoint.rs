@@ -177,9 +177,9 @@ impl Endpoint {
         patience: Nanos,
     ) -> Result<Option<TlsSpoken>, RunError> {
         let (why, detail) = match security.try_handshake(address, patience) {
-            Handshake::Works(spoken) => return Ok(Some(spoken)),
-            Handshake::Unknown => return Ok(None),
-            Handshake::Fails { why, detail } => (why, detail),
+            Handshake::Succeeded(spoken) => return Ok(Some(spoken)),
+            Handshake::Inconclusive => return Ok(None),
+            Handshake::Failed { why, detail } => (why, detail),
         };
         let closed = || "the server closed the connection during the TLS handshake".to_owned();
         let what = why.map_or_else(closed, |why| why.to_string());
@@ -204,9 +204,9 @@ impl Endpoint {
         let options = SecurityOptions { name: self.host().to_owned(), insecure: true, ..SecurityOptions::default() };
         let Ok(security) = Security::new(&options) else { return false };
         match security.try_handshake(&self.address, patience) {
-            Handshake::Works(_) => true,
-            Handshake::Unknown | Handshake::Fails { why: None, .. } => false,
-            Handshake::Fails { why: Some(why), .. } => matches!(
+            Handshake::Succeeded(_) => true,
+            Handshake::Inconclusive | Handshake::Failed { why: None, .. } => false,
+            Handshake::Failed { why: Some(why), .. } => matches!(
                 why,
                 TlsFault::Version
                     | TlsFault::NothingInCommon

@@ -106,9 +106,9 @@ impl RunPlan {
     /// The configuration of the engine, without its start, which is not known yet.
     pub(crate) fn engine_config(&self) -> Config {
         let RunOptions { server, load, generator, fleet, .. } = &self.options;
-        let first_turn = fleet.shard.map_or(0, |shard| (shard.index * generator.threads) as usize);
+        let first_index = fleet.shard.map_or(0, |shard| (shard.index * generator.threads) as usize);
         Config {
-            address: server.endpoint.destination().with_first_turn(first_turn),
+            address: server.endpoint.destination().with_first_index(first_index),
             tls: server.tls.as_ref().map(|tls| Arc::clone(&tls.security)),
             connections: self.connection_policy(),
             start: Nanos::ZERO,

@@ -245,7 +245,7 @@ impl TlsArgs {
         let tls = workload.cloned().unwrap_or_default();
         Tls {
             resume: tls.resume || self.tls_resume,
-            minimum: self.tls_min.unwrap_or(tls.minimum),
+            min_version: self.tls_min.unwrap_or(tls.min_version),
             sni: self.sni.clone().or(tls.sni),
             insecure: tls.insecure && self.ca.is_none() || self.insecure,
         }

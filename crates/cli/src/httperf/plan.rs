@@ -137,7 +137,7 @@ fn tls_options(endpoint: &Endpoint, tls: &Tls) -> anyhow::Result<TlsOptions> {
     let security = Security::new(&SecurityOptions {
         name: endpoint.host().to_owned(),
         insecure: tls.insecure,
-        minimum: tls.minimum,
+        min_version: tls.min_version,
         resume: tls.resume,
         ..SecurityOptions::default()
     });

@@ -279,7 +279,7 @@ impl<'a, I: Io<'a>> Tls<'a, I> {
         let has_plaintext = !scratch.plaintext.is_empty();
         match progress {
             Ok(Progress { secured: true, .. }) if self.http2 && !http2 => self.break_off(token, TlsFault::Protocol),
-            Ok(Progress { secured, finished, excess }) => {
+            Ok(Progress { secured, finished, has_trailing_data }) => {
                 slot.finished |= finished;
                 if secured {
                     events.push_back((token, IoEvent::Secured { resumed, http2 }));
@@ -290,7 +290,7 @@ impl<'a, I: Io<'a>> Tls<'a, I> {
                 if finished {
                     events.push_back((token, IoEvent::Finished));
                 }
-                if excess {
+                if has_trailing_data {
                     events.push_back((token, IoEvent::Broken(TlsFault::Misbehaved)));
                 }
                 if secured {

@@ -31,7 +31,7 @@ impl<'a> SendQueue<'a> {
         self.bytes == 0
     }
 
-    /// The first requests, for a gathering write, and the number of them.
+    /// The first requests, for a gathering write, and their number.
     pub fn io_slices(&self) -> ([IoSlice<'_>; MAX_IO_SLICES], usize) {
         let mut pieces = [IoSlice::new(&[]); MAX_IO_SLICES];
         let mut taken = self.taken;

@@ -41,7 +41,7 @@ pub struct Uring<'a> {
     settings: Settings,
     limit: u32,
     slots: Vec<Slot<'a>>,
-    /// The completions that the latest wait returned, and the number of them that were handled.
+    /// The completions that the latest wait returned, and how many of them were handled.
     completions: Vec<cqueue::Entry>,
     handled: usize,
     /// The buffer with the latest received bytes, and the number of bytes.
@@ -57,7 +57,7 @@ pub struct Uring<'a> {
     /// Whether the kernel had unfinished work when the latest wait ended, such as the rest of a chain.
     working: bool,
     /// User data and buffers of sends on closed connections, kept until the sends complete.
-    farewells: Vec<(u64, Vec<u8>)>,
+    closed_sends: Vec<(u64, Vec<u8>)>,
     pacer: Pacer,
     failed: Option<std::io::Error>,
     /// Number of the current turn, from 1. A turn ends with a wait. By the end of this wait, all sends that were
@@ -65,7 +65,7 @@ pub struct Uring<'a> {
     turn: u64,
     /// Buffers of sends that were tried in this turn on connections that are now closed. The kernel may still have to
     /// read them.
-    parting: Vec<Vec<u8>>,
+    buffers_of_closed: Vec<Vec<u8>>,
 }
 
 #[derive(Default)]
@@ -128,11 +128,11 @@ impl<'a> Io<'a> for Uring<'a> {
             sent: Vec::new(),
             left_unread: false,
             working: false,
-            farewells: Vec::new(),
+            closed_sends: Vec::new(),
             pacer: Pacer::new(),
             failed: None,
             turn: 1,
-            parting: Vec::new(),
+            buffers_of_closed: Vec::new(),
         })
     }
 
@@ -225,9 +225,9 @@ impl<'a> Io<'a> for Uring<'a> {
         let Slot { outgoing, .. } = std::mem::take(slot);
         slot.generation = token.generation.wrapping_add(1);
         if sending {
-            self.farewells.push((user_data(token, OperationKind::Send), outgoing));
+            self.closed_sends.push((user_data(token, OperationKind::Send), outgoing));
         } else if tried_in == self.turn {
-            self.parting.push(outgoing);
+            self.buffers_of_closed.push(outgoing);
         }
         // An operation under way keeps its socket open even after the descriptor was closed.
         for (under_way, kind) in
@@ -235,10 +235,10 @@ impl<'a> Io<'a> for Uring<'a> {
         {
             if under_way {
                 let entry = opcode::AsyncCancel::new(user_data(token, kind)).build();
-                self.push(&farewell(entry, token));
+                self.push(&as_close(entry, token));
             }
         }
-        self.push(&farewell(opcode::Close::new(Fixed(token.slot)).build(), token));
+        self.push(&as_close(opcode::Close::new(Fixed(token.slot)).build(), token));
     }
 
     fn flush(&mut self) -> Result<(), EngineError> {
@@ -356,7 +356,7 @@ impl<'a> Uring<'a> {
         self.completions = completions;
         if submitted {
             self.turn += 1;
-            self.parting.clear();
+            self.buffers_of_closed.clear();
         }
     }
 
@@ -368,12 +368,12 @@ impl<'a> Uring<'a> {
                 self.buffers.recycle(id);
             }
             if kind == OperationKind::Send {
-                self.farewells.retain(|(send, _)| *send != entry.user_data());
+                self.closed_sends.retain(|(send, _)| *send != entry.user_data());
             }
             return None;
         };
         match kind {
-            OperationKind::Farewell => None,
+            OperationKind::Close => None,
             OperationKind::Setup | OperationKind::Connect => {
                 slot.connecting = false;
                 match result {
@@ -456,8 +456,8 @@ impl Drop for Uring<'_> {
     }
 }
 
-fn farewell(entry: Entry, token: Token) -> Entry {
-    entry.flags(Flags::SKIP_SUCCESS).user_data(user_data(token, OperationKind::Farewell))
+fn as_close(entry: Entry, token: Token) -> Entry {
+    entry.flags(Flags::SKIP_SUCCESS).user_data(user_data(token, OperationKind::Close))
 }
 
 /// Whether the error only ends the wait, or reports a shortage that later completions will relieve.

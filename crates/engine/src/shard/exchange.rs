@@ -140,7 +140,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         }
         self.connections.note_established(slot);
         self.workload.on_established(now);
-        self.due_calls.ask_now();
+        self.due_calls.ask_workload_now();
         calls
     }
 
@@ -250,8 +250,8 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
     pub(super) fn close(&mut self, slot: u32) {
         let Some(connection) = self.connections.get(slot) else { return };
         let is_reused = connection.is_reused();
-        // If the server has sent anything, on whichever stream, after it could have received the call, it had not
-        // closed the connection before the call.
+        // If the server has sent anything, on any stream, after it could have received the call, it had not closed the
+        // connection before the call.
         let last_received_at = connection.protocol.http2().map_or(Nanos::ZERO, |_| connection.last_received_at);
         self.drop_connection(slot, |_, call| {
             let is_silent = call.response_bytes == 0 && call.sent_at.get().is_none_or(|at| last_received_at <= at);
@@ -289,7 +289,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
     pub(super) fn end_unreadable(&mut self) {
         while let Some(call) = self.bodies.pop_unreadable() {
             let is_under_way =
-                self.connections.get(call.slot).is_some_and(|c| c.phase == Phase::Open && c.carries(call));
+                self.connections.get(call.slot).is_some_and(|c| c.phase == Phase::Open && c.is_call_under_way(call));
             let end = End::ClientLimited(ExhaustedResource::Body);
             match call.stream {
                 _ if !is_under_way => {}

@@ -159,7 +159,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
     }
 
     fn begin_all_due(&mut self, limit: usize) -> bool {
-        self.due_calls.ask_now();
+        self.due_calls.ask_workload_now();
         for nth in 0..limit {
             // Pipelined calls begin within a fraction of a microsecond; reading the clock for each would take much of
             // this time.
@@ -181,11 +181,11 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
                     self.begin(call, due, self.due_calls.earliest_begin(ready), now);
                 }
                 NextCall::NotBefore(due) => {
-                    self.due_calls.ask_again(due);
+                    self.due_calls.ask_workload_at(due);
                     return false;
                 }
                 NextCall::WaitForOutcome => {
-                    self.due_calls.ask_again(Nanos::MAX);
+                    self.due_calls.ask_workload_at(Nanos::MAX);
                     return false;
                 }
                 NextCall::Done => {
@@ -216,7 +216,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
             self.observer.on(&mut observed, &Event::Ready { at: ready });
         }
         self.observer.on(&mut observed, &Event::Begun { at: now });
-        // A call is large, so it is constructed as the argument, where it need not be moved.
+        // A call is large, so it is constructed in the argument, which saves a move.
         self.place(Call::new(spec, due, stamp, observed), false, now);
     }
 
@@ -301,7 +301,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         while let Some((token, event)) = self.sockets.next_event() {
             self.handle(token, event);
             let may_begin = !self.due_calls.is_behind() || self.connections.may_have_room();
-            if self.due_calls.must_ask(self.time.now()) && may_begin {
+            if self.due_calls.must_ask_workload(self.time.now()) && may_begin {
                 // One read may have made room for a whole pipeline of calls.
                 self.begin_due(self.config.connections.pipeline);
             }
@@ -357,7 +357,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         }
         // Attempts that began since the last wait have not been counted yet.
         self.connections.count_open(self.connections.open_count(), true);
-        self.say_goodbyes();
+        self.send_goaways();
         for slot in self.connections.slots() {
             match self.connections.get(slot).map(|connection| connection.phase) {
                 Some(Phase::Connecting) => self.drop_attempt(slot, End::Unfinished { sent: false }),

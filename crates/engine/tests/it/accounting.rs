@@ -1,9 +1,9 @@
 //! Tests that every call is counted, whatever happens to it. All tests of the engine check that the counts add up
 //! (`ObservedCall::check`); these tests check the counts themselves.
 
+use crate::call_recorder::{ObservedCall, completed, count, count_connects, refused, reset};
 use crate::case::{Case, on_each_engine};
-use crate::seen::{ObservedCall, completed, count, count_connects, refused, reset};
-use crate::support::{Control, Plan, until};
+use crate::support::{Control, Plan, wait_until};
 use brimful_core::workload::{RequestClass, Workload as WorkloadDoc};
 use brimful_core::{End, Nanos};
 use brimful_engine::{Clock, Close, Engine};
@@ -25,7 +25,7 @@ on_each_engine!(
 
 fn a_port_where_nothing_listens_refuses(case: Case) {
     let port = RefusingPort::reserve();
-    let calls = Plan::new(case, port.addr()).calls(20).open(1000.0);
+    let calls = Plan::new(case, port.addr()).calls(20).run_open(1000.0);
     assert_eq!((count(&calls, refused), count_connects(&calls)), (20, 20));
 }
 
@@ -34,7 +34,7 @@ fn a_stop_ends_every_call_in_flight(case: Case) {
     let control = Control::default();
     let run = std::thread::scope(|scope| {
         scope.spawn(|| {
-            until(|| server.connections() >= 3);
+            wait_until(|| server.connections() >= 3);
             control.stop.store(true, Ordering::Relaxed);
         });
         Plan::new(case, server.addr()).run_open_load(100.0, &control)
@@ -47,7 +47,7 @@ fn a_stop_ends_every_call_in_flight(case: Case) {
 
 fn a_server_that_dies_is_reset_then_refused(case: Case) {
     let server = RawServer::dies_after(10);
-    let calls = Plan::new(case, server.addr()).calls(40).open(400.0);
+    let calls = Plan::new(case, server.addr()).calls(40).run_open(400.0);
     assert_eq!((calls.len(), count(&calls, completed)), (40, 10));
     assert_eq!(count(&calls, |end| refused(end) || reset(end)), 30);
 }
@@ -63,16 +63,16 @@ fn a_listener_that_comes_back_is_used_again(case: Case) {
     let now = || Clock::starting_in(Nanos::ZERO).epoch_ns();
     let (run, times) = std::thread::scope(|scope| {
         let away = scope.spawn(|| {
-            until(|| ended() >= 20);
+            wait_until(|| ended() >= 20);
             let leaving = now();
             drop(server);
             let away = [leaving, now()];
             let before = ended();
-            until(|| ended() >= before + 100);
+            wait_until(|| ended() >= before + 100);
             let returning = now();
             let server = RawServer::start_on(TcpListener::bind(addr).unwrap(), answering());
             let back = now();
-            until(|| ended() == 400);
+            wait_until(|| ended() == 400);
             drop(server);
             (away, [returning, back])
         });
@@ -100,7 +100,7 @@ fn live_figures_are_published_during_the_run_and_at_its_end(case: Case) {
     let (live, control) = (LiveProgress::default(), Control::default());
     let run = std::thread::scope(|scope| {
         scope.spawn(|| {
-            until(|| live.summary().counts().completed >= 20);
+            wait_until(|| live.summary().counts().completed >= 20);
             control.stop.store(true, Ordering::Relaxed);
         });
         let collector = || Collector::with_live(Account::new(&["all".to_owned()], plan.config.window), &live);
@@ -114,7 +114,7 @@ fn shards_account_for_the_same_calls(case: Case) {
     let server = mixed_server();
     let mut plan = mixed_plan(case.engine, server.addr()).calls(300);
     plan.shards = 3;
-    assert_eq!(plan.closed(9).len(), 300);
+    assert_eq!(plan.run_closed(9).len(), 300);
 }
 
 /// With the same seed, and a server whose responses depend only on the request, both engines must count the same.
@@ -124,7 +124,7 @@ fn both_engines_count_the_same() {
     let Some(_) = Case::new(Engine::Uring, path) else { return };
     let server = mixed_server();
     let figures = |engine| {
-        let calls = mixed_plan(engine, server.addr()).calls(3000).closed(10);
+        let calls = mixed_plan(engine, server.addr()).calls(3000).run_closed(10);
         let mut figures: BTreeMap<_, (u64, u64, u64)> = BTreeMap::new();
         for outcome in calls.iter().map(ObservedCall::outcome) {
             let figure = figures.entry((outcome.call.class, format!("{:?}", outcome.end))).or_default();
@@ -147,7 +147,7 @@ fn mixed_plan(engine: Engine, addr: SocketAddr) -> Plan {
         body: if name == "post" { "x".repeat(10_000) } else { String::new() },
         ..WorkloadDoc::single("GET", "/").classes.remove(0)
     };
-    Plan::of_classes(engine, addr, &["good", "post", "absent", "cut", "garbage"].map(class), Close::Fin)
+    Plan::with_classes(engine, addr, &["good", "post", "absent", "cut", "garbage"].map(class), Close::Fin)
 }
 
 fn mixed_server() -> RawServer {

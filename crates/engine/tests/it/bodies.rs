@@ -1,8 +1,8 @@
 //! Tests bodies that are sent after their heads: bodies from files, and bodies that the server must request.
 
+use crate::call_recorder::{ObservedCall, completed, count, count_connects};
 use crate::case::{Case, on_each_engine};
-use crate::seen::{ObservedCall, completed, count, count_connects};
-use crate::support::{Plan, until};
+use crate::support::{Plan, wait_until};
 use brimful_core::workload::{RequestClass, Workload as WorkloadDoc};
 use brimful_core::{End, ExhaustedResource, Nanos};
 use brimful_engine::{Close, EngineError, FixedRequests, RequestSettings};
@@ -67,7 +67,7 @@ fn put(file: &TempFile, expect: bool) -> RequestClass {
 }
 
 fn upload(case: Case, address: SocketAddr, file: &TempFile, expect: bool) -> Plan {
-    let plan = Plan::of_classes(case.engine, address, &[put(file, expect)], Close::Server);
+    let plan = Plan::with_classes(case.engine, address, &[put(file, expect)], Close::Server);
     plan.configure(|config| config.connections.response_timeout = Nanos::from_secs(60))
 }
 
@@ -85,7 +85,7 @@ fn posting_expectantly(case: Case, address: SocketAddr, body: &str) -> Plan {
         headers: BTreeMap::from([("Expect".to_owned(), "100-continue".to_owned())]),
         ..WorkloadDoc::single("POST", "/").classes[0].clone()
     };
-    let plan = Plan::of_classes(case.engine, address, &[class], Close::Server);
+    let plan = Plan::with_classes(case.engine, address, &[class], Close::Server);
     plan.configure(|config| config.connections.response_timeout = Nanos::from_secs(60))
 }
 
@@ -110,20 +110,20 @@ fn a_file_is_sent_whole_and_again_for_every_call(case: Case) {
     for length in [1, 65_536, 131_072, 3_000_000] {
         let expected = content(length);
         let (server, file) = (wants(expected.clone()), TempFile::of(&expected));
-        let calls = upload(case, server.addr(), &file, false).calls(8).closed(2);
+        let calls = upload(case, server.addr(), &file, false).calls(8).run_closed(2);
         assert_eq!((ok(&calls), count_connects(&calls)), (8, 2), "{length} bytes");
         for outcome in calls.iter().map(ObservedCall::outcome) {
             assert!((1..1000).contains(&(outcome.bytes_sent - length as u64)), "head and whole body: {outcome:?}");
         }
         let renewed = upload(case, server.addr(), &file, false).calls(4);
-        let renewed = renewed.configure(|c| c.connections.calls_per_connection = Some(1)).closed(2);
+        let renewed = renewed.configure(|c| c.connections.calls_per_connection = Some(1)).run_closed(2);
         assert_eq!((ok(&renewed), count_connects(&renewed)), (4, 4), "{length} bytes");
     }
 }
 
 fn an_empty_file_is_an_empty_body(case: Case) {
     let (server, file) = (wants(Vec::new()), TempFile::of(b""));
-    assert_eq!(ok(&upload(case, server.addr(), &file, false).calls(3).closed(1)), 3);
+    assert_eq!(ok(&upload(case, server.addr(), &file, false).calls(3).run_closed(1)), 3);
 }
 
 fn a_server_that_responds_early_gets_no_more_of_the_body(case: Case) {
@@ -131,7 +131,7 @@ fn a_server_that_responds_early_gets_no_more_of_the_body(case: Case) {
     let answer = b"HTTP/1.1 413 Content Too Large\r\nContent-Length: 0\r\n\r\n".to_vec();
     let file = TempFile::of(&vec![b'x'; LENGTH]);
     let server = RawServer::start(script([Step::Read(1000), Step::Send(answer), Step::Finish]));
-    let calls = upload(case, server.addr(), &file, false).calls(2).closed(1);
+    let calls = upload(case, server.addr(), &file, false).calls(2).run_closed(1);
     for call in &calls {
         assert_eq!(call.end(), End::Completed { status: 413 });
         assert!(call.outcome().bytes_sent < LENGTH as u64, "{call:?}");
@@ -139,7 +139,7 @@ fn a_server_that_responds_early_gets_no_more_of_the_body(case: Case) {
     assert_eq!(count_connects(&calls), 2);
     // If the server resets the connection during the body, the call ends as reset.
     let server = RawServer::start(script([Step::Read(100_000), Step::Reset]));
-    let calls = upload(case, server.addr(), &file, false).calls(2).closed(1);
+    let calls = upload(case, server.addr(), &file, false).calls(2).run_closed(1);
     assert_eq!(count(&calls, |end| end == End::Reset { sent: true }), 2, "{calls:?}");
 }
 
@@ -158,7 +158,7 @@ fn a_server_that_reads_slowly_gets_all_of_it(case: Case) {
     });
     let plan = upload(case, server.addr(), &file, false).calls(2);
     let plan = plan.configure(|c| (c.connections.send_buffer, c.connections.receive_buffer) = (Some(1), Some(1)));
-    assert_eq!(ok(&plan.closed(2)), 2);
+    assert_eq!(ok(&plan.run_closed(2)), 2);
 }
 
 fn a_file_that_becomes_shorter_fails_its_calls(case: Case) {
@@ -166,7 +166,7 @@ fn a_file_that_becomes_shorter_fails_its_calls(case: Case) {
     let server = RawServer::content_length("x");
     let plan = upload(case, server.addr(), &file, false).calls(3);
     std::fs::write(&file.0, b"short").unwrap();
-    assert_eq!(unreadable(&plan.closed(1)), 3);
+    assert_eq!(unreadable(&plan.run_closed(1)), 3);
     // A missing file prevents the run from starting.
     let gone = RequestClass { body_file: "/nowhere".to_owned(), ..WorkloadDoc::single("PUT", "/").classes[0].clone() };
     let (authority, version, headers, close) = ("a".to_owned(), Version::Http11, Vec::new(), Close::Server);
@@ -202,7 +202,7 @@ fn asks(first: &'static str, body: usize) -> RawServer {
 fn a_body_is_sent_when_it_is_requested(case: Case) {
     for first in ["HTTP/1.1 100 Continue\r\n\r\n", "HTTP/1.1 102 X\r\n\r\nHTTP/1.1 100 Continue\r\n\r\n"] {
         let server = asks(first, 5);
-        let calls = posting_expectantly(case, server.addr(), "hello").calls(4).closed(1);
+        let calls = posting_expectantly(case, server.addr(), "hello").calls(4).run_closed(1);
         assert_eq!((ok(&calls), count_connects(&calls)), (4, 1));
         for outcome in calls.iter().map(ObservedCall::outcome) {
             assert!(outcome.bytes_sent > 5, "{outcome:?}");
@@ -212,15 +212,15 @@ fn a_body_is_sent_when_it_is_requested(case: Case) {
 
 fn a_body_that_is_not_requested_is_sent_after_a_second(case: Case) {
     let server = asks("", 5);
-    let calls = posting_expectantly(case, server.addr(), "hello").calls(1).closed(1);
+    let calls = posting_expectantly(case, server.addr(), "hello").calls(1).run_closed(1);
     assert_eq!(ok(&calls), 1);
-    assert!(calls[0].service() >= Nanos::from_secs(1), "{calls:?}");
+    assert!(calls[0].service_time() >= Nanos::from_secs(1), "{calls:?}");
 }
 
 fn a_rejected_body_is_not_sent(case: Case) {
     let refusal = "HTTP/1.1 417 Expectation Failed\r\nContent-Length: 0\r\n\r\n";
     let server = asks(refusal, 5_000);
-    let calls = posting_expectantly(case, server.addr(), &"x".repeat(5_000)).calls(3).closed(1);
+    let calls = posting_expectantly(case, server.addr(), &"x".repeat(5_000)).calls(3).run_closed(1);
     assert_eq!(count(&calls, |end| end == End::Completed { status: 417 }), 3);
     assert_eq!(count_connects(&calls), 3, "after a rejected body, each call opens a new connection");
     assert!(calls.iter().all(|call| call.outcome().bytes_sent < 1_000), "{calls:?}");
@@ -230,7 +230,7 @@ fn a_file_may_wait_for_a_request_too(case: Case) {
     const LENGTH: usize = 200_000;
     let file = TempFile::of(&content(LENGTH));
     let server = asks("HTTP/1.1 100 Continue\r\n\r\n", LENGTH);
-    let calls = upload(case, server.addr(), &file, true).calls(3).closed(1);
+    let calls = upload(case, server.addr(), &file, true).calls(3).run_closed(1);
     assert_eq!((ok(&calls), count_connects(&calls), count(&calls, completed)), (3, 1, 3));
 }
 
@@ -260,7 +260,7 @@ fn streams_share_the_flow_control_window(case: Case) {
         let expected = content(length);
         let file = TempFile::of(&expected);
         let server = http2_server(settings(&[(4, window)]), move |peer, _| take_bodies(peer, &expected));
-        let calls = upload_on_streams(case, server.addr(), &file, false).calls(8).closed(STREAMS as u64);
+        let calls = upload_on_streams(case, server.addr(), &file, false).calls(8).run_closed(STREAMS as u64);
         assert_eq!((ok(&calls), count_connects(&calls)), (8, 1), "{length} bytes, {window} at once");
         for outcome in calls.iter().map(ObservedCall::outcome) {
             assert!(outcome.bytes_sent > length as u64, "bytes_sent includes frame headers: {outcome:?}");
@@ -279,17 +279,17 @@ fn real_servers_take_files_on_streams(case: Case) {
             .to_owned(),
         ..NginxOptions::default()
     });
-    let calls = upload_on_streams(case, nginx.addr(), &file, false).calls(20).closed(STREAMS as u64);
+    let calls = upload_on_streams(case, nginx.addr(), &file, false).calls(20).run_closed(STREAMS as u64);
     assert_eq!((ok(&calls), count_connects(&calls)), (20, 1));
     let log = || std::fs::read_to_string(nginx.directory().join("access.log")).unwrap_or_default();
-    until(|| log().lines().count() == 20);
+    wait_until(|| log().lines().count() == 20);
     for line in log().lines() {
         let numbers: Vec<u64> = line.split(' ').map(|number| number.parse().unwrap()).collect();
         assert!(numbers[..2] == [200, 2_000_000] && numbers[2] > 2_000_000, "{line}");
     }
     // The server responds without reading the bodies.
     let caddy = Caddy::start();
-    let calls = upload_on_streams(case, caddy.addr(), &file, false).calls(20).closed(STREAMS as u64);
+    let calls = upload_on_streams(case, caddy.addr(), &file, false).calls(20).run_closed(STREAMS as u64);
     assert_eq!(ok(&calls), 20, "{:?}", calls[0].end());
 }
 
@@ -301,7 +301,7 @@ fn a_stream_whose_body_is_rejected_ends_alone(case: Case) {
             && peer.send(&answer(stream, b"no"))
         {}
     });
-    let calls = upload_on_streams(case, server.addr(), &file, false).calls(8).closed(2);
+    let calls = upload_on_streams(case, server.addr(), &file, false).calls(8).run_closed(2);
     assert_eq!((ok(&calls), count_connects(&calls)), (8, 1));
     assert!(calls.iter().all(|call| call.outcome().bytes_sent < LENGTH as u64), "{calls:?}");
 }
@@ -311,7 +311,7 @@ fn a_file_that_becomes_shorter_fails_its_streams_too(case: Case) {
     let server = http2_server(settings(&[]), |peer, _| take_bodies(peer, b""));
     let plan = upload_on_streams(case, server.addr(), &file, false).calls(3);
     std::fs::write(&file.0, b"short").unwrap();
-    assert_eq!(unreadable(&plan.closed(1)), 3);
+    assert_eq!(unreadable(&plan.run_closed(1)), 3);
 }
 
 /// A HEADERS frame with this status that does not end its stream.
@@ -348,7 +348,7 @@ fn streams_wait_for_a_request_of_their_bodies(case: Case) {
             peer.send(&frame(kind::WINDOW_UPDATE, 0, 0, &more));
         }
     });
-    let calls = upload_on_streams(case, server.addr(), &file, true).calls(5).closed(1);
+    let calls = upload_on_streams(case, server.addr(), &file, true).calls(5).run_closed(1);
     assert_eq!((ok(&calls), count_connects(&calls)), (5, 1));
     // If the server rejects the request by its head, no body is sent.
     let server = http2_server(settings(&[]), |peer, _| {
@@ -359,7 +359,7 @@ fn streams_wait_for_a_request_of_their_bodies(case: Case) {
             }
         }
     });
-    let calls = upload_on_streams(case, server.addr(), &file, true).calls(10).closed(2);
+    let calls = upload_on_streams(case, server.addr(), &file, true).calls(10).run_closed(2);
     assert_eq!(count(&calls, |end| end == End::Completed { status: 417 }), 10);
     assert!(count_connects(&calls) == 1 && calls.iter().all(|call| call.outcome().bytes_sent < 1_000), "{calls:?}");
 }
@@ -368,7 +368,7 @@ fn a_stream_sends_its_body_after_a_second(case: Case) {
     let expected = content(10_000);
     let file = TempFile::of(&expected);
     let server = http2_server(settings(&[]), move |peer, _| take_bodies(peer, &expected));
-    let calls = upload_on_streams(case, server.addr(), &file, true).calls(3).closed(3);
+    let calls = upload_on_streams(case, server.addr(), &file, true).calls(3).run_closed(3);
     assert_eq!(ok(&calls), 3);
-    assert!(calls.iter().all(|call| call.service() >= Nanos::from_secs(1)), "{calls:?}");
+    assert!(calls.iter().all(|call| call.service_time() >= Nanos::from_secs(1)), "{calls:?}");
 }

@@ -1,7 +1,7 @@
 //! Tests a server with several addresses, and a server whose address changes.
 
+use crate::call_recorder::{completed, count};
 use crate::case::{Case, on_each_engine};
-use crate::seen::{completed, count};
 use crate::support::Plan;
 use brimful_engine::{Destination, NameLookup};
 use brimful_testkit::RawServer;
@@ -33,7 +33,7 @@ fn at_both(case: Case, servers: &[RawServer; 2]) -> Plan {
 fn connections_go_to_each_address_in_turn(case: Case) {
     let servers = servers();
     let plan = at_both(case, &servers).calls(20).configure(|c| c.connections.calls_per_connection = Some(1));
-    let calls = plan.closed(4);
+    let calls = plan.run_closed(4);
     assert_eq!((count(&calls, completed), connections(&servers)), (20, [10, 10]));
     let to_first = calls.iter().filter(|call| call.address == 0).count();
     assert_eq!(to_first, 10);
@@ -43,14 +43,14 @@ fn shards_begin_at_different_addresses(case: Case) {
     let servers = servers();
     let mut plan = at_both(case, &servers).calls(2);
     plan.shards = 2;
-    assert_eq!((count(&plan.closed(2), completed), connections(&servers)), (2, [1, 1]));
+    assert_eq!((count(&plan.run_closed(2), completed), connections(&servers)), (2, [1, 1]));
 }
 
 /// At this rate a single connection to one address would suffice. Expects a connection to each address nevertheless.
 fn kept_connections_are_spread_over_the_addresses_at_a_low_rate(case: Case) {
     let servers = servers();
     let plan = at_both(case, &servers).calls(20);
-    let calls = plan.closed(1);
+    let calls = plan.run_closed(1);
     assert_eq!((count(&calls, completed), connections(&servers)), (20, [1, 1]));
     let to_first = calls.iter().filter(|call| call.address == 0).count();
     assert!((9..=11).contains(&to_first), "{to_first} of 20 calls");
@@ -65,7 +65,7 @@ fn addresses_of_another_family_than_the_source_are_left_out(case: Case) {
         config.connections.source = Some("127.0.0.1".parse().unwrap());
         config.connections.calls_per_connection = Some(1);
     });
-    assert_eq!((count(&plan.closed(1), completed), server.connections()), (4, 4));
+    assert_eq!((count(&plan.run_closed(1), completed), server.connections()), (4, 4));
 }
 
 fn a_moved_server_is_found_by_another_look_up(case: Case) {
@@ -77,7 +77,7 @@ fn a_moved_server_is_found_by_another_look_up(case: Case) {
         config.address = destination;
         config.window = brimful_core::Nanos::from_secs(300);
     });
-    let run = plan.open_until(200.0, |_| new.connections() > 0);
+    let run = plan.run_open_until(200.0, |_| new.connections() > 0);
     assert_eq!(run.observer.addresses, [old.addr(), new.addr()].map(|address| address.to_string()));
     assert!(run.observer.calls.iter().any(|call| call.address == 1), "calls go to the new address");
 }

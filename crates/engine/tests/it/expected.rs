@@ -1,8 +1,8 @@
 //! Tests responses that differ from what is expected, and observers that read what is sent and received, with HTTP/1
 //! and HTTP/2.
 
+use crate::call_recorder::{ObservedCall, count};
 use crate::case::{Case, on_each_engine};
-use crate::seen::{ObservedCall, count};
 use crate::support::{Control, Plan};
 use brimful_core::workload::{RequestClass, Workload as WorkloadDoc};
 use brimful_core::{ClassId, End, Event, Observer};
@@ -25,7 +25,7 @@ fn plans(case: Case, classes: &[RequestClass]) -> [(Plan, RawServer); 2] {
             }
         }
     });
-    let plan = |server: &RawServer| Plan::of_classes(case.engine, server.addr(), classes, Close::Server);
+    let plan = |server: &RawServer| Plan::with_classes(case.engine, server.addr(), classes, Close::Server);
     [(plan(&http1), http1), (plan(&http2).with_http2(classes, 4), http2)]
 }
 
@@ -47,7 +47,7 @@ fn responses_are_checked(case: Case) {
         class("length", "expect = { length = 4 }"),
     ];
     for (plan, _server) in plans(case, &classes) {
-        let calls = plan.calls(500).closed(8);
+        let calls = plan.calls(500).run_closed(8);
         assert_eq!(calls.len(), 500);
         for (nth, as_expected) in [true, true, false, false, false].into_iter().enumerate() {
             let of_class = |call: &&ObservedCall| call.outcome().call.class == ClassId(nth as u16);

@@ -1,7 +1,7 @@
 //! Tests every framing of a response, however the bytes are split, and other bytes that a server can send.
 
+use crate::call_recorder::{ObservedCall, completed, count, count_connects};
 use crate::case::{Case, on_each_engine};
-use crate::seen::{ObservedCall, completed, count, count_connects};
 use crate::support::Plan;
 use brimful_core::End;
 use brimful_engine::Close;
@@ -29,7 +29,7 @@ const TRAILERS: &[u8] =
 
 /// Makes three calls, one after another.
 fn three(case: Case, server: &RawServer) -> Vec<ObservedCall> {
-    Plan::new(case, server.addr()).calls(3).closed(1)
+    Plan::new(case, server.addr()).calls(3).run_closed(1)
 }
 
 fn every_framing_is_understood(case: Case) {
@@ -47,7 +47,7 @@ fn every_framing_is_understood(case: Case) {
         assert_eq!(count_connects(&kept), 1, "{code}");
     }
     let head = RawServer::content_length("hello");
-    let head = Plan::with_method(case, head.addr(), "HEAD", Close::Server).calls(3).closed(1);
+    let head = Plan::with_method(case, head.addr(), "HEAD", Close::Server).calls(3).run_closed(1);
     assert_eq!((count(&head, completed), count_connects(&head)), (3, 1), "HEAD");
 }
 
@@ -66,7 +66,7 @@ fn a_response_may_be_cut_anywhere(case: Case) {
             [Step::Request, Step::Send(first.to_vec()), pause, Step::Send(rest.to_vec())]
         };
         let server = RawServer::start(script((1..response.len()).flat_map(cut)));
-        let calls = Plan::new(case, server.addr()).calls(response.len() as u64 - 1).closed(1);
+        let calls = Plan::new(case, server.addr()).calls(response.len() as u64 - 1).run_closed(1);
         assert_eq!((count(&calls, completed), count_connects(&calls)), (response.len() - 1, 1));
         assert!(calls.iter().all(|call| call.outcome().bytes_received == response.len() as u64));
     }
@@ -79,7 +79,7 @@ fn a_large_body_is_counted_to_the_byte(case: Case) {
     let body = vec![Step::Send(vec![b'x'; 1 << 18]); LENGTH >> 18];
     let server = RawServer::start(script([Step::Request, Step::Send(head)].into_iter().chain(body)));
     let plan = Plan::new(case, server.addr()).calls(2).configure(|c| c.connections.response_timeout = c.window);
-    let calls = plan.closed(1);
+    let calls = plan.run_closed(1);
     assert_eq!((count(&calls, completed), count_connects(&calls)), (2, 1));
     assert!(calls.iter().all(|call| call.outcome().bytes_received == expected), "{calls:?}");
 }
@@ -100,7 +100,7 @@ fn bytes_on_an_idle_connection_end_it(case: Case) {
     let late = [Step::Pause(Duration::from_millis(5)), Step::Send(b", and more".to_vec()), Step::Drain];
     let steps = [Step::Request, Step::Send(with_length(b"hi"))].into_iter().chain(late);
     let server = RawServer::start(script(steps));
-    let calls = Plan::new(case, server.addr()).calls(3).open(8.0);
+    let calls = Plan::new(case, server.addr()).calls(3).run_open(8.0);
     assert_eq!((count(&calls, completed), count_connects(&calls)), (3, 3));
 }
 
@@ -117,7 +117,7 @@ fn a_stray_empty_line_is_skipped_and_counted(case: Case) {
         // Calls follow one another directly or after a pause, so that the line also comes while no response is
         // expected.
         let plan = Plan::new(case, server.addr()).calls(4);
-        for calls in [plan.closed(1), plan.open(10.0)] {
+        for calls in [plan.run_closed(1), plan.run_open(10.0)] {
             assert_eq!((count(&calls, completed), count_connects(&calls)), (4, 1), "{steps:?}");
             let lines: u32 = calls.iter().map(|call| call.empty_lines).sum();
             assert_eq!(lines, if steps == before { 4 } else { 3 }, "{steps:?}");
@@ -155,14 +155,14 @@ fn a_response_may_come_before_the_request_is_sent(case: Case) {
     let answer = b"HTTP/1.1 413 Content Too Large\r\nContent-Length: 0\r\nConnection: close\r\n\r\n".to_vec();
     for end in [Step::Finish, Step::Close] {
         let server = RawServer::start(script([Step::Read(1000), Step::Send(answer.clone()), end.clone()]));
-        let calls = Plan::with_post_body(case, server.addr(), "x".repeat(BIG)).closed(1);
+        let calls = Plan::with_post_body(case, server.addr(), "x".repeat(BIG)).run_closed(1);
         assert_eq!(calls[0].end(), End::Completed { status: 413 }, "{end:?}");
     }
 }
 
 fn a_large_request_is_sent_whole(case: Case) {
     let server = RawServer::with_handler(|request| with_length(request.body.len().to_string().as_bytes()));
-    let calls = Plan::with_post_body(case, server.addr(), "x".repeat(BIG)).calls(3).closed(1);
+    let calls = Plan::with_post_body(case, server.addr(), "x".repeat(BIG)).calls(3).run_closed(1);
     assert_eq!((count(&calls, completed), count_connects(&calls)), (3, 1));
     for outcome in calls.iter().map(ObservedCall::outcome) {
         assert!((1..1000).contains(&(outcome.bytes_sent - BIG as u64)), "a short head and the body: {outcome:?}");
@@ -176,7 +176,7 @@ fn small_buffers_lose_nothing(case: Case) {
     for length in [4000, 100_000] {
         let plan = Plan::with_post_body(case, server.addr(), "x".repeat(length)).calls(5);
         let plan = plan.configure(|c| (c.connections.send_buffer, c.connections.receive_buffer) = (Some(1), Some(1)));
-        let calls = plan.closed(1);
+        let calls = plan.run_closed(1);
         assert_eq!((count(&calls, completed), count_connects(&calls)), (5, 1));
         let answer = with_length(&vec![b'x'; length]).len() as u64;
         assert!(calls.iter().all(|call| call.outcome().bytes_received == answer), "{length}");

@@ -4,8 +4,8 @@
 //! The outcome of a misbehaviour may depend on timing. But every call must be counted once, and malformed bytes must
 //! never be accepted as a response.
 
+use crate::call_recorder::{CallRecorder, ObservedCall};
 use crate::case::{Case, on_each_engine};
-use crate::seen::{CallRecorder, ObservedCall};
 use crate::support::{Control, Plan};
 use brimful_core::Nanos;
 use brimful_core::counts::Counts;
@@ -84,15 +84,17 @@ fn law(hostile: &HostileBehaviour, plan: &Plan, open: bool) -> Result<(), String
     } else {
         plan.drive(|shard| plan.clients(4, shard), observer, &control)
     };
-    let (keeper, collector) = run.observer;
-    keeper.calls.iter().for_each(ObservedCall::check);
+    let (new_observer, collector) = run.observer;
+    new_observer.calls.iter().for_each(ObservedCall::check);
     let counts = collector.into_account().counts();
     let Counts { scheduled, completed, .. } = counts;
     if counts.imbalance() != (0, 0) || scheduled != CALLS {
         return Err(format!("{:?} of {CALLS} left over: {counts:?}", counts.imbalance()));
     }
-    let (connections, responses) =
-        keeper.connections.iter().fold((0, 0), |(n, sum), connection| (n + 1, sum + u64::from(connection.responses)));
+    let (connections, responses) = new_observer
+        .connections
+        .iter()
+        .fold((0, 0), |(n, sum), connection| (n + 1, sum + u64::from(connection.responses)));
     if connections != counts.established || responses < completed {
         return Err(format!("{connections} connections ended, with {responses} responses: {counts:?}"));
     }

@@ -1,8 +1,8 @@
 //! Tests calls on HTTP/2 streams, with real servers and with scripted ones.
 
+use crate::call_recorder::{ObservedCall, completed, count, count_connects, reset};
 use crate::case::{Case, on_each_engine};
-use crate::seen::{ObservedCall, completed, count, count_connects, reset};
-use crate::support::{Control, Plan, until};
+use crate::support::{Control, Plan, wait_until};
 use brimful_core::workload::{RequestClass, Workload as WorkloadDoc};
 use brimful_core::{End, Nanos, Retry};
 use brimful_testkit::http2::{END, END_HEADERS, Http2Peer, answer, frame, goaway, http2_server, kind, settings};
@@ -56,7 +56,7 @@ fn plan(case: Case, addr: SocketAddr) -> Plan {
 /// Waits until an access log has this number of lines, and returns the fields of each line.
 fn log(directory: &Path, lines: usize) -> Vec<Vec<String>> {
     let read = || std::fs::read_to_string(directory.join("access.log")).unwrap_or_default();
-    until(|| read().lines().count() >= lines);
+    wait_until(|| read().lines().count() >= lines);
     read().lines().map(|line| line.split(' ').map(str::to_owned).collect()).collect()
 }
 
@@ -65,7 +65,7 @@ const CALLS: u64 = 10_000;
 /// Makes 10,000 calls on four connections, and checks that each gets a response with status 200.
 fn all_are_answered(case: Case, addr: SocketAddr) -> Vec<ObservedCall> {
     let timeout = |plan: Plan| plan.configure(|c| c.connections.response_timeout = Nanos::from_secs(60));
-    let calls = timeout(plan(case, addr)).calls(CALLS).closed(4 * STREAMS as u64);
+    let calls = timeout(plan(case, addr)).calls(CALLS).run_closed(4 * STREAMS as u64);
     let answered = |end| end == End::Completed { status: 200 };
     let others: Vec<End> = calls.iter().map(ObservedCall::end).filter(|end| !answered(*end)).take(5).collect();
     assert_eq!((calls.len(), count(&calls, answered)), (CALLS as usize, CALLS as usize), "{others:?}");
@@ -144,7 +144,8 @@ fn bodies_arrive_whole_at_real_servers(case: Case) {
         ..NginxOptions::default()
     });
     let plan = Plan::new(case, nginx.addr()).with_http2(&post(&body), STREAMS).calls(200);
-    let calls = plan.configure(|c| c.connections.response_timeout = Nanos::from_secs(60)).closed(2 * STREAMS as u64);
+    let calls =
+        plan.configure(|c| c.connections.response_timeout = Nanos::from_secs(60)).run_closed(2 * STREAMS as u64);
     assert_eq!((count(&calls, completed), count_connects(&calls)), (200, 2), "{:?}", calls[0].end());
     let log = log(nginx.directory(), 200);
     assert!(log.iter().all(|fields| fields[2] == body.len().to_string()), "{:?}", log[0]);
@@ -164,7 +165,7 @@ fn answer_all(peer: &mut Http2Peer<'_>) {
 
 fn streams_share_connections(case: Case) {
     let server = answering();
-    let calls = plan(case, server.addr()).calls(1_000).closed(3 * STREAMS as u64);
+    let calls = plan(case, server.addr()).calls(1_000).run_closed(3 * STREAMS as u64);
     assert_eq!((count(&calls, completed), count_connects(&calls), server.connections()), (1_000, 3, 3));
     for call in &calls {
         let outcome = call.outcome();
@@ -202,7 +203,7 @@ fn no_more_streams_are_opened_than_the_server_allows(case: Case) {
         }
     });
     let plan = plan(case, server.addr()).calls(401);
-    let calls = plan.configure(|c| c.connections.warm_connections = 2).closed(4);
+    let calls = plan.configure(|c| c.connections.warm_connections = 2).run_closed(4);
     // The last call waits for another call, which does not come.
     let done = count(&calls, completed);
     assert!(done >= 396, "{done}");
@@ -225,10 +226,10 @@ fn a_connection_ends_after_its_last_call_with_a_goodbye(case: Case) {
         }
     });
     let plan = plan(case, server.addr()).calls(100).configure(|c| c.connections.calls_per_connection = Some(10));
-    let calls = plan.closed(STREAMS as u64);
+    let calls = plan.run_closed(STREAMS as u64);
     assert_eq!((count(&calls, completed), server.connections()), (100, count_connects(&calls)));
     assert!(count_connects(&calls) >= 10);
-    until(|| goodbyes.load(Ordering::SeqCst) == count_connects(&calls));
+    wait_until(|| goodbyes.load(Ordering::SeqCst) == count_connects(&calls));
 }
 
 /// The length of each response depends on its stream's number, and the responses come in reverse order.
@@ -247,7 +248,7 @@ fn answers_belong_to_their_streams(case: Case) {
             }
         }
     });
-    let calls = plan(case, server.addr()).calls(40).configure(|c| c.connections.pipeline = 4).closed(4);
+    let calls = plan(case, server.addr()).calls(40).configure(|c| c.connections.pipeline = 4).run_closed(4);
     assert_eq!((count(&calls, completed), count_connects(&calls)), (40, 1));
     let mut bodies: Vec<u64> = calls.iter().map(|call| call.outcome().bytes_received - 9 - 1 - 9).collect();
     bodies.sort_unstable();
@@ -290,12 +291,12 @@ fn one_overdue_call_gives_up_its_stream_alone(case: Case, timeout: Nanos) -> boo
     });
     let plan = plan(case, server.addr()).configure(|c| c.connections.response_timeout = timeout);
     let plan = plan.calls(u64::MAX);
-    let calls = plan.open_until(200.0, |control| {
+    let calls = plan.run_open_until(200.0, |control| {
         control.ended.load(Ordering::Relaxed) > 20 && !given_up.lock().unwrap().is_empty()
     });
     let calls = calls.observer.calls;
     let answers = calls.iter().filter(|call| completed(call.end()));
-    if answers.map(ObservedCall::service).any(|time| time > Nanos(timeout.0 / 4)) {
+    if answers.map(ObservedCall::service_time).any(|time| time > Nanos(timeout.0 / 4)) {
         return false;
     }
     let timed_out = count(&calls, |end| end == End::TimedOut);
@@ -312,7 +313,7 @@ fn a_silent_connection_gets_no_further_call(case: Case) {
         _ => answer_all(peer),
     });
     let plan = plan(case, server.addr()).calls(100).configure(|c| c.connections.response_timeout = SHORT);
-    let calls = plan.closed(2);
+    let calls = plan.run_closed(2);
     let timed_out = count(&calls, |end| end == End::TimedOut);
     assert!(timed_out <= 2 * STREAMS && timed_out > 0, "{timed_out}");
     assert_eq!(count(&calls, completed), 100 - timed_out);
@@ -322,7 +323,7 @@ fn a_silent_connection_gets_no_further_call(case: Case) {
 /// nghttpd refuses streams beyond its limit. Expects that every call completes without a retry.
 fn a_server_of_one_stream_answers_every_call(case: Case) {
     let nghttpd = Nghttpd::start("--max-concurrent-streams=1");
-    let calls = plan(case, nghttpd.addr()).calls(400).closed(STREAMS as u64);
+    let calls = plan(case, nghttpd.addr()).calls(400).run_closed(STREAMS as u64);
     let retries: u32 = calls.iter().map(|call| call.retries).sum();
     assert_eq!((count(&calls, completed), retries), (400, 0));
     assert!(count_connects(&calls) <= STREAMS + 1, "{} connections", count_connects(&calls));
@@ -339,7 +340,7 @@ fn a_lowered_limit_of_streams_fails_no_call(case: Case) {
         }
         answer_all(peer);
     });
-    let calls = plan(case, server.addr()).calls(40).closed(4);
+    let calls = plan(case, server.addr()).calls(40).run_closed(4);
     let refused: Vec<u32> = calls.iter().map(|call| call.retries).filter(|retries| *retries > 0).collect();
     assert_eq!((count(&calls, completed), refused), (40, vec![1; 3]));
     assert!(calls.iter().all(|call| call.retried.is_none_or(|why| why == Retry::RefusedStream)));
@@ -351,10 +352,10 @@ fn a_refused_stream_is_sent_again_a_bounded_number_of_times(case: Case) {
             && peer.send(&frame(kind::RST_STREAM, 0, stream, &[0, 0, 0, 7]))
         {}
     });
-    let calls = plan(case, server.addr()).calls(20).closed(2);
+    let calls = plan(case, server.addr()).calls(20).run_closed(2);
     assert!(calls.iter().all(|call| call.end() == End::StreamReset && call.retries == 3), "{calls:?}");
     let plain = plan(case, server.addr()).calls(20).configure(|c| c.connections.retry_refused = false);
-    assert!(plain.closed(2).iter().all(|call| call.end() == End::StreamReset && call.retries == 0));
+    assert!(plain.run_closed(2).iter().all(|call| call.end() == End::StreamReset && call.retries == 0));
 }
 
 /// RFC 9113 §8.7: the server has not processed streams after the last one that GOAWAY names.
@@ -371,7 +372,7 @@ fn a_call_that_a_server_going_away_leaves_out_is_sent_again(case: Case) {
         peer.drain();
     });
     let plan = plan(case, server.addr()).calls(40).configure(|c| c.connections.pipeline = 4);
-    let calls = plan.configure(|c| c.connections.response_timeout = Nanos::from_secs(60)).closed(4);
+    let calls = plan.configure(|c| c.connections.response_timeout = Nanos::from_secs(60)).run_closed(4);
     let retried = calls.iter().filter(|call| call.retried == Some(Retry::RefusedStream)).count();
     assert_eq!((count(&calls, completed), retried, server.connections()), (40, 2, 2));
 }
@@ -388,14 +389,14 @@ fn streams_that_are_reset_end_alone(case: Case) {
             }
         }
     });
-    let calls = plan(case, server.addr()).calls(2_000).closed(2 * STREAMS as u64);
+    let calls = plan(case, server.addr()).calls(2_000).run_closed(2 * STREAMS as u64);
     assert_eq!((count(&calls, |end| end == End::StreamReset), count_connects(&calls)), (2_000, 2));
 }
 
 fn a_body_waits_for_its_window_until_the_timeout(case: Case) {
     let server = http2_server(settings(&[(4, 0)]), |peer, _| peer.drain());
     let plan = Plan::new(case, server.addr()).with_http2(&post(&"x".repeat(100_000)), STREAMS).calls(10);
-    let calls = plan.configure(|c| c.connections.response_timeout = SHORT).closed(2);
+    let calls = plan.configure(|c| c.connections.response_timeout = SHORT).run_closed(2);
     assert_eq!(count(&calls, |end| end == End::TimedOut), 10);
 }
 
@@ -410,7 +411,7 @@ fn an_endless_response_times_out(case: Case) {
         while peer.send(&piece) {}
     });
     let plan = plan(case, server.addr()).calls(2).configure(|c| c.connections.pipeline = 1);
-    let calls = plan.configure(|c| c.connections.response_timeout = SHORT).closed(1);
+    let calls = plan.configure(|c| c.connections.response_timeout = SHORT).run_closed(1);
     assert_eq!(calls[0].outcome().end, End::TimedOut, "{calls:?}");
     assert_eq!(count(&calls, |end| matches!(end, End::TimedOut | End::Malformed)), 2, "{calls:?}");
 }
@@ -423,7 +424,7 @@ fn a_storm_of_resets_ends_its_connection(case: Case) {
         while peer.send(&storm) {}
     });
     let plan = plan(case, server.addr()).calls(6).configure(|c| c.connections.pipeline = 1);
-    let calls = plan.configure(|c| c.connections.response_timeout = Nanos::from_secs(60)).closed(1);
+    let calls = plan.configure(|c| c.connections.response_timeout = Nanos::from_secs(60)).run_closed(1);
     assert_eq!(count(&calls, |end| matches!(end, End::StreamReset | End::Malformed)), 6, "{calls:?}");
     assert!(count(&calls, |end| end == End::StreamReset) >= 3 && server.connections() >= 3, "{calls:?}");
 }
@@ -482,7 +483,7 @@ fn bytes_that_are_not_http2_are_malformed(case: Case) {
     ];
     for (name, server) in &servers {
         let plan = plan(case, server.addr()).calls(3).configure(|c| c.connections.pipeline = 1);
-        let calls = plan.configure(|c| c.connections.response_timeout = Nanos::from_secs(60)).closed(1);
+        let calls = plan.configure(|c| c.connections.response_timeout = Nanos::from_secs(60)).run_closed(1);
         let ends: Vec<End> = calls.iter().map(ObservedCall::end).collect();
         assert_eq!((ends, server.connections()), (vec![End::Malformed; 3], 3), "{name}");
     }
@@ -495,7 +496,7 @@ fn bytes_that_are_not_http2_are_malformed(case: Case) {
             }
         }
     });
-    let calls = plan(case, server.addr()).calls(200).closed(STREAMS as u64);
+    let calls = plan(case, server.addr()).calls(200).run_closed(STREAMS as u64);
     let malformed = count(&calls, |end| end == End::Malformed);
     assert_eq!((count(&calls, completed), count_connects(&calls)), (200 - malformed, 1));
     assert!(malformed >= 50, "{malformed}");
@@ -505,7 +506,7 @@ fn bytes_that_are_not_http2_are_malformed(case: Case) {
             peer.send(&frame(kind::HEADERS, END_HEADERS, stream, &[0x88]));
         }
     });
-    let calls = plan(case, server.addr()).calls(5).closed(1);
+    let calls = plan(case, server.addr()).calls(5).run_closed(1);
     assert_eq!(count(&calls, reset), 5);
 }
 
@@ -517,12 +518,12 @@ fn waiting_for_a_stream_counts_as_response_time(case: Case) {
         peer.send(&answers);
         peer.drain();
     });
-    let calls = plan(case, server.addr()).calls(STREAMS as u64).open(1_000.0);
+    let calls = plan(case, server.addr()).calls(STREAMS as u64).run_open(1_000.0);
     assert_eq!((count(&calls, completed), count_connects(&calls)), (STREAMS, 1));
     let all_sent = calls.iter().filter_map(|call| call.sent).max().unwrap();
     for (nth, call) in calls.iter().enumerate() {
         assert_eq!(call.due, Nanos::from_millis(nth as u64));
-        assert!(call.response() >= all_sent - call.due && call.response() >= call.service());
+        assert!(call.response_time() >= all_sent - call.due && call.response_time() >= call.service_time());
     }
 }
 
@@ -537,7 +538,7 @@ fn a_stopped_run_ends_the_calls_under_way(case: Case) {
     let control = Control::default();
     let run = std::thread::scope(|scope| {
         scope.spawn(|| {
-            until(|| heard.load(Ordering::SeqCst) >= 3);
+            wait_until(|| heard.load(Ordering::SeqCst) >= 3);
             control.stop.store(true, Ordering::Relaxed);
         });
         plan(case, server.addr()).run_open_load(100.0, &control)

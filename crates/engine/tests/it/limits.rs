@@ -1,7 +1,7 @@
 //! Tests that a lack of resources on this host is distinguished from failures of the server, and does not end the run.
 
+use crate::call_recorder::{completed, count};
 use crate::case::{Case, on_each_engine};
-use crate::seen::{completed, count};
 use crate::support::{Control, Plan, max_generator_delay};
 use brimful_core::{End, ExhaustedResource, Nanos};
 use brimful_engine::{Close, Engine, EngineError};
@@ -51,7 +51,7 @@ fn a_lack_of_descriptors_causes_no_busy_loop(case: Case) {
         (c.connections.connect_timeout, c.window, c.connections.calls_per_connection) =
             (Some(timeout), window, Some(1));
     });
-    let run = plan.s_clients(200);
+    let run = plan.run_s_clients(200);
     let calls = run.observer.calls;
     let (abandoned, limited) = (count(&calls, |end| end == End::Abandoned), count(&calls, descriptors));
     assert_eq!(abandoned + limited, calls.len());
@@ -71,7 +71,7 @@ fn a_lack_of_ports_is_client_limited(case: Case) {
         let server = outside_the_range(nth as u8);
         let expected = 20 * addresses;
         let plan = holding(case, server.addr(), source).calls(60);
-        let run = plan.open_until(1000.0, |control| {
+        let run = plan.run_open_until(1000.0, |control| {
             server.connections() >= expected && control.ended.load(Ordering::Relaxed) >= 60 - expected as u64
         });
         let calls = run.observer.calls;
@@ -85,7 +85,7 @@ fn calls_use_the_addresses_that_have_free_ports(case: Case) {
     let server = outside_the_range(0);
     let _held: Vec<TcpStream> = (0..20).map(|_| TcpStream::connect(server.addr()).unwrap()).collect();
     let plan = holding(case, server.addr(), Some("127.0.0.0/30")).calls(20);
-    let run = plan.open_until(1000.0, |_| server.connections() >= 40);
+    let run = plan.run_open_until(1000.0, |_| server.connections() >= 40);
     assert_eq!(count(&run.observer.calls, held), 20, "127.0.0.1 has no port left, 127.0.0.2 has 20");
     assert_eq!(run.max_open_connections, 20);
     let delay = max_generator_delay(&run);

@@ -3,6 +3,7 @@
 
 mod accounting;
 mod bodies;
+mod call_recorder;
 mod case;
 mod destinations;
 mod expected;
@@ -16,7 +17,6 @@ mod panics;
 mod pipeline;
 mod resets;
 mod retries;
-mod seen;
 mod sessions;
 mod slow;
 mod support;

@@ -1,8 +1,8 @@
 //! Tests connection attempts at an overloaded server: the load must not depend on the server (Banga & Druschel 1997,
 //! §4.2).
 
+use crate::call_recorder::{CallRecorder, completed, count, count_connects};
 use crate::case::{Case, on_each_engine};
-use crate::seen::{CallRecorder, completed, count, count_connects};
 use crate::support::{Control, Plan, max_generator_delay};
 use brimful_core::{End, Nanos};
 use brimful_engine::Run;
@@ -23,7 +23,7 @@ fn s_clients(case: Case, server: SocketAddr, attempts: u64, timeout: Nanos, wind
         (c.connections.connect_timeout, c.window, c.connections.calls_per_connection) =
             (Some(timeout), window, Some(1));
     });
-    plan.s_clients(attempts)
+    plan.run_s_clients(attempts)
 }
 
 fn an_attempt_is_abandoned_after_t(case: Case) {

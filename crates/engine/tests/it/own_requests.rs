@@ -1,7 +1,7 @@
 //! Tests requests that are rendered for one call, mixed with shared requests, and calls of sessions.
 
+use crate::call_recorder::{CallRecorder, ObservedCall, completed, count, count_connects};
 use crate::case::{Case, on_each_engine};
-use crate::seen::{CallRecorder, ObservedCall, completed, count, count_connects};
 use crate::support::{Control, Plan};
 use brimful_core::{CallSpec, ClassId, Nanos, NextCall, Outcome, RequestId, SessionId, SessionOutcome, Workload};
 use brimful_engine::{Redirect, Requests, Run};
@@ -253,7 +253,7 @@ fn sessions_do_not_share_connections(case: Case) {
         let run = visit(&plan, || Visits::new(12, 5, at_once));
         let calls = run.observer.calls;
         assert_eq!((count(&calls, completed), count_connects(&calls)), (12 * Visits::CALLS as usize, 12));
-        crate::support::until(|| targets.lock().unwrap().len() == 12);
+        crate::support::wait_until(|| targets.lock().unwrap().len() == 12);
         for asked in targets.lock().unwrap().drain(..) {
             assert_eq!(asked.len(), Visits::CALLS as usize);
             assert!(asked.iter().all(|target| *target == asked[0]), "{asked:?}");

@@ -1,8 +1,8 @@
 //! Tests several calls under way on one connection: responses are assigned to the calls in the order of the requests,
 //! however the bytes are split, and calls without a response end with their connection.
 
+use crate::call_recorder::{ObservedCall, completed, count, count_connects, reset};
 use crate::case::{Case, on_each_engine};
-use crate::seen::{ObservedCall, completed, count, count_connects, reset};
 use crate::support::Plan;
 use brimful_core::workload::{RequestClass, Workload as WorkloadDoc};
 use brimful_core::{End, Nanos, SessionId};
@@ -30,7 +30,7 @@ on_each_engine!(
 const DEPTH: usize = 4;
 
 fn four(case: Case, addr: SocketAddr, calls: u64) -> Vec<ObservedCall> {
-    Plan::new(case, addr).calls(calls).configure(|c| c.connections.pipeline = DEPTH).closed(DEPTH as u64)
+    Plan::new(case, addr).calls(calls).configure(|c| c.connections.pipeline = DEPTH).run_closed(DEPTH as u64)
 }
 
 /// A server that reads four requests, and then takes these steps.
@@ -69,8 +69,8 @@ fn each_call_gets_its_own_response(case: Case) {
     };
     let server = RawServer::with_handler(answer);
     let classes: Vec<RequestClass> = (0..6).map(class).collect();
-    let plan = Plan::of_classes(case.engine, server.addr(), &classes, Close::Server).calls(1000);
-    let calls = plan.configure(|c| c.connections.pipeline = DEPTH).closed(3 * DEPTH as u64);
+    let plan = Plan::with_classes(case.engine, server.addr(), &classes, Close::Server).calls(1000);
+    let calls = plan.configure(|c| c.connections.pipeline = DEPTH).run_closed(3 * DEPTH as u64);
     assert_eq!(count(&calls, completed), 1000);
     assert_eq!(count_connects(&calls), 3, "clients share connections, and none is lost");
     for outcome in calls.iter().map(ObservedCall::outcome) {
@@ -122,7 +122,7 @@ fn a_connection_ends_after_its_calls(case: Case) {
         let plan = Plan::with_method(case, server.addr(), "GET", close).calls(60);
         let calls = plan
             .configure(|c| (c.connections.pipeline, c.connections.calls_per_connection) = (DEPTH, Some(6)))
-            .closed(DEPTH as u64);
+            .run_closed(DEPTH as u64);
         assert_eq!(count(&calls, completed), 60, "{close:?}");
         assert_eq!(count_connects(&calls), server.connections(), "{close:?}");
         // After a connection has begun its last call, further calls go to another connection.
@@ -134,7 +134,7 @@ fn large_requests_are_sent_whole_and_in_order(case: Case) {
     const BIG: usize = 1 << 20;
     let server = RawServer::with_handler(|request| with_length(request.body.len().to_string().as_bytes()));
     let plan = Plan::with_post_body(case, server.addr(), "x".repeat(BIG)).calls(20);
-    let calls = plan.configure(|c| c.connections.pipeline = DEPTH).closed(DEPTH as u64);
+    let calls = plan.configure(|c| c.connections.pipeline = DEPTH).run_closed(DEPTH as u64);
     assert_eq!((count(&calls, completed), count_connects(&calls)), (20, 1));
     let answer = with_length(BIG.to_string().as_bytes()).len() as u64;
     for outcome in calls.iter().map(ObservedCall::outcome) {
@@ -149,7 +149,7 @@ fn a_closing_connection_gets_no_call(case: Case) {
     let closing = b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nhi".to_vec();
     let server = RawServer::start(script([Step::Request, Step::Send(closing), Step::Drain]));
     let plan = Plan::new(case, server.addr()).calls(10).configure(|c| c.connections.pipeline = DEPTH);
-    let calls = plan.closed(1);
+    let calls = plan.run_closed(1);
     assert_eq!((count(&calls, completed), count_connects(&calls)), (10, 10), "{calls:?}");
 }
 
@@ -160,11 +160,11 @@ fn only_the_overdue_time_out(case: Case) {
     let timeout = Nanos::from_millis(300);
     let plan = Plan::new(case, server.addr()).calls(DEPTH as u64);
     let calls =
-        plan.configure(|c| (c.connections.pipeline, c.connections.response_timeout) = (DEPTH, timeout)).open(20.0);
+        plan.configure(|c| (c.connections.pipeline, c.connections.response_timeout) = (DEPTH, timeout)).run_open(20.0);
     assert_eq!((calls[0].end(), count_connects(&calls)), (End::TimedOut, 1));
     for call in &calls {
         let lost = call.end() == End::Reset { sent: true };
-        assert!(lost || call.end() == End::TimedOut && call.service() >= timeout, "{call:?}");
+        assert!(lost || call.end() == End::TimedOut && call.service_time() >= timeout, "{call:?}");
     }
 }
 
@@ -172,7 +172,7 @@ fn a_burst_is_sent_after_the_burst_before_it_ended(case: Case) {
     // The calls are sent one by one.
     let server = RawServer::with_handler(|_| with_length(b"hello"));
     let plan = Plan::new(case, server.addr()).calls(120).configure(|c| c.connections.pipeline = DEPTH);
-    let calls = plan.closed_bursts(3 * DEPTH as u64);
+    let calls = plan.run_closed_bursts(3 * DEPTH as u64);
     assert_eq!((count(&calls, completed), count_connects(&calls)), (120, 3));
     for group in 0..3 {
         let of_group = |call: &&ObservedCall| call.outcome().call.session == Some(SessionId(group));
@@ -189,7 +189,7 @@ fn a_burst_is_sent_after_the_burst_before_it_ended(case: Case) {
 fn calls_lost_with_a_connection_are_not_replaced(case: Case) {
     let server = after_four([Step::Send(hello(2)), Step::Close]);
     let plan = Plan::new(case, server.addr()).calls(3 * DEPTH as u64).configure(|c| c.connections.pipeline = DEPTH);
-    let calls = plan.closed_bursts(DEPTH as u64);
+    let calls = plan.run_closed_bursts(DEPTH as u64);
     assert_eq!((count(&calls, completed), count(&calls, reset), count_connects(&calls)), (6, 6, 3));
 }
 
@@ -197,7 +197,7 @@ fn each_call_gets_a_connection_if_the_server_closes_after_each_response(case: Ca
     let closing = b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nhi".to_vec();
     let server = RawServer::start(script([Step::Request, Step::Send(closing), Step::Drain]));
     let plan = Plan::new(case, server.addr()).calls(3 * DEPTH as u64).configure(|c| c.connections.pipeline = DEPTH);
-    let calls = plan.closed_bursts(DEPTH as u64);
+    let calls = plan.run_closed_bursts(DEPTH as u64);
     // The calls sent after the first one are lost, because it was not yet known that the server closes.
     assert_eq!((count(&calls, completed), count_connects(&calls)), (1 + 2 * DEPTH, 1 + 2 * DEPTH));
 }

@@ -1,7 +1,7 @@
 //! Tests connections that end at each stage of a call, by RST and by FIN.
 
+use crate::call_recorder::{CallRecorder, completed, count, count_connects, reset};
 use crate::case::{Case, on_each_engine};
-use crate::seen::{CallRecorder, completed, count, count_connects, reset};
 use crate::support::Plan;
 use brimful_core::End;
 use brimful_testkit::{RawServer, Step, script, with_length};
@@ -27,9 +27,10 @@ fn a_connection_that_ends_early_is_reset_at_every_stage(case: Case) {
             ("part of the body", vec![Step::Request, Step::Send(whole[..body].to_vec())], body),
         ] {
             let server = RawServer::start(script(steps.into_iter().chain([end.clone()])));
-            for calls in
-                [Plan::new(case, server.addr()).calls(4).closed(2), Plan::new(case, server.addr()).calls(4).open(200.0)]
-            {
+            for calls in [
+                Plan::new(case, server.addr()).calls(4).run_closed(2),
+                Plan::new(case, server.addr()).calls(4).run_open(200.0),
+            ] {
                 assert_eq!(
                     (calls.len(), count(&calls, reset), count_connects(&calls)),
                     (4, 4, 4),
@@ -51,7 +52,7 @@ fn a_connection_that_ends_before_it_is_noticed_was_not_refused(case: Case) {
     for end in [Step::Reset, Step::Close] {
         let server = RawServer::start(script([end.clone()]));
         let stall = || CallRecorder { stall: Some((0, Duration::from_millis(20))), ..CallRecorder::default() };
-        let calls = Plan::new(case, server.addr()).calls(8).open_with(1e6, stall).observer.calls;
+        let calls = Plan::new(case, server.addr()).calls(8).run_open_with_observer(1e6, stall).observer.calls;
         assert_eq!((calls.len(), count(&calls, reset)), (8, 8), "{end:?}: {calls:?}");
     }
 }
@@ -61,7 +62,7 @@ fn a_connection_that_ends_within_a_large_request_is_reset(case: Case) {
     const BIG: usize = 8 << 20;
     for end in [Step::Reset, Step::Close] {
         let server = RawServer::start(script([Step::Read(1000), end.clone()]));
-        let calls = Plan::with_post_body(case, server.addr(), "x".repeat(BIG)).calls(2).closed(1);
+        let calls = Plan::with_post_body(case, server.addr(), "x".repeat(BIG)).calls(2).run_closed(1);
         for call in &calls {
             assert_eq!(call.end(), End::Reset { sent: true }, "{end:?}");
             assert!((1000..BIG as u64).contains(&call.outcome().bytes_sent), "{end:?}: {call:?}");
@@ -73,7 +74,7 @@ fn a_connection_that_ends_within_a_large_request_is_reset(case: Case) {
 fn a_connection_that_ends_between_calls_is_replaced(case: Case) {
     for end in [Step::Reset, Step::Close] {
         let server = RawServer::start(script([Step::Request, Step::Send(with_length(b"hello")), end.clone()]));
-        let calls = Plan::new(case, server.addr()).calls(3).open(8.0);
+        let calls = Plan::new(case, server.addr()).calls(3).run_open(8.0);
         assert_eq!((count(&calls, completed), count_connects(&calls)), (3, 3), "{end:?}: {calls:?}");
     }
 }
@@ -84,7 +85,7 @@ fn a_reset_ends_no_body_that_a_close_would_have_ended(case: Case) {
     let cut = b"HTTP/1.1 200 OK\r\n\r\nhello".to_vec();
     let server = RawServer::start(script([Step::Request, Step::Send(cut), Step::Reset]));
     // The load is open, because clients of a closed loop would wait longer after each failure.
-    let calls = Plan::new(case, server.addr()).calls(CALLS as u64).open(1000.0);
+    let calls = Plan::new(case, server.addr()).calls(CALLS as u64).run_open(1000.0);
     let other = calls.iter().find(|call| call.end() != End::Reset { sent: true });
     assert!(calls.len() == CALLS && other.is_none(), "{} calls, {other:?}", calls.len());
 }

@@ -1,7 +1,7 @@
 //! Tests connections that the server closes while a request is on its way, and calls that are sent again.
 
+use crate::call_recorder::{ObservedCall, closed_on_reuse, completed, count, count_connects};
 use crate::case::{Case, on_each_engine};
-use crate::seen::{ObservedCall, closed_on_reuse, completed, count, count_connects};
 use crate::support::Plan;
 use brimful_core::{End, Retry};
 use brimful_testkit::http2::{answer, http2_server, settings};
@@ -30,20 +30,20 @@ const CLOSED: End = End::ClosedOnReuse { sent: true };
 fn a_close_of_a_reused_connection_is_a_close_on_reuse(case: Case) {
     for end in [Step::Close, Step::Reset] {
         let server = closes_on_reuse(end.clone());
-        let calls = Plan::new(case, server.addr()).calls(6).closed(1);
+        let calls = Plan::new(case, server.addr()).calls(6).run_closed(1);
         assert_eq!((ends(&calls), count_connects(&calls)), (vec![OK, CLOSED, OK, CLOSED, OK, CLOSED], 3), "{end:?}");
     }
     // A part of the response had arrived.
     let part = Step::Send(b"HTTP/1.1 2".to_vec());
     let steps = [Step::Request, Step::Send(with_length(b"hello")), Step::Request, part, Step::Close];
     let server = RawServer::start(script(steps));
-    let calls = Plan::new(case, server.addr()).calls(2).configure(|c| c.connections.retry_closed = true).closed(1);
+    let calls = Plan::new(case, server.addr()).calls(2).configure(|c| c.connections.retry_closed = true).run_closed(1);
     assert_eq!(ends(&calls), [OK, End::Reset { sent: true }]);
 }
 
 fn a_close_of_a_warm_connection_is_a_close_on_reuse(case: Case) {
     let server = RawServer::start(script([Step::Request, Step::Close]));
-    let calls = Plan::new(case, server.addr()).calls(1).configure(|c| c.connections.warm_connections = 1).closed(1);
+    let calls = Plan::new(case, server.addr()).calls(1).configure(|c| c.connections.warm_connections = 1).run_closed(1);
     assert_eq!(ends(&calls), [CLOSED]);
 }
 
@@ -51,7 +51,7 @@ fn a_call_on_a_closed_connection_is_sent_again_if_configured(case: Case) {
     for end in [Step::Close, Step::Reset] {
         let server = closes_on_reuse(end.clone());
         for plan in [Plan::new(case, server.addr()), Plan::with_post_body(case, server.addr(), "x".repeat(3000))] {
-            let calls = plan.calls(10).configure(|c| c.connections.retry_closed = true).closed(1);
+            let calls = plan.calls(10).configure(|c| c.connections.retry_closed = true).run_closed(1);
             assert_eq!(count(&calls, completed), 10, "{end:?}: {calls:?}");
             let retried: Vec<u32> = calls.iter().map(|call| call.retries).collect();
             assert_eq!(retried, [0, 1, 1, 1, 1, 1, 1, 1, 1, 1]);
@@ -59,7 +59,7 @@ fn a_call_on_a_closed_connection_is_sent_again_if_configured(case: Case) {
                 let again = &pair[1];
                 assert_eq!(again.retried, Some(Retry::ClosedOnReuse));
                 // The call's response time runs from its due time, and its request was sent twice.
-                assert!(again.response() > again.service() && again.due >= pair[0].outcome().at);
+                assert!(again.response_time() > again.service_time() && again.due >= pair[0].outcome().at);
             }
             assert_eq!(calls[1].outcome().bytes_sent, 2 * calls[0].outcome().bytes_sent);
         }
@@ -72,7 +72,7 @@ fn a_call_is_sent_again_a_bounded_number_of_times(case: Case) {
     let closes = script([Step::Request, Step::Close]);
     let server =
         RawServer::start(move |conn, number| if number == 0 { answers(conn, 0) } else { closes(conn, number) });
-    let calls = Plan::new(case, server.addr()).calls(2).configure(|c| c.connections.retry_closed = true).closed(1);
+    let calls = Plan::new(case, server.addr()).calls(2).configure(|c| c.connections.retry_closed = true).run_closed(1);
     assert_eq!((ends(&calls), calls[1].retries), (vec![OK, End::Reset { sent: true }], 1));
 }
 
@@ -85,8 +85,8 @@ fn a_close_of_a_reused_http2_connection_is_a_close_on_reuse(case: Case) {
     });
     let get = brimful_core::workload::Workload::single("GET", "/").classes;
     let plan = Plan::new(case, server.addr()).with_http2(&get, 4).calls(6);
-    let calls = plan.clone().closed(1);
+    let calls = plan.clone().run_closed(1);
     assert_eq!((ends(&calls), count(&calls, closed_on_reuse)), (vec![OK, CLOSED, OK, CLOSED, OK, CLOSED], 3));
-    let calls = plan.configure(|c| c.connections.retry_closed = true).closed(1);
+    let calls = plan.configure(|c| c.connections.retry_closed = true).run_closed(1);
     assert_eq!((count(&calls, completed), calls[1].retries), (6, 1));
 }

@@ -1,9 +1,9 @@
 //! Tests sessions on real sockets: each session has its own connections from one source address, and no more of them
 //! than allowed.
 
+use crate::call_recorder::{CallRecorder, ObservedCall, completed, count};
 use crate::case::{Case, on_each_engine};
-use crate::seen::{CallRecorder, ObservedCall, completed, count};
-use crate::support::{Control, Plan, until};
+use crate::support::{Control, Plan, wait_until};
 use brimful_core::workload::{BetweenBursts, SessionArrivals, Sessions as Load, Spread};
 use brimful_core::{Nanos, Rate};
 use brimful_engine::Run;
@@ -67,7 +67,7 @@ fn counting() -> (RawServer, Accepted) {
 
 /// Waits until the server has noticed the end of this number of connections.
 fn ended(accepted: &Accepted, connections: u32) -> BTreeMap<IpAddr, Vec<usize>> {
-    until(|| accepted.lock().unwrap().values().map(Vec::len).sum::<usize>() == connections as usize);
+    wait_until(|| accepted.lock().unwrap().values().map(Vec::len).sum::<usize>() == connections as usize);
     std::mem::take(&mut *accepted.lock().unwrap())
 }
 

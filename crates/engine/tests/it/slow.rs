@@ -1,8 +1,8 @@
 //! Tests servers whose responses never end: the call must end at its timeout, the received bytes must be counted, and
 //! neither CPU time nor memory may be wasted.
 
+use crate::call_recorder::count;
 use crate::case::{Case, on_each_engine};
-use crate::seen::count;
 use crate::support::{Control, Plan, max_generator_delay};
 use brimful_core::{End, Nanos};
 use brimful_testkit::{RawServer, Request};
@@ -25,7 +25,7 @@ fn a_server_that_never_answers_times_out(case: Case) {
     let calls = &run.observer.calls;
     assert_eq!(count(calls, |end| end == End::TimedOut), 5);
     for call in calls {
-        let took = call.service();
+        let took = call.service_time();
         assert!(
             took >= timeout && took <= timeout + max_generator_delay(&run),
             "timed out after {took}; the generator itself was delayed by up to {}",
@@ -42,7 +42,7 @@ fn waiting_for_an_endless_response_uses_no_cpu_time(case: Case) {
     let run = plan.run_open_load(1000.0, &Control::default());
     for call in &run.observer.calls {
         assert_eq!(call.end(), End::TimedOut);
-        let most = 1 + call.service().0 / Nanos::from_millis(100).0;
+        let most = 1 + call.service_time().0 / Nanos::from_millis(100).0;
         assert!((1..=most).contains(&call.outcome().bytes_received), "{call:?}");
     }
     // Up to 100 bytes arrived, one by one. A generator that sleeps until the next byte uses hardly any CPU time; a
@@ -69,7 +69,7 @@ fn an_endless_body_uses_no_memory(case: Case) {
     let plan =
         Plan::new(case, server.addr()).calls(2).configure(|c| c.connections.response_timeout = Nanos::from_secs(60));
     let before = high_water_mark();
-    let calls = plan.open_until(1000.0, |_| sent.load(Ordering::Relaxed) >= ENOUGH).observer.calls;
+    let calls = plan.run_open_until(1000.0, |_| sent.load(Ordering::Relaxed) >= ENOUGH).observer.calls;
     let grown = high_water_mark() - before;
     assert_eq!(count(&calls, |end| end == End::Unfinished { sent: true }), 2);
     let received: u64 = calls.iter().map(|call| call.outcome().bytes_received).sum();

@@ -1,7 +1,7 @@
 //! Helpers that run a load in a few lines.
 
+use crate::call_recorder::{CallRecorder, ObservedCall};
 use crate::case::Case;
-use crate::seen::{CallRecorder, ObservedCall};
 use brimful_core::workload::{RequestClass, Workload as WorkloadDoc};
 use brimful_core::{Nanos, Observer, Rate, Workload};
 use brimful_engine::{
@@ -39,21 +39,21 @@ impl Plan {
     }
 
     pub fn with_method(case: Case, address: SocketAddr, method: &str, close: Close) -> Plan {
-        Plan::of_classes(case.engine, address, &WorkloadDoc::single(method, "/").classes, close)
+        Plan::with_classes(case.engine, address, &WorkloadDoc::single(method, "/").classes, close)
     }
 
     pub fn with_engine(engine: Engine, address: SocketAddr) -> Plan {
-        Plan::of_classes(engine, address, &WorkloadDoc::single("GET", "/").classes, Close::Server)
+        Plan::with_classes(engine, address, &WorkloadDoc::single("GET", "/").classes, Close::Server)
     }
 
     /// A plan of POST requests with this body.
     pub fn with_post_body(case: Case, address: SocketAddr, body: String) -> Plan {
         let mut classes = WorkloadDoc::single("POST", "/").classes;
         classes[0].body = body;
-        Plan::of_classes(case.engine, address, &classes, Close::Server).calls(1)
+        Plan::with_classes(case.engine, address, &classes, Close::Server).calls(1)
     }
 
-    pub fn of_classes(engine: Engine, address: SocketAddr, classes: &[RequestClass], close: Close) -> Plan {
+    pub fn with_classes(engine: Engine, address: SocketAddr, classes: &[RequestClass], close: Close) -> Plan {
         let version = brimful_http::Version::Http11;
         let wire =
             RequestSettings { authority: address.to_string(), version, is_secure: false, headers: Vec::new(), close };
@@ -100,7 +100,7 @@ impl Plan {
     }
 
     /// Runs an open workload at a constant rate.
-    pub fn open(&self, rate: f64) -> Vec<ObservedCall> {
+    pub fn run_open(&self, rate: f64) -> Vec<ObservedCall> {
         self.run_open_load(rate, &Control::default()).observer.calls
     }
 
@@ -112,17 +112,17 @@ impl Plan {
         )
     }
 
-    /// Like [`Plan::open`], but with another observer, which may block the shard.
-    pub fn open_with(&self, rate: f64, keeper: impl Fn() -> CallRecorder) -> Run<CallRecorder> {
-        self.go(|shard| self.constant(rate, shard), keeper, &Control::default())
+    /// Like [`Plan::run_open`], but with another observer, which may block the shard.
+    pub fn run_open_with_observer(&self, rate: f64, new_observer: impl Fn() -> CallRecorder) -> Run<CallRecorder> {
+        self.go(|shard| self.constant(rate, shard), new_observer, &Control::default())
     }
 
-    /// Like [`Plan::open`], but stops when this condition holds, so that the test does not depend on time.
-    pub fn open_until(&self, rate: f64, enough: impl Fn(&Control) -> bool + Send) -> Run<CallRecorder> {
+    /// Like [`Plan::run_open`], but stops when this condition holds, so that the test does not depend on time.
+    pub fn run_open_until(&self, rate: f64, enough: impl Fn(&Control) -> bool + Send) -> Run<CallRecorder> {
         let control = &Control::default();
         std::thread::scope(|scope| {
             scope.spawn(move || {
-                until(|| enough(control));
+                wait_until(|| enough(control));
                 control.stop.store(true, Ordering::Relaxed);
             });
             self.run_open_load(rate, control)
@@ -130,19 +130,19 @@ impl Plan {
     }
 
     /// Runs a closed workload without think time; all classes are equally likely.
-    pub fn closed(&self, clients: u64) -> Vec<ObservedCall> {
+    pub fn run_closed(&self, clients: u64) -> Vec<ObservedCall> {
         self.go(|shard| self.clients(clients, shard), CallRecorder::default, &Control::default()).observer.calls
     }
 
-    /// Like [`Plan::closed`], but groups of clients share a connection: as many clients as a pipeline is deep.
-    pub fn closed_bursts(&self, clients: u64) -> Vec<ObservedCall> {
+    /// Like [`Plan::run_closed`], but groups of clients share a connection: as many clients as a pipeline is deep.
+    pub fn run_closed_bursts(&self, clients: u64) -> Vec<ObservedCall> {
         let depth = self.config.connections.pipeline as u32;
         let bursts = |shard| ClosedBursts::new(clients, depth, Nanos::ZERO, self.mix(), self.extent(), shard);
         self.go(bursts, CallRecorder::default, &Control::default()).observer.calls
     }
 
     /// Runs S-Clients (Banga & Druschel 1997), whose T is the connect timeout.
-    pub fn s_clients(&self, attempts: u64) -> Run<CallRecorder> {
+    pub fn run_s_clients(&self, attempts: u64) -> Run<CallRecorder> {
         let timeout = self.config.connections.connect_timeout.expect("S-Clients give attempts up");
         let workload = |shard| SClients::new(attempts, timeout, self.mix(), self.extent(), shard);
         self.go(workload, CallRecorder::default, &Control::default())
@@ -181,10 +181,10 @@ impl Plan {
     fn go<W: Workload + Send>(
         &self,
         workload: impl Fn(Shard) -> W,
-        keeper: impl Fn() -> CallRecorder,
+        new_observer: impl Fn() -> CallRecorder,
         control: &Control,
     ) -> Run<CallRecorder> {
-        let run = self.drive(workload, keeper, control);
+        let run = self.drive(workload, new_observer, control);
         run.observer.calls.iter().for_each(ObservedCall::check);
         run
     }
@@ -225,7 +225,7 @@ pub fn max_generator_delay<O>(run: &Run<O>) -> Nanos {
 }
 
 /// Waits until a condition holds that another thread will make true.
-pub fn until(holds: impl Fn() -> bool) {
+pub fn wait_until(holds: impl Fn() -> bool) {
     let began = Instant::now();
     while !holds() {
         assert!(began.elapsed() < Duration::from_secs(300), "the condition did not become true within 300 s");

@@ -1,7 +1,7 @@
 //! Tests that due times, response times and lateness are right even if the server or the generator stalls.
 
+use crate::call_recorder::{CallRecorder, ObservedCall, completed, count, count_connects, median};
 use crate::case::{Case, on_each_engine};
-use crate::seen::{CallRecorder, ObservedCall, completed, count, count_connects, median};
 use crate::support::{Control, Plan, max_generator_delay};
 use brimful_core::Nanos;
 use brimful_engine::Close;
@@ -32,11 +32,12 @@ fn a_stall_of_the_server_shows_in_every_delayed_call(case: Case) {
         assert_eq!(call.due, Nanos::from_millis(10 * i as u64), "due times come from the schedule");
     }
     for k in 0..=10 {
-        let (took, at_least) = (calls[30 + k].response(), Nanos::from_millis(101 + k as u64 - 10 * k as u64));
+        let (took, at_least) = (calls[30 + k].response_time(), Nanos::from_millis(101 + k as u64 - 10 * k as u64));
         assert!(took >= at_least, "call {} took {took}, the stall alone {at_least}", 30 + k);
     }
     // The stall does not affect the other calls. Their median is used, because the machine may be busy.
-    let (response, met_the_stall) = (median(calls[..30].iter().map(ObservedCall::response)), calls[30].response());
+    let (response, met_the_stall) =
+        (median(calls[..30].iter().map(ObservedCall::response_time)), calls[30].response_time());
     assert!(response >= Nanos::from_millis(1) && response < met_the_stall, "median response {response}");
     let (late, delay) = (calls.iter().map(ObservedCall::lateness).max().unwrap(), max_generator_delay(&run));
     assert!(late <= delay, "{late} late; the longest gap was {}", run.longest_gap);
@@ -46,14 +47,14 @@ fn a_stall_of_the_server_shows_in_every_delayed_call(case: Case) {
 /// time does not.
 fn a_stall_of_the_generator_is_lateness_and_never_service_time(case: Case) {
     let server = start_serial_server(Duration::from_millis(1), None);
-    let keeper = || CallRecorder { stall: Some((30, Duration::from_millis(100))), ..CallRecorder::default() };
-    let run = Plan::new(case, server.addr()).calls(100).open_with(100.0, keeper);
+    let new_observer = || CallRecorder { stall: Some((30, Duration::from_millis(100))), ..CallRecorder::default() };
+    let run = Plan::new(case, server.addr()).calls(100).run_open_with_observer(100.0, new_observer);
     assert!(run.longest_gap >= Nanos::from_millis(100), "the generator knows of its stall: {}", run.longest_gap);
     let calls = run.observer.calls;
     assert_eq!(count(&calls, completed), 100);
     for (i, call) in calls.iter().enumerate() {
         assert_eq!(call.due, Nanos::from_millis(10 * i as u64), "due times come from the schedule");
-        assert!(call.response() >= call.lateness() + call.service(), "{call:?}");
+        assert!(call.response_time() >= call.lateness() + call.service_time(), "{call:?}");
     }
     let stall_ended = calls[30].outcome().at + Nanos::from_millis(100);
     let held: Vec<&ObservedCall> =
@@ -82,7 +83,7 @@ fn an_open_workload_never_waits_for_a_free_connection(case: Case) {
     assert!(late <= delay, "{late} late; the longest gap was {}", run.longest_gap);
     let connections = count_connects(calls);
     assert!(connections > 25, "{connections} connections: calls in flight together need one each");
-    let slowest = calls.iter().map(ObservedCall::response).max().unwrap();
+    let slowest = calls.iter().map(ObservedCall::response_time).max().unwrap();
     assert!(slowest >= Nanos::from_millis(50 * 20 - 98), "the last call waits for all others: {slowest}");
 }
 
@@ -100,7 +101,7 @@ fn calls_wait_for_a_connection_at_the_limit(case: Case) {
         assert!(others.is_empty() && calls.len() == 50, "{calls_per_connection:?}: {others:?}");
         assert_eq!(run.max_open_connections, 4);
         // Waiting for a connection is part of the response time, but not lateness.
-        let slowest = calls.iter().map(ObservedCall::response).max().unwrap();
+        let slowest = calls.iter().map(ObservedCall::response_time).max().unwrap();
         assert!(slowest >= Nanos::from_millis(50 * 20 - 98), "the last call waits for all others: {slowest}");
         let (late, delay) = (calls.iter().map(ObservedCall::lateness).max().unwrap(), max_generator_delay(&run));
         assert!(late <= delay, "{late} late; the longest gap was {}", run.longest_gap);
@@ -116,7 +117,7 @@ fn connections_are_kept_or_renewed_as_configured(case: Case) {
         let plan = Plan::with_method(case, server.addr(), "GET", close)
             .calls(60)
             .configure(|c| c.connections.calls_per_connection = limit);
-        let calls = plan.closed(1);
+        let calls = plan.run_closed(1);
         assert_eq!(count(&calls, completed), 60);
         count_connects(&calls)
     };
@@ -132,7 +133,7 @@ fn the_first_calls_use_warm_connections(case: Case) {
     let connections = |warm, shards| {
         let mut plan = Plan::new(case, server.addr()).calls(60).configure(|c| c.connections.warm_connections = warm);
         plan.shards = shards;
-        let calls = plan.closed(6);
+        let calls = plan.run_closed(6);
         assert_eq!(count(&calls, completed), 60);
         count_connects(&calls)
     };
@@ -145,7 +146,7 @@ fn events_of_a_call_come_in_order(case: Case) {
     let calls = Plan::new(case, server.addr())
         .calls(40)
         .configure(|c| c.connections.calls_per_connection = Some(1))
-        .open(1000.0);
+        .run_open(1000.0);
     for call in &calls {
         let at = [Some(call.due), call.begun, call.connect_started, call.established, call.sent, call.first_byte];
         let at: Vec<Nanos> = at.into_iter().map(|at| at.expect("every event")).collect();
@@ -159,7 +160,7 @@ fn several_shards_make_the_same_calls_as_one(case: Case) {
     let due = |shards| {
         let mut plan = Plan::new(case, server.addr()).calls(200);
         plan.shards = shards;
-        let mut due: Vec<Nanos> = plan.open(2000.0).iter().map(|call| call.due).collect();
+        let mut due: Vec<Nanos> = plan.run_open(2000.0).iter().map(|call| call.due).collect();
         due.sort_unstable();
         due
     };
@@ -170,7 +171,7 @@ fn several_shards_make_the_same_calls_as_one(case: Case) {
 fn ticks_delay_calls_but_lose_none(case: Case) {
     let server = brimful_testkit::RawServer::content_length("x");
     let plan = Plan::new(case, server.addr()).calls(400).configure(|c| c.tick = Some(Nanos::from_millis(10)));
-    let calls = plan.open(2_000.0);
+    let calls = plan.run_open(2_000.0);
     assert_eq!(count(&calls, completed), 400);
     for (i, call) in calls.iter().enumerate() {
         assert_eq!(call.due, Nanos::from_micros(500 * i as u64), "due times come from the schedule");

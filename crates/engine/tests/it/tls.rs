@@ -1,8 +1,8 @@
 //! Tests the engine with TLS servers: real nginx, and servers that violate the protocol.
 
+use crate::call_recorder::{CallRecorder, ObservedCall, completed, count, count_connects, reset};
 use crate::case::{Case, on_each_engine};
-use crate::seen::{CallRecorder, ObservedCall, completed, count, count_connects, reset};
-use crate::support::{Control, Plan, until};
+use crate::support::{Control, Plan, wait_until};
 use brimful_core::tls::TlsVersion;
 use brimful_core::{End, Nanos, TlsFault};
 use brimful_engine::{Close, Handshake, Security, SecurityOptions};
@@ -93,7 +93,7 @@ fn log(nginx: &Nginx, requests: usize) -> Vec<String> {
     let path = nginx.directory().join("access.log");
     let lines =
         || -> Vec<String> { std::fs::read_to_string(&path).unwrap_or_default().lines().map(str::to_owned).collect() };
-    until(|| lines().len() >= requests);
+    wait_until(|| lines().len() >= requests);
     lines()
 }
 
@@ -116,14 +116,14 @@ fn nginx_responds_by_both_versions_of_tls(case: Case) {
         let options = trusting(&certificates);
         for close in [Close::Server, Close::Fin, Close::Rst] {
             let kept = plan(case, nginx.addr(), &options, close);
-            let calls = kept.closed(2);
+            let calls = kept.run_closed(2);
             assert_eq!(
                 (count(&calls, completed), count_connects(&calls), secured(&calls)),
                 (12, 2, 2),
                 "{version} {close:?}"
             );
             assert!(calls.iter().all(|call| call.outcome().bytes_received == calls[0].outcome().bytes_received));
-            let calls = new_connections(kept).closed(2);
+            let calls = new_connections(kept).run_closed(2);
             assert_eq!(
                 (count(&calls, completed), secured(&calls), resumed(&calls)),
                 (12, 12, 0),
@@ -144,7 +144,7 @@ fn sessions_are_resumed_if_configured(case: Case) {
             let extra = format!("ssl_protocols {version}; ssl_session_tickets {tickets};");
             let nginx = nginx(&good(&certificates), &extra);
             let options = SecurityOptions { resume: true, ..trusting(&certificates) };
-            let calls = new_connections(plan(case, nginx.addr(), &options, Close::Server)).closed(1);
+            let calls = new_connections(plan(case, nginx.addr(), &options, Close::Server)).run_closed(1);
             assert_eq!((count(&calls, completed), secured(&calls)), (12, 12));
             assert_eq!(resumed(&calls), 11, "all sessions but the first are resumed: {version}, tickets {tickets}");
             let log = log(&nginx, 12);
@@ -157,7 +157,7 @@ fn many_calls_at_once_share_a_secured_connection(case: Case) {
     let certificates = certificates();
     let nginx = nginx(&good(&certificates), "");
     let plan = plan(case, nginx.addr(), &trusting(&certificates), Close::Server).calls(200);
-    let calls = plan.configure(|config| config.connections.pipeline = 16).closed(16);
+    let calls = plan.configure(|config| config.connections.pipeline = 16).run_closed(16);
     assert_eq!(count(&calls, completed), 200);
     assert!(secured(&calls) < 17 && log(&nginx, 200).len() == 200);
 }
@@ -166,7 +166,7 @@ fn connections_are_secured_before_the_run(case: Case) {
     let certificates = certificates();
     let nginx = nginx(&good(&certificates), "");
     let plan = plan(case, nginx.addr(), &trusting(&certificates), Close::Server);
-    let calls = plan.configure(|config| config.connections.warm_connections = 3).closed(3);
+    let calls = plan.configure(|config| config.connections.warm_connections = 3).run_closed(3);
     assert_eq!((count(&calls, completed), count_connects(&calls), secured(&calls)), (12, 0, 0));
 }
 
@@ -177,7 +177,7 @@ fn a_client_sends_its_certificate(case: Case) {
     let nginx = nginx(&good(&certificates), &verify);
     for (identity, status) in [(None, 400), (Some((client.certificate, client.key)), 200)] {
         let options = SecurityOptions { identity, ..trusting(&certificates) };
-        let calls = new_connections(plan(case, nginx.addr(), &options, Close::Server)).closed(1);
+        let calls = new_connections(plan(case, nginx.addr(), &options, Close::Server)).run_closed(1);
         assert!(calls.iter().all(|call| call.end() == End::Completed { status }), "{:?}", calls[0]);
     }
 }
@@ -194,10 +194,10 @@ fn invalid_certificates_fail_each_call(case: Case) {
         let identity = certificates.issue(&format!("{names},DNS:{}", unique()), flaw);
         let server = RawServer::start_tls(&identity, TlsBehaviour::with_response(with_length(b"hello")));
         let options = trusting(&certificates);
-        let calls = plan(case, server.addr(), &options, Close::Server).closed(2);
+        let calls = plan(case, server.addr(), &options, Close::Server).run_closed(2);
         assert_eq!(count(&calls, failed_by(why)), 12, "{flaw:?}: {:?}", calls[0]);
         let found = Security::new(&options).unwrap().try_handshake(&server.addr().into(), Nanos::from_secs(60));
-        let Handshake::Fails { why: found, detail } = found else { panic!("{flaw:?}: {found:?}") };
+        let Handshake::Failed { why: found, detail } = found else { panic!("{flaw:?}: {found:?}") };
         assert_eq!(found, Some(why));
         let detail = detail.unwrap_or_default();
         let expected = match flaw {
@@ -208,12 +208,12 @@ fn invalid_certificates_fail_each_call(case: Case) {
         };
         assert!(detail.contains(expected), "{detail}");
         let options = SecurityOptions { insecure: true, authorities: None, ..options };
-        let calls = plan(case, server.addr(), &options, Close::Server).closed(2);
+        let calls = plan(case, server.addr(), &options, Close::Server).run_closed(2);
         assert_eq!(count(&calls, completed), 12, "--insecure: {flaw:?}");
     }
     let identity = certificates.issue(&format!("DNS:localhost,DNS:{}", unique()), CertificateFlaw::Intermediate);
     let server = RawServer::start_tls(&identity, TlsBehaviour::with_response(with_length(b"hello")));
-    let calls = plan(case, server.addr(), &trusting(&certificates), Close::Server).closed(2);
+    let calls = plan(case, server.addr(), &trusting(&certificates), Close::Server).run_closed(2);
     assert_eq!(count(&calls, completed), 12, "the client sends its whole certificate chain");
 }
 
@@ -227,7 +227,7 @@ fn a_server_may_use_an_authority_certificate_if_it_is_named(case: Case) {
             authorities: Some(identity.certificate.clone()),
             ..SecurityOptions::default()
         };
-        new_connections(plan(case, server.addr(), &options, Close::Fin)).closed(1)
+        new_connections(plan(case, server.addr(), &options, Close::Fin)).run_closed(1)
     };
     assert_eq!(count(&named("localhost"), completed), 12);
     assert_eq!(count(&named("other.example"), failed_by(TlsFault::CertificateName)), 12);
@@ -246,18 +246,18 @@ fn bytes_that_are_not_tls_are_no_response(case: Case) {
             let _ = std::io::copy(&mut &connection, &mut std::io::sink());
         });
         let options = trusting(&certificates);
-        let calls = plan(case, server.addr(), &options, Close::Server).closed(1);
+        let calls = plan(case, server.addr(), &options, Close::Server).run_closed(1);
         assert_eq!(count(&calls, failed_by(TlsFault::NotTls)), 12, "{:?}", calls[0]);
         let found = Security::new(&options).unwrap().try_handshake(&server.addr().into(), Nanos::from_secs(60));
-        assert_eq!(found, Handshake::Fails { why: Some(TlsFault::NotTls), detail: None });
+        assert_eq!(found, Handshake::Failed { why: Some(TlsFault::NotTls), detail: None });
     }
 }
 
 fn a_version_that_is_too_old_is_rejected(case: Case) {
     let certificates = certificates();
     let nginx = nginx(&good(&certificates), "ssl_protocols TLSv1.2;");
-    let options = SecurityOptions { minimum: TlsVersion::V13, ..trusting(&certificates) };
-    let calls = plan(case, nginx.addr(), &options, Close::Server).closed(1);
+    let options = SecurityOptions { min_version: TlsVersion::V13, ..trusting(&certificates) };
+    let calls = plan(case, nginx.addr(), &options, Close::Server).run_closed(1);
     assert_eq!(count(&calls, failed_by(TlsFault::Version)), 12, "{:?}", calls[0]);
 }
 
@@ -270,7 +270,7 @@ fn another_protocol_is_refused(case: Case) {
     let none = RawServer::start_tls(&identity, TlsBehaviour { protocols: Vec::new(), ..behaviour });
     for (server, http2, refused) in [(&only_http2, false, true), (&none, true, true), (&none, false, false)] {
         let options = SecurityOptions { http2, ..trusting(&certificates) };
-        let calls = plan(case, server.addr(), &options, Close::Server).closed(1);
+        let calls = plan(case, server.addr(), &options, Close::Server).run_closed(1);
         let found = count(&calls, failed_by(TlsFault::Protocol));
         let expected = if refused { (12, 0) } else { (0, 12) };
         assert_eq!((found, count(&calls, completed)), expected, "http2 {http2}: {:?}", calls[0]);
@@ -298,7 +298,7 @@ fn a_truncated_stream_is_no_complete_response(case: Case) {
             // The client waits for a server that keeps the connection open.
             let plan = plan.configure(|config| config.connections.response_timeout = Nanos::from_millis(1500));
             // On a kept connection, a call might be sent before the end of the connection arrives.
-            let calls = new_connections(plan).open(1000.0);
+            let calls = new_connections(plan).run_open(1000.0);
             let (whole, cut) = (count(&calls, completed), count(&calls, &truncated));
             assert_eq!((whole, cut), if is_whole { (4, 0) } else { (0, 4) }, "{ending:?} {close:?} {:?}", calls[0]);
             assert!(calls.iter().all(|call| call.outcome().bytes_received == response.len() as u64));
@@ -325,7 +325,7 @@ fn bytes_after_close_notify_are_not_waited_for(case: Case) {
             config.window = Nanos::from_secs(3600);
             config.connections.response_timeout = config.window;
         });
-        let run = plan.open_until(50.0, |_| server.connections() > server.open_connections() + 3);
+        let run = plan.run_open_until(50.0, |_| server.connections() > server.open_connections() + 3);
         assert!(count(&run.observer.calls, completed) >= 3, "{ending:?}: {:?}", run.observer.calls);
     }
 }
@@ -335,7 +335,7 @@ fn bytes_may_come_one_by_one(case: Case) {
     let behaviour = TlsBehaviour { chunk_bytes: 1, ..TlsBehaviour::with_response(with_length(b"hello")) };
     let server = RawServer::start_tls(&good(&certificates), behaviour);
     let plan = plan(case, server.addr(), &trusting(&certificates), Close::Server).calls(3);
-    let calls = plan.configure(|config| config.connections.response_timeout = config.window).closed(1);
+    let calls = plan.configure(|config| config.connections.response_timeout = config.window).run_closed(1);
     assert_eq!((count(&calls, completed), secured(&calls)), (3, 1));
 }
 
@@ -347,7 +347,7 @@ fn a_server_that_stops_in_the_handshake_is_not_waited_for(case: Case) {
             TlsBehaviour { stops_after: Some(stops_after), ..TlsBehaviour::with_response(with_length(b"hello")) };
         let server = RawServer::start_tls(&identity, behaviour);
         let plan = plan(case, server.addr(), &trusting(&certificates), Close::Server).calls(2);
-        let calls = plan.configure(|config| config.connections.response_timeout = Nanos::from_millis(50)).closed(2);
+        let calls = plan.configure(|config| config.connections.response_timeout = Nanos::from_millis(50)).run_closed(2);
         assert_eq!(count(&calls, failed_by(TlsFault::TimedOut)), 2, "after {stops_after} bytes: {:?}", calls[0]);
         assert!(calls.iter().all(|call| call.sent.is_none() && call.established.is_some()));
     }
@@ -360,10 +360,10 @@ fn a_server_that_closes_in_the_handshake_resets_it(case: Case) {
         let _ = (&connection).read(&mut [0; 64]);
     });
     let options = trusting(&certificates);
-    let calls = plan(case, server.addr(), &options, Close::Server).closed(1);
+    let calls = plan(case, server.addr(), &options, Close::Server).run_closed(1);
     assert_eq!(count(&calls, reset), 12, "{:?}", calls[0]);
     let found = Security::new(&options).unwrap().try_handshake(&server.addr().into(), Nanos::from_secs(60));
-    assert_eq!(found, Handshake::Fails { why: None, detail: None });
+    assert_eq!(found, Handshake::Failed { why: None, detail: None });
 }
 
 fn unencrypted_bytes_are_no_response(case: Case) {
@@ -379,7 +379,7 @@ fn unencrypted_bytes_are_no_response(case: Case) {
     ] {
         let behaviour = TlsBehaviour { ending: TlsEnding::Raw(bytes), ..TlsBehaviour::with_response(b"".to_vec()) };
         let server = RawServer::start_tls(&identity, behaviour);
-        let calls = plan(case, server.addr(), &trusting(&certificates), Close::Server).closed(1);
+        let calls = plan(case, server.addr(), &trusting(&certificates), Close::Server).run_closed(1);
         let failed = |end| kinds.iter().any(|kind| end == End::TlsFailed { sent: true, why: *kind });
         assert_eq!(count(&calls, failed), 12, "{:?}", calls[0]);
     }
@@ -396,7 +396,7 @@ fn a_large_request_is_sent_whole_by_tls(case: Case) {
             config.connections.pipeline = pipeline;
             config.connections.response_timeout = config.window;
         });
-        let calls = plan.closed(1);
+        let calls = plan.run_closed(1);
         assert_eq!(count(&calls, completed), 1, "{:?}", calls[0]);
         assert!(calls[0].outcome().bytes_sent > 5 << 20);
     }
@@ -436,7 +436,7 @@ fn renegotiation_is_declined(case: Case) {
             // Waits until the client has disconnected.
             lines.map_while(Result::ok).for_each(drop);
         });
-        let calls = plan.closed(1);
+        let calls = plan.run_closed(1);
         let _ = server.kill();
         let _ = server.wait();
         calls
@@ -465,7 +465,7 @@ fn a_server_that_waits_for_close_notify_gets_it_at_once(case: Case) {
         assert_eq!(count(&run.observer.calls, completed), 40);
         assert!(run.max_open_connections <= 4, "{} connections at once", run.max_open_connections);
         // The last connections end with the run.
-        until(|| server.open_connections() == 0);
+        wait_until(|| server.open_connections() == 0);
         let answered = behaviour.answered.load(Ordering::SeqCst);
         assert!(answered >= 38, "{answered} of 40 were answered");
     }
@@ -480,6 +480,6 @@ fn a_server_that_never_closes_does_not_keep_connections_open(case: Case) {
         config.window = NEVER;
         config.connections.response_timeout = NEVER;
     });
-    let run = plan.open_until(20.0, |_| server.connections() > server.open_connections() + 3);
+    let run = plan.run_open_until(20.0, |_| server.connections() > server.open_connections() + 3);
     assert!(count(&run.observer.calls, completed) >= 3, "{:?}", run.observer.calls);
 }

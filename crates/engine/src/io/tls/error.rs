@@ -7,7 +7,7 @@ use std::path::PathBuf;
 pub enum SecurityError {
     /// A file could not be read as PEM.
     #[error("{path} holds no usable {what}: {why}; it must be PEM, with -----BEGIN {begin}-----", path = path.display())]
-    File {
+    InvalidPem {
         /// Path of the file.
         path: PathBuf,
         /// Kind of content that the file should have, such as `certificate`.
@@ -19,7 +19,7 @@ pub enum SecurityError {
     },
     /// A file does not contain what it should.
     #[error("{path} holds no usable {what}: {why}", path = path.display())]
-    Unsuitable {
+    WrongContent {
         /// Path of the file.
         path: PathBuf,
         /// Kind of content that the file should have, such as `certificate`.
@@ -29,17 +29,17 @@ pub enum SecurityError {
     },
     /// The server's name cannot occur in a certificate.
     #[error("`{0}` is not a name that a certificate could have: give the server's name by --sni NAME")]
-    Name(String),
+    InvalidServerName(String),
     /// This host has no trusted authorities.
     #[error("this host has no store of trusted authorities: install ca-certificates, or give --ca FILE, or --insecure")]
-    NoStore,
+    NoTrustStore,
     /// The private key does not belong to the certificate.
     #[error(
         "the key in {key} is not the key of the certificate in {certificate}: give the key that the certificate was made \
          for, and put the client's own certificate first in its file", key = key.display(),
         certificate = certificate.display()
     )]
-    Mismatch {
+    WrongKey {
         /// Path of the file with the certificate.
         certificate: PathBuf,
         /// Path of the file with the key.
@@ -50,7 +50,7 @@ pub enum SecurityError {
         "the key in {key} cannot be used: brimful signs with RSA keys of 2,048 bits and more, EC keys on P-256 and P-384, \
          and Ed25519 keys; have a certificate made for one of these", key = key.display()
     )]
-    KeyKind {
+    UnsupportedKey {
         /// Path of the file with the key.
         key: PathBuf,
     },
@@ -62,6 +62,6 @@ pub enum SecurityError {
 impl SecurityError {
     /// Whether the command line or a file is at fault, rather than the host.
     pub fn is_usage(&self) -> bool {
-        !matches!(self, SecurityError::NoStore | SecurityError::Config(_))
+        !matches!(self, SecurityError::NoTrustStore | SecurityError::Config(_))
     }
 }

@@ -101,12 +101,12 @@ fn await_socket(socket: &OwnedFd, what: PollFlags, until: Instant) -> Result<(),
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Handshake {
     /// TLS works, with these parameters.
-    Works(TlsSpoken),
+    Succeeded(TlsSpoken),
     /// There was no connection, or the handshake took too long. This does not mean that TLS fails: the server may be
     /// overloaded on purpose.
-    Unknown,
+    Inconclusive,
     /// TLS does not work.
-    Fails {
+    Failed {
         /// The kind of failure; `None` if the connection ended without a TLS error.
         why: Option<TlsFault>,
         /// Details of the failure.
@@ -118,9 +118,9 @@ impl Security {
     /// Makes one handshake with the server at `address`, without a request, within `timeout`.
     pub fn try_handshake(&self, address: &Address, timeout: Nanos) -> Handshake {
         let until = Instant::now() + Duration::from(timeout).min(Duration::from_secs(3600));
-        let Ok(socket) = socket::open(address, &SocketOptions::default(), None) else { return Handshake::Unknown };
+        let Ok(socket) = socket::open(address, &SocketOptions::default(), None) else { return Handshake::Inconclusive };
         if !socket::becomes_established(&socket, timeout) {
-            return Handshake::Unknown;
+            return Handshake::Inconclusive;
         }
         let config = self.shard_config();
         let mut scratch = Scratch::default();
@@ -141,15 +141,15 @@ impl Security {
                 Ok(session)
             });
         match outcome {
-            Ok(session) => Handshake::Works(negotiated(&session)),
-            Err(HandshakeError::TimedOut) => Handshake::Unknown,
-            Err(HandshakeError::Protocol) => Handshake::Fails { why: Some(TlsFault::Protocol), detail: None },
-            Err(HandshakeError::Ended | HandshakeError::Broken) => Handshake::Fails { why: None, detail: None },
+            Ok(session) => Handshake::Succeeded(negotiated(&session)),
+            Err(HandshakeError::TimedOut) => Handshake::Inconclusive,
+            Err(HandshakeError::Protocol) => Handshake::Failed { why: Some(TlsFault::Protocol), detail: None },
+            Err(HandshakeError::Ended | HandshakeError::Broken) => Handshake::Failed { why: None, detail: None },
             Err(HandshakeError::Tls(error)) => {
                 let why = fault::classify(&error);
                 let issuer =
                     if why == TlsFault::CertificateIssuer { self.explain_issuer(address, until) } else { None };
-                Handshake::Fails { why: Some(why), detail: issuer.or_else(|| fault::describe(&error)) }
+                Handshake::Failed { why: Some(why), detail: issuer.or_else(|| fault::describe(&error)) }
             }
         }
     }

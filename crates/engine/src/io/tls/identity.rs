@@ -32,9 +32,9 @@ pub(super) fn read(
     let signing = provider
         .key_provider
         .load_private_key(private_key(key)?)
-        .map_err(|_| SecurityError::KeyKind { key: key.to_owned() })?;
+        .map_err(|_| SecurityError::UnsupportedKey { key: key.to_owned() })?;
     if chain.first().is_some_and(|own| !is_key_of(&*signing, own)) {
-        return Err(SecurityError::Mismatch { certificate: certificate.to_owned(), key: key.to_owned() });
+        return Err(SecurityError::WrongKey { certificate: certificate.to_owned(), key: key.to_owned() });
     }
     Ok(Arc::new(SingleCertAndKey::from(CertifiedKey::new(chain, signing))))
 }
@@ -68,7 +68,7 @@ fn private_key(path: &Path) -> Result<PrivateKeyDer<'static>, SecurityError> {
 fn unsuitable(path: &Path, bytes: &[u8], wanted: PemKind, error: &dyn fmt::Display) -> SecurityError {
     let kind = if wanted == PemKind::Certificate { CERTIFICATE } else { KEY };
     match pem::explain(path, bytes, wanted) {
-        Some(why) => SecurityError::Unsuitable { path: path.to_owned(), what: kind.0, why },
+        Some(why) => SecurityError::WrongContent { path: path.to_owned(), what: kind.0, why },
         None => unusable(path, kind, error),
     }
 }
@@ -78,5 +78,5 @@ pub(super) fn unusable(
     (what, begin): (&'static str, &'static str),
     why: &dyn fmt::Display,
 ) -> SecurityError {
-    SecurityError::File { path: path.to_owned(), what, begin, why: why.to_string() }
+    SecurityError::InvalidPem { path: path.to_owned(), what, begin, why: why.to_string() }
 }

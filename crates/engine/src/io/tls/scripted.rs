@@ -288,7 +288,7 @@ mod tests {
             let options = SecurityOptions {
                 name: name.to_owned(),
                 authorities: Some(authorities.authority()),
-                minimum: TlsVersion::V13,
+                min_version: TlsVersion::V13,
                 ..SecurityOptions::default()
             };
             let security = Security::new(&options).unwrap();

@@ -40,7 +40,7 @@ pub struct SecurityOptions {
     /// Whether to accept any certificate.
     pub insecure: bool,
     /// The oldest TLS version to accept.
-    pub minimum: TlsVersion,
+    pub min_version: TlsVersion,
     /// Whether to resume sessions.
     pub resume: bool,
     /// Whether the connections use HTTP/2.
@@ -80,9 +80,9 @@ impl Security {
     pub fn new(options: &SecurityOptions) -> Result<Security, SecurityError> {
         const VERSIONS: &[&SupportedProtocolVersion] = &[&rustls::version::TLS13, &rustls::version::TLS12];
         let bare = options.name.trim_start_matches('[').trim_end_matches(']').trim_end_matches('.').to_owned();
-        let name = ServerName::try_from(bare).map_err(|_| SecurityError::Name(options.name.clone()))?;
+        let name = ServerName::try_from(bare).map_err(|_| SecurityError::InvalidServerName(options.name.clone()))?;
         let provider = Arc::new(ring::default_provider());
-        let versions = if options.minimum == TlsVersion::V13 { &VERSIONS[..1] } else { VERSIONS };
+        let versions = if options.min_version == TlsVersion::V13 { &VERSIONS[..1] } else { VERSIONS };
         let (authorities, named) = if options.insecure { (None, Vec::new()) } else { trusted(options, &provider)? };
         let named: Arc<[CertificateDer<'static>]> = named.into();
         let unchecked = InsecureVerifier(provider.signature_verification_algorithms.supported_schemes());
@@ -107,7 +107,7 @@ impl Security {
     /// # Errors
     /// [`SecurityError`] if the certificate or the name cannot be used.
     pub fn with_trusted_certificate(&self, certificate: &[u8], name: &'static str) -> Result<Security, SecurityError> {
-        let name = ServerName::try_from(name).map_err(|_| SecurityError::Name(name.to_owned()))?;
+        let name = ServerName::try_from(name).map_err(|_| SecurityError::InvalidServerName(name.to_owned()))?;
         let certificate = CertificateDer::from(certificate.to_vec());
         let mut roots = RootCertStore::empty();
         roots.add(certificate.clone())?;
@@ -162,7 +162,7 @@ fn trusted(options: &SecurityOptions, provider: &Arc<CryptoProvider>) -> Result<
         None => {
             // Unparsable certificates are skipped: among hundreds of authorities one is nearly always malformed, and
             // the user cannot change that.
-            roots.add_parsable_certificates(certificates(&store().ok_or(SecurityError::NoStore)?)?);
+            roots.add_parsable_certificates(certificates(&store().ok_or(SecurityError::NoTrustStore)?)?);
             Vec::new()
         }
     };

@@ -44,7 +44,7 @@ pub struct Progress {
     /// The server has sent close_notify.
     pub finished: bool,
     /// The server has sent more data after its close_notify.
-    pub excess: bool,
+    pub has_trailing_data: bool,
 }
 
 /// The TLS session of one connection.
@@ -70,7 +70,7 @@ impl Session {
     /// reply is the corresponding alert.
     pub fn receive(&mut self, received: &[u8], scratch: &mut Scratch) -> Result<Progress, Error> {
         if self.finished {
-            return Ok(Progress { excess: !received.is_empty(), ..Progress::default() });
+            return Ok(Progress { has_trailing_data: !received.is_empty(), ..Progress::default() });
         }
         let Scratch { incoming, plaintext, outgoing, spare } = scratch;
         let Session { tls, incomplete, .. } = self;
@@ -145,8 +145,8 @@ impl Session {
         self.secured |= secured;
         self.finished = finished;
         // rustls does not process data that follows close_notify.
-        let excess = finished && !std::mem::take(&mut self.incomplete).is_empty();
-        Ok(Progress { secured, finished, excess })
+        let has_trailing_data = finished && !std::mem::take(&mut self.incomplete).is_empty();
+        Ok(Progress { secured, finished, has_trailing_data })
     }
 
     /// Adds the records that carry `plaintext` to `outgoing`.

@@ -20,7 +20,7 @@ pub enum OperationKind {
     Receive,
     Send,
     /// An operation that closes a connection; its completion is ignored.
-    Farewell,
+    Close,
 }
 
 /// The user data of an operation.
@@ -36,7 +36,7 @@ pub fn parse_user_data(bits: u64) -> (Token, OperationKind) {
         1 => OperationKind::Connect,
         2 => OperationKind::Receive,
         3 => OperationKind::Send,
-        _ => OperationKind::Farewell,
+        _ => OperationKind::Close,
     };
     (Token { slot: slot & ((1 << SLOT_BITS) - 1), generation }, kind)
 }
@@ -128,7 +128,7 @@ mod tests {
             OperationKind::Connect,
             OperationKind::Receive,
             OperationKind::Send,
-            OperationKind::Farewell,
+            OperationKind::Close,
         ] {
             let token = Token { slot: (1 << 28) - 1, generation: u32::MAX };
             assert_eq!(parse_user_data(user_data(token, kind)), (token, kind));

@@ -191,7 +191,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
     pub(super) fn complete(&mut self, slot: u32, response: Response, following: Following) {
         let unsent = self.sockets.unsent(slot);
         let Some(connection) = self.connections.get_mut(slot) else { return };
-        // A call is large, so after this move out of the queue it is not moved again.
+        // A call is large, so it is moved only once: out of the queue.
         let mut answered = connection.calls.pop_front();
         let Some(call) = &mut answered else { return };
         connection.responses = connection.responses.saturating_add(1);
@@ -244,7 +244,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
             connection.phase = Phase::Closing;
             connection.stamp = stamp;
             self.timers.start_close(self.time.now(), slot, stamp);
-            // The connection may have been available before, with room behind other calls.
+            // The connection may have been available until now, with room for calls behind those under way.
             self.connections.update_availability(slot);
         }
     }

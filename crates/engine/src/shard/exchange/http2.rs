@@ -258,7 +258,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
             self.sockets.note_output(slot, self.time.now());
         }
         if self.connections.is_finished(slot) {
-            self.say_goodbye_and_close(slot);
+            self.send_goaway_and_close(slot);
         } else {
             self.connections.update_availability(slot);
         }
@@ -283,7 +283,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
     }
 
     /// Closes a connection without calls; an HTTP/2 connection sends GOAWAY first.
-    pub(in crate::shard) fn say_goodbye_and_close(&mut self, slot: u32) {
+    pub(in crate::shard) fn send_goaway_and_close(&mut self, slot: u32) {
         if self.send_goaway(slot) {
             self.hand_over_and_flush(slot);
         }
@@ -291,7 +291,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
     }
 
     /// Sends GOAWAY on all connections that have no call under way.
-    pub(in crate::shard) fn say_goodbyes(&mut self) {
+    pub(in crate::shard) fn send_goaways(&mut self) {
         let mut must_flush = false;
         for slot in self.connections.slots() {
             let is_idle = self.connections.get(slot).is_some_and(|connection| connection.calls_in_flight() == 0);

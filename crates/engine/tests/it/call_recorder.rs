@@ -33,12 +33,12 @@ pub struct ObservedCall {
 
 impl ObservedCall {
     /// Time from the due time to the end of the call.
-    pub fn response(&self) -> Nanos {
+    pub fn response_time(&self) -> Nanos {
         self.outcome().at - self.due
     }
 
     /// Time from the first byte sent to the end of the call.
-    pub fn service(&self) -> Nanos {
+    pub fn service_time(&self) -> Nanos {
         self.outcome().at - self.sent.expect("was sent")
     }
 
