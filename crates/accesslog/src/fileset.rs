@@ -142,7 +142,7 @@ mod tests {
     use brimful_core::workload::{RequestClass, Url};
 
     fn workload(urls: &[(&str, f64, Option<u64>)]) -> Workload {
-        let mut workload = Workload::single("GET", "");
+        let mut workload = Workload::single_class("GET", "");
         let url = |(path, weight, bytes): &(&str, f64, Option<u64>)| Url {
             path: (*path).to_owned(),
             weight: *weight,

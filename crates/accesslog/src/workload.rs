@@ -177,7 +177,7 @@ fn existing(seen: &ProfileClass, name: &str) -> Vec<Url> {
 }
 
 fn class(name: &str, weight: f64) -> RequestClass {
-    let mut classes = Workload::single("GET", "").classes;
+    let mut classes = Workload::single_class("GET", "").classes;
     let class = classes.remove(0);
     RequestClass { name: name.to_owned(), weight, ..class }
 }

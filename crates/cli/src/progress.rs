@@ -3,7 +3,7 @@
 
 use crate::output;
 use anyhow::Context;
-use brimful_core::quantity::{count, counted};
+use brimful_core::quantity::{count, pluralize};
 use brimful_core::{Nanos, panics};
 use brimful_run::{ResultsSoFar, RunObserver, SetOnDrop};
 use brimful_stats::{LiveProgress, LiveSummary};
@@ -79,7 +79,7 @@ pub fn describe_progress(so_far: &LiveSummary) -> String {
     let latest = so_far.intervals().iter().rev().skip(1).find_map(|interval| interval.p99_us);
     let time = latest
         .map_or(String::new(), |us| format!("; 99 % within {}", Nanos::from_secs_f64(us / 1e6).to_rounded_string()));
-    format!("{} completed{failed}{time}", counted(counts.completed, "call"))
+    format!("{} completed{failed}{time}", pluralize(counts.completed, "call"))
 }
 
 /// A bar for a run that takes `duration`.

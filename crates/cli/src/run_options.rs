@@ -100,7 +100,7 @@ fn tls_options(
         authorities: flags.ca.clone(),
         identity: flags.cert.clone().zip(flags.key.clone()),
         insecure: tls.insecure,
-        min_version: tls.min_version,
+        min_version: tls.minimum,
         resume: tls.resume,
         http2: args.http == Version::Http2,
     })

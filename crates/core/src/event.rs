@@ -99,7 +99,7 @@ pub enum NextCall {
         call: CallSpec,
     },
     /// This call was due earlier, but had to wait because its session had no free connection.
-    Waited {
+    Delayed {
         /// Time at which the schedule wanted the call to begin. The call's response time starts then.
         due: Nanos,
         /// Time at which a connection became free for the call. The generator's lateness starts then.
@@ -300,13 +300,13 @@ pub enum End {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum UnfollowedReason {
     /// The redirect leads to another server, or to another scheme or port of this server.
-    Elsewhere,
+    OtherServer,
     /// The limit of redirects in a row was reached.
-    TooMany,
+    TooManyRedirects,
     /// Following the redirect would require sending the request's content again.
-    Content,
+    NeedsBody,
     /// The redirect names no target, or its target is not a URL.
-    Nowhere,
+    InvalidLocation,
 }
 
 /// The resource that the generator's host lacked for a call.

@@ -46,7 +46,7 @@ pub fn count(n: u64) -> String {
 }
 
 /// A count with its noun. `thing` is the noun in the singular: `1 call`, `27,000 calls`, `3 processes`.
-pub fn counted(n: u64, thing: &str) -> String {
+pub fn pluralize(n: u64, thing: &str) -> String {
     let ending = match thing {
         _ if n == 1 => "",
         _ if thing.ends_with('s') || thing.ends_with('x') || thing.ends_with("ch") => "es",
@@ -65,7 +65,7 @@ pub fn three_digits(x: f64) -> String {
 }
 
 /// A number of at most seven characters, for columns: `0`, `0.50`, `12,345`, `1.23M`. `x` must not be negative.
-pub fn short(x: f64) -> String {
+pub fn compact(x: f64) -> String {
     match x {
         0.0 => "0".to_owned(),
         x if x < 99.95 => three_digits(x),
@@ -153,7 +153,7 @@ mod tests {
     fn one_thing_is_no_plural() {
         let shown = [(0, "call"), (1, "call"), (27_000, "call"), (1, "process"), (2, "process")];
         let expected = ["0 calls", "1 call", "27,000 calls", "1 process", "2 processes"];
-        assert_eq!(shown.map(|(n, thing)| counted(n, thing)), expected);
+        assert_eq!(shown.map(|(n, thing)| pluralize(n, thing)), expected);
     }
 
     #[test]

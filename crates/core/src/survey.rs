@@ -495,7 +495,7 @@ impl Comparison {
     }
 
     /// Whether the measurement is within the predicted interval; `None` if the measurement or the interval is missing.
-    pub fn holds(&self) -> Option<bool> {
+    pub fn is_within_interval(&self) -> Option<bool> {
         let ([low, high], measured) = self.interval90.zip(self.measured)?;
         Some((low..=high).contains(&measured))
     }
@@ -525,7 +525,7 @@ mod tests {
         let comparison = comparison.with_host_prediction(Some(99.0));
         let near = |a: Option<f64>, b: f64| (a.unwrap() - b).abs() < 1e-12;
         assert!(near(comparison.error, 0.1) && near(comparison.error_drift, 0.11));
-        assert!(near(comparison.model_error(), -0.01) && comparison.holds() == Some(true));
-        assert_eq!(Comparison::measured(1.0).holds(), None);
+        assert!(near(comparison.model_error(), -0.01) && comparison.is_within_interval() == Some(true));
+        assert_eq!(Comparison::measured(1.0).is_within_interval(), None);
     }
 }

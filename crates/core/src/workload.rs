@@ -169,10 +169,10 @@ pub enum WorkloadError {
         "class `{0}` needs either a `path` or `urls`, or one of `urls_file` and `requests_file`; a `file_set` goes with a \
          `path`"
     )]
-    PathOrUrls(String),
+    BadTargets(String),
     /// A class has both a `body` and a `body_file`.
     #[error("class `{0}` has both a `body` and a `body_file`: leave out one of them")]
-    BodyOrFile(String),
+    BodyAndBodyFile(String),
     /// The specification of a class is contradictory.
     #[error("class `{name}`: {why}")]
     BadClass {
@@ -263,7 +263,7 @@ impl LoadKind {
 
 impl Workload {
     /// A workload of one class named `all`, for a plain URL.
-    pub fn single(method: &str, path: &str) -> Workload {
+    pub fn single_class(method: &str, path: &str) -> Workload {
         Workload {
             classes: vec![RequestClass {
                 name: "all".to_owned(),
@@ -364,7 +364,7 @@ mod tests {
 
     #[test]
     fn a_mix_names_classes_that_exist() {
-        let mut workload = Workload::single("GET", "/");
+        let mut workload = Workload::single_class("GET", "/");
         let error = workload.set_mix(&[("heavy".to_owned(), 1.0)]).unwrap_err();
         assert_eq!(error.to_string(), "there is no class `heavy`; the classes are: all");
         assert_eq!(workload.set_mix(&[("all".to_owned(), 2.0)]), Ok(()));
@@ -373,7 +373,7 @@ mod tests {
 
     #[test]
     fn a_class_asks_for_its_urls_as_often_as_they_weigh() {
-        let mut workload = Workload::single("GET", "/a");
+        let mut workload = Workload::single_class("GET", "/a");
         let mut images = workload.classes[0].clone();
         let url = |path: &str, weight| Url { path: path.to_owned(), weight, bytes: None };
         (images.name, images.weight) = ("images".to_owned(), 3.0);
@@ -386,7 +386,7 @@ mod tests {
         assert_eq!(targets, [("/b".to_owned(), 1.0), ("/c".to_owned(), 2.0)]);
         assert_eq!((workload.mix(), workload.classes[0].len()), (vec![0.25, 0.75], 1));
         workload.classes[1].path = "/d".to_owned();
-        assert_eq!(workload.validate(), Err(WorkloadError::PathOrUrls("images".to_owned())));
+        assert_eq!(workload.validate(), Err(WorkloadError::BadTargets("images".to_owned())));
         workload.classes[1].path.clear();
         workload.classes[1].urls = vec![url("/b", 0.0)];
         assert!(matches!(workload.validate(), Err(WorkloadError::BadUrlWeight { .. })));
@@ -394,11 +394,11 @@ mod tests {
 
     #[test]
     fn what_is_wrong_is_named() {
-        let mut workload = Workload::single("GET", "nowhere");
+        let mut workload = Workload::single_class("GET", "nowhere");
         assert!(matches!(workload.validate(), Err(WorkloadError::BadPath { .. })));
         workload.classes[0].path = "/".to_owned();
         (workload.classes[0].body, workload.classes[0].body_file) = ("x".to_owned(), "x.bin".to_owned());
-        assert_eq!(workload.validate(), Err(WorkloadError::BodyOrFile("all".to_owned())));
+        assert_eq!(workload.validate(), Err(WorkloadError::BodyAndBodyFile("all".to_owned())));
         workload.classes[0].body.clear();
         assert_eq!(workload.validate(), Ok(()));
         workload.classes[0].weight = -1.0;

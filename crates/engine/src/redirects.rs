@@ -115,16 +115,16 @@ impl<'a> Redirects<'a> {
                 (None, None) => return None,
             };
         let (method, target) = match Redirection::parse(head, &method, &target, origin)? {
-            Redirection::OtherServer => return Some(Redirect::NotFollowed(UnfollowedReason::Elsewhere)),
-            Redirection::ResendBody => return Some(Redirect::NotFollowed(UnfollowedReason::Content)),
-            Redirection::InvalidLocation => return Some(Redirect::NotFollowed(UnfollowedReason::Nowhere)),
+            Redirection::OtherServer => return Some(Redirect::NotFollowed(UnfollowedReason::OtherServer)),
+            Redirection::ResendBody => return Some(Redirect::NotFollowed(UnfollowedReason::NeedsBody)),
+            Redirection::InvalidLocation => return Some(Redirect::NotFollowed(UnfollowedReason::InvalidLocation)),
             Redirection::SameServer { .. } if nth > *max_redirects => {
-                return Some(Redirect::NotFollowed(UnfollowedReason::TooMany));
+                return Some(Redirect::NotFollowed(UnfollowedReason::TooManyRedirects));
             }
             Redirection::SameServer { method, target } => (method.into_owned(), target),
         };
         let Some(request) = self.render(&method, &target, class, false) else {
-            return Some(Redirect::NotFollowed(UnfollowedReason::Nowhere));
+            return Some(Redirect::NotFollowed(UnfollowedReason::InvalidLocation));
         };
         let id = RequestId(self.next);
         self.next = self.next.wrapping_add(1);
@@ -184,7 +184,7 @@ mod tests {
             };
             assert_eq!(redirects.request(&second, true).unwrap().target(), b"/a/d");
             let third = redirects.redirect_in(&second, relative, None);
-            assert_eq!(third, Some(Redirect::NotFollowed(UnfollowedReason::TooMany)));
+            assert_eq!(third, Some(Redirect::NotFollowed(UnfollowedReason::TooManyRedirects)));
             assert_eq!(redirects.redirect_in(&second, b"HTTP/1.1 200 OK\r\n\r\n", None), None);
             [CALL, hop, second].iter().for_each(|call| redirects.forget(call));
             assert!(redirects.under_way.is_empty());
@@ -211,9 +211,9 @@ mod tests {
         let (policy, first) = policy(9, Version::Http11);
         let mut redirects = Redirects::new(&policy);
         for (head, why) in [
-            (&b"HTTP/1.1 301 M\r\nLocation: https://app.example/\r\n\r\n"[..], UnfollowedReason::Elsewhere),
-            (b"HTTP/1.1 307 M\r\nLocation: /x\r\n\r\n", UnfollowedReason::Content),
-            (b"HTTP/1.1 301 M\r\n\r\n", UnfollowedReason::Nowhere),
+            (&b"HTTP/1.1 301 M\r\nLocation: https://app.example/\r\n\r\n"[..], UnfollowedReason::OtherServer),
+            (b"HTTP/1.1 307 M\r\nLocation: /x\r\n\r\n", UnfollowedReason::NeedsBody),
+            (b"HTTP/1.1 301 M\r\n\r\n", UnfollowedReason::InvalidLocation),
         ] {
             assert_eq!(redirects.redirect_in(&CALL, head, Some(&first)), Some(Redirect::NotFollowed(why)));
         }

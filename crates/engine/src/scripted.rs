@@ -172,7 +172,7 @@ fn ends_from(stamps: u32, calls: usize, turns: impl IntoIterator<Item = Turn>) -
     let (version, close) = (brimful_http::Version::Http11, Close::Server);
     let wire =
         RequestSettings { authority: address.to_string(), version, is_secure: false, headers: Vec::new(), close };
-    let requests = FixedRequests::render(&WorkloadDoc::single("GET", "/"), &wire).unwrap();
+    let requests = FixedRequests::render(&WorkloadDoc::single_class("GET", "/"), &wire).unwrap();
     let config = Config {
         address: address.into(),
         tls: None,

@@ -131,7 +131,7 @@ mod tests {
     }
 
     fn at_rate(record: Record, rate: f64) -> Record {
-        let mut workload = Workload::single("GET", "/");
+        let mut workload = Workload::single_class("GET", "/");
         workload.load = Some(Load::Open { rate: Rate(rate), arrivals: "constant".to_owned() });
         Record { workload: Some(workload), ..record }
     }

@@ -122,7 +122,7 @@ fn notes(sweep: &Sweep) -> Vec<String> {
     let note = |(reason, level, levels): &(&Reason, &SweepLevel, u64)| {
         let others = match levels - 1 {
             0 => String::new(),
-            others => format!(", and also at {}", quantity::counted(others, "higher level")),
+            others => format!(", and also at {}", quantity::pluralize(others, "higher level")),
         };
         wrap(&format!("* {}{others}: {}", capitalized(&named(sweep.kind, level)), reason.message), 0)
     };

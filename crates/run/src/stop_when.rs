@@ -314,7 +314,7 @@ mod tests {
     const MS: u64 = 1_000_000;
 
     fn rule(condition: &str) -> Rule {
-        Rule::new(&condition.parse().unwrap(), &Workload::single("GET", "/")).unwrap()
+        Rule::new(&condition.parse().unwrap(), &Workload::single_class("GET", "/")).unwrap()
     }
 
     fn end(rule: &Rule, response_ms: u64, end: End) {
@@ -392,14 +392,14 @@ mod tests {
 
     #[test]
     fn an_unknown_class_is_an_error_that_names_the_classes() {
-        let workload = Workload::single("GET", "/");
+        let workload = Workload::single_class("GET", "/");
         let error = StopConditions::new(&["api:p99>1s".parse().unwrap()], &workload).unwrap_err();
         assert!(error.contains(&workload.classes[0].name), "{error}");
     }
 
     #[test]
     fn a_condition_that_holds_stops_the_run_and_is_the_reason() {
-        let workload = Workload::single("GET", "/");
+        let workload = Workload::single_class("GET", "/");
         let conditions = ["errors>1% for 100ms", "p99>1h for 100ms"].map(|text| text.parse().unwrap());
         let conditions = StopConditions::new(&conditions, &workload).unwrap();
         let stop = AtomicBool::new(false);
@@ -416,7 +416,7 @@ mod tests {
 
     #[test]
     fn a_run_with_conditions_ends_when_the_user_stops_it() {
-        let conditions = StopConditions::new(&[], &Workload::single("GET", "/")).unwrap();
+        let conditions = StopConditions::new(&[], &Workload::single_class("GET", "/")).unwrap();
         let stop = AtomicBool::new(true);
         let run = |end: &AtomicBool| {
             while !end.load(Ordering::Relaxed) {

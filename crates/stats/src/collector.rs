@@ -266,7 +266,7 @@ mod tests {
     }
 
     fn facts(window: Nanos) -> RunFacts {
-        RunFacts { duration: window, window, workload: Some(Workload::single("GET", "/")), ..RunFacts::default() }
+        RunFacts { duration: window, window, workload: Some(Workload::single_class("GET", "/")), ..RunFacts::default() }
     }
 
     #[test]

@@ -14,7 +14,7 @@ use crate::distribution::Distribution;
 use crate::error::StatsError;
 use crate::tally::Tally;
 use crate::thresholds::MAX_UNEXPECTED_SHARE_OF_MEAN;
-use brimful_core::quantity::{count, counted, percent};
+use brimful_core::quantity::{count, percent, pluralize};
 use brimful_core::record::{Objective, Record};
 use brimful_core::slo::Measure;
 use brimful_core::workload::Statuses;
@@ -257,7 +257,7 @@ impl Answers {
                 self.causes().replacen(' ', &format!(" of {calls} "), 1)
             ));
         }
-        let missed = counted(self.missed, "call");
+        let missed = pluralize(self.missed, "call");
         let what = format!("{missed} of {calls} ({}) had no expected answer: {}", percent(share), self.causes());
         let meaning = match measure {
             Measure::ErrorShare { .. } => return Some(what),
@@ -369,7 +369,7 @@ mod tests {
     #[test]
     fn statuses_that_the_workload_expects_are_expected_and_no_others() {
         let expecting = |statuses: &str| {
-            let mut workload = Workload::single("GET", "/");
+            let mut workload = Workload::single_class("GET", "/");
             "light".clone_into(&mut workload.classes[0].name);
             workload.classes[0].expect = Some(Expect { status: statuses.parse().ok(), ..Expect::default() });
             Some(workload)

@@ -22,10 +22,10 @@ impl RedirectTally {
     pub(crate) fn unfollowed(&mut self, why: UnfollowedReason) {
         let NotFollowed { elsewhere, too_many, content, nowhere } = &mut self.not_followed;
         *match why {
-            UnfollowedReason::Elsewhere => elsewhere,
-            UnfollowedReason::TooMany => too_many,
-            UnfollowedReason::Content => content,
-            UnfollowedReason::Nowhere => nowhere,
+            UnfollowedReason::OtherServer => elsewhere,
+            UnfollowedReason::TooManyRedirects => too_many,
+            UnfollowedReason::NeedsBody => content,
+            UnfollowedReason::InvalidLocation => nowhere,
         } += 1;
     }
 

@@ -189,7 +189,7 @@ impl Simulated {
     }
 
     /// A server with one station and one class.
-    fn single(station: Station, demand_s: f64) -> Simulated {
+    fn single_class(station: Station, demand_s: f64) -> Simulated {
         Simulated::new(vec![station], vec![vec![demand_s]])
     }
 
@@ -245,7 +245,7 @@ impl Simulated {
         let class = |(model, weight): (&ModelClass, &f64)| brimful_core::workload::RequestClass {
             name: model.name.clone(),
             weight: *weight,
-            ..Workload::single("GET", "/").classes.remove(0)
+            ..Workload::single_class("GET", "/").classes.remove(0)
         };
         Setup {
             header: Header {

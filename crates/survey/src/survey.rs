@@ -72,7 +72,7 @@ pub fn demo_classes() -> Workload {
     let class = |name: &str, weight: f64| brimful_core::workload::RequestClass {
         name: name.to_owned(),
         weight,
-        ..Workload::single("GET", &format!("/{name}")).classes.remove(0)
+        ..Workload::single_class("GET", &format!("/{name}")).classes.remove(0)
     };
     Workload { classes: vec![class("light", 0.8), class("heavy", 0.2)], load: None, tls: None }
 }

@@ -101,7 +101,7 @@ mod tests {
         let (mut now, mut due_times, mut in_service) = (Nanos::ZERO, Vec::new(), BinaryHeap::new());
         while due_times.len() < calls {
             match workload.next(now, in_service.len()) {
-                NextCall::Due { due, .. } | NextCall::Waited { due, .. } => {
+                NextCall::Due { due, .. } | NextCall::Delayed { due, .. } => {
                     due_times.push(due);
                     in_service.push(Reverse(now + service));
                     continue;
@@ -153,7 +153,7 @@ mod tests {
         let (mut now, mut refusals) = (Nanos::ZERO, 0);
         while now < Nanos::from_secs(1) {
             match workload.next(now, 0) {
-                NextCall::Due { due, .. } | NextCall::Waited { due, .. } => {
+                NextCall::Due { due, .. } | NextCall::Delayed { due, .. } => {
                     refusals += 1;
                     let at = now + Nanos::from_micros(20);
                     workload.on_outcome(&Outcome { due, end: End::Refused, ..ended(at) });

@@ -68,7 +68,7 @@ impl Mix {
     /// [`MixError::Shares`] if no request can be drawn.
     pub fn from_workload(workload: &Workload, seed: u64) -> Result<Mix, MixError> {
         let (mut shares, mut first) = (Vec::new(), Vec::new());
-        let numbered: Vec<bool> = workload.classes.iter().map(RequestClass::is_numbered).collect();
+        let numbered: Vec<bool> = workload.classes.iter().map(RequestClass::identifies_calls_by_number).collect();
         for (index, (class, share)) in workload.classes.iter().zip(workload.mix()).enumerate() {
             first.push(shares.len() as u32);
             if numbered[index] || class.len() == 1 {
@@ -195,7 +195,7 @@ mod tests {
 
     #[test]
     fn a_request_belongs_to_its_class() {
-        let mut workload = Workload::single("GET", "/a");
+        let mut workload = Workload::single_class("GET", "/a");
         let url = |path: &str| Url { path: path.to_owned(), weight: 1.0, bytes: None };
         let mut other = RequestClass { name: "other".to_owned(), path: String::new(), ..workload.classes[0].clone() };
         other.urls = vec![url("/b"), url("/c"), url("/d")];

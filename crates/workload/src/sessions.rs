@@ -198,7 +198,7 @@ impl Sessions {
         if visit.can_call(max_in_flight) {
             self.queue(slot);
         }
-        Some(if ready > due { NextCall::Waited { due, ready, call } } else { NextCall::Due { due, call } })
+        Some(if ready > due { NextCall::Delayed { due, ready, call } } else { NextCall::Due { due, call } })
     }
 
     /// Returns the next call to retry; `None` if no retry is due before the end of the window.

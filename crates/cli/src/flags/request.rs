@@ -245,7 +245,7 @@ impl TlsArgs {
         let tls = workload.cloned().unwrap_or_default();
         Tls {
             resume: tls.resume || self.tls_resume,
-            min_version: self.tls_min.unwrap_or(tls.min_version),
+            minimum: self.tls_min.unwrap_or(tls.minimum),
             sni: self.sni.clone().or(tls.sni),
             insecure: tls.insecure && self.ca.is_none() || self.insecure,
         }

@@ -137,7 +137,7 @@ fn tls_options(endpoint: &Endpoint, tls: &Tls) -> anyhow::Result<TlsOptions> {
     let security = Security::new(&SecurityOptions {
         name: endpoint.host().to_owned(),
         insecure: tls.insecure,
-        min_version: tls.min_version,
+        min_version: tls.minimum,
         resume: tls.resume,
         ..SecurityOptions::default()
     });
@@ -179,7 +179,7 @@ fn connections(options: &Options) -> ConnectionPolicy {
 }
 
 fn workload(options: &Options) -> anyhow::Result<Workload> {
-    let mut workload = Workload::single(&options.method, &options.uri);
+    let mut workload = Workload::single_class(&options.method, &options.uri);
     let class = &mut workload.classes[0];
     if let Some(Wset { files, rate }) = options.wset {
         let files = u32::try_from(files).unwrap_or(u32::MAX);

@@ -202,7 +202,7 @@ mod tests {
 
     #[test]
     fn flags_win_over_the_document() {
-        let mut workload = Workload::single("GET", "/");
+        let mut workload = Workload::single_class("GET", "/");
         let asked = SessionArgs {
             wsess: Some(uniform_sessions("10,7,2").unwrap()),
             burst_length: Some(Count(3)),
@@ -233,7 +233,7 @@ mod tests {
 
     #[test]
     fn what_is_for_sessions_is_not_for_calls() {
-        let mut workload = Workload::single("GET", "/");
+        let mut workload = Workload::single_class("GET", "/");
         assert!(SessionArgs::default().apply(&mut workload, &constant()).is_ok());
         let cookies = SessionArgs { cookies: true, ..SessionArgs::default() };
         let error = cookies.apply(&mut workload, &constant()).unwrap_err();

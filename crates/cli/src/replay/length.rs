@@ -14,7 +14,7 @@ use brimful_accesslog::read::{EntryDecision, Progress};
 use brimful_accesslog::readout::describe_fields;
 use brimful_accesslog::replay::{Call, Options, Replayer};
 use brimful_core::Nanos;
-use brimful_core::quantity::counted;
+use brimful_core::quantity::pluralize;
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -148,7 +148,7 @@ pub fn print_replay_length(args: &ReplayArgs, length: Option<&ReplayLength>) -> 
     let estimated = if length.share.is_some() { "; estimated from the first 256 MiB" } else { "" };
     print_note(&format!(
         "{about}{} over {about}{}{speed}{cut}{estimated}",
-        counted(calls, "call"),
+        pluralize(calls, "call"),
         duration_text(duration)
     ));
     let pause = length.longest_pause;

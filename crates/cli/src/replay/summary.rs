@@ -5,7 +5,7 @@ use crate::output::print_note;
 use brimful_accesslog::read::{ReadSummary, describe_first_malformed};
 use brimful_accesslog::replay::Summary;
 use brimful_core::Nanos;
-use brimful_core::quantity::{count, counted, number};
+use brimful_core::quantity::{count, number, pluralize};
 use brimful_core::record::Record;
 use brimful_core::workload::Load;
 
@@ -35,14 +35,14 @@ pub fn print_replay_summary(read: &ReadSummary, summary: &Summary, record: &Reco
     if summary.clock_setbacks > 0 {
         print_note(&format!(
             "the logs' clock was set back {}; the replay continued from there",
-            counted(summary.clock_setbacks, "time")
+            pluralize(summary.clock_setbacks, "time")
         ));
     }
     if summary.shortened_pauses > 0 && !matches!(load_of(record), Some(Load::Log(log)) if log.flattened) {
         let cut = Nanos(summary.removed_pause_ns);
         print_note(&format!(
             "{} shortened by {} in total (--max-gap)",
-            counted(summary.shortened_pauses, "pause"),
+            pluralize(summary.shortened_pauses, "pause"),
             duration_text(cut)
         ));
     }

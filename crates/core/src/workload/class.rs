@@ -79,7 +79,7 @@ impl Workload {
     }
 
     /// The number of calls after which the load ends, if a class requests its list only once.
-    pub fn calls_listed_once(&self) -> Option<u64> {
+    pub fn list_call_limit(&self) -> Option<u64> {
         let once = self.classes.iter().find(|class| class.order == Order::Once)?;
         Some(once.len() as u64)
     }
@@ -132,7 +132,7 @@ impl RequestClass {
     }
 
     /// Whether the class's targets differ only in their paths.
-    pub fn differs_by_path_alone(&self) -> bool {
+    pub fn differs_only_in_path(&self) -> bool {
         !matches!(self.contents.list.as_deref(), Some(List::Requests(_)))
     }
 
@@ -163,7 +163,7 @@ impl RequestClass {
     }
 
     /// Whether a call is identified by its number within the class, not by its target.
-    pub fn is_numbered(&self) -> bool {
+    pub fn identifies_calls_by_number(&self) -> bool {
         let walks = self.file_set.as_ref().is_some_and(|set| set.ratio.is_some());
         walks || self.order != Order::Random || self.is_template()
     }
@@ -325,10 +325,10 @@ impl RequestClass {
         let lists = [!self.urls.is_empty(), self.urls_file.is_some(), self.requests_file.is_some()];
         let lists = lists.into_iter().filter(|there| *there).count();
         if lists + usize::from(!self.path.is_empty()) != 1 || (self.file_set.is_some() && lists > 0) {
-            return Err(WorkloadError::PathOrUrls(self.name.clone()));
+            return Err(WorkloadError::BadTargets(self.name.clone()));
         }
         if !self.body.is_empty() && !self.body_file.is_empty() {
-            return Err(WorkloadError::BodyOrFile(self.name.clone()));
+            return Err(WorkloadError::BodyAndBodyFile(self.name.clone()));
         }
         if !self.body_file.is_empty() && self.requests_file.is_some() {
             return Err(self.bad("the requests of a requests_file have their bodies there: leave out body_file"));
@@ -425,7 +425,7 @@ mod tests {
             all,
             [("/a".to_owned(), 2.0, Some(10)), ("/b".to_owned(), 1.0, None), ("/c".to_owned(), 1.0, Some(30))]
         );
-        assert!(!list.is_numbered() && list.has_list() && list.differs_by_path_alone());
+        assert!(!list.identifies_calls_by_number() && list.has_list() && list.differs_only_in_path());
         assert_eq!(
             toml::to_string(&list).unwrap().matches("/a").count(),
             0,
@@ -433,8 +433,8 @@ mod tests {
         );
         let zipf = with_files("urls_file = 'plain'\npopularity = 'zipf:1'").unwrap();
         assert_eq!((zipf.weight(0), zipf.weight(1)), (1.0, 0.5));
-        assert!(with_files("urls_file = 'plain'\norder = 'listed'").unwrap().is_numbered());
-        assert!(with_files("urls_file = 'templates'").unwrap().is_numbered());
+        assert!(with_files("urls_file = 'plain'\norder = 'listed'").unwrap().identifies_calls_by_number());
+        assert!(with_files("urls_file = 'templates'").unwrap().identifies_calls_by_number());
     }
 
     #[test]
@@ -453,9 +453,9 @@ mod tests {
     fn a_set_of_files_is_walked_or_drawn_from() {
         let set = with_files("path = '/set'\nfile_set = { files = 11, ratio = 0.5, bytes = 100 }").unwrap();
         assert_eq!((set.len(), &*set.path(10), set.bytes(3)), (11, "/set/1/0.html", Some(100)));
-        assert!(set.is_numbered());
+        assert!(set.identifies_calls_by_number());
         let drawn = with_files("path = '/'\nfile_set = { files = 11 }\npopularity = 'zipf:1'").unwrap();
-        assert!(!drawn.is_numbered() && drawn.weight(1) == 0.5);
+        assert!(!drawn.identifies_calls_by_number() && drawn.weight(1) == 0.5);
     }
 
     #[test]
@@ -499,6 +499,6 @@ mod tests {
         assert!(two.validate().unwrap_err().to_string().contains("ends the load"));
         let mut one = read("[[class]]\nname = 'x'\nurls_file = 'plain'\norder = 'once'");
         one.read_files(file).unwrap();
-        assert_eq!((one.validate(), one.calls_listed_once()), (Ok(()), Some(3)));
+        assert_eq!((one.validate(), one.list_call_limit()), (Ok(()), Some(3)));
     }
 }

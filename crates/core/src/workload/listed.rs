@@ -12,7 +12,7 @@
 //! characters, so no file can end a request line early. Paths are percent-encoded as browsers do.
 
 use crate::csv;
-use crate::quantity::counted;
+use crate::quantity::pluralize;
 use crate::template::is_template;
 use crate::text::strip_bom_bytes;
 use crate::url::{encode_target, is_absolute_url};
@@ -303,7 +303,7 @@ impl Rows {
         let mut table = Rows { columns, text: String::new(), ends: Vec::new(), lines: Vec::new() };
         for row in rows {
             if row.fields.len() != table.columns.len() {
-                let expected = counted(table.columns.len() as u64, "field") + ", as many as the first line names";
+                let expected = pluralize(table.columns.len() as u64, "field") + ", as many as the first line names";
                 return Err(LineError::new(row.line, 1, expected));
             }
             for field in &row.fields {

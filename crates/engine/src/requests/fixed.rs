@@ -109,7 +109,7 @@ impl FixedRequests {
         let mut first = 0;
         let mut render_class = |class: &RequestClass| {
             let requests = ClassRequests::render(class, first, &settings, max_rendered);
-            first += if class.is_numbered() { 1 } else { class.len() as u32 };
+            first += if class.identifies_calls_by_number() { 1 } else { class.len() as u32 };
             requests
         };
         let classes = workload.classes.iter().map(&mut render_class).collect::<Result<_, _>>()?;
@@ -176,7 +176,7 @@ impl ClassRequests {
     ) -> Result<ClassRequests, EngineError> {
         let walk = class.file_set.as_ref().and_then(|set| set.ratio);
         let choice = match (walk, class.order) {
-            _ if !class.is_numbered() => TargetChoice::ByIndex { first },
+            _ if !class.identifies_calls_by_number() => TargetChoice::ByIndex { first },
             (Some(ratio), _) => TargetChoice::Walk { ratio },
             (None, Order::Listed | Order::Once) => TargetChoice::InOrder,
             (None, Order::Random) if class.len() <= 1 => TargetChoice::InOrder,
@@ -188,7 +188,7 @@ impl ClassRequests {
         let file = (!class.body_file.is_empty()).then(|| BodyFile::open(Path::new(&class.body_file)));
         let body = file.transpose()?.map(Arc::new);
         let requests = ClassRequests { class: class.clone(), body, choice, source: Source::Rendered(Vec::new()) };
-        let source = match (class.is_template(), class.differs_by_path_alone()) {
+        let source = match (class.is_template(), class.differs_only_in_path()) {
             (false, by_path) if class.len() <= max_rendered || !by_path => Source::Rendered(requests.forms(settings)?),
             // The paths have no placeholders.
             (_, true) if !class.has_template_paths() => {

@@ -177,7 +177,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
             }
             match self.workload.next(now, self.due_calls.in_flight()) {
                 NextCall::Due { due, call } => self.begin(call, due, self.due_calls.earliest_begin(due), now),
-                NextCall::Waited { due, ready, call } => {
+                NextCall::Delayed { due, ready, call } => {
                     self.begin(call, due, self.due_calls.earliest_begin(ready), now);
                 }
                 NextCall::NotBefore(due) => {

@@ -145,7 +145,7 @@ fn mixed_plan(engine: Engine, addr: SocketAddr) -> Plan {
         method: if name == "post" { "POST" } else { "GET" }.to_owned(),
         path: format!("/{name}"),
         body: if name == "post" { "x".repeat(10_000) } else { String::new() },
-        ..WorkloadDoc::single("GET", "/").classes.remove(0)
+        ..WorkloadDoc::single_class("GET", "/").classes.remove(0)
     };
     Plan::with_classes(engine, addr, &["good", "post", "absent", "cut", "garbage"].map(class), Close::Fin)
 }

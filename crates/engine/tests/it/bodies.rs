@@ -62,7 +62,7 @@ fn put(file: &TempFile, expect: bool) -> RequestClass {
     RequestClass {
         body_file: file.0.display().to_string(),
         headers: headers.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect(),
-        ..WorkloadDoc::single("PUT", "/").classes[0].clone()
+        ..WorkloadDoc::single_class("PUT", "/").classes[0].clone()
     }
 }
 
@@ -83,7 +83,7 @@ fn posting_expectantly(case: Case, address: SocketAddr, body: &str) -> Plan {
     let class = RequestClass {
         body: body.to_owned(),
         headers: BTreeMap::from([("Expect".to_owned(), "100-continue".to_owned())]),
-        ..WorkloadDoc::single("POST", "/").classes[0].clone()
+        ..WorkloadDoc::single_class("POST", "/").classes[0].clone()
     };
     let plan = Plan::with_classes(case.engine, address, &[class], Close::Server);
     plan.configure(|config| config.connections.response_timeout = Nanos::from_secs(60))
@@ -168,10 +168,11 @@ fn a_file_that_becomes_shorter_fails_its_calls(case: Case) {
     std::fs::write(&file.0, b"short").unwrap();
     assert_eq!(unreadable(&plan.run_closed(1)), 3);
     // A missing file prevents the run from starting.
-    let gone = RequestClass { body_file: "/nowhere".to_owned(), ..WorkloadDoc::single("PUT", "/").classes[0].clone() };
+    let gone =
+        RequestClass { body_file: "/nowhere".to_owned(), ..WorkloadDoc::single_class("PUT", "/").classes[0].clone() };
     let (authority, version, headers, close) = ("a".to_owned(), Version::Http11, Vec::new(), Close::Server);
     let wire = RequestSettings { authority, is_secure: false, version, headers, close };
-    let mut workload = WorkloadDoc::single("PUT", "/");
+    let mut workload = WorkloadDoc::single_class("PUT", "/");
     workload.classes = vec![gone];
     assert!(matches!(FixedRequests::render(&workload, &wire), Err(EngineError::BodyFile { .. })));
 }

@@ -42,11 +42,11 @@ on_each_engine!(
 const STREAMS: usize = 8;
 
 fn get() -> Vec<RequestClass> {
-    WorkloadDoc::single("GET", "/").classes
+    WorkloadDoc::single_class("GET", "/").classes
 }
 
 fn post(body: &str) -> Vec<RequestClass> {
-    vec![RequestClass { body: body.to_owned(), ..WorkloadDoc::single("POST", "/").classes.remove(0) }]
+    vec![RequestClass { body: body.to_owned(), ..WorkloadDoc::single_class("POST", "/").classes.remove(0) }]
 }
 
 fn plan(case: Case, addr: SocketAddr) -> Plan {

@@ -60,7 +60,7 @@ fn each_call_gets_its_own_response(case: Case) {
     let class = |n: usize| RequestClass {
         path: format!("/{}", n * 1000),
         name: n.to_string(),
-        ..WorkloadDoc::single(if n == 3 { "HEAD" } else { "GET" }, "/").classes[0].clone()
+        ..WorkloadDoc::single_class(if n == 3 { "HEAD" } else { "GET" }, "/").classes[0].clone()
     };
     let answer = |request: &Request| {
         let whole = with_length(&vec![b'x'; request.target[1..].parse().unwrap()]);

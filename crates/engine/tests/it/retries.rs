@@ -83,7 +83,7 @@ fn a_close_of_a_reused_http2_connection_is_a_close_on_reuse(case: Case) {
             peer.request();
         }
     });
-    let get = brimful_core::workload::Workload::single("GET", "/").classes;
+    let get = brimful_core::workload::Workload::single_class("GET", "/").classes;
     let plan = Plan::new(case, server.addr()).with_http2(&get, 4).calls(6);
     let calls = plan.clone().run_closed(1);
     assert_eq!((ends(&calls), count(&calls, closed_on_reuse)), (vec![OK, CLOSED, OK, CLOSED, OK, CLOSED], 3));

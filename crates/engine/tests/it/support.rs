@@ -39,16 +39,16 @@ impl Plan {
     }
 
     pub fn with_method(case: Case, address: SocketAddr, method: &str, close: Close) -> Plan {
-        Plan::with_classes(case.engine, address, &WorkloadDoc::single(method, "/").classes, close)
+        Plan::with_classes(case.engine, address, &WorkloadDoc::single_class(method, "/").classes, close)
     }
 
     pub fn with_engine(engine: Engine, address: SocketAddr) -> Plan {
-        Plan::with_classes(engine, address, &WorkloadDoc::single("GET", "/").classes, Close::Server)
+        Plan::with_classes(engine, address, &WorkloadDoc::single_class("GET", "/").classes, Close::Server)
     }
 
     /// A plan of POST requests with this body.
     pub fn with_post_body(case: Case, address: SocketAddr, body: String) -> Plan {
-        let mut classes = WorkloadDoc::single("POST", "/").classes;
+        let mut classes = WorkloadDoc::single_class("POST", "/").classes;
         classes[0].body = body;
         Plan::with_classes(case.engine, address, &classes, Close::Server).calls(1)
     }

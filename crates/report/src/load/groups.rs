@@ -8,7 +8,7 @@ use super::percentile::{self, P50, P90, P95, P99, P999, Percentile};
 use super::statuses;
 use crate::server::summary_lines;
 use brimful_core::counts::Counts;
-use brimful_core::quantity::{bytes, count, counted, number, percent, rate, seconds};
+use brimful_core::quantity::{bytes, count, number, percent, pluralize, rate, seconds};
 use brimful_core::record::{Record, ReplyRate, Summary};
 use brimful_core::server::Server;
 
@@ -28,10 +28,10 @@ fn total(record: &Record) -> Vec<String> {
     let Counts { scheduled, established, sent, completed, .. } = record.counts;
     let what = format!(
         "{}, {}, {} and {} in {}",
-        counted(scheduled, "call"),
-        counted(established, "connection"),
-        counted(sent, "request"),
-        counted(completed, "response"),
+        pluralize(scheduled, "call"),
+        pluralize(established, "connection"),
+        pluralize(sent, "request"),
+        pluralize(completed, "response"),
         seconds(record.duration_s)
     );
     vec![labelled("Total", &what)]
@@ -79,7 +79,7 @@ fn samples(rate: &ReplyRate) -> String {
     };
     let spread = rate.stddev.map_or(String::new(), |stddev| format!(", stddev {}", number(stddev)));
     let confidence = rate.ci95_half_width.map_or(String::new(), |half| format!(" ± {} (95 %)", number(half)));
-    let n = counted(rate.samples, "sample");
+    let n = pluralize(rate.samples, "sample");
     let [min, mean, max] = [min, mean, max].map(number);
     format!("; {n} of 5 s: min {min}, mean {mean}{confidence}, max {max}{spread}")
 }
@@ -119,7 +119,7 @@ fn errors(counts: &Counts) -> Vec<String> {
     let server = format!(
         "{} of {}: abandoned {}, refused {}, reset {}, timed out {}, malformed {}",
         count(counts.errors()),
-        counted(counts.scheduled, "call"),
+        pluralize(counts.scheduled, "call"),
         count(counts.abandoned),
         count(counts.refused),
         count(other_resets(counts)),

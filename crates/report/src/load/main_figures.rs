@@ -6,7 +6,7 @@ use super::notes::failure_kinds;
 use super::{percentile, statuses};
 use crate::thresholds::LONG_DRAIN;
 use brimful_core::counts::Counts;
-use brimful_core::quantity::{count, counted, number, percent, rate, seconds};
+use brimful_core::quantity::{count, number, percent, pluralize, rate, seconds};
 use brimful_core::record::{NotFollowed, Record, Redirects, Summary, Verdict};
 use brimful_core::server::{Core, Server};
 use brimful_core::text::one_line;
@@ -38,7 +38,7 @@ fn throughput(record: &Record) -> String {
         Some(LoadKind::Closed) => String::new(),
         Some(LoadKind::SClients) => format!(" of {} attempted", rate(record.rates.connect_attempts)),
     };
-    let (calls, lasted) = (counted(record.counts.scheduled, "call"), seconds(record.duration_s));
+    let (calls, lasted) = (pluralize(record.counts.scheduled, "call"), seconds(record.duration_s));
     // Rates are means over the window, but calls that began in the window may end long after it.
     let lasted = match record.duration_s > LONG_DRAIN * record.window_s && record.window_s > 0.0 {
         true => format!("begun in {}, the last of them over after {lasted}", seconds(record.window_s)),
@@ -67,7 +67,7 @@ fn errors(counts: &Counts) -> String {
 /// The number of redirects that were followed, and of redirects that were not.
 fn redirects(redirects: &Redirects) -> String {
     let Redirects { followed, not_followed: NotFollowed { elsewhere, too_many, content, nowhere } } = redirects;
-    let calls = counted(followed.counts.scheduled, "call");
+    let calls = pluralize(followed.counts.scheduled, "call");
     let times = followed.response_time_us.as_ref().map(|times| {
         format!(
             ", {} (from when the first call was due to the last byte of the one that followed)",
@@ -106,7 +106,7 @@ fn busy(server: &Server) -> String {
     let programs = server_share(server).map(|share| {
         let names: Vec<_> = server.process.iter().take(MAX_NAMED).map(|program| one_line(&program.name)).collect();
         let cores: f64 = server.process.iter().map(|program| program.cores).sum();
-        let cpus = counted(kernel.cpus.len() as u64, "CPU");
+        let cpus = pluralize(kernel.cpus.len() as u64, "CPU");
         format!("{} busy: {} used {} of {cpus}", percent(share), names.join(" + "), number(cores))
     });
     let all = kernel.cpu.filter(|_| programs.is_none());

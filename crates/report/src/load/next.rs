@@ -135,7 +135,7 @@ mod tests {
     /// A successful run.
     fn run(load: Load) -> Record {
         let record = record();
-        let mut workload = Workload::single("GET", "/");
+        let mut workload = Workload::single_class("GET", "/");
         workload.load = Some(load);
         let counts = Counts { completed: 27_000, timed_out: 0, ..record.counts };
         Record { workload: Some(workload), counts, ..record }

@@ -7,7 +7,7 @@ use crate::thresholds::{MAX_NAMED, NOTABLE_ERRORS};
 use brimful_core::Http2Frame;
 use brimful_core::counts::Counts;
 use brimful_core::http2::Http2Error;
-use brimful_core::quantity::{count, counted, percent, seconds};
+use brimful_core::quantity::{count, percent, pluralize, seconds};
 use brimful_core::record::{Record, ShardOrigin};
 use brimful_core::text::one_line;
 
@@ -39,7 +39,7 @@ fn empty_lines(record: &Record) -> Option<String> {
     Some(format!(
         "Skipped {} before responses: the server ends bodies with line breaks that their \
          Content-Length does not count.",
-        counted(lines, "empty line")
+        pluralize(lines, "empty line")
     ))
 }
 
@@ -50,7 +50,7 @@ fn gone_away(record: &Record) -> Option<String> {
         "The server ended connections with {} under way on them that it had not looked at, as many do after a \
          number of requests, and did so again each time they were sent again. Raise that number (nginx: \
          keepalive_requests), or stay below it with --calls-per-connection.",
-        counted(calls, "call")
+        pluralize(calls, "call")
     ))
 }
 
@@ -66,7 +66,7 @@ fn closed_on_reuse(record: &Record) -> Option<String> {
         "{} met a reused connection that the server closed before any byte of the answer: as a rule, it had closed it \
          while it was idle, or after a number of requests. {retry} the server's keep-alive timeout or that number (nginx: \
          keepalive_timeout, keepalive_requests).",
-        counted(calls, "call")
+        pluralize(calls, "call")
     ))
 }
 
@@ -78,7 +78,7 @@ fn retried(record: &Record) -> Vec<String> {
         (refused_streams, "the server had refused their streams (REFUSED_STREAM, or a GOAWAY that left them out)"),
     ];
     let said = |(times, why): (u64, &str)| {
-        let times = counted(times, "time");
+        let times = pluralize(times, "time");
         format!("Calls were sent again {times} because {why}. Their response times run from when they were due.")
     };
     reasons.into_iter().filter(|(times, _)| *times > 0).map(said).collect()
@@ -98,7 +98,7 @@ fn http2_errors(record: &Record) -> Vec<String> {
             text if text.is_empty() => String::new(),
             text => format!(", and said \"{text}\""),
         };
-        format!("The server {what} {} {}{text}.", one_line(&error.name), counted(error.frames, "time"))
+        format!("The server {what} {} {}{text}.", one_line(&error.name), pluralize(error.frames, "time"))
     };
     record.http2_errors.iter().filter(is_error).take(MAX_NAMED).map(said).collect()
 }
@@ -212,7 +212,10 @@ pub(super) fn other_errors(counts: &Counts) -> Vec<(&'static str, u64)> {
 fn tls_failures(record: &Record) -> Vec<String> {
     let mut failures: Vec<_> = record.tls_failures.iter().collect();
     failures.sort_by_key(|failure| std::cmp::Reverse(failure.calls));
-    failures.iter().map(|failure| format!("{} by TLS: {}.", counted(failure.calls, "call"), failure.message)).collect()
+    failures
+        .iter()
+        .map(|failure| format!("{} by TLS: {}.", pluralize(failure.calls, "call"), failure.message))
+        .collect()
 }
 
 /// Advice on what to check if no call was completed, depending on how far the calls got.
@@ -257,7 +260,7 @@ fn stopped(record: &Record) -> Option<String> {
         0 => String::new(),
         calls => format!(
             " At that time, {} still waited for a response; the times leave out their waits.",
-            counted(calls, "call")
+            pluralize(calls, "call")
         ),
     };
     Some(format!("The run was stopped by {}; load was offered for {offered}.{waiting}", one_line(condition)))
@@ -357,7 +360,7 @@ mod tests {
     #[test]
     fn what_was_expected_is_said_where_it_did_not_come() {
         let mut record = record();
-        let mut workload = Workload::single("GET", "/");
+        let mut workload = Workload::single_class("GET", "/");
         let expect = Expect { status: "200".parse().ok(), length: Some(3), sha256: None };
         workload.classes[0].expect = Some(expect);
         let counts = Counts { scheduled: 10, sent: 10, completed: 7, unexpected: 3, ..Counts::default() };

@@ -67,7 +67,7 @@ fn a_profile() -> Profile {
         requests_error,
         mean_bytes: 12_345.0,
     };
-    let mut workload = Workload::single("GET", "/");
+    let mut workload = Workload::single_class("GET", "/");
     workload.load = Some(Load::poisson(Rate(1.0)));
     Profile {
         schema: brimful_core::profile::SCHEMA.to_owned(),

@@ -61,7 +61,7 @@ pub fn times<'n>(title: &str, named: impl IntoIterator<Item = (&'n str, Option<E
 }
 
 pub fn number(value: Option<f64>) -> String {
-    value.map_or(UNKNOWN_MARK.to_owned(), quantity::short)
+    value.map_or(UNKNOWN_MARK.to_owned(), quantity::compact)
 }
 
 pub fn count(n: Option<u64>) -> String {

@@ -113,7 +113,7 @@ fn held_by_kind(survey: &Survey) -> [(&'static str, (usize, usize)); 5] {
 
 /// The number of intervals that contain the measurement, and the number of all intervals.
 fn tally(comparisons: impl IntoIterator<Item = Comparison>) -> (usize, usize) {
-    let held = comparisons.into_iter().filter_map(|comparison| comparison.holds());
+    let held = comparisons.into_iter().filter_map(|comparison| comparison.is_within_interval());
     held.fold((0, 0), |(hold, all), holds| (hold + usize::from(holds), all + 1))
 }
 

@@ -87,7 +87,7 @@ pub(super) fn held_out(survey: &Survey) -> String {
 /// The cells of a tested figure: the prediction, the predicted interval, the measurement, and a mark that says whether
 /// the interval contains the measurement.
 fn tested(comparison: Comparison, figure: fn(Option<f64>) -> String) -> [String; 4] {
-    let mark = match comparison.holds() {
+    let mark = match comparison.is_within_interval() {
         Some(true) => "✓",
         Some(false) => "✗",
         None => "",

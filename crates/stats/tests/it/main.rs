@@ -122,7 +122,7 @@ fn facts() -> RunFacts {
         duration: Nanos::from_secs(500),
         window: WINDOW,
         target: "http://127.0.0.1/".to_owned(),
-        workload: Some(Workload::single("GET", "/")),
+        workload: Some(Workload::single_class("GET", "/")),
         seed: 1,
         ..RunFacts::default()
     }
@@ -314,7 +314,7 @@ fn records_that_are_not_of_one_load_are_refused_by_name() {
         account.interval_s = 3.0;
     }
     let load = Some(Load::Closed { clients: 3, think: Nanos::ZERO });
-    let closed = Workload { load, ..Workload::single("GET", "/") };
+    let closed = Workload { load, ..Workload::single_class("GET", "/") };
     for (other, said) in [
         (first(), "b.json and a.json both hold shard 1/2: name"),
         (Record { shards: shard(2, 3), ..first() }, "the number of shards of the one is 2, that of the other 3"),

@@ -37,12 +37,15 @@ fn is_predicted_well(bench: &mut Simulated, level_s: f64) {
 #[test]
 fn calls_that_contend_for_a_resource() {
     let contention = IdleCost { seconds: -0.000_5, power: 1 };
-    has_its_capacity_predicted(&mut Simulated::single(Station { idle_cost: Some(contention), ..cpu(1) }, 0.001), "cpu");
+    has_its_capacity_predicted(
+        &mut Simulated::single_class(Station { idle_cost: Some(contention), ..cpu(1) }, 0.001),
+        "cpu",
+    );
 }
 
 #[test]
 fn demands_that_grow_only_near_saturation() {
-    let mut bench = Simulated::single(cpu(1), 0.001);
+    let mut bench = Simulated::single_class(cpu(1), 0.001);
     bench.under_load = Box::new(|model, rate| model.demands[0][0] *= 1.0 + 0.4 * (rate / 800.0).min(1.0).powi(8));
     has_its_capacity_predicted(&mut bench, "cpu");
 }
@@ -51,7 +54,7 @@ fn demands_that_grow_only_near_saturation() {
 /// good predictions nevertheless.
 #[test]
 fn pauses_of_the_server_itself() {
-    let mut bench = Simulated::single(cpu(1), 0.001).with_other_work(1.0, 0.03);
+    let mut bench = Simulated::single_class(cpu(1), 0.001).with_other_work(1.0, 0.03);
     bench.own_work = true;
     is_predicted_well(&mut bench, 100.0);
 }
@@ -60,7 +63,7 @@ fn pauses_of_the_server_itself() {
 /// excludes this time.
 #[test]
 fn housekeeping() {
-    let mut bench = Simulated::single(cpu(1), 0.001).with_other_work(50.0, 0.002);
+    let mut bench = Simulated::single_class(cpu(1), 0.001).with_other_work(50.0, 0.002);
     bench.own_work = true;
     let saturation = bench.survey(&[1.0], 60.0).saturation_rate;
     assert!(saturation.error.unwrap().abs() < 0.04, "{saturation:?}");
@@ -68,7 +71,7 @@ fn housekeeping() {
 
 #[test]
 fn pauses_that_come_with_the_calls() {
-    let mut bench = Simulated::single(cpu(1), 0.001).with_other_work(0.0, 0.02);
+    let mut bench = Simulated::single_class(cpu(1), 0.001).with_other_work(0.0, 0.02);
     bench.own_work = true;
     bench.under_load = Box::new(|model, rate| model.classes[1].rate = Some(0.005 * rate.min(900.0)));
     is_predicted_well(&mut bench, 100.0);
@@ -76,7 +79,7 @@ fn pauses_that_come_with_the_calls() {
 
 #[test]
 fn other_work_that_is_always_there() {
-    let reasons = reasons_against(&mut Simulated::single(cpu(1), 0.001).with_other_work(10.0, 0.008), 100.0);
+    let reasons = reasons_against(&mut Simulated::single_class(cpu(1), 0.001).with_other_work(10.0, 0.008), 100.0);
     // About half of the calls wait for the background work. So the median lies between two peaks of the distribution.
     let of_median =
         |reason: &Reason| reason.code == ReasonCode::ModelRefuted && reason.message.contains("half of the calls");
@@ -88,7 +91,7 @@ fn other_work_that_comes_later() {
     // The background work starts at rates above 650/s. Calibration's levels end at 600/s, so the work starts only after
     // calibration.
     let later = |share: f64| {
-        let mut bench = Simulated::single(cpu(1), 0.001).with_other_work(0.0, 0.01);
+        let mut bench = Simulated::single_class(cpu(1), 0.001).with_other_work(0.0, 0.01);
         bench.under_load =
             Box::new(move |model, rate| model.classes[1].rate = Some(if rate > 650.0 { share / 0.01 } else { 0.0 }));
         bench
@@ -102,14 +105,14 @@ fn other_work_that_comes_later() {
 #[test]
 fn a_client_that_is_the_limit() {
     for (share, level) in [(0.65, "held out: mix, 70 %"), (0.95, "saturation")] {
-        let mut bench = Simulated::single(cpu(1), 0.001);
+        let mut bench = Simulated::single_class(cpu(1), 0.001);
         bench.client_max = Some(1000.0 * share);
         has_reason(&mut bench, 20.0, ReasonCode::BeyondClientMax, level);
         let most = |load: &Load| if let Load::Open { rate, .. } = load { rate.0 } else { 0.0 };
         assert!(bench.offered.borrow().iter().map(most).all(|rate| rate < 1000.1 * share));
     }
     // Calibration stays below the client's limit, and none of the predicted levels is measured.
-    let mut bench = Simulated::single(cpu(1), 0.001);
+    let mut bench = Simulated::single_class(cpu(1), 0.001);
     bench.client_max = Some(400.0);
     has_reason(
         &mut bench,
@@ -121,7 +124,7 @@ fn a_client_that_is_the_limit() {
 
 #[test]
 fn a_client_whose_limit_was_not_found_is_judged_level_by_level() {
-    let mut bench = Simulated::single(cpu(1), 0.001);
+    let mut bench = Simulated::single_class(cpu(1), 0.001);
     bench.client_max = Some(400.0);
     bench.client_may_offer_more = true;
     let survey = bench.survey(&[1.0], 20.0);
@@ -133,7 +136,7 @@ fn a_client_whose_limit_was_not_found_is_judged_level_by_level() {
 fn calls_that_fail_under_load() {
     let reset = End::Reset { sent: true };
     for end in [reset, End::Completed { status: 503 }] {
-        let mut bench = Simulated::single(cpu(1), 0.001);
+        let mut bench = Simulated::single_class(cpu(1), 0.001);
         bench.fails = Box::new(move |rate, number| (rate > 750.0 && number % 5 == 0).then_some(end));
         has_reason(&mut bench, 20.0, ReasonCode::ServerErrors, "of the calls failed");
         // Beyond saturation, failures are expected.
@@ -147,7 +150,7 @@ fn a_quota_that_throttles_is_named() {
     let closed: fn(f64) -> f64 = |rate| if rate.is_infinite() { 0.4 } else { 0.0 };
     let at_90: fn(f64) -> f64 = |rate| if (850.0..950.0).contains(&rate) { 0.02 } else { 0.0 };
     for (throttled, text) in [(closed, "for 40.0 % of the time"), (at_90, "for 2.0 % of the time")] {
-        let mut bench = Simulated::single(cpu(1), 0.001);
+        let mut bench = Simulated::single_class(cpu(1), 0.001);
         bench.throttled = Box::new(throttled);
         let survey = bench.survey(&[1.0], 20.0);
         let [reason] = survey.verdict.reasons.as_slice() else { panic!("{:#?}", survey.verdict) };
@@ -159,14 +162,14 @@ fn a_quota_that_throttles_is_named() {
         assert!(survey.headline.starts_with("Not determined"), "{}", survey.headline);
     }
     // Short stops have little effect.
-    let mut bench = Simulated::single(cpu(1), 0.001);
+    let mut bench = Simulated::single_class(cpu(1), 0.001);
     bench.throttled = Box::new(|_| 0.005);
     is_predicted_well(&mut bench, 60.0);
 }
 
 #[test]
 fn a_rate_limiter_stops_calibration_and_is_named() {
-    let mut bench = Simulated::single(cpu(1), 0.001);
+    let mut bench = Simulated::single_class(cpu(1), 0.001);
     // The server refuses every second call.
     let too_many = End::Completed { status: 429 };
     bench.fails = Box::new(move |rate, number| (rate > 550.0 && number % 2 == 0).then_some(too_many));
@@ -189,7 +192,7 @@ fn a_rate_limiter_stops_calibration_and_is_named() {
 
 #[test]
 fn the_levels_before_a_servers_death_are_reported() {
-    let mut bench = Simulated::single(cpu(1), 0.001);
+    let mut bench = Simulated::single_class(cpu(1), 0.001);
     bench.lives = 30;
     let survey = bench.survey(&[1.0], 2.0);
     assert_eq!(survey.verdict.reasons[0].code, ReasonCode::ServerDied);
@@ -199,7 +202,7 @@ fn the_levels_before_a_servers_death_are_reported() {
 
 #[test]
 fn a_quota_is_predicted_made_measured_and_undone() {
-    let mut bench = Simulated::single(cpu(2), 0.002);
+    let mut bench = Simulated::single_class(cpu(2), 0.002);
     bench.change = Some(Change::Quota(0.5));
     let survey = bench.survey(&[1.0], 20.0);
     let what_if = survey.what_if.unwrap();
@@ -218,7 +221,7 @@ fn a_quota_is_predicted_made_measured_and_undone() {
 
 #[test]
 fn a_change_that_the_host_refuses_ends_the_survey_before_anything_is_measured() {
-    let mut bench = Simulated::single(cpu(1), 0.001);
+    let mut bench = Simulated::single_class(cpu(1), 0.001);
     bench.change = Some(Change::Quota(0.5));
     bench.refuses_quota = true;
     let setup = bench.setup(&[1.0], 20.0);

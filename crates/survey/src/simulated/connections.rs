@@ -29,7 +29,7 @@ fn a_server_that_gives_each_connection_a_worker_is_surveyed_by_as_many_connectio
 
 #[test]
 fn a_server_of_one_connection_at_a_time_is_surveyed_by_one() {
-    let mut bench = Simulated::single(cpu(1), 0.001);
+    let mut bench = Simulated::single_class(cpu(1), 0.001);
     bench.workers_for_connections = Some(1);
     let survey = bench.survey(&[1.0], 20.0);
     assert_eq!((bench.pools.last().unwrap().size, most_clients(&bench)), (Some(1), 1));
@@ -39,7 +39,7 @@ fn a_server_of_one_connection_at_a_time_is_surveyed_by_one() {
 
 #[test]
 fn a_server_of_many_connections_is_surveyed_through_a_pool() {
-    let mut bench = Simulated::single(cpu(1), 0.001);
+    let mut bench = Simulated::single_class(cpu(1), 0.001);
     let survey = bench.survey(&[1.0], 3.0);
     let pool = Pool { size: Some(32), opened_ahead: 0 };
     assert_eq!(bench.pools, [pool, Pool { size: None, ..pool }, pool], "all loads but one use the pool");
@@ -64,7 +64,7 @@ fn the_pool_is_as_large_as_slow_answers_need_it() {
 
 #[test]
 fn a_server_that_only_redirects_is_not_surveyed() {
-    let mut bench = Simulated { status: 301, ..Simulated::single(cpu(1), 0.001) };
+    let mut bench = Simulated { status: 301, ..Simulated::single_class(cpu(1), 0.001) };
     let setup = bench.setup(&[1.0], 3.0);
     let error = conduct(&setup, &mut bench, &mut |_| ()).unwrap_err();
     assert!(error.to_string().starts_with("every answer is 301 to https://simulated/: survey that URL"), "{error}");
@@ -74,7 +74,7 @@ fn a_server_that_only_redirects_is_not_surveyed() {
 /// A server that spends more CPU time on a call while clients open connections.
 #[test]
 fn an_overloaded_server_is_measured_with_and_without_a_pool() {
-    let mut bench = Simulated { cost_without_pool: 1.6, ..Simulated::single(cpu(1), 0.001) };
+    let mut bench = Simulated { cost_without_pool: 1.6, ..Simulated::single_class(cpu(1), 0.001) };
     let overload = bench.survey(&[1.0], 4.0).overload.unwrap();
     let lost = 1.0 - overload.unlimited / overload.pooled;
     assert!((lost - (1.0 - 1.0 / 1.6)).abs() < 0.05, "{overload:?}");
@@ -84,11 +84,11 @@ fn an_overloaded_server_is_measured_with_and_without_a_pool() {
 
 #[test]
 fn connections_are_never_unlimited_if_the_user_or_the_server_limits_them() {
-    let mut limited = Simulated::single(cpu(1), 0.001);
+    let mut limited = Simulated::single_class(cpu(1), 0.001);
     let mut setup = limited.setup(&[1.0], 4.0);
     setup.connections.limit = ConnectionLimit::AtMost(20);
     assert_eq!(conduct(&setup, &mut limited, &mut |_| ()).unwrap().overload, None);
-    let mut few_workers = Simulated { workers_for_connections: Some(4), ..Simulated::single(cpu(1), 0.001) };
+    let mut few_workers = Simulated { workers_for_connections: Some(4), ..Simulated::single_class(cpu(1), 0.001) };
     assert_eq!(few_workers.survey(&[1.0], 4.0).overload, None);
     for bench in [limited, few_workers] {
         assert!(bench.pools.iter().all(|pool| pool.size.is_some()), "{:?}", bench.pools);

@@ -11,7 +11,7 @@ fn evidence_starts_with(survey: &Survey, text: &str) {
 /// saturated nevertheless.
 #[test]
 fn a_cpu_that_is_busy_is_full_although_throughput_grows() {
-    let mut bench = Simulated::single(cpu(1), 0.001);
+    let mut bench = Simulated::single_class(cpu(1), 0.001);
     bench.under_load = Box::new(|model, _| {
         let many = model.classes[0].population.is_some_and(|clients| clients >= 32);
         model.demands[0][0] *= if many { 0.7 } else { 1.0 };
@@ -83,7 +83,7 @@ fn workers_by_the_servers_own_count() {
 
 #[test]
 fn fewer_workers_than_cpus() {
-    let mut bench = Simulated::single(cpu(1), 0.001);
+    let mut bench = Simulated::single_class(cpu(1), 0.001);
     bench.cpus = 2;
     let survey = has_its_capacity_predicted(&mut bench, "workers");
     evidence_starts_with(&survey, "one call at a time, on a CPU all the time: a single thread, or a lock");
@@ -91,7 +91,7 @@ fn fewer_workers_than_cpus() {
 
 #[test]
 fn a_quota_that_is_used_up_leaves_the_cpus_no_more() {
-    let mut bench = Simulated::single(cpu(1), 0.001);
+    let mut bench = Simulated::single_class(cpu(1), 0.001);
     bench.cpus = 2;
     bench.throttled = Box::new(|rate| if rate.is_infinite() { 0.4 } else { 0.0 });
     let survey = has_its_capacity_predicted(&mut bench, "cpu");
@@ -117,7 +117,7 @@ fn a_disk_that_one_class_uses_more() {
 
 #[test]
 fn cpu_time_is_divided_among_programs() {
-    let mut bench = Simulated::single(cpu(1), 0.001);
+    let mut bench = Simulated::single_class(cpu(1), 0.001);
     bench.programs = vec![("nginx", 0.2, 2), ("php-fpm8.2", 0.8, 9)];
     let survey = has_its_capacity_predicted(&mut bench, "cpu");
     evidence_starts_with(&survey, "100 % busy with 32 clients at once");
@@ -130,7 +130,7 @@ fn cpu_time_is_divided_among_programs() {
 
 #[test]
 fn a_black_box_has_its_capacity_and_response_times_predicted() {
-    let mut bench = Simulated::single(Station { scv: 0.5, ..cpu(1) }, 0.001);
+    let mut bench = Simulated::single_class(Station { scv: 0.5, ..cpu(1) }, 0.001);
     bench.is_black_box = true;
     let survey = bench.survey(&[1.0], 20.0);
     assert!(survey.saturation_rate.error.unwrap().abs() < 0.03, "{:?}", survey.saturation_rate);

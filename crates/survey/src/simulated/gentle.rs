@@ -35,7 +35,7 @@ fn the_interval_of_an_extrapolated_capacity_is_wide_enough() {
 #[test]
 fn the_reported_impact_is_the_measured_one() {
     let service = Station { name: "cpu".to_owned(), scheduling: Scheduling::Fcfs, scv: 0.25, ..Station::default() };
-    let mut bench = Simulated::single(service, 0.001).with_other_work(10.0, 0.002);
+    let mut bench = Simulated::single_class(service, 0.001).with_other_work(10.0, 0.002);
     bench.own_work = true;
     let impact = bench.survey(&[1.0], 8.0).inflicted.unwrap();
     // Calibration begins with a load of one client, after the first look and the warm-up. The server rested after each of

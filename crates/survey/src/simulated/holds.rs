@@ -49,18 +49,22 @@ fn is_predicted_well(mut bench: Simulated, mix: &[f64], level_s: f64) {
         // Variable service times look like a host of variable speed. So it is enough if the total error or the model's
         // part is small.
         let error = response.error.unwrap().abs().min(response.model_error().unwrap().abs());
-        assert!(error < tolerance + half_width || response.holds() == Some(true), "{}: {response:?}", level.fraction);
+        assert!(
+            error < tolerance + half_width || response.is_within_interval() == Some(true),
+            "{}: {response:?}",
+            level.fraction
+        );
     }
 }
 
 #[test]
 fn one_worker() {
-    is_predicted_well(Simulated::single(cpu(1, 0.25), 0.001), &[1.0], 200.0);
+    is_predicted_well(Simulated::single_class(cpu(1, 0.25), 0.001), &[1.0], 200.0);
 }
 
 #[test]
 fn several_workers() {
-    is_predicted_well(Simulated::single(cpu(4, 1.0), 0.004), &[1.0], 800.0);
+    is_predicted_well(Simulated::single_class(cpu(4, 1.0), 0.004), &[1.0], 800.0);
 }
 
 #[test]
@@ -115,21 +119,21 @@ fn percentiles_near_saturation_if_the_delay_elsewhere_varies() {
 fn demands_that_fall_with_load_and_constant_other_work() {
     let waking = IdleCost { seconds: 0.000_5, power: 2 };
     let cpu = Station { idle_cost: Some(waking), background: 0.05, ..cpu(1, 0.25) };
-    is_predicted_well(Simulated::single(cpu, 0.001), &[1.0], 200.0);
+    is_predicted_well(Simulated::single_class(cpu, 0.001), &[1.0], 200.0);
 }
 
 #[test]
 fn variable_service_and_workers_that_share_a_cpu() {
-    is_predicted_well(Simulated::single(cpu(1, 2.0), 0.001), &[1.0], 400.0);
+    is_predicted_well(Simulated::single_class(cpu(1, 2.0), 0.001), &[1.0], 400.0);
     let shared = Station { scheduling: Scheduling::Ps, ..cpu(1, 2.0) };
-    is_predicted_well(Simulated::single(shared, 0.001), &[1.0], 400.0);
+    is_predicted_well(Simulated::single_class(shared, 0.001), &[1.0], 400.0);
 }
 
 /// Expects that the listener receives the predictions before any held-out level is offered, and that the document
 /// contains the same predictions.
 #[test]
 fn predictions_are_announced_before_they_are_measured() {
-    let mut bench = Simulated::single(cpu(1, 1.0), 0.001);
+    let mut bench = Simulated::single_class(cpu(1, 1.0), 0.001);
     let offered = bench.offered.clone();
     let mut announced = None;
     let survey = bench.survey_with(&[1.0], 5.0, &mut |step| match step {

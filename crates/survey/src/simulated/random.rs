@@ -89,7 +89,7 @@ impl Errors {
     }
 
     fn count_interval(&mut self, comparison: &Comparison) {
-        self.intervals_held += f64::from(u8::from(comparison.holds().unwrap()));
+        self.intervals_held += f64::from(u8::from(comparison.is_within_interval().unwrap()));
         self.intervals += 1.0;
     }
 

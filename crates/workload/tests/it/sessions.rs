@@ -37,7 +37,7 @@ fn sessions(load: &Load, window_s: u64, seed: u64, shard: Shard) -> Sessions {
     let extent = WorkloadLimits { window: Nanos::from_secs(window_s), calls: u64::MAX };
     let scripts = brimful_core::workload::Workload {
         load: Some(brimful_core::workload::Load::Sessions(load.clone())),
-        ..brimful_core::workload::Workload::single("GET", "/")
+        ..brimful_core::workload::Workload::single_class("GET", "/")
     };
     let sessions = Sessions::new(load, Mix::new(&[1.0, 2.0], seed).unwrap(), extent, seed, shard).unwrap();
     sessions.with_scripts(Scripts::from_workload(&scripts).map(Arc::new))
@@ -83,8 +83,8 @@ fn run(mut workload: Sessions, answer: impl Fn(usize) -> (Nanos, End)) -> Seen {
     let mut of_session: BTreeMap<SessionId, u32> = BTreeMap::new();
     loop {
         let next = workload.next(now, in_flight.len());
-        if let NextCall::Due { due, call } | NextCall::Waited { due, call, .. } = next {
-            let ready = if let NextCall::Waited { ready, .. } = next { ready } else { due };
+        if let NextCall::Due { due, call } | NextCall::Delayed { due, call, .. } = next {
+            let ready = if let NextCall::Delayed { ready, .. } = next { ready } else { due };
             assert!(due <= now && due <= ready && ready <= now, "{due} {ready} {now}");
             let session = call.session.unwrap();
             in_flight.push(Reverse((now + answer(calls.len()).0, calls.len())));

@@ -10,7 +10,7 @@ pub use sockets::sockets;
 
 use super::picture::ScreenState;
 use super::style::{Style, cell, or_unknown, wrap_items};
-use brimful_core::quantity::{self, count, percent, short};
+use brimful_core::quantity::{self, compact, count, percent};
 use brimful_core::server::{
     Connections, DISK_BLOCK_BYTES, Disk, Kernel, Listener, NetworkTraffic, Port, Program, Stall, State, Tcp,
 };
@@ -146,7 +146,7 @@ pub fn programs(picture: &ScreenState, PanelSize { width, .. }: PanelSize) -> Op
     ];
     let process = picture.rates.process.as_ref().filter(|_| picture.shows(GroupName::Process))?;
     let seconds = process.length().as_secs_f64();
-    let per_s = |n: u64| short(n as f64 / seconds);
+    let per_s = |n: u64| compact(n as f64 / seconds);
     let mut panel = Panel::new("programs", &COLUMNS, width, picture.style);
     for program in &process.figures.process {
         let Program { cpu_s, run_queue_wait_s, processes, .. } = program;
@@ -157,9 +157,9 @@ pub fn programs(picture: &ScreenState, PanelSize { width, .. }: PanelSize) -> Op
             (processes.to_string(), gone),
             plain(or_unknown(program.running, |n| n.to_string())),
             plain(or_unknown(program.threads, |n| n.to_string())),
-            plain(short(program.cores)),
-            plain(short(share(program.cpu_s_user))),
-            plain(short(share(program.cpu_s_system))),
+            plain(compact(program.cores)),
+            plain(compact(share(program.cpu_s_user))),
+            plain(compact(share(program.cpu_s_system))),
             plain(or_unknown(waits, percent)),
             plain(quantity::bytes(program.rss_bytes as f64)),
             plain(or_unknown(program.major_faults, per_s)),
@@ -186,7 +186,7 @@ pub fn ports(picture: &ScreenState, PanelSize { width, .. }: PanelSize) -> Optio
     let mut panel = Panel::new("ports   accept queue", &COLUMNS, width, style);
     for Port { port, listener, connections } in ports {
         let state = |state| or_unknown(connections.as_ref().and_then(|states| states.get(&state)), |&n| count(n));
-        let rate = |figure: fn(&Listener) -> Option<f64>| or_unknown(listener.as_ref().and_then(figure), short);
+        let rate = |figure: fn(&Listener) -> Option<f64>| or_unknown(listener.as_ref().and_then(figure), compact);
         let fill = listener.map_or(0.0, |l| l.fullest.fullness());
         let queue = or_unknown(*listener, |l| format!("{}/{}", count(l.fullest.length), count(l.fullest.limit)));
         let texts = [
@@ -235,12 +235,12 @@ pub fn network(picture: &ScreenState, PanelSize { width, .. }: PanelSize) -> Opt
         let errors = traffic.rx_errors_per_s + traffic.tx_errors_per_s + traffic.collisions_per_s;
         let drops = traffic.rx_dropped_per_s + traffic.tx_dropped_per_s;
         let texts = [
-            plain(short(traffic.rx_packets_per_s)),
-            plain(short(traffic.tx_packets_per_s)),
-            plain(short(traffic.rx_bytes_per_s / 1e6)),
-            plain(short(traffic.tx_bytes_per_s / 1e6)),
-            (short(errors), style.loss(errors)),
-            (short(drops), style.loss(drops)),
+            plain(compact(traffic.rx_packets_per_s)),
+            plain(compact(traffic.tx_packets_per_s)),
+            plain(compact(traffic.rx_bytes_per_s / 1e6)),
+            plain(compact(traffic.tx_bytes_per_s / 1e6)),
+            (compact(errors), style.loss(errors)),
+            (compact(drops), style.loss(drops)),
         ];
         panel.push(name(interface, first_width(&COLUMNS, width)), cells(&COLUMNS, width, texts));
     }
@@ -259,7 +259,7 @@ fn bytes(traffic: &NetworkTraffic) -> f64 {
 }
 
 fn tcp_facts(tcp: &Tcp, queue_overflows: Option<f64>, style: Style) -> [Vec<Span<'static>>; 2] {
-    let rate = |what: &str, per_s: Option<f64>| Span::raw(format!("{what} {}/s", or_unknown(per_s, short)));
+    let rate = |what: &str, per_s: Option<f64>| Span::raw(format!("{what} {}/s", or_unknown(per_s, compact)));
     // Losses are shown only if there are any, or if their number is unknown.
     let loss = |what: &str, per_s: Option<f64>| {
         let shown = per_s.is_none_or(|per_s| per_s > 0.0);
@@ -271,7 +271,7 @@ fn tcp_facts(tcp: &Tcp, queue_overflows: Option<f64>, style: Style) -> [Vec<Span
     let rates = vec![
         rate("TCP in", tcp.segments_in_per_s),
         rate("out", tcp.segments_out_per_s),
-        Span::raw(format!("again {}/s{again}", or_unknown(tcp.retransmitted_per_s, short))),
+        Span::raw(format!("again {}/s{again}", or_unknown(tcp.retransmitted_per_s, compact))),
         rate("resets", tcp.resets_out_per_s),
     ];
     let mut rest: Vec<Span<'static>> = [
@@ -296,17 +296,17 @@ fn tcp_facts(tcp: &Tcp, queue_overflows: Option<f64>, style: Style) -> [Vec<Span
 pub fn disks(picture: &ScreenState, PanelSize { width, .. }: PanelSize) -> Option<Panel> {
     const COLUMNS: Columns<6> =
         [("reads/s", 9, 3), ("MB/s", 8, 2), ("writes/s", 9, 4), ("MB/s", 8, 1), ("in flight", 10, 0), ("busy", 8, 5)];
-    let mb = |blocks_per_s: f64| short(blocks_per_s * DISK_BLOCK_BYTES as f64 / 1e6);
+    let mb = |blocks_per_s: f64| compact(blocks_per_s * DISK_BLOCK_BYTES as f64 / 1e6);
     let kernel = picture.kernel()?;
     let mut panel = Panel::new("disks", &COLUMNS, width, picture.style);
     for (disk, figures) in &kernel.disks {
         let Disk { reads_per_s, writes_per_s, queue_length, utilization, .. } = *figures;
         let texts = [
-            plain(short(reads_per_s)),
+            plain(compact(reads_per_s)),
             plain(mb(figures.blocks_read_per_s)),
-            plain(short(writes_per_s)),
+            plain(compact(writes_per_s)),
             plain(mb(figures.blocks_written_per_s)),
-            plain(short(queue_length)),
+            plain(compact(queue_length)),
             (percent(utilization), picture.style.utilization(utilization)),
         ];
         panel.push(name(disk, first_width(&COLUMNS, width)), cells(&COLUMNS, width, texts));
@@ -326,13 +326,13 @@ pub fn machine(picture: &ScreenState, PanelSize { width, .. }: PanelSize) -> Opt
 
 fn machine_facts(kernel: &Kernel, style: Style) -> [Vec<Span<'static>>; 3] {
     let fact = |text: String| Span::raw(text);
-    let rate = |what: &str, per_s: Option<f64>| fact(format!("{what} {}/s", or_unknown(per_s, short)));
+    let rate = |what: &str, per_s: Option<f64>| fact(format!("{what} {}/s", or_unknown(per_s, compact)));
     let waits =
         |what: &str, stall: Option<Stall>| fact(format!("{what} {}", or_unknown(stall, |stall| percent(stall.some))));
     let paging = kernel.paging.unwrap_or_default();
     let pressure = kernel.pressure.unwrap_or_default();
     let interrupts = kernel.interrupts.unwrap_or_default();
-    let gigabytes = |bytes: u64| short(bytes as f64 / 1e9);
+    let gigabytes = |bytes: u64| compact(bytes as f64 / 1e9);
     let available = kernel.memory.and_then(|m| m.available_bytes);
     let total = kernel.memory.map(|m| m.total_bytes);
     let used = available.zip(total).map_or(0.0, |(available, total)| 1.0 - available as f64 / total.max(1) as f64);
@@ -356,9 +356,9 @@ fn machine_facts(kernel: &Kernel, style: Style) -> [Vec<Span<'static>>; 3] {
         vec![
             fact(format!(
                 "interrupts {}/s (net {}, disk {})",
-                or_unknown(interrupts.all_per_s, short),
-                or_unknown(interrupts.network_per_s, short),
-                or_unknown(interrupts.disk_per_s, short)
+                or_unknown(interrupts.all_per_s, compact),
+                or_unknown(interrupts.network_per_s, compact),
+                or_unknown(interrupts.disk_per_s, compact)
             )),
             rate("switches", kernel.context_switches_per_s),
             rate("forks", kernel.forks_per_s),

@@ -3,7 +3,7 @@
 use super::{Columns, Panel, PanelSize, cells, first_width, indented, name, plain};
 use crate::watch::screen::picture::ScreenState;
 use crate::watch::screen::style::or_unknown;
-use brimful_core::quantity::{self, count, short};
+use brimful_core::quantity::{self, compact, count};
 use brimful_core::server::{Elapsed, Module, ModuleClass, ModuleServer, Phases};
 use brimful_monitor::GroupName;
 use ratatui::text::Span;
@@ -37,7 +37,7 @@ pub fn requests(picture: &ScreenState, PanelSize { width, .. }: PanelSize) -> Op
             let (rates, times) = texts(class);
             let [req, mbit] = rates.map(plain);
             let [parse, process, p99, log, cpu, upstream, client] = times.map(plain);
-            let failed = (short(failed), style.loss(failed));
+            let failed = (compact(failed), style.loss(failed));
             let texts = [req, mbit, parse, process, p99, log, cpu, upstream, client, failed];
             panel.push(name(&class.name, first_width(&COLUMNS, width)), cells(&COLUMNS, width, texts));
         }
@@ -52,7 +52,7 @@ fn texts(class: &ModuleClass) -> ([String; 2], [String; 7]) {
     let mean = |phase: Option<Elapsed>| time(phase.map(|phase| phase.mean));
     let client = [head, send].into_iter().flatten().map(|phase| phase.mean).reduce(|a, b| a + b);
     let cpu = class.demand_us.map(|demand| demand.mean).or(class.cpu_us.map(|cpu| cpu.mean));
-    let rates = [short(class.requests_per_s), short(class.bytes_per_s * 8e-6)];
+    let rates = [compact(class.requests_per_s), compact(class.bytes_per_s * 8e-6)];
     let p99 = time(process.map(|process| process.p99));
     (rates, [mean(parse), mean(process), p99, mean(log), time(cpu), mean(upstream), time(client)])
 }
@@ -64,9 +64,9 @@ fn facts(server: &ModuleServer) -> Vec<String> {
         facts.push("recording is turned off".to_owned());
     }
     let most = server.workers_most.unwrap_or(server.workers);
-    facts.extend(server.workers_busy.map(|busy| format!("{} of {} workers busy", short(busy), count(most))));
+    facts.extend(server.workers_busy.map(|busy| format!("{} of {} workers busy", compact(busy), count(most))));
     facts.push(format!("{} in progress", count(server.requests_in_progress)));
     facts.extend(server.unexplained_cpu_us.map(|us| format!("CPU beside {}", quantity::seconds(us / 1e6))));
-    facts.extend(server.reads_per_request.map(|reads| format!("{} reads each", short(reads))));
+    facts.extend(server.reads_per_request.map(|reads| format!("{} reads each", compact(reads))));
     facts
 }

@@ -3,7 +3,7 @@
 use super::{Columns, Panel, PanelSize, cells, first_width, indented, name, plain};
 use crate::watch::screen::picture::ScreenState;
 use crate::watch::screen::style::or_unknown;
-use brimful_core::quantity::{self, percent, short};
+use brimful_core::quantity::{self, compact, percent};
 use brimful_core::server::{Elapsed, SocketPort, SocketRequests};
 use brimful_monitor::GroupName;
 use ratatui::text::Span;
@@ -27,8 +27,8 @@ pub fn sockets(picture: &ScreenState, PanelSize { width, .. }: PanelSize) -> Opt
             let wait = class.wait_us;
             let service = class.service_us;
             let texts = [
-                or_unknown(class.requests_per_s, short),
-                or_unknown(class.sent_bytes_per_s, |bytes| short(bytes * 8e-6)),
+                or_unknown(class.requests_per_s, compact),
+                or_unknown(class.sent_bytes_per_s, |bytes| compact(bytes * 8e-6)),
                 time(wait, |wait| wait.mean),
                 time(wait, |wait| wait.p99),
                 time(service, |service| service.mean),
@@ -44,8 +44,8 @@ pub fn sockets(picture: &ScreenState, PanelSize { width, .. }: PanelSize) -> Opt
 /// Facts about a port as a whole.
 fn facts(port: &SocketPort, duty: f64) -> Vec<String> {
     let mut facts = vec![format!("port {}", port.port)];
-    facts.push(or_unknown(port.requests_per_s, |per_s| format!("{}/s", short(per_s))));
-    facts.extend(port.under_way.map(|under_way| format!("{} in progress", short(under_way))));
+    facts.push(or_unknown(port.requests_per_s, |per_s| format!("{}/s", compact(per_s))));
+    facts.extend(port.under_way.map(|under_way| format!("{} in progress", compact(under_way))));
     facts.extend(port.open_share.filter(|&open| open >= 0.01).map(|open| format!("{} open", percent(open))));
     facts.push(format!("{} sampled", percent(duty)));
     facts
