@@ -27,7 +27,7 @@ pub struct Cluster {
 /// are equally long, the edge between the smaller values is removed first.
 pub fn cluster_sizes(values: &[f64], k: usize) -> Result<Vec<Cluster>, EstimateError> {
     if k == 0 {
-        return Err(EstimateError::Shape("no clusters were asked for: ask for one or more".into()));
+        return Err(EstimateError::Inconsistent("no clusters were asked for: ask for one or more".into()));
     }
     for (i, value) in values.iter().enumerate() {
         check_non_negative(*value, || format!("size {i}"))?;

@@ -8,7 +8,7 @@ use brimful_model::ModelError;
 pub enum EstimateError {
     /// Parts of the input that contradict one another.
     #[error("the input does not fit together: {0}")]
-    Shape(String),
+    Inconsistent(String),
     /// An invalid number.
     #[error(transparent)]
     Number(#[from] NumberError),

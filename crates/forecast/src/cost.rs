@@ -102,7 +102,7 @@ pub fn cost_table(sized: &[SizedConfiguration], forecast: &Forecast, months: f64
     if horizon_months < months * (1.0 - 1e-9) {
         let shape =
             format!("the forecast looks {horizon_months:.1} months ahead and not {months}: give it a longer horizon");
-        return Err(ForecastError::Shape(shape));
+        return Err(ForecastError::Inconsistent(shape));
     }
     table::check(sized.iter().map(|s| &s.configuration))?;
     let mut rows = sized.iter().map(|s| CostRow::new(s, forecast, months)).collect::<Result<Vec<_>, _>>()?;

@@ -7,7 +7,7 @@ use brimful_core::number::NumberError;
 pub enum ForecastError {
     /// Parts of the input contradict each other.
     #[error("the input does not fit together: {0}")]
-    Shape(String),
+    Inconsistent(String),
     /// A number out of range.
     #[error(transparent)]
     Number(#[from] NumberError),

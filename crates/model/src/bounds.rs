@@ -71,12 +71,12 @@ pub fn balanced_job_bounds(model: &Model) -> Result<Bounds, ModelError> {
     network.check_product_form()?;
     if model.classes.len() != 1 {
         let text = format!("balanced-job bounds are for a single class, not {}", model.classes.len());
-        return Err(ModelError::Shape(text + ": use asymptotic bounds"));
+        return Err(ModelError::Inconsistent(text + ": use asymptotic bounds"));
     }
     let queues = || model.stations.iter().zip(&network.demands).filter(|(s, _)| s.kind == StationKind::Queue);
     if let Some((station, _)) = queues().find(|(s, _)| s.servers > 1 || !s.rate_multipliers.is_empty()) {
         let text = format!("balanced-job bounds are for single servers, and station `{}` is none", station.name);
-        return Err(ModelError::Shape(text + ": use asymptotic bounds"));
+        return Err(ModelError::Inconsistent(text + ": use asymptotic bounds"));
     }
     let class = Class::new(&network, 0);
     let (n, d, z) = (class.customers, class.quickest, class.delay);
@@ -96,7 +96,7 @@ fn closed(model: &Model) -> Result<Network<'_>, ModelError> {
         Some(class) => {
             let text =
                 format!("bounds are for closed classes, and `{}` is open: its throughput is its rate", class.name);
-            Err(ModelError::Shape(text))
+            Err(ModelError::Inconsistent(text))
         }
         None => Ok(network),
     }

@@ -29,7 +29,7 @@ const MIN_ARRIVALS: f64 = 30.0;
 pub(crate) fn solve_network(network: &Network<'_>, why: &str) -> Result<Solution, ModelError> {
     let options = SimulationOptions { precision: Some(PRECISION), events: EVENTS, ..SimulationOptions::default() };
     let unfit = |error: &ModelError| {
-        matches!(error, ModelError::TooShort { .. } | ModelError::Number { .. } | ModelError::Shape(_))
+        matches!(error, ModelError::TooShort { .. } | ModelError::Number { .. } | ModelError::Inconsistent(_))
     };
     match simulate(network.model, &options) {
         Ok(found) => simulated(network, why, &found),

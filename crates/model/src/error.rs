@@ -8,7 +8,7 @@ use brimful_core::quantity::percent;
 pub enum ModelError {
     /// Parts of the input that contradict one another.
     #[error("the input does not fit together: {0}")]
-    Shape(String),
+    Inconsistent(String),
     /// An invalid number.
     #[error(transparent)]
     Number(#[from] NumberError),
@@ -17,7 +17,7 @@ pub enum ModelError {
         "class `{class}` is closed and this solver takes open classes: give it `type = \"open\"` and a rate, or use a \
          closed method"
     )]
-    Closed {
+    ClosedClass {
         /// Name of the class.
         class: String,
     },
@@ -53,7 +53,7 @@ pub enum ModelError {
          come, so lower the rates, add servers or cut its demands",
         significant(*.time_s)
     )]
-    Overrun {
+    GrowingQueue {
         /// The station with most of the requests.
         station: String,
         /// Number of requests present.
@@ -98,7 +98,7 @@ pub enum ModelError {
          ({classes}): what each of them costs is not known, so keep the proportion, measure each class alone and calibrate \
          again, or say what each costs, like {station}.{example}.demand=2ms"
     )]
-    Parted {
+    ChangedJointShares {
         /// Name of the station.
         station: String,
         /// Names of the classes, with their shares.
@@ -108,7 +108,7 @@ pub enum ModelError {
     },
     /// A class without any demand.
     #[error("class `{class}` visits no station: give it a demand somewhere, or leave it out")]
-    VisitsNothing {
+    NoDemand {
         /// Name of the class.
         class: String,
     },
@@ -137,7 +137,7 @@ pub enum ModelError {
     },
     /// An approximation that did not converge.
     #[error("the approximation did not settle within {rounds} rounds: use `exact`, or the simulator")]
-    Unsettled {
+    NotConverged {
         /// Number of iterations.
         rounds: usize,
     },

@@ -24,6 +24,6 @@ pub fn model(station: Station, classes: &[(ModelClass, f64)]) -> Model {
     }
 }
 
-pub fn close(a: f64, b: f64) -> bool {
+pub fn is_close(a: f64, b: f64) -> bool {
     (a - b).abs() <= 1e-12 * b.abs()
 }

@@ -37,7 +37,7 @@ pub(crate) fn indices(joint: &JointDemand, model: &Model) -> Result<(usize, Vec<
         (joint.shares.iter().sum::<f64>() - 1.0).abs() < 1e-6 && joint.shares.iter().all(|share| *share >= 0.0);
     match (station, classes) {
         (Some(k), Some(classes)) if sums_to_one && classes.len() > 1 && classes.len() == joint.shares.len() => Ok((k, classes)),
-        _ => Err(ModelError::Shape(
+        _ => Err(ModelError::Inconsistent(
             "joint_demands needs the name of a station, the names of two or more classes, and a share for each that together \
              make 1"
                 .into(),
@@ -47,7 +47,7 @@ pub(crate) fn indices(joint: &JointDemand, model: &Model) -> Result<(usize, Vec<
 
 pub(crate) fn error(joint: &JointDemand) -> ModelError {
     let share = |(class, share): (&String, &f64)| format!("`{class}` {}", percent(*share));
-    ModelError::Parted {
+    ModelError::ChangedJointShares {
         station: joint.station.clone(),
         classes: joint.classes.iter().zip(&joint.shares).map(share).collect::<Vec<_>>().join(", "),
         example: joint.classes.first().cloned().unwrap_or_default(),

@@ -133,6 +133,6 @@ impl Network<'_> {
     pub(crate) fn check_visits(&self) -> Result<(), ModelError> {
         let idle = |c: &usize| self.demands.iter().all(|row| row[*c] == 0.0);
         let class = (0..self.model.classes.len()).find(idle);
-        class.map_or(Ok(()), |c| Err(ModelError::VisitsNothing { class: self.model.classes[c].name.clone() }))
+        class.map_or(Ok(()), |c| Err(ModelError::NoDemand { class: self.model.classes[c].name.clone() }))
     }
 }

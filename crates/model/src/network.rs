@@ -81,11 +81,13 @@ impl<'a> Network<'a> {
         let (stations, classes) = (model.stations.len(), model.classes.len());
         if stations == 0 || classes == 0 {
             let text = format!("a model needs stations and classes; it has {stations} and {classes}");
-            return Err(ModelError::Shape(text));
+            return Err(ModelError::Inconsistent(text));
         }
         if model.demands.len() != stations {
             let rows = model.demands.len();
-            return Err(ModelError::Shape(format!("{stations} stations need as many rows of demands, not {rows}")));
+            return Err(ModelError::Inconsistent(format!(
+                "{stations} stations need as many rows of demands, not {rows}"
+            )));
         }
         for (station, demands) in model.stations.iter().zip(&model.demands) {
             check_station(station, demands, &model.classes)?;
@@ -207,7 +209,7 @@ fn class_scv(station: &Station, demands: &[f64], rates: &[f64], population: &[u3
             "station `{name}` has a `total_scv`, but how often closed classes come is not known before the network is solved: \
              give it `scv`, that of each class's own service times"
         );
-        return Err(ModelError::Shape(text));
+        return Err(ModelError::Inconsistent(text));
     }
     let moment = |k: i32| visitors().map(|c| rates[c] * demands[c].powi(k)).sum::<f64>();
     let scv_of_means = moment(0) * moment(2) / moment(1).powi(2) - 1.0;
@@ -222,7 +224,7 @@ fn class_scv(station: &Station, demands: &[f64], rates: &[f64], population: &[u3
         "the `total_scv` of station `{name}` is {total}, but the unequal demands of its classes alone make it {scv_of_means:.3}: \
          give at least that, or `scv`, that of each class's own service times"
     );
-    Err(ModelError::Shape(text))
+    Err(ModelError::Inconsistent(text))
 }
 
 /// Tolerated rounding error of a squared coefficient of variation.
@@ -232,7 +234,9 @@ const ROUNDING: f64 = 1e-9;
 fn check_names<'a>(what: &str, names: impl Iterator<Item = &'a String>) -> Result<(), ModelError> {
     let mut seen = HashSet::new();
     match names.filter(|name| !name.is_empty()).find(|name| !seen.insert(*name)) {
-        Some(name) => Err(ModelError::Shape(format!("two {what} are called `{name}`; give each a name of its own"))),
+        Some(name) => {
+            Err(ModelError::Inconsistent(format!("two {what} are called `{name}`; give each a name of its own")))
+        }
         None => Ok(()),
     }
 }
@@ -240,7 +244,7 @@ fn check_names<'a>(what: &str, names: impl Iterator<Item = &'a String>) -> Resul
 /// Returns an error if a class is closed, for solvers of open networks.
 pub(crate) fn check_open(model: &Model) -> Result<(), ModelError> {
     let closed = model.classes.iter().find(|class| class.kind == ClassKind::Closed);
-    closed.map_or(Ok(()), |class| Err(ModelError::Closed { class: class.name.clone() }))
+    closed.map_or(Ok(()), |class| Err(ModelError::ClosedClass { class: class.name.clone() }))
 }
 
 fn rate(class: &ModelClass) -> Result<f64, ModelError> {
@@ -250,9 +254,9 @@ fn rate(class: &ModelClass) -> Result<f64, ModelError> {
             let name = &class.name;
             let problem =
                 "is closed, and its customers come at no rate of their own: leave out its `rate`, or make it open";
-            Err(ModelError::Shape(format!("class `{name}` {problem}")))
+            Err(ModelError::Inconsistent(format!("class `{name}` {problem}")))
         }
-        (ClassKind::Open, None) => Err(ModelError::Shape(format!("open class `{}` needs a rate", class.name))),
+        (ClassKind::Open, None) => Err(ModelError::Inconsistent(format!("open class `{}` needs a rate", class.name))),
         (ClassKind::Open, Some(rate)) => {
             Ok(check_non_negative(rate, || format!("the rate of class `{}`", class.name))?)
         }
@@ -264,7 +268,7 @@ fn population(class: &ModelClass) -> Result<u32, ModelError> {
         let closed_only = [("think", class.think != 0.0), ("population", class.population.is_some())];
         return match closed_only.into_iter().find(|(_, given)| *given) {
             None => Ok(0),
-            Some((what, _)) => Err(ModelError::Shape(format!(
+            Some((what, _)) => Err(ModelError::Inconsistent(format!(
                 "class `{}` is open, and its requests come whatever becomes of those before: leave out its `{what}`, or make \
                  it closed",
                 class.name
@@ -273,7 +277,7 @@ fn population(class: &ModelClass) -> Result<u32, ModelError> {
     }
     check_non_negative(class.think, || format!("the think time of class `{}`", class.name))?;
     match class.population {
-        None => Err(ModelError::Shape(format!("closed class `{}` needs a population", class.name))),
+        None => Err(ModelError::Inconsistent(format!("closed class `{}` needs a population", class.name))),
         Some(0) => Err(ModelError::Number(NumberError {
             what: format!("the population of class `{}`", class.name),
             value: 0.0,
@@ -290,7 +294,7 @@ fn check_half_widths(model: &Model) -> Result<(), ModelError> {
         && half_widths.iter().zip(&model.demands).all(|(row, demands)| row.len() == demands.len());
     if !half_widths.is_empty() && !fits {
         let text = "demand_ci95_half_width needs as many rows and columns as demands, or none at all";
-        return Err(ModelError::Shape(text.into()));
+        return Err(ModelError::Inconsistent(text.into()));
     }
     let what = || "a half width of a demand's confidence interval".into();
     Ok(half_widths.iter().flatten().try_for_each(|half| check_non_negative(*half, what).map(|_| ()))?)
@@ -305,7 +309,7 @@ fn check_correlation(model: &Model) -> Result<(), ModelError> {
     }
     let text = "demand_correlation needs one correlation matrix of the classes for each station (symmetric, positive \
                 semidefinite, ones on its diagonal), or none at all";
-    Err(ModelError::Shape(text.into()))
+    Err(ModelError::Inconsistent(text.into()))
 }
 
 fn check_station(station: &Station, demands: &[f64], classes: &[ModelClass]) -> Result<(), ModelError> {
@@ -313,7 +317,7 @@ fn check_station(station: &Station, demands: &[f64], classes: &[ModelClass]) -> 
     let figure = |what| format!("the {what} of station `{name}`");
     if demands.len() != classes.len() {
         let (given, classes) = (demands.len(), classes.len());
-        return Err(ModelError::Shape(format!("station `{name}` has {given} demands for {classes} classes")));
+        return Err(ModelError::Inconsistent(format!("station `{name}` has {given} demands for {classes} classes")));
     }
     for (class, demand) in classes.iter().zip(demands) {
         check_non_negative(*demand, || format!("the demand of class `{}` at station `{name}`", class.name))?;
@@ -332,7 +336,9 @@ fn check_station(station: &Station, demands: &[f64], classes: &[ModelClass]) -> 
     check_non_negative(station.scv, || figure("squared coefficient of variation"))?;
     check_non_negative(station.total_scv.unwrap_or(0.0), || figure("total squared coefficient of variation"))?;
     if station.total_scv.is_some() && station.scv != Station::default().scv {
-        return Err(ModelError::Shape(format!("station `{name}` has both `scv` and `total_scv`: give one of them")));
+        return Err(ModelError::Inconsistent(format!(
+            "station `{name}` has both `scv` and `total_scv`: give one of them"
+        )));
     }
     check_idle_cost(station)?;
     check_multipliers(station)
@@ -356,7 +362,7 @@ fn check_idle_cost(station: &Station) -> Result<(), ModelError> {
     }
     let text =
         format!("station `{name}` cannot have an idle_cost: it is a delay, or has rate multipliers; leave out one");
-    Err(ModelError::Shape(text))
+    Err(ModelError::Inconsistent(text))
 }
 
 /// Upper bound of the rate multipliers of a station: the cost of [`OpenLoad`] grows with the square of their number.
@@ -386,5 +392,7 @@ fn check_multipliers(station: &Station) -> Result<(), ModelError> {
         _ if station.servers > 1 => "they would count its servers twice",
         _ => return Ok(()),
     };
-    Err(ModelError::Shape(format!("station `{name}` cannot have rate multipliers: {why}; leave out one of the two")))
+    Err(ModelError::Inconsistent(format!(
+        "station `{name}` cannot have rate multipliers: {why}; leave out one of the two"
+    )))
 }

@@ -51,7 +51,7 @@ pub fn response_distributions<'a>(
 ) -> Result<ResponseDistributions<'a>, ModelError> {
     let fits = solution.residence.len() == model.stations.len() && solution.throughput.len() == model.classes.len();
     if !fits {
-        return Err(ModelError::Shape("the solution is of another model: solve this one".into()));
+        return Err(ModelError::Inconsistent("the solution is of another model: solve this one".into()));
     }
     Ok(ResponseDistributions { network: under_load::network(model)?, solution })
 }

@@ -238,7 +238,7 @@ const STARVED: f64 = 1e-9;
 
 #[cfg(test)]
 mod tests {
-    use crate::fixture::{close, closed, model, open, queue};
+    use crate::fixture::{closed, is_close, model, open, queue};
     use crate::{Method, Solution, solve};
     use brimful_core::model::Scheduling;
 
@@ -257,7 +257,7 @@ mod tests {
             left / (1.0 - first),
         ];
         for (c, (_, service)) in classes.iter().enumerate() {
-            assert!(close(solution.response_time[c], service + waits[c]), "{c}: {solution:?} {waits:?}");
+            assert!(is_close(solution.response_time[c], service + waits[c]), "{c}: {solution:?} {waits:?}");
         }
     }
 
@@ -269,7 +269,10 @@ mod tests {
         let solution = solve(&model(queue(Scheduling::Preemptive, 1, 0.0), &classes), Method::Auto).unwrap();
         let first = 0.2 + 2.0 * 0.04 / 2.0 / 0.6;
         let second = 0.3 / 0.6 + (2.0 * 0.04 / 2.0 + 0.09 / 2.0) / (0.6 * 0.3);
-        assert!(close(solution.response_time[0], first) && close(solution.response_time[1], second), "{solution:?}");
+        assert!(
+            is_close(solution.response_time[0], first) && is_close(solution.response_time[1], second),
+            "{solution:?}"
+        );
     }
 
     #[test]
@@ -280,11 +283,11 @@ mod tests {
         let [fcfs, priority, preemptive] = [Scheduling::Fcfs, Scheduling::Priority, Scheduling::Preemptive]
             .map(|order| solve(&model(queue(order, 3, 1.0), &classes), Method::Auto).unwrap());
         let left = crate::erlang_c(3, 2.5) * 0.5 / 3.0;
-        assert!(close(priority.response_time[0], 0.5 + left / 0.5));
-        assert!(close(priority.response_time[1], 0.5 + left / (0.5 * (0.5 / 3.0))));
-        assert!(close(priority.mean_response_time, fcfs.mean_response_time));
+        assert!(is_close(priority.response_time[0], 0.5 + left / 0.5));
+        assert!(is_close(priority.response_time[1], 0.5 + left / (0.5 * (0.5 / 3.0))));
+        assert!(is_close(priority.mean_response_time, fcfs.mean_response_time));
         let alone = crate::mmm_wait(3.0, 0.5, 3, 0.0);
-        assert!(close(preemptive.response_time[0], 0.5 + alone), "other classes do not delay the most urgent class");
+        assert!(is_close(preemptive.response_time[0], 0.5 + alone), "other classes do not delay the most urgent class");
         assert!(
             (preemptive.mean_response_time / fcfs.mean_response_time - 1.0).abs() < 0.1,
             "the overall mean is too far from FCFS"

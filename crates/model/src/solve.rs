@@ -93,7 +93,7 @@ fn choose(network: &Network<'_>) -> (Method, String) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fixture::{close, closed, model, open, queue};
+    use crate::fixture::{closed, is_close, model, open, queue};
     use brimful_core::model::{ModelClass, Scheduling, StationKind};
 
     #[test]
@@ -211,7 +211,7 @@ mod tests {
         idle.stations[0].kind = StationKind::Delay;
         for method in [Method::Auto, Method::Exact, Method::Seidmann, Method::Schweitzer, Method::Linearizer] {
             let solution = solve(&idle, method).unwrap();
-            assert!(close(solution.throughput[0], 2.0) && close(solution.response_time[0], 2.0), "{solution:?}");
+            assert!(is_close(solution.throughput[0], 2.0) && is_close(solution.response_time[0], 2.0), "{solution:?}");
             assert_eq!((solution.saturation_rate, solution.bottleneck.as_str()), (f64::INFINITY, ""));
         }
     }

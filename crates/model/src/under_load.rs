@@ -35,7 +35,7 @@ pub(crate) fn network(model: &Model) -> Result<Network<'_>, ModelError> {
         let next = network.nominal.iter().zip(&wanted).map(half_way).collect();
         network = network.with_demands(next)?;
     }
-    Err(ModelError::Unsettled { rounds: MAX_ITERATIONS })
+    Err(ModelError::NotConverged { rounds: MAX_ITERATIONS })
 }
 
 #[cfg(test)]

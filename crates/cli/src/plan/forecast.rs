@@ -117,7 +117,7 @@ fn capacity(args: &ForecastArgs, model: &Model) -> Result<(Option<f64>, String),
             Until::Always => continue,
             Until::Rate(rate) => rate,
             Until::Population(_) => {
-                return Err(ModelError::Shape(
+                return Err(ModelError::Inconsistent(
                     "a forecast needs a model with arrivals: give its classes `type = \"open\"` and a rate".into(),
                 ));
             }

@@ -18,7 +18,7 @@ pub fn main(args: &SolveArgs) -> anyhow::Result<Exit> {
     let model = model::read(&args.model.model)?;
     let mut solved = match by_formula(&model, args.model.method) {
         // The formula does not converge, so the simulation is the only solution.
-        Err(unsettled @ ModelError::Unsettled { .. }) if args.simulate => {
+        Err(unsettled @ ModelError::NotConverged { .. }) if args.simulate => {
             Solved::simulated(model.clone(), unsettled.to_string())
         }
         solved => solved?,
@@ -36,7 +36,7 @@ fn by_formula(model: &Model, method: Method) -> Result<Solved, ModelError> {
     let outlook = what_if(model, &Scenario::default(), &WhatIfOptions { method, ..WhatIfOptions::default() })?.before;
     let Some(solution) = &outlook.solution else {
         // The model is unstable; `solve` returns the error that says where.
-        return Err(solve(model, method).err().unwrap_or(ModelError::Shape("the model has no solution".into())));
+        return Err(solve(model, method).err().unwrap_or(ModelError::Inconsistent("the model has no solution".into())));
     };
     let percentiles = percentiles(model, solution)?;
     let caveat = seidmann_caveat(model, solution);

@@ -43,7 +43,7 @@ pub fn dispersion(counts: &[u64], window: usize) -> Result<Dispersion, EstimateE
     let sums: Vec<f64> = counts.chunks_exact(window).map(total).collect();
     let moments = Moments::from_values(&sums).filter(|moments| moments.mean() > 0.0);
     let Some((mean, variance)) = moments.and_then(|moments| Some((moments.mean(), moments.variance()?))) else {
-        return Err(EstimateError::Shape(
+        return Err(EstimateError::Inconsistent(
             "there were no arrivals at all, so nothing can be said of their bursts".into(),
         ));
     };

@@ -83,7 +83,10 @@ pub fn with_burstiness(
     let before = check_positive(demand.demand(measured_at), || "the demand at the burstiness measured".into())?;
     let Some(index) = model.stations.iter().position(|s| s.name == station) else {
         let names: Vec<&str> = model.stations.iter().map(|s| s.name.as_str()).collect();
-        return Err(EstimateError::Shape(format!("there is no station `{station}`: name one of {}", names.join(", "))));
+        return Err(EstimateError::Inconsistent(format!(
+            "there is no station `{station}`: name one of {}",
+            names.join(", ")
+        )));
     };
     let (saturation_before, _) = saturation_rate(model)?;
     let factor = demand.demand(b) / before;

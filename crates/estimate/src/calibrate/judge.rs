@@ -91,7 +91,7 @@ pub(super) fn same_server(watched: &[(usize, &Record, &Server)]) -> Result<(), E
     let memory = |s: &Server| s.kernel.memory.map(|m| m.total_bytes);
     for (i, b, other) in &watched[1..] {
         let differs = |what: String| {
-            Err(EstimateError::Shape(format!(
+            Err(EstimateError::Inconsistent(format!(
                 "records {} and {} are of different servers ({what}): calibrate each server by itself",
                 first + 1,
                 i + 1

@@ -123,7 +123,7 @@ impl Runs {
         }
         let cpus = watched.iter().map(|(_, _, s)| s.kernel.cpus.len()).max().unwrap_or(0);
         let Some(servers) = servers.or(u32::try_from(cpus).ok()).filter(|m| *m > 0) else {
-            return Err(EstimateError::Shape(
+            return Err(EstimateError::Inconsistent(
                 "no Record says how many CPUs the server has: say how many with --servers".into(),
             ));
         };
@@ -254,7 +254,7 @@ fn completions(record: &Record, one_path: bool) -> BTreeMap<String, &ClassRecord
 fn nothing_left(left_out: &[LeftOut]) -> EstimateError {
     let reasons: Vec<String> = left_out.iter().map(|l| format!("record {}: {}", l.record + 1, l.reason)).collect();
     let why = if reasons.is_empty() { "measure the server under some load".into() } else { reasons.join("; ") };
-    EstimateError::Shape(format!("no Record is of a loaded server and can be used: {why}"))
+    EstimateError::Inconsistent(format!("no Record is of a loaded server and can be used: {why}"))
 }
 
 fn run(record: usize, r: &Record, names: &[String], classes: &[Option<&ClassRecord>], by_process: bool) -> Option<Run> {

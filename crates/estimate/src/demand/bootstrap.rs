@@ -81,7 +81,7 @@ pub fn moving_blocks<S>(
         return Err(EstimateError::TooFewObservations { needed: MIN_OBSERVATIONS, given });
     }
     if resampling.draws == 0 {
-        return Err(EstimateError::Shape("0 draws yield no interval: ask for 1000".into()));
+        return Err(EstimateError::Inconsistent("0 draws yield no interval: ask for 1000".into()));
     }
     let block_lengths: Vec<usize> = series.iter().map(|s| (s.len() as f64).cbrt().ceil() as usize).collect();
     let mut rng = Pcg64::seed_from_u64(resampling.seed);

@@ -40,7 +40,7 @@ pub(crate) fn counted(observations: &[Observation]) -> Vec<&Observation> {
 /// Returns an error for observations that do not have one throughput for each class, or that have invalid numbers.
 pub(crate) fn check(classes: usize, observations: &[Observation], background: Background) -> Result<(), EstimateError> {
     if classes == 0 {
-        return Err(EstimateError::Shape("there is no class whose demand to fit".into()));
+        return Err(EstimateError::Inconsistent("there is no class whose demand to fit".into()));
     }
     if let Background::Known(busy) = background {
         check_non_negative(busy, || "the known background".into())?;
@@ -48,7 +48,9 @@ pub(crate) fn check(classes: usize, observations: &[Observation], background: Ba
     for (i, o) in observations.iter().enumerate() {
         if o.throughput.len() != classes {
             let given = o.throughput.len();
-            return Err(EstimateError::Shape(format!("observation {i} has {given} throughputs for {classes} classes")));
+            return Err(EstimateError::Inconsistent(format!(
+                "observation {i} has {given} throughputs for {classes} classes"
+            )));
         }
         for x in &o.throughput {
             check_non_negative(*x, || format!("a throughput of observation {i}"))?;

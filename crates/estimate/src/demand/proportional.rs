@@ -37,7 +37,7 @@ pub fn attribute_by_share(
 ) -> Result<Vec<f64>, EstimateError> {
     if shares.len() != completions.len() || known.len() != completions.len() {
         let (c, s, k) = (completions.len(), shares.len(), known.len());
-        return Err(EstimateError::Shape(format!("{c} classes, {s} shares and {k} known demands")));
+        return Err(EstimateError::Inconsistent(format!("{c} classes, {s} shares and {k} known demands")));
     }
     for (class, completed) in completions.iter().enumerate() {
         if known[class].is_none() && *completed == 0.0 {

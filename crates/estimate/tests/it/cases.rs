@@ -1,6 +1,6 @@
 //! Checks the reference cases of the estimation of demands.
 
-use crate::reference::{every_case_holds, number, numbers, text};
+use crate::reference::{check_reference_cases, number, numbers, text};
 use brimful_estimate::{
     Background, LoadPoint, Observation, attribute_by_share, attribute_equally, burst_factors, cluster_sizes,
     fit_demands, fit_usl,
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 #[test]
 fn every_reference_case_holds() {
-    every_case_holds("estimate", |case| {
+    check_reference_cases("estimate", |case| {
         let inputs = &case["inputs"];
         match text(&case["solver"]) {
             "demand_regression" => regression(case),

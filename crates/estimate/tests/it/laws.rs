@@ -6,9 +6,9 @@ use proptest::prelude::*;
 proptest! {
     #[test]
     fn any_observations_get_an_answer_or_an_error(
-        rows in prop::collection::vec((prop::collection::vec(wild(), 0..5), wild(), wild()), 0..8),
+        rows in prop::collection::vec((prop::collection::vec(invalid_number(), 0..5), invalid_number(), invalid_number()), 0..8),
         classes in 0..5usize,
-        background in prop_oneof![Just(Background::Fitted), wild().prop_map(Background::Known)],
+        background in prop_oneof![Just(Background::Fitted), invalid_number().prop_map(Background::Known)],
     ) {
         let observation = |(x, busy, weight): &(Vec<f64>, f64, f64)| {
             let throughput = x.iter().copied().chain(std::iter::repeat(1.0)).take(classes).collect();
@@ -93,7 +93,7 @@ fn planted() -> impl Strategy<Value = (Vec<Vec<f64>>, Vec<f64>, Vec<f64>, f64)> 
 }
 
 /// Generates invalid and extreme numbers.
-fn wild() -> impl Strategy<Value = f64> {
+fn invalid_number() -> impl Strategy<Value = f64> {
     let odd = [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, f64::MAX, f64::MIN_POSITIVE, 5e-324, 0.0, -0.0, -1.0, 1.0];
     prop_oneof![2 => any::<f64>(), 2 => prop::sample::select(odd.to_vec()), 6 => 0.0..1e6f64]
 }

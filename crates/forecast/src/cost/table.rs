@@ -25,15 +25,17 @@ pub(super) fn check<'a>(configurations: impl Iterator<Item = &'a Configuration>)
     let mut names = HashSet::new();
     for c in configurations {
         if c.name.is_empty() {
-            return Err(ForecastError::Shape("a configuration has no name: give it one".into()));
+            return Err(ForecastError::Inconsistent("a configuration has no name: give it one".into()));
         }
         check_non_negative(c.price_per_month, || format!("the price of `{}`", c.name))?;
         if !names.insert(&c.name) {
-            return Err(ForecastError::Shape(format!("two configurations are named `{}`: rename one", c.name)));
+            return Err(ForecastError::Inconsistent(format!("two configurations are named `{}`: rename one", c.name)));
         }
     }
     if names.is_empty() {
-        return Err(ForecastError::Shape("there is no configuration: give at least one, with name and price".into()));
+        return Err(ForecastError::Inconsistent(
+            "there is no configuration: give at least one, with name and price".into(),
+        ));
     }
     Ok(())
 }

@@ -1,13 +1,13 @@
 //! Compares least-squares lines and forecasts with reference cases.
 
-use crate::reference::{every_case_holds, number, numbers, text};
+use crate::reference::{check_reference_cases, number, numbers, text};
 use brimful_forecast::line::ols;
 use brimful_forecast::{ForecastMethod, ForecastOptions, Series, Timestamp, forecast};
 use serde_json::{Value, json};
 
 #[test]
 fn every_reference_case_holds() {
-    every_case_holds("forecast", |case| match text(&case["solver"]) {
+    check_reference_cases("forecast", |case| match text(&case["solver"]) {
         "ols_intercept" => line(&case["inputs"]),
         "forecast" => forecasts(&case["inputs"]),
         solver => panic!("solver `{solver}` is unknown: implement it"),

@@ -186,7 +186,7 @@ proptest! {
                     prop_assert!(table.rows.iter().all(|r| r.lasts || !r.lasts_safely));
                     prop_assert_eq!(table.to_csv().lines().count(), table.rows.len() + 1);
                 }
-                Err(error) => prop_assert!(matches!(error, ForecastError::Number { .. } | ForecastError::Shape(_)), "{}", error),
+                Err(error) => prop_assert!(matches!(error, ForecastError::Number { .. } | ForecastError::Inconsistent(_)), "{}", error),
             }
         }
     }

@@ -54,7 +54,7 @@ pub(super) fn fixed_point(
         history.remember(&image, residual);
         x = next;
     }
-    Err(ModelError::Unsettled { rounds: MAX_ROUNDS })
+    Err(ModelError::NotConverged { rounds: MAX_ROUNDS })
 }
 
 /// The changes of image and residual from round to round. A new change replaces the oldest one once there are
@@ -153,6 +153,6 @@ mod tests {
     #[test]
     fn what_has_no_fixed_point_is_an_error() {
         let error = fixed_point(vec![1.0], 1e-12, |x, image| image[0] = x[0] + 1.0).unwrap_err();
-        assert!(matches!(error, ModelError::Unsettled { .. }));
+        assert!(matches!(error, ModelError::NotConverged { .. }));
     }
 }

@@ -41,7 +41,7 @@ pub(crate) fn solve(closed: &Closed) -> Steady {
             count(&mut present[1..], &most[1..]);
         }
     }
-    // The loop ended with the whole population, so the last figures are its figures.
+    // The loop ended with the whole population, so the last figures describe it.
     let place = |c: usize| order.iter().position(|o| *o == c).unwrap_or(c);
     let row = |k: usize| (0..classes).map(|c| residence[place(c)][k]).collect();
     Steady {

@@ -15,11 +15,11 @@ pub(super) enum Sojourn<'a> {
     Shared(f64, Family, [(f64, f64); 3]),
     /// A stretched constant service time: the sum of a constant (in seconds) and a gamma distributed time.
     SharedConstant(f64, Gamma),
-    /// One of several alternatives.
+    /// One of several times, each with its probability.
     OneOf(Vec<Alternative<'a>>),
 }
 
-/// One of several alternative times.
+/// A time that occurs with a certain probability, in place of other times.
 #[derive(Clone)]
 pub(super) struct Alternative<'a> {
     pub(super) probability: f64,
@@ -52,8 +52,9 @@ pub(super) struct OrderedWait<'a> {
     pub(super) rho: f64,
     /// Probability that an arrival must wait.
     pub(super) must_wait: f64,
-    /// Mean remaining time of a service in progress. The next field is half the mean square of this time.
+    /// Mean remaining time of a service in progress.
     pub(super) left: f64,
+    /// Half the mean square of the remaining time of a service in progress.
     pub(super) left_squared: f64,
 }
 
@@ -73,9 +74,9 @@ pub(super) struct WakingWait<'a> {
     pub(super) busy: f64,
     /// Mean number of busy servers, excluding the additional service times.
     pub(super) work: f64,
-    /// Mean remaining time of a service in progress, with and without the additional times. The next field is half the
-    /// mean square of this time.
+    /// Mean remaining time of a service in progress, with and without the additional times.
     pub(super) left: [f64; 2],
+    /// Half the mean square of the remaining time of a service in progress, with and without the additional times.
     pub(super) left_squared: [f64; 2],
 }
 

@@ -53,8 +53,9 @@ pub(super) struct StationView<'a> {
     open_rho: f64,
     /// Probability that an arrival must wait.
     must_wait: f64,
-    /// Mean remaining time of a service in progress, in seconds. The next field is half the mean square of this time.
+    /// Mean remaining time of a service in progress, in seconds.
     left: f64,
+    /// Half the mean square of the remaining time of a service in progress.
     left_squared: f64,
     /// Ratio of two variances of the number of closed customers at the station: with and without a known total. `None`
     /// without closed classes.

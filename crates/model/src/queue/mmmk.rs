@@ -36,7 +36,7 @@ pub fn mmmk(arrival_rate: f64, mean_service: f64, servers: u32, capacity: u32) -
         let text = format!(
             "room for {capacity} requests at {servers} servers: there must be servers, and room for all of them"
         );
-        return Err(ModelError::Shape(text));
+        return Err(ModelError::Inconsistent(text));
     }
     let offered = check_non_negative(rate * service, || "the offered load".into())?;
     let sums = Sums::around_the_mode(offered, servers, capacity);

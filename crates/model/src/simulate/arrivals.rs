@@ -43,8 +43,9 @@ pub(super) struct Source {
     /// Whether the lengths of phases are exponentially distributed. Otherwise they are constant.
     random: bool,
     current: usize,
-    /// The end of the current phase, in seconds. The next field says whether the phase ends before the next arrival.
+    /// The end of the current phase, in seconds.
     until: f64,
+    /// Whether the phase ends before the next arrival.
     switches: bool,
 }
 
@@ -65,7 +66,7 @@ impl Source {
                 let valid = |x: &f64| x.is_finite() && *x >= 0.0;
                 let mean = (rates[0] * switching[1] + rates[1] * switching[0]) / (switching[0] + switching[1]);
                 if !rates.iter().chain(&switching).all(valid) || switching.contains(&0.0) || mean <= 0.0 {
-                    return Err(ModelError::Shape(format!(
+                    return Err(ModelError::Inconsistent(format!(
                         "the MMPP of class `{class}` needs two rates, not both 0, and two switching rates above 0"
                     )));
                 }
@@ -74,7 +75,7 @@ impl Source {
             Arrivals::OnOff { ratio, share, period_s } => {
                 let bursts = ratio >= 1.0 && share > 0.0 && share < 1.0 && ratio * share <= 1.0 + 1e-12;
                 if !bursts || period_s.is_nan() || period_s <= 0.0 || period_s.is_infinite() {
-                    return Err(ModelError::Shape(format!(
+                    return Err(ModelError::Inconsistent(format!(
                         "the bursts of class `{class}` need a ratio of at least 1, a share of the period between 0 and 1 \
                          with ratio × share at most 1, and a period above 0 s"
                     )));

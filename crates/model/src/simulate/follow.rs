@@ -1,4 +1,4 @@
-//! A simulation that reports single requests instead of figures.
+//! A simulation that reports individual requests instead of their statistics.
 
 use super::SimulationOptions;
 use super::layout::Layout;

@@ -89,7 +89,7 @@ impl Layout {
         let closed: f64 = classes.iter().map(|class| f64::from(class.population) / (class.think + class.demand)).sum();
         let rate = closed + network.rates.iter().sum::<f64>();
         if rate <= 0.0 {
-            return Err(ModelError::Shape(
+            return Err(ModelError::Inconsistent(
                 "no class sends any request: give one a rate above 0 or a population".into(),
             ));
         }
@@ -127,7 +127,7 @@ impl Class {
     fn new(network: &Network<'_>, index: usize, arrivals: Arrivals) -> Result<Class, ModelError> {
         let (class, demands) = (&network.model.classes[index], &network.nominal);
         let first = demands.iter().position(|row| row[index] > 0.0);
-        let first = first.ok_or_else(|| ModelError::VisitsNothing { class: class.name.clone() })?;
+        let first = first.ok_or_else(|| ModelError::NoDemand { class: class.name.clone() })?;
         let (rate, population) = (network.rates[index], network.population[index]);
         Ok(Class {
             source: if rate > 0.0 { Some(Source::new(arrivals, rate, &class.name)?) } else { None },
@@ -152,7 +152,7 @@ fn check_options(model: &Model, options: &SimulationOptions) -> Result<(), Model
     ];
     for (what, given, need) in lists {
         if given != 0 && given != need {
-            return Err(ModelError::Shape(format!("{given} {what} are given where {need} are needed, or none")));
+            return Err(ModelError::Inconsistent(format!("{given} {what} are given where {need} are needed, or none")));
         }
     }
     let customers: u64 = model.classes.iter().filter_map(|class| class.population).map(u64::from).sum();

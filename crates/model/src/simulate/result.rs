@@ -84,7 +84,7 @@ pub(super) fn result(
 ) -> Result<Simulation, ModelError> {
     if record.slices.len() < 2 * BATCHES {
         if ended == Ended::Resolution {
-            return Err(ModelError::Shape(
+            return Err(ModelError::Inconsistent(
                 "the shortest requests are too short to be seen beside times of this length: leave out the one or the other".into(),
             ));
         }

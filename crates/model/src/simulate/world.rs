@@ -68,9 +68,9 @@ pub(super) struct Presence {
     pub(super) visits: Visits,
     present: u32,
     served: u32,
-    /// The time up to which `area` is summed. The next field is the reading of the station's clock up to which `work`
-    /// is summed.
+    /// The time up to which `area` is summed.
     until: f64,
+    /// Reading of the station's clock up to which `work` is summed.
     until_clock: f64,
 }
 
@@ -311,7 +311,7 @@ impl<'a> World<'a> {
         let present = |row: &[Presence]| row.iter().map(|v| u64::from(v.present)).sum::<u64>();
         let fullest = self.presence.chunks(classes).enumerate().max_by_key(|(_, row)| present(row));
         let (station, present) = fullest.map_or((0, 0), |(station, row)| (station, present(row)));
-        ModelError::Overrun { station: self.layout.stations[station].name.clone(), present, time_s: self.now }
+        ModelError::GrowingQueue { station: self.layout.stations[station].name.clone(), present, time_s: self.now }
     }
 }
 

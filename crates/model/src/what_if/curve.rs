@@ -128,7 +128,7 @@ pub(super) fn along(variants: &Variants, method: Method) -> Result<Curve, ModelE
 fn point(model: &Model, x: Vec<f64>, method: Method) -> Result<CurvePoint, ModelError> {
     match solve(model, method) {
         Ok(solution) => Ok(solved(model, x, solution)),
-        Err(error @ (ModelError::Unstable { .. } | ModelError::TooLarge { .. } | ModelError::Unsettled { .. })) => {
+        Err(error @ (ModelError::Unstable { .. } | ModelError::TooLarge { .. } | ModelError::NotConverged { .. })) => {
             unsolved(model, x, error.to_string())
         }
         Err(error) => Err(error),

@@ -42,7 +42,7 @@ pub(super) struct Variants {
 
 /// The points of a range.
 pub(super) struct AxisPoints {
-    /// The figure that differs from point to point.
+    /// The figure that varies along the range, in the user's notation.
     pub(super) subject: String,
     pub(super) amount: Amount,
     pub(super) points: Vec<f64>,

@@ -1,6 +1,6 @@
 //! Checks the reference cases of networks and single queues.
 
-use crate::reference::{every_case_holds, number, numbers, text};
+use crate::reference::{check_reference_cases, number, numbers, text};
 use brimful_core::model::{ClassKind, Model};
 use brimful_model::{
     Bounds, Method, Mmpp2, ModelError, Solution, asymptotic_bounds, balanced_job_bounds, erlang_c, mg1, mmm_wait, mmmk,
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 #[test]
 fn every_reference_case_holds() {
-    every_case_holds("model", |case| {
+    check_reference_cases("model", |case| {
         let inputs = &case["inputs"];
         match text(&case["solver"]) {
             "open_seidmann" | "closed_seidmann_mva" => network(case, Method::Seidmann),

@@ -263,7 +263,7 @@ proptest! {
     }
 
     #[test]
-    fn any_model_gets_an_answer_or_an_error(model in garbage(), method in any_method()) {
+    fn any_model_gets_an_answer_or_an_error(model in arbitrary_model(), method in any_method()) {
         // An exact solution for thousands of customers may be refused because it takes too long.
         let many = model.classes.iter().any(|class| class.population.is_some_and(|n| n > 100));
         let method = if many && matches!(method, Method::Exact | Method::Seidmann) { Method::Auto } else { method };
@@ -333,7 +333,7 @@ fn ordered_models() -> impl Strategy<Value = Model> {
     })
 }
 
-fn garbage() -> impl Strategy<Value = Model> {
+fn arbitrary_model() -> impl Strategy<Value = Model> {
     let wild = || {
         let odd = vec![f64::NAN, f64::INFINITY, f64::MAX, f64::MIN_POSITIVE, 5e-324, 0.0, -0.0, -1.0, 1.0, 1e-300];
         prop_oneof![1 => prop::sample::select(odd), 9 => 0.0..1e3f64, 2 => 0.0..1e-6f64]
@@ -368,14 +368,14 @@ fn garbage() -> impl Strategy<Value = Model> {
         move |(stations, classes)| {
             let rows = prop::collection::vec(prop::collection::vec(wild(), classes.len()), stations.len());
             (Just(stations), Just(classes), rows).prop_map(|(stations, classes, demands)| {
-                named(Model { stations, classes, demands, ..Model::default() })
+                with_unique_names(Model { stations, classes, demands, ..Model::default() })
             })
         },
     )
 }
 
 /// Gives the stations and classes of the model unique names.
-pub fn named(mut model: Model) -> Model {
+pub fn with_unique_names(mut model: Model) -> Model {
     model.stations.iter_mut().enumerate().for_each(|(i, station)| station.name = format!("s{i}"));
     model.classes.iter_mut().enumerate().for_each(|(i, class)| class.name = format!("c{i}"));
     model

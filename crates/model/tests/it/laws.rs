@@ -1,6 +1,6 @@
 //! Checks laws that are valid for every model.
 
-use crate::closed::named;
+use crate::closed::with_unique_names;
 use brimful_core::model::{ClassKind, Model, ModelClass, Scheduling, Station, StationKind};
 use brimful_model::{Method, saturation_rate, solve_open};
 use proptest::prelude::*;
@@ -116,7 +116,7 @@ proptest! {
     }
 
     #[test]
-    fn any_model_gets_an_answer_or_an_error(model in garbage(), method in methods()) {
+    fn any_model_gets_an_answer_or_an_error(model in arbitrary_model(), method in methods()) {
         match solve_open(&model, method) {
             Ok(s) => prop_assert!(s.throughput.iter().all(|x| x.is_finite() && *x >= 0.0)),
             Err(e) => prop_assert!(!e.to_string().is_empty()),
@@ -126,31 +126,33 @@ proptest! {
 }
 
 /// Numbers that no valid document contains.
-fn wild() -> impl Strategy<Value = f64> {
+fn invalid_number() -> impl Strategy<Value = f64> {
     let odd = [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, f64::MAX, f64::MIN_POSITIVE, 5e-324, 0.0, -0.0, -1.0, 1.0];
     prop_oneof![2 => any::<f64>(), 2 => prop::sample::select(odd.to_vec()), 6 => 0.0..1e6f64]
 }
 
-pub fn garbage() -> impl Strategy<Value = Model> {
-    let station = (any::<bool>(), any::<bool>(), prop_oneof![0..4u32, any::<u32>()], wild(), wild()).prop_map(
-        |(queue, ps, servers, scv, background)| Station {
-            name: "s".into(),
-            kind: if queue { StationKind::Queue } else { StationKind::Delay },
-            servers,
-            scheduling: if ps { Scheduling::Ps } else { Scheduling::Fcfs },
-            scv,
-            background: if background > 2.0 { 0.0 } else { background },
-            ..Station::default()
-        },
-    );
-    let class = (0..10u8, prop::option::weighted(0.9, wild())).prop_map(|(kind, rate)| ModelClass {
+pub fn arbitrary_model() -> impl Strategy<Value = Model> {
+    let station =
+        (any::<bool>(), any::<bool>(), prop_oneof![0..4u32, any::<u32>()], invalid_number(), invalid_number())
+            .prop_map(|(queue, ps, servers, scv, background)| Station {
+                name: "s".into(),
+                kind: if queue { StationKind::Queue } else { StationKind::Delay },
+                servers,
+                scheduling: if ps { Scheduling::Ps } else { Scheduling::Fcfs },
+                scv,
+                background: if background > 2.0 { 0.0 } else { background },
+                ..Station::default()
+            });
+    let class = (0..10u8, prop::option::weighted(0.9, invalid_number())).prop_map(|(kind, rate)| ModelClass {
         name: "c".into(),
         kind: if kind == 0 { ClassKind::Closed } else { ClassKind::Open },
         rate,
         think: f64::NAN,
         ..ModelClass::default()
     });
-    let row = prop::collection::vec(wild(), 1..3);
+    let row = prop::collection::vec(invalid_number(), 1..3);
     (prop::collection::vec(station, 0..3), prop::collection::vec(class, 0..3), prop::collection::vec(row, 0..3))
-        .prop_map(|(stations, classes, demands)| named(Model { stations, classes, demands, ..Model::default() }))
+        .prop_map(|(stations, classes, demands)| {
+            with_unique_names(Model { stations, classes, demands, ..Model::default() })
+        })
 }

@@ -1,6 +1,6 @@
 //! Compares the solvers with simulations in networks out of product form, where the order of service matters.
 
-use crate::closed::named;
+use crate::closed::with_unique_names;
 use brimful_core::model::{ClassKind, Model, ModelClass, Scheduling, Station};
 use brimful_model::{Method, ModelError, SimulationOptions, simulate, solve};
 use rand::RngExt;
@@ -31,7 +31,7 @@ fn network(number: u64, kind: Kind, orders: &[Scheduling]) -> Model {
     let stations: Vec<Station> = stations.collect();
     let row = |_: &Station| classes.iter().map(|_| 50f64.powf(rng.random_range(0.0..1.0))).collect::<Vec<f64>>();
     let demands: Vec<Vec<f64>> = stations.iter().map(row).collect();
-    let mut model = named(Model { stations, classes, demands, ..Model::default() });
+    let mut model = with_unique_names(Model { stations, classes, demands, ..Model::default() });
     let load = rng.random_range(0.3..0.85) * if kind == Kind::Mixed { 0.6 } else { 1.0 };
     let used = |(station, row): (&Station, &Vec<f64>)| {
         let work = |(class, demand): (&ModelClass, &f64)| class.rate.unwrap_or(0.0) * demand;

@@ -1,7 +1,7 @@
 //! Compares the simulator with formulas and reference cases, and checks laws that are valid for every run.
 
 use crate::cases::model as model_of;
-use crate::closed::named;
+use crate::closed::with_unique_names;
 use crate::networks::{errors, network};
 use crate::reference::cases;
 use brimful_core::model::{ClassKind, Model, ModelClass, Scheduling, Station, StationKind};
@@ -227,7 +227,7 @@ fn littles_law_holds_within_a_run() {
 fn busy_network() -> Model {
     let delay = Station { kind: StationKind::Delay, ..station(Scheduling::Ps, 1, 0.3) };
     let urgent = ModelClass { priority: 1, ..open(20.0) };
-    named(Model {
+    with_unique_names(Model {
         stations: vec![
             station(Scheduling::Ps, 2, 5.0),
             station(Scheduling::Fcfs, 3, 0.5),
@@ -348,7 +348,7 @@ fn a_saturated_network_is_an_error() {
         ..Model::default()
     };
     let error = simulate(&greedy, &SimulationOptions::default()).unwrap_err();
-    assert!(matches!(error, ModelError::Overrun { present: 1_000_000.., .. }), "{error}");
+    assert!(matches!(error, ModelError::GrowingQueue { present: 1_000_000.., .. }), "{error}");
     // With fewer events, the limit of requests is not reached, but the growth of the queue is detected.
     let found = simulate(&greedy, &events(300_000)).unwrap();
     assert!(!found.run.settled && found.run.caveats.iter().any(|c| c.contains("grow")), "{:?}", found.run);
@@ -416,7 +416,12 @@ fn networks() -> impl Strategy<Value = Model> {
             first = (first, prop::collection::vec(row, stations.len() - 1)).prop_map(|(a, b)| [a, b].concat()).boxed();
         }
         first.prop_map(move |demands| {
-            named(Model { stations: stations.clone(), classes: classes.clone(), demands, ..Model::default() })
+            with_unique_names(Model {
+                stations: stations.clone(),
+                classes: classes.clone(),
+                demands,
+                ..Model::default()
+            })
         })
     })
 }
@@ -450,7 +455,7 @@ proptest! {
     }
 
     #[test]
-    fn any_model_gets_an_answer_or_an_error(model in crate::laws::garbage(), seed: u64) {
+    fn any_model_gets_an_answer_or_an_error(model in crate::laws::arbitrary_model(), seed: u64) {
         if let Ok(found) = simulate(&model, &SimulationOptions { seed, precision: Some(0.1), ..events(20_000) }) {
             prop_assert!(found.throughput.iter().all(|x| x.value.is_finite()));
         }

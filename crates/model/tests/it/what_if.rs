@@ -155,7 +155,11 @@ fn what_each_change_does() {
     assert_eq!(changed("cpu.demand=0.5x").demands[0], [0.05, 0.1]);
     assert_eq!(changed("users.demand=2x").demands, [[0.2, 0.2], [0.1, 0.0], [0.02, 0.0]]);
     assert_eq!(changed("disk 0.demand=7ms").demands[1], [0.007, 0.0], "only classes that visit the station change");
-    assert_eq!(changed("disk 0.batch.demand=7ms").demands[1], [0.05, 0.007], "only the named class changes");
+    assert_eq!(
+        changed("disk 0.batch.demand=7ms").demands[1],
+        [0.05, 0.007],
+        "only the with_unique_names class changes"
+    );
     assert_eq!(changed("demand=2x").demands, [[0.2, 0.4], [0.1, 0.0], [0.02, 0.0]]);
     assert_eq!(changed("lan.speed=2x").demands[2], [0.005, 0.0]);
     assert_eq!(changed("cpu.background=20%").stations[0].background, 0.2);

@@ -213,7 +213,7 @@ fn classes_known_only_jointly_stay_in_proportion() {
         &["cpu.scheduling=priority", "heavy.priority=1"],
     ] {
         let error = asked(&model, changes).unwrap_err();
-        assert!(matches!(error, ModelError::Parted { .. }), "{changes:?}: {error}");
+        assert!(matches!(error, ModelError::ChangedJointShares { .. }), "{changes:?}: {error}");
         assert!(error.to_string().contains("`heavy` 20.0 %, `light` 80.0 %"), "{error}");
     }
     let wanted = ["cpu.heavy.demand=5ms", "cpu.light.demand=1ms", "light.rate=10", "heavy.rate=10"];
@@ -230,7 +230,7 @@ fn a_new_class_does_not_copy_a_joint_demand() {
     let class = |text: &str| Scenario { classes: vec![text.parse().unwrap()], ..Scenario::default() };
     let client = Scenario { clients: vec!["heavy:speed=1Mbps,size=1KB".parse().unwrap()], ..Scenario::default() };
     for scenario in [class("more:rate=1,like=heavy"), class("more:rate=1,like=light,cpu=2x,sda=1ms"), client] {
-        assert!(matches!(scenario.apply(&model), Err(ModelError::Parted { .. })), "{scenario:?}");
+        assert!(matches!(scenario.apply(&model), Err(ModelError::ChangedJointShares { .. })), "{scenario:?}");
     }
     for text in ["more:rate=1,cpu=2ms", "more:rate=1,like=light,cpu=2ms,sda=1ms"] {
         assert!(class(text).apply(&model).and_then(|model| solve(&model, Method::Auto)).is_ok(), "{text}");
@@ -242,11 +242,11 @@ fn a_model_that_changes_their_proportion_is_rejected_by_all_solvers() {
     let mut model = of_one_mix();
     assert!(solve(&model, Method::Auto).is_ok());
     model.classes[0].rate = Some(300.0);
-    assert!(matches!(solve(&model, Method::Auto), Err(ModelError::Parted { .. })));
-    assert!(matches!(saturation_rate(&model), Err(ModelError::Parted { .. })));
+    assert!(matches!(solve(&model, Method::Auto), Err(ModelError::ChangedJointShares { .. })));
+    assert!(matches!(saturation_rate(&model), Err(ModelError::ChangedJointShares { .. })));
     let objective = "mean<1s".parse().unwrap();
-    assert!(matches!(headroom(&model, Method::Auto, &objective), Err(ModelError::Parted { .. })));
-    assert!(matches!(simulate(&model, &SimulationOptions::default()), Err(ModelError::Parted { .. })));
+    assert!(matches!(headroom(&model, Method::Auto, &objective), Err(ModelError::ChangedJointShares { .. })));
+    assert!(matches!(simulate(&model, &SimulationOptions::default()), Err(ModelError::ChangedJointShares { .. })));
     model.joint_demands[0].shares.pop();
     assert!(solve(&model, Method::Auto).unwrap_err().to_string().contains("joint_demands needs"));
 }
