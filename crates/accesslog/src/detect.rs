@@ -8,7 +8,7 @@ mod columns;
 mod forwarded;
 mod units;
 
-use crate::entry::{Line, Malformed, Scratch};
+use crate::entry::{Line, LineParseError, Scratch};
 use crate::error::LogError;
 use crate::format::{Format, Parsed, docker, finish_line, parse_ip};
 use crate::readout::present_fields;
@@ -79,7 +79,7 @@ impl Formats {
         while let Some(best) = best(&candidates, &is_read) {
             let candidate = candidates.remove(best);
             for (is_read, outcome) in is_read.iter_mut().zip(&candidate.outcomes) {
-                *is_read |= *outcome != Outcome::Malformed;
+                *is_read |= *outcome != Outcome::LineParseError;
             }
             let (format, remark) = units::with_unit(candidate.format, &lines);
             chosen.push(CountedFormat::new(format, candidate.remark.or(remark)));
@@ -115,25 +115,25 @@ impl Formats {
 
     /// Reads and counts a line. The format that read the last line is tried first, and then the other formats. If no
     /// format can read the line, the error is that of the most likely format. Docker's wrapping is removed first.
-    pub fn read<'a>(&mut self, line: &'a [u8], scratch: &'a mut Scratch) -> Result<Line<'a>, Malformed> {
+    pub fn read<'a>(&mut self, line: &'a [u8], scratch: &'a mut Scratch) -> Result<Line<'a>, LineParseError> {
         let Scratch { bytes, line: place } = scratch;
         match docker::unwrap(line, place) {
             None => self.read_unwrapped(line, bytes),
             Some(inner) => self.read_unwrapped(inner, bytes).map_err(|malformed| {
                 let column = malformed.column + docker::LINE_START.len();
-                Malformed { column, ..malformed }
+                LineParseError { column, ..malformed }
             }),
         }
     }
 
     #[inline]
-    fn read_unwrapped<'a>(&mut self, line: &'a [u8], place: &'a mut Vec<u8>) -> Result<Line<'a>, Malformed> {
+    fn read_unwrapped<'a>(&mut self, line: &'a [u8], place: &'a mut Vec<u8>) -> Result<Line<'a>, LineParseError> {
         let malformed = match self.formats.get_mut(self.current) {
             Some(counted) => match counted.format.read_raw(line) {
                 Ok(parsed) => return Ok(counted.finish(&parsed, place)),
                 Err(malformed) => malformed,
             },
-            None => return Err(Malformed::at_byte(0, "a format to read it with")),
+            None => return Err(LineParseError::at_byte(0, "a format to read it with")),
         };
         let (index, parsed) = self.read_by_another(line, malformed)?;
         // A format that accepts any fields does not become the current format: it would also read lines that another
@@ -150,7 +150,11 @@ impl Formats {
     /// Reads a line that the current format cannot read. Returns the index of the format that read the line, or the
     /// error of the most likely format.
     #[cold]
-    fn read_by_another<'a>(&mut self, line: &'a [u8], malformed: Malformed) -> Result<(usize, Parsed<'a>), Malformed> {
+    fn read_by_another<'a>(
+        &mut self,
+        line: &'a [u8],
+        malformed: LineParseError,
+    ) -> Result<(usize, Parsed<'a>), LineParseError> {
         let mut likeliest = malformed;
         for (index, counted) in self.formats.iter_mut().enumerate().filter(|(index, _)| *index != self.current) {
             match counted.format.read_raw(line) {
@@ -201,7 +205,7 @@ struct Candidate {
 enum Outcome {
     Entry,
     Other,
-    Malformed,
+    LineParseError,
 }
 
 impl Candidate {
@@ -240,18 +244,18 @@ impl Candidate {
                     Outcome::Entry
                 }
                 Ok(Line::Other) => Outcome::Other,
-                Err(_) => Outcome::Malformed,
+                Err(_) => Outcome::LineParseError,
             });
         }
         // The value `-` is valid in any column, so a column that contains only `-` is not recognized as a duration.
         let times = ["%D", "%T", "s}T", "request_time", "$duration"];
         if times.iter().any(|time| format.name().contains(time)) && !has_service {
-            outcomes.fill(Outcome::Malformed);
+            outcomes.fill(Outcome::LineParseError);
         }
         // If few values of a quoted column are addresses, the column does not contain forwarded clients.
         let mut candidate = Candidate { format, outcomes, remark: None };
         if candidate.format.name().contains("x_forwarded_for") && addresses * 2 < candidate.entries() {
-            candidate.outcomes.fill(Outcome::Malformed);
+            candidate.outcomes.fill(Outcome::LineParseError);
         }
         candidate
     }
@@ -283,7 +287,7 @@ fn refuse_hosts(candidates: &mut [Candidate], lines: &[&[u8]]) {
                 continue;
             }
             let refused = if forwarded::looks_forwarded(&host.format, lines) { host } else { forwarded };
-            refused.outcomes.fill(Outcome::Malformed);
+            refused.outcomes.fill(Outcome::LineParseError);
         }
     }
 }
@@ -305,7 +309,7 @@ fn unknown(lines: &[&[u8]]) -> LogError {
     let line = lines.iter().find(|line| !line.starts_with(b"#")).or(lines.first()).copied().unwrap_or_default();
     let start = String::from_utf8_lossy(line.get(..100).unwrap_or(line)).into_owned();
     let dots = if line.len() > 100 { "…" } else { "" };
-    let mut nearest: Option<(Malformed, String)> = None;
+    let mut nearest: Option<(LineParseError, String)> = None;
     for mut format in Format::candidates() {
         if let Err(malformed) = format.read(line, &mut Scratch::default())
             && nearest.as_ref().is_none_or(|(best, _)| malformed.column > best.column)

@@ -50,7 +50,7 @@ pub enum Line<'a> {
 
 /// The error for a line that cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Malformed {
+pub struct LineParseError {
     /// Position in the line, in bytes, counted from 1.
     pub column: usize,
     /// What was expected at this position, as a noun phrase such as `a status of three digits`.
@@ -66,9 +66,9 @@ pub struct Scratch {
     pub line: Vec<u8>,
 }
 
-impl Malformed {
+impl LineParseError {
     /// Creates the error for a byte of the line. `byte` is counted from 0.
-    pub fn at_byte(byte: usize, expected: impl Into<Cow<'static, str>>) -> Malformed {
-        Malformed { column: byte + 1, expected: expected.into() }
+    pub fn at_byte(byte: usize, expected: impl Into<Cow<'static, str>>) -> LineParseError {
+        LineParseError { column: byte + 1, expected: expected.into() }
     }
 }

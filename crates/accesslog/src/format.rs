@@ -25,7 +25,7 @@ mod squid;
 mod time;
 mod w3c;
 
-use crate::entry::{Line, Malformed, Scratch};
+use crate::entry::{Line, LineParseError, Scratch};
 use crate::error::LogError;
 pub(crate) use number::{TimeUnit, has_milliseconds, has_unit, whole_number};
 pub(crate) use pattern::tail::{TailField, TailFields};
@@ -311,12 +311,12 @@ impl Format {
 
     /// Reads a line without its newline. Texts of the entry borrow from the line or from `scratch`. The previous
     /// content of `scratch` is overwritten.
-    pub fn read<'a>(&mut self, line: &'a [u8], scratch: &'a mut Scratch) -> Result<Line<'a>, Malformed> {
+    pub fn read<'a>(&mut self, line: &'a [u8], scratch: &'a mut Scratch) -> Result<Line<'a>, LineParseError> {
         Ok(finish_line(&self.read_raw(line)?, &mut scratch.bytes))
     }
 
     /// Reads a line as far as possible without scratch memory; [`finish_line`] completes it.
-    pub(crate) fn read_raw<'a>(&mut self, line: &'a [u8]) -> Result<Parsed<'a>, Malformed> {
+    pub(crate) fn read_raw<'a>(&mut self, line: &'a [u8]) -> Result<Parsed<'a>, LineParseError> {
         let line = line.strip_suffix(b"\r").unwrap_or(line);
         if line.is_empty() {
             return Ok(Parsed::Other);
@@ -325,14 +325,14 @@ impl Format {
             0 => self.read_unprefixed(line),
             length if self.may_have_prefix() => {
                 let parsed = self.read_unprefixed(line.get(length..).unwrap_or_default());
-                parsed.map_err(|malformed| Malformed { column: malformed.column + length, ..malformed })
+                parsed.map_err(|malformed| LineParseError { column: malformed.column + length, ..malformed })
             }
             _ => self.read_unprefixed(line),
         }
     }
 
     #[inline]
-    fn read_unprefixed<'a>(&mut self, line: &'a [u8]) -> Result<Parsed<'a>, Malformed> {
+    fn read_unprefixed<'a>(&mut self, line: &'a [u8]) -> Result<Parsed<'a>, LineParseError> {
         match &mut self.reader {
             Reader::Pattern(pattern) => pattern.read(line),
             Reader::Json(clock, default_unit) => json::read(line, clock, *default_unit),

@@ -28,5 +28,5 @@ pub mod replay;
 pub mod source;
 pub mod workload;
 
-pub use entry::{Entry, Line, Malformed, Scratch};
+pub use entry::{Entry, Line, LineParseError, Scratch};
 pub use error::LogError;

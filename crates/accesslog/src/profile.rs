@@ -28,7 +28,7 @@ pub mod window;
 
 pub(crate) use distinct::mix;
 use distinct::{Distinct, fixed_hash};
-pub use options::{ClassBy, Options, Robots};
+pub use options::{ClassBy, Options, RobotFilter};
 pub use sizes::{SizeCount, SizeCounts};
 pub use urls::{TopUrl, TopUrls};
 pub use window::{KeyedRequests, Window};
@@ -82,9 +82,9 @@ impl Profiler {
     pub fn new(options: Options) -> Profiler {
         let hasher = RandomState::default();
         let policy = match options.robots {
-            Robots::Keep => "keep",
-            Robots::Drop => "drop",
-            Robots::Only => "only",
+            RobotFilter::Keep => "keep",
+            RobotFilter::Drop => "drop",
+            RobotFilter::Only => "only",
         };
         Profiler {
             windows: Windows::new(options.window_s, options.peak, hasher.clone()),
@@ -119,9 +119,9 @@ impl Profiler {
             self.robots.bytes = self.robots.bytes.saturating_add(bytes);
         }
         let is_left_out = match self.options.robots {
-            Robots::Keep => false,
-            Robots::Drop => is_robot,
-            Robots::Only => !is_robot,
+            RobotFilter::Keep => false,
+            RobotFilter::Drop => is_robot,
+            RobotFilter::Only => !is_robot,
         };
         if is_left_out {
             return EntryDecision::No;

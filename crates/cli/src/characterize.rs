@@ -18,7 +18,7 @@ use brimful_accesslog::compare::compare;
 use brimful_accesslog::detect::Formats;
 use brimful_accesslog::format::Format;
 use brimful_accesslog::logs::Logs;
-use brimful_accesslog::profile::{ClassBy, Options, Profiler, Robots};
+use brimful_accesslog::profile::{ClassBy, Options, Profiler, RobotFilter};
 use brimful_accesslog::read::{EntryDecision, ReadOptions};
 use brimful_accesslog::workload::{ArrivalChoice, workload};
 use brimful_accesslog::{Entry, LogError};
@@ -185,9 +185,9 @@ fn options(args: &CharacterizeArgs, zone: &TimeZone) -> anyhow::Result<Options> 
         window_s: args.window,
         peak,
         robots: match args.robots {
-            RobotPolicy::Keep => Robots::Keep,
-            RobotPolicy::Drop => Robots::Drop,
-            RobotPolicy::Only => Robots::Only,
+            RobotPolicy::Keep => RobotFilter::Keep,
+            RobotPolicy::Drop => RobotFilter::Drop,
+            RobotPolicy::Only => RobotFilter::Only,
         },
         class_by: match &args.classes_by {
             ClassCriterion::Size => ClassBy::Size,

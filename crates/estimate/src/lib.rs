@@ -44,7 +44,7 @@ pub use demand::{
 pub use error::EstimateError;
 pub use inside::{ModuleDemand, ModuleMismatch, TotalDemand, Workers};
 pub use knee::{Knee, find_knee};
-pub use rate_search::{LimitedFigure, RateEstimate, RateSearch, Slice};
+pub use rate_search::{LimitedMeasure, RateEstimate, RateSearch, Slice};
 pub use response::{ResponseFit, ResponsePoint, ScvBasis, fit_response};
 pub use server::{
     Block, ExpectedLevel, KernelFigures, Measurement, ModuleFigures, OfferedLoad, PredictedFigure, Prediction,

@@ -42,7 +42,7 @@ const PLACES: [f64; 4] = [0.5, 0.8, 0.35, 0.65];
 
 /// The quantity that an objective limits.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum LimitedFigure {
+pub enum LimitedMeasure {
     /// The share of calls beyond a limit. The field is the permitted share, above 0 and below 1.
     Share(f64),
     /// The mean response time.
@@ -91,7 +91,7 @@ struct Scatter {
 /// The search for the rate at which one objective is just met.
 #[derive(Clone, Debug)]
 pub struct RateSearch {
-    limited: LimitedFigure,
+    limited: LimitedMeasure,
     /// Logarithms of the rates of the grid.
     log_rates: Vec<f64>,
     slopes: Vec<f64>,
@@ -103,8 +103,8 @@ pub struct RateSearch {
 
 impl RateSearch {
     /// Begins a search between two rates, in calls per second: `low` > 0, `high` > `low`.
-    pub fn new(limited: LimitedFigure, low: f64, high: f64) -> RateSearch {
-        let [least, most] = if limited == LimitedFigure::Mean { VARIATIONS } else { CORRELATIONS };
+    pub fn new(limited: LimitedMeasure, low: f64, high: f64) -> RateSearch {
+        let [least, most] = if limited == LimitedMeasure::Mean { VARIATIONS } else { CORRELATIONS };
         let with_disturbances = |dispersion| DISTURBED_SHARES.map(|disturbed| Scatter { dispersion, disturbed });
         let scatters: Vec<Scatter> =
             geometric(least, most, DISPERSION_STEPS).into_iter().flat_map(with_disturbances).collect();
@@ -195,7 +195,7 @@ impl Likelihood {
     const FARTHEST: f64 = 12.0;
     const PER_UNIT: f64 = 20.0;
 
-    fn new(limited: LimitedFigure, scatter: Scatter, slice: Slice) -> Likelihood {
+    fn new(limited: LimitedMeasure, scatter: Scatter, slice: Slice) -> Likelihood {
         let points = (2.0 * Likelihood::FARTHEST * Likelihood::PER_UNIT) as usize;
         let distance = |index: usize| index as f64 / Likelihood::PER_UNIT - Likelihood::FARTHEST;
         let logs = (0..=points).map(|index| log_likelihood(limited, distance(index), scatter, slice)).collect();
@@ -212,10 +212,10 @@ impl Likelihood {
 }
 
 /// Logarithm of the likelihood of a slice, up to a constant. `distance` is b ln(rate / θ).
-fn log_likelihood(limited: LimitedFigure, distance: f64, scatter: Scatter, slice: Slice) -> f64 {
+fn log_likelihood(limited: LimitedMeasure, distance: f64, scatter: Scatter, slice: Slice) -> f64 {
     let Scatter { dispersion, disturbed } = scatter;
     let (regular, disturbance) = match (limited, slice) {
-        (LimitedFigure::Share(permitted), Slice::Calls { beyond, calls }) => {
+        (LimitedMeasure::Share(permitted), Slice::Calls { beyond, calls }) => {
             let log_odds = (permitted / (1.0 - permitted)).ln() + distance;
             let share = (1.0 / (1.0 + (-log_odds).exp())).clamp(1e-9, 1.0 - 1e-9);
             let weight = 1.0 / dispersion - 1.0;
@@ -225,7 +225,7 @@ fn log_likelihood(limited: LimitedFigure, distance: f64, scatter: Scatter, slice
             // Any share of the calls is equally likely.
             (regular, ln_beta(beyond + 1.0, calls - beyond + 1.0))
         }
-        (LimitedFigure::Mean, Slice::Mean(ratio)) if ratio > 0.0 => {
+        (LimitedMeasure::Mean, Slice::Mean(ratio)) if ratio > 0.0 => {
             let shape = 1.0 / dispersion;
             let scaled = ratio / distance.exp();
             let regular = shape * (shape * scaled).ln() - shape * scaled - ln_gamma(shape);
@@ -296,7 +296,7 @@ mod tests {
 
     /// Searches the rates of 100 random servers. Returns the median relative error, and the share of servers whose
     /// interval contains the rate.
-    fn search_all(limited: LimitedFigure, slice: fn(&Server, f64, &mut Pcg64Mcg) -> Slice) -> (f64, f64) {
+    fn search_all(limited: LimitedMeasure, slice: fn(&Server, f64, &mut Pcg64Mcg) -> Slice) -> (f64, f64) {
         const SERVERS: usize = 100;
         let mut rng = Pcg64Mcg::seed_from_u64(7);
         let mut errors = Vec::new();
@@ -318,7 +318,7 @@ mod tests {
 
     #[test]
     fn the_rate_of_a_percentile_is_found_and_its_interval_covers_it() {
-        let (error, coverage) = search_all(LimitedFigure::Share(0.01), Server::calls);
+        let (error, coverage) = search_all(LimitedMeasure::Share(0.01), Server::calls);
         assert!(error < 0.03, "median error {error}");
         assert!((0.84..=0.97).contains(&coverage), "coverage {coverage}");
     }
@@ -326,14 +326,14 @@ mod tests {
     /// A slice that the host disturbs tells nothing about the server.
     #[test]
     fn rare_disturbances_hardly_change_the_rate() {
-        let (error, coverage) = search_all(LimitedFigure::Share(0.01), Server::disturbed_calls);
+        let (error, coverage) = search_all(LimitedMeasure::Share(0.01), Server::disturbed_calls);
         assert!(error < 0.04, "median error {error}");
         assert!((0.84..=0.97).contains(&coverage), "coverage {coverage}");
     }
 
     #[test]
     fn one_slice_with_half_of_its_calls_beyond_the_limit_does_not_decide() {
-        let mut search = RateSearch::new(LimitedFigure::Share(0.01), 200.0, 20_000.0);
+        let mut search = RateSearch::new(LimitedMeasure::Share(0.01), 200.0, 20_000.0);
         search.add(15_600.0, Slice::Calls { beyond: 6_000, calls: 12_000 });
         for rate in [17_000.0, 18_700.0, 17_700.0, 16_000.0, 14_000.0, 17_000.0, 18_000.0] {
             search.add(rate, Slice::Calls { beyond: 30, calls: 12_000 });
@@ -343,7 +343,7 @@ mod tests {
 
     #[test]
     fn the_rate_of_a_mean_is_found_and_its_interval_covers_it() {
-        let (error, coverage) = search_all(LimitedFigure::Mean, Server::mean);
+        let (error, coverage) = search_all(LimitedMeasure::Mean, Server::mean);
         assert!(error < 0.03, "median error {error}");
         // The means of these servers are known more precisely than the grid resolves, so the intervals are too wide.
         assert!(coverage >= 0.84, "coverage {coverage}");
@@ -351,7 +351,7 @@ mod tests {
 
     #[test]
     fn without_slices_nothing_is_known() {
-        let mut search = RateSearch::new(LimitedFigure::Share(0.01), 10.0, 1000.0);
+        let mut search = RateSearch::new(LimitedMeasure::Share(0.01), 10.0, 1000.0);
         assert!((search.estimate().rate / 100.0 - 1.0).abs() < 0.02, "{:?}", search.estimate());
         search.add(100.0, Slice::Calls { beyond: 0, calls: 0 });
         assert!(search.estimate().relative_half_width() > 1.0, "{:?}", search.estimate());
@@ -359,7 +359,7 @@ mod tests {
 
     #[test]
     fn an_objective_that_is_never_missed_puts_the_rate_at_the_upper_bound() {
-        let mut search = RateSearch::new(LimitedFigure::Share(0.01), 10.0, 1000.0);
+        let mut search = RateSearch::new(LimitedMeasure::Share(0.01), 10.0, 1000.0);
         for _ in 0..10 {
             search.add(search.next_rate(), Slice::Calls { beyond: 0, calls: 10_000 });
         }

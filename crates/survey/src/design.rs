@@ -67,7 +67,7 @@ impl BlockDesign<'_> {
         let mut places: Vec<OfferedLoad> = LEVELS.map(OfferedLoad::Level).to_vec();
         places.extend(numbers.into_iter().map(OfferedLoad::Clients));
         if classes > 1 {
-            places.extend((0..classes).map(|class| OfferedLoad::Alone(class, clients)));
+            places.extend((0..classes).map(|class| OfferedLoad::SingleClass(class, clients)));
         }
         places
     }
@@ -85,7 +85,7 @@ impl BlockDesign<'_> {
             OfferedLoad::Clients(clients) => {
                 (self.setup.workload_with(closed(clients)), self.clients_visit(clients, capacity), 1.0)
             }
-            OfferedLoad::Alone(class, clients) => {
+            OfferedLoad::SingleClass(class, clients) => {
                 let workload = with_load(&only_class(&self.setup.workload, class), closed(clients));
                 (workload, self.clients_visit(clients, capacity), 1.0)
             }
@@ -99,7 +99,7 @@ impl BlockDesign<'_> {
         match place {
             OfferedLoad::Level(_) => "mix".to_owned(),
             OfferedLoad::Clients(clients) => format!("{clients} at once"),
-            OfferedLoad::Alone(class, _) => self.setup.workload.classes[class].name.clone(),
+            OfferedLoad::SingleClass(class, _) => self.setup.workload.classes[class].name.clone(),
         }
     }
 

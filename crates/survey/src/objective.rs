@@ -16,7 +16,7 @@ use brimful_core::slo::Measure;
 use brimful_core::survey::{Comparison, ObjectiveOutcome, ObjectiveSlice, RateUnderObjective};
 use brimful_core::workload::Load;
 use brimful_core::{Nanos, Rate, Slo, SloSpec};
-use brimful_estimate::{LimitedFigure, PredictedFigure, RateEstimate, RateSearch, ResponseLimit, Slice};
+use brimful_estimate::{LimitedMeasure, PredictedFigure, RateEstimate, RateSearch, ResponseLimit, Slice};
 use brimful_stats::{CallsByLimit, count_by_limit, pooled_figure};
 use std::fmt;
 
@@ -132,11 +132,11 @@ fn predict_rate(runner: &Runner<'_>, calibration: &Calibration, slo: &Slo) -> Re
 }
 
 /// The figure that an objective limits: the share of the calls beyond the limit or without an answer, or the mean.
-fn limited_figure(slo: &Slo) -> LimitedFigure {
+fn limited_figure(slo: &Slo) -> LimitedMeasure {
     match slo.measure {
-        Measure::Percentile { percent, .. } => LimitedFigure::Share(1.0 - percent / 100.0),
-        Measure::ErrorShare { .. } => LimitedFigure::Share(slo.limit.clamp(1e-6, 0.999)),
-        Measure::Mean { .. } | Measure::Utilization { .. } => LimitedFigure::Mean,
+        Measure::Percentile { percent, .. } => LimitedMeasure::Share(1.0 - percent / 100.0),
+        Measure::ErrorShare { .. } => LimitedMeasure::Share(slo.limit.clamp(1e-6, 0.999)),
+        Measure::Mean { .. } | Measure::Utilization { .. } => LimitedMeasure::Mean,
     }
 }
 
@@ -281,8 +281,8 @@ impl<'a> Search<'a> {
         self.posterior.add(
             rate,
             match limited_figure(self.slo) {
-                LimitedFigure::Mean => Slice::Mean(figure.map_or(UNANSWERED, |mean| mean / self.slo.limit)),
-                LimitedFigure::Share(_) => Slice::Calls { beyond, calls },
+                LimitedMeasure::Mean => Slice::Mean(figure.map_or(UNANSWERED, |mean| mean / self.slo.limit)),
+                LimitedMeasure::Share(_) => Slice::Calls { beyond, calls },
             },
         );
         self.slices.push(ObjectiveSlice { rate, calls, beyond, figure });

@@ -8,7 +8,7 @@
 #![no_main]
 
 use brimful_accesslog::format::Format;
-use brimful_accesslog::{Line, Malformed, Scratch};
+use brimful_accesslog::{Line, LineParseError, Scratch};
 use libfuzzer_sys::fuzz_target;
 use std::cell::RefCell;
 use std::sync::LazyLock;
@@ -74,7 +74,7 @@ fuzz_target!(|input: &[u8]| {
 });
 
 /// Checks properties that the outcome of every line must have.
-fn check(line: &[u8], outcome: &Result<Line<'_>, Malformed>) {
+fn check(line: &[u8], outcome: &Result<Line<'_>, LineParseError>) {
     match outcome {
         Ok(Line::Entry(entry)) => {
             assert!(entry.status < 1000);

@@ -8,11 +8,11 @@
 use super::number::{self, TimeUnit};
 use super::request::{Parsed, RawRequest, without_port};
 use super::time::{Clock, Stamp};
-use crate::entry::{Entry, Malformed};
+use crate::entry::{Entry, LineParseError};
 use memchr::{memchr, memchr_iter, memrchr};
 
-pub(crate) fn read<'a>(line: &'a [u8], clock: &mut Clock) -> Result<Parsed<'a>, Malformed> {
-    let missing = || Malformed::at_byte(0, "a client, and a time such as [06/Feb/2009:12:14:14.655]");
+pub(crate) fn read<'a>(line: &'a [u8], clock: &mut Clock) -> Result<Parsed<'a>, LineParseError> {
+    let missing = || LineParseError::at_byte(0, "a client, and a time such as [06/Feb/2009:12:14:14.655]");
     let (open, stamp, length) = accepted(line, clock).ok_or_else(missing)?;
     let before = line.get(..open).unwrap_or_default().trim_ascii_end();
     let client = before.get(memrchr(b' ', before).map_or(0, |space| space + 1)..).unwrap_or_default();
@@ -32,17 +32,17 @@ pub(crate) fn read<'a>(line: &'a [u8], clock: &mut Clock) -> Result<Parsed<'a>, 
     timers(&mut words, &mut entry)?;
     let (at, status) = words.next("a status of three digits")?;
     let whole = number::status(status).filter(|(_, length)| *length == status.len());
-    entry.status = whole.ok_or_else(|| Malformed::at_byte(at, "a status of three digits"))?.0;
+    entry.status = whole.ok_or_else(|| LineParseError::at_byte(at, "a status of three digits"))?.0;
     let (at, bytes) = words.next("a number of bytes")?;
     // A plus sign means that HAProxy wrote the line before the end of the response.
     let digits = bytes.strip_prefix(b"+").unwrap_or(bytes);
     let whole = number::byte_count(digits).filter(|(_, length)| *length == digits.len());
-    entry.bytes = whole.ok_or_else(|| Malformed::at_byte(at, "a number of bytes"))?.0;
+    entry.bytes = whole.ok_or_else(|| LineParseError::at_byte(at, "a number of bytes"))?.0;
     for expected in ["a cookie", "a cookie", "how the session ended", "numbers of connections", "lengths of queues"] {
         words.next(expected)?;
     }
     let rest = line.get(words.at..).unwrap_or_default();
-    let request = quoted(rest).ok_or_else(|| Malformed::at_byte(line.len(), "a request between quotes"))?;
+    let request = quoted(rest).ok_or_else(|| LineParseError::at_byte(line.len(), "a request between quotes"))?;
     entry.target = request;
     Ok(Parsed::Request(RawRequest { entry, is_request_line: true, may_be_absolute: true, ..RawRequest::default() }))
 }
@@ -57,7 +57,7 @@ fn accepted(line: &[u8], clock: &mut Clock) -> Option<(usize, Stamp, usize)> {
 }
 
 /// Reads the timers, such as `10/0/30/69/109`.
-fn timers(words: &mut Words<'_>, entry: &mut Entry<'_>) -> Result<(), Malformed> {
+fn timers(words: &mut Words<'_>, entry: &mut Entry<'_>) -> Result<(), LineParseError> {
     let expected = "five timers such as 10/0/30/69/109";
     let (at, timers) = words.next(expected)?;
     let mut found = [None; 5];
@@ -66,12 +66,12 @@ fn timers(words: &mut Words<'_>, entry: &mut Entry<'_>) -> Result<(), Malformed>
         let digits = timer.strip_prefix(b"+").unwrap_or(timer);
         let whole =
             number::duration_or_none(digits, TimeUnit::Milliseconds).filter(|(_, length)| *length == digits.len());
-        let place = found.get_mut(count).ok_or_else(|| Malformed::at_byte(at, expected))?;
-        *place = whole.ok_or_else(|| Malformed::at_byte(at, expected))?.0;
+        let place = found.get_mut(count).ok_or_else(|| LineParseError::at_byte(at, expected))?;
+        *place = whole.ok_or_else(|| LineParseError::at_byte(at, expected))?.0;
         count += 1;
     }
     if count != 5 {
-        return Err(Malformed::at_byte(at, expected));
+        return Err(LineParseError::at_byte(at, expected));
     }
     [_, _, _, entry.upstream_ns, entry.service_ns] = found;
     Ok(())
@@ -96,20 +96,20 @@ struct Words<'a> {
 }
 
 impl<'a> Words<'a> {
-    fn space(&mut self) -> Result<(), Malformed> {
+    fn space(&mut self) -> Result<(), LineParseError> {
         if self.line.get(self.at) != Some(&b' ') {
-            return Err(Malformed::at_byte(self.at.min(self.line.len()), "a space"));
+            return Err(LineParseError::at_byte(self.at.min(self.line.len()), "a space"));
         }
         self.at += 1;
         Ok(())
     }
 
     /// Returns the next word and its position.
-    fn next(&mut self, expected: &'static str) -> Result<(usize, &'a [u8]), Malformed> {
+    fn next(&mut self, expected: &'static str) -> Result<(usize, &'a [u8]), LineParseError> {
         let start = self.at;
         let rest = self.line.get(start..).unwrap_or_default();
         let length = memchr(b' ', rest).filter(|length| *length > 0);
-        let length = length.ok_or_else(|| Malformed::at_byte(start.min(self.line.len()), expected))?;
+        let length = length.ok_or_else(|| LineParseError::at_byte(start.min(self.line.len()), expected))?;
         self.at += length + 1;
         Ok((start, rest.get(..length).unwrap_or_default()))
     }

@@ -8,13 +8,17 @@ use super::labelled::{Labelled, Meaning, Name, Value};
 use super::number::TimeUnit;
 use super::request::Parsed;
 use super::time::Clock;
-use crate::entry::Malformed;
+use crate::entry::LineParseError;
 use memchr::memchr2;
 
 /// Maximum nesting depth of objects and arrays.
 const DEPTH: usize = 16;
 
-pub(crate) fn read<'a>(line: &'a [u8], clock: &mut Clock, default_unit: TimeUnit) -> Result<Parsed<'a>, Malformed> {
+pub(crate) fn read<'a>(
+    line: &'a [u8],
+    clock: &mut Clock,
+    default_unit: TimeUnit,
+) -> Result<Parsed<'a>, LineParseError> {
     let mut reader = Reader { line, at: 0, fields: Labelled::new(default_unit), wrong: None, clock };
     reader.skip_space();
     if reader.peek() != Some(b'{') {
@@ -31,7 +35,7 @@ pub(crate) fn read<'a>(line: &'a [u8], clock: &mut Clock, default_unit: TimeUnit
     if let Some(wrong) = reader.wrong {
         return Err(wrong);
     }
-    reader.fields.finish().map_err(|expected| Malformed::at_byte(line.len(), expected))
+    reader.fields.finish().map_err(|expected| LineParseError::at_byte(line.len(), expected))
 }
 
 /// The meaning of a field inside a wrapping object, such as Azure's `properties`. Its rank is higher, so that a field
@@ -46,14 +50,14 @@ struct Reader<'a, 'c> {
     at: usize,
     fields: Labelled<'a>,
     /// The first field with an invalid value; an error only if the object is a request.
-    wrong: Option<Malformed>,
+    wrong: Option<LineParseError>,
     clock: &'c mut Clock,
 }
 
 impl<'a> Reader<'a, '_> {
     /// Reads an object; the next byte is its opening brace. `parent` is the name of the field whose value is the
     /// object.
-    fn object(&mut self, parent: Name, depth: usize) -> Result<(), Malformed> {
+    fn object(&mut self, parent: Name, depth: usize) -> Result<(), LineParseError> {
         self.at += 1;
         self.skip_space();
         if self.take(b'}') {
@@ -82,7 +86,7 @@ impl<'a> Reader<'a, '_> {
         }
     }
 
-    fn value(&mut self, known: Option<(Meaning, u8)>, name: Name, depth: usize) -> Result<(), Malformed> {
+    fn value(&mut self, known: Option<(Meaning, u8)>, name: Name, depth: usize) -> Result<(), LineParseError> {
         self.skip_space();
         let start = self.at;
         let value = match self.peek() {
@@ -97,7 +101,7 @@ impl<'a> Reader<'a, '_> {
                 let word = self.word(|byte| byte.is_ascii_lowercase());
                 return match word.raw {
                     b"true" | b"false" | b"null" => Ok(()),
-                    _ => Err(Malformed::at_byte(start, "a value of JSON")),
+                    _ => Err(LineParseError::at_byte(start, "a value of JSON")),
                 };
             }
             // nginx writes an empty value for an unset variable.
@@ -108,13 +112,13 @@ impl<'a> Reader<'a, '_> {
             && let Err(expected) = self.fields.set(known, value, self.clock)
             && self.wrong.is_none()
         {
-            self.wrong = Some(Malformed::at_byte(start, expected));
+            self.wrong = Some(LineParseError::at_byte(start, expected));
         }
         Ok(())
     }
 
     /// Reads an array. Only its first value counts. For example, a header that was sent twice is an array.
-    fn array(&mut self, mut known: Option<(Meaning, u8)>, name: Name, depth: usize) -> Result<(), Malformed> {
+    fn array(&mut self, mut known: Option<(Meaning, u8)>, name: Name, depth: usize) -> Result<(), LineParseError> {
         self.at += 1;
         self.skip_space();
         if self.take(b']') {
@@ -133,7 +137,7 @@ impl<'a> Reader<'a, '_> {
     }
 
     /// Reads the text between quotes.
-    fn string(&mut self, expected: &'static str) -> Result<Value<'a>, Malformed> {
+    fn string(&mut self, expected: &'static str) -> Result<Value<'a>, LineParseError> {
         if !self.take(b'"') {
             return Err(self.wants(expected));
         }
@@ -179,7 +183,7 @@ impl<'a> Reader<'a, '_> {
         is_there
     }
 
-    fn wants(&self, expected: &'static str) -> Malformed {
-        Malformed::at_byte(self.at.min(self.line.len()), expected)
+    fn wants(&self, expected: &'static str) -> LineParseError {
+        LineParseError::at_byte(self.at.min(self.line.len()), expected)
     }
 }

@@ -10,7 +10,7 @@ use super::request::{
     Parsed, RawRequest, Slot, client_address, first_address, move_to_start, without_dash, without_port,
 };
 use super::time::{Clock, Stamp};
-use crate::entry::Malformed;
+use crate::entry::LineParseError;
 use memchr::memchr;
 
 /// The meaning of a field.
@@ -167,7 +167,7 @@ pub(crate) fn read_ltsv<'a>(
     line: &'a [u8],
     clock: &mut Clock,
     default_unit: TimeUnit,
-) -> Result<Parsed<'a>, Malformed> {
+) -> Result<Parsed<'a>, LineParseError> {
     let mut fields = Labelled::new(default_unit);
     let mut at = 0;
     loop {
@@ -176,16 +176,18 @@ pub(crate) fn read_ltsv<'a>(
         let label_length = field.iter().take_while(|byte| is_label(**byte)).count();
         let label = field.get(..label_length).unwrap_or_default();
         if label.is_empty() || field.get(label_length) != Some(&b':') {
-            return Err(Malformed::at_byte(at, "a label, a colon and a value"));
+            return Err(LineParseError::at_byte(at, "a label, a colon and a value"));
         }
         let raw = field.get(label_length + 1..).unwrap_or_default();
         let known = if label == b"host" { Some((Meaning::Client, 0)) } else { Name::new().with(label).meaning() };
         if let Some(known) = known {
             let value = Value { raw, is_escaped: false };
-            fields.set(known, value, clock).map_err(|expected| Malformed::at_byte(at + label_length + 1, expected))?;
+            fields
+                .set(known, value, clock)
+                .map_err(|expected| LineParseError::at_byte(at + label_length + 1, expected))?;
         }
         if field.len() == rest.len() {
-            return fields.finish().map_err(|expected| Malformed::at_byte(line.len(), expected));
+            return fields.finish().map_err(|expected| LineParseError::at_byte(line.len(), expected));
         }
         at += field.len() + 1;
     }

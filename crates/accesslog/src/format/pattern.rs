@@ -12,7 +12,7 @@ pub(crate) mod tail;
 use super::number::{self, TimeUnit};
 use super::request::{self, Parsed};
 use super::time::{Clock, Part};
-use crate::entry::Malformed;
+use crate::entry::LineParseError;
 use compile::{compile_fields, join_adjacent, keep_best_ranked};
 use memchr::memchr;
 use state::State;
@@ -245,12 +245,12 @@ impl Pattern {
         self.fields.first().is_some_and(|field| is_time(field.kind))
     }
 
-    pub(crate) fn read<'a>(&mut self, line: &'a [u8]) -> Result<Parsed<'a>, Malformed> {
+    pub(crate) fn read<'a>(&mut self, line: &'a [u8]) -> Result<Parsed<'a>, LineParseError> {
         let mut state = State::default();
         let at = self.read_fields(line, &mut state)?;
         let Pattern { traits, has_parts, .. } = self;
         match traits.tail {
-            Tail::End if at < line.len() => return Err(Malformed::at_byte(at, "the end of the line")),
+            Tail::End if at < line.len() => return Err(LineParseError::at_byte(at, "the end of the line")),
             Tail::Fields { with_time } => state.tail(line, at, with_time)?,
             _ => {}
         }
@@ -266,7 +266,7 @@ impl Pattern {
 
     /// Reads the fields, and returns the position at which the last field and its literal text end.
     #[inline]
-    fn read_fields<'a>(&mut self, line: &'a [u8], state: &mut State<'a>) -> Result<usize, Malformed> {
+    fn read_fields<'a>(&mut self, line: &'a [u8], state: &mut State<'a>) -> Result<usize, LineParseError> {
         let Pattern { head, fields, traits, clock, .. } = self;
         if !starts_with(line, head) {
             return Err(missing_literal(line, 0, head));
@@ -302,13 +302,13 @@ impl Field {
         has_escapes: bool,
         state: &mut State<'a>,
         clock: &mut Clock,
-    ) -> Result<usize, Malformed> {
+    ) -> Result<usize, LineParseError> {
         let rest = line.get(at..).unwrap_or_default();
         if !self.kind.ends_itself() {
             let length = self.text_length(rest, has_escapes).map_err(|stop| self.without_end(at + stop))?;
             let text = rest.get(..length).unwrap_or_default();
             if let Some(expected) = self.kind.refusal(text) {
-                return Err(Malformed::at_byte(at, expected));
+                return Err(LineParseError::at_byte(at, expected));
             }
             state.set_text(self.kind, text);
             return Ok(length);
@@ -317,7 +317,7 @@ impl Field {
             Some(length) => Ok(length),
             // With `escape=json`, nginx writes an empty value for an unset variable.
             None if self.may_be_empty() && !self.literal.is_empty() && rest.starts_with(&self.literal) => Ok(0),
-            None => Err(Malformed::at_byte(at.min(line.len()), self.kind.expected())),
+            None => Err(LineParseError::at_byte(at.min(line.len()), self.kind.expected())),
         }
     }
 
@@ -394,11 +394,11 @@ impl Field {
         Err(rest.len())
     }
 
-    fn without_end(&self, at: usize) -> Malformed {
+    fn without_end(&self, at: usize) -> LineParseError {
         if self.is_quoted && self.is_last && self.literal.len() == 1 {
-            return Malformed::at_byte(at, "a closing quote at the end of the line");
+            return LineParseError::at_byte(at, "a closing quote at the end of the line");
         }
-        Malformed::at_byte(at, literal_name(&self.literal))
+        LineParseError::at_byte(at, literal_name(&self.literal))
     }
 }
 
@@ -473,10 +473,10 @@ fn is_inside_list(text: &[u8], at: usize) -> bool {
 
 /// The error for missing literal text. Its column is that of the first byte that differs.
 #[cold]
-fn missing_literal(line: &[u8], at: usize, literal: &[u8]) -> Malformed {
+fn missing_literal(line: &[u8], at: usize, literal: &[u8]) -> LineParseError {
     let rest = line.get(at..).unwrap_or_default();
     let same = rest.iter().zip(literal).take_while(|(a, b)| a == b).count();
-    Malformed::at_byte((at + same).min(line.len()), literal_name(literal.get(same..).unwrap_or(literal)))
+    LineParseError::at_byte((at + same).min(line.len()), literal_name(literal.get(same..).unwrap_or(literal)))
 }
 
 fn literal_name(literal: &[u8]) -> Cow<'static, str> {

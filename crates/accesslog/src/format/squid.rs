@@ -7,32 +7,33 @@
 use super::number::{self, TimeUnit};
 use super::request::{Parsed, RawRequest, move_to_start, without_dash};
 use super::time;
-use crate::entry::{Entry, Malformed};
+use crate::entry::{Entry, LineParseError};
 use memchr::memchr;
 
-pub(crate) fn read(line: &[u8]) -> Result<Parsed<'_>, Malformed> {
+pub(crate) fn read(line: &[u8]) -> Result<Parsed<'_>, LineParseError> {
     let mut words = Words { line, at: 0 };
     let (at, stamp) = words.next("a time such as 1286536309.450")?;
     // The point distinguishes a time from any other number.
     let whole = stamp.contains(&b'.').then(|| time::epoch(stamp)).flatten();
     let whole = whole.filter(|(_, length)| *length == stamp.len());
-    let (stamp, _) = whole.ok_or_else(|| Malformed::at_byte(at, "a time such as 1286536309.450"))?;
+    let (stamp, _) = whole.ok_or_else(|| LineParseError::at_byte(at, "a time such as 1286536309.450"))?;
     let mut entry = Entry { time_ns: stamp.ns, has_subsecond_time: true, ..Entry::default() };
     let (at, taken) = words.next("the time that the request took")?;
     let whole = number::duration_or_none(taken, TimeUnit::Milliseconds).filter(|(_, length)| *length == taken.len());
-    entry.service_ns = whole.ok_or_else(|| Malformed::at_byte(at, "the time that the request took"))?.0;
+    entry.service_ns = whole.ok_or_else(|| LineParseError::at_byte(at, "the time that the request took"))?.0;
     entry.client = without_dash(words.next("a client")?.1);
     let (at, result) = words.next("a result and status such as TCP_MISS/200")?;
-    entry.status = status(result).ok_or_else(|| Malformed::at_byte(at, "a result and status such as TCP_MISS/200"))?;
+    entry.status =
+        status(result).ok_or_else(|| LineParseError::at_byte(at, "a result and status such as TCP_MISS/200"))?;
     let (at, bytes) = words.next("a number of bytes")?;
     let whole = number::byte_count(bytes).filter(|(_, length)| *length == bytes.len());
-    entry.bytes = whole.ok_or_else(|| Malformed::at_byte(at, "a number of bytes"))?.0;
+    entry.bytes = whole.ok_or_else(|| LineParseError::at_byte(at, "a number of bytes"))?.0;
     entry.method = without_dash(words.next("a method")?.1);
     entry.target = without_dash(words.next("a URL")?.1);
     let _user = words.next("a user")?;
     let (at, from) = words.next("where the answer came from, such as HIER_DIRECT/192.0.2.2")?;
     if !from.contains(&b'/') {
-        return Err(Malformed::at_byte(at, "where the answer came from, such as HIER_DIRECT/192.0.2.2"));
+        return Err(LineParseError::at_byte(at, "where the answer came from, such as HIER_DIRECT/192.0.2.2"));
     }
     words.next("the type of the answer")?;
     move_to_start(&mut entry, true);
@@ -57,14 +58,14 @@ struct Words<'a> {
 
 impl<'a> Words<'a> {
     /// Returns the next word and its position.
-    fn next(&mut self, expected: &'static str) -> Result<(usize, &'a [u8]), Malformed> {
+    fn next(&mut self, expected: &'static str) -> Result<(usize, &'a [u8]), LineParseError> {
         let rest = self.line.get(self.at..).unwrap_or_default();
         let spaces = rest.iter().take_while(|byte| **byte == b' ').count();
         let word = rest.get(spaces..).unwrap_or_default();
         let word = word.get(..memchr(b' ', word).unwrap_or(word.len())).unwrap_or_default();
         let start = self.at + spaces;
         if word.is_empty() {
-            return Err(Malformed::at_byte(self.line.len(), expected));
+            return Err(LineParseError::at_byte(self.line.len(), expected));
         }
         self.at = start + word.len();
         Ok((start, word))

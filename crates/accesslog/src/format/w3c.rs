@@ -8,7 +8,7 @@
 use super::number::{self, TimeUnit};
 use super::request::{Parsed, RawRequest, Slot, client_address, move_to_start, without_dash};
 use super::time::{self, Clock, Stamp};
-use crate::entry::Malformed;
+use crate::entry::LineParseError;
 use memchr::{memchr, memchr2};
 
 /// The default fields of IIS.
@@ -97,7 +97,7 @@ impl W3c {
         self.is_cloudfront
     }
 
-    pub(crate) fn read<'a>(&mut self, line: &'a [u8]) -> Result<Parsed<'a>, Malformed> {
+    pub(crate) fn read<'a>(&mut self, line: &'a [u8]) -> Result<Parsed<'a>, LineParseError> {
         if line.first() == Some(&b'#') {
             return self.directive(line);
         }
@@ -109,11 +109,16 @@ impl W3c {
         let mut is_at_end = false;
         for column in &self.columns {
             if is_at_end {
-                return Err(Malformed::at_byte(line.len(), format!("{} fields, as #Fields says", self.columns.len())));
+                return Err(LineParseError::at_byte(
+                    line.len(),
+                    format!("{} fields, as #Fields says", self.columns.len()),
+                ));
             }
             let rest = line.get(at..).unwrap_or_default();
             let (value, length) = self.value(rest);
-            state.set(*column, value, self.is_cloudfront, &mut self.clock).map_err(|e| Malformed::at_byte(at, e))?;
+            state
+                .set(*column, value, self.is_cloudfront, &mut self.clock)
+                .map_err(|e| LineParseError::at_byte(at, e))?;
             is_at_end = length == rest.len();
             at += length + usize::from(!is_at_end);
         }
@@ -121,7 +126,7 @@ impl W3c {
         // version, so additional fields may follow.
         let has_more = !is_at_end && !line.get(at..).unwrap_or_default().trim_ascii().is_empty();
         if has_more && (self.is_declared || !self.is_cloudfront) {
-            return Err(Malformed::at_byte(at, "the end of the line"));
+            return Err(LineParseError::at_byte(at, "the end of the line"));
         }
         state.finish(line)
     }
@@ -154,7 +159,7 @@ impl W3c {
         (Value { text, has_quotes: false }, length)
     }
 
-    fn directive<'a>(&mut self, line: &[u8]) -> Result<Parsed<'a>, Malformed> {
+    fn directive<'a>(&mut self, line: &[u8]) -> Result<Parsed<'a>, LineParseError> {
         let lower = line.get(..16).unwrap_or(line).to_ascii_lowercase();
         if lower.starts_with(b"#fields:") {
             let names = line.get(8..).unwrap_or_default().split(|byte| matches!(byte, b' ' | b'\t'));
@@ -263,7 +268,7 @@ impl<'a> State<'a> {
         Ok(())
     }
 
-    fn finish(mut self, line: &[u8]) -> Result<Parsed<'a>, Malformed> {
+    fn finish(mut self, line: &[u8]) -> Result<Parsed<'a>, LineParseError> {
         let stamp = match (self.stamp, self.day_s, self.time) {
             (Some(stamp), _, _) => Some(stamp),
             (None, Some(day_s), Some((second, nanos, has_subsecond_time))) => {
@@ -272,10 +277,10 @@ impl<'a> State<'a> {
             _ => None,
         };
         let stamp =
-            stamp.ok_or_else(|| Malformed::at_byte(line.len(), "a date and a time, which #Fields has to have"))?;
+            stamp.ok_or_else(|| LineParseError::at_byte(line.len(), "a date and a time, which #Fields has to have"))?;
         let entry = &mut self.raw.entry;
         if entry.method.is_empty() && entry.target.is_empty() {
-            return Err(Malformed::at_byte(line.len(), "cs-method and cs-uri-stem, which #Fields has to have"));
+            return Err(LineParseError::at_byte(line.len(), "cs-method and cs-uri-stem, which #Fields has to have"));
         }
         (entry.time_ns, entry.has_subsecond_time, entry.offset_s) =
             (stamp.ns, stamp.has_subsecond_time, stamp.offset_s);

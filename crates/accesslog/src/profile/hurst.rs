@@ -131,7 +131,7 @@ impl Octave {
     }
 }
 
-/// The weighted line through the octaves from the smallest octave on for which the fit is good.
+/// The weighted line through the octaves from some octave on: the smallest first octave for which the fit is good.
 fn longest_good_line(points: &[Point]) -> Option<Line> {
     let lines = (0..points.len()).filter_map(|first| points.get(first..));
     lines.filter(|rest| rest.len() >= MIN_OCTAVES).find_map(|rest| {

@@ -12,7 +12,7 @@ const MAX_HOST_BYTES: usize = 255;
 
 /// The policy for requests of robots.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Robots {
+pub enum RobotFilter {
     /// Counts requests of robots like all other requests.
     #[default]
     Keep,
@@ -47,7 +47,7 @@ pub struct Options {
     /// The peak window, as start and end in nanoseconds since 1970; `None` to use the busiest window.
     pub peak: Option<(i64, i64)>,
     /// The policy for requests of robots.
-    pub robots: Robots,
+    pub robots: RobotFilter,
     /// The criterion by which requests are divided into classes.
     pub class_by: ClassBy,
     /// The number of classes; `None` to choose it automatically.
@@ -66,7 +66,7 @@ impl Default for Options {
             zone: TimeZone::UTC,
             window_s: 3_600,
             peak: None,
-            robots: Robots::Keep,
+            robots: RobotFilter::Keep,
             class_by: ClassBy::Size,
             classes: None,
             sessions: true,

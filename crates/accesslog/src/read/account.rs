@@ -6,7 +6,7 @@
 use super::{EntryDecision, ReadSummary};
 use crate::detect::Formats;
 use crate::source::sample;
-use crate::{Entry, Line, Malformed, Scratch};
+use crate::{Entry, Line, LineParseError, Scratch};
 use brimful_core::profile::{Lines, MalformedLine, Source};
 use brimful_core::text;
 
@@ -118,7 +118,7 @@ impl<'a, S: FnMut(&Entry<'_>) -> EntryDecision> Account<'a, S> {
     /// Counts a line that exceeds the limit. `line` is the beginning of this line.
     pub fn count_too_long(&mut self, line: &[u8]) {
         self.count_line();
-        self.count_malformed(line, &Malformed::at_byte(self.max_line_bytes, TOO_LONG));
+        self.count_malformed(line, &LineParseError::at_byte(self.max_line_bytes, TOO_LONG));
     }
 
     fn count_line(&mut self) {
@@ -129,7 +129,7 @@ impl<'a, S: FnMut(&Entry<'_>) -> EntryDecision> Account<'a, S> {
         }
     }
 
-    fn count_malformed(&mut self, line: &[u8], why: &Malformed) {
+    fn count_malformed(&mut self, line: &[u8], why: &LineParseError) {
         self.lines.malformed += 1;
         self.watch.malformed += 1;
         if self.lines.first_malformed.len() < self.max_malformed

@@ -1,4 +1,4 @@
-//! Distinguishes the regular timestamps of a log, its "course", from timestamps that are far away from their
+//! Distinguishes the regular timestamps of a log, its *timeline*, from timestamps that are far away from their
 //! neighbours.
 //!
 //! Some servers (Apache) log the start time of a request when the response has ended. So the line of a long download
@@ -11,9 +11,9 @@
 //! - [`Place::Ahead`]: the timestamp is later than the newest by more than [`LEAP_NS`], and most of the following lines
 //!   are not that far ahead.
 //! - If nearly all following lines continue from an earlier time, the clock was set back (at the end of daylight
-//!   saving time, or between logs joined in the wrong order). The course continues without a pause.
+//!   saving time, or between logs joined in the wrong order). The timeline continues without a pause.
 //!
-//! [`first_of_course`] finds the beginning of the course: the first timestamp that is not far before all others.
+//! [`first_of_timeline`] finds the beginning of the timeline: the first timestamp that is not far before all others.
 
 use super::SECOND_NS;
 
@@ -32,7 +32,7 @@ const DAY_NS: i64 = 86_400 * SECOND_NS;
 /// The classification of a request's timestamp.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Place {
-    /// The request belongs to the course of the log, at this time.
+    /// The request belongs to the timeline of the log, at this time.
     Course(i64),
     /// The timestamp is too far behind the preceding lines, so the request cannot be sorted.
     Behind,
@@ -40,15 +40,15 @@ pub(super) enum Place {
     Ahead,
 }
 
-/// The state of a log's course up to the last classified request.
+/// The state of a log's timeline up to the last classified request.
 #[derive(Debug)]
 pub(super) struct Timeline {
     window_ns: i64,
-    /// The latest timestamp of the course, with `shift_ns` added; `None` before the first request.
+    /// The latest timestamp of the timeline, with `shift_ns` added; `None` before the first request.
     newest_ns: Option<i64>,
     /// Number of nanoseconds that are added to timestamps because the clock was set back.
     shift_ns: i64,
-    /// The last timestamps of the course, with `shift_ns` added, in the order of the log.
+    /// The last timestamps of the timeline, with `shift_ns` added, in the order of the log.
     recent: Recent,
     /// Number of times that the clock was set back.
     pub clock_setbacks: u64,
@@ -60,7 +60,7 @@ impl Timeline {
         Timeline { window_ns, newest_ns: None, shift_ns: 0, recent: Recent::default(), clock_setbacks: 0 }
     }
 
-    /// The latest time of the course, in nanoseconds.
+    /// The latest time of the timeline, in nanoseconds.
     pub fn newest_ns(&self) -> i64 {
         self.newest_ns.unwrap_or(i64::MIN)
     }
@@ -75,7 +75,7 @@ impl Timeline {
     ) -> Place {
         let newest_ns = match self.newest_ns {
             Some(newest_ns) => newest_ns,
-            None => first_of_course(std::iter::once(stamp_ns).chain(following.clone()), self.window_ns),
+            None => first_of_timeline(std::iter::once(stamp_ns).chain(following.clone()), self.window_ns),
         };
         let shift_ns = self.shift_ns;
         let time_ns = stamp_ns.saturating_add(shift_ns);
@@ -138,10 +138,10 @@ impl Timeline {
     }
 }
 
-/// The first timestamp of a log's course: the earliest timestamp after all suspicious gaps. A suspicious gap has at
+/// The first timestamp of a log's timeline: the earliest timestamp after all suspicious gaps. A suspicious gap has at
 /// most one in eight timestamps before it. It is longer than the window, and much longer than any gap between the other
 /// timestamps.
-fn first_of_course(stamps: impl Iterator<Item = i64>, window_ns: i64) -> i64 {
+fn first_of_timeline(stamps: impl Iterator<Item = i64>, window_ns: i64) -> i64 {
     let mut sorted: Vec<i64> = stamps.collect();
     sorted.sort_unstable();
     let first_ns = sorted.first().copied().unwrap_or(0);
@@ -158,7 +158,7 @@ fn first_of_course(stamps: impl Iterator<Item = i64>, window_ns: i64) -> i64 {
         };
     let mut longest_ns = (most + 1..core_end).map(gap_before).max().unwrap_or(0);
     // The loop checks the gaps from the latest to the earliest. Timestamps after a gap that is not suspicious belong to
-    // the course.
+    // the timeline.
     for index in (1..=most).rev() {
         let gap_ns = gap_before(index);
         if gap_ns > window_ns.max(SECOND_NS) && gap_ns > longest_ns.saturating_mul(MIN_GAP_RATIO) {
@@ -169,7 +169,7 @@ fn first_of_course(stamps: impl Iterator<Item = i64>, window_ns: i64) -> i64 {
     first_ns
 }
 
-/// The last [`LOOK_AHEAD`] timestamps of the course.
+/// The last [`LOOK_AHEAD`] timestamps of the timeline.
 #[derive(Debug, Default)]
 struct Recent {
     stamps: Vec<i64>,
@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn pauses_are_part_of_the_course() {
+    fn pauses_are_part_of_the_timeline() {
         let night: Vec<i64> = (0..100).chain(30_000..30_100).collect();
         let hourly: Vec<i64> = (0..50).map(|line| line * 3_600).collect();
         let few = [0, 7_200, 14_400];

@@ -9,7 +9,7 @@ mod structured;
 
 use brimful_accesslog::detect::Formats;
 use brimful_accesslog::format::Format;
-use brimful_accesslog::{Entry, Line, LogError, Malformed, Scratch};
+use brimful_accesslog::{Entry, Line, LineParseError, LogError, Scratch};
 use jiff::Timestamp;
 use proptest::prelude::*;
 use std::path::PathBuf;
@@ -71,12 +71,12 @@ fn format(text: &str) -> Format {
     Format::parse(text).unwrap_or_else(|error| panic!("{text}: {error}"))
 }
 
-fn read_one(format: &mut Format, line: &[u8], check: impl FnOnce(Result<Line<'_>, Malformed>)) {
+fn read_one(format: &mut Format, line: &[u8], check: impl FnOnce(Result<Line<'_>, LineParseError>)) {
     check(format.read(line, &mut Scratch::default()));
 }
 
 /// Removes the offset from UTC, which the tests of timestamps check.
-fn without_offset(read: Result<Line<'_>, Malformed>) -> Result<Line<'_>, Malformed> {
+fn without_offset(read: Result<Line<'_>, LineParseError>) -> Result<Line<'_>, LineParseError> {
     Ok(match read? {
         Line::Entry(entry) => Line::Entry(Entry { offset_s: None, ..entry }),
         other => other,

@@ -1,7 +1,7 @@
 //! Tests profiles of traffic with known parameters, of unusual traffic, and of real logs.
 
 use brimful_accesslog::detect::Formats;
-use brimful_accesslog::profile::{ClassBy, Options, Profiler, Robots};
+use brimful_accesslog::profile::{ClassBy, Options, Profiler, RobotFilter};
 use brimful_accesslog::read::{EntryDecision, ReadOptions, ReadSummary, read};
 use brimful_accesslog::{Entry, LogError};
 use brimful_core::profile::{Lines, Profile};
@@ -169,9 +169,9 @@ fn robots_are_counted_and_left_out() {
     let robots = requests.iter().step_by(4);
     let (count, bytes) = (robots.clone().count() as u64, robots.filter_map(|request| request.bytes).sum::<u64>());
     for (policy, name, kept) in [
-        (Robots::Keep, "keep", requests.len() as u64),
-        (Robots::Drop, "drop", requests.len() as u64 - count),
-        (Robots::Only, "only", count),
+        (RobotFilter::Keep, "keep", requests.len() as u64),
+        (RobotFilter::Drop, "drop", requests.len() as u64 - count),
+        (RobotFilter::Only, "only", count),
     ] {
         let found = profile(&requests, Options { robots: policy, ..Options::default() });
         assert_eq!((found.requests, &*found.robots.policy), (kept, name));

@@ -39,7 +39,7 @@ pub enum OfferedLoad {
     Clients(u64),
     /// One class alone, sent by closed-loop clients without think time. The numbers are the index of the class and the
     /// number of clients.
-    Alone(usize, u64),
+    SingleClass(usize, u64),
 }
 
 /// A measurement of the server under one load.
@@ -179,7 +179,7 @@ pub(super) fn pool<'a>(blocks: impl IntoIterator<Item = &'a Vec<ReplayedMeasurem
 
 /// The combined measurement of the class `class` alone.
 pub(super) fn alone(loads: &PooledLoads, class: usize) -> Option<&PooledMeasurement> {
-    let is_of_class = |load: &OfferedLoad| matches!(load, OfferedLoad::Alone(other, _) if *other == class);
+    let is_of_class = |load: &OfferedLoad| matches!(load, OfferedLoad::SingleClass(other, _) if *other == class);
     loads.iter().rev().find_map(|(load, pooled)| is_of_class(load).then_some(pooled))
 }
 

@@ -159,7 +159,7 @@ fn host_slowness(
         return is_factor(level).then_some(HostSlowness { level, calls, stretches, lasts });
     }
     // The throughput of closed-loop clients without think time is proportional to the host's speed.
-    let closed = matches!(measurement.load, OfferedLoad::Clients(_) | OfferedLoad::Alone(..));
+    let closed = matches!(measurement.load, OfferedLoad::Clients(_) | OfferedLoad::SingleClass(..));
     let calls = measurement.rate() * measurement.seconds;
     let level = all.rate() / measurement.rate();
     let stretches = vec![(measurement.seconds, 1.0, calls)];

@@ -33,7 +33,7 @@ impl ModuleDemands {
     /// determine the CPU time of every class precisely.
     pub fn new(facts: &ServerFacts, loads: &PooledLoads) -> Option<ModuleDemands> {
         let (most, _) = most_clients(loads)?;
-        let has_most = |load: &OfferedLoad| matches!(load, OfferedLoad::Clients(clients) | OfferedLoad::Alone(_, clients) if *clients == most);
+        let has_most = |load: &OfferedLoad| matches!(load, OfferedLoad::Clients(clients) | OfferedLoad::SingleClass(_, clients) if *clients == most);
         let saturated: Vec<&PooledMeasurement> =
             loads.iter().filter(|(load, _)| has_most(load)).map(|(_, pooled)| pooled).collect();
         let class = |class: usize| {

@@ -11,7 +11,7 @@ use super::fitting;
 use super::model_fit::{ModelFit, ResponseSummary, quantile};
 use super::slowness::mean_slowness;
 use crate::EstimateError;
-use crate::rate_search::LimitedFigure;
+use crate::rate_search::LimitedMeasure;
 use brimful_core::moments::Moments;
 use brimful_model::{HostSlowness, Sojourn, trajectory};
 use rand::{RngExt, SeedableRng};
@@ -133,7 +133,7 @@ pub struct ResponseLimit {
     /// The limit, in seconds.
     pub seconds: f64,
     /// The figure that is limited: the mean, or the share of calls whose response time exceeds the limit.
-    pub limited: LimitedFigure,
+    pub limited: LimitedMeasure,
     /// Index of the class to which the limit applies; `None` for all calls.
     pub class: Option<usize>,
 }
@@ -187,8 +187,8 @@ impl ResponseLimit {
     fn is_met(&self, times: &[f64], percentile_ratios: [f64; 3]) -> bool {
         let calls = times.len() as f64;
         match self.limited {
-            LimitedFigure::Mean => times.iter().sum::<f64>() <= self.seconds * calls,
-            LimitedFigure::Share(permitted) => {
+            LimitedMeasure::Mean => times.iter().sum::<f64>() <= self.seconds * calls,
+            LimitedMeasure::Share(permitted) => {
                 let [p50, p95, p99] = percentile_ratios;
                 // The ratio of the percentile that is nearest to the limit's share.
                 let ratio = if permitted <= 0.03 {

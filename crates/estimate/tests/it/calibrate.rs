@@ -12,12 +12,12 @@ use brimful_estimate::demand::Shape;
 use brimful_estimate::{Attribution, CalibrateOptions, Resampling, calibrate};
 use brimful_model::saturation_rate;
 use proptest::prelude::*;
-use records::{from, near, record, runs, set_cores};
+use records::{calibrate_records, near, record, runs, set_cores};
 use serde_json::{Value, json};
 
 #[test]
 fn records_of_a_server_become_its_model() {
-    let c = from(&runs()).unwrap();
+    let c = calibrate_records(&runs()).unwrap();
     assert_eq!((c.used.as_slice(), c.idle.as_slice(), c.left_out.len()), (&[1, 2, 3, 4][..], &[0][..], 0));
     let names: Vec<&str> = c.model.stations.iter().map(|s| s.name.as_str()).collect();
     assert_eq!(names, ["cpu", "sda", "elsewhere"], "an idle disk is not a station");
@@ -64,7 +64,7 @@ fn a_call_that_hangs_changes_no_demand() {
             }
             r
         });
-        from(&[record("/", &[]), light, heavy]).unwrap().model.demands[0].clone()
+        calibrate_records(&[record("/", &[]), light, heavy]).unwrap().model.demands[0].clone()
     };
     for end_s in [20.0, 23.0, 30.0] {
         let demands = until(end_s);
@@ -92,7 +92,7 @@ fn completions_and_cpu_time_are_of_the_same_window() {
         json!({ "t_s": f64::from(i) + 0.4, "length_s": 1.0, "process_cores": 0.02 + 0.6 * now + 0.4 * next })
     });
     r["server"]["intervals"] = json!(course.collect::<Vec<_>>());
-    let c = from(&[record("/", &[]), r]).unwrap();
+    let c = calibrate_records(&[record("/", &[]), r]).unwrap();
     assert!(near(c.model.demands[0][0], 0.001, 1e-9), "{:?}", c.model.demands);
     // The samples within the window extend from 0.4 s to 19.4 s.
     assert!(near(c.runs[0].rate, (f64::from(completed) - 0.4 * 100.0 - 0.6 * 195.0) / 19.0, 1e-9), "{:?}", c.runs);
@@ -100,7 +100,7 @@ fn completions_and_cpu_time_are_of_the_same_window() {
 
 #[test]
 fn one_mix_gives_one_demand_and_says_so() {
-    let c = from(&[record("/", &[("light", 100.0), ("heavy", 25.0)])]).unwrap();
+    let c = calibrate_records(&[record("/", &[("light", 100.0), ("heavy", 25.0)])]).unwrap();
     assert_eq!(c.merged[0].classes, ["heavy", "light"]);
     assert!(near(c.merged[0].joint_demand_s, 0.245 / 125.0, 1e-9) && near(c.merged[0].shares[1], 0.8, 1e-9), "{c:?}");
     for words in ["no Record is of the idle server", "as many unknowns as runs", "heavy, light"] {
@@ -110,16 +110,17 @@ fn one_mix_gives_one_demand_and_says_so() {
 
 #[test]
 fn without_an_idle_record_its_own_work_is_fitted() {
-    let c = from(&runs()[1..]).unwrap();
+    let c = calibrate_records(&runs()[1..]).unwrap();
     assert!(near(c.background.value, 0.02, 1e-6) && near(c.model.demands[0][1], 0.001, 1e-6), "{c:?}");
 }
 
 #[test]
 fn loads_without_classes_are_told_apart_by_their_paths() {
-    let c = from(&[record("/a", &[("all", 100.0)]), record("/b", &[("all", 200.0)]), record("/", &[])]).unwrap();
+    let c = calibrate_records(&[record("/a", &[("all", 100.0)]), record("/b", &[("all", 200.0)]), record("/", &[])])
+        .unwrap();
     let names: Vec<&str> = c.model.classes.iter().map(|k| k.name.as_str()).collect();
     assert_eq!(names, ["/a", "/b"]);
-    let c = from(&[record("/a", &[("all", 100.0)]), record("/a", &[("all", 200.0)])]).unwrap();
+    let c = calibrate_records(&[record("/a", &[("all", 100.0)]), record("/a", &[("all", 200.0)])]).unwrap();
     assert_eq!((c.model.classes.len(), c.model.classes[0].name.as_str()), (1, "all"));
 }
 
@@ -129,15 +130,15 @@ fn unusable_records_are_listed() {
     records[1]["verdict"] = json!({ "valid": false, "reasons": [{ "code": "generator_cpu", "message": "Too slow." }] });
     records[2]["rates"]["completed"] = json!(50.0);
     records[3]["server"] = Value::Null;
-    let c = from(&records).unwrap();
+    let c = calibrate_records(&records).unwrap();
     assert_eq!((c.used, c.left_out.iter().map(|l| l.record).collect::<Vec<_>>()), (vec![4], vec![1, 2, 3]));
     for (left, word) in c.left_out.iter().zip(["Too slow.", "past saturation", "--watch"]) {
         assert!(left.reason.contains(word), "{left:?}");
     }
     assert!(c.warnings.iter().any(|w| w.contains("no more than 0.32 of 1 CPUs")), "{:?}", c.warnings);
-    let error = from(&records[..4]).unwrap_err().to_string();
+    let error = calibrate_records(&records[..4]).unwrap_err().to_string();
     assert!(error.contains("record 2: the run is invalid") && error.contains("record 4"), "{error}");
-    assert!(from(&[]).unwrap_err().to_string().contains("measure the server"));
+    assert!(calibrate_records(&[]).unwrap_err().to_string().contains("measure the server"));
 }
 
 #[test]
@@ -146,7 +147,7 @@ fn cpu_time_of_late_calls_is_used() {
     for r in &mut records[1..] {
         r["verdict"] = json!({ "valid": false, "reasons": [{ "code": "generator_late", "message": "Too late." }] });
     }
-    let c = from(&records).unwrap();
+    let c = calibrate_records(&records).unwrap();
     assert_eq!((c.used.len(), c.response), (4, None), "response times of late runs are not used");
     assert!(near(c.model.demands[0][0], 0.005, 1e-9), "{:?}", c.model.demands);
     assert!(c.warnings.iter().any(|w| w.contains("in 4 of the runs")), "{:?}", c.warnings);
@@ -161,7 +162,7 @@ fn records_of_different_servers_are_rejected() {
     ] {
         let mut records = runs();
         *records[3].pointer_mut(key).unwrap() = value;
-        let error = from(&records).unwrap_err().to_string();
+        let error = calibrate_records(&records).unwrap_err().to_string();
         assert!(error.contains("records 1 and 4") && error.contains(word), "{error}");
     }
 }
@@ -171,7 +172,7 @@ fn other_work_and_a_busy_idle_server_cause_warnings() {
     let mut records = runs();
     records[4]["server"]["cpu"]["idle"] = json!(0.0);
     set_cores(&mut records[0], 0.37);
-    let warnings = from(&records).unwrap().warnings;
+    let warnings = calibrate_records(&records).unwrap().warnings;
     assert!(warnings.iter().any(|w| w.contains("other work")), "{warnings:?}");
     assert!(warnings.iter().any(|w| w.contains("37 % of the CPUs is busy without any request")), "{warnings:?}");
 }
@@ -184,7 +185,7 @@ fn a_server_with_a_wake_up_cost_is_modelled_at_saturation() {
         set_cores(&mut r, 0.02 + rate * 0.001 + 0.05);
         records.push(r);
     }
-    let c = from(&records).unwrap();
+    let c = calibrate_records(&records).unwrap();
     assert_eq!(c.load_dependence.as_ref().map(|l| l.shape), Some(Shape::PerSecond), "{c:?}");
     let (rate, _) = saturation_rate(&c.model).unwrap();
     assert!(near(rate, 0.92 / 0.001, 0.01), "{rate} {c:?}");
@@ -198,7 +199,10 @@ fn halved_cpu_times_halve_the_demands() {
         set_cores(&mut r, 0.5 * cores);
         r
     };
-    let (whole, half) = (from(&runs()).unwrap(), from(&runs().into_iter().map(halved).collect::<Vec<_>>()).unwrap());
+    let (whole, half) = (
+        calibrate_records(&runs()).unwrap(),
+        calibrate_records(&runs().into_iter().map(halved).collect::<Vec<_>>()).unwrap(),
+    );
     for class in 0..2 {
         assert!(near(half.model.demands[0][class], 0.5 * whole.model.demands[0][class], 1e-9));
         let (a, b) =

@@ -2,7 +2,7 @@
 
 use super::FieldKind;
 use super::tail::TailFields;
-use crate::entry::{Entry, Malformed};
+use crate::entry::{Entry, LineParseError};
 use crate::format::number::{self, TimeUnit};
 use crate::format::request::{RawRequest, client_address, first_address, move_to_start, without_dash, without_port};
 use crate::format::time::{self, Clock, Parts, Stamp};
@@ -115,14 +115,14 @@ impl<'a> State<'a> {
 
     /// Reads the fields after the format's own fields. A space precedes each of these fields.
     #[cold]
-    pub(super) fn tail(&mut self, line: &'a [u8], at: usize, with_time: bool) -> Result<(), Malformed> {
+    pub(super) fn tail(&mut self, line: &'a [u8], at: usize, with_time: bool) -> Result<(), LineParseError> {
         let mut times = 0;
         for field in TailFields::new(line, at) {
             let field = field?;
             times += usize::from(self.labelled(field.label, field.value, times));
         }
         if at >= line.len() || (with_time && times == 0) {
-            return Err(Malformed::at_byte(line.len(), "a space and the time that the request took"));
+            return Err(LineParseError::at_byte(line.len(), "a space and the time that the request took"));
         }
         Ok(())
     }
@@ -149,13 +149,13 @@ impl<'a> State<'a> {
     }
 
     #[inline]
-    pub(super) fn finish(&mut self, line: &'a [u8], has_parts: bool, is_end: bool) -> Result<(), Malformed> {
+    pub(super) fn finish(&mut self, line: &'a [u8], has_parts: bool, is_end: bool) -> Result<(), LineParseError> {
         let stamp = match (has_parts, self.stamp) {
             (true, Some(stamp)) => Some(self.parts.with_fraction(stamp)),
             (true, None) => self.parts.stamp(),
             (false, stamp) => stamp,
         };
-        let stamp = stamp.ok_or_else(|| Malformed::at_byte(line.len(), "a time that there is"))?;
+        let stamp = stamp.ok_or_else(|| LineParseError::at_byte(line.len(), "a time that there is"))?;
         let entry: &mut Entry<'a> = &mut self.raw.entry;
         (entry.time_ns, entry.has_subsecond_time, entry.offset_s) =
             (stamp.ns, stamp.has_subsecond_time, stamp.offset_s);

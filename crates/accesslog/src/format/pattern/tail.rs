@@ -1,7 +1,7 @@
 //! Reads the fields after the fields of a format, such as `rt=0.012 "-" 0.004, 0.003`. A space precedes each field.
 
 use super::is_escaped;
-use crate::entry::Malformed;
+use crate::entry::LineParseError;
 use crate::format::number::{self, TimeUnit};
 use memchr::memchr;
 
@@ -25,9 +25,9 @@ impl<'a> TailFields<'a> {
         TailFields { line, at }
     }
 
-    fn read(&mut self) -> Result<TailField<'a>, Malformed> {
+    fn read(&mut self) -> Result<TailField<'a>, LineParseError> {
         let rest = self.line.get(self.at..).unwrap_or_default();
-        let Some(rest) = rest.strip_prefix(b" ") else { return Err(Malformed::at_byte(self.at, "a space")) };
+        let Some(rest) = rest.strip_prefix(b" ") else { return Err(LineParseError::at_byte(self.at, "a space")) };
         let equals = rest.iter().take(24).position(|byte| !(byte.is_ascii_alphanumeric() || *byte == b'_'));
         let equals = equals.filter(|equals| *equals > 0 && rest.get(*equals) == Some(&b'='));
         let label = equals.and_then(|equals| rest.get(..equals)).unwrap_or_default();
@@ -37,7 +37,7 @@ impl<'a> TailFields<'a> {
         let (value, length) = match quoted {
             Some(quoted) => {
                 let end =
-                    closing_quote(quoted).ok_or_else(|| Malformed::at_byte(self.line.len(), "a closing quote"))?;
+                    closing_quote(quoted).ok_or_else(|| LineParseError::at_byte(self.line.len(), "a closing quote"))?;
                 (quoted.get(..end).unwrap_or_default(), end + 2)
             }
             None => {
@@ -53,7 +53,7 @@ impl<'a> TailFields<'a> {
 }
 
 impl<'a> Iterator for TailFields<'a> {
-    type Item = Result<TailField<'a>, Malformed>;
+    type Item = Result<TailField<'a>, LineParseError>;
 
     fn next(&mut self) -> Option<Self::Item> {
         if self.at >= self.line.len() {

@@ -9,7 +9,7 @@ use std::ops::Range;
 pub(super) struct Atom {
     /// Index of the spanning tree's cluster to which the sizes belong.
     pub cluster: usize,
-    /// Whether these sizes are a part of a divided cluster, but not its first part.
+    /// Whether the sizes come from a divided cluster, and are not its first part.
     pub is_remainder: bool,
     /// Index of the first size.
     pub first: usize,

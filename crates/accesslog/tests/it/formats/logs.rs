@@ -14,7 +14,7 @@ fn logs() -> Option<PathBuf> {
 }
 
 /// The number of requests in a file, the number of malformed lines, and the first malformed line with its number.
-fn counts(formats: &mut Formats, bytes: &[u8]) -> (u64, u64, Option<(u64, Malformed)>) {
+fn counts(formats: &mut Formats, bytes: &[u8]) -> (u64, u64, Option<(u64, LineParseError)>) {
     let (mut read, mut malformed, mut first) = (0, 0, None);
     for (line, number) in bytes.strip_suffix(b"\n").unwrap_or(bytes).split(|byte| *byte == b'\n').zip(1..) {
         match formats.read(line, &mut Scratch::default()) {

@@ -101,7 +101,7 @@ fn combined() {
     check_found("combined", &cases[5..]);
     read_one(&mut format("combined"), cases[4].0.as_bytes(), |read| {
         let expected = "a closing quote at the end of the line".into();
-        assert_eq!(read, Err(Malformed { column: cases[4].0.len() + 1, expected }));
+        assert_eq!(read, Err(LineParseError { column: cases[4].0.len() + 1, expected }));
     });
 }
 

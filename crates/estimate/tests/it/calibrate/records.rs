@@ -91,11 +91,11 @@ pub fn demand(class: &str) -> f64 {
     }
 }
 
-pub fn from(records: &[Value]) -> Result<Calibrated, EstimateError> {
-    with(records, CalibrateOptions::default())
+pub fn calibrate_records(records: &[Value]) -> Result<Calibrated, EstimateError> {
+    calibrate_with_options(records, CalibrateOptions::default())
 }
 
-pub fn with(records: &[Value], options: CalibrateOptions) -> Result<Calibrated, EstimateError> {
+pub fn calibrate_with_options(records: &[Value], options: CalibrateOptions) -> Result<Calibrated, EstimateError> {
     let records: Vec<Record> = records.iter().map(|r| serde_json::from_value(r.clone()).unwrap()).collect();
     calibrate(&records, CalibrateOptions { resampling: Resampling { draws: 100, seed: 1 }, ..options })
 }

@@ -1,6 +1,6 @@
 //! Tests the source of each demand, and how often its interval covers the true value.
 
-use super::records::{demand, from, near, record, runs, set_cores, with};
+use super::records::{calibrate_records, calibrate_with_options, demand, near, record, runs, set_cores};
 use brimful_core::model::Model;
 use brimful_estimate::calibrate::Source;
 use brimful_estimate::demand::Shape;
@@ -11,7 +11,7 @@ use rand_pcg::Pcg64;
 use serde_json::{Value, json};
 
 fn sources(of: &[Value]) -> Vec<Source> {
-    from(of).unwrap().uncertainty[0].iter().map(|u| u.source).collect()
+    calibrate_records(of).unwrap().uncertainty[0].iter().map(|u| u.source).collect()
 }
 
 /// Adds the Server Module's measurements to a Record: the CPU time of each class in its phases. Each request takes
@@ -44,7 +44,7 @@ fn each_demand_states_its_source() {
     assert_eq!(sources(&[all[0].clone(), all[3].clone(), heavier.clone()]), [Regression; 2]);
     assert_eq!(sources(&[all[0].clone(), all[1].clone(), all[3].clone(), heavier]), [Regression, SingleClassRun]);
     assert_eq!(sources(&[all[0].clone(), all[3].clone(), all[4].clone()]), [Proportional; 2]);
-    let elsewhere = from(&all).unwrap().uncertainty.pop().unwrap();
+    let elsewhere = calibrate_records(&all).unwrap().uncertainty.pop().unwrap();
     assert_eq!(elsewhere[0].source, Source::ResponseTimes);
 }
 
@@ -57,7 +57,7 @@ fn figures_of_the_module_take_precedence() {
         set_cores(&mut r, 0.02 + 0.0013 * light + 0.0053 * heavy);
         measured_inside(r, 0.005, 0.001)
     });
-    let c = from(&[vec![record("/", &[])], mix.to_vec()].concat()).unwrap();
+    let c = calibrate_records(&[vec![record("/", &[])], mix.to_vec()].concat()).unwrap();
     assert!(c.uncertainty[0].iter().all(|u| u.source == Source::Direct) && c.merged.is_empty(), "{c:?}");
     assert!(near(c.model.demands[0][0], 0.0053, 1e-6) && near(c.model.demands[0][1], 0.0013, 1e-6), "{:?}", c.model);
     // 300 samples with a relative standard deviation of 0.2 yield an interval of ± 2.3 % of 5 ms.
@@ -69,10 +69,10 @@ fn figures_of_the_module_take_precedence() {
 #[test]
 fn a_module_that_reports_too_much_cpu_time_causes_a_warning() {
     let records: Vec<Value> = runs().into_iter().map(|r| measured_inside(r, 0.010, 0.002)).collect();
-    let c = from(&records).unwrap();
+    let c = calibrate_records(&records).unwrap();
     assert!(c.warnings.iter().any(|w| w.contains("Server Module")), "{:?}", c.warnings);
     let one_class = measured_inside(record("/", &[("light", 100.0), ("other", 10.0)]), 0.005, 0.001);
-    let c = from(&[record("/", &[]), one_class]).unwrap();
+    let c = calibrate_records(&[record("/", &[]), one_class]).unwrap();
     assert_ne!(c.uncertainty[0][0].source, Source::Direct, "the module has no figures of the class `other`");
     let said = c.warnings.iter().find(|w| w.contains("Server Module")).unwrap();
     assert!(said.contains("no class other, only heavy, light") && said.contains("module install nginx"), "{said}");
@@ -81,7 +81,7 @@ fn a_module_that_reports_too_much_cpu_time_causes_a_warning() {
 #[test]
 fn figures_of_the_module_are_compared_with_the_regression() {
     let inside = |r: Value| measured_inside(r, 0.0047, 0.0007);
-    let c = from(&runs().into_iter().map(inside).collect::<Vec<_>>()).unwrap();
+    let c = calibrate_records(&runs().into_iter().map(inside).collect::<Vec<_>>()).unwrap();
     let compared = c.inside.unwrap();
     let [heavy, light] = compared.classes.as_slice() else { panic!("{compared:?}") };
     assert!(near(heavy.demand_s, 0.005, 1e-6) && near(light.demand_s, 0.001, 1e-6), "{compared:?}");
@@ -91,13 +91,13 @@ fn figures_of_the_module_are_compared_with_the_regression() {
     assert_eq!(c.model.demands[0], [heavy.demand_s, light.demand_s]);
     // Only the mix is measured. The regression cannot distinguish the classes, but the module can.
     let mixes: Vec<Value> = runs().drain(3..).map(inside).collect();
-    let c = from(&mixes).unwrap();
+    let c = calibrate_records(&mixes).unwrap();
     let compared = c.inside.unwrap();
     assert!(compared.classes.iter().all(|class| class.regression_s.is_none() && class.ci95.is_some()), "{compared:?}");
     // If the module's class also contains other requests, it is not the load's class.
     let mut busy = inside(record("/", &[("light", 200.0)]));
     busy["server"]["module"]["classes"][1]["requests"] = json!(9_000);
-    let c = from(&[runs().remove(0), busy]).unwrap();
+    let c = calibrate_records(&[runs().remove(0), busy]).unwrap();
     assert!(
         c.inside.is_none() && c.warnings.iter().any(|w| w.contains("it counted 9,000 requests")),
         "{:?}",
@@ -108,13 +108,15 @@ fn figures_of_the_module_are_compared_with_the_regression() {
 #[test]
 fn a_disagreement_causes_a_warning() {
     // The module's rules confuse the two classes, so its figures contradict the regression.
-    let c = from(&runs().into_iter().map(|r| measured_inside(r, 0.0007, 0.0047)).collect::<Vec<_>>()).unwrap();
+    let c =
+        calibrate_records(&runs().into_iter().map(|r| measured_inside(r, 0.0007, 0.0047)).collect::<Vec<_>>()).unwrap();
     assert!(c.warnings.iter().any(|w| w.contains("by regression over the runs")), "{:?}", c.warnings);
 }
 
 #[test]
 fn a_single_run_has_intervals_by_its_samples() {
-    let c = from(&[measured_inside(record("/", &[("light", 100.0), ("heavy", 25.0)]), 0.0047, 0.0007)]).unwrap();
+    let c = calibrate_records(&[measured_inside(record("/", &[("light", 100.0), ("heavy", 25.0)]), 0.0047, 0.0007)])
+        .unwrap();
     let light = c.uncertainty[0][1].fit_ci95.unwrap();
     assert!(near((light.high - light.low) / 2.0, 1.96 * 0.0007 * 0.02, 1e-6), "{light:?}");
     let heavy = c.model.demands[0][0] - c.model.demands[0][1];
@@ -129,7 +131,7 @@ fn the_variability_of_service_is_measured_where_no_workers_take_turns() {
             r["server"]["module"]["servers"][0]["workers"] = json!(workers);
             r
         };
-        from(&runs().into_iter().map(inside).collect::<Vec<_>>()).unwrap()
+        calibrate_records(&runs().into_iter().map(inside).collect::<Vec<_>>()).unwrap()
     };
     let c = with_workers(1);
     let (inside, response) = (c.inside.unwrap(), c.response.unwrap());
@@ -155,7 +157,8 @@ fn a_joint_demand_is_shared_equally_or_by_bytes() {
         sized(sized(r, "light", 1_000.0), "heavy", 16_000.0)
     });
     let records = [vec![record("/", &[])], mixes.to_vec()].concat();
-    let by = |attribution| with(&records, CalibrateOptions { attribution, ..Default::default() }).unwrap();
+    let by =
+        |attribution| calibrate_with_options(&records, CalibrateOptions { attribution, ..Default::default() }).unwrap();
     let alike = by(Attribution::Requests);
     assert!(near(alike.model.demands[0][0], 0.0018, 1e-9) && near(alike.model.demands[0][1], 0.0018, 1e-9));
     // Four light requests send 1 kB each, and one heavy request sends 16 kB. So the four light requests have a fifth of
@@ -168,7 +171,11 @@ fn a_joint_demand_is_shared_equally_or_by_bytes() {
         "the rule of attribution does not change the saturation rate"
     );
     let unsized_records: Vec<Value> = runs().drain(3..).collect();
-    let c = with(&unsized_records, CalibrateOptions { attribution: Attribution::Bytes, ..Default::default() }).unwrap();
+    let c = calibrate_with_options(
+        &unsized_records,
+        CalibrateOptions { attribution: Attribution::Bytes, ..Default::default() },
+    )
+    .unwrap();
     assert!(c.warnings.iter().any(|w| w.contains("how many bytes")), "{:?}", c.warnings);
 }
 
@@ -179,7 +186,7 @@ fn three_sizes_make_a_line() {
         set_cores(&mut r, 0.02 + 100.0 * (0.0005 + 2e-8 * bytes));
         sized(r, "all", bytes)
     };
-    let c = from(&[record("/", &[]), of("/a", 1e3), of("/b", 5e4), of("/c", 1e5), of("/d", 2e5)]).unwrap();
+    let c = calibrate_records(&[record("/", &[]), of("/a", 1e3), of("/b", 5e4), of("/c", 1e5), of("/d", 2e5)]).unwrap();
     let sizes = c.sizes.unwrap();
     assert_eq!(sizes.classes, ["/a", "/b", "/c", "/d"]);
     assert!(
@@ -187,7 +194,7 @@ fn three_sizes_make_a_line() {
         "{sizes:?}"
     );
     assert_eq!(
-        from(&[record("/", &[]), of("/a", 1e3), of("/b", 5e4)]).unwrap().sizes,
+        calibrate_records(&[record("/", &[]), of("/a", 1e3), of("/b", 5e4)]).unwrap().sizes,
         None,
         "two sizes do not determine a fit"
     );
@@ -209,7 +216,7 @@ fn load_dependence_is_shown_and_bounded() {
             set_cores(&mut r, busy);
             records.push(r);
         }
-        let c = from(&records).unwrap();
+        let c = calibrate_records(&records).unwrap();
         assert_eq!(c.load_dependence.as_ref().map(|l| l.shape), Some(shape), "{c:?}");
         let truth = if shape == Shape::Idle(2) { 0.001 } else { 0.0016 };
         let ci = c.uncertainty[0][0].fit_ci95.unwrap();
@@ -246,7 +253,7 @@ fn the_interval_of_the_prediction_spans_equally_good_fits() {
         set_cores(&mut r, 1e-5 + rate * us * 1e-6);
         r
     });
-    let c = from(&records).unwrap();
+    let c = calibrate_records(&records).unwrap();
     assert_eq!(c.load_dependence.as_ref().map(|l| l.shape), Some(Shape::PerSecond));
     let ci = c.saturation.ci95.unwrap();
     assert!(near(c.saturation.rate, 60e3, 0.08) && ci.low < 60e3 && 60e3 < ci.high, "{:?}", c.saturation);
@@ -268,7 +275,7 @@ fn intervals_cover_the_truth_at_their_level() {
                 r
             })
             .collect();
-        let c = from(&records).unwrap();
+        let c = calibrate_records(&records).unwrap();
         for (class, name) in ["heavy", "light"].into_iter().enumerate() {
             let ci = c.uncertainty[0][class].ci95.unwrap();
             held[class] += u64::from(ci.low <= demand(name) && demand(name) <= ci.high);
@@ -293,7 +300,7 @@ fn errors_of_demands_from_mixes_are_negatively_correlated() {
         set_cores(&mut r, 0.02 + (0.001 * light + 0.005 * heavy) * noise);
         r
     });
-    let c = from(&[vec![record("/", &[])], records.to_vec()].concat()).unwrap();
+    let c = calibrate_records(&[vec![record("/", &[])], records.to_vec()].concat()).unwrap();
     let correlation = &c.model.demand_correlation;
     assert_eq!(correlation.len(), c.model.stations.len());
     assert!(correlation[0][0][1] < -0.5 && correlation[0][0][0] == 1.0, "{correlation:?}");

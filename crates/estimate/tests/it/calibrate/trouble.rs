@@ -1,6 +1,6 @@
 //! Tests calibration with bursty loads, with knees, and with invalid input.
 
-use super::records::{from, near, record, runs, set_cores};
+use super::records::{calibrate_records, near, record, runs, set_cores};
 use brimful_core::model::Model;
 use brimful_model::{
     Method, ModelError, Scenario, SimulationOptions, WhatIfOptions, headroom, saturation_rate, simulate, solve, what_if,
@@ -41,7 +41,7 @@ fn of_clients(n: u32, completed: f64) -> Value {
 #[test]
 fn bursty_runs_show_only_the_cost_of_bursts() {
     let records = [even(100.0), even(200.0), even(400.0), in_bursts(200.0, 1.2), in_bursts(300.0, 1.2), even(0.1)];
-    let c = from(&records).unwrap();
+    let c = calibrate_records(&records).unwrap();
     assert_eq!((c.used.as_slice(), c.idle.as_slice()), (&[0, 1, 2][..], &[5][..]));
     assert_eq!(c.left_out.iter().map(|l| l.record).collect::<Vec<_>>(), [3, 4]);
     assert!(c.left_out[0].reason.contains("bursts"), "{:?}", c.left_out);
@@ -60,7 +60,7 @@ fn bursty_runs_show_only_the_cost_of_bursts() {
 
 #[test]
 fn bursty_runs_are_used_if_there_are_no_others() {
-    let c = from(&[in_bursts(100.0, 1.0), in_bursts(200.0, 1.0), record("/", &[])]).unwrap();
+    let c = calibrate_records(&[in_bursts(100.0, 1.0), in_bursts(200.0, 1.0), record("/", &[])]).unwrap();
     assert_eq!((c.used.as_slice(), c.bursts.measured_at_b), (&[0, 1][..], 0.2));
     assert_eq!(c.bursts.demand, None, "one level of burstiness does not determine the cost of bursts");
 }
@@ -69,21 +69,21 @@ fn bursty_runs_are_used_if_there_are_no_others() {
 fn the_knee_is_found_in_runs_past_saturation_too() {
     let mut records: Vec<Value> = (1..=9).map(|i| even(100.0 * f64::from(i))).collect();
     records.push(record("/", &[]));
-    let light = from(&records[..3]).unwrap().knee;
+    let light = calibrate_records(&records[..3]).unwrap().knee;
     assert!(light.usl.is_none() && light.usl_absent.unwrap().contains("--clients"));
-    let straight = from(&records).unwrap();
+    let straight = calibrate_records(&records).unwrap();
     assert_eq!(straight.knee.knee, None);
     assert!(straight.knee.knee_absent.unwrap().contains("past saturation"));
     for beyond in [1000.0, 1100.0, 1200.0, 1300.0, 1400.0, 1500.0] {
         records.push(past_saturation(beyond, 900.0));
     }
-    let c = from(&records).unwrap();
+    let c = calibrate_records(&records).unwrap();
     assert_eq!((c.knee.knee.map(|k| k.load), c.left_out.len(), c.knee.measured.len()), (Some(900.0), 6, 15));
     assert!(!c.warnings.iter().any(|w| w.contains("bend")), "{:?}", c.warnings);
     // The model of the CPU does not explain why the throughput never exceeds 500 requests per second.
     let mut held_up: Vec<Value> = (1..=5).map(|i| even(100.0 * f64::from(i))).collect();
     held_up.extend([600.0, 700.0, 800.0, 900.0, 1000.0].map(|offered| past_saturation(offered, 500.0)));
-    let c = from(&held_up).unwrap();
+    let c = calibrate_records(&held_up).unwrap();
     assert!(c.warnings.iter().any(|w| w.contains("bends at 500")), "{:?}", c.warnings);
 }
 
@@ -100,7 +100,7 @@ fn closed_runs_yield_the_scalability_law() {
 #[test]
 fn one_level_many_times_does_not_tell_demands_from_background() {
     let records: Vec<Value> = [199.0, 200.0, 201.0, 200.0].map(even).into();
-    let c = from(&records).unwrap();
+    let c = calibrate_records(&records).unwrap();
     assert!(near(c.model.demands[0][0], 0.0011, 0.01), "the background is charged to requests: {:?}", c.model.demands);
     assert!(c.warnings.iter().any(|w| w.contains("no Record is of the idle server")), "{:?}", c.warnings);
 }
@@ -108,7 +108,7 @@ fn one_level_many_times_does_not_tell_demands_from_background() {
 #[test]
 fn classes_that_always_come_together_share_a_demand() {
     let mixes = [100.0, 200.0, 300.0].map(|x| record("/", &[("light", x), ("heavy", x / 4.0)]));
-    let c = from(&mixes).unwrap();
+    let c = calibrate_records(&mixes).unwrap();
     assert_eq!(c.merged.len(), 1);
     assert!(near(c.merged[0].joint_demand_s, 0.0018, 1e-6) && near(c.model.demands[0][0], 0.0018, 1e-6), "{c:?}");
     assert!(c.warnings.iter().any(|w| w.contains("measure each of them alone")), "{:?}", c.warnings);
@@ -131,7 +131,7 @@ fn impossible_records_are_rejected() {
     ] {
         let mut records = runs();
         *records[1].pointer_mut(key).unwrap() = value;
-        let error = from(&records).unwrap_err().to_string();
+        let error = calibrate_records(&records).unwrap_err().to_string();
         assert!(error.starts_with("record 2: ") && error.contains(words), "{key}: {error}");
         assert!(error.contains("measure again"), "the message lacks the advice: {error}");
     }
@@ -156,12 +156,12 @@ fn with_cron_job(odd: Option<usize>, cpus: f64, seed: u64) -> Vec<Value> {
 fn the_odd_run_is_reported() {
     let mut named = 0;
     for (odd, seed) in (0..6).flat_map(|odd| (0..5).map(move |seed| (odd, seed))) {
-        let found = from(&with_cron_job(Some(odd), 0.3, seed)).unwrap().odd;
+        let found = calibrate_records(&with_cron_job(Some(odd), 0.3, seed)).unwrap().odd;
         assert!(found.is_none_or(|f| f.record == odd + 1 && f.busy > f.expected), "{odd} {found:?}");
         named += u32::from(found.is_some());
     }
     assert!(named >= 27, "only {named} of 30 odd runs were found");
-    let odd = from(&with_cron_job(Some(3), 0.3, 1)).unwrap().odd.unwrap();
+    let odd = calibrate_records(&with_cron_job(Some(3), 0.3, 1)).unwrap().odd.unwrap();
     assert!(odd.p < 0.05 && near(odd.busy - odd.expected, 0.3, 0.2), "{odd:?}");
     let said = odd.warning("high.json");
     assert!(said.starts_with("high.json disagrees") && said.contains("cron"), "{said}");
@@ -169,17 +169,18 @@ fn the_odd_run_is_reported() {
 
 #[test]
 fn runs_that_agree_are_not_reported() {
-    let named = (0..100).filter(|seed| from(&with_cron_job(None, 0.0, *seed)).unwrap().odd.is_some()).count();
+    let named =
+        (0..100).filter(|seed| calibrate_records(&with_cron_job(None, 0.0, *seed)).unwrap().odd.is_some()).count();
     assert!(named <= 10, "{named} false alarms in 100; 5 are expected");
-    assert_eq!(from(&runs()).unwrap().odd, None, "rounding errors do not make an odd run");
+    assert_eq!(calibrate_records(&runs()).unwrap().odd, None, "rounding errors do not make an odd run");
     let two_agree = [record("/", &[]), even(100.0), even(200.0)];
-    assert_eq!(from(&two_agree).unwrap().odd, None);
+    assert_eq!(calibrate_records(&two_agree).unwrap().odd, None);
 }
 
 /// A model from runs of a single mix: 1 heavy request (5 ms) to 4 light requests (1 ms).
 fn of_one_mix() -> Model {
     let mixes = [50.0, 100.0, 200.0, 300.0].map(|x| record("/", &[("light", x), ("heavy", x / 4.0)]));
-    from(&[vec![record("/", &[])], mixes.to_vec()].concat()).unwrap().model
+    calibrate_records(&[vec![record("/", &[])], mixes.to_vec()].concat()).unwrap().model
 }
 
 fn asked(model: &Model, changes: &[&str]) -> Result<f64, ModelError> {
