@@ -15,7 +15,7 @@ from brimful import fleet
 #: Loads to try, as shares of the predicted largest load.
 SHARES, QUICK_SHARES = (0.1, 0.2, 0.35, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.1, 1.2), (0.2,)
 DURATION, QUICK_DURATION = "3s", "500ms"
-#: Number of tries of each load. One valid try is enough: other work on the host may have disturbed the invalid tries.
+#: Number of tries of each load. One valid try is enough, because other work on the host may have disturbed the others.
 TRIES = 3
 #: The search ends after this many invalid loads in a row.
 MISSES = 2

@@ -38,7 +38,7 @@ enum Part {
         /// The program's name
         #[arg(long)]
         process: String,
-        /// The port it listens on
+        /// The port that the program listens on
         #[arg(long)]
         port: u16,
         /// Number of samples of each kind
@@ -53,7 +53,7 @@ enum Part {
         /// The port
         #[arg(long)]
         port: u16,
-        /// Number of times that each is timed
+        /// Number of times that each source is timed
         #[arg(long)]
         rounds: u32,
     },
@@ -62,7 +62,7 @@ enum Part {
         /// The ports, at least two
         #[arg(long, value_delimiter = ',', required = true)]
         ports: Vec<u16>,
-        /// Number of times that each is timed
+        /// Number of times that each lookup is timed
         #[arg(long)]
         rounds: u32,
     },
@@ -75,7 +75,7 @@ struct Sampled {
     /// Threads in the last full sample, to check that the monitor found all of them.
     threads: Option<u64>,
     full_us: Vec<f64>,
-    /// Full samples without pauses, which use warm caches.
+    /// Durations of full samples that follow one another without a pause, so that the caches are warm.
     warm_us: Vec<f64>,
     /// Samples of a single group, made between the full samples.
     groups_us: BTreeMap<&'static str, Vec<f64>>,

@@ -87,7 +87,7 @@ pub fn limit_tree(
     Ok(guard)
 }
 
-/// The group below which a new group can have a quota.
+/// The control group in which a child group with a quota can be created.
 fn parent_for(moved: &FormerCgroups) -> Result<PathBuf, MonitorError> {
     let mut groups = moved.processes.values().map(|(_, group)| group);
     let none = || MonitorError::NoQuota("its processes are in no control group of the CPU controller".to_owned());

@@ -11,7 +11,7 @@ use brimful_run::client_limit;
 /// The highest rate of a survey, divided by the throughput of many clients. The greatest overload is 1.3 times the
 /// capacity, and the capacity may be higher than the throughput shows, for example if more clients are needed.
 const NEEDED: f64 = 2.0;
-/// How long the idle server is observed.
+/// Duration for which the idle server is observed.
 pub(crate) const IDLE: Nanos = Nanos::from_millis(1500);
 
 /// The result of measuring the rate that this client can offer.

@@ -72,7 +72,7 @@ struct Capacity {
     cpu_in_use: Option<f64>,
 }
 
-/// The measurement of one visit.
+/// The measurement of one load in one block.
 struct Measured {
     piece: Measurement,
     level: Level,
@@ -89,9 +89,9 @@ struct Blocks {
     levels: Vec<Level>,
     /// The Records of the lightest load.
     light_load: Vec<Record>,
-    /// Calls per second in each visit with the largest number of clients.
+    /// Calls per second in each block, with the largest number of clients.
     rates: Vec<f64>,
-    /// Number of the server's processes in each of the visits with the largest number of clients.
+    /// Number of the server's processes in each block, with the largest number of clients.
     processes: Vec<u64>,
 }
 

@@ -1,4 +1,4 @@
-//! Builds the survey's document from the results of the phases, however far the survey came.
+//! Builds the survey's document from the results of the phases. It is also built if the survey ended early.
 
 use crate::baseline::{ClientLimit, IdleServer};
 use crate::calibration::Calibration;

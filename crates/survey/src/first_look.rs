@@ -52,7 +52,7 @@ pub(crate) fn measure_initially(runner: &mut Runner<'_>) -> Result<InitialMeasur
     Ok(InitialMeasurement { rate: trial.record.rates.completed, response, counts })
 }
 
-/// Ends the survey unless some of the first answers are pages, or answers that the workload expects.
+/// Ends the survey unless at least some of the first answers are successful or expected by the workload.
 fn check_first_answers(runner: &mut Runner<'_>, first: &Trial) -> Result<(), Halt> {
     let counts = &first.record.counts;
     let status = counts.status;

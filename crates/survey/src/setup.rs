@@ -29,7 +29,7 @@ pub(crate) struct Setup {
     pub shards: Option<u64>,
 }
 
-/// The document's statements about the survey itself.
+/// What the document says about the survey itself.
 #[derive(Clone, Debug)]
 pub(crate) struct Header {
     pub started_at: SystemTime,

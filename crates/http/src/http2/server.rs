@@ -380,7 +380,7 @@ struct Head {
     waits: bool,
 }
 
-/// The settings of the server.
+/// The first bytes that the server sends: its SETTINGS frame.
 fn first_words() -> Vec<u8> {
     let mut out = Vec::new();
     let settings =

@@ -49,7 +49,7 @@ fn is_cut_to(comm: &[u8], name: &[u8]) -> bool {
     !comm.is_empty() && comm == &name[..name.len().min(COMM_BYTES)]
 }
 
-/// The names of a process other than the kernel's.
+/// The names of a process, except the name that the kernel keeps (`comm`).
 fn other_names(proc: &Path, pid: u32, comm: &[u8]) -> Vec<Vec<u8>> {
     let executable = executable_name(proc, pid);
     let command_line = fs::read(proc.join(format!("{pid}/cmdline"))).unwrap_or_default();

@@ -65,7 +65,7 @@ impl Listeners {
         true
     }
 
-    /// The users of the listening processes of this name.
+    /// The users that run the listening processes of this name.
     fn users_of(&self, proc: &Path, name: &str) -> Vec<u32> {
         let owners = self.ports.iter().flat_map(|port| port.owners.iter().copied());
         let mut users: Vec<u32> =

@@ -1,4 +1,4 @@
-//! Tests surveys so gentle that only one client or a few load the server. The capacity is extrapolated.
+//! Tests surveys that are so gentle that only one client or a few load the server. The capacity is then extrapolated.
 
 use super::random::{quantile, server};
 use super::*;
