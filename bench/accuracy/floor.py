@@ -13,7 +13,7 @@ from statistics import fmean, median
 
 # Intervals contain this share of the measurements.
 COVERAGE = 0.9
-#  Minimum number of other pairs from which the interval of a repetition is computed.
+# Minimum number of other pairs from which the interval of a repetition is computed.
 MIN_OTHERS = 3
 
 

@@ -39,7 +39,7 @@ class Bench:
     generator_cpu: int
     level: str | None
     seed: int
-    #  One in this many surveys of each server is thorough; none if it is zero.
+    # One in this many surveys of each server is thorough; none if it is zero.
     thorough_every: int = 3
 
     def key(self) -> dict:
@@ -134,7 +134,7 @@ class Visit:
             document = json.loads(self._kept.document.read_text())
             levels = reading.open_levels(document)
         except (OSError, *UNREADABLE):
-            #  `row` reports that the document cannot be read.
+            # `row` reports that the document cannot be read.
             return []
         if not levels:
             return []

@@ -13,7 +13,7 @@ from ..side_by_side.tools import Failed
 SCHEMA = "brimful.survey/1"
 # The levels whose response times are shown, as fractions of the predicted saturation rate.
 FRACTIONS = (0.5, 0.7, 0.8, 0.9)
-#  The level at which the report also shows the response time corrected for the host's speed.
+# The level at which the report also shows the response time corrected for the host's speed.
 GIVEN_HOST = 0.8
 PERCENTILES = ("p50", "p95", "p99")
 # The factor of the default objective, p99<10x.

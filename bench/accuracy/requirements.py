@@ -9,7 +9,7 @@ from . import floor
 from .floor import Pair
 from .measure import LIMIT_S
 
-#  At least this many of 42 surveys must end in an answer: 14 servers, three surveys each.
+# At least this many of 42 surveys must end in an answer: 14 servers, three surveys each.
 ANSWERS, OF_SURVEYS = 38, 42
 # The level whose response time is compared with the floor.
 JUDGED_LEVEL = 0.8

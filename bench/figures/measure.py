@@ -12,7 +12,7 @@ from .testbed import SERVER_ADDRESS, TestbedError, testbed
 from .wide import wide
 
 URL = f"http://{SERVER_ADDRESS}:{PORT}/page"
-#  Time that a run may take to end by itself after its last call, in seconds: longer than every timeout of a run.
+# Time that a run may take to end by itself after its last call, in seconds: longer than every timeout of a run.
 END_TIMEOUT_S = 15
 # Time that a load lasts longer than the window, so that the Record's last, possibly short, interval is outside it.
 SPARE_S = 1

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 Table = dict[str, dict[str, float]]
 
-#  Number of events by which the counts of two monitors may differ, because their minutes do not begin and end together.
+# Number of events by which the counts of two monitors may differ, because their minutes do not begin and end together.
 EDGE_EVENTS = 2
 PAGE_KIB = 4
 SECTOR_KIB = 0.5

@@ -11,7 +11,7 @@ SLICE_S = 0.02
 # The memory layout differs from start to start, and with it the cache misses of the server and the module. Starts
 # therefore differ by more than the quartets within a start.
 STARTS, QUICK_STARTS = 16, 2
-#  Seconds of measurement for each start of the server. Longer runs have more starts.
+# Seconds of measurement for each start of the server. Longer runs have more starts.
 START_S = 26
 CLIENTS = 64
 
