@@ -18,7 +18,7 @@ use brimful_core::record::Record;
 use brimful_core::{Nanos, record};
 use brimful_report::httperf::{HttperfFigures, HttperfSessionFigures, text};
 use brimful_run::{RunObserver, RunOutput, run};
-use brimful_stats::Detail;
+use brimful_stats::ConnectionDetail;
 use options::{Options, Period};
 use rustix::process::{Resource, getrlimit};
 use std::ffi::OsString;
@@ -58,7 +58,7 @@ pub fn main(words: &[String]) -> anyhow::Result<Exit> {
 }
 
 /// The figures of httperf's report that are not in the Record.
-fn extra(options: &Options, record: &Record, detail: Option<Detail>) -> HttperfFigures {
+fn extra(options: &Options, record: &Record, detail: Option<ConnectionDetail>) -> HttperfFigures {
     let cpu_s = cpu_s(&record.generator);
     let Some(detail) = detail else { return HttperfFigures { cpu_s, ..HttperfFigures::default() } };
     let duration = Nanos::from_secs_f64(record.duration_s);
@@ -70,10 +70,10 @@ fn extra(options: &Options, record: &Record, detail: Option<Detail>) -> HttperfF
     let burst = match options.period {
         // One connection follows another, so a burst has one connection. httperf reports no burst for a single attempt.
         Period::OneAfterAnother => u32::from(record.counts.connect_attempts > 1),
-        _ => detail.longest_burst(),
+        _ => detail.max_connect_burst(),
     };
     HttperfFigures {
-        longest_burst: burst,
+        max_connect_burst: burst,
         lifetime_us: detail.lifetime_us(),
         replies_per_connection: detail.responses_per_connection(),
         reply_size: detail.response_size(),

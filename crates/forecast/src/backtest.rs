@@ -110,7 +110,7 @@ impl Trial {
             rounding += ROUNDING * future.iter().sum::<f64>();
             let fitted = Candidates::fit(past, settings, Some(candidates.period)).all;
             for (tally, fitted) in tallies.iter_mut().zip(&fitted) {
-                tally.count(fitted, future, rounding_of(future), |h| settings.closed.contains(origin + h));
+                tally.count(fitted, future, rounding_of(future), |h| settings.closed_steps.contains(origin + h));
             }
         }
         Some(Self { origins, horizon, tallies, naive, rounding })

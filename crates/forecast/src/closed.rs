@@ -5,7 +5,7 @@
 
 /// The closed steps of a period.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Closed {
+pub(crate) struct ClosedSteps {
     /// For each index in the period, whether the step is closed; empty if no step is closed.
     is_closed_at: Vec<bool>,
     /// Number of steps in a shorter period that divides this period, such as the day in a week. If there is none, the
@@ -20,19 +20,23 @@ const MIN_PERIODS: usize = 3;
 /// From this number of periods on, a closed step may have arrivals once, such as a sale on a Sunday.
 const MIN_PERIODS_WITH_EXCEPTION: usize = 6;
 
-impl Closed {
+impl ClosedSteps {
     /// Finds the closed steps of rates. Of the possible `periods`, the longest that occurs at least [`MIN_PERIODS`]
     /// times is used.
-    pub(crate) fn find(rates: &[f64], periods: &[usize]) -> Closed {
+    pub(crate) fn find(rates: &[f64], periods: &[usize]) -> ClosedSteps {
         let mut periods: Vec<usize> =
             periods.iter().copied().filter(|period| *period > 1 && rates.len() / period >= MIN_PERIODS).collect();
         periods.sort_unstable();
-        let Some(period) = periods.pop() else { return Closed::default() };
+        let Some(period) = periods.pop() else { return ClosedSteps::default() };
         let is_closed_at: Vec<bool> = (0..period).map(|place| is_closed(rates, place, period)).collect();
         let closed = is_closed_at.iter().filter(|closed| **closed).count();
         // If nothing ever arrives, zero is the level, and no step is closed.
         let inner_period = periods.iter().copied().rfind(|inner_period| period % inner_period == 0).unwrap_or(period);
-        if closed == 0 || closed == period { Closed::default() } else { Closed { is_closed_at, inner_period } }
+        if closed == 0 || closed == period {
+            ClosedSteps::default()
+        } else {
+            ClosedSteps { is_closed_at, inner_period }
+        }
     }
 
     /// Whether the step at this index of the series is closed.
@@ -87,7 +91,7 @@ mod tests {
     #[test]
     fn steps_that_are_always_zero_are_closed_and_filled_from_their_neighbours() {
         let rates: Vec<f64> = (0..28).map(|i| if i % 7 >= 5 { 0.0 } else { 10.0 + f64::from(i) }).collect();
-        let closed = Closed::find(&rates, &[7]);
+        let closed = ClosedSteps::find(&rates, &[7]);
         assert_eq!(closed.share(), Some((7, 2)));
         assert!(closed.contains(5) && closed.contains(34) && !closed.contains(28));
         let opened = closed.opened(&rates);
@@ -99,17 +103,21 @@ mod tests {
     fn an_outage_a_constant_and_a_low_rate_are_not_closed() {
         let mut rates = vec![5.0; 70];
         rates[30] = 0.0;
-        assert_eq!(Closed::find(&rates, &[7]), Closed::default());
-        assert_eq!(Closed::find(&[0.0; 70], &[7]), Closed::default());
-        assert_eq!(Closed::find(&[0.0, 1.0].repeat(7), &[7]), Closed::default(), "two periods must be too few");
+        assert_eq!(ClosedSteps::find(&rates, &[7]), ClosedSteps::default());
+        assert_eq!(ClosedSteps::find(&[0.0; 70], &[7]), ClosedSteps::default());
+        assert_eq!(
+            ClosedSteps::find(&[0.0, 1.0].repeat(7), &[7]),
+            ClosedSteps::default(),
+            "two periods must be too few"
+        );
         let mut sundays: Vec<f64> = (0..70).map(|i| f64::from(u8::from(i % 7 != 6))).collect();
         sundays[41] = 9.0;
         assert_eq!(
-            Closed::find(&sundays, &[7]).share(),
+            ClosedSteps::find(&sundays, &[7]).share(),
             Some((7, 1)),
             "one Sunday with arrivals must not hide the closed days"
         );
         sundays[48] = 9.0;
-        assert_eq!(Closed::find(&sundays, &[7]), Closed::default());
+        assert_eq!(ClosedSteps::find(&sundays, &[7]), ClosedSteps::default());
     }
 }

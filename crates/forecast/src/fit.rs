@@ -1,6 +1,6 @@
 //! Fits trend and seasons together: to the rates and, if possible, to their logarithms.
 
-use crate::closed::Closed;
+use crate::closed::ClosedSteps;
 use crate::options::ForecastMethod;
 use crate::outliers;
 use crate::result::InSample;
@@ -19,7 +19,7 @@ pub(crate) struct FitSettings<'a> {
     /// Whether to fit the logarithms of the rates as well.
     pub log: bool,
     /// Steps in which nothing ever arrives.
-    pub closed: &'a Closed,
+    pub closed_steps: &'a ClosedSteps,
 }
 
 /// A fitted trend with seasons, from which forecasts are computed.
@@ -132,11 +132,11 @@ impl Fitted {
     }
 
     /// Errors of the fit one step ahead, within the history to which it was fitted.
-    pub(crate) fn in_sample(&self, rates: &[f64], period: usize, closed: &Closed) -> InSample {
+    pub(crate) fn in_sample(&self, rates: &[f64], period: usize, closed_steps: &ClosedSteps) -> InSample {
         let errors = &self.trend.errors;
         let first = rates.len() - errors.len();
         // The values of closed steps were interpolated, so their errors say nothing about the fit.
-        let open = (first..rates.len()).filter(|i| !closed.contains(*i));
+        let open = (first..rates.len()).filter(|i| !closed_steps.contains(*i));
         let (predicted, off): (Vec<f64>, Vec<f64>) = open
             .map(|i| {
                 (rates[i], (rates[i] - self.scale.inverse(self.scale.transform(rates[i]) - errors[i - first])).abs())

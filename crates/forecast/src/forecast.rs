@@ -22,7 +22,7 @@
 
 use crate::ForecastError;
 use crate::backtest::{self, BacktestChoice};
-use crate::closed::Closed;
+use crate::closed::ClosedSteps;
 use crate::fit::{Candidates, FitSettings, Fitted};
 use crate::history::History;
 use crate::notes::{FitSummary, MIN_GROWTH_HISTORY_S, notes};
@@ -59,7 +59,7 @@ pub fn forecast(series: &Series, options: &ForecastOptions) -> Result<Forecast, 
             requirement,
         }));
     }
-    let Cleaned { rates, closed, spikes } = Cleaned::new(rates, &series, seasons.as_deref(), options.method);
+    let Cleaned { rates, closed_steps, spikes } = Cleaned::new(rates, &series, seasons.as_deref(), options.method);
     let rates = &rates;
     let log = options.method == ForecastMethod::Auto && rates.iter().all(|r| *r > 0.0);
     let settings = FitSettings {
@@ -67,7 +67,7 @@ pub fn forecast(series: &Series, options: &ForecastOptions) -> Result<Forecast, 
         seasons: seasons.as_deref(),
         method: options.method,
         log,
-        closed: &closed,
+        closed_steps: &closed_steps,
     };
     let candidates = Candidates::fit(rates, settings, None);
     let BacktestChoice { chosen, better_model_was_rejected, report: backtest, widening } =
@@ -81,7 +81,7 @@ pub fn forecast(series: &Series, options: &ForecastOptions) -> Result<Forecast, 
     let predicted = fitted.predict((0..horizon).map(place).max().map_or(0, |last| last + 1));
     let point = |h: usize| {
         let (location, sd) = predicted[place(h)];
-        let is_closed = closed.contains(rates.len() + place(h));
+        let is_closed = closed_steps.contains(rates.len() + place(h));
         let at = |t: f64| if is_closed { 0.0 } else { fitted.scale.inverse(location + t * widening * sd) };
         ForecastPoint {
             time: series.time(steps + h),
@@ -98,10 +98,10 @@ pub fn forecast(series: &Series, options: &ForecastOptions) -> Result<Forecast, 
         present_peak_rate: week.iter().fold(0.0, |a: f64, b| a.max(*b)) * peak.factor,
         peak,
         scale: fitted.scale,
-        seasons: periods(fitted, &closed),
+        seasons: periods(fitted, &closed_steps),
         trend: fitted.trend.kind,
         growth_per_month: fitted.growth(months, horizon).filter(|_| tells_growth),
-        in_sample: fitted.in_sample(rates, candidates.period, &closed),
+        in_sample: fitted.in_sample(rates, candidates.period, &closed_steps),
         backtest,
         widening,
         points: (0..horizon).map(point).collect(),
@@ -109,7 +109,7 @@ pub fn forecast(series: &Series, options: &ForecastOptions) -> Result<Forecast, 
         history: series,
     };
     let outliers: BTreeSet<usize> = spikes.into_iter().chain(fitted.outliers.iter().copied()).collect();
-    let fit = FitSummary { fitted, outliers: &outliers, closed: &closed, rates, better_model_was_rejected };
+    let fit = FitSummary { fitted, outliers: &outliers, closed_steps: &closed_steps, rates, better_model_was_rejected };
     let notes = notes(&forecast, &fit, seasons.as_deref());
     forecast.notes.extend(notes);
     Ok(forecast)
@@ -119,7 +119,7 @@ pub fn forecast(series: &Series, options: &ForecastOptions) -> Result<Forecast, 
 struct Cleaned {
     /// The rates, with spikes replaced and closed steps interpolated.
     rates: Vec<f64>,
-    closed: Closed,
+    closed_steps: ClosedSteps,
     /// Indices of the spikes, which were replaced.
     spikes: Vec<usize>,
 }
@@ -128,20 +128,20 @@ impl Cleaned {
     /// Cleans the rates for the automatic method. A method that the user chose gets the rates unchanged.
     fn new(rates: &[f64], series: &Series, seasons: Option<&[usize]>, method: ForecastMethod) -> Cleaned {
         if method != ForecastMethod::Auto {
-            return Cleaned { rates: rates.to_vec(), closed: Closed::default(), spikes: Vec::new() };
+            return Cleaned { rates: rates.to_vec(), closed_steps: ClosedSteps::default(), spikes: Vec::new() };
         }
         let usual = season::usual(series.step_s);
         let periods = seasons.unwrap_or(&usual);
-        let closed = Closed::find(rates, periods);
-        let mut rates = closed.opened(rates);
+        let closed_steps = ClosedSteps::find(rates, periods);
+        let mut rates = closed_steps.opened(rates);
         let mut spikes = spikes::replace(&mut rates, periods);
-        spikes.retain(|i| !closed.contains(*i));
-        Cleaned { rates, closed, spikes }
+        spikes.retain(|i| !closed_steps.contains(*i));
+        Cleaned { rates, closed_steps, spikes }
     }
 }
 
 /// Lengths of the seasons, including the period of closed steps.
-fn periods(fitted: &Fitted, closed: &Closed) -> Vec<usize> {
+fn periods(fitted: &Fitted, closed_steps: &ClosedSteps) -> Vec<usize> {
     let fitted = fitted.seasons.iter().map(|season| season.pattern.len());
-    fitted.chain(closed.share().map(|(period, _)| period)).collect::<BTreeSet<_>>().into_iter().collect()
+    fitted.chain(closed_steps.share().map(|(period, _)| period)).collect::<BTreeSet<_>>().into_iter().collect()
 }

@@ -1,7 +1,7 @@
 //! Writes notes about a forecast for its reader.
 
 use crate::backtest::{MAX_WIDENING, NOT_CREDIBLE};
-use crate::closed::Closed;
+use crate::closed::ClosedSteps;
 use crate::fit::Fitted;
 use crate::history::PeakBasis;
 use crate::outliers::MAD;
@@ -26,7 +26,7 @@ pub(crate) struct FitSummary<'a> {
     pub fitted: &'a Fitted,
     /// Indices of the values that were replaced before the fit: spikes and outliers.
     pub outliers: &'a BTreeSet<usize>,
-    pub closed: &'a Closed,
+    pub closed_steps: &'a ClosedSteps,
     /// The rates that were fitted.
     pub rates: &'a [f64],
     /// Whether a better fit was rejected because its forecast would have far exceeded all past rates.
@@ -35,7 +35,7 @@ pub(crate) struct FitSummary<'a> {
 
 /// The notes about a forecast, one sentence each. `wanted` are the periods of the seasons that the user asked for.
 pub(crate) fn notes(forecast: &Forecast, found: &FitSummary<'_>, wanted: Option<&[usize]>) -> Vec<String> {
-    let FitSummary { fitted, outliers, closed, rates, better_model_was_rejected } = *found;
+    let FitSummary { fitted, outliers, closed_steps, rates, better_model_was_rejected } = *found;
     let n = forecast.history.rates.len();
     let horizon = forecast.points.len();
     let usual = season::usual(forecast.history.step_s);
@@ -64,7 +64,7 @@ pub(crate) fn notes(forecast: &Forecast, found: &FitSummary<'_>, wanted: Option<
             format!("No season of {period} steps: none stands out from the noise.")
         });
     }
-    if let Some((period, steps)) = closed.share() {
+    if let Some((period, steps)) = closed_steps.share() {
         notes.push(format!(
             "Nothing arrives at {steps} of the {period} steps of a season: these are taken for closed, and forecast as 0."
         ));

@@ -19,7 +19,7 @@ pub enum ParseError {
     BadFrame(&'static str),
     /// The response on one HTTP/2 stream is malformed.
     #[error("an HTTP/2 response is malformed, {0}: see what the server sends with `nghttp --verbose`")]
-    BadAnswer(&'static str),
+    BadResponse(&'static str),
     /// The server sends useless frames without end.
     #[error("the server floods the HTTP/2 connection with {0}: look for the reason in its error log")]
     Flood(&'static str),

@@ -7,7 +7,7 @@
 //!   ([`render`]). If a response has the same header block as the previous response, parsing costs only a comparison
 //!   ([`head`]).
 //! - Bodies of responses are not stored. The body of a request is either shared with the request or supplied in pieces
-//!   as the server accepts them ([`Http2::next_body_demand`]).
+//!   as the server accepts them ([`Http2::next_sendable_body`]).
 //! - The result does not depend on how the received bytes are split.
 //! - Memory is bounded, whatever the server sends: header blocks by [`MAX_HEAD_BYTES`](crate::MAX_HEAD_BYTES) and 64
 //!   CONTINUATION frames, the header compression's table by 4 KiB, frames by 16 KiB, and frames without effect by
@@ -35,7 +35,7 @@ mod server;
 mod streams;
 
 pub use head::RecentBlock;
-pub use server::{Http2Server, ServerEvent, answer_block, is_http2_preface};
+pub use server::{Http2Server, ServerEvent, is_http2_preface, response_header_block};
 
 use crate::{ParseError, Request, Response};
 use frame::{Fault, Frame, HEADER, code};
@@ -105,7 +105,7 @@ pub struct ClosedStream<T> {
 
 /// A piece of a request's body that the server would accept now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct BodyDemand {
+pub struct SendableBody {
     /// The stream of the request.
     pub stream: u32,
     /// Offset of the piece from the start of the body.
@@ -118,7 +118,7 @@ pub struct BodyDemand {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StreamEnd {
     /// The response is complete.
-    Whole(Response),
+    Complete(Response),
     /// The server reset the stream (RST_STREAM).
     Reset {
         /// The error code.
@@ -252,12 +252,12 @@ impl<T> Http2<T> {
     }
 
     /// The server's limit of open streams, or the limit of an earlier connection; `None` if both are unknown.
-    pub fn expected_streams(&self) -> Option<u32> {
+    pub fn assumed_max_streams(&self) -> Option<u32> {
         (self.peer.known || self.peer.assumed).then_some(self.peer.max_streams)
     }
 
     /// Uses the limit of an earlier connection to this server until its settings have arrived.
-    pub fn expect_streams(&mut self, max_streams: u32) {
+    pub fn assume_max_streams(&mut self, max_streams: u32) {
         if !self.peer.known {
             self.peer.max_streams = max_streams;
             self.peer.assumed = true;

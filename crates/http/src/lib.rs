@@ -15,7 +15,7 @@
 //! `http2`, section numbers refer to RFC 9113 (HTTP/2), Thomson & Benfield 2022.
 //!
 //! ```
-//! use brimful_http::{Progress, Request, ResponseParser, Version};
+//! use brimful_http::{ParseStep, Request, ResponseParser, Version};
 //!
 //! let request = Request::new("GET", "localhost:8080", "/", &[], b"", Version::Http11, false)?;
 //! assert!(request.bytes().starts_with(b"GET / HTTP/1.1\r\nHost: localhost:8080\r\n"));
@@ -23,7 +23,7 @@
 //! let mut parser = ResponseParser::new();
 //! parser.start(request.is_head());
 //! let fed = parser.feed(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi")?;
-//! let Progress::Complete(response) = fed.state else { panic!("the response is whole") };
+//! let ParseStep::Complete(response) = fed.step else { panic!("the response is whole") };
 //! assert_eq!((response.status, response.body_bytes, response.keep_alive), (200, 2, true));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
@@ -43,13 +43,13 @@ pub use chunked::MAX_CHUNK_LINE_BYTES;
 pub use cookies::CookieJar;
 pub use error::ParseError;
 pub use head::{MAX_FIELDS, MAX_HEAD_BYTES, RecentHead};
-pub use http2::{BodyDemand, REFUSED_STREAM, RecentBlock};
 pub use http2::{
     ClosedStream, Http2, Http2FeedResult, Http2Server, MAX_DEBUG_TEXT, MAX_IDLE_FRAMES, ServerEvent, StreamEnd,
     StreamObserver,
 };
-pub use http2::{answer_block, is_http2_preface};
+pub use http2::{REFUSED_STREAM, RecentBlock, SendableBody};
+pub use http2::{is_http2_preface, response_header_block};
 pub use protocol::Protocol;
 pub use redirect::Redirection;
 pub use request::{Request, RequestError, Version};
-pub use response::{FeedResult, MAX_EMPTY_LINES, Progress, Response, ResponseParser};
+pub use response::{FeedResult, MAX_EMPTY_LINES, ParseStep, Response, ResponseParser};

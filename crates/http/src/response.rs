@@ -38,12 +38,12 @@ pub struct FeedResult {
     /// Number of bytes consumed. The remaining bytes belong to the next response.
     pub consumed: usize,
     /// The state of the response.
-    pub state: Progress,
+    pub step: ParseStep,
 }
 
 /// The state of a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Progress {
+pub enum ParseStep {
     /// The response needs more bytes, or the end of the connection.
     NeedMore,
     /// The response is complete.
@@ -151,12 +151,12 @@ impl ResponseParser {
                 Err(error) => self.stage = Stage::Failed(error),
             }
         }
-        let state = match self.stage {
-            Stage::Done => Progress::Complete(self.response),
+        let step = match self.stage {
+            Stage::Done => ParseStep::Complete(self.response),
             Stage::Failed(error) => return Err(error),
-            _ => Progress::NeedMore,
+            _ => ParseStep::NeedMore,
         };
-        Ok(FeedResult { consumed, state })
+        Ok(FeedResult { consumed, step })
     }
 
     /// Returns the length in bytes of the empty lines at the start of `bytes`, which arrived while no response was
@@ -360,8 +360,8 @@ mod tests {
         let mut parser = ResponseParser::new();
         parser.start(head_request);
         match parser.feed(bytes) {
-            Ok(FeedResult { consumed, state: Progress::Complete(response) }) => (consumed, Ok(response)),
-            Ok(FeedResult { consumed, state: Progress::NeedMore }) => (consumed, parser.finish()),
+            Ok(FeedResult { consumed, step: ParseStep::Complete(response) }) => (consumed, Ok(response)),
+            Ok(FeedResult { consumed, step: ParseStep::NeedMore }) => (consumed, parser.finish()),
             Err(error) => (0, Err(error)),
         }
     }
@@ -392,7 +392,7 @@ mod tests {
                 let fed = with.feed_with(&mut recent, text.as_bytes(), |head| heads.extend_from_slice(head));
                 assert_eq!(fed, plain.feed(text.as_bytes()), "{text:?}");
                 assert!(text.as_bytes().starts_with(&heads), "{text:?}");
-                if let Ok(FeedResult { state: Progress::Complete(response), .. }) = fed {
+                if let Ok(FeedResult { step: ParseStep::Complete(response), .. }) = fed {
                     assert_eq!(heads.len() as u64, response.head_bytes, "{text:?}");
                 }
                 assert_eq!(with.finish(), plain.finish(), "{text:?}");
@@ -478,7 +478,7 @@ mod tests {
             assert_eq!(outcome(bytes, false).1, Err(ParseError::NotHttp), "{bytes:?}");
         }
         let mut parser = ResponseParser::new();
-        assert_eq!(parser.feed(b"HTT").map(|fed| fed.state), Ok(Progress::NeedMore));
+        assert_eq!(parser.feed(b"HTT").map(|fed| fed.step), Ok(ParseStep::NeedMore));
         assert_eq!(parser.feed(b"X"), Err(ParseError::NotHttp));
         assert_eq!(parser.feed(b"P/1.1 200 OK\r\n\r\n"), Err(ParseError::NotHttp), "the parser repeats its error");
         let after_informational = b"HTTP/1.1 100 Continue\r\n\r\nX";
@@ -499,7 +499,7 @@ mod tests {
                     text.as_bytes().chunks(size).map(|piece| parser.feed(piece).unwrap()).collect();
                 let head_bytes = (informed.len() + answer.len() - 2) as u64;
                 let expected = response(200, true, head_bytes, 2);
-                assert_eq!(fed.last().map(|fed| fed.state), Some(Progress::Complete(expected)), "{text:?} by {size}");
+                assert_eq!(fed.last().map(|fed| fed.step), Some(ParseStep::Complete(expected)), "{text:?} by {size}");
                 assert_eq!(parser.empty_lines(), lines, "{text:?} by {size}");
                 assert_eq!(parser.received_continue(), !informed.is_empty(), "{text:?}");
             }
@@ -515,7 +515,7 @@ mod tests {
         let answer = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi";
         let whole = |parser: &mut ResponseParser| {
             let fed = parser.feed(answer).unwrap();
-            assert!(matches!(fed.state, Progress::Complete(_)) && fed.consumed == answer.len());
+            assert!(matches!(fed.step, ParseStep::Complete(_)) && fed.consumed == answer.len());
             parser.empty_lines()
         };
         for (before, after) in [(&b"\r\n"[..], &b""[..]), (b"\r", b"\n"), (b"", b"\r\n"), (b"\n", b"")] {
@@ -523,7 +523,7 @@ mod tests {
             assert_eq!(whole(&mut parser), 0);
             assert_eq!(parser.skip_empty_lines(before), before.len());
             parser.start(false);
-            let fed = FeedResult { consumed: after.len(), state: Progress::NeedMore };
+            let fed = FeedResult { consumed: after.len(), step: ParseStep::NeedMore };
             assert_eq!(parser.feed(after), Ok(fed), "{before:?} and {after:?}");
             assert_eq!(parser.received(), 0, "an empty line does not begin a response");
             assert_eq!(whole(&mut parser), 1, "{before:?} and {after:?}");
@@ -580,9 +580,9 @@ mod tests {
         let mut parser = ResponseParser::new();
         for _ in 0..3 {
             parser.start(false);
-            assert_eq!(parser.feed(b"HTTP/1.1 200 OK\r\nConte").map(|fed| fed.state), Ok(Progress::NeedMore));
+            assert_eq!(parser.feed(b"HTTP/1.1 200 OK\r\nConte").map(|fed| fed.step), Ok(ParseStep::NeedMore));
             let fed = parser.feed(b"nt-Length: 3\r\n\r\nabcHTTP").expect("a good response");
-            assert_eq!(fed, FeedResult { consumed: 19, state: Progress::Complete(response(200, true, 38, 3)) });
+            assert_eq!(fed, FeedResult { consumed: 19, step: ParseStep::Complete(response(200, true, 38, 3)) });
             assert_eq!(parser.feed(b"HTTP"), Ok(FeedResult { consumed: 0, ..fed }), "nothing more is consumed");
             assert_eq!(parser.finish(), Ok(response(200, true, 38, 3)), "a close after the end changes nothing");
         }
@@ -592,8 +592,8 @@ mod tests {
         assert!(parser.feed(b"HTTP/1.1 200 OK\r\n\r\n").is_ok(), "`start` clears the error");
         parser.start(false);
         assert_eq!(
-            parser.feed(b"HTTP/1.1 200 OK\r\n\r\n").map(|fed| fed.state),
-            Ok(Progress::NeedMore),
+            parser.feed(b"HTTP/1.1 200 OK\r\n\r\n").map(|fed| fed.step),
+            Ok(ParseStep::NeedMore),
             "`start` clears the flag of HEAD"
         );
     }

@@ -11,7 +11,7 @@ use std::fmt::Write;
 #[derive(Clone, Debug, Default)]
 pub struct HttperfFigures {
     /// Highest number of connection attempts that began within a millisecond.
-    pub longest_burst: u32,
+    pub max_connect_burst: u32,
     /// Lifetimes of connections with at least one reply, in microseconds.
     pub lifetime_us: Option<Summary>,
     /// Mean number of replies on a connection with at least one reply.
@@ -44,7 +44,7 @@ pub fn text(record: &Record, extra: &HttperfFigures) -> String {
     groups.extend([resources(record, extra), errors(record)]);
     groups.extend(extra.sessions.as_ref().map(|sessions| session_lines(record, sessions)));
     let samples = extra.verbose.map_or_else(String::new, |descriptors| samples(record, descriptors));
-    format!("{samples}Maximum connect burst length: {}\n\n{}", extra.longest_burst, groups.join("\n"))
+    format!("{samples}Maximum connect burst length: {}\n\n{}", extra.max_connect_burst, groups.join("\n"))
 }
 
 /// The lines of a verbose report: the descriptor limit, and each sample of the reply rate.
@@ -190,7 +190,7 @@ mod tests {
     /// Figures from Figure 1 of the httperf paper that the fixture's Record does not contain.
     fn extra() -> HttperfFigures {
         HttperfFigures {
-            longest_burst: 1,
+            max_connect_burst: 1,
             lifetime_us: summary(5_000.0),
             replies_per_connection: 1.0,
             reply_size: (222.4, 1024.9),

@@ -1,4 +1,4 @@
-//! Observations that a run makes in addition to its Record: the figures of [`Detail`], and every [`Exchange`], which is
+//! Observations that a run makes in addition to its Record: the figures of [`ConnectionDetail`], and every [`Exchange`], which is
 //! passed to a [`Tap`].
 
 use crate::stop_when::StopConditions;
@@ -108,7 +108,7 @@ pub(crate) type Observers = (Collector, ShardObserver);
 /// Makes the observations that a [`RunObserver`] requests, for one shard.
 #[derive(Debug)]
 pub(crate) struct ShardObserver {
-    detail: Option<Detail>,
+    detail: Option<ConnectionDetail>,
     tap: Option<Tap>,
     stop_when: Option<Arc<StopConditions>>,
 }
@@ -161,7 +161,7 @@ impl ShardObserver {
     /// Makes the observer for a run that offers load for at most `window`.
     pub fn new(observer: &RunObserver, window: Nanos) -> ShardObserver {
         ShardObserver {
-            detail: observer.detail.then(|| Detail::new(window)),
+            detail: observer.detail.then(|| ConnectionDetail::new(window)),
             tap: observer.tap.clone(),
             stop_when: observer.stop_when.clone(),
         }
@@ -200,7 +200,7 @@ impl ShardObserver {
         }
     }
 
-    pub fn into_detail(self) -> Option<Detail> {
+    pub fn into_detail(self) -> Option<ConnectionDetail> {
         self.detail
     }
 }

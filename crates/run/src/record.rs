@@ -18,7 +18,7 @@ pub struct RunOutput {
     /// The measurements of the run.
     pub record: Record,
     /// Present if [`crate::RunObserver::detail`] was set.
-    pub detail: Option<Detail>,
+    pub detail: Option<ConnectionDetail>,
 }
 
 /// Facts about a finished run that the engine does not return.

@@ -19,7 +19,7 @@ const RECENT_MS: usize = 8_192;
 
 /// Connections and sessions of one shard, or of several shards after a merge.
 #[derive(Clone, Debug)]
-pub struct Detail {
+pub struct ConnectionDetail {
     /// Lifetimes of connections with at least one complete response, from the connection attempt to the close.
     lifetime: Distribution,
     /// Number of complete responses.
@@ -39,10 +39,10 @@ pub struct Detail {
     fail_time: Distribution,
 }
 
-impl Detail {
+impl ConnectionDetail {
     /// Creates an observer of a run that offers load for at most `window`.
-    pub fn new(window: Nanos) -> Detail {
-        Detail {
+    pub fn new(window: Nanos) -> ConnectionDetail {
+        ConnectionDetail {
             lifetime: Distribution::new(),
             responses: 0,
             responses_on_closed: 0,
@@ -72,7 +72,7 @@ impl Detail {
     }
 
     /// Highest number of connection attempts that one shard began within a millisecond.
-    pub fn longest_burst(&self) -> u32 {
+    pub fn max_connect_burst(&self) -> u32 {
         self.bursts.longest
     }
 
@@ -92,7 +92,7 @@ impl Detail {
     }
 }
 
-impl Observer for Detail {
+impl Observer for ConnectionDetail {
     type PerCall = ();
 
     fn on(&mut self, _call: &mut (), event: &Event) {
@@ -136,7 +136,7 @@ impl Observer for Detail {
         }
     }
 
-    fn merge(&mut self, other: Detail) {
+    fn merge(&mut self, other: ConnectionDetail) {
         self.lifetime.merge(&other.lifetime);
         self.responses += other.responses;
         self.responses_on_closed += other.responses_on_closed;
@@ -185,11 +185,11 @@ mod tests {
     use super::*;
     use brimful_core::{CallSpec, ClassId, Outcome, SessionOutcome};
 
-    fn detail() -> Detail {
-        Detail::new(Nanos::from_secs(20))
+    fn detail() -> ConnectionDetail {
+        ConnectionDetail::new(Nanos::from_secs(20))
     }
 
-    fn answer(detail: &mut Detail, session: u32) {
+    fn answer(detail: &mut ConnectionDetail, session: u32) {
         let call = CallSpec { session: Some(SessionId(session)), ..CallSpec::for_class(ClassId(0)) };
         let end = End::Completed { status: 200 };
         let outcome = Outcome { call, due: Nanos::ZERO, at: Nanos::ZERO, end, bytes_sent: 1, bytes_received: 1 };
@@ -240,6 +240,6 @@ mod tests {
         for us in [0, 100, 900, 1_000, 1_100, 8_192_000] {
             detail.on(&mut (), &Event::ConnectStarted { at: Nanos::from_micros(us) });
         }
-        assert_eq!(detail.longest_burst(), 3);
+        assert_eq!(detail.max_connect_burst(), 3);
     }
 }

@@ -18,7 +18,7 @@ pub enum StatsError {
     NotAShard,
     /// One of several Records is wrong.
     #[error("{name}: {source}")]
-    In {
+    InRecord {
         /// The user's name for the Record.
         name: String,
         /// The error.
@@ -26,7 +26,7 @@ pub enum StatsError {
     },
     /// Two Records do not belong to one load.
     #[error("{first} and {second} are not of one load: {unlike}")]
-    NotOneLoad {
+    DifferentLoads {
         /// The user's name for the first Record.
         first: String,
         /// The user's name for the second Record.
@@ -62,7 +62,7 @@ pub enum StatsError {
     },
     /// No Record was given.
     #[error("there is nothing to merge: name the Records of the shards")]
-    Nothing,
+    NoRecord,
 }
 
 /// A difference between two Accounts or Records that shows that they do not belong to one load.

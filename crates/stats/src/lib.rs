@@ -60,7 +60,7 @@ pub use account::Account;
 pub use batch::BatchMeans;
 pub use collector::{Collector, PerCall};
 pub use derive::{RunFacts, derive};
-pub use detail::Detail;
+pub use detail::ConnectionDetail;
 pub use distribution::Distribution;
 pub use error::{MergeMismatch, StatsError};
 pub use hdr_files::HdrFormat;

@@ -56,7 +56,7 @@ impl Merger {
     /// # Errors
     /// [`StatsError`] if no Record was merged yet, if there is no such shard, or if its Record was merged.
     pub fn mark_lost(&mut self, index: u64) -> Result<(), StatsError> {
-        let part = self.so_far.as_mut().ok_or(StatsError::Nothing)?;
+        let part = self.so_far.as_mut().ok_or(StatsError::NoRecord)?;
         let of = part.facts.shards.first().map_or(0, |shard| shard.of);
         if !(1..=of).contains(&index) {
             return Err(StatsError::NoSuchShard { index, of });
@@ -74,7 +74,7 @@ impl Merger {
     /// # Errors
     /// [`StatsError`] if no Record was merged.
     pub fn finish(self) -> Result<Record, StatsError> {
-        let whole = self.so_far.ok_or(StatsError::Nothing)?;
+        let whole = self.so_far.ok_or(StatsError::NoRecord)?;
         let account = match &whole.account {
             PartAccount::Packed(packed) => &unpacked(packed, &whole.name())?,
             PartAccount::Merged(account) => account,
@@ -106,7 +106,7 @@ impl Part {
         if let [shard] = &mut record.shards[..] {
             shard.reasons.clone_from(&record.verdict.reasons);
         }
-        let named = |source| StatsError::In { name: name.clone(), source: Box::new(source) };
+        let named = |source| StatsError::InRecord { name: name.clone(), source: Box::new(source) };
         if record.shards.is_empty() {
             return Err(named(StatsError::NotAShard));
         }
@@ -128,7 +128,7 @@ impl Part {
         }
         let [first, second] = [&self, &other].map(Part::name);
         if let Some(unlike) = self.facts.unlike(&other.facts) {
-            return Err(StatsError::NotOneLoad { first, second, unlike });
+            return Err(StatsError::DifferentLoads { first, second, unlike });
         }
         let account = match (self.account, other.account) {
             (PartAccount::Merged(mut merged), PartAccount::Packed(packed)) => {
@@ -143,7 +143,7 @@ impl Part {
             }
             (PartAccount::Merged(mut merged), PartAccount::Merged(theirs)) => match merged.merge_from(&theirs) {
                 Ok(()) => Ok(merged),
-                Err(unlike) => Err(StatsError::NotOneLoad { first, second, unlike }),
+                Err(unlike) => Err(StatsError::DifferentLoads { first, second, unlike }),
             },
         }?;
         self.names.extend(other.names);
@@ -160,13 +160,13 @@ impl Part {
 /// Record.
 fn add(merged: &mut Account, packed: &PackedAccount, of: String, name: String) -> Result<(), StatsError> {
     merged.add(packed).map_err(|error| match error {
-        AddError::MergeMismatch(unlike) => StatsError::NotOneLoad { first: of, second: name, unlike },
-        AddError::Damaged(source) => StatsError::In { name, source: Box::new(source) },
+        AddError::MergeMismatch(unlike) => StatsError::DifferentLoads { first: of, second: name, unlike },
+        AddError::Damaged(source) => StatsError::InRecord { name, source: Box::new(source) },
     })
 }
 
 fn unpacked(packed: &PackedAccount, name: &str) -> Result<Account, StatsError> {
-    Account::unpack(packed).map_err(|source| StatsError::In { name: name.to_owned(), source: Box::new(source) })
+    Account::unpack(packed).map_err(|source| StatsError::InRecord { name: name.to_owned(), source: Box::new(source) })
 }
 
 impl RunFacts {

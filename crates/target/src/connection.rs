@@ -177,7 +177,7 @@ impl Connection {
             return self.write(&response.bytes, 0, end, then);
         };
         let body = if request.head_only { response.bytes.len() } else { response.head };
-        http2.answer(request.stream, &response.block, &response.bytes, body);
+        http2.respond(request.stream, &response.block, &response.bytes, body);
         if then != Then::Read {
             http2.send_goaway();
         }

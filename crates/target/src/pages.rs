@@ -2,7 +2,7 @@
 //! no copy and no allocation.
 
 use crate::service::{ServiceClass, TRUTH};
-use brimful_http::answer_block;
+use brimful_http::response_header_block;
 use std::sync::Arc;
 
 /// The kind of a response.
@@ -137,7 +137,7 @@ pub(crate) fn render(status: &str, content_type: &str, extra: &str, close: bool,
     fields.extend(extra.map(|(name, value)| (name.to_ascii_lowercase(), value)));
     let fields: Vec<(&str, &str)> = fields.iter().map(|(name, value)| (name.as_str(), *value)).collect();
     let number = status.split(' ').next().and_then(|number| number.parse().ok()).unwrap_or_default();
-    let block = answer_block(number, &fields).into();
+    let block = response_header_block(number, &fields).into();
     Response { bytes: [head.as_bytes(), body].concat().into(), head: head.len(), block }
 }
 

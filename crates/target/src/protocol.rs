@@ -47,7 +47,7 @@ fn feed_http2(http2: &mut Http2Server<Request>, bytes: &[u8], pages: &Pages) -> 
     };
     let (used, asked) = http2.feed(bytes, find_page);
     let step = match asked {
-        ServerEvent::Nothing => ServiceStep::More,
+        ServerEvent::NeedMore => ServiceStep::More,
         ServerEvent::Request(stream, request) => ServiceStep::Whole(Request { stream, ..request }),
         ServerEvent::Broken(_) => ServiceStep::Broken,
     };

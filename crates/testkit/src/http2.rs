@@ -18,8 +18,10 @@ pub mod kind {
     pub const CONTINUATION: u8 = 9;
 }
 
-/// The flag `END_STREAM`; in SETTINGS and PING frames, `ACK`.
-pub const END: u8 = 0x01;
+/// The flag `END_STREAM` of DATA and HEADERS frames.
+pub const END_STREAM: u8 = 0x01;
+/// The flag `ACK` of SETTINGS and PING frames.
+pub const ACK: u8 = 0x01;
 /// The flag `END_HEADERS`.
 pub const END_HEADERS: u8 = 0x04;
 
@@ -39,7 +41,7 @@ pub fn settings(entries: &[(u16, u32)]) -> Vec<u8> {
 
 /// Encodes a response with status 200 and this body.
 pub fn answer(stream: u32, body: &[u8]) -> Vec<u8> {
-    [frame(kind::HEADERS, END_HEADERS, stream, &[0x88]), frame(kind::DATA, END, stream, body)].concat()
+    [frame(kind::HEADERS, END_HEADERS, stream, &[0x88]), frame(kind::DATA, END_STREAM, stream, body)].concat()
 }
 
 /// Encodes a GOAWAY frame whose last processed stream is `last`.

@@ -3,7 +3,7 @@
 use crate::documents;
 use crate::program::{run, words};
 use brimful_core::record::Record;
-use brimful_testkit::http2::{END, END_HEADERS, answer, frame, goaway, http2_server, kind, settings};
+use brimful_testkit::http2::{END_HEADERS, END_STREAM, answer, frame, goaway, http2_server, kind, settings};
 use brimful_testkit::{CertificateFlaw, Certificates, Nginx, NginxOptions};
 use std::fmt::Write;
 use std::fs;
@@ -85,7 +85,7 @@ fn a_body_from_a_file_is_sent_in_frames() {
         while goes_on && let Some((kind, flags, stream, payload)) = peer.frame() {
             if kind == kind::DATA {
                 bytes += payload.len();
-                if flags & END != 0 {
+                if flags & END_STREAM != 0 {
                     assert_eq!(std::mem::take(&mut bytes), 100_000);
                     goes_on = peer.send(&answer(stream, b"done"));
                 }
@@ -131,7 +131,7 @@ fn failures_specific_to_http2_are_counted_and_explained() {
     assert!(text.contains("note: The server ended connections with 2 calls under way on them"), "{text}");
     let broken = http2_server(settings(&[]), |peer, _| {
         peer.request();
-        peer.send(&frame(kind::HEADERS, END_HEADERS | END, 1, &[0x3f]));
+        peer.send(&frame(kind::HEADERS, END_HEADERS | END_STREAM, 1, &[0x3f]));
         peer.drain();
     });
     let text = run(&["load", &broken.url(), "--http", "2", "--clients", "1", "-n", "2"]).exits(&[0, 1, 3, 4]).stdout;

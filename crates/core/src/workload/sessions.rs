@@ -218,7 +218,7 @@ impl Sessions {
     }
 
     /// Upper bound of the number of calls of a burst; `None` if bursts have no bound.
-    pub fn longest_burst(&self) -> Option<u64> {
+    pub fn max_burst_calls(&self) -> Option<u64> {
         let written = self.scripts.iter().flat_map(|script| &script.bursts).map(|burst| burst.calls.len() as u64);
         let longest = self.calls_per_burst.quantile(1.0).ceil();
         written.max().or_else(|| longest.is_finite().then_some(longest as u64))
@@ -421,7 +421,7 @@ mod tests {
 
     #[test]
     fn the_longest_burst_is_known_where_it_has_a_bound() {
-        let longest = |toml: &str| read(toml).unwrap().longest_burst();
+        let longest = |toml: &str| read(toml).unwrap().max_burst_calls();
         assert_eq!(longest("rate = 1\ncalls_per_burst = 2.5"), Some(3));
         assert_eq!(longest("rate = 1\ncalls_per_burst = 'quantiles:0=1,1=80'"), Some(80));
         assert_eq!(longest("rate = 1\ncalls_per_burst = 'geometric:3'"), None);

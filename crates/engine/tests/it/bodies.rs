@@ -7,7 +7,7 @@ use brimful_core::workload::{RequestClass, Workload as WorkloadDoc};
 use brimful_core::{End, ExhaustedResource, Nanos};
 use brimful_engine::{Close, EngineError, FixedRequests, RequestSettings};
 use brimful_http::Version;
-use brimful_testkit::http2::{END, END_HEADERS, Http2Peer, answer, frame, http2_server, kind, settings};
+use brimful_testkit::http2::{ACK, END_HEADERS, END_STREAM, Http2Peer, answer, frame, http2_server, kind, settings};
 use brimful_testkit::{Caddy, Nginx, NginxOptions, RawServer, Request, Step, script, with_length};
 use std::collections::{BTreeMap, HashMap};
 use std::io::{BufReader, Write};
@@ -246,7 +246,7 @@ fn take_bodies(peer: &mut Http2Peer<'_>, expected: &[u8]) {
         body.extend_from_slice(&payload);
         let more = (payload.len() as u32).to_be_bytes();
         let windows = [0, stream].map(|window| frame(kind::WINDOW_UPDATE, 0, window, &more)).concat();
-        let is_whole = flags & END > 0;
+        let is_whole = flags & END_STREAM > 0;
         if is_whole && bodies.remove(&stream).is_some_and(|body| body != expected) {
             return;
         }
@@ -331,14 +331,14 @@ fn streams_wait_for_a_request_of_their_bodies(case: Case) {
             }
             // No part of the body may come before the server requests it.
             peer.send(&frame(kind::PING, 0, 0, &[7; 8]));
-            while !matches!(peer.frame(), Some((kind::PING, END, ..)) | None) {}
+            while !matches!(peer.frame(), Some((kind::PING, ACK, ..)) | None) {}
             assert_eq!(flags, END_HEADERS);
             peer.send(&frame(kind::HEADERS, END_HEADERS, stream, &head("100")));
             let mut body = Vec::new();
             while let Some((kind, flags, of, payload)) = peer.frame() {
                 assert!(kind != kind::DATA || of == stream);
                 body.extend(if kind == kind::DATA { payload } else { Vec::new() });
-                if kind == kind::DATA && flags & END > 0 {
+                if kind == kind::DATA && flags & END_STREAM > 0 {
                     break;
                 }
             }
@@ -356,7 +356,7 @@ fn streams_wait_for_a_request_of_their_bodies(case: Case) {
         while let Some((kind, _, stream, _)) = peer.frame() {
             assert_ne!(kind, kind::DATA);
             if kind == kind::HEADERS {
-                peer.send(&frame(kind::HEADERS, END_HEADERS | END, stream, &head("417")));
+                peer.send(&frame(kind::HEADERS, END_HEADERS | END_STREAM, stream, &head("417")));
             }
         }
     });

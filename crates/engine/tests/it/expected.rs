@@ -7,7 +7,7 @@ use crate::support::{Control, Plan};
 use brimful_core::workload::{RequestClass, Workload as WorkloadDoc};
 use brimful_core::{ClassId, End, Event, Observer};
 use brimful_engine::Close;
-use brimful_testkit::http2::{END, END_HEADERS, frame, http2_server, kind, settings};
+use brimful_testkit::http2::{END_HEADERS, END_STREAM, frame, http2_server, kind, settings};
 use brimful_testkit::{RawServer, with_length};
 use brimful_workload::Shard;
 
@@ -19,7 +19,7 @@ fn plans(case: Case, classes: &[RequestClass]) -> [(Plan, RawServer); 2] {
     let http2 = http2_server(settings(&[]), |peer, _| {
         while let Some(stream) = peer.request() {
             let head = frame(kind::HEADERS, END_HEADERS, stream, &[0x88]);
-            let body = [frame(kind::DATA, 0, stream, b"a"), frame(kind::DATA, END, stream, b"bc")].concat();
+            let body = [frame(kind::DATA, 0, stream, b"a"), frame(kind::DATA, END_STREAM, stream, b"bc")].concat();
             if !peer.send(&[head, body].concat()) {
                 return;
             }

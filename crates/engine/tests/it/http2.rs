@@ -5,7 +5,9 @@ use crate::case::{Case, on_each_engine};
 use crate::support::{Control, Plan, wait_until};
 use brimful_core::workload::{RequestClass, Workload as WorkloadDoc};
 use brimful_core::{End, Nanos, Retry};
-use brimful_testkit::http2::{END, END_HEADERS, Http2Peer, answer, frame, goaway, http2_server, kind, settings};
+use brimful_testkit::http2::{
+    ACK, END_HEADERS, END_STREAM, Http2Peer, answer, frame, goaway, http2_server, kind, settings,
+};
 use brimful_testkit::{
     Apache, ApacheOptions, Caddy, Nghttpd, Nginx, NginxOptions, RawServer, Step, script, with_length,
 };
@@ -183,7 +185,7 @@ fn no_more_streams_are_opened_than_the_server_allows(case: Case) {
         while let Some((kind, flags, stream, _)) = peer.frame() {
             match kind {
                 kind::HEADERS => open.push(stream),
-                kind::SETTINGS if flags == END => {
+                kind::SETTINGS if flags == ACK => {
                     let begun: Vec<u8> = open.drain(..).flat_map(|stream| answer(stream, b"")).collect();
                     if !peer.send(&begun) {
                         return;
@@ -241,7 +243,7 @@ fn answers_belong_to_their_streams(case: Case) {
             let heads = streams.iter().flat_map(|stream| frame(kind::HEADERS, END_HEADERS, *stream, &[0x88]));
             let mut bytes: Vec<u8> = heads.collect();
             for stream in &streams {
-                bytes.extend(frame(kind::DATA, END, *stream, &vec![0; *stream as usize]));
+                bytes.extend(frame(kind::DATA, END_STREAM, *stream, &vec![0; *stream as usize]));
             }
             if streams.is_empty() || !peer.send(&bytes) {
                 return;
@@ -459,8 +461,8 @@ fn bytes_that_are_not_http2_are_malformed(case: Case) {
             "TLS alert",
             RawServer::start(script([Step::Read(24), Step::Send(b"\x15\x03\x01\0\x02\x02\x46\0\0".to_vec())])),
         ),
-        ("HPACK bomb", http2_server(settings(&[]), once(frame(kind::HEADERS, END_HEADERS | END, 1, &bomb)))),
-        ("broken block", http2_server(settings(&[]), once(frame(kind::HEADERS, END_HEADERS | END, 1, &[0x3f])))),
+        ("HPACK bomb", http2_server(settings(&[]), once(frame(kind::HEADERS, END_HEADERS | END_STREAM, 1, &bomb)))),
+        ("broken block", http2_server(settings(&[]), once(frame(kind::HEADERS, END_HEADERS | END_STREAM, 1, &[0x3f])))),
         ("push", http2_server(settings(&[]), once(frame(kind::PUSH_PROMISE, END_HEADERS, 1, &[0, 0, 0, 2, 0x82])))),
         ("frame too long", http2_server(settings(&[]), once(frame(kind::DATA, 0, 1, &[0; 20_000])))),
         ("even stream", http2_server(settings(&[]), once(answer(2, b"x")))),
@@ -490,7 +492,7 @@ fn bytes_that_are_not_http2_are_malformed(case: Case) {
     // A malformed response ends only its own call.
     let server = http2_server(settings(&[]), |peer, _| {
         while let Some(stream) = peer.request() {
-            let wrong = frame(kind::HEADERS, END_HEADERS | END, stream, &[0, 1, b'a', 1, b'b']);
+            let wrong = frame(kind::HEADERS, END_HEADERS | END_STREAM, stream, &[0, 1, b'a', 1, b'b']);
             if !peer.send(&if stream % 4 == 1 { wrong } else { answer(stream, b"x") }) {
                 return;
             }

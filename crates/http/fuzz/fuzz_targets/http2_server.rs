@@ -5,7 +5,7 @@
 //! before each cut, and the bytes of the client. `README.md` contains the command that runs this target.
 #![no_main]
 
-use brimful_http::{Http2Server, ServerEvent, MAX_HEAD_BYTES, ParseError, answer_block};
+use brimful_http::{Http2Server, ServerEvent, MAX_HEAD_BYTES, ParseError, response_header_block};
 use libfuzzer_sys::fuzz_target;
 use std::sync::Arc;
 
@@ -50,7 +50,7 @@ struct Results {
 /// Feeds the pieces and responds to every request at once. Every other response is larger than a window.
 fn feed_all(pieces: &[&[u8]]) -> Results {
     let mut server: Http2Server<usize> = Http2Server::default();
-    let block = answer_block(200, &[("content-type", "text/plain")]);
+    let block = response_header_block(200, &[("content-type", "text/plain")]);
     let bodies: [Arc<[u8]>; 2] = [Arc::from(&b"short"[..]), Arc::from(vec![b'x'; ANSWER])];
     let mut results = Results::default();
     let mut kept: Vec<u8> = Vec::new();
@@ -63,9 +63,9 @@ fn feed_all(pieces: &[&[u8]]) -> Results {
             });
             kept.drain(..used);
             match asked {
-                ServerEvent::Nothing => break,
+                ServerEvent::NeedMore => break,
                 ServerEvent::Request(stream, value) => {
-                    server.answer(stream, &block, &bodies[results.requests.len() % 2], 0);
+                    server.respond(stream, &block, &bodies[results.requests.len() % 2], 0);
                     results.requests.push((stream, value));
                 }
                 ServerEvent::Broken(error) => {

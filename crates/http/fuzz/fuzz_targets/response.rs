@@ -7,7 +7,7 @@
 #![no_main]
 
 use brimful_http::{
-    MAX_EMPTY_LINES, MAX_HEAD_BYTES, ParseError, Progress, RecentHead, Response, ResponseParser,
+    MAX_EMPTY_LINES, MAX_HEAD_BYTES, ParseError, ParseStep, RecentHead, Response, ResponseParser,
 };
 use libfuzzer_sys::fuzz_target;
 use reference::Reading;
@@ -79,12 +79,12 @@ fn responses(
             };
             taken += fed.consumed;
             left = &left[fed.consumed..];
-            match fed.state {
-                Progress::NeedMore => {
+            match fed.step {
+                ParseStep::NeedMore => {
                     assert!(left.is_empty(), "an incomplete response needs all bytes");
                     break;
                 }
-                Progress::Complete(response) => {
+                ParseStep::Complete(response) => {
                     check(&response, &parser, taken);
                     complete.push((response, parser.empty_lines()));
                     let empty = parser.skip_empty_lines(left);

@@ -90,7 +90,7 @@ impl<T> Http2<T> {
             head_bytes: stream.head_bytes,
             body_bytes: stream.body_bytes,
         };
-        let ended = stream.check_length().map_or_else(StreamEnd::Malformed, |()| StreamEnd::Whole(response));
+        let ended = stream.check_length().map_or_else(StreamEnd::Malformed, |()| StreamEnd::Complete(response));
         Some((closed_stream(stream), ended))
     }
 
@@ -98,6 +98,6 @@ impl<T> Http2<T> {
     pub(super) fn malformed(&mut self, id: u32, why: &'static str) -> Closed<T> {
         let stream = self.streams.remove(id)?;
         self.write_reset(id, code::PROTOCOL_ERROR);
-        Some((closed_stream(stream), StreamEnd::Malformed(ParseError::BadAnswer(why))))
+        Some((closed_stream(stream), StreamEnd::Malformed(ParseError::BadResponse(why))))
     }
 }

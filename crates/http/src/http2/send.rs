@@ -2,7 +2,7 @@
 
 use super::frame::{self, Frame, HEADER, MAX_PAYLOAD, flag, kind, setting, write_short};
 use super::streams::Outgoing;
-use super::{BodyDemand, FIRST_WINDOW, Http2, RECEIVE_WINDOW};
+use super::{FIRST_WINDOW, Http2, RECEIVE_WINDOW, SendableBody};
 use crate::MAX_HEAD_BYTES;
 use std::sync::Arc;
 
@@ -61,16 +61,16 @@ impl<T> Http2<T> {
     }
 
     /// The next piece of a streamed body that the server would accept now; `None` if no body has such a piece.
-    pub fn next_body_demand(&self) -> Option<BodyDemand> {
+    pub fn next_sendable_body(&self) -> Option<SendableBody> {
         self.waiting.iter().find_map(|id| {
             let stream = self.streams.get(*id).filter(|stream| !stream.waits())?;
             let Some(Outgoing::Streamed { sent, left }) = stream.body else { return None };
             let bytes = self.window_of(*id).min(usize::try_from(left).unwrap_or(usize::MAX));
-            (bytes > 0).then_some(BodyDemand { stream: *id, from: sent, bytes })
+            (bytes > 0).then_some(SendableBody { stream: *id, from: sent, bytes })
         })
     }
 
-    /// Sends the next piece of a streamed body, which must not be longer than [`Http2::next_body_demand`] allows.
+    /// Sends the next piece of a streamed body, which must not be longer than [`Http2::next_sendable_body`] allows.
     /// Afterwards, the other streams send first.
     pub fn add_body_bytes(&mut self, id: u32, piece: &[u8]) {
         let Some(Outgoing::Streamed { sent, left }) = self.streams.get(id).and_then(|stream| stream.body.as_ref())

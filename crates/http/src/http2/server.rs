@@ -45,7 +45,7 @@ pub struct Http2Server<T> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ServerEvent<T> {
     /// All whole frames were consumed.
-    Nothing,
+    NeedMore,
     /// A request on this stream is complete.
     Request(u32, T),
     /// The connection is unusable. The output contains a GOAWAY frame for the client.
@@ -96,7 +96,7 @@ pub fn is_http2_preface(bytes: &[u8]) -> Option<bool> {
 }
 
 /// Renders the header block of a response, once for all connections. Names in `fields` must be in lower case.
-pub fn answer_block(status: u16, fields: &[(&str, &str)]) -> Vec<u8> {
+pub fn response_header_block(status: u16, fields: &[(&str, &str)]) -> Vec<u8> {
     let mut block = Vec::new();
     render::field(&mut block, ":status", &status.to_string());
     fields.iter().for_each(|(name, value)| render::field(&mut block, name, value));
@@ -111,7 +111,7 @@ impl<T> Http2Server<T> {
         let mut used = 0;
         if !self.greeted {
             if bytes.len() < PREFACE.len() {
-                return (0, ServerEvent::Nothing);
+                return (0, ServerEvent::NeedMore);
             }
             if !bytes.starts_with(PREFACE) {
                 return (bytes.len(), self.fail(broken("the connection does not begin with the preface")));
@@ -133,11 +133,11 @@ impl<T> Http2Server<T> {
                 Err(fault) => return (bytes.len(), self.fail(fault)),
             }
         }
-        (used, ServerEvent::Nothing)
+        (used, ServerEvent::NeedMore)
     }
 
     /// Responds to a request. The body is the part of `bytes` from offset `at` to the end.
-    pub fn answer(&mut self, stream: u32, block: &[u8], bytes: &Arc<[u8]>, at: usize) {
+    pub fn respond(&mut self, stream: u32, block: &[u8], bytes: &Arc<[u8]>, at: usize) {
         let Some(index) = self.find(stream) else { return };
         let ends = at >= bytes.len();
         self.write_head(stream, block, ends);
@@ -237,7 +237,7 @@ impl<T> Http2Server<T> {
         let receiving = State::Receiving(request(&method, &path), 0);
         self.streams.push(Exchange { id, send_window: self.first_window, state: receiving });
         if waits && !ends {
-            self.write_head(id, &answer_block(100, &[]), false);
+            self.write_head(id, &response_header_block(100, &[]), false);
         }
         Ok(if ends { self.whole(id) } else { None })
     }
@@ -434,11 +434,11 @@ mod tests {
                 let (used, asked) = server.feed(&at_server, page);
                 at_server.drain(..used);
                 match asked {
-                    ServerEvent::Nothing => break,
+                    ServerEvent::NeedMore => break,
                     ServerEvent::Request(stream, size) => {
                         let length = size.to_string();
-                        let block = answer_block(200, &[("content-length", &length)]);
-                        server.answer(stream, &block, &vec![b'y'; size + 3].into(), 3);
+                        let block = response_header_block(200, &[("content-length", &length)]);
+                        server.respond(stream, &block, &vec![b'y'; size + 3].into(), 3);
                     }
                     ServerEvent::Broken(error) => panic!("{error}"),
                 }
@@ -450,7 +450,7 @@ mod tests {
                 bytes.drain(..fed.consumed);
                 match fed.closed {
                     None => break,
-                    Some((stream, StreamEnd::Whole(response))) => {
+                    Some((stream, StreamEnd::Complete(response))) => {
                         answers[stream.value] = (response.status, response.body_bytes);
                     }
                     Some((_, other)) => panic!("{other:?}"),
@@ -476,9 +476,9 @@ mod tests {
         let mut bytes = PREFACE.to_vec();
         Frame { length: block.len(), kind: kind::HEADERS, flags: flag::END_HEADERS, stream: 1 }.write(&mut bytes);
         bytes.extend_from_slice(&block);
-        assert_eq!(server.feed(&bytes, |_, _| ()), (bytes.len(), ServerEvent::Nothing));
+        assert_eq!(server.feed(&bytes, |_, _| ()), (bytes.len(), ServerEvent::NeedMore));
         let output = server.output().to_vec();
-        assert!(output.ends_with(&answer_block(100, &[])), "{output:?}");
+        assert!(output.ends_with(&response_header_block(100, &[])), "{output:?}");
         server.consume_output(output.len());
         let mut data = Vec::new();
         write_short(&mut data, kind::DATA, flag::END_STREAM, 1, b"body");
@@ -520,7 +520,7 @@ mod tests {
             let mut server = Http2Server::default();
             while let (used, ServerEvent::Request(stream, ())) = server.feed(&bytes, |_, _| ()) {
                 bytes.drain(..used);
-                server.answer(stream, &answer_block(404, &[]), &vec![1; 100_000].into(), 0);
+                server.respond(stream, &response_header_block(404, &[]), &vec![1; 100_000].into(), 0);
             }
         }
     }

@@ -57,10 +57,10 @@ impl<T> Stream<T> {
         let has_none = self.is_head || matches!(self.status, Some(204 | 304));
         match self.content_length {
             Some(length) if !has_none && length != self.body_bytes => {
-                Err(ParseError::BadAnswer("the length of its body differs from its Content-Length"))
+                Err(ParseError::BadResponse("the length of its body differs from its Content-Length"))
             }
             _ if has_none && self.body_bytes > 0 => {
-                Err(ParseError::BadAnswer("it has a body, which is not allowed here"))
+                Err(ParseError::BadResponse("it has a body, which is not allowed here"))
             }
             _ => Ok(()),
         }

@@ -19,7 +19,7 @@ fn settings(entries: &[(u16, u32)]) -> Vec<u8> {
 }
 
 const OK: &[u8] = &[0x88];
-const END: u8 = flag::END_STREAM;
+const END_STREAM: u8 = flag::END_STREAM;
 const WHOLE: u8 = flag::END_HEADERS;
 
 fn headers(flags: u8, stream: u32, block: &[u8]) -> Vec<u8> {
@@ -119,7 +119,7 @@ fn frames(mut bytes: &[u8]) -> Vec<(u8, u8, u32, Vec<u8>)> {
 }
 
 fn whole(status: u16, head_bytes: u64, body_bytes: u64) -> StreamEnd {
-    StreamEnd::Whole(Response { status, keep_alive: true, head_bytes, body_bytes })
+    StreamEnd::Complete(Response { status, keep_alive: true, head_bytes, body_bytes })
 }
 
 #[test]
@@ -139,9 +139,9 @@ fn responses_may_arrive_in_any_order_and_interleaved() {
         headers(WHOLE, 5, OK),
         headers(WHOLE, 1, &[0x88, 0x0f, 0x0d, 1, b'3']),
         data(0, 5, b"12"),
-        data(END, 1, b"abc"),
-        headers(WHOLE | END, 3, &[0x8d]),
-        data(END, 5, b"3456"),
+        data(END_STREAM, 1, b"abc"),
+        headers(WHOLE | END_STREAM, 3, &[0x8d]),
+        data(END_STREAM, 5, b"3456"),
     ]
     .concat();
     let expected = vec![(0, whole(200, 14, 3)), (1, whole(404, 10, 0)), (2, whole(200, 10, 6))];
@@ -167,7 +167,7 @@ fn informational_heads_padding_priorities_and_trailers_are_not_responses() {
         data(0, 1, b""),
         framed(2, 0, 1, &[0; 5]),
         framed(0xee, 0xff, 1, b"unknown"),
-        headers(WHOLE | END, 1, &[0, 1, b't', 1, b'v']),
+        headers(WHOLE | END_STREAM, 1, &[0, 1, b't', 1, b'v']),
     ]
     .concat();
     assert_eq!(connection.receive(&bytes), (vec![(0, whole(200, 14 + 10 + 14, 3))], None));
@@ -179,7 +179,7 @@ fn a_block_may_continue_in_further_frames() {
     let mut connection = Connection::with(1);
     let bytes = [
         settings(&[]),
-        headers(END, 1, &[0x88, 0x0f]),
+        headers(END_STREAM, 1, &[0x88, 0x0f]),
         framed(kind::CONTINUATION, 0, 1, &[0x0d, 1]),
         framed(kind::CONTINUATION, WHOLE, 1, b"0"),
     ]
@@ -192,10 +192,12 @@ fn a_malformed_response_ends_only_its_own_call() {
     let of_stream = |bytes: &[&[u8]]| {
         let mut connection = Connection::with(2);
         let (over, error) =
-            connection.receive(&[&settings(&[])[..], &bytes.concat(), &headers(WHOLE | END, 3, OK)].concat());
+            connection.receive(&[&settings(&[])[..], &bytes.concat(), &headers(WHOLE | END_STREAM, 3, OK)].concat());
         assert_eq!(error, None);
         assert_eq!(over[1], (1, whole(200, 10, 0)), "the other stream continues");
-        let (StreamEnd::Malformed(ParseError::BadAnswer(why)), 0) = (over[0].1, over[0].0) else { panic!("{over:?}") };
+        let (StreamEnd::Malformed(ParseError::BadResponse(why)), 0) = (over[0].1, over[0].0) else {
+            panic!("{over:?}")
+        };
         let reported = connection.take_output().into_iter().any(|frame| frame.0 == kind::RST_STREAM && frame.2 == 1);
         (why, reported)
     };
@@ -204,15 +206,15 @@ fn a_malformed_response_ends_only_its_own_call() {
     };
     for (bytes, part, reported) in [
         (vec![headers(WHOLE, 1, &text("a", "b"))], "no status", true),
-        (vec![headers(WHOLE, 1, OK), headers(WHOLE | END, 1, OK)], "second head", true),
+        (vec![headers(WHOLE, 1, OK), headers(WHOLE | END_STREAM, 1, OK)], "second head", true),
         (vec![headers(WHOLE, 1, OK), headers(WHOLE, 1, &text("a", "b"))], "after its trailers", true),
-        (vec![headers(WHOLE | END, 1, &[0x08, 3, b'1', b'0', b'0'])], "ends with an informational", true),
+        (vec![headers(WHOLE | END_STREAM, 1, &[0x08, 3, b'1', b'0', b'0'])], "ends with an informational", true),
         (vec![headers(WHOLE, 1, &[0x08, 3, b'1', b'0', b'1'])], "switches", true),
-        (vec![data(0, 1, b"x"), data(END, 1, b"y")], "precedes its head", true),
-        (vec![data(END, 1, b"")], "precedes its head", true),
+        (vec![data(0, 1, b"x"), data(END_STREAM, 1, b"y")], "precedes its head", true),
+        (vec![data(END_STREAM, 1, b"")], "precedes its head", true),
         (vec![headers(WHOLE, 1, &[OK, &text("A", "b")].concat())], "capital", true),
-        (vec![headers(WHOLE, 1, &[0x88, 0x0f, 0x0d, 1, b'3']), data(END, 1, b"ab")], "Content-Length", false),
-        (vec![headers(WHOLE, 1, &[0x89]), data(END, 1, b"ab")], "not allowed here", false),
+        (vec![headers(WHOLE, 1, &[0x88, 0x0f, 0x0d, 1, b'3']), data(END_STREAM, 1, b"ab")], "Content-Length", false),
+        (vec![headers(WHOLE, 1, &[0x89]), data(END_STREAM, 1, b"ab")], "not allowed here", false),
         (vec![framed(kind::WINDOW_UPDATE, 0, 1, &[0; 4])], "increased by 0", true),
         (vec![framed(kind::WINDOW_UPDATE, 0, 1, &[0x7f, 0xff, 0xff, 0xff])], "beyond the limit", true),
     ] {
@@ -300,11 +302,11 @@ fn violations_of_the_connection_are_named_and_reported_to_the_server() {
 #[test]
 fn after_goaway_the_streams_that_the_server_processes_are_completed() {
     let mut connection = Connection::with(4);
-    let bytes = [settings(&[]), goaway(u32::MAX), headers(WHOLE | END, 1, OK), goaway(3)].concat();
+    let bytes = [settings(&[]), goaway(u32::MAX), headers(WHOLE | END_STREAM, 1, OK), goaway(3)].concat();
     let over = vec![(0, whole(200, 10, 0)), (2, StreamEnd::GoneAway), (3, StreamEnd::GoneAway)];
     assert_eq!(connection.receive(&bytes), (over, None));
     assert!(connection.http2.refuses_new_streams() && !connection.http2.has_room() && connection.http2.streams() == 1);
-    assert_eq!(connection.receive(&headers(WHOLE | END, 3, OK)), (vec![(1, whole(200, 10, 0))], None));
+    assert_eq!(connection.receive(&headers(WHOLE | END_STREAM, 3, OK)), (vec![(1, whole(200, 10, 0))], None));
     // A later GOAWAY cannot raise the number of the last stream.
     assert_eq!(connection.receive(&goaway(9)), (vec![], None));
     assert!(connection.http2.refuses_new_streams());
@@ -323,9 +325,12 @@ fn a_reset_by_either_side_ends_only_its_own_stream() {
     assert_eq!(connection.http2.cancel(1), None);
     assert_eq!(connection.take_output(), [(kind::RST_STREAM, 0, 1, vec![0, 0, 0, 8])]);
     // Frames that were in transit arrive after the reset, and still change the header table.
-    let late = [headers(WHOLE, 1, &[0x88, 0x40, 1, b'a', 1, b'b']), data(END, 1, b"late")].concat();
+    let late = [headers(WHOLE, 1, &[0x88, 0x40, 1, b'a', 1, b'b']), data(END_STREAM, 1, b"late")].concat();
     assert_eq!(connection.receive(&late), (vec![], None));
-    assert_eq!(connection.receive(&headers(WHOLE | END, 5, &[0x88, 0xbe])), (vec![(2, whole(200, 11, 0))], None));
+    assert_eq!(
+        connection.receive(&headers(WHOLE | END_STREAM, 5, &[0x88, 0xbe])),
+        (vec![(2, whole(200, 11, 0))], None)
+    );
     assert_eq!(connection.listener.heads, "2: HTTP/2 200;a: b;;|");
 }
 
@@ -345,20 +350,20 @@ fn pings_are_answered_and_counted() {
     for _ in 0..3 {
         assert_eq!(connection.receive(&ping.repeat(MAX_IDLE_FRAMES as usize - 10)), (vec![], None));
         let id = connection.http2.open(&request(b""), 9);
-        assert_eq!(connection.receive(&headers(WHOLE | END, id, OK)).0, [(9, whole(200, 10, 0))]);
+        assert_eq!(connection.receive(&headers(WHOLE | END_STREAM, id, OK)).0, [(9, whole(200, 10, 0))]);
     }
 }
 
 #[test]
 fn the_servers_limit_of_streams_is_kept() {
     let mut connection = Connection::with(2);
-    assert_eq!((connection.http2.max_streams(), connection.http2.expected_streams()), (None, None));
+    assert_eq!((connection.http2.max_streams(), connection.http2.assumed_max_streams()), (None, None));
     assert!(!connection.http2.has_room());
     connection.receive(&settings(&[(3, 3)]));
     assert!(connection.http2.has_room());
     connection.http2.open(&request(b""), 2);
     assert!(!connection.http2.has_room() && connection.http2.max_streams() == Some(3));
-    connection.receive(&headers(WHOLE | END, 3, OK));
+    connection.receive(&headers(WHOLE | END_STREAM, 3, OK));
     assert!(connection.http2.has_room());
     let mut unlimited = Connection::with(0);
     unlimited.receive(&settings(&[]));
@@ -366,17 +371,17 @@ fn the_servers_limit_of_streams_is_kept() {
     // The limit of an earlier connection applies until the server's settings arrive.
     let mut expecting = Connection::with(1);
     assert!(!expecting.http2.has_room());
-    expecting.http2.expect_streams(2);
-    assert!(expecting.http2.has_room() && expecting.http2.expected_streams() == Some(2));
+    expecting.http2.assume_max_streams(2);
+    assert!(expecting.http2.has_room() && expecting.http2.assumed_max_streams() == Some(2));
     expecting.receive(&settings(&[(3, 1)]));
-    expecting.http2.expect_streams(2);
-    assert!(!expecting.http2.has_room() && expecting.http2.expected_streams() == Some(1));
+    expecting.http2.assume_max_streams(2);
+    assert!(!expecting.http2.has_room() && expecting.http2.assumed_max_streams() == Some(1));
 }
 
 /// Takes the DATA frames to send: stream, length, and whether the stream ends.
 fn bodies(connection: &mut Connection) -> Vec<(u32, usize, bool)> {
     let data = connection.take_output().into_iter().filter(|frame| frame.0 == kind::DATA);
-    data.map(|(_, flags, stream, payload)| (stream, payload.len(), flags & END != 0)).collect()
+    data.map(|(_, flags, stream, payload)| (stream, payload.len(), flags & END_STREAM != 0)).collect()
 }
 
 #[test]
@@ -420,17 +425,17 @@ fn pieces_of_streamed_bodies_are_wanted_as_far_as_the_windows_allow() {
     for (request, stream) in [(&plain, 1), (&plain, 3), (&waiting, 5), (&waiting, 7)] {
         assert_eq!(connection.http2.open(request, 0), stream);
     }
-    let wanted = |stream, from, bytes| Some(BodyDemand { stream, from, bytes });
+    let wanted = |stream, from, bytes| Some(SendableBody { stream, from, bytes });
     let piece = vec![b'x'; 20_000];
     assert_eq!(bodies(&mut connection), []);
-    assert_eq!(connection.http2.next_body_demand(), wanted(1, 0, 20_000));
+    assert_eq!(connection.http2.next_sendable_body(), wanted(1, 0, 20_000));
     connection.http2.add_body_bytes(1, &piece[..17_000]);
     assert_eq!(bodies(&mut connection), [(1, 16_384, false), (1, 616, false)]);
-    assert_eq!(connection.http2.next_body_demand(), wanted(3, 0, 20_000), "the streams take turns");
+    assert_eq!(connection.http2.next_sendable_body(), wanted(3, 0, 20_000), "the streams take turns");
     connection.http2.add_body_bytes(3, &piece);
-    assert_eq!(connection.http2.next_body_demand(), wanted(1, 17_000, 3_000));
+    assert_eq!(connection.http2.next_sendable_body(), wanted(1, 17_000, 3_000));
     connection.http2.add_body_bytes(1, &piece[..3_000]);
-    assert_eq!((connection.http2.next_body_demand(), bodies(&mut connection).len()), (None, 3));
+    assert_eq!((connection.http2.next_sendable_body(), bodies(&mut connection).len()), (None, 3));
     // Bodies that wait for 100 Continue are not wanted before the server or the caller ends the wait.
     assert!(
         connection.http2.awaits_continue(5)
@@ -439,13 +444,13 @@ fn pieces_of_streamed_bodies_are_wanted_as_far_as_the_windows_allow() {
     );
     connection.receive(&headers_of(5, b"100"));
     assert_eq!(
-        (connection.http2.awaits_continue(5), connection.http2.next_body_demand()),
+        (connection.http2.awaits_continue(5), connection.http2.next_sendable_body()),
         (false, wanted(5, 0, 20_000))
     );
     connection.http2.add_body_bytes(5, &piece[..1]);
     connection.http2.cancel(5);
     connection.http2.continue_body(7);
-    assert_eq!(connection.http2.next_body_demand(), wanted(7, 0, 20_000));
+    assert_eq!(connection.http2.next_sendable_body(), wanted(7, 0, 20_000));
     // Once the response has begun, the body does not wait any more.
     connection.http2.open(&waiting, 0);
     connection.receive(&headers(WHOLE, 9, OK));
@@ -453,15 +458,15 @@ fn pieces_of_streamed_bodies_are_wanted_as_far_as_the_windows_allow() {
     assert!(!connection.http2.awaits_continue(9));
     connection.http2.add_body_bytes(7, &piece);
     connection.take_output();
-    assert_eq!(connection.receive(&data(END, 9, b"no")).0, [(0, whole(200, 10, 2))]);
+    assert_eq!(connection.receive(&data(END_STREAM, 9, b"no")).0, [(0, whole(200, 10, 2))]);
     assert_eq!(connection.take_output(), [(kind::RST_STREAM, 0, 9, vec![0; 4])]);
     // The rest of the first body is sent.
     let update = |stream: u32| framed(kind::WINDOW_UPDATE, 0, stream, &(1u32 << 20).to_be_bytes());
     connection.receive(&[update(0), update(3)].concat());
-    assert_eq!(connection.http2.next_body_demand(), wanted(3, 20_000, 30_000));
+    assert_eq!(connection.http2.next_sendable_body(), wanted(3, 20_000, 30_000));
     connection.http2.add_body_bytes(3, &[&piece[..], &piece[..10_000]].concat());
     assert_eq!(bodies(&mut connection), [(3, 16_384, false), (3, 30_000 - 16_384, true)]);
-    assert_eq!(connection.http2.next_body_demand(), None);
+    assert_eq!(connection.http2.next_sendable_body(), None);
 }
 
 /// Builds an informational head.
@@ -475,7 +480,7 @@ fn a_response_before_the_whole_body_stops_the_body() {
     connection.receive(&settings(&[(4, 10)]));
     connection.http2.open(&request(b"more than ten bytes"), 7);
     connection.take_output();
-    assert_eq!(connection.receive(&headers(WHOLE | END, 1, OK)).0, [(7, whole(200, 10, 0))]);
+    assert_eq!(connection.receive(&headers(WHOLE | END_STREAM, 1, OK)).0, [(7, whole(200, 10, 0))]);
     assert_eq!(connection.take_output(), [(kind::RST_STREAM, 0, 1, vec![0; 4])]);
     connection.receive(&framed(kind::WINDOW_UPDATE, 0, 1, &[0, 0, 1, 0]));
     assert_eq!(connection.take_output(), [], "a larger window does not continue the body");
@@ -527,7 +532,7 @@ fn a_long_head_is_sent_in_several_frames() {
     connection.http2.open(&long, 0);
     let frames = connection.take_output();
     let about: Vec<_> = frames.iter().map(|frame| (frame.0, frame.1, frame.2)).collect();
-    assert_eq!(about, [(kind::HEADERS, END, 1), (kind::CONTINUATION, 0, 1), (kind::CONTINUATION, WHOLE, 1)]);
+    assert_eq!(about, [(kind::HEADERS, END_STREAM, 1), (kind::CONTINUATION, 0, 1), (kind::CONTINUATION, WHOLE, 1)]);
     assert_eq!(frames.into_iter().flat_map(|frame| frame.3).collect::<Vec<_>>(), long.bytes());
 }
 

@@ -126,7 +126,7 @@ proptest! {
         let pieces: Vec<&[u8]> = cuts.windows(2).map(|pair| &bytes[pair[0]..pair[1]]).collect();
         prop_assert_eq!(&whole, &feed_all(&pieces));
         for (call, ended) in &whole.ended {
-            if let StreamEnd::Whole(response) = ended {
+            if let StreamEnd::Complete(response) = ended {
                 prop_assert!((200..1000).contains(&response.status));
                 prop_assert!(whole.error.is_some() || response.body_bytes == whole.bodies[*call]);
             }

@@ -8,7 +8,7 @@ use brimful_http::{MAX_CHUNK_LINE_BYTES, MAX_EMPTY_LINES, MAX_FIELDS, MAX_HEAD_B
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reading {
     /// A complete response, the number of bytes up to the end of the response, and the number of empty lines before it.
-    Whole(Response, usize, u32),
+    Complete(Response, usize, u32),
     /// A response of which only the beginning was received.
     Truncated,
     /// Bytes that are not the beginning of a response.
@@ -32,7 +32,7 @@ pub fn read(bytes: &[u8], head_request: bool) -> Reading {
             let keep_alive = head.keep_alive() && !by_close && head.status != 101;
             let head_bytes = head_bytes as u64;
             let response = Response { status: head.status, keep_alive, head_bytes, body_bytes };
-            return Ok(Reading::Whole(response, bytes.len() - rest.len() + length, empty_lines));
+            return Ok(Reading::Complete(response, bytes.len() - rest.len() + length, empty_lines));
         }
     };
     read().unwrap_or_else(|otherwise| otherwise)

@@ -2,7 +2,7 @@
 //! response, and agrees with the reference implementation.
 
 use crate::reference::{self, Reading};
-use brimful_http::{FeedResult, MAX_EMPTY_LINES, ParseError, Progress, Response, ResponseParser};
+use brimful_http::{FeedResult, MAX_EMPTY_LINES, ParseError, ParseStep, Response, ResponseParser};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::Index;
@@ -155,10 +155,10 @@ fn feed<'a>(head_request: bool, pieces: impl Iterator<Item = &'a [u8]>) -> Outco
     for piece in pieces {
         match parser.feed(piece) {
             Err(error) => return (Err(error), total, 0),
-            Ok(FeedResult { consumed, state: Progress::Complete(response) }) => {
+            Ok(FeedResult { consumed, step: ParseStep::Complete(response) }) => {
                 return (Ok(response), total + consumed, parser.empty_lines());
             }
-            Ok(FeedResult { consumed, state: Progress::NeedMore }) => {
+            Ok(FeedResult { consumed, step: ParseStep::NeedMore }) => {
                 assert_eq!(consumed, piece.len(), "all bytes are consumed until the response is complete");
                 total += consumed;
             }
@@ -187,7 +187,7 @@ fn outcome_of_any_cut(head_request: bool, bytes: &[u8], cuts: &[Index]) -> Resul
         prop_assert!(whole.0.is_err() || cut == whole, "{:?} in pieces, {:?} whole", cut, whole);
     }
     let read = match whole {
-        (Ok(response), consumed, empty_lines) => Reading::Whole(response, consumed, empty_lines),
+        (Ok(response), consumed, empty_lines) => Reading::Complete(response, consumed, empty_lines),
         (Err(ParseError::Truncated { .. }), ..) => Reading::Truncated,
         (Err(_), ..) => Reading::Malformed,
     };

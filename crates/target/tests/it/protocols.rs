@@ -57,7 +57,7 @@ fn by_http2(mut stream: impl Read + Write, requests: &[(&str, &str, usize)]) -> 
             let heard = http2.feed(&mut recent, rest, &mut Ignore).unwrap();
             rest = &rest[heard.consumed..];
             let Some((carried, ended)) = heard.closed else { break };
-            let StreamEnd::Whole(response) = ended else { panic!("{ended:?}") };
+            let StreamEnd::Complete(response) = ended else { panic!("{ended:?}") };
             answers[carried.value] = (response.status, response.body_bytes);
             left -= 1;
         }

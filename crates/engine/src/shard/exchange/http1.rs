@@ -10,7 +10,7 @@ use crate::shard::Shard;
 use crate::shard::exchange::RESET;
 use crate::{Close, Requests};
 use brimful_core::{End, Event, Nanos, Observer, ResponseSize, Workload};
-use brimful_http::{Progress, Protocol, Request, Response};
+use brimful_http::{ParseStep, Protocol, Request, Response};
 use std::borrow::Cow;
 
 /// What follows a response on its connection, if it is known.
@@ -161,7 +161,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
                     if call.response_bytes > 0 {
                         call.first_byte_at.get_or_set(now);
                     }
-                    let Progress::Complete(response) = fed.state else {
+                    let ParseStep::Complete(response) = fed.step else {
                         if parser.received_continue() {
                             self.send_body(slot);
                         }

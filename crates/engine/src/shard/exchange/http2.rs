@@ -90,7 +90,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
             self.sockets.send_copied(token, http2.output());
             http2.clear_output();
         }
-        if http2.next_body_demand().is_some() && (has_output || self.sockets.unsent(slot) > 0) {
+        if http2.next_sendable_body().is_some() && (has_output || self.sockets.unsent(slot) > 0) {
             self.sockets.notify_when_sent(token);
         }
         if !has_output {
@@ -107,7 +107,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
     /// connection's output is unsent.
     fn frame_bodies(&mut self, slot: u32) {
         while let Some(http2) = self.connections.get_mut(slot).and_then(|connection| connection.protocol.http2_mut())
-            && let Some(wanted) = http2.next_body_demand()
+            && let Some(wanted) = http2.next_sendable_body()
             && http2.output().len() < PIECE_BYTES
             && self.sockets.unsent(slot) < PIECE_BYTES
             && let Some(call) = http2.get_mut(wanted.stream)
@@ -166,7 +166,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         let bytes_sent = self.bytes_sent_on(slot, &carried);
         let call = &mut carried.value;
         match ended {
-            StreamEnd::Whole(response) => {
+            StreamEnd::Complete(response) => {
                 if let Some(connection) = self.connections.get_mut(slot) {
                     connection.responses = connection.responses.saturating_add(1);
                 }
@@ -248,7 +248,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         self.send_on_streams(slot, self.time.now());
         let Some(connection) = self.connections.get_mut(slot) else { return };
         let Some(http2) = connection.protocol.http2() else { return };
-        let has_output = http2.has_output() || http2.next_body_demand().is_some();
+        let has_output = http2.has_output() || http2.next_sendable_body().is_some();
         if http2.refuses_new_streams() {
             let stranded: Vec<_> = connection.calls.drain(..).collect();
             stranded.into_iter().for_each(|call| self.move_or_end(call));

@@ -90,7 +90,7 @@ fn the_knee_is_found_in_runs_past_saturation_too() {
 #[test]
 fn closed_runs_yield_the_scalability_law() {
     let law = |n: f64| 100.0 * n / (1.0 + 0.1 * (n - 1.0) + 0.001 * n * (n - 1.0));
-    let c = from(&[1, 2, 4, 8, 16, 32].map(|n| of_clients(n, law(f64::from(n)).round()))).unwrap();
+    let c = calibrate_records(&[1, 2, 4, 8, 16, 32].map(|n| of_clients(n, law(f64::from(n)).round()))).unwrap();
     let usl = c.knee.usl.unwrap();
     assert!(near(usl.gamma.value, 100.0, 0.02) && near(usl.alpha.value, 0.1, 0.1), "{usl:?}");
     assert!(c.bursts.runs.is_empty(), "the burstiness of closed runs is not measured");
