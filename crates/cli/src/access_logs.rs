@@ -1,4 +1,4 @@
-//! Code that the commands that read access logs share: formats, time zones, errors, and the counts of the lines.
+//! Helpers that the commands that read access logs share: formats, time zones, errors, and counts of lines.
 
 use crate::exit::UsageError;
 use brimful_accesslog::LogError;

@@ -41,12 +41,13 @@ pub fn main(args: &CharacterizeArgs) -> anyhow::Result<Exit> {
         print(&(Format::names().join("\n") + "\n"))?;
         return Ok(Exit::Ok);
     }
-    // Errors in flags are reported before the logs are read. The logs' time zone is known only afterwards.
+    // Parses the times in flags before it reads the logs, so that their errors are reported early. The logs' own time
+    // zone is known only afterwards.
     let zone = args.timezone.clone().unwrap_or(TimeZone::UTC);
     let _ = (options(args, &zone)?, filter(args, &zone)?);
     let formats = formats(args)?;
     let other = args.against.as_deref().map(read_profile).transpose()?;
-    // By default, the logs get the same number of classes as the profile to compare with.
+    // By default, forms as many classes as the profile has that is compared.
     let classes = other.as_ref().map(|other| other.classes.len()).filter(|n| *n > 0);
     let out = OutFile::create_optional(args.out.as_deref(), "--out")?;
     let html = OutFile::create_optional(args.html.as_deref(), "--html")?;
@@ -84,7 +85,7 @@ pub fn main(args: &CharacterizeArgs) -> anyhow::Result<Exit> {
     written?;
     Ok(match compared {
         _ if interrupted => Exit::Interrupted,
-        Some(found) if !found.all_within_tolerance => Exit::Objective,
+        Some(found) if !found.all_within_tolerance => Exit::MissedObjective,
         _ => Exit::Ok,
     })
 }

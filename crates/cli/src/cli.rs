@@ -134,8 +134,8 @@ mod tests {
         }
     }
 
-    /// The error in an example, which is parsed as a shell would pass it; `None` if it has no error or is a command of
-    /// another program.
+    /// Parses an example command as a shell would pass it, and returns its error. `None` if the command is valid, or is
+    /// that of another program.
     fn error_in(example: &str) -> Option<String> {
         let line = example.trim_start_matches("sudo ").trim_end_matches(" &").split(" | ").next().unwrap();
         let line = line.split(" > ").next().unwrap().split("  #").next().unwrap().split(" || ").next().unwrap();
@@ -169,7 +169,7 @@ mod tests {
             for block in page.split("\n```").skip(1).step_by(2) {
                 let lines = block.lines().map(|line| line.strip_prefix("$ ").unwrap_or(line));
                 let is_command = |line: &&str| line.trim_start_matches("sudo ").starts_with("brimful ");
-                // Drawings contain `brimful`, too, and nginx has a directive of that name.
+                // Skips diagrams, which contain `brimful` too, and nginx's directives that begin with the same word.
                 for line in lines.filter(is_command).filter(|line| !line.contains(['─', ';'])) {
                     commands += 1;
                     wrong.extend(error_in(line));

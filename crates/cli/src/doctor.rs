@@ -48,7 +48,7 @@ pub fn main(args: &DoctorArgs) -> anyhow::Result<Exit> {
 
 fn exit_of(findings: &[Finding]) -> Exit {
     let has_shortfall = findings.iter().any(|finding| finding.status == Status::Shortfall);
-    if has_shortfall { Exit::Environment } else { Exit::Ok }
+    if has_shortfall { Exit::EnvironmentError } else { Exit::Ok }
 }
 
 /// Parses the topic of a finding.
@@ -125,7 +125,7 @@ mod tests {
         let commands: Vec<&str> = script.lines().filter(|line| !line.is_empty() && !line.starts_with('#')).collect();
         assert_eq!(commands, [sysctl]);
         assert!(script.starts_with("#!/bin/sh\n") && script.contains("\n# by hand: vmstat 1\n"), "{script}");
-        assert_eq!([&findings[..1], &findings].map(exit_of), [Exit::Ok, Exit::Environment]);
+        assert_eq!([&findings[..1], &findings].map(exit_of), [Exit::Ok, Exit::EnvironmentError]);
         assert_eq!(exit_of(&findings[2..3]), Exit::Ok);
     }
 }

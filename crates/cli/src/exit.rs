@@ -17,13 +17,13 @@ pub enum Exit {
     Ok = 0,
     /// The command succeeded, but an objective was missed. For `load`, more calls failed than were completed, or a
     /// condition of `--stop-when` ended the load. For `survey`, the server failed calls, or the measurements refuted the model.
-    Objective = 1,
+    MissedObjective = 1,
     /// Wrong usage, or bad input.
-    Usage = 2,
+    UsageError = 2,
     /// A missing permission or kernel feature, or an unreachable server.
-    Environment = 3,
+    EnvironmentError = 3,
     /// The load generator, not the server, was the limit.
-    Generator = 4,
+    GeneratorLimit = 4,
     /// The user pressed Ctrl-C. The results up to that time are delivered.
     Interrupted = 130,
 }
@@ -47,7 +47,7 @@ pub struct MissedObjectiveError(pub String);
 /// The exit code of an error.
 pub fn code_for_error(error: &anyhow::Error) -> Exit {
     if error.is::<MissedObjectiveError>() {
-        return Exit::Objective;
+        return Exit::MissedObjective;
     }
     let usage = error.is::<UsageError>()
         || error.is::<ModelError>()
@@ -58,7 +58,7 @@ pub fn code_for_error(error: &anyhow::Error) -> Exit {
         || error.downcast_ref::<RunError>().is_some_and(RunError::is_usage)
         || error.downcast_ref::<SurveyError>().is_some_and(SurveyError::is_usage)
         || error.downcast_ref::<MonitorError>().is_some_and(MonitorError::is_usage);
-    if usage { Exit::Usage } else { Exit::Environment }
+    if usage { Exit::UsageError } else { Exit::EnvironmentError }
 }
 
 /// The exit code of a run. Failed calls do not make a run invalid, but scripts must notice them. So every load has the
@@ -66,11 +66,11 @@ pub fn code_for_error(error: &anyhow::Error) -> Exit {
 pub fn code_for_record(record: &Record) -> Exit {
     let failing = record.verdict.failing == Some(true);
     match code_for_verdict(&record.verdict, record.interrupted) {
-        Exit::Ok if failing && record.counts.established == 0 && record.counts.sent == 0 => Exit::Environment,
+        Exit::Ok if failing && record.counts.established == 0 && record.counts.sent == 0 => Exit::EnvironmentError,
         Exit::Ok
             if failing || record.stopped_by.is_some() || record.objectives.iter().any(|objective| !objective.met) =>
         {
-            Exit::Objective
+            Exit::MissedObjective
         }
         exit => exit,
     }
@@ -87,12 +87,12 @@ pub fn code_for_verdict(verdict: &Verdict, interrupted: bool) -> Exit {
     if interrupted {
         Exit::Interrupted
     } else if verdict.reasons.iter().any(of_environment) {
-        Exit::Environment
+        Exit::EnvironmentError
     } else if verdict.valid {
         Exit::Ok
     } else if verdict.reasons.iter().all(|reason| matches!(reason.code, ServerErrors | ModelRefuted)) {
-        Exit::Objective
+        Exit::MissedObjective
     } else {
-        Exit::Generator
+        Exit::GeneratorLimit
     }
 }

@@ -166,7 +166,7 @@ fn deliver_client_limit(record: &Record, args: &LoadArgs, out: Option<OutFile>) 
     Ok(match record.generator.max_rate {
         _ if record.interrupted => Exit::Interrupted,
         Some(_) => Exit::Ok,
-        None => Exit::Generator,
+        None => Exit::GeneratorLimit,
     })
 }
 

@@ -62,7 +62,7 @@ fn run() -> ExitCode {
     let result = match cli.command {
         Command::Survey(args) => survey::main(&args),
         Command::Load(args) => load::main(&args),
-        Command::Httperf => Ok(exit::Exit::Usage),
+        Command::Httperf => Ok(exit::Exit::UsageError),
         Command::Merge(args) => merge::main(&args),
         Command::Replay(args) => replay::main(&args),
         Command::Watch(args) => watch::main(&args),
@@ -108,7 +108,7 @@ fn print_usage_error(error: &clap::Error) -> ExitCode {
         error.exit();
     }
     output::print_note(error.render().to_string().trim_end());
-    exit::Exit::Usage.into()
+    exit::Exit::UsageError.into()
 }
 
 /// The error and its causes, except causes that the preceding text already contains.

@@ -62,7 +62,7 @@ fn exit_of(survey: &Survey) -> Exit {
     let interrupted = survey.verdict.reasons.iter().any(|reason| reason.code == ReasonCode::Interrupted);
     let exit = exit::code_for_verdict(&survey.verdict, interrupted);
     let is_missed = |result: &RateUnderObjective| result.outcome == ObjectiveOutcome::MissedAtLightLoad;
-    if exit == Exit::Ok && survey.objectives.iter().any(is_missed) { Exit::Objective } else { exit }
+    if exit == Exit::Ok && survey.objectives.iter().any(is_missed) { Exit::MissedObjective } else { exit }
 }
 
 fn plan(args: &SurveyArgs) -> anyhow::Result<SurveyPlan> {

@@ -30,7 +30,7 @@ use brimful_report::DEFAULT_WIDTH;
 use display::Display;
 use events::{Event, Events, Flow};
 use log::Logs;
-use options::{End, WatchOptions};
+use options::{StopReason, WatchOptions};
 use presence::Presence;
 use prometheus::Exporter;
 use session::Session;
@@ -88,7 +88,7 @@ fn run(
     display: &mut Display,
     mut logs: Option<&mut Logs>,
     exporter: Option<&Exporter>,
-) -> anyhow::Result<End> {
+) -> anyhow::Result<StopReason> {
     let mut intervals = 0;
     let mut presence = Presence::new(&options.config.processes);
     loop {
@@ -106,19 +106,19 @@ fn run(
             }
             if !tick.rates.is_empty() {
                 intervals += 1;
-                if display.show(session)? == Flow::Leave {
-                    return Ok(End::Stopped);
+                if display.show(session)? == Flow::Quit {
+                    return Ok(StopReason::Stopped);
                 }
             }
         }
         let ends_in = options.duration.map_or(Nanos::MAX, |duration| duration - session.elapsed());
         if ends_in == Nanos::ZERO || intervals >= options.count {
-            return Ok(End::Planned);
+            return Ok(StopReason::Planned);
         }
         match events.next(ends_in.min(session.time_until_due())) {
-            Some(Event::Stop) => return Ok(End::Stopped),
+            Some(Event::Stop) => return Ok(StopReason::Stopped),
             Some(Event::Client(news)) => display.show_news(news),
-            Some(Event::Terminal(event)) if display.handle(&event)? == Flow::Leave => return Ok(End::Stopped),
+            Some(Event::Terminal(event)) if display.handle(&event)? == Flow::Quit => return Ok(StopReason::Stopped),
             _ => {}
         }
     }

@@ -49,8 +49,8 @@ impl Filter {
     }
 }
 
-/// Whether no rule to skip matches and, if there are rules to keep, at least one rule to keep matches. An item of
-/// `matches` has two flags: whether a rule is a rule to skip, and whether the rule matches.
+/// Whether something is kept: no skip rule matches it and, if there are keep rules, at least one of them does. Each
+/// item of `matches` is one rule: whether it is a skip rule, and whether it matches.
 fn is_kept(matches: impl Iterator<Item = (bool, bool)>) -> bool {
     let mut any_kept = false;
     let mut kept = false;
@@ -134,8 +134,8 @@ fn split_exclamation(text: &str) -> (bool, &str) {
 }
 
 /// Parses the time in a flag, and returns it in nanoseconds since 1970. The time is in RFC 3339, or a date with or
-/// without a time of day, in the zone. If clocks were set back and the time occurs twice, the first is meant. If clocks
-/// were set forward and the time was skipped, it is moved forward by the same amount.
+/// without a time of day, in the zone. If clocks were set back and the time occurs twice, the first one is used. If
+/// clocks were set forward and the time was skipped, it is moved forward by the same amount.
 pub fn instant(text: &str, zone: &TimeZone, flag: &str) -> Result<i64, UsageError> {
     let text = text.trim();
     let clock = || text.parse::<DateTime>().ok().or_else(|| Some(text.parse::<civil::Date>().ok()?.at(0, 0, 0, 0)));

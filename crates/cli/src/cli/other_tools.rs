@@ -54,7 +54,7 @@ pub(super) const FLAGS: &[(&[&str], &str)] = &[
 /// Adds a tip to an error that a user of another tool is likely to make.
 pub fn with_hint(mut error: clap::Error, words: &[OsString], command: &Command) -> clap::Error {
     let words: Vec<String> = words.iter().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
-    // Clap suggests to pass an unknown flag as a value, which is never meant here.
+    // Clap suggests to pass an unknown flag as a value, which is never what the user wants here.
     error.remove(ContextKind::Suggested);
     if let Some(tip) = tip(&error, &words, command) {
         for kind in [ContextKind::SuggestedArg, ContextKind::SuggestedSubcommand, ContextKind::SuggestedValue] {

@@ -92,7 +92,7 @@ pub fn command_line(options: &Options) -> String {
         add(format!("burst-length={}", options.burst_length));
     }
     if let Some(wset) = options.wset {
-        add(format!("wset={},{:.3}", wset.files, wset.rate));
+        add(format!("wset={},{:.3}", wset.files, wset.advance_share));
     }
     line
 }
@@ -127,7 +127,7 @@ pub fn help() -> String {
     for option in OPTIONS {
         let letter = option.letter.map_or_else(String::new, |letter| format!("-{letter}, "));
         let value = match option.value {
-            OptionValue::Nothing => String::new(),
+            OptionValue::NoValue => String::new(),
             OptionValue::Value => format!(" {}", value_name(option.name)),
             OptionValue::OptionalValue => "[=header|body]".to_owned(),
         };

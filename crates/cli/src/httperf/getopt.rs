@@ -5,7 +5,7 @@
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OptionValue {
     /// The option takes no value.
-    Nothing,
+    NoValue,
     /// The option takes a value, after `=` or as the next word.
     Value,
     /// The option may have a value after `=`.
@@ -42,7 +42,7 @@ pub fn parse(known: &[OptionSpec], words: &[String]) -> Result<(Vec<ParsedOption
             let (name, value) = long.split_once('=').map_or((long, None), |(name, value)| (name, Some(value)));
             let option = find(known, name)?;
             let value = match (option.value, value) {
-                (OptionValue::Nothing, Some(_)) => return Err(format!("--{} has no value", option.name)),
+                (OptionValue::NoValue, Some(_)) => return Err(format!("--{} has no value", option.name)),
                 (OptionValue::Value, None) => Some(next(&mut words, &format!("--{}", option.name))?),
                 (_, value) => value.map(str::to_owned),
             };
@@ -72,8 +72,8 @@ fn find<'k>(known: &'k [OptionSpec], name: &str) -> Result<&'k OptionSpec, Strin
     }
 }
 
-/// Parses a word of letters like `-vd3`: letters of options without a value, and optionally a last letter with
-/// its option's value behind it.
+/// Parses a word of letters like `-vd3`: letters of options without a value, and optionally a last letter that is
+/// followed by its option's value.
 fn read_letters<'w>(
     known: &[OptionSpec],
     letters: &str,
@@ -105,10 +105,10 @@ mod tests {
     const OPTIONS: &[OptionSpec] = &[
         OptionSpec { name: "server", letter: None, value: OptionValue::Value },
         OptionSpec { name: "server-name", letter: None, value: OptionValue::Value },
-        OptionSpec { name: "ssl", letter: None, value: OptionValue::Nothing },
-        OptionSpec { name: "ssl-no-reuse", letter: None, value: OptionValue::Nothing },
+        OptionSpec { name: "ssl", letter: None, value: OptionValue::NoValue },
+        OptionSpec { name: "ssl-no-reuse", letter: None, value: OptionValue::NoValue },
         OptionSpec { name: "print-reply", letter: None, value: OptionValue::OptionalValue },
-        OptionSpec { name: "verbose", letter: Some('v'), value: OptionValue::Nothing },
+        OptionSpec { name: "verbose", letter: Some('v'), value: OptionValue::NoValue },
         OptionSpec { name: "debug", letter: Some('d'), value: OptionValue::Value },
     ];
 

@@ -12,7 +12,7 @@ pub const OPTIONS: &[OptionSpec] = &[
     flag("close-with-reset"),
     OptionSpec { name: "debug", letter: Some('d'), value: OptionValue::Value },
     takes_value("failure-status"),
-    OptionSpec { name: "help", letter: Some('h'), value: OptionValue::Nothing },
+    OptionSpec { name: "help", letter: Some('h'), value: OptionValue::NoValue },
     flag("hog"),
     takes_value("http-version"),
     takes_value("max-connections"),
@@ -39,8 +39,8 @@ pub const OPTIONS: &[OptionSpec] = &[
     takes_value("timeout"),
     takes_value("uri"),
     flag("use-timer-cache"),
-    OptionSpec { name: "verbose", letter: Some('v'), value: OptionValue::Nothing },
-    OptionSpec { name: "version", letter: Some('V'), value: OptionValue::Nothing },
+    OptionSpec { name: "verbose", letter: Some('v'), value: OptionValue::NoValue },
+    OptionSpec { name: "version", letter: Some('V'), value: OptionValue::NoValue },
     takes_value("wlog"),
     takes_value("wsess"),
     takes_value("wsesslog"),
@@ -52,7 +52,7 @@ const fn takes_value(name: &'static str) -> OptionSpec {
 }
 
 const fn flag(name: &'static str) -> OptionSpec {
-    OptionSpec { name, letter: None, value: OptionValue::Nothing }
+    OptionSpec { name, letter: None, value: OptionValue::NoValue }
 }
 
 /// A test, as the options describe it.
@@ -129,7 +129,7 @@ pub struct Parts {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Wlog {
     /// Whether the list is repeated after its last path.
-    pub again: bool,
+    pub repeat: bool,
     pub file: PathBuf,
 }
 
@@ -154,7 +154,7 @@ pub struct Wsesslog {
 pub struct Wset {
     pub files: u64,
     /// Share of calls that move on to the next file.
-    pub rate: f64,
+    pub advance_share: f64,
 }
 
 impl Default for Options {
@@ -351,13 +351,13 @@ fn parts(value: Option<&str>) -> Result<Parts, String> {
 
 fn wlog(text: &str) -> Result<Wlog, String> {
     let form = || "y,FILE to repeat the file's paths, or n,FILE to request them once".to_owned();
-    let (again, file) = text.split_once(',').ok_or_else(form)?;
-    let again = match again {
+    let (repeat, file) = text.split_once(',').ok_or_else(form)?;
+    let repeat = match repeat {
         "y" | "Y" => true,
         "n" | "N" => false,
         _ => return Err(form()),
     };
-    if file.is_empty() { Err(form()) } else { Ok(Wlog { again, file: file.into() }) }
+    if file.is_empty() { Err(form()) } else { Ok(Wlog { repeat, file: file.into() }) }
 }
 
 fn wsess(text: &str) -> Result<Wsess, String> {
@@ -377,10 +377,10 @@ fn wsesslog(text: &str) -> Result<Wsesslog, String> {
 
 fn wset(text: &str) -> Result<Wset, String> {
     let form = || "the number of files and the share of calls that move on to the next file, like 1024,0.25".to_owned();
-    let (files, rate) = text.split_once(',').ok_or_else(form)?;
-    let wset = || Ok(Wset { files: at_least_one(files)?, rate: seconds(rate)? });
+    let (files, advance_share) = text.split_once(',').ok_or_else(form)?;
+    let wset = || Ok(Wset { files: at_least_one(files)?, advance_share: seconds(advance_share)? });
     let wset = wset().map_err(|_: String| form())?;
-    if wset.rate > 1.0 { Err(form()) } else { Ok(wset) }
+    if wset.advance_share > 1.0 { Err(form()) } else { Ok(wset) }
 }
 
 /// Splits a text at its first two commas.
@@ -441,9 +441,9 @@ mod tests {
         assert_eq!(options.wsess, Some(Wsess { sessions: 10, calls: 5, think_s: 2.0 }));
         assert_eq!((options.burst_length, options.client, options.verbose), (5, (1, 3), true));
         assert_eq!(options.print_reply, Parts { head: true, body: false });
-        assert_eq!(options.wset, Some(Wset { files: 1024, rate: 0.25 }));
+        assert_eq!(options.wset, Some(Wset { files: 1024, advance_share: 0.25 }));
         let options = read("--wlog=y,a,b --wsesslog 3,0.5,s,t --session-cookie").unwrap();
-        assert_eq!(options.wlog, Some(Wlog { again: true, file: "a,b".into() }));
+        assert_eq!(options.wlog, Some(Wlog { repeat: true, file: "a,b".into() }));
         assert_eq!(options.wsesslog, Some(Wsesslog { sessions: 3, think_s: 0.5, file: "s,t".into() }));
         assert!(options.session_cookies && options.has_sessions());
         assert_eq!((read("--ssl").unwrap().port(), read("--port 8080 --ssl").unwrap().port()), (443, 8080));
@@ -462,7 +462,7 @@ mod tests {
                 _ => "1",
             };
             let words = match option.value {
-                OptionValue::Nothing => vec![format!("--{}", option.name)],
+                OptionValue::NoValue => vec![format!("--{}", option.name)],
                 _ => vec![format!("--{}={value}", option.name)],
             };
             let read = Options::parse(&words).unwrap();

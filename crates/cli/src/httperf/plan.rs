@@ -181,17 +181,21 @@ fn connections(options: &Options) -> ConnectionPolicy {
 fn workload(options: &Options) -> anyhow::Result<Workload> {
     let mut workload = Workload::single_class(&options.method, &options.uri);
     let class = &mut workload.classes[0];
-    if let Some(Wset { files, rate }) = options.wset {
+    if let Some(Wset { files, advance_share }) = options.wset {
         let files = u32::try_from(files).unwrap_or(u32::MAX);
         let (first, stride) = options.client;
         let number = |number| u32::try_from(number).unwrap_or(u32::MAX);
-        class.file_set =
-            Some(FileSet { ratio: Some(rate), first: number(first), stride: number(stride), ..FileSet::new(files) });
+        class.file_set = Some(FileSet {
+            ratio: Some(advance_share),
+            first: number(first),
+            stride: number(stride),
+            ..FileSet::new(files)
+        });
     }
     if let Some(wlog) = &options.wlog {
         class.path.clear();
         class.urls_file = Some(wlog.file.display().to_string());
-        class.order = if wlog.again { Order::Listed } else { Order::Once };
+        class.order = if wlog.repeat { Order::Listed } else { Order::Once };
     }
     if let Some(failure) = options.failure_status.filter(|_| options.has_sessions()) {
         class.expect = Some(every_status_except(failure)?);

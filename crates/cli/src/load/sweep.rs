@@ -89,9 +89,9 @@ fn code(sweep: &Sweep) -> Exit {
     let is_stopped = sweep.levels.iter().any(|level| level.record.stopped_by.is_some());
     match sweep.levels.first() {
         _ if sweep.interrupted => Exit::Interrupted,
-        _ if is_stopped => Exit::Objective,
+        _ if is_stopped => Exit::MissedObjective,
         Some(first) if !has_completed => exit::code_for_record(&first.record),
-        _ if sweep.levels.iter().any(|level| !level.record.verdict.valid) => Exit::Generator,
+        _ if sweep.levels.iter().any(|level| !level.record.verdict.valid) => Exit::GeneratorLimit,
         _ => Exit::Ok,
     }
 }

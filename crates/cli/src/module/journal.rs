@@ -2,7 +2,7 @@
 //! it.
 //!
 //! A file is written under a temporary name and renamed when it is complete, so that a server that has mapped the
-//! former file keeps the former content. A journal that is dropped undoes all changes, the latest first; `keep` makes
+//! former file keeps the former content. A journal that is dropped undoes all changes, the latest first; `commit` makes
 //! them final.
 //!
 //! A killed program undoes nothing. So the first change is to write the manifest, which lists the files that will be

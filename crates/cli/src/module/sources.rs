@@ -98,7 +98,7 @@ pub fn remove_orphans() {
         let is_left = pid.is_some_and(|pid| !Path::new("/proc").join(pid.to_string()).exists());
         let is_ours = || entry.metadata().is_ok_and(|found| found.is_dir() && found.uid() == geteuid().as_raw());
         if is_left && is_ours() {
-            // Removing fails if a compiler is still writing to the directory. The next sweep then removes the rest.
+            // Removing fails if a compiler is still writing to the directory. The next call then removes the rest.
             let _ = fs::remove_dir_all(entry.path());
         }
     }

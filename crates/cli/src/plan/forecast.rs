@@ -50,7 +50,7 @@ pub fn main(args: &ForecastArgs) -> anyhow::Result<Exit> {
     places.deliver("forecast", &forecasted, || text(&forecasted))?;
     written?;
     let is_exceeded = forecasted.crossing.is_some_and(|crossing| crossing.already);
-    Ok(if is_exceeded { Exit::Objective } else { Exit::Ok })
+    Ok(if is_exceeded { Exit::MissedObjective } else { Exit::Ok })
 }
 
 /// The history of arrivals: a table, or the requests in access logs.

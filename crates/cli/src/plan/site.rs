@@ -126,7 +126,7 @@ fn site_steps(
     let step = |step: &usize| {
         let at = &utilization.steps[*step];
         SiteStep {
-            from_s: at.from_ms.div_euclid(1000),
+            from_s: at.start_ms.div_euclid(1000),
             seconds: at.seconds,
             requests: counted.requests[*step].clone(),
             bytes: counted.bytes[*step].clone(),
@@ -187,8 +187,8 @@ fn zone(args: &CalibrateArgs, logs: &[String]) -> (TimeZone, String) {
 /// The message of the error that no step contains a request.
 fn no_common_time_message(profile: &Profile, utilization: &Utilization) -> String {
     let shown = |at_ms: i64| Timestamp::from_unix(at_ms.div_euclid(1000)).to_string();
-    let from = utilization.steps.first().map_or(String::new(), |step| shown(step.from_ms));
-    let to = utilization.steps.last().map_or(String::new(), |step| shown(step.to_ms()));
+    let from = utilization.steps.first().map_or(String::new(), |step| shown(step.start_ms));
+    let to = utilization.steps.last().map_or(String::new(), |step| shown(step.end_ms()));
     format!(
         "the logs and the utilizations have no time in common: the utilizations are from {from} to {to}, the logs from {} \
          to {}; use data of the same time, or set the utilizations' time zone with --timezone",

@@ -48,7 +48,7 @@ pub struct Utilization {
 #[derive(Clone, Debug, PartialEq)]
 pub struct UtilizationStep {
     /// Start of the step, in milliseconds since 1970.
-    pub from_ms: i64,
+    pub start_ms: i64,
     /// Length of the step, in seconds.
     pub seconds: f64,
     /// Busy share of each resource, from 0 to 1.
@@ -57,8 +57,8 @@ pub struct UtilizationStep {
 
 impl UtilizationStep {
     /// End of the step, in milliseconds since 1970.
-    pub fn to_ms(&self) -> i64 {
-        self.from_ms.saturating_add((self.seconds * 1000.0).round() as i64)
+    pub fn end_ms(&self) -> i64 {
+        self.start_ms.saturating_add((self.seconds * 1000.0).round() as i64)
     }
 }
 
@@ -76,7 +76,7 @@ pub fn parse(text: &str, zone: &TimeZone) -> Result<Utilization, String> {
     }?;
     if matches!(kind, Kind::Sadf | Kind::Vmstat | Kind::Iostat | Kind::Sar) {
         // Timestamps are in whole seconds, so the samples were taken half a second later on average.
-        found.steps.iter_mut().for_each(|step| step.from_ms = step.from_ms.saturating_add(500));
+        found.steps.iter_mut().for_each(|step| step.start_ms = step.start_ms.saturating_add(500));
     }
     let found = found.in_longer_steps();
     match found.steps.len() {
@@ -127,7 +127,7 @@ impl Utilization {
         for step in &self.steps {
             // A gap ends the open step, even if the step is shorter than wanted.
             let can_be_extended = |open: &&mut UtilizationStep| {
-                open.seconds + 0.5 * usual < wanted && (step.from_ms - open.to_ms()) as f64 <= 500.0 * usual
+                open.seconds + 0.5 * usual < wanted && (step.start_ms - open.end_ms()) as f64 <= 500.0 * usual
             };
             match longer.last_mut().filter(can_be_extended) {
                 Some(open) => open.extend(step),

@@ -48,5 +48,5 @@ fn load_curves(found: &WhatIf, method: Method) -> Result<Option<LoadCurves>, Mod
 /// before the changes is judged instead.
 fn exit_of(found: &WhatIf) -> Exit {
     let judged = found.after.as_ref().unwrap_or(&found.before);
-    if judged.headroom.iter().all(|headroom| headroom.met) { Exit::Ok } else { Exit::Objective }
+    if judged.headroom.iter().all(|headroom| headroom.met) { Exit::Ok } else { Exit::MissedObjective }
 }

@@ -12,7 +12,7 @@ use ratatui::crossterm::event;
 pub enum Display {
     Screen(Box<Screen>),
     Lines(Lines),
-    Nothing,
+    Hidden,
 }
 
 impl Display {
@@ -24,16 +24,16 @@ impl Display {
                 Display::Screen(Box::new(screen))
             }
             View::Lines => Display::Lines(Lines::new(options)),
-            View::Nothing => Display::Nothing,
+            View::Hidden => Display::Hidden,
         })
     }
 
     /// Shows the latest figures.
     pub fn show(&mut self, session: &Session) -> anyhow::Result<Flow> {
         match self {
-            Display::Screen(screen) => screen.show(session).map(|()| Flow::Stay),
+            Display::Screen(screen) => screen.show(session).map(|()| Flow::Continue),
             Display::Lines(lines) => lines.show(session),
-            Display::Nothing => Ok(Flow::Stay),
+            Display::Hidden => Ok(Flow::Continue),
         }
     }
 
@@ -41,7 +41,7 @@ impl Display {
     pub fn handle(&mut self, event: &event::Event) -> anyhow::Result<Flow> {
         match self {
             Display::Screen(screen) => screen.handle(event),
-            _ => Ok(Flow::Stay),
+            _ => Ok(Flow::Continue),
         }
     }
 

@@ -22,9 +22,9 @@ pub enum Event {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flow {
     /// The loop continues.
-    Stay,
+    Continue,
     /// The loop ends, because the user has quit or stdout is closed.
-    Leave,
+    Quit,
 }
 
 /// The channel of the events.
@@ -63,7 +63,7 @@ impl Events {
                     return;
                 }
             }
-            // Reading fails if the terminal is closed.
+            // The loop ends when the terminal is closed, because reading then fails.
             let _ = sender.send(Event::Stop);
         };
         std::thread::Builder::new().name("keys".to_owned()).spawn(read)?;

@@ -86,8 +86,8 @@ impl Lines {
         let time = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
         text += &self.line(time.get(11..19).unwrap_or_default(), session.latest_rates());
         match output::write(&text) {
-            Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(Flow::Leave),
-            written => Ok(written.map(|()| Flow::Stay)?),
+            Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(Flow::Quit),
+            written => Ok(written.map(|()| Flow::Continue)?),
         }
     }
 

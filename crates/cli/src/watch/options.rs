@@ -28,7 +28,7 @@ pub struct WatchOptions {
 
 /// The reason why the loop ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum End {
+pub enum StopReason {
     /// The duration or the number of intervals was reached.
     Planned,
     /// The watch was stopped earlier.
@@ -43,7 +43,7 @@ pub enum View {
     /// One line of text per interval.
     Lines,
     /// No live display.
-    Nothing,
+    Hidden,
 }
 
 impl WatchOptions {
@@ -86,9 +86,9 @@ impl WatchOptions {
     }
 
     /// The exit code of the watch. A watch without a planned end is meant to be ended by Ctrl-C.
-    pub fn exit_code(&self, ended: End) -> Exit {
+    pub fn exit_code(&self, ended: StopReason) -> Exit {
         let endless = self.duration.is_none() && self.count == u64::MAX;
-        if ended == End::Planned || endless { Exit::Ok } else { Exit::Interrupted }
+        if ended == StopReason::Planned || endless { Exit::Ok } else { Exit::Interrupted }
     }
 }
 
@@ -156,11 +156,11 @@ fn view(args: &WatchArgs) -> View {
     let dumb = std::env::var_os("TERM").is_none_or(|term| term.is_empty() || term == "dumb");
     let terminal = std::io::stdout().is_terminal() && std::io::stdin().is_terminal();
     match args {
-        _ if args.paper_tables => View::Nothing,
+        _ if args.paper_tables => View::Hidden,
         // Stdout is reserved for the document.
-        _ if args.out.as_ref().is_some_and(|out| out.as_os_str() == "-") => View::Nothing,
+        _ if args.out.as_ref().is_some_and(|out| out.as_os_str() == "-") => View::Hidden,
         WatchArgs { json: false, once: false, quiet: false, .. } if terminal && !dumb => View::Screen,
         WatchArgs { json: false, once: false, quiet: false, .. } => View::Lines,
-        _ => View::Nothing,
+        _ => View::Hidden,
     }
 }

@@ -54,14 +54,14 @@ impl Screen {
     pub fn handle(&mut self, event: &Event) -> anyhow::Result<Flow> {
         match event {
             Event::Key(key) if key.kind != KeyEventKind::Release => {
-                if self.press(key)? == Flow::Leave {
-                    return Ok(Flow::Leave);
+                if self.press(key)? == Flow::Quit {
+                    return Ok(Flow::Quit);
                 }
             }
             Event::Resize(..) => {}
-            _ => return Ok(Flow::Stay),
+            _ => return Ok(Flow::Continue),
         }
-        self.draw().map(|()| Flow::Stay)
+        self.draw().map(|()| Flow::Continue)
     }
 
     /// Restores the terminal. Returns the messages to print again.
@@ -72,15 +72,15 @@ impl Screen {
     fn press(&mut self, key: &KeyEvent) -> anyhow::Result<Flow> {
         let control = key.modifiers.contains(KeyModifiers::CONTROL);
         match key.code {
-            KeyCode::Char('c' | 'd') if control => return Ok(Flow::Leave),
+            KeyCode::Char('c' | 'd') if control => return Ok(Flow::Quit),
             KeyCode::Char('z') if control => self.suspend()?,
             KeyCode::Char('l') if control => self.clear()?,
             KeyCode::Esc if self.picture.help => self.picture.help = false,
-            KeyCode::Char('q') | KeyCode::Esc => return Ok(Flow::Leave),
+            KeyCode::Char('q') | KeyCode::Esc => return Ok(Flow::Quit),
             KeyCode::Char(key) => self.picture.handle_key(key),
             _ => {}
         }
-        Ok(Flow::Stay)
+        Ok(Flow::Continue)
     }
 
     /// Suspends the process, as Ctrl-Z usually does. The shell uses the terminal until the process continues.

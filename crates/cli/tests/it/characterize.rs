@@ -1,7 +1,7 @@
 //! Tests `brimful characterize` and `brimful fileset` with generated logs, and with real ones if there are any.
 
 use crate::documents::document;
-use crate::plan::{Files, word};
+use crate::plan::{Files, path_argument};
 use crate::program::{Done, Running, brimful, lock_machine_shared, run, wait_until};
 use brimful_core::profile::Profile;
 use brimful_core::workload::Workload;
@@ -280,7 +280,7 @@ fn robots_are_kept_skipped_or_kept_alone() {
 fn a_workload_is_written_and_its_files_are_created() {
     let files = Files::new();
     let path = files.write("access.log", log());
-    let out = word(&files.path("workload.toml"));
+    let out = path_argument(&files.path("workload.toml"));
     let shown = characterize(&[&path, "--out", &out]).exits(&[0]).stdout;
     assert!(shown.starts_with("5,400 requests"), "the profile is shown, too: {shown}");
     let text = fs::read_to_string(&out).unwrap();
@@ -292,15 +292,15 @@ fn a_workload_is_written_and_its_files_are_created() {
     run(&["load", "127.0.0.1:1", "--workload", &out, "--requests", "1"]).exits(&[3]);
 
     let root = files.path("www");
-    let made = run(&["fileset", &out, &word(&root)]).exits(&[0]).stdout;
-    assert!(made.contains(" files, ") && made.contains(&word(&root)), "{made}");
+    let made = run(&["fileset", &out, &path_argument(&root)]).exits(&[0]).stdout;
+    assert!(made.contains(" files, ") && made.contains(&path_argument(&root)), "{made}");
     assert_eq!(fs::metadata(root.join("index.html")).unwrap().len(), 2345);
     assert!(fs::metadata(root.join("images/1.png")).is_ok_and(|file| (20_000..21_000).contains(&file.len())));
 
-    run(&["fileset", "/no/such/workload.toml", &word(&root)]).fails(3, "check the path");
-    run(&["fileset", &path, &word(&root)]).fails(2, "access.log");
+    run(&["fileset", "/no/such/workload.toml", &path_argument(&root)]).fails(3, "check the path");
+    run(&["fileset", &path, &path_argument(&root)]).fails(2, "access.log");
     let none = files.write("none.toml", "[[class]]\nname = \"a\"\npath = \"/\"\n");
-    assert!(run(&["fileset", &none, &word(&root)]).exits(&[0]).stdout.contains("needs no files"));
+    assert!(run(&["fileset", &none, &path_argument(&root)]).exits(&[0]).stdout.contains("needs no files"));
     run(&["fileset", &out, &path]).fails(3, "choose another directory");
 }
 
@@ -308,7 +308,7 @@ fn a_workload_is_written_and_its_files_are_created() {
 fn rates_over_time_are_a_history_for_forecasts() {
     let files = Files::new();
     let path = files.write("access.log", log());
-    let out = word(&files.path("rates.csv"));
+    let out = path_argument(&files.path("rates.csv"));
     characterize(&[&path, "--out", &out]).exits(&[0]);
     let csv = fs::read_to_string(&out).unwrap();
     assert!(csv.starts_with("time,requests_per_second\n2026-03-01T14:00:00"), "{csv}");
@@ -320,7 +320,7 @@ fn rates_over_time_are_a_history_for_forecasts() {
 fn another_log_is_compared_with_a_profile() {
     let files = Files::new();
     let path = files.write("access.log", log());
-    let before = word(&files.path("before.json"));
+    let before = path_argument(&files.path("before.json"));
     characterize(&[&path, "--out", &before, "--json"]).exits(&[0]);
     let same = characterize(&[&path, "--against", &before]).exits(&[0]).stdout;
     assert!(same.contains("verdict     alike in all "), "{same}");
@@ -428,13 +428,13 @@ fn real_logs_are_read_completely() {
             note(&format!("{} is not there", path.display()));
             continue;
         };
-        let profile = profile(&[&word(&path)]);
+        let profile = profile(&[&path_argument(&path)]);
         let newlines = text.iter().filter(|byte| **byte == b'\n').count() as u64;
         assert_eq!(profile.lines.read, newlines + u64::from(text.last() != Some(&b'\n')), "{name}");
         assert_eq!(profile.format, format, "{name}");
         assert!(profile.lines.parsed as f64 >= least * profile.lines.read as f64, "{name}: {:#?}", profile.lines);
         assert!(profile.workload.is_some_and(|workload| workload.validate().is_ok()), "{name}");
-        let text = characterize(&[&word(&path)]).exits(&[0]).stdout;
+        let text = characterize(&[&path_argument(&path)]).exits(&[0]).stdout;
         assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
     }
 }

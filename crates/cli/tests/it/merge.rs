@@ -58,7 +58,7 @@ fn runs(load: &[&str]) -> Runs {
 
 impl Runs {
     fn merge(&self, names: &[&str], flags: &[&str]) -> Done {
-        let paths: Vec<String> = names.iter().map(|name| crate::plan::word(&self.files.path(name))).collect();
+        let paths: Vec<String> = names.iter().map(|name| crate::plan::path_argument(&self.files.path(name))).collect();
         let paths: Vec<&str> = paths.iter().map(String::as_str).collect();
         run(&[&["merge"], &paths[..], flags].concat())
     }
@@ -181,7 +181,7 @@ fn invalid_parts_and_instants_are_refused() {
 #[test]
 fn calls_of_a_lost_shard_are_kept_and_its_share_is_missing_afterwards() {
     let files = Files::new();
-    let [kept, whole] = ["kept.json", "whole.json"].map(|name| crate::plan::word(&files.path(name)));
+    let [kept, whole] = ["kept.json", "whole.json"].map(|name| crate::plan::path_argument(&files.path(name)));
     let machine = lock_machine_shared();
     let (_target, address) = target::start(&["--service", "page=50us"]);
     let common = ["load", &address, "--rate", "100", "--seed", "7", "--json", "--quiet"];
@@ -221,7 +221,7 @@ fn calls_of_a_lost_shard_are_kept_and_its_share_is_missing_afterwards() {
 #[test]
 fn a_shard_starts_by_the_fleets_clock_and_ends_with_its_parent() {
     let files = Files::new();
-    let kept = crate::plan::word(&files.path("kept.json"));
+    let kept = crate::plan::path_argument(&files.path("kept.json"));
     let _machine = lock_machine_shared();
     let (_target, address) = target::start(&["--service", "page=50us"]);
     // This host's clock is 100 s behind the fleet's clock, so the common start is 2 s from now.

@@ -2,7 +2,7 @@
 //! tests assert the sources of figures and their relations, never their values.
 
 use crate::documents;
-use crate::plan::{Files, plan, word};
+use crate::plan::{Files, path_argument, plan};
 use crate::program::{Running, brimful, lock_machine_shared, run, wait_until, words};
 use brimful_core::model::Model;
 use brimful_testkit::{Apache, ApacheOptions, Daemon, Mpm, Nginx, NginxOptions};
@@ -45,8 +45,8 @@ fn install(server: &Daemon, name: &str, classes: &[&str]) {
     for made in ["modules-enabled", "conf.d"] {
         fs::create_dir(directory.join(made)).unwrap();
     }
-    let prefix = word(directory);
-    let [config, memory] = ["server.conf", "brimful-memory"].map(|path| word(&directory.join(path)));
+    let prefix = path_argument(directory);
+    let [config, memory] = ["server.conf", "brimful-memory"].map(|path| path_argument(&directory.join(path)));
     let place = ["--prefix", &prefix, "--config", &config, "--memory", &memory];
     let former = server.workers();
     let install = ["module", "install", name, "--yes", "--reload", "--cpu-one-in", "1"];
@@ -64,7 +64,7 @@ fn workload(files: &Files) -> String {
 
 /// The Record of a load during which the server was watched.
 fn record(server: &Daemon, files: &Files, name: &str) -> String {
-    let (url, workload, out) = (server.url(), workload(files), word(&files.path(name)));
+    let (url, workload, out) = (server.url(), workload(files), path_argument(&files.path(name)));
     let load = ["load", &url, "--workload", &workload, "--rate", "150", "--duration", "4s", "--watch"];
     run(&[&load[..], &["--out", &out, "--quiet"]].concat()).exits(&[0, 4]);
     let record = documents::record(&fs::read_to_string(&out).unwrap());
@@ -92,7 +92,7 @@ fn calibrates(server: &Daemon, name: &str) {
     let text = plan(&["calibrate", &record, "--servers", "1"]).exits(&[0]).stdout;
     let said = words(&text);
     assert!(said.contains("inside the server") && said.contains("cannot tell the classes apart"), "{text}");
-    let model = word(&files.path("model.json"));
+    let model = path_argument(&files.path("model.json"));
     plan(&["calibrate", &record, "--servers", "1", "--out", &model]).exits(&[0]);
     let model: Model = serde_json::from_str(&fs::read_to_string(model).unwrap()).unwrap();
     // If a disk was used during the load, the demands at the disk may be joint.

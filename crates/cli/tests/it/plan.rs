@@ -45,12 +45,12 @@ impl Files {
     pub fn write(&self, name: &str, text: impl AsRef<[u8]>) -> String {
         let path = self.path(name);
         fs::write(&path, text).unwrap();
-        word(&path)
+        path_argument(&path)
     }
 }
 
 /// A path as a command-line argument.
-pub fn word(path: &Path) -> String {
+pub fn path_argument(path: &Path) -> String {
     path.to_str().unwrap().to_owned()
 }
 
@@ -71,7 +71,7 @@ pub fn assert_plans_read(files: &Files, document: &str) -> Value {
     let history =
         "time,requests\n".to_owned() + &(1..=60).map(|day| format!("{},1\n", 86_400 * day)).collect::<String>();
     let series = files.write("history.csv", history);
-    let out = word(&files.path("solution.json"));
+    let out = path_argument(&files.path("solution.json"));
     let solved = json(&["solve", document, "--out", &out]);
     let changed = json(&["what-if", document, "--set", "rate=0.5x"]);
     assert_eq!(changed["before"]["solution"]["throughput"], solved["throughput"], "{document}");
@@ -105,7 +105,7 @@ pub fn check_golden(name: &str, text: &str) {
 
 /// Asserts that the example document of the page's tests has the keys of this document. Figures are not compared,
 /// because their last digits may differ.
-pub fn example(name: &str, document: &Value) {
+pub fn assert_same_keys_as_example(name: &str, document: &Value) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../web/test/examples").join(name);
     if std::env::var_os("BRIMFUL_BLESS").is_some() {
         fs::create_dir_all(path.parent().unwrap()).unwrap();

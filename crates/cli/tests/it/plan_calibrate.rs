@@ -1,6 +1,8 @@
 //! Tests `brimful plan calibrate`: a model fitted to Records of a server whose demands are known.
 
-use crate::plan::{Files, check_golden, embedded_document, example, json, numbers, plan, word};
+use crate::plan::{
+    Files, assert_same_keys_as_example, check_golden, embedded_document, json, numbers, path_argument, plan,
+};
 use crate::program::{Running, brimful, lock_machine_shared};
 use serde_json::{Value, json};
 use std::fs;
@@ -92,7 +94,7 @@ fn calibrate<'a>(runs: &'a [String], more: &[&'a str]) -> Vec<&'a str> {
 fn the_model_fitted_to_records_can_be_solved() {
     let files = Files::new();
     let runs = runs(&files);
-    let out = word(&files.path("model.json"));
+    let out = path_argument(&files.path("model.json"));
     let text = plan(&calibrate(&runs, &["--out", &out])).exits(&[0]).stdout;
     assert!(text.starts_with("cpu is the bottleneck: 550 req/s"), "{text}");
     for words in [
@@ -111,12 +113,12 @@ fn the_model_fitted_to_records_can_be_solved() {
     let mut beside = brimful(&[&["plan", "calibrate"], &relative[..]].concat());
     beside.current_dir(files.path(""));
     check_golden("plan-calibrate.txt", &Running::start(beside).finish().exits(&[0]).stdout);
-    let html = word(&files.path("page.html"));
+    let html = path_argument(&files.path("page.html"));
     let mut beside = brimful(&[&["plan", "calibrate", "--json", "--html", &html], &relative[..]].concat());
     beside.current_dir(files.path(""));
     let printed = Running::start(beside).finish().exits(&[0]).stdout;
     assert_eq!(embedded_document("calibration", &html), serde_json::from_str::<Value>(&printed).unwrap());
-    example("calibration.json", &serde_json::from_str(&printed).unwrap());
+    assert_same_keys_as_example("calibration.json", &serde_json::from_str(&printed).unwrap());
     drop(machine);
 
     let model: Value = serde_json::from_str(&fs::read_to_string(&out).unwrap()).unwrap();
@@ -177,7 +179,7 @@ fn classes_of_a_single_mix_keep_their_joint_demand_in_plans() {
             files.write(&format!("{light}.json"), record(if light > 0.0 { &rates } else { &[] }).to_string())
         })
         .to_vec();
-    let out = word(&files.path("model.json"));
+    let out = path_argument(&files.path("model.json"));
     plan(&calibrate(&runs, &["--out", &out])).exits(&[0]);
     let solved = plan(&["solve", &out]).exits(&[0]);
     assert!(solved.stdout.contains("were measured only together") && !solved.stderr.contains("not read"), "{solved:?}");

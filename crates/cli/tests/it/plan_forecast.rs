@@ -1,6 +1,8 @@
 //! Tests `brimful plan forecast`: dates, configurations, and unusable histories.
 
-use crate::plan::{Files, check_golden, embedded_document, example, json, paper, plan, word};
+use crate::plan::{
+    Files, assert_same_keys_as_example, check_golden, embedded_document, json, paper, path_argument, plan,
+};
 use std::fs;
 
 /// Two hundred days from 2026-01-01, with a growth of 0.25 % per day and less traffic at weekends.
@@ -24,7 +26,7 @@ fn the_date_of_the_limit_and_the_cheapest_configuration() {
         "configurations.csv",
         "name,price,set\nas it is,200,\ntwo more CPUs,340,CPU.servers=4\nfaster CPU,300,CPU.speed=1.2x\n",
     );
-    let csv = word(&files.path("cost.csv"));
+    let csv = path_argument(&files.path("cost.csv"));
     let args = ["forecast", &series, "--model", &model, "--slo", "class4:mean<2s"];
     let more = ["--configurations", &configurations, "--csv", &csv];
     let done = plan(&[&args[..], &more].concat()).exits(&[0]);
@@ -32,10 +34,10 @@ fn the_date_of_the_limit_and_the_cheapest_configuration() {
     let cost = fs::read_to_string(&csv).unwrap();
     assert!(cost.starts_with("name,price_per_month,") && cost.lines().count() == 4, "{cost}");
 
-    let html = word(&files.path("page.html"));
+    let html = path_argument(&files.path("page.html"));
     let found = json(&[&args[..], &["--configurations", &configurations, "--html", &html]].concat());
     assert_eq!(embedded_document("forecast", &html), found);
-    example("forecast.json", &found);
+    assert_same_keys_as_example("forecast.json", &found);
     let likely = found["crossing"]["likely"].as_str().unwrap();
     assert!(done.stdout.contains(&format!("around {}", &likely[..10])), "{likely}");
     // A rate and the equivalent objective give the same result.
@@ -72,7 +74,7 @@ fn a_limit_that_is_exceeded_already_exits_1() {
 fn without_a_limit_only_a_forecast_is_printed() {
     let files = Files::new();
     let series = files.write("days.csv", history(45.0));
-    let csv = word(&files.path("forecast.csv"));
+    let csv = path_argument(&files.path("forecast.csv"));
     let text = plan(&["forecast", &series, "--horizon", "30d", "--csv", &csv]).exits(&[0]).stdout;
     assert!(text.starts_with("Arrivals peak at "), "{text}");
     let rows = fs::read_to_string(&csv).unwrap();

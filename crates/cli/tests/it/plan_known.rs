@@ -2,7 +2,7 @@
 //! --watch`, `plan calibrate`, and the commands that read a model.
 
 use crate::documents;
-use crate::plan::{Files, assert_plans_read, json, numbers, word};
+use crate::plan::{Files, assert_plans_read, json, numbers, path_argument};
 use crate::program::{Running, brimful, lock_machine_shared};
 use brimful_core::record::{ReasonCode, Record};
 use rustix::process::Signal;
@@ -29,7 +29,7 @@ fn the_demands_of_the_target_are_recovered() {
     target.signal(Signal::TERM);
     target.finish().exits(&[0]);
 
-    let out = word(&files.path("model.json"));
+    let out = path_argument(&files.path("model.json"));
     let args = [&["calibrate", "--servers", "1", "--out", &out], &runs.each_ref().map(String::as_str)[..]].concat();
     let found = json(&args);
     let indices =

@@ -1,7 +1,8 @@
 //! Tests `brimful plan solve`: the reference networks, the text, and errors.
 
 use crate::plan::{
-    Files, case, cases, check_golden, embedded_document, example, json, model, numbers, paper, plan, word,
+    Files, assert_same_keys_as_example, case, cases, check_golden, embedded_document, json, model, numbers, paper,
+    path_argument, plan,
 };
 use crate::program::{brimful, lock_machine_shared};
 use serde_json::{Value, json};
@@ -185,8 +186,8 @@ fn bad_models_say_what_to_do() {
         files.write("bad.json", model.to_string())
     };
     let fails = |path: &str, words: &str| plan(&["solve", path]).fails(2, words);
-    fails(&word(&files.path("nowhere.json")), "check its name");
-    fails(&word(&files.path("")), "cannot read");
+    fails(&path_argument(&files.path("nowhere.json")), "check its name");
+    fails(&path_argument(&files.path("")), "cannot read");
     fails(&files.write("binary", [0xff, 0xfe, 0x00]), "not a text file");
     fails(&files.write("open.json", "{ \"stations\": [\n"), "line 2");
     fails(&files.write("record.json", "{ \"schema\": \"brimful.record/1\" }"), "plan calibrate");
@@ -216,11 +217,11 @@ fn unknown_parts_of_a_model_are_named_and_ignored() {
 fn the_page_contains_the_document() {
     let files = Files::new();
     let path = files.write("paper.json", paper().to_string());
-    let html = word(&files.path("page.html"));
+    let html = path_argument(&files.path("page.html"));
     let solved = json(&["solve", &path, "--html", &html]);
     assert_eq!(embedded_document("solution", &html), solved);
-    example("solution.json", &solved);
-    plan(&["solve", &path, "--html", &word(&files.path(""))]).fails(3, "choose another place with --html");
+    assert_same_keys_as_example("solution.json", &solved);
+    plan(&["solve", &path, "--html", &path_argument(&files.path(""))]).fails(3, "choose another place with --html");
     let full = plan(&["solve", &path, "--html", "/dev/full"]).exits(&[3]);
     assert!(full.stderr.contains("No space left") && full.stdout.contains("bottleneck"), "{full:#?}");
 }
@@ -229,12 +230,12 @@ fn the_page_contains_the_document() {
 fn results_are_written_to_the_given_files() {
     let files = Files::new();
     let path = files.write("model.json", model(&case("qsp_p113_open")).to_string());
-    let out = word(&files.path("solved.json"));
+    let out = path_argument(&files.path("solved.json"));
     let done = plan(&["solve", &path, "--out", &out]).exits(&[0]);
     assert!(done.stdout.contains("bottleneck") && done.stderr.is_empty(), "{done:#?}");
     let written: Value = serde_json::from_str(&fs::read_to_string(&out).unwrap()).unwrap();
     assert_eq!(written, json(&["solve", &path]));
-    plan(&["solve", &path, "--out", &word(&files.path(""))]).fails(3, "choose another place with --out");
+    plan(&["solve", &path, "--out", &path_argument(&files.path(""))]).fails(3, "choose another place with --out");
     let full = plan(&["solve", &path, "--out", "/dev/full"]).exits(&[3]);
     assert!(full.stderr.contains("No space left") && full.stdout.contains("\"throughput\""), "{full:#?}");
 }

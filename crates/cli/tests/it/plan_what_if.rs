@@ -1,6 +1,8 @@
 //! Tests `brimful plan what-if`: changes, curves, objectives, and errors.
 
-use crate::plan::{Files, case, check_golden, embedded_document, example, json, model, paper, plan, word};
+use crate::plan::{
+    Files, assert_same_keys_as_example, case, check_golden, embedded_document, json, model, paper, path_argument, plan,
+};
 use std::fs;
 
 #[test]
@@ -23,13 +25,13 @@ fn the_text_shows_before_and_after() {
     let objectives = ["--slo", "class4:p95<2s", "--slo", "CPU.utilization<70%"];
     check_golden("plan-what-if.txt", &plan(&[&asked[..], &objectives].concat()).exits(&[0]).stdout);
 
-    let html = word(&files.path("page.html"));
+    let html = path_argument(&files.path("page.html"));
     let found = json(&[&asked[..], &objectives, &["--html", &html]].concat());
     assert_eq!(embedded_document("what-if", &html), found);
     // The document contains the changed model, which can be used again.
     let next = json(&["solve", &files.write("next.json", found.to_string())]);
     assert_eq!(next["throughput"], found["after"]["solution"]["throughput"]);
-    example("what-if.json", &found);
+    assert_same_keys_as_example("what-if.json", &found);
 }
 
 #[test]
@@ -46,10 +48,10 @@ fn a_missed_objective_exits_1() {
 fn a_range_gives_a_curve_in_text_and_in_a_file() {
     let files = Files::new();
     let path = files.write("paper.json", model(&case("paper_open_120tps")).to_string());
-    let csv = word(&files.path("curve.csv"));
+    let csv = path_argument(&files.path("curve.csv"));
     let text = plan(&["what-if", &path, "--set", "class4.rate=1..9:41", "--csv", &csv]).exits(&[0]).stdout;
     check_golden("plan-what-if-curve.txt", &text);
-    example("what-if-curve.json", &json(&["what-if", &path, "--set", "class4.rate=1..9:41"]));
+    assert_same_keys_as_example("what-if-curve.json", &json(&["what-if", &path, "--set", "class4.rate=1..9:41"]));
     let rows = fs::read_to_string(&csv).unwrap();
     let mut lines = rows.lines();
     let header: Vec<&str> = lines.next().unwrap().split(',').collect();

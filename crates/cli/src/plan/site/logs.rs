@@ -51,8 +51,8 @@ impl StepCounts {
             // If the log's times are whole seconds, requests arrived half a second later on average.
             let at_ms =
                 entry.time_ns.div_euclid(1_000_000).saturating_add(if entry.has_subsecond_time { 0 } else { 500 });
-            let after = steps.partition_point(|step| step.from_ms <= at_ms);
-            let Some(step) = after.checked_sub(1).filter(|step| at_ms < steps[*step].to_ms()) else {
+            let after = steps.partition_point(|step| step.start_ms <= at_ms);
+            let Some(step) = after.checked_sub(1).filter(|step| at_ms < steps[*step].end_ms()) else {
                 return EntryDecision::No;
             };
             let bytes = entry.bytes.unwrap_or(0);

@@ -60,7 +60,7 @@ pub(super) fn is_ambiguous(text: &str) -> bool {
 }
 
 /// The instant of a local time in the zone, in milliseconds since 1970. If clocks were set back and the time occurs
-/// twice, the first is meant. If clocks were set forward and the time was skipped, it is moved forward by the same
+/// twice, the first one is used. If clocks were set forward and the time was skipped, it is moved forward by the same
 /// amount.
 pub(super) fn instant_ms(date: Date, second: i64, zone: &TimeZone) -> Option<i64> {
     let part = |seconds: i64| i8::try_from(seconds).ok();
@@ -107,7 +107,7 @@ impl LineTimes {
     }
 
     /// Moves on to the time of the next line, which may be on the next day. Returns `None` if the time is not valid.
-    pub fn go_to(&mut self, second: i64, zone: &TimeZone) -> Option<()> {
+    pub fn advance_to(&mut self, second: i64, zone: &TimeZone) -> Option<()> {
         if second == self.second {
             return Some(());
         }
@@ -121,7 +121,7 @@ impl LineTimes {
 
     /// Moves on to a time. The interval before it is ignored.
     pub fn restart(&mut self, second: i64, zone: &TimeZone) -> Option<()> {
-        self.go_to(second, zone)?;
+        self.advance_to(second, zone)?;
         self.before_ms = self.at_ms;
         Some(())
     }
@@ -193,11 +193,11 @@ mod tests {
     fn midnight_passes_and_clocks_are_set_back() {
         let utc = TimeZone::UTC;
         let mut times = LineTimes::start(Date::constant(2026, 12, 31), 86_390, &utc).unwrap();
-        times.go_to(5, &utc).unwrap();
+        times.advance_to(5, &utc).unwrap();
         assert_eq!(times.at_ms - times.before_ms, 15_000);
         assert_eq!(times.date, Date::constant(2027, 1, 1));
-        times.go_to(4000, &utc).unwrap();
-        times.go_to(3000, &utc).unwrap();
+        times.advance_to(4000, &utc).unwrap();
+        times.advance_to(3000, &utc).unwrap();
         assert_eq!(times.at_ms, times.before_ms, "no interval has a negative length");
     }
 }

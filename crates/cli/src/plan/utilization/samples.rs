@@ -58,10 +58,10 @@ impl Samples {
         let mut steps: Vec<UtilizationStep> = Vec::new();
         for ((from_ms, to_ms), at) in &self.0 {
             // If two files overlap, the first one is used.
-            let is_after = steps.last().is_none_or(|last| last.to_ms() <= *from_ms);
+            let is_after = steps.last().is_none_or(|last| last.end_ms() <= *from_ms);
             if let Some(shares) = shares(at).filter(|_| is_after) {
                 let seconds = to_ms.saturating_sub(*from_ms) as f64 / 1000.0;
-                steps.push(UtilizationStep { from_ms: *from_ms, seconds, shares });
+                steps.push(UtilizationStep { start_ms: *from_ms, seconds, shares });
             }
         }
         Utilization { resources, steps, ..Utilization::default() }

@@ -94,7 +94,7 @@ impl<'a> Reader<'a> {
             // The line is a header, or it reports a restart and is followed by a header.
             self.activity = activity(fields);
             self.columns = fields.to_vec();
-            return self.go_to(second, true, zone);
+            return self.advance_to(second, true, zone);
         }
         let is_whole = match self.activity {
             // The command in the last column may contain spaces.
@@ -104,7 +104,7 @@ impl<'a> Reader<'a> {
         if self.activity.is_none() || !is_whole {
             return Ok(());
         }
-        self.go_to(second, false, zone)?;
+        self.advance_to(second, false, zone)?;
         self.sample(fields);
         Ok(())
     }
@@ -147,7 +147,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn go_to(&mut self, second: i64, is_header: bool, zone: &TimeZone) -> Result<(), String> {
+    fn advance_to(&mut self, second: i64, is_header: bool, zone: &TimeZone) -> Result<(), String> {
         if self.activity.is_none() {
             return Ok(());
         }
@@ -156,7 +156,7 @@ impl<'a> Reader<'a> {
         let out_of_range = || "the time is out of range".to_owned();
         match self.line_times() {
             Some(times) if is_header => times.restart(second, zone).ok_or_else(out_of_range),
-            Some(times) => times.go_to(second, zone).ok_or_else(out_of_range),
+            Some(times) => times.advance_to(second, zone).ok_or_else(out_of_range),
             none => {
                 *none = Some(LineTimes::start(date, second, zone).ok_or_else(out_of_range)?);
                 Ok(())

@@ -49,7 +49,7 @@ fn steps(times: &BTreeMap<i64, Vec<f64>>, resources: usize) -> Vec<UtilizationSt
     let scale = if most.iter().any(|most| *most > MAX_SHARE) { 0.01 } else { 1.0 };
     let next = begin.iter().skip(1).copied().chain([i64::MAX]);
     let step = |((from, values), next): ((&i64, &Vec<f64>), i64)| UtilizationStep {
-        from_ms: *from,
+        start_ms: *from,
         seconds: next.saturating_sub(*from).min(usual) as f64 / 1000.0,
         shares: values.iter().map(|value| (value * scale).min(1.0)).collect(),
     };

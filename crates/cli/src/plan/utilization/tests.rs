@@ -20,7 +20,7 @@ fn read(text: &str) -> Utilization {
 
 /// The start of each step, in seconds after the first step.
 fn begins(found: &Utilization) -> Vec<i64> {
-    found.steps.iter().map(|step| (step.from_ms - found.steps[0].from_ms) / 1000).collect()
+    found.steps.iter().map(|step| (step.start_ms - found.steps[0].start_ms) / 1000).collect()
 }
 
 fn shares(found: &Utilization, resource: usize) -> Vec<f64> {
@@ -28,7 +28,7 @@ fn shares(found: &Utilization, resource: usize) -> Vec<f64> {
 }
 
 fn from(found: &Utilization) -> String {
-    jiff::Timestamp::from_millisecond(found.steps[0].from_ms).unwrap().to_string()
+    jiff::Timestamp::from_millisecond(found.steps[0].start_ms).unwrap().to_string()
 }
 
 #[test]
@@ -207,7 +207,7 @@ fn check(found: &Utilization) {
         assert!(step.seconds > 0.0 && step.shares.len() == found.resources.len(), "{step:?}");
         assert!(step.shares.iter().all(|share| (0.0..=1.0).contains(share)), "{step:?}");
     }
-    assert!(found.steps.windows(2).all(|pair| pair[0].to_ms() <= pair[1].from_ms), "{:?}", found.steps);
+    assert!(found.steps.windows(2).all(|pair| pair[0].end_ms() <= pair[1].start_ms), "{:?}", found.steps);
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Tests that `brimful fleet` and `survey --shards` load no Python modules from the working directory. Other users may
 //! have put files there, for example in `/tmp`.
 
-use crate::plan::{Files, word};
+use crate::plan::{Files, path_argument};
 use crate::program::{Done, Running, brimful, lock_machine_shared};
 use crate::target;
 use std::fs;
@@ -13,7 +13,7 @@ fn planted() -> Files {
     let files = Files::new();
     fs::create_dir_all(files.path("brimful/fleet")).unwrap();
     let ran = files.path("ran");
-    let source = format!("open({:?}, 'w').close()\n", word(&ran));
+    let source = format!("open({:?}, 'w').close()\n", path_argument(&ran));
     for name in ["brimful/__init__.py", "brimful/fleet/__init__.py", "brimful/fleet/__main__.py"] {
         files.write(name, &source);
     }
