@@ -323,7 +323,7 @@ mod tests {
         }
     }
 
-    fn newborn(parent: u32, own_ms: u64, reaped_ms: u64) -> ProcessReading {
+    fn process_started_during_watch(parent: u32, own_ms: u64, reaped_ms: u64) -> ProcessReading {
         ProcessReading { started: WATCH_BEGAN, ..reading(parent, own_ms, reaped_ms) }
     }
 
@@ -371,8 +371,16 @@ mod tests {
             "a child that started and ended between two readings counts"
         );
         assert_eq!(total(&[]), 250);
-        assert_eq!(total(&[(3, newborn(0, 50, 0))]), 300, "a restart of the program keeps the total");
-        assert_eq!(total(&[(3, newborn(0, 40, 0))]), 300, "a lower reading does not lower the total");
+        assert_eq!(
+            total(&[(3, process_started_during_watch(0, 50, 0))]),
+            300,
+            "a restart of the program keeps the total"
+        );
+        assert_eq!(
+            total(&[(3, process_started_during_watch(0, 40, 0))]),
+            300,
+            "a lower reading does not lower the total"
+        );
         assert_eq!(
             total(&[(4, reading(0, 5000, 0))]),
             300,
@@ -386,30 +394,30 @@ mod tests {
     #[test]
     fn what_one_program_reaps_of_another_counts_once() {
         let mut accounts = accounts(2);
-        accounts.admit(1, 0, &newborn(0, 10, 0));
-        accounts.admit(2, 1, &newborn(1, 0, 0));
-        accounts.update(2, &newborn(1, 500, 70));
+        accounts.admit(1, 0, &process_started_during_watch(0, 10, 0));
+        accounts.admit(2, 1, &process_started_during_watch(1, 0, 0));
+        accounts.update(2, &process_started_during_watch(1, 500, 70));
         accounts.end(2);
         assert_eq!(used(&mut accounts), [10, 570]);
-        accounts.update(1, &newborn(0, 20, 570 + 30));
+        accounts.update(1, &process_started_during_watch(0, 20, 570 + 30));
         assert_eq!(used(&mut accounts), [20 + 30, 570]);
     }
 
     #[test]
     fn a_child_that_is_reaped_after_it_was_read_and_before_its_parent_is_counts_once() {
         let mut accounts = accounts(1);
-        accounts.admit(30, 0, &newborn(0, 10, 0));
-        accounts.admit(20, 0, &newborn(30, 500, 0));
-        accounts.update(20, &newborn(30, 500, 0));
-        accounts.update(30, &newborn(0, 10, 500 + 40));
+        accounts.admit(30, 0, &process_started_during_watch(0, 10, 0));
+        accounts.admit(20, 0, &process_started_during_watch(30, 500, 0));
+        accounts.update(20, &process_started_during_watch(30, 500, 0));
+        accounts.update(30, &process_started_during_watch(0, 10, 500 + 40));
         assert_eq!(used(&mut accounts), [510], "a reaped child counts with the usage read while it lived");
         accounts.end(20);
-        accounts.update(30, &newborn(0, 10, 500 + 40));
+        accounts.update(30, &process_started_during_watch(0, 10, 500 + 40));
         assert_eq!(used(&mut accounts), [510 + 40], "a child that lived between two readings counts too");
-        accounts.admit(21, 0, &newborn(30, 5, 0));
-        accounts.update(30, &newborn(0, 10, 540 + 60));
+        accounts.admit(21, 0, &process_started_during_watch(30, 5, 0));
+        accounts.update(30, &process_started_during_watch(0, 10, 540 + 60));
         assert_eq!(used(&mut accounts), [550 + 5]);
-        accounts.update(30, &newborn(0, 10, 540 + 60));
+        accounts.update(30, &process_started_during_watch(0, 10, 540 + 60));
         assert_eq!(
             used(&mut accounts),
             [550 + 5 + 60],
@@ -420,10 +428,10 @@ mod tests {
     #[test]
     fn waits_and_switches_of_the_departed_stay_though_the_kernel_adds_up_none() {
         let mut accounts = accounts(1);
-        accounts.admit(1, 0, &newborn(0, 10, 0));
-        accounts.admit(2, 0, &newborn(1, 7, 0));
+        accounts.admit(1, 0, &process_started_during_watch(0, 10, 0));
+        accounts.admit(2, 0, &process_started_during_watch(1, 7, 0));
         accounts.end(2);
-        accounts.update(1, &newborn(0, 10, 9));
+        accounts.update(1, &process_started_during_watch(0, 10, 9));
         let sample = accounts.sample().remove(0);
         assert_eq!((sample.run_queue_wait, sample.context_switches), (Some(Nanos::from_millis(17)), Some(17)));
         assert_eq!((sample.major_faults, sample.cpu.total), (19, Nanos::from_millis(19)));
@@ -435,7 +443,7 @@ mod tests {
         accounts.admit(1, 0, &reading(0, 100, 0));
         let before = accounts.sample().remove(0);
         accounts.update(1, &reading(0, 400, 0));
-        accounts.admit(2, 0, &newborn(1, 200, 0));
+        accounts.admit(2, 0, &process_started_during_watch(1, 200, 0));
         let now = accounts.sample().remove(0);
         assert_eq!((now.pids.to_vec(), now.started, now.ended), (vec![1, 2], 1, 0));
         assert_eq!((now.threads, now.running, now.rss_bytes), (4, 2, 6));
@@ -490,8 +498,8 @@ mod tests {
                     _ => {
                         accounts.update(1, &reading(0, 0, reaped_ms));
                         for (&pid, &used) in &workers {
-                            if !accounts.update(pid, &newborn(1, used, 0)) {
-                                accounts.admit(pid, 0, &newborn(1, used, 0));
+                            if !accounts.update(pid, &process_started_during_watch(1, used, 0)) {
+                                accounts.admit(pid, 0, &process_started_during_watch(1, used, 0));
                             }
                         }
                         let now = used(&mut accounts)[0];

@@ -270,10 +270,10 @@ mod tests {
         let mut former = FormerAffinity { pinned: cpu.to_string(), ..FormerAffinity::default() };
         assert_eq!(former.add(&[sleeper.pid()], &set), [sleeper.pid()]);
         // Simulates a child that inherited the CPUs of a pinned parent: the second listing must not add it.
-        let newborn = Sleeper::start();
-        sched_setaffinity(to_pid(newborn.pid()), &set).unwrap();
-        assert!(former.add(&[sleeper.pid(), newborn.pid()], &set).is_empty(), "{former:?}");
-        assert!(!former.threads.contains_key(&newborn.pid()));
+        let process_started_during_watch = Sleeper::start();
+        sched_setaffinity(to_pid(process_started_during_watch.pid()), &set).unwrap();
+        assert!(former.add(&[sleeper.pid(), process_started_during_watch.pid()], &set).is_empty(), "{former:?}");
+        assert!(!former.threads.contains_key(&process_started_during_watch.pid()));
         sched_setaffinity(to_pid(sleeper.pid()), &set).unwrap();
         former.restore_former_state();
         assert_eq!(now(sleeper.pid()), anywhere);

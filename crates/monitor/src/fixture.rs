@@ -128,7 +128,7 @@ impl Fixture {
     }
 
     /// Creates a process that started during the watch. The parameters are those of [`Self::process`].
-    pub fn newborn(&self, pid: u32, parent: u32, comm: &str, ticks: [u64; 4]) {
+    pub fn process_started_during_watch(&self, pid: u32, parent: u32, comm: &str, ticks: [u64; 4]) {
         self.stat(pid, parent, comm, 'S', 1 << 40, ticks);
     }
 
@@ -142,7 +142,7 @@ impl Fixture {
     }
 
     /// Writes the line that the kernel shows for a moment after a process has ended and its parent has waited for it.
-    pub fn waited_for(&self, pid: u32, comm: &str) {
+    pub fn reap(&self, pid: u32, comm: &str) {
         let text = format!("{pid} ({comm}) X 0 -1 -1 0 -1 0 0 0 0 0 0 0 0 0 20 0 0 0 {} 0 0\n", 1_u64 << 40);
         std::fs::write(self.root().join(format!("{pid}/stat")), text).unwrap();
     }

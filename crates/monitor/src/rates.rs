@@ -10,11 +10,11 @@ use serde::Serialize;
 /// The figures of each group over a period that ends at a sample. A group is `None` if the sample does not contain the
 /// group or is the first to contain it. A group of a network namespace is also `None` at the first sample of another
 /// namespace.
-pub type Rates = PerGroup<Stretches>;
+pub type Rates = PerGroup<GroupFigures>;
 
 /// Selects the type for [`Rates`]: the figures of each group over a period, if there are any.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Stretches;
+pub struct GroupFigures;
 
 /// Derives figures from samples as they arrive. The period of each group begins at the last sample that contained it,
 /// so groups may be sampled at different times.
@@ -35,7 +35,7 @@ struct SampleTime {
     suspended: Nanos,
 }
 
-impl GroupValue for Stretches {
+impl GroupValue for GroupFigures {
     type Of<G: Group> = Option<PeriodFigures<G::Figures>>;
 }
 

@@ -25,14 +25,14 @@ pub struct Sample {
     /// the machine reboots.
     pub netns: Option<u64>,
     /// The counters of each group that was due.
-    pub groups: PerGroup<Counters>,
+    pub groups: PerGroup<GroupCounters>,
 }
 
 /// Selects the type for the raw counters of each group, if they were read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Counters;
+pub struct GroupCounters;
 
-impl GroupValue for Counters {
+impl GroupValue for GroupCounters {
     type Of<G: Group> = Option<G::Sample>;
 }
 

@@ -332,12 +332,12 @@ mod tests {
         assert_eq!(names, ["one", "two", "5000009", "web"]);
 
         fixture.end(PID_OFFSET + 1);
-        fixture.newborn(PID_OFFSET + 2, 1, "two", [20, 0, 0, 0]);
+        fixture.process_started_during_watch(PID_OFFSET + 2, 1, "two", [20, 0, 0, 0]);
         fixture.process(PID_OFFSET + 9, 1, "nine", [30, 0, 0, 0]);
         let cgroup = fixture.system().join("sys/fs/cgroup/web");
         std::fs::create_dir_all(&cgroup).unwrap();
-        fixture.newborn(PID_OFFSET + 3, 1, "web", [40, 0, 0, 0]);
-        fixture.newborn(PID_OFFSET + 4, PID_OFFSET + 3, "cgi", [50, 0, 0, 0]);
+        fixture.process_started_during_watch(PID_OFFSET + 3, 1, "web", [40, 0, 0, 0]);
+        fixture.process_started_during_watch(PID_OFFSET + 4, PID_OFFSET + 3, "cgi", [50, 0, 0, 0]);
         std::fs::write(cgroup.join("cgroup.procs"), format!("{}\n", PID_OFFSET + 3)).unwrap();
         tree.cpu_ns();
         let figures: Vec<(String, usize, u64)> = tree

@@ -315,7 +315,7 @@ mod tests {
     #[test]
     fn threads_are_counted_those_that_ended_included() {
         let fixture = Fixture::new();
-        fixture.newborn(PID_OFFSET + 1, 1, "server", [0; 4]);
+        fixture.process_started_during_watch(PID_OFFSET + 1, 1, "server", [0; 4]);
         fixture.thread(PID_OFFSET + 1, PID_OFFSET + 1, "schedstat", "1 1000 100\n");
         fixture.thread(
             PID_OFFSET + 1,
@@ -359,8 +359,8 @@ mod tests {
         let (mut reader, mut accounts, mut selection) = watch(&fixture, &[ProcessSelector::Name("master".into())]);
         (reader.scan.not_before, reader.children.not_before) = (Nanos::MAX, Nanos::ZERO);
         reader.forks = Some(100);
-        fixture.newborn(PID_OFFSET + 2, PID_OFFSET + 1, "worker", [2, 0, 0, 0]);
-        fixture.newborn(PID_OFFSET + 3, PID_OFFSET + 2, "helper", [3, 0, 0, 0]);
+        fixture.process_started_during_watch(PID_OFFSET + 2, PID_OFFSET + 1, "worker", [2, 0, 0, 0]);
+        fixture.process_started_during_watch(PID_OFFSET + 3, PID_OFFSET + 2, "helper", [3, 0, 0, 0]);
         fixture.thread(PID_OFFSET + 1, PID_OFFSET + 1, "children", &format!("{} ", PID_OFFSET + 2));
         fixture.thread(PID_OFFSET + 2, PID_OFFSET + 2, "children", &format!("{} {}", PID_OFFSET + 3, PID_OFFSET + 4));
         let mut read = |reader: &mut ProcReader, forks| {
@@ -373,15 +373,15 @@ mod tests {
         assert_eq!(read(&mut reader, 100), (0, 1));
         assert_eq!(read(&mut reader, 102), (50, 3), "one of the listed children had already ended");
         // On a kernel without /proc/PID/task/TID/children, the scan of all processes finds new children.
-        fixture.newborn(PID_OFFSET + 5, PID_OFFSET + 3, "late", [4, 0, 0, 0]);
+        fixture.process_started_during_watch(PID_OFFSET + 5, PID_OFFSET + 3, "late", [4, 0, 0, 0]);
         (reader.scan.not_before, reader.children.not_before) = (Nanos::ZERO, Nanos::MAX);
         assert_eq!(read(&mut reader, 103), (90, 4));
         assert_eq!(reader.forks, Some(103));
         // The process started before the last scan, but executed its program after that scan.
-        fixture.newborn(PID_OFFSET + 6, 1, "master", [5, 0, 0, 0]);
+        fixture.process_started_during_watch(PID_OFFSET + 6, 1, "master", [5, 0, 0, 0]);
         reader.scan.not_before = Nanos::ZERO;
         assert_eq!(read(&mut reader, 103), (140, 5));
-        fixture.newborn(PID_OFFSET + 7, 1, "master", [6, 0, 0, 0]);
+        fixture.process_started_during_watch(PID_OFFSET + 7, 1, "master", [6, 0, 0, 0]);
         reader.scan.not_before = Nanos::ZERO;
         assert_eq!(
             read(&mut reader, 103),
@@ -394,7 +394,7 @@ mod tests {
     fn a_zombie_has_ended_though_nobody_has_waited_for_it() {
         let fixture = Fixture::new();
         fixture.process(PID_OFFSET + 1, 1, "server", [10, 0, 0, 0]);
-        fixture.newborn(PID_OFFSET + 2, PID_OFFSET + 1, "server", [4, 0, 0, 0]);
+        fixture.process_started_during_watch(PID_OFFSET + 2, PID_OFFSET + 1, "server", [4, 0, 0, 0]);
         let (mut reader, mut accounts, mut selection) = watch(&fixture, &[ProcessSelector::Name("server".into())]);
         let mut read = |scan| {
             if scan {
@@ -416,9 +416,9 @@ mod tests {
     fn what_was_waited_for_while_it_was_read_belongs_to_its_parent() {
         let fixture = Fixture::new();
         fixture.process(PID_OFFSET + 1, 1, "server", [10, 0, 0, 0]);
-        fixture.newborn(PID_OFFSET + 2, PID_OFFSET + 1, "server", [4, 0, 0, 0]);
+        fixture.process_started_during_watch(PID_OFFSET + 2, PID_OFFSET + 1, "server", [4, 0, 0, 0]);
         let (mut reader, mut accounts, _) = watch(&fixture, &[ProcessSelector::Name("server".into())]);
-        fixture.waited_for(PID_OFFSET + 2, "server");
+        fixture.reap(PID_OFFSET + 2, "server");
         fixture.process(PID_OFFSET + 1, 1, "server", [10, 0, 4, 0]);
         reader.read(&mut accounts);
         let sample = accounts.sample().remove(0);
@@ -433,7 +433,7 @@ mod tests {
         fixture.end(PID_OFFSET + 1);
         reader.read(&mut accounts);
         std::fs::remove_dir_all(fixture.root().join((PID_OFFSET + 1).to_string())).unwrap();
-        fixture.newborn(PID_OFFSET + 1, 1, "other", [70, 0, 0, 0]);
+        fixture.process_started_during_watch(PID_OFFSET + 1, 1, "other", [70, 0, 0, 0]);
         reader.scan(&mut accounts, &mut selection);
         reader.read(&mut accounts);
         let sample = accounts.sample().remove(0);

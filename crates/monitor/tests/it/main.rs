@@ -215,15 +215,15 @@ fn a_pinned_tree_is_put_back_and_its_newborn_with_it() {
     wanted.set(cpu);
 
     let guard = pin_tree(&tree, &[cpu], |_| Ok(())).unwrap();
-    let newborn = shell.run("sleep 60 > /dev/null & echo $!") as u32;
-    for pid in [shell.pid(), elder, newborn] {
+    let process_started_during_watch = shell.run("sleep 60 > /dev/null & echo $!") as u32;
+    for pid in [shell.pid(), elder, process_started_during_watch] {
         assert_eq!(affinity(pid), wanted, "the process is pinned");
     }
     drop(guard);
-    for pid in [shell.pid(), elder, newborn] {
+    for pid in [shell.pid(), elder, process_started_during_watch] {
         assert_eq!(affinity(pid), former, "the process has its former CPUs again");
     }
-    shell.run(&format!("kill {elder} {newborn}; wait; echo 0"));
+    shell.run(&format!("kill {elder} {process_started_during_watch}; wait; echo 0"));
     tree.cpu_ns();
     assert_eq!(tree.pids(), [shell.pid()]);
 }
