@@ -26,7 +26,7 @@ mod fgn;
 mod mmpp;
 mod on_off;
 mod pareto;
-mod pieces;
+mod rate_segment;
 mod self_similar;
 mod stages;
 mod steps;
@@ -43,10 +43,10 @@ pub use trace::{Speed, Trace};
 use crate::{WorkloadLimits, rng};
 use brimful_core::workload::Stage;
 use brimful_core::{Nanos, Rate};
-use pieces::Pieces;
 use rand::RngExt;
 use rand_distr::{Distribution, Exp1};
 use rand_pcg::Pcg64;
+use rate_segment::Pieces;
 
 /// The arrival processes that keep a mean rate. [`FromStr`](std::str::FromStr) parses the notation of each variant.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -209,13 +209,13 @@ impl Iterator for Arrivals {
         let tick = self.ticks.next();
         let due = match &mut self.curve {
             Curve::Steady(rate) => Nanos::from_secs_f64(tick / *rate),
-            Curve::OnOff(curve) => Nanos::from_secs_f64(curve.at(tick)),
-            Curve::Mmpp(pieces) => Nanos::from_secs_f64(pieces.at(tick)?),
-            Curve::Fgn(pieces) => Nanos::from_secs_f64(pieces.at(tick)?),
-            Curve::Pareto(pieces) => Nanos::from_secs_f64(pieces.at(tick)?),
-            Curve::Stages(pieces) => Nanos::from_secs_f64(pieces.at(tick)?),
-            Curve::Steps(pieces) => Nanos::from_secs_f64(pieces.at(tick)?),
-            Curve::Trace(trace, speed) => trace.at(tick as usize, *speed)?,
+            Curve::OnOff(curve) => Nanos::from_secs_f64(curve.time_at_area(tick)),
+            Curve::Mmpp(pieces) => Nanos::from_secs_f64(pieces.time_at_area(tick)?),
+            Curve::Fgn(pieces) => Nanos::from_secs_f64(pieces.time_at_area(tick)?),
+            Curve::Pareto(pieces) => Nanos::from_secs_f64(pieces.time_at_area(tick)?),
+            Curve::Stages(pieces) => Nanos::from_secs_f64(pieces.time_at_area(tick)?),
+            Curve::Steps(pieces) => Nanos::from_secs_f64(pieces.time_at_area(tick)?),
+            Curve::Trace(trace, speed) => trace.due_time(tick as usize, *speed)?,
         };
         // At the boundary of two pieces, rounding may put a call one nanosecond before its predecessor.
         self.last = self.last.max(due);
@@ -273,7 +273,7 @@ enum Curve {
     Mmpp(Pieces<mmpp::Curve>),
     Fgn(Pieces<fgn::Curve>),
     Pareto(Pieces<pareto::Curve>),
-    Stages(Pieces<std::vec::IntoIter<pieces::RateSegment>>),
+    Stages(Pieces<std::vec::IntoIter<rate_segment::RateSegment>>),
     Steps(Box<Pieces<steps::Curve>>),
     Trace(Trace, Speed),
 }

@@ -15,10 +15,10 @@
 //! - Memory is proportional to the sessions in progress, and in a closed load to the number of users.
 //! - No call is due, and no waiting call is made, at or after the end of the window.
 
-mod past;
 mod scripts;
+mod session_history;
 mod session_log;
-mod visit;
+mod session_state;
 
 pub use scripts::Scripts;
 pub use session_log::read_session_log;
@@ -27,13 +27,13 @@ use crate::back_off::BackOff;
 use crate::{ArrivalProcess, Arrivals, ArrivalsError, Mix, Shard, WorkloadLimits, rng};
 use brimful_core::workload::{BetweenBursts, SessionArrivals, Sessions as SessionLoad, Spread};
 use brimful_core::{CallSpec, End, Nanos, NextCall, Outcome, SessionId, SessionOutcome, Workload};
-use past::SessionHistory;
 use rand::RngExt;
 use rand_pcg::Pcg64;
+use session_history::SessionHistory;
+use session_state::{Phase, SessionState};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, VecDeque};
 use std::sync::Arc;
-use visit::{Phase, SessionState};
 
 /// The parameters that all sessions share.
 #[derive(Debug)]

@@ -11,7 +11,7 @@
 //! A rate cannot be below zero. Replacing negative rates by zero, which is 3⅓ standard deviations below the mean,
 //! raises the mean by a factor of 1 + 3·10⁻⁵.
 
-use super::pieces::RateSegment;
+use super::rate_segment::RateSegment;
 use super::self_similar::Hurst;
 use rand_distr::{Distribution, StandardNormal};
 use rand_pcg::Pcg64;

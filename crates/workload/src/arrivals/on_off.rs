@@ -84,7 +84,7 @@ pub(super) struct Curve {
 
 impl Curve {
     /// Time at which the area under the curve reaches `area`, in seconds from the start.
-    pub fn at(&self, area: f64) -> f64 {
+    pub fn time_at_area(&self, area: f64) -> f64 {
         let periods = (area / self.period_area).floor();
         let within = area - periods * self.period_area;
         let since = if within < self.burst.area() || self.rest.start_rate == 0.0 {
@@ -130,9 +130,9 @@ mod tests {
     fn nothing_drifts_over_many_periods() {
         // Each period of 3 s has 300 calls, so the millionth period begins with call 300,000,000, at 3,000,000 s.
         let curve = OnOff::new(7.0, 0.1, Nanos::from_secs(3)).unwrap().curve(100.0);
-        assert_eq!(curve.at(3e8), 3e6);
+        assert_eq!(curve.time_at_area(3e8), 3e6);
         // The 21 calls of a burst are 1/700 s apart, in the millionth period as in the first.
-        assert!((curve.at(3e8 + 20.0) - 3e6 - 20.0 / 700.0).abs() < 1e-9);
+        assert!((curve.time_at_area(3e8 + 20.0) - 3e6 - 20.0 / 700.0).abs() < 1e-9);
     }
 
     #[test]

@@ -9,7 +9,7 @@
 //! closer H is to 1, the more likely a source keeps its state for the whole run. At H = 0.9, one source in four does
 //! not switch within the first ten seconds.
 
-use super::pieces::RateSegment;
+use super::rate_segment::RateSegment;
 use super::self_similar::Hurst;
 use brimful_core::Nanos;
 use rand::RngExt;

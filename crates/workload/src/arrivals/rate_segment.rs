@@ -52,7 +52,7 @@ impl<I: Iterator<Item = RateSegment>> Pieces<I> {
     /// The time at which the area from the start exceeds `area`, in seconds; `None` if the area never exceeds `area`.
     /// `area` must not decrease from one call of this function to the next. If the area is equal to `area` at the start
     /// of a pause (a piece with rate zero), the result is the end of the pause.
-    pub fn at(&mut self, area: f64) -> Option<f64> {
+    pub fn time_at_area(&mut self, area: f64) -> Option<f64> {
         while area >= self.end_area {
             self.start_s += self.piece.length_s;
             self.start_area = self.end_area;
@@ -77,7 +77,7 @@ mod tests {
             RateSegment::level(1.0, 1.0),
         ];
         let mut pieces = Pieces::new(pieces.into_iter());
-        assert_eq!([0.0, 1.0, 2.0, 3.0].map(|area| pieces.at(area)), [Some(1.0), Some(1.5), Some(5.0), None]);
+        assert_eq!([0.0, 1.0, 2.0, 3.0].map(|area| pieces.time_at_area(area)), [Some(1.0), Some(1.5), Some(5.0), None]);
     }
 
     proptest! {

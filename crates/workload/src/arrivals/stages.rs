@@ -1,6 +1,6 @@
 //! Stages: in each, the rate changes linearly from one value to another.
 
-use super::pieces::RateSegment;
+use super::rate_segment::RateSegment;
 use crate::ArrivalsError;
 use brimful_core::Rate;
 use brimful_core::workload::Stage;

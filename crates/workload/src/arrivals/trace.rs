@@ -47,10 +47,10 @@ impl Trace {
 
     /// The shortest window that contains every arrival if the trace is played back at `speed`.
     pub fn window(&self, speed: Speed) -> Nanos {
-        self.at(self.instants.len() - 1, speed).unwrap_or(Nanos::ZERO) + Nanos(1)
+        self.due_time(self.instants.len() - 1, speed).unwrap_or(Nanos::ZERO) + Nanos(1)
     }
 
-    pub(super) fn at(&self, index: usize, speed: Speed) -> Option<Nanos> {
+    pub(super) fn due_time(&self, index: usize, speed: Speed) -> Option<Nanos> {
         self.instants.get(index).map(|at| if speed == Speed::ORIGINAL { *at } else { speed.compress(*at) })
     }
 }

@@ -5,7 +5,7 @@
 //! thousand lasts longer than this time. But the time is never longer than a day. The initial load lacks the sessions
 //! that began even earlier. They matter only if very long sessions make most of the load.
 
-use super::visit::SessionState;
+use super::session_state::SessionState;
 use super::{draw_count, draw_s};
 use crate::rng;
 use brimful_core::Nanos;
