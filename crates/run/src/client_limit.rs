@@ -26,7 +26,7 @@ use brimful_engine::{ConnectionPolicy, EngineError};
 use brimful_os::cpus;
 use host::{CpuPlacement, Responder};
 pub use search::START_RATE;
-use search::{Pair, search};
+use search::{ThroughputPair, search};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Duration of one run.

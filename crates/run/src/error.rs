@@ -53,7 +53,7 @@ pub enum RunError {
     Security(#[from] brimful_engine::SecurityError),
     /// The server completes none of the calls.
     #[error("{url} completed no call, so the size of its responses is not known: check the server, or raise --timeout")]
-    Silent {
+    NoCallCompleted {
         /// The URL of the server.
         url: String,
     },
@@ -106,8 +106,8 @@ impl RunError {
     /// Whether the cause is the command line or a document, rather than the environment.
     pub fn is_usage(&self) -> bool {
         use RunError::{
-            Arrivals, BadLoad, BadUrl, Crew, Engine, Handshake, Listen, MergeMismatch, Mix, Monitor, NoSocket,
-            NothingListens, Security, Silent, StopThread, Target, Unresolvable, Workload,
+            Arrivals, BadLoad, BadUrl, Crew, Engine, Handshake, Listen, MergeMismatch, Mix, Monitor, NoCallCompleted,
+            NoSocket, NothingListens, Security, StopThread, Target, Unresolvable, Workload,
         };
         use brimful_engine::EngineError::{BodyFile, Cpu, Request, Source, Template};
         match self {
@@ -121,7 +121,7 @@ impl RunError {
             | Listen(_)
             | NoSocket { .. }
             | NothingListens { .. }
-            | Silent { .. }
+            | NoCallCompleted { .. }
             | StopThread(_)
             | MergeMismatch(_) => false,
         }

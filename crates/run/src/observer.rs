@@ -1,5 +1,5 @@
 //! Observations that a run makes in addition to its Record: the figures of [`ConnectionDetail`], and every [`Exchange`], which is
-//! passed to a [`Tap`].
+//! passed to a [`CallHook`].
 
 use crate::stop_when::StopConditions;
 use brimful_core::panics::lock;
@@ -16,7 +16,7 @@ pub struct RunObserver {
     /// Whether to collect the figures of connections and sessions that httperf reports.
     pub detail: bool,
     /// The function to which every call is shown.
-    pub tap: Option<Tap>,
+    pub call_hook: Option<CallHook>,
     /// The conditions that end the run early.
     pub stop_when: Option<Arc<StopConditions>>,
 }
@@ -38,21 +38,21 @@ type ShowExchange = dyn FnMut(&Exchange) + Send;
 /// Passes each call of all shards to one function when the call has ended. The memory in use is bounded by the number
 /// of calls in flight.
 #[derive(Clone)]
-pub struct Tap {
+pub struct CallHook {
     show: Arc<Mutex<ShowExchange>>,
     max_bytes: usize,
 }
 
-impl Tap {
+impl CallHook {
     /// Keeps at most `max_bytes` of each request and of each response.
-    pub fn new(max_bytes: usize, show: impl FnMut(&Exchange) + Send + 'static) -> Tap {
-        Tap { show: Arc::new(Mutex::new(show)), max_bytes }
+    pub fn new(max_bytes: usize, show: impl FnMut(&Exchange) + Send + 'static) -> CallHook {
+        CallHook { show: Arc::new(Mutex::new(show)), max_bytes }
     }
 }
 
-impl fmt::Debug for Tap {
+impl fmt::Debug for CallHook {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Tap").field("max_bytes", &self.max_bytes).finish_non_exhaustive()
+        f.debug_struct("CallHook").field("max_bytes", &self.max_bytes).finish_non_exhaustive()
     }
 }
 
@@ -109,11 +109,11 @@ pub(crate) type Observers = (Collector, ShardObserver);
 #[derive(Debug)]
 pub(crate) struct ShardObserver {
     detail: Option<ConnectionDetail>,
-    tap: Option<Tap>,
+    call_hook: Option<CallHook>,
     stop_when: Option<Arc<StopConditions>>,
 }
 
-/// The observer's data about a call; `None` without a tap.
+/// The observer's data about a call; `None` without a call hook.
 #[derive(Debug, Default)]
 pub(crate) struct PerCall(Option<Box<CallInProgress>>);
 
@@ -162,13 +162,13 @@ impl ShardObserver {
     pub fn new(observer: &RunObserver, window: Nanos) -> ShardObserver {
         ShardObserver {
             detail: observer.detail.then(|| ConnectionDetail::new(window)),
-            tap: observer.tap.clone(),
+            call_hook: observer.call_hook.clone(),
             stop_when: observer.stop_when.clone(),
         }
     }
 
     fn is_active(&self) -> bool {
-        self.detail.is_some() || self.tap.is_some() || self.stop_when.is_some()
+        self.detail.is_some() || self.call_hook.is_some() || self.stop_when.is_some()
     }
 
     /// Handles an event. The caller checks first whether there is anything to do, so that runs without these
@@ -181,7 +181,7 @@ impl ShardObserver {
         if let Some(conditions) = &self.stop_when {
             conditions.observe(event);
         }
-        let Some(tap) = &self.tap else { return };
+        let Some(call_hook) = &self.call_hook else { return };
         let call = call.get_or_insert_default();
         match *event {
             Event::Scheduled { due, .. } => call.due = due,
@@ -216,27 +216,27 @@ impl Observer for ShardObserver {
     }
 
     fn reads_messages(&self) -> bool {
-        self.tap.is_some()
+        self.call_hook.is_some()
     }
 
     #[inline]
     fn on_request(&mut self, PerCall(call): &mut PerCall, bytes: &[u8]) {
-        if let (Some(tap), Some(call)) = (&self.tap, call) {
+        if let (Some(call_hook), Some(call)) = (&self.call_hook, call) {
             call.request = MessagePrefix::default();
-            call.request.add(bytes, tap.max_bytes);
+            call.request.add(bytes, call_hook.max_bytes);
         }
     }
 
     fn on_body_piece(&mut self, PerCall(call): &mut PerCall, bytes: &[u8]) {
-        if let (Some(tap), Some(call)) = (&self.tap, call) {
-            call.request.add(bytes, tap.max_bytes);
+        if let (Some(call_hook), Some(call)) = (&self.call_hook, call) {
+            call.request.add(bytes, call_hook.max_bytes);
         }
     }
 
     #[inline]
     fn on_bytes(&mut self, PerCall(call): &mut PerCall, bytes: &[u8]) {
-        if let (Some(tap), Some(call)) = (&self.tap, call) {
-            call.response.add(bytes, tap.max_bytes);
+        if let (Some(call_hook), Some(call)) = (&self.call_hook, call) {
+            call.response.add(bytes, call_hook.max_bytes);
         }
     }
 
@@ -278,9 +278,9 @@ mod tests {
     fn the_tap_shows_a_call_once_with_its_request_and_the_beginning_of_its_response() {
         let shown = Arc::new(Mutex::new(Vec::new()));
         let into = shown.clone();
-        let tap = Tap::new(8, move |exchange| into.lock().unwrap().push(exchange.clone()));
+        let call_hook = CallHook::new(8, move |exchange| into.lock().unwrap().push(exchange.clone()));
         let mut observer = ShardObserver::new(
-            &RunObserver { detail: true, tap: Some(tap), ..RunObserver::default() },
+            &RunObserver { detail: true, call_hook: Some(call_hook), ..RunObserver::default() },
             Nanos::from_secs(1),
         );
         let mut call = PerCall::default();

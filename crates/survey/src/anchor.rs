@@ -19,7 +19,7 @@ pub(crate) struct OperatingPoint {
 impl OperatingPoint {
     /// Runs `measure` between two anchors, each of which lasts at most `longest`. Also returns the host's mean speed
     /// relative to its speed during calibration.
-    pub fn around<'a, T>(
+    pub fn between_anchors<'a, T>(
         self,
         runner: &mut Runner<'a>,
         longest: Nanos,

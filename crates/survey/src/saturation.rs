@@ -35,12 +35,13 @@ pub(crate) fn saturate(
     client.check(runner, capacity, capacity)?;
     let workload = runner.setup.workload_with(closed(calibration.anchor.clients));
     let prediction = calibration.fit.predict(1.001 * capacity)?;
-    let ((trial, reference_cpu_times), host_speed) = calibration.anchor.around(runner, duration, |runner| {
-        let before = runner.bench.reference_cpu_times();
-        let trial = runner.measure_level(&workload, duration)?;
-        let after = runner.bench.reference_cpu_times();
-        Ok((trial, before.zip(after)))
-    })?;
+    let ((trial, reference_cpu_times), host_speed) =
+        calibration.anchor.between_anchors(runner, duration, |runner| {
+            let before = runner.bench.reference_cpu_times();
+            let trial = runner.measure_level(&workload, duration)?;
+            let after = runner.bench.reference_cpu_times();
+            Ok((trial, before.zip(after)))
+        })?;
     let context = LevelContext::past_saturation(capacity, &prediction, host_speed);
     runner.record_level(&trial, &workload, &context)?;
     let record = &trial.record;

@@ -3,21 +3,21 @@
 
 use super::options::{Options, Parts};
 use crate::output;
-use brimful_run::{Exchange, MessagePrefix, Tap};
+use brimful_run::{CallHook, Exchange, MessagePrefix};
 use std::fmt::Write;
 
 /// Maximum number of bytes of each request and reply that are printed.
 const MAX_PRINTED_BYTES: usize = 1 << 20;
 
-/// The tap that prints the calls; `None` if no option requests it.
-pub fn tap(options: &Options) -> Option<Tap> {
+/// The hook that prints the calls; `None` if no option requests it.
+pub fn call_hook(options: &Options) -> Option<CallHook> {
     let request = options.print_request;
     let reply = options.print_reply;
     if request == Parts::default() && reply == Parts::default() {
         return None;
     }
     let mut number = 0_u64;
-    Some(Tap::new(MAX_PRINTED_BYTES, move |exchange| {
+    Some(CallHook::new(MAX_PRINTED_BYTES, move |exchange| {
         // If stdout cannot be written, the test continues.
         let _ = output::print(&text(number, exchange, request, reply));
         number += 1;

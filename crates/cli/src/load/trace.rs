@@ -77,7 +77,7 @@ impl CallTrace {
         let has_file = lock(&calls).file.is_some();
         let add = move |exchange: &Exchange| lock(&calls).add(exchange);
         RunObserver {
-            tap: Some(Tap::new(if has_file { TRACED_BYTES } else { PRINTED_BYTES }, add)),
+            call_hook: Some(CallHook::new(if has_file { TRACED_BYTES } else { PRINTED_BYTES }, add)),
             ..RunObserver::default()
         }
     }

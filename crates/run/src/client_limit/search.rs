@@ -33,7 +33,7 @@ const TOLERATED_SHORTFALL: f64 = 0.05;
 
 /// Throughputs of one generator and of two at the same load, measured one after the other.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Pair {
+pub struct ThroughputPair {
     pub one: f64,
     pub two: f64,
     /// The reason in the verdict against the single generator, if there is one.
@@ -48,7 +48,7 @@ pub(super) fn levels_up_to(rate: f64) -> u32 {
 /// Searches with the pairs that `measure` returns, until `measure` returns `None` or a load of at least `enough` passes.
 /// Passes a description of each level to `note`.
 pub fn search<E>(
-    mut measure: impl FnMut(f64) -> Result<Option<Pair>, E>,
+    mut measure: impl FnMut(f64) -> Result<Option<ThroughputPair>, E>,
     enough: f64,
     note: &mut dyn FnMut(String),
 ) -> Result<ClientCalibration, E> {
@@ -122,7 +122,7 @@ fn describe(level: &ClientLevel) -> String {
 /// A load, and the pairs of runs that have been measured at that load.
 struct Level {
     load: f64,
-    pairs: Vec<Pair>,
+    pairs: Vec<ThroughputPair>,
 }
 
 impl Level {
@@ -196,7 +196,8 @@ mod tests {
             runs += 1;
             (load.min(generators * client) * noise(runs)).min(server).min(load)
         };
-        let measure = |load| Ok::<_, Infallible>(Some(Pair { one: run(1.0, load), two: run(2.0, load), doubt: None }));
+        let measure =
+            |load| Ok::<_, Infallible>(Some(ThroughputPair { one: run(1.0, load), two: run(2.0, load), doubt: None }));
         let Ok(calibration) = search(measure, f64::INFINITY, &mut |_| notes += 1);
         assert_eq!(notes, calibration.curve.len());
         assert!(calibration.curve.is_sorted_by(|a, b| a.load <= b.load));
@@ -223,7 +224,7 @@ mod tests {
     #[test]
     fn a_search_ends_at_the_rate_that_is_enough() {
         for (enough, max) in [(500.0, 2_000.0), (2_000.0, 2_000.0), (9_000.0, 16_000.0)] {
-            let measure = |load| Ok::<_, Infallible>(Some(Pair { one: load, two: load, doubt: None }));
+            let measure = |load| Ok::<_, Infallible>(Some(ThroughputPair { one: load, two: load, doubt: None }));
             let Ok(calibration) = search(measure, enough, &mut |_| ());
             assert_eq!((calibration.max_rate, calibration.lower_bound), (Some(max), true));
             assert_eq!(calibration.curve.len() as u32, levels_up_to(enough));
@@ -254,7 +255,7 @@ mod tests {
         let measure = |load: f64| {
             runs += 1;
             let doubt = late(runs, load).then(|| "it was late".to_owned());
-            Ok::<_, Infallible>(Some(Pair { one: load, two: load, doubt }))
+            Ok::<_, Infallible>(Some(ThroughputPair { one: load, two: load, doubt }))
         };
         let Ok(calibration) = search(measure, f64::INFINITY, &mut |_| ());
         calibration
@@ -292,7 +293,7 @@ mod tests {
         let mut pairs = 0;
         let measure = |load: f64| {
             pairs += 1;
-            Ok::<_, Infallible>((pairs <= 7).then_some(Pair { one: load, two: load, doubt: None }))
+            Ok::<_, Infallible>((pairs <= 7).then_some(ThroughputPair { one: load, two: load, doubt: None }))
         };
         let Ok(calibration) = search(measure, f64::INFINITY, &mut |_| ());
         assert_eq!((calibration.max_rate, calibration.lower_bound), (Some(2.0 * START_RATE), true));
