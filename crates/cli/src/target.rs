@@ -100,7 +100,7 @@ pub fn main(args: &TargetArgs) -> anyhow::Result<Exit> {
     .map_err(|error| match error {
         TargetError::NoWorkers
         | TargetError::EmptyPool
-        | TargetError::ServesNothing
+        | TargetError::ZeroRateLimit
         | TargetError::DuplicateName(_)
         | TargetError::Backlog { .. }
         | TargetError::Pin { .. } => usage(error).into(),

@@ -62,7 +62,7 @@ impl Pacer {
     }
 
     /// Waits for an event, at most until `until` and at most for [`MAX_WAIT`]. `look` returns whether there is an
-    /// event. It sleeps for an event up to the given time, or not at all.
+    /// event: it sleeps until there is one or the given time has come, and does not sleep if it is given no time.
     pub fn wait<E>(
         &mut self,
         clock: Clock,

@@ -50,8 +50,8 @@ impl ScriptedRequests {
                     let ScriptedRequest { method, path, body, .. } = request;
                     let failed = |source| EngineError::Request { class: class.name.clone(), source };
                     let place = all.rendered.len() as u32;
-                    // A session's connections do not end after a fixed number of calls.
                     let path = encode_target(path);
+                    // Without `connection: close`: a session's connections do not end after a fixed number of calls.
                     let rendered = settings.request(method, &path, &headers, body.as_bytes(), false).map_err(failed)?;
                     all.rendered.push(rendered);
                     known.insert(request, place);
@@ -138,7 +138,7 @@ impl<'a, R: Requests<'a>> Requests<'a> for SessionRequests<'a, R> {
         if redirects.follows_redirect(call) {
             return redirects.redirect_in(call, head, None);
         }
-        // A second call of `without_cookies` returns the same request, because many calls share a request of a class.
+        // `without_cookies` returns the request that was sent, however often it is called.
         let first = self.without_cookies(call, false);
         self.redirects.as_mut()?.redirect_in(call, head, Some(&first))
     }
@@ -162,7 +162,7 @@ impl<'a, R: Requests<'a>> Requests<'a> for SessionRequests<'a, R> {
 impl<'a, R: Requests<'a>> SessionRequests<'a, R> {
     fn receive_cookies(&mut self, call: &CallSpec, session: SessionId, head: &[u8]) {
         let known_target = self.jars.as_ref().and_then(|jars| jars.targets.get(&session).cloned());
-        // A second call of `without_cookies` returns the same request, because many calls share a request of a class.
+        // `without_cookies` returns the request that was sent, however often it is called.
         let target = known_target.unwrap_or_else(|| self.without_cookies(call, false).target().to_vec());
         if let Some(jars) = &mut self.jars {
             let jar = jars.by_session.entry(session).or_default();

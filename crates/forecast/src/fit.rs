@@ -53,7 +53,7 @@ impl Candidates {
         let mut preferred = 0;
         if settings.log {
             let log = Fitted::on_scale(Scale::Log, rates, settings);
-            if log[0].criterion(rates) < all[0].criterion(rates) {
+            if log[0].aicc(rates) < all[0].aicc(rates) {
                 preferred = all.len();
             }
             all.extend(log);
@@ -166,9 +166,9 @@ impl Fitted {
 
     /// The information criterion (AICc) converted to rates, so that fits of rates and fits of logarithms can be
     /// compared.
-    fn criterion(&self, rates: &[f64]) -> f64 {
+    fn aicc(&self, rates: &[f64]) -> f64 {
         let jacobian = if self.scale == Scale::Log { 2.0 * rates.iter().map(|r| r.ln()).sum::<f64>() } else { 0.0 };
-        self.trend.criterion + 2.0 * self.in_seasons() + jacobian
+        self.trend.aicc + 2.0 * self.in_seasons() + jacobian
     }
 }
 

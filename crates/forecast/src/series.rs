@@ -239,7 +239,7 @@ impl Series {
 pub struct DailySeries {
     /// The mean rate of each whole day.
     pub series: Series,
-    /// The ratio of a day's highest step to the day's mean. One day in twenty has a higher ratio.
+    /// The ratio of a day's highest step to the day's mean: the 95th percentile over the days.
     pub peak_to_mean: f64,
 }
 

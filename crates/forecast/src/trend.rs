@@ -71,7 +71,7 @@ pub(crate) struct Trend {
     /// Number of parameters, excluding the variance.
     pub parameters: usize,
     /// The information criterion (AICc), without a constant that depends only on the number of values.
-    pub criterion: f64,
+    pub aicc: f64,
     smoothing: Smoothing,
     /// State at the end of the series.
     end: State,
@@ -174,7 +174,7 @@ impl Trend {
         let mut best = Self::fit_form(y, TrendKind::Constant);
         for (kind, _) in &FORMS[1..] {
             let other = Self::fit_form(y, *kind);
-            if other.criterion < best.criterion {
+            if other.aicc < best.aicc {
                 best = other;
             }
         }
@@ -226,7 +226,7 @@ impl Trend {
         let corrected = 2.0 * k + 2.0 * k * (k + 1.0) / (n - k - 1.0).max(0.1);
         Self {
             kind,
-            criterion: n * (squares / n).max(ROUNDING).ln() + corrected,
+            aicc: n * (squares / n).max(ROUNDING).ln() + corrected,
             variance: squares / (n - parameters as f64).max(1.0),
             errors,
             parameters,
@@ -247,7 +247,7 @@ impl Trend {
         };
         self.variance *= unit * unit;
         self.errors.iter_mut().for_each(|e| *e *= unit);
-        self.criterion += 2.0 * self.errors.len() as f64 * unit.max(f64::MIN_POSITIVE).ln();
+        self.aicc += 2.0 * self.errors.len() as f64 * unit.max(f64::MIN_POSITIVE).ln();
         self
     }
 }

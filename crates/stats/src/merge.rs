@@ -150,7 +150,7 @@ impl Part {
         Ok(Part { names: self.names, account: PartAccount::Merged(account), facts: self.facts.merge(other.facts) })
     }
 
-    /// The user's name for the part's first Record.
+    /// The name that the user gave the part's first Record.
     fn name(&self) -> String {
         self.names.values().next().cloned().unwrap_or_default()
     }

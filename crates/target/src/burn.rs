@@ -40,7 +40,7 @@ impl Spinner {
             samples.sort_unstable();
             samples[SAMPLES / 2] as f64
         };
-        // The two readings around a sample add the time of one reading to it.
+        // The measured time of a sample includes the time of one clock reading more.
         let reading_ns = median(&|| (0..READINGS).for_each(|_| _ = black_box(thread_cpu()))) / (READINGS + 1) as f64;
         let spin_ns = median(&|| spin(ROUNDS)) - reading_ns;
         Spinner { rounds_per_ns: ROUNDS as f64 / spin_ns.max(1.0), reading_ns }

@@ -78,7 +78,7 @@ impl Target {
             return Err(TargetError::EmptyPool);
         }
         if config.rate_limit == Some(0) {
-            return Err(TargetError::ServesNothing);
+            return Err(TargetError::ZeroRateLimit);
         }
         let (listener, addr) = listen(config.listen, config.backlog)?;
         let no_resource = |what| move |e: Errno| TargetError::Resources { what, source: e.into() };

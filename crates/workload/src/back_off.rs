@@ -17,7 +17,7 @@ use rand_pcg::Pcg64;
 const FIRST_WAIT: Nanos = Nanos::from_millis(10);
 /// Upper bound of every wait.
 const MAX_WAIT: Nanos = Nanos::from_secs(1);
-/// Number of connections that a user may lose in a row without waiting before the next call.
+/// Number of connections in a row that a user may lose before it waits between calls.
 const FREE_LOSSES: u8 = 3;
 /// The first random stream of the waits. Arrivals, mixes and sessions use streams with lower numbers.
 const STREAM: u64 = 1 << 32;

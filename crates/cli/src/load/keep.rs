@@ -75,7 +75,7 @@ fn sleep_until(instant: Instant, done: &AtomicBool) -> bool {
     false
 }
 
-/// Sets the flag when stdin ends, which means that the process at its other end has ended.
+/// Sets the flag when stdin ends, which means that the process that writes to it has ended.
 pub fn stop_when_stdin_ends(stop: &Arc<AtomicBool>) -> anyhow::Result<()> {
     let stop = Arc::clone(stop);
     let wait = move || {

@@ -1,4 +1,5 @@
-//! Tests demands from observations: how often intervals cover the true value, the rate of false alarms, and laws.
+//! Tests demands fitted to observations: the coverage of intervals, the rate of false alarms, and properties that hold
+//! for any input.
 
 use brimful_estimate::demand::moving_blocks;
 use brimful_estimate::{Background, Observation, Resampling, SizePoint, fit_demands, fit_load_dependence, fit_size};

@@ -40,7 +40,7 @@ pub(super) struct Selection {
 struct Choice {
     selector: ProcessSelector,
     holder: Option<Holder>,
-    /// The users of the name, if the selector is a name.
+    /// Who runs the processes of the name, if the selector is a name.
     users: Users,
     search: Search,
     /// The time at which to look for further processes of a port or cgroup.

@@ -135,7 +135,7 @@ impl Security {
                     Err(failed) => return Err(failed),
                 }
                 if session.send_close_notify(&mut scratch.outgoing).is_ok() {
-                    // Closes politely. The result does not depend on whether this succeeds.
+                    // The result does not depend on whether this arrives.
                     let _ = send_all(&socket, &mut scratch, until);
                 }
                 Ok(session)

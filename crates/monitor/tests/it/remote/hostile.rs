@@ -138,7 +138,7 @@ fn the_largest_messages_break_the_stream_and_not_the_memory() {
 #[test]
 fn messages_within_the_bounds_do_not_fill_the_memory_together() {
     let line = |index| match COLLECTIONS.get(index) {
-        // The number is below the bound, because the message has some objects around the collection.
+        // Slightly fewer elements than the bound allows: the message has other objects around the collection.
         Some(&collection) => sample(&filled(collection, 12_000 / objects(collection.1))),
         None => sample(&format!(r#"{{"process":[{{"name":"{}"}}]}}"#, "x".repeat(LONGEST - 1000))),
     };
