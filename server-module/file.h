@@ -269,7 +269,7 @@ static inline int brimful_map_new(struct brimful_memory *memory, const struct br
     header->layout = BRIMFUL_LAYOUT;
     header->classes = classes;
     header->enabled = 1;
-    header->made_ns = brimful_read_clock(CLOCK_REALTIME);
+    header->created_ns = brimful_read_clock(CLOCK_REALTIME);
     for (i = 0; i < classes; i++) {
         brimful_copy_name(header->class_names[i], settings->classes == 0 ? "other" : settings->class_names[i]);
     }

@@ -66,7 +66,7 @@ struct brimful_header {
     uint32_t workers_most; /* maximum requests or connections that the server handles at a time; 0: no limit */
     uint32_t master_pid;   /* process id of the main process of the server that last opened the file */
     uint32_t lost;         /* number of workers that found no free slot */
-    uint64_t made_ns;      /* creation time of the file, CLOCK_REALTIME in ns */
+    uint64_t created_ns;   /* creation time of the file, CLOCK_REALTIME in ns */
     char server[BRIMFUL_NAME_BYTES]; /* name and version of the server, such as "Apache/2.4.66 (event)" */
     char class_names[BRIMFUL_MAX_CLASSES][BRIMFUL_NAME_BYTES];
 };
@@ -91,7 +91,7 @@ struct brimful_sums {
     uint64_t unused;
 };
 
-/* The requests of one class. CPU time is measured for few requests, and added here without folding. */
+/* The requests of one class. CPU time is measured for few requests, so it is added here at once, not folded later. */
 struct brimful_class {
     struct brimful_sums sums[2];          /* two copies; `folded` says which copy is current */
     uint64_t cpu_count;                   /* number of requests in cpu_ns and cpu_sum_us2 */

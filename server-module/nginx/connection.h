@@ -99,8 +99,9 @@ ngx_http_brimful_recv(ngx_connection_t *c, u_char *buf, size_t size)
         ngx_http_brimful_choose(connection);
     }
 
-    /* The time is marked before the call: data has normally arrived before, and the call itself is the server's work. A
-     * mark is cheap, because the call often receives nothing: after a response, nginx checks for further data. */
+    /* The time is marked before the call, because the data has normally arrived by then, and the call is already the
+     * server's work. It is only a mark, which is cheap, because the call often receives nothing: nginx checks for
+     * further data after each response. */
     mark = brimful_mark();
     n = connection->recv(c, buf, size);
     if (n <= 0) {

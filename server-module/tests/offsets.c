@@ -31,7 +31,7 @@ static void print_header(void)
     FIELD(brimful_header, workers_most);
     FIELD(brimful_header, master_pid);
     FIELD(brimful_header, lost);
-    FIELD(brimful_header, made_ns);
+    FIELD(brimful_header, created_ns);
     FIELD(brimful_header, server);
     FIELD(brimful_header, class_names);
     STRUCT(brimful_header);

@@ -90,9 +90,9 @@ pub struct Summary {
     pub requests_without_path: u64,
     /// Number of calls that were due at once because their timestamps were too far behind the preceding lines to be
     /// sorted.
-    pub late_stamps: u64,
+    pub late_timestamps: u64,
     /// Number of calls that were due at once because their timestamps were far ahead of their neighbours.
-    pub early_stamps: u64,
+    pub early_timestamps: u64,
     /// Number of times that the log's clock was set back permanently. The replay continues without a pause.
     pub clock_setbacks: u64,
     /// The longest pause between two calls, in nanoseconds of the replay.
@@ -194,11 +194,11 @@ impl Replayer {
         let time_ns = match place {
             Place::Course(time_ns) => time_ns,
             Place::Behind => {
-                self.summary.late_stamps += 1;
+                self.summary.late_timestamps += 1;
                 return emit(self.due_at_once(next));
             }
             Place::Ahead => {
-                self.summary.early_stamps += 1;
+                self.summary.early_timestamps += 1;
                 return emit(self.due_at_once(next));
             }
         };
@@ -280,7 +280,7 @@ impl Replayer {
         let time_ns = held.time_ns;
         let first_ns = *self.first_ns.get_or_insert(time_ns);
         if time_ns < self.last_ns {
-            self.summary.late_stamps += 1;
+            self.summary.late_timestamps += 1;
         }
         self.last_ns = self.last_ns.max(time_ns);
         let logged_ns = (self.last_ns.saturating_sub(first_ns).max(0) as f64 / self.options.speed) as u64;
@@ -373,7 +373,7 @@ mod tests {
         let log = [fine(1000), entry(1, "/a"), entry(1, "/b"), fine(1400), fine(1900), entry(2, "/c"), fine(2600)];
         let (calls, summary) = replayed(&log, Options::default());
         assert_eq!(due_ms(&calls), [0, 250, 400, 750, 900, 1500, 1600]);
-        assert_eq!((summary.late_stamps, summary.calls), (0, 7));
+        assert_eq!((summary.late_timestamps, summary.calls), (0, 7));
         let paths: Vec<&str> = calls.iter().map(|call| call.path.as_str()).collect();
         assert_eq!(paths, ["/fine", "/a", "/fine", "/b", "/fine", "/c", "/fine"]);
     }
@@ -387,7 +387,7 @@ mod tests {
         let mut log: Vec<Entry<'_>> = fine.chain(coarse).collect();
         log.sort_by_key(|entry| entry.time_ns);
         let (calls, summary) = replayed(&log, Options::default());
-        assert_eq!((summary.late_stamps, summary.calls), (0, 600));
+        assert_eq!((summary.late_timestamps, summary.calls), (0, 600));
         let due: Vec<u64> = calls.iter().filter(|call| call.path == "/coarse").map(|call| call.due_ns).collect();
         // From the third second on, there are enough fine timestamps to imitate.
         let close = due[20..].windows(2).filter(|pair| pair[1] - pair[0] < 10_000_000).count();
@@ -405,10 +405,10 @@ mod tests {
         let (calls, summary) = replayed(&log, Options::default());
         let paths: Vec<&str> = calls.iter().map(|call| call.path.as_str()).collect();
         assert_eq!(paths, ["/a", "/b", "/c", "/late", "/e"], "the late request must be sorted before the last");
-        assert_eq!(summary.late_stamps, 0);
+        assert_eq!(summary.late_timestamps, 0);
         let log = [fine(1000, "/a"), fine(20_000, "/b"), fine(30_000, "/c"), fine(2000, "/late"), fine(31_000, "/d")];
         let (calls, summary) = replayed(&log, Options::default());
-        assert_eq!((due_ms(&calls), summary.late_stamps), (vec![0, 19_000, 19_000, 29_000, 30_000], 1));
+        assert_eq!((due_ms(&calls), summary.late_timestamps), (vec![0, 19_000, 19_000, 29_000, 30_000], 1));
     }
 
     /// Ten requests per second for 30 s, with timestamps in whole seconds.
@@ -426,7 +426,7 @@ mod tests {
             let mut log = thirty_seconds();
             log[at].time_ns -= 3_000 * SECOND_NS;
             let (calls, summary) = replayed(&log, Options::default());
-            assert_eq!((calls.len(), summary.late_stamps, lasts_s(&calls)), (300, 1, 30), "line {at}");
+            assert_eq!((calls.len(), summary.late_timestamps, lasts_s(&calls)), (300, 1, 30), "line {at}");
             assert!(calls.is_sorted_by_key(|call| call.due_ns));
         }
     }
@@ -438,7 +438,7 @@ mod tests {
             log[at].time_ns = 2_147_483_647 * SECOND_NS;
             let (calls, summary) = replayed(&log, Options::default());
             assert_eq!(
-                (calls.len(), summary.early_stamps, summary.late_stamps, lasts_s(&calls)),
+                (calls.len(), summary.early_timestamps, summary.late_timestamps, lasts_s(&calls)),
                 (300, 1, 0, 30),
                 "line {at}"
             );

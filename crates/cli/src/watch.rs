@@ -11,7 +11,7 @@ mod fixture;
 mod lines;
 mod log;
 mod options;
-mod presence;
+mod program_states;
 mod prometheus;
 mod screen;
 mod serve;
@@ -31,7 +31,7 @@ use display::Display;
 use events::{Event, Events, Flow};
 use log::Logs;
 use options::{StopReason, WatchOptions};
-use presence::Presence;
+use program_states::ProgramStates;
 use prometheus::Exporter;
 use session::Session;
 
@@ -90,10 +90,10 @@ fn run(
     exporter: Option<&Exporter>,
 ) -> anyhow::Result<StopReason> {
     let mut intervals = 0;
-    let mut presence = Presence::new(&options.config.processes);
+    let mut program_states = ProgramStates::new(&options.config.processes);
     loop {
         if let Some(tick) = session.tick() {
-            presence.status_messages(&tick.sample).into_iter().for_each(|news| display.show_news(news));
+            program_states.status_messages(&tick.sample).into_iter().for_each(|news| display.show_news(news));
             let suspended = tick.rates.suspended();
             if suspended > Nanos::ZERO {
                 display.show_news(format!("the machine was suspended for {}", suspended.to_rounded_string()));

@@ -32,7 +32,7 @@ pub struct Peak {
 pub enum PeakBasis {
     /// The user specified the ratio.
     Given,
-    /// The ratio was measured in the history, which has finer steps. One day in twenty has a higher ratio.
+    /// The ratio was measured in the history, which has finer steps: the 95th percentile over the days.
     Learnt,
     /// The rates within a step are unknown, so the peak is assumed to equal the mean.
     Unknown,

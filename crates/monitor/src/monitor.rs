@@ -32,7 +32,7 @@ impl Monitor {
         let meter = Meter::new(sampler);
         let (ready, started) = channel();
         let monitor = Monitor::spawn(move |stopped| {
-            // An error of `send` is ignored: `start` may have failed by now, and then waits for no result.
+            // An error means that `start` has already failed, so that nobody waits for the result.
             let _ = ready.send(config.pin.map_or(Ok(()), affinity::pin_this_thread));
             watch(meter, config.intervals, &ready, stopped)
         })?;

@@ -297,7 +297,7 @@ mod tests {
     }
 
     /// A run with these counts and without late calls.
-    fn pluralize(counts: Counts) -> Run {
+    fn run_with_counts(counts: Counts) -> Run {
         run(ClassRecord { counts, ..ClassRecord::default() })
     }
 
@@ -341,18 +341,18 @@ mod tests {
     #[test]
     fn a_server_that_fails_is_measured_well_and_said_to_fail() {
         let refused = Counts { scheduled: 600, sent: 199, completed: 199, refused: 401, ..Counts::default() };
-        let verdict = pluralize(refused).verdict();
+        let verdict = run_with_counts(refused).verdict();
         assert!(verdict.valid);
         assert_eq!(verdict.failing, Some(true));
         assert_eq!(verdict.error_share, Some(401.0 / 600.0));
         let some = Counts { scheduled: 600, sent: 600, completed: 400, timed_out: 200, ..Counts::default() };
-        assert_eq!(pluralize(some).verdict().failing, Some(false), "most calls were completed");
+        assert_eq!(run_with_counts(some).verdict().failing, Some(false), "most calls were completed");
         let none = Counts { scheduled: 5, sent: 5, timed_out: 1, in_flight_at_end: 4, ..Counts::default() };
-        assert_eq!(pluralize(none).verdict().failing, Some(true), "calls in flight at the end are not completed");
-        assert_eq!(pluralize(Counts::default()).verdict().error_share, None);
+        assert_eq!(run_with_counts(none).verdict().failing, Some(true), "calls in flight at the end are not completed");
+        assert_eq!(run_with_counts(Counts::default()).verdict().error_share, None);
         let limited = Counts { scheduled: 9, client_limited: 9, ..Counts::default() };
         assert_eq!(
-            pluralize(limited).verdict().failing,
+            run_with_counts(limited).verdict().failing,
             Some(false),
             "calls that this host could not make do not count"
         );
@@ -361,7 +361,7 @@ mod tests {
     #[test]
     fn what_s_clients_abandon_is_how_they_overload_a_server() {
         let abandoned = Counts { scheduled: 25_059, sent: 586, completed: 586, abandoned: 24_473, ..Counts::default() };
-        let failing = |counts, load| Run { load, ..pluralize(counts) }.verdict().failing == Some(true);
+        let failing = |counts, load| Run { load, ..run_with_counts(counts) }.verdict().failing == Some(true);
         assert!(!failing(abandoned, LoadKind::SClients));
         assert!(failing(abandoned, LoadKind::Open));
         let reset = Counts { reset: 586, completed: 0, ..abandoned };
@@ -377,7 +377,7 @@ mod tests {
         let twice = Counts { scheduled: 600, sent: 590, completed: 589, reset: 12, reset_before_sending: 10, ..lost };
         let class = |counts| ClassRecord { counts, ..ClassRecord::default() };
         let whole = Counts { scheduled: 600, sent: 600, completed: 600, ..Counts::default() };
-        assert!(pluralize(whole).verdict().valid);
+        assert!(run_with_counts(whole).verdict().valid);
         for (counts, figures) in [
             (lost, "600 were scheduled and 600 are accounted for, 600 were sent and 599 of those are accounted for"),
             (twice, "600 were scheduled and 600 are accounted for, 590 were sent and 591 of those are accounted for"),
@@ -388,7 +388,7 @@ mod tests {
         ] {
             let broken = Run {
                 classes: BTreeMap::from([("a".to_owned(), class(whole)), ("b".to_owned(), class(counts))]),
-                ..pluralize(whole)
+                ..run_with_counts(whole)
             };
             assert_eq!(broken.codes(), [ReasonCode::Unbalanced]);
             let expected = format!("The calls of class `b` do not add up: {figures}. This is a defect of brimful:");
@@ -399,10 +399,10 @@ mod tests {
     #[test]
     fn calls_that_were_never_begun_make_an_open_run_invalid() {
         let counts = Counts { scheduled: 1_000, sent: 900, completed: 900, unsent_at_end: 100, ..Counts::default() };
-        let run = |interrupted| Run { interrupted, ..pluralize(counts) };
+        let run = |interrupted| Run { interrupted, ..run_with_counts(counts) };
         assert_eq!(run(false).codes(), [ReasonCode::GeneratorLate]);
         assert!(run(true).verdict().valid, "unsent calls do not make an interrupted run invalid");
-        let stopped = Run { stopped: true, ..pluralize(counts) };
+        let stopped = Run { stopped: true, ..run_with_counts(counts) };
         assert!(stopped.verdict().valid, "unsent calls do not make a run invalid that a condition stopped");
     }
 
@@ -484,7 +484,8 @@ mod tests {
     fn a_thread_that_panicked_is_said_before_what_follows_from_it() {
         let generator =
             Generator { busy: 0.5, threads: 4, panics: vec!["no slot 7".to_owned()], ..Generator::default() };
-        let run = Run { generator, ..pluralize(Counts { scheduled: 3, sent: 2, completed: 2, ..Counts::default() }) };
+        let run =
+            Run { generator, ..run_with_counts(Counts { scheduled: 3, sent: 2, completed: 2, ..Counts::default() }) };
         assert_eq!(run.codes(), [ReasonCode::GeneratorPanicked, ReasonCode::Unbalanced]);
         let expected =
             "1 of the generator's 4 threads ended early, and their part of the load with them: \"no slot 7\". ";
@@ -495,7 +496,7 @@ mod tests {
     #[test]
     fn a_saturated_generator_is_named() {
         let saturated = Generator { busy: 0.97, ..Generator::default() };
-        let run = Run { generator: saturated, load: LoadKind::Closed, ..pluralize(Counts::default()) };
+        let run = Run { generator: saturated, load: LoadKind::Closed, ..run_with_counts(Counts::default()) };
         assert_eq!(run.codes(), [ReasonCode::GeneratorCpu]);
         assert!(run.message().contains("had work 97 % of the time"));
     }
@@ -539,7 +540,7 @@ mod tests {
     fn more_than_the_client_was_shown_to_do_is_in_doubt() {
         let offered = |max_rate, offered| {
             let generator = Generator { max_rate, ..Generator::default() };
-            Run { generator, offered, load: LoadKind::Closed, ..pluralize(Counts::default()) }
+            Run { generator, offered, load: LoadKind::Closed, ..run_with_counts(Counts::default()) }
         };
         assert!(offered(None, 1e6).verdict().valid);
         assert!(offered(Some(1_000.0), 1_040.0).verdict().valid, "a rate 4 % above the maximum is tolerated");
@@ -560,6 +561,6 @@ mod tests {
     #[test]
     fn an_interruption_counts_only_when_nothing_was_measured() {
         assert!(Run { interrupted: true, ..run(calls((5.0, 60.0), 2_000.0)) }.verdict().valid);
-        assert_eq!(Run { interrupted: true, ..pluralize(Counts::default()) }.codes(), [ReasonCode::Interrupted]);
+        assert_eq!(Run { interrupted: true, ..run_with_counts(Counts::default()) }.codes(), [ReasonCode::Interrupted]);
     }
 }

@@ -133,7 +133,7 @@ mod tests {
             .map(|_| {
                 let start = thread_cpu();
                 spinner.burn(demand);
-                // The two readings around the burn add the time of one reading to it.
+                // The measured time of the burn includes the time of one clock reading more.
                 (thread_cpu() - start).0 as f64 - spinner.reading_ns
             })
             .collect();

@@ -145,13 +145,13 @@ impl Server for Apache {
                 path: directory.join("brimful.conf"),
                 text: both,
                 link: None,
-                by_hand: None,
+                line_to_add: None,
             }]);
         }
         let beside = self.config.with_file_name("brimful.conf");
         let is_included = patterns.iter().any(|pattern| root.join(pattern) == beside);
         let line = format!("at the end of {name}:  Include {}", quoted(&beside)?);
-        Ok(vec![ConfigFile { path: beside, text: both, link: None, by_hand: (!is_included).then_some(line) }])
+        Ok(vec![ConfigFile { path: beside, text: both, link: None, line_to_add: (!is_included).then_some(line) }])
     }
 
     fn test(&self) -> anyhow::Result<Result<(), String>> {
@@ -262,7 +262,7 @@ mod tests {
         assert_eq!(found.len(), 1);
         assert_eq!(found[0].path, at("conf.d/brimful.conf"));
         assert!(found[0].text.contains("\nLoadModule brimful_module ") && found[0].text.contains("\nBrimful "));
-        assert_eq!(found[0].by_hand, None);
+        assert_eq!(found[0].line_to_add, None);
     }
 
     #[test]
@@ -270,8 +270,8 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let found = pieces(directory.path(), "Listen 80\n");
         assert_eq!(found[0].path, directory.path().join("brimful.conf"));
-        assert!(found[0].by_hand.as_deref().unwrap().contains("Include "));
+        assert!(found[0].line_to_add.as_deref().unwrap().contains("Include "));
         let found = pieces(directory.path(), "Include brimful.conf\n");
-        assert_eq!(found[0].by_hand, None);
+        assert_eq!(found[0].line_to_add, None);
     }
 }

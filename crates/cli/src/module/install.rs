@@ -187,7 +187,7 @@ fn fill_manifest(
     manifest.made.extend(pieces.iter().map(|piece| InstalledItem::file(&piece.path, piece.text.as_bytes())));
     let links = pieces.iter().filter_map(|piece| piece.link.clone());
     manifest.made.extend(links.map(|(path, to)| InstalledItem::Link { path, to }));
-    manifest.by_hand = pieces.iter().filter_map(|piece| piece.by_hand.clone()).collect();
+    manifest.by_hand = pieces.iter().filter_map(|piece| piece.line_to_add.clone()).collect();
 }
 
 /// Makes the files that the manifest lists. The manifest is correct before, during and after these changes. So if this
@@ -229,7 +229,7 @@ fn test_or_undo(
     journal: &mut Journal,
 ) -> anyhow::Result<()> {
     let mut verdict = server.test()?;
-    if verdict.is_ok() && pieces.iter().any(|piece| piece.by_hand.is_some()) {
+    if verdict.is_ok() && pieces.iter().any(|piece| piece.line_to_add.is_some()) {
         verdict = server.test_alone(pieces, scratch)?;
     }
     let Err(why) = verdict else { return Ok(()) };

@@ -80,8 +80,8 @@ pub fn container_servers(kind: ServerKind) -> Vec<(String, String)> {
 
 fn sentence(sample: &ServerSample, path: &Path) -> String {
     let state = if sample.enabled { "on" } else { "off" };
-    let [.., made_ns] = sample.identity;
-    let since = Timestamp::from_nanosecond(i128::from(made_ns))
+    let [.., created_ns] = sample.identity;
+    let since = Timestamp::from_nanosecond(i128::from(created_ns))
         .map_or_else(|_| "an unknown time".to_owned(), |made| format!("{made:.0}"));
     let lost = if sample.lost > 0 {
         format!(", {} not recorded for lack of space", count(u64::from(sample.lost)))

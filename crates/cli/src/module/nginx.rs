@@ -84,12 +84,12 @@ impl Nginx {
         let base = self.config.parent().unwrap_or(Path::new("/"));
         let of_block: Vec<&Include> = included.iter().filter(|include| include.block == block).collect();
         if let Some(directory) = of_block.iter().find_map(|include| include.directory(base)) {
-            return Ok(ConfigFile { path: directory.join(name), text, link: None, by_hand: None });
+            return Ok(ConfigFile { path: directory.join(name), text, link: None, line_to_add: None });
         }
         let beside = base.join(format!("brimful-{}.conf", if block.is_empty() { "load" } else { block }));
         let is_included = of_block.iter().any(|include| base.join(&include.pattern) == beside);
         let line = format!("{where_to} {}:  include {};", self.config.display(), quoted(&beside)?);
-        Ok(ConfigFile { path: beside, text, link: None, by_hand: (!is_included).then_some(line) })
+        Ok(ConfigFile { path: beside, text, link: None, line_to_add: (!is_included).then_some(line) })
     }
 }
 
@@ -217,7 +217,7 @@ mod tests {
         let pieces = nginx.pieces(&settings()).unwrap();
         let paths: Vec<&Path> = pieces.iter().map(|piece| piece.path.as_path()).collect();
         assert_eq!(paths, [at("modules-enabled/50-brimful.conf"), at("conf.d/brimful.conf")]);
-        assert!(pieces.iter().all(|piece| piece.by_hand.is_none()));
+        assert!(pieces.iter().all(|piece| piece.line_to_add.is_none()));
         let load = format!("\nload_module {};\n", at("modules/ngx_http_brimful_module.so").display());
         assert!(pieces[0].text.ends_with(&load), "{}", pieces[0].text);
         let expected = "\nbrimful /dev/shm/mine;\nbrimful_cpu_one_in 8;\nbrimful_class small size 0-4999;\n\
@@ -236,8 +236,8 @@ mod tests {
             nginx(directory.path(), "events {}\nhttp { server { include *.conf; } include brimful-http.conf; }");
         let pieces = nginx.pieces(&settings()).unwrap();
         assert_eq!(pieces[0].path, at("brimful-load.conf"));
-        let line = pieces[0].by_hand.as_deref().unwrap();
+        let line = pieces[0].line_to_add.as_deref().unwrap();
         assert!(line.starts_with("at the top of ") && line.ends_with("brimful-load.conf;"), "{line}");
-        assert_eq!((pieces[1].path.clone(), pieces[1].by_hand.clone()), (at("brimful-http.conf"), None));
+        assert_eq!((pieces[1].path.clone(), pieces[1].line_to_add.clone()), (at("brimful-http.conf"), None));
     }
 }

@@ -103,7 +103,7 @@ pub struct ConfigFile {
     /// Path and target of a link to the file, if the server includes the file through a link.
     pub link: Option<(PathBuf, PathBuf)>,
     /// The line that the user must add to the main configuration; `None` if the configuration includes the file.
-    pub by_hand: Option<String>,
+    pub line_to_add: Option<String>,
 }
 
 /// The first of these configuration files that exists in a server's own directory.

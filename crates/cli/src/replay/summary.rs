@@ -20,16 +20,16 @@ pub fn print_replay_summary(read: &ReadSummary, summary: &Summary, record: &Reco
     if let Some(left_out) = unsent_requests(summary) {
         print_note(&format!("not sent: {left_out}"));
     }
-    if summary.late_stamps > 0 {
+    if summary.late_timestamps > 0 {
         print_note(&format!(
             "{} were too far out of order to be sorted (--sort-within), and were sent at once",
-            count(summary.late_stamps)
+            count(summary.late_timestamps)
         ));
     }
-    if summary.early_stamps > 0 {
+    if summary.early_timestamps > 0 {
         print_note(&format!(
             "{} have timestamps far ahead of the lines around them, and were sent at once",
-            count(summary.early_stamps)
+            count(summary.early_timestamps)
         ));
     }
     if summary.clock_setbacks > 0 {

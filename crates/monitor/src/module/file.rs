@@ -193,7 +193,7 @@ fn read(
     }
     let classes = header.classes.into_iter().zip(&totals.classes);
     Ok(ServerSample {
-        identity: [0, 0, header.made_ns],
+        identity: [0, 0, header.created_ns],
         at: now,
         name: header.server,
         file: String::new(),

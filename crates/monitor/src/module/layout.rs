@@ -37,7 +37,7 @@ const MAX_SLOT_BYTES: usize = 256 << 10;
 pub mod header {
     /// The word [`MAGIC`](super::MAGIC), 64 bits.
     pub const MAGIC_OFFSET: usize = 0;
-    /// The version of the layout. This word and all following words before `MADE_NS_OFFSET` have 32 bits.
+    /// The version of the layout. This word and all following words before `CREATED_NS_OFFSET` have 32 bits.
     pub const LAYOUT_OFFSET: usize = 8;
     /// Number of bytes before the first slot.
     pub const HEADER_SIZE_OFFSET: usize = 12;
@@ -58,7 +58,7 @@ pub mod header {
     /// Number of workers that found no free slot.
     pub const LOST_OFFSET: usize = 44;
     /// Creation time of the file, 64 bits, in nanoseconds of CLOCK_REALTIME.
-    pub const MADE_NS_OFFSET: usize = 48;
+    pub const CREATED_NS_OFFSET: usize = 48;
     /// The server's name.
     pub const SERVER_OFFSET: usize = 56;
     /// The names of the classes, one after another.
@@ -200,7 +200,7 @@ pub struct Header {
     /// Number of workers that found no free slot.
     pub lost: u32,
     /// Creation time of the file, CLOCK_REALTIME in nanoseconds.
-    pub made_ns: u64,
+    pub created_ns: u64,
     /// The server's name for itself.
     pub server: String,
     /// Names of the server's classes, at least one.
@@ -272,7 +272,7 @@ impl Header {
             workers_most: word(header::WORKERS_MOST_OFFSET)?,
             master_pid: word(header::MASTER_PID_OFFSET)?,
             lost: word(header::LOST_OFFSET)?,
-            made_ns: read_u64_at(bytes, header::MADE_NS_OFFSET).ok_or(LayoutError::Foreign)?,
+            created_ns: read_u64_at(bytes, header::CREATED_NS_OFFSET).ok_or(LayoutError::Foreign)?,
             server: name(bytes, header::SERVER_OFFSET).ok_or(LayoutError::Foreign)?,
             classes: (0..classes).map(class_name).collect::<Result<_, _>>()?,
         })
@@ -401,7 +401,7 @@ pub(super) mod tests {
             ("workers_most", header::WORKERS_MOST_OFFSET, 4),
             ("master_pid", header::MASTER_PID_OFFSET, 4),
             ("lost", header::LOST_OFFSET, 4),
-            ("made_ns", header::MADE_NS_OFFSET, 8),
+            ("created_ns", header::CREATED_NS_OFFSET, 8),
             ("server", header::SERVER_OFFSET, NAME_BYTES),
             ("class_names", header::CLASS_NAMES_OFFSET, MAX_CLASSES * NAME_BYTES),
         ];

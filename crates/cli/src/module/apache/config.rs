@@ -40,9 +40,9 @@ pub fn module_config_file(enabled: &Path, name: &str, text: String) -> ConfigFil
             path: available.join(name),
             text,
             link: Some((enabled.join(name), Path::new("../mods-available").join(name))),
-            by_hand: None,
+            line_to_add: None,
         },
-        false => ConfigFile { path: enabled.join(name), text, link: None, by_hand: None },
+        false => ConfigFile { path: enabled.join(name), text, link: None, line_to_add: None },
     }
 }
 

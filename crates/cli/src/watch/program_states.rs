@@ -3,7 +3,7 @@
 use brimful_monitor::{Membership, ProcessSelector, Sample};
 
 /// The state of each program.
-pub struct Presence {
+pub struct ProgramStates {
     programs: Vec<(ProcessSelector, State)>,
 }
 
@@ -19,9 +19,9 @@ enum State {
     Hidden,
 }
 
-impl Presence {
-    pub fn new(programs: &[ProcessSelector]) -> Presence {
-        Presence { programs: programs.iter().map(|program| (program.clone(), State::Unknown)).collect() }
+impl ProgramStates {
+    pub fn new(programs: &[ProcessSelector]) -> ProgramStates {
+        ProgramStates { programs: programs.iter().map(|program| (program.clone(), State::Unknown)).collect() }
     }
 
     /// Messages after a sample, which say that a program is missing, has started or has ended.
@@ -69,26 +69,27 @@ mod tests {
 
     #[test]
     fn each_change_is_reported_once() {
-        let mut presence = Presence::new(&[ProcessSelector::Name("nginx".to_owned()), ProcessSelector::Pid(7)]);
+        let mut program_states =
+            ProgramStates::new(&[ProcessSelector::Name("nginx".to_owned()), ProcessSelector::Pid(7)]);
         let mut news = |nginx: &[u32], other: &[u32]| {
             let program = |pids: &[u32]| ProgramSample { pids: pids.into(), ..ProgramSample::default() };
-            presence.status_messages(&sample(vec![program(nginx), program(other)])).join("; ")
+            program_states.status_messages(&sample(vec![program(nginx), program(other)])).join("; ")
         };
         assert_eq!(news(&[], &[7]), "no process named `nginx` is running yet: waiting for one");
         assert_eq!(news(&[], &[7]), "");
         assert_eq!(news(&[3, 4], &[]), "a process named `nginx` is running now; the process with pid 7 has ended");
         assert_eq!(news(&[], &[]), "the last process named `nginx` has ended: waiting for another");
         assert_eq!(news(&[5], &[]), "a process named `nginx` is running now");
-        assert_eq!(presence.status_messages(&Sample::default()), Vec::<String>::new());
+        assert_eq!(program_states.status_messages(&Sample::default()), Vec::<String>::new());
     }
 
     #[test]
     fn shared_and_hidden_processes_are_not_reported_as_missing() {
-        let mut presence = Presence::new(&[80, 443].map(ProcessSelector::Port));
+        let mut program_states = ProgramStates::new(&[80, 443].map(ProcessSelector::Port));
         let mut news = |https| {
             let [http, https] =
                 [Membership::Hidden, https].map(|membership| ProgramSample { membership, ..ProgramSample::default() });
-            presence.status_messages(&sample(vec![http, https])).join("; ")
+            program_states.status_messages(&sample(vec![http, https])).join("; ")
         };
         let hidden = "this user may not see the process that listens on TCP port 80: run as root";
         assert_eq!(news(Membership::Shared), hidden);
