@@ -36,7 +36,7 @@ pub fn wait_for<T>(what: &str, mut answer: impl FnMut() -> Option<T>) -> T {
 
 /// Creates one sample per second, from second 10 to second 10 + n. In second k, the program uses k tenths of a core,
 /// half of it in user mode.
-pub fn run(n: u64) -> Vec<Sample> {
+pub fn samples_of_run(n: u64) -> Vec<Sample> {
     let program = |k: u64| ProgramSample {
         name: "nginx".into(),
         pids: [7, 8].into(),
@@ -107,7 +107,7 @@ impl Fixture {
     }
 
     /// The directory that replaces the root directory.
-    pub fn system(&self) -> &Path {
+    pub fn system_root(&self) -> &Path {
         self.directory.path()
     }
 

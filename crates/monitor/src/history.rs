@@ -145,14 +145,14 @@ fn merge(kept: &mut Sample, mut next: Sample) {
 mod tests {
     use super::*;
     use crate::ListenerSample;
-    use crate::fixture::run;
+    use crate::fixture::samples_of_run;
 
     fn listener(sample: &mut Sample) -> &mut ListenerSample {
         sample.groups.connections.as_mut().unwrap().ports[0].listener.as_mut().unwrap()
     }
 
     fn sample(k: u64, accept_queue_max: u64) -> Sample {
-        let mut sample = Sample { at: Nanos::from_millis(10 * k), ..run(0).remove(0) };
+        let mut sample = Sample { at: Nanos::from_millis(10 * k), ..samples_of_run(0).remove(0) };
         listener(&mut sample).accept_queue_max = accept_queue_max;
         sample
     }

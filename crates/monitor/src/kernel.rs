@@ -200,7 +200,7 @@ impl KernelWatch {
 }
 
 impl KernelSample {
-    /// Computes the figures of the period since an earlier sample. The period lasted `over`.
+    /// Computes the figures of the period since an earlier sample; `over` is the length of this period.
     pub(crate) fn since(&self, earlier: &KernelSample, over: Nanos) -> Kernel {
         let over = TimeSpan(over);
         let (cpus, cpu, cores) = cpu::since(&earlier.cpus, &self.cpus);

@@ -156,7 +156,7 @@ impl NetFile {
 }
 
 impl NetworkSample {
-    /// Computes the figures of the period since an earlier sample. The period lasted `over`.
+    /// Computes the figures of the period since an earlier sample; `over` is the length of this period.
     pub(crate) fn since(&self, earlier: &NetworkSample, over: Nanos) -> Network {
         let over = TimeSpan(over);
         let of_interfaces = earlier.interfaces.as_ref().zip(self.interfaces.as_ref());

@@ -65,7 +65,7 @@ pub struct CpuTime {
 }
 
 impl ProgramSample {
-    /// Computes the figures of the period since an earlier sample. The period lasted `over`.
+    /// Computes the figures of the period since an earlier sample; `over` is the length of this period.
     pub(crate) fn since(&self, earlier: &ProgramSample, over: Nanos) -> Program {
         let used = self.cpu.minus(earlier.cpu);
         let switches = |now: u64, before: u64| now.saturating_sub(before);

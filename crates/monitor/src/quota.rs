@@ -113,7 +113,7 @@ mod tests {
     fn the_quotas_of_a_programs_groups_and_of_those_above_are_found() {
         let fixture = Fixture::new();
         let group = |path: &str, files: &[(&str, &str)]| {
-            let directory = fixture.system().join("sys/fs/cgroup").join(path);
+            let directory = fixture.system_root().join("sys/fs/cgroup").join(path);
             fs::create_dir_all(&directory).unwrap();
             files.iter().for_each(|(file, text)| fs::write(directory.join(file), text).unwrap());
         };
@@ -134,7 +134,7 @@ mod tests {
             fixture.process(pid, 1, "web", [0; 4]);
             fs::write(fixture.root().join(format!("{pid}/cgroup")), text).unwrap();
         }
-        let mut watch = QuotaWatch::new(fixture.system(), 1);
+        let mut watch = QuotaWatch::new(fixture.system_root(), 1);
         assert_eq!(watch.read(0, &[PID_OFFSET + 3].into()), []);
         let [new] = &watch.read(0, &[PID_OFFSET + 1, PID_OFFSET + 3].into())[..] else { panic!("{watch:?}") };
         assert!(new.group.ends_with("/sys/fs/cgroup/web"), "{new:?}");

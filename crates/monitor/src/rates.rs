@@ -154,11 +154,11 @@ fn log_line<T: Serialize>(at: &str, stretch: &PeriodFigures<T>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fixture::run;
+    use crate::fixture::samples_of_run;
 
     #[test]
     fn rates_are_differences_over_time() {
-        let samples = run(2);
+        let samples = samples_of_run(2);
         let rates = Rates::between(&samples[1], &samples[2]);
         let kernel = rates.kernel.unwrap();
         assert_eq!(kernel.length(), Nanos::from_secs(1));
@@ -173,7 +173,7 @@ mod tests {
 
     #[test]
     fn a_group_that_is_sampled_less_often_has_longer_stretches() {
-        let mut samples = run(4);
+        let mut samples = samples_of_run(4);
         for skipped in [1, 3] {
             samples[skipped].groups.process = None;
         }
@@ -189,7 +189,7 @@ mod tests {
 
     #[test]
     fn newer_figures_take_the_place_of_older_ones_group_by_group() {
-        let mut samples = run(2);
+        let mut samples = samples_of_run(2);
         samples[2].groups.process = None;
         samples[2].suspended = Nanos::from_secs(60);
         let mut tracker = Tracker::default();
@@ -206,7 +206,7 @@ mod tests {
 
     #[test]
     fn two_network_namespaces_are_not_compared() {
-        let mut samples = run(4);
+        let mut samples = samples_of_run(4);
         for sample in &mut samples[2..] {
             sample.netns = Some(7);
         }

@@ -204,7 +204,7 @@ impl SerializeMap for &mut Size {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fixture::run;
+    use crate::fixture::samples_of_run;
     use crate::module::{ClassSample, ServerSample};
     use crate::{ModuleSample, ProgramSample};
     use std::collections::BTreeMap;
@@ -227,7 +227,7 @@ mod tests {
 
     #[test]
     fn an_ordinary_sample_counts_a_few_kilobytes() {
-        let size = size_of_all(&run(0).remove(0));
+        let size = size_of_all(&samples_of_run(0).remove(0));
         assert!((1 << 10..32 << 10).contains(&size), "{size}");
     }
 }

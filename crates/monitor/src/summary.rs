@@ -66,14 +66,14 @@ fn inside(samples: &[Sample], window: Option<(Nanos, Nanos)>) -> &[Sample] {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fixture::run;
+    use crate::fixture::samples_of_run;
     use brimful_core::server::{AcceptQueue, State};
     use proptest::prelude::*;
 
     #[test]
     fn a_window_takes_its_own_samples_and_its_own_length() {
         let window = Some((Nanos::from_millis(11_500), Nanos::from_millis(14_500)));
-        let server = summarize(&run(6), Nanos::from_secs(11), window);
+        let server = summarize(&samples_of_run(6), Nanos::from_secs(11), window);
         let process = &server.process[0];
         // The samples are at 12, 13 and 14 s. The program used 0.3 and then 0.4 cores, so 0.35 on average, over a
         // window of 3 s.
@@ -93,18 +93,18 @@ mod tests {
         for (from, to, first, last) in
             [(11.2, 11.8, 11, 12), (50.0, 60.0, 15, 16), (1.0, 2.0, 10, 11), (12.0, 12.0, 11, 13)]
         {
-            let samples = run(6);
+            let samples = samples_of_run(6);
             let taken = inside(&samples, Some((Nanos::from_secs_f64(from), Nanos::from_secs_f64(to))));
             let ends = (taken.first().unwrap().at, taken.last().unwrap().at);
             assert_eq!(ends, (Nanos::from_secs(first), Nanos::from_secs(last)), "{from} to {to}");
         }
         assert_eq!(summarize(&[], Nanos::ZERO, Some((Nanos(1), Nanos(2)))), Server::default());
-        assert_eq!(summarize(&run(0), Nanos::ZERO, None).process[0].cpu_s, 0.0);
+        assert_eq!(summarize(&samples_of_run(0), Nanos::ZERO, None).process[0].cpu_s, 0.0);
     }
 
     #[test]
     fn what_a_sample_lacks_is_absent_and_not_zero() {
-        let mut samples = run(2);
+        let mut samples = samples_of_run(2);
         samples[1].groups.kernel = None;
         samples[1].groups.connections.as_mut().unwrap().ports[0].listener = None;
         let server = summarize(&samples, Nanos::ZERO, None);
@@ -117,7 +117,7 @@ mod tests {
     #[test]
     fn a_server_that_came_late_or_ended_early_keeps_its_listener() {
         for absent in [0..2, 3..5, 1..2] {
-            let mut samples = run(4);
+            let mut samples = samples_of_run(4);
             for sample in &mut samples[absent.clone()] {
                 sample.groups.connections.as_mut().unwrap().ports[0].listener = None;
             }
@@ -130,7 +130,7 @@ mod tests {
 
     #[test]
     fn connections_are_those_that_were_counted_last() {
-        let mut samples = run(4);
+        let mut samples = samples_of_run(4);
         for (sample, count) in samples.iter_mut().zip([Some(1), None, Some(3), None, None]) {
             let port = &mut sample.groups.connections.as_mut().unwrap().ports[0];
             port.connections = count.map(|count| [(State::Established, count)].into());
@@ -147,7 +147,7 @@ mod tests {
     proptest! {
         #[test]
         fn intervals_of_a_run_add_up_to_the_whole(n in 1u64..20) {
-            let samples = run(n);
+            let samples = samples_of_run(n);
             let server = summarize(&samples, Nanos::ZERO, None);
             let sum: f64 = server.intervals.iter().map(|i| i.process_cores.unwrap() * i.length_s).sum();
             prop_assert!((sum - server.process[0].cpu_s).abs() < 1e-9 * sum.max(1.0));

@@ -212,7 +212,7 @@ mod tests {
     }
 
     fn watch(fixture: &Fixture, selectors: &[ProcessSelector]) -> ProcessTree {
-        ProcessTree::watch(fixture.system(), selectors, &[], &NetNamespace::Own, false).unwrap()
+        ProcessTree::watch(fixture.system_root(), selectors, &[], &NetNamespace::Own, false).unwrap()
     }
 
     fn source(tree: &ProcessTree) -> String {
@@ -334,7 +334,7 @@ mod tests {
         fixture.end(PID_OFFSET + 1);
         fixture.process_started_during_watch(PID_OFFSET + 2, 1, "two", [20, 0, 0, 0]);
         fixture.process(PID_OFFSET + 9, 1, "nine", [30, 0, 0, 0]);
-        let cgroup = fixture.system().join("sys/fs/cgroup/web");
+        let cgroup = fixture.system_root().join("sys/fs/cgroup/web");
         std::fs::create_dir_all(&cgroup).unwrap();
         fixture.process_started_during_watch(PID_OFFSET + 3, 1, "web", [40, 0, 0, 0]);
         fixture.process_started_during_watch(PID_OFFSET + 4, PID_OFFSET + 3, "cgi", [50, 0, 0, 0]);
@@ -367,6 +367,8 @@ mod tests {
         assert_eq!(watch(&fixture, &[named("nginx")]).read()[0].membership, Membership::Hidden);
         fixture.process(PID_OFFSET + 1, 1, "nginx", [0; 4]);
         assert!(!source(&watch(&fixture, &[named("nginx")])).contains("hidepid"));
-        assert!(ProcessTree::watch(&fixture.system().join("nowhere"), &[], &[], &NetNamespace::Own, false).is_err());
+        assert!(
+            ProcessTree::watch(&fixture.system_root().join("nowhere"), &[], &[], &NetNamespace::Own, false).is_err()
+        );
     }
 }

@@ -14,8 +14,9 @@ use brimful_core::{Bytes, Nanos};
 
 /// Offset that is added to the seed of a level that is measured again, so that the level gets another schedule.
 const REPEAT_SEED: u64 = 1 << 32;
-/// The number of attempts to reach an overloaded server, and the duration of each attempt and of each pause.
+/// Number of attempts to reach an overloaded server.
 const RECOVERY_ATTEMPTS: usize = 20;
+/// Duration of each attempt, and of the pause after it.
 const RECOVERY_ATTEMPT: Nanos = Nanos::from_millis(250);
 
 /// A step in the progress of a survey.

@@ -79,7 +79,7 @@ fn sleep_until(instant: Instant, done: &AtomicBool) -> bool {
 pub fn stop_when_stdin_ends(stop: &Arc<AtomicBool>) -> anyhow::Result<()> {
     let stop = Arc::clone(stop);
     let wait = move || {
-        // The data on stdin have no meaning.
+        // The data itself is ignored.
         let _ = io::copy(&mut io::stdin().lock().by_ref(), &mut io::sink());
         stop.store(true, Ordering::Relaxed);
     };

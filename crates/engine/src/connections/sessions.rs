@@ -151,7 +151,7 @@ impl<P> SessionConnections<P> {
     }
 
     /// Returns a call queue of at least this capacity: a kept queue if there is one, otherwise a new queue.
-    pub fn queue(&mut self, capacity: usize) -> VecDeque<Call<P>> {
+    pub fn take_queue(&mut self, capacity: usize) -> VecDeque<Call<P>> {
         let mut queue = self.spare_queues.pop().unwrap_or_default();
         queue.reserve_exact(capacity);
         queue

@@ -255,8 +255,7 @@ impl<'a> Io<'a> for Uring<'a> {
         self.left_unread = false;
         let mut pacer = self.pacer;
         let has_unhandled = self.handled < self.completions.len();
-        // If sends wait for the result of a tried send, the wait is short: they can be tried as soon as the result is
-        // known.
+        // Does not block while sends wait for the result of an earlier one: they can be tried as soon as it is known.
         let until =
             if has_unhandled || !self.sent.is_empty() || !self.gathering.is_empty() { Nanos::ZERO } else { until };
         let mut first = true;

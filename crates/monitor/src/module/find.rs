@@ -374,7 +374,7 @@ mod tests {
         process(&fixture, PID_OFFSET + 1, &module_file(12, 5), 12);
         process(&fixture, PID_OFFSET + 2, &module_file(12, 7), 13);
         fixture.process(PID_OFFSET + 3, 1, "nginx", [0; 4]);
-        let mut watch = ModuleWatch::open(fixture.system(), &[]).unwrap();
+        let mut watch = ModuleWatch::open(fixture.system_root(), &[]).unwrap();
         assert!(watch.source().starts_with("none: the watched processes"), "{}", watch.source());
         assert_eq!(sample(&mut watch, &[PID_OFFSET + 3]), []);
         assert!(watch.source().starts_with("none: no watched process has the module"), "{}", watch.source());
@@ -402,7 +402,7 @@ mod tests {
         let inode = fs::metadata(run.join("nginx")).unwrap().ino();
         let maps = format!("7f00-7f10 rw-s 00000000 00:1a {inode} /run/brimful/nginx\n");
         fs::write(fixture.root().join(format!("{}/maps", PID_OFFSET + 1)), maps).unwrap();
-        let mut watch = ModuleWatch::open(fixture.system(), &[]).unwrap();
+        let mut watch = ModuleWatch::open(fixture.system_root(), &[]).unwrap();
         assert_eq!(sample(&mut watch, &[PID_OFFSET + 1]), [(5, 1)]);
         assert!(watch.source().starts_with("/run/brimful/nginx of test/1"), "{}", watch.source());
     }
@@ -416,7 +416,7 @@ mod tests {
             eprintln!("LEFT OUT: only root can give a file to another user");
             return;
         }
-        let mut watch = ModuleWatch::open(fixture.system(), &[]).unwrap();
+        let mut watch = ModuleWatch::open(fixture.system_root(), &[]).unwrap();
         assert_eq!(sample(&mut watch, &[PID_OFFSET + 1]), []);
         assert!(watch.source().contains("it belongs to user 65534, neither to root"), "{}", watch.source());
         fs::write(directory.join("status"), "Uid:\t0\t65534\t0\t0\nNSpid:\t1\n").unwrap();
@@ -427,10 +427,10 @@ mod tests {
     fn no_link_leads_out_of_a_servers_root_and_no_other_file_is_taken_for_its_own() {
         let fixture = Fixture::new();
         let path = process(&fixture, PID_OFFSET + 1, &module_file(1, 5), 1);
-        let ours = fixture.system().join("brimful-ours");
+        let ours = fixture.system_root().join("brimful-ours");
         fs::rename(&path, &ours).unwrap();
         std::os::unix::fs::symlink(&ours, &path).unwrap();
-        let mut watch = ModuleWatch::open(fixture.system(), &[]).unwrap();
+        let mut watch = ModuleWatch::open(fixture.system_root(), &[]).unwrap();
         assert_eq!(sample(&mut watch, &[PID_OFFSET + 1]), []);
         assert!(watch.source().starts_with("none: /dev/shm/brimful-nginx: "), "{}", watch.source());
         fs::remove_file(&path).unwrap();
@@ -447,16 +447,16 @@ mod tests {
     #[test]
     fn a_named_file_is_read_without_any_process_and_followed_when_it_is_replaced() {
         let fixture = Fixture::new();
-        let path = fixture.system().join("brimful-x");
-        let error = ModuleWatch::open(fixture.system(), std::slice::from_ref(&path)).unwrap_err().to_string();
+        let path = fixture.system_root().join("brimful-x");
+        let error = ModuleWatch::open(fixture.system_root(), std::slice::from_ref(&path)).unwrap_err().to_string();
         assert!(error.contains("brimful-x") && error.contains("start the server"), "{error}");
         fs::write(&path, b"something else").unwrap();
-        let error = ModuleWatch::open(fixture.system(), std::slice::from_ref(&path)).unwrap_err().to_string();
+        let error = ModuleWatch::open(fixture.system_root(), std::slice::from_ref(&path)).unwrap_err().to_string();
         assert!(error.contains("no file of the Server Module"), "{error}");
         fs::write(&path, module_file(0, 5)).unwrap();
-        let mut watch = ModuleWatch::open(fixture.system(), std::slice::from_ref(&path)).unwrap();
+        let mut watch = ModuleWatch::open(fixture.system_root(), std::slice::from_ref(&path)).unwrap();
         assert_eq!(sample(&mut watch, &[]), [(5, 0)]);
-        let other = fixture.system().join("brimful-y");
+        let other = fixture.system_root().join("brimful-y");
         fs::write(&other, module_file(0, 1)).unwrap();
         fs::rename(&other, &path).unwrap();
         assert_eq!(sample(&mut watch, &[]), [(1, 0)]);

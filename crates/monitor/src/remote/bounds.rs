@@ -94,7 +94,7 @@ impl SampleRateCheck {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fixture::run;
+    use crate::fixture::samples_of_run;
     use crate::groups::GroupName;
 
     #[test]
@@ -116,7 +116,7 @@ mod tests {
         assert_eq!(check(text.as_bytes()), Ok(()));
         let after = format!("[{text},{}]", vec!["{}"; MAX_OBJECTS].join(","));
         assert!(check(after.as_bytes()).is_err(), "values after the text count");
-        assert_eq!(check(&serde_json::to_vec(&run(0)).unwrap()), Ok(()));
+        assert_eq!(check(&serde_json::to_vec(&samples_of_run(0)).unwrap()), Ok(()));
         assert_eq!(check(b"\"\\"), Ok(()));
     }
 

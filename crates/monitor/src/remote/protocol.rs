@@ -139,7 +139,7 @@ pub fn sanitize(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fixture::run;
+    use crate::fixture::samples_of_run;
     use crate::{History, MonitorConfig, ProcessSelector, Sampler};
     use proptest::prelude::*;
     use serde_json::Value;
@@ -168,7 +168,7 @@ mod tests {
 
     #[test]
     fn samples_travel_unchanged() {
-        for sample in run(2) {
+        for sample in samples_of_run(2) {
             let answer = Answer::Sample { sample: Box::new(sample), overhead: Overhead::default(), last: None };
             let line = serde_json::to_vec(&answer).unwrap();
             assert_eq!(serde_json::from_slice::<Answer>(&line).unwrap(), answer);
@@ -220,7 +220,7 @@ mod tests {
                 processes: vec![ProcessSelector::Pid(std::process::id())], ports: vec![1], ..MonitorConfig::default()
             };
             let real = Sampler::open(&watch).unwrap().sample();
-            let mut samples: Vec<Sample> = run(1).into_iter().chain([real]).collect();
+            let mut samples: Vec<Sample> = samples_of_run(1).into_iter().chain([real]).collect();
             for sample in samples.clone() {
                 samples.push(tampered(&sample, &with));
             }

@@ -306,8 +306,8 @@ mod tests {
 
     fn watch(fixture: &Fixture, selectors: &[ProcessSelector]) -> (ProcReader, Accounts, Selection) {
         let mut accounts = Accounts::new(Nanos::from_secs(1), selectors.iter().map(ProcessSelector::label));
-        let mut reader = ProcReader::open(fixture.system(), &mut accounts);
-        let mut selection = Selection::new(fixture.system(), selectors, &NetNamespace::Own, &[]);
+        let mut reader = ProcReader::open(fixture.system_root(), &mut accounts);
+        let mut selection = Selection::new(fixture.system_root(), selectors, &NetNamespace::Own, &[]);
         reader.scan(&mut accounts, &mut selection);
         (reader, accounts, selection)
     }

@@ -104,7 +104,7 @@ impl Selection {
         if self.listeners.look_up(&self.proc, &self.netns, all) {
             for choice in &mut self.choices {
                 if let ProcessSelector::Name(name) = &choice.selector {
-                    self.reconsiders |= choice.users.learn(&self.listeners, &self.proc, name);
+                    self.reconsiders |= choice.users.update(&self.listeners, &self.proc, name);
                 }
             }
         }

@@ -79,7 +79,7 @@ impl Listeners {
 impl Users {
     /// Updates the users of a name from the listening processes. Returns true if other users' processes are admitted
     /// now. While no process listens, for example when a server restarts, the former users stay.
-    pub fn learn(&mut self, listeners: &Listeners, proc: &Path, name: &str) -> bool {
+    pub fn update(&mut self, listeners: &Listeners, proc: &Path, name: &str) -> bool {
         let listening = listeners.users_of(proc, name);
         let learns = !listening.is_empty() && listening != self.listening;
         if learns {
