@@ -44,7 +44,7 @@ pub fn main(args: &TestbedArgs) -> anyhow::Result<u8> {
     let began_at = SystemTime::now();
     let began = brimful_os::clock::now();
     let bed = RunningTestbed::start(shape, cpus).map_err(with_exit_code)?;
-    if !bed.is_steered() && !args.quiet {
+    if !bed.has_packet_steering() && !args.quiet {
         print_note(
             "note: receive work cannot be moved to other CPUs, so the router's CPU does the receive work of all hosts",
         );

@@ -109,7 +109,7 @@ pub struct SendableBody {
     /// The stream of the request.
     pub stream: u32,
     /// Offset of the piece from the start of the body.
-    pub from: u64,
+    pub offset: u64,
     /// Upper bound of the piece's length in bytes.
     pub bytes: usize,
 }

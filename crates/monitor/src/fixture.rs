@@ -102,7 +102,7 @@ impl Fixture {
     }
 
     /// The directory that replaces /proc in a test.
-    pub fn root(&self) -> &Path {
+    pub fn proc_root(&self) -> &Path {
         &self.proc
     }
 
@@ -119,12 +119,12 @@ impl Fixture {
 
     /// Sets the executable of an existing process.
     pub fn executable(&self, pid: u32, path: &str) {
-        std::os::unix::fs::symlink(path, self.root().join(format!("{pid}/exe"))).unwrap();
+        std::os::unix::fs::symlink(path, self.proc_root().join(format!("{pid}/exe"))).unwrap();
     }
 
     /// Sets the command line of a process: arguments that each end in NUL, or a title.
     pub fn command_line(&self, pid: u32, arguments: &str) {
-        std::fs::write(self.root().join(format!("{pid}/cmdline")), arguments).unwrap();
+        std::fs::write(self.proc_root().join(format!("{pid}/cmdline")), arguments).unwrap();
     }
 
     /// Creates a process that started during the watch. The parameters are those of [`Self::process`].
@@ -133,7 +133,7 @@ impl Fixture {
     }
 
     pub fn stat(&self, pid: u32, parent: u32, comm: &str, state: char, started: u64, ticks: [u64; 4]) {
-        let directory = self.root().join(pid.to_string());
+        let directory = self.proc_root().join(pid.to_string());
         std::fs::create_dir_all(directory.join(format!("task/{pid}"))).unwrap();
         let [a, b, c, d] = ticks;
         let text =
@@ -144,11 +144,11 @@ impl Fixture {
     /// Writes the line that the kernel shows for a moment after a process has ended and its parent has waited for it.
     pub fn reap(&self, pid: u32, comm: &str) {
         let text = format!("{pid} ({comm}) X 0 -1 -1 0 -1 0 0 0 0 0 0 0 0 0 20 0 0 0 {} 0 0\n", 1_u64 << 40);
-        std::fs::write(self.root().join(format!("{pid}/stat")), text).unwrap();
+        std::fs::write(self.proc_root().join(format!("{pid}/stat")), text).unwrap();
     }
 
     pub fn thread(&self, pid: u32, tid: u32, file: &str, text: &str) {
-        let directory = self.root().join(format!("{pid}/task/{tid}"));
+        let directory = self.proc_root().join(format!("{pid}/task/{tid}"));
         std::fs::create_dir_all(&directory).unwrap();
         std::fs::write(directory.join(file), text).unwrap();
     }
@@ -156,6 +156,6 @@ impl Fixture {
     /// Ends a process. For a real process, the kernel refuses further reads of an open `stat` file. Here the file
     /// becomes empty, so that it cannot be parsed.
     pub fn end(&self, pid: u32) {
-        std::fs::write(self.root().join(format!("{pid}/stat")), "").unwrap();
+        std::fs::write(self.proc_root().join(format!("{pid}/stat")), "").unwrap();
     }
 }

@@ -155,12 +155,12 @@ mod tests {
             (PID_OFFSET + 6, PID_OFFSET + 5, "reuseport", "socket:[8]"),
         ] {
             fixture.process(pid, parent, comm, [0; 4]);
-            let directory = fixture.root().join(format!("{pid}/fd"));
+            let directory = fixture.proc_root().join(format!("{pid}/fd"));
             std::fs::create_dir(&directory).unwrap();
             std::os::unix::fs::symlink("/dev/null", directory.join("0")).unwrap();
             std::os::unix::fs::symlink(held, directory.join("6")).unwrap();
         }
-        let of = |inodes: &[u32]| owners(fixture.root(), &links(inodes.iter().copied().map(u64::from)));
+        let of = |inodes: &[u32]| owners(fixture.proc_root(), &links(inodes.iter().copied().map(u64::from)));
         assert_eq!(of(&[7]), [PID_OFFSET + 2]);
         assert_eq!(of(&[7, 8]), [PID_OFFSET + 2, PID_OFFSET + 4, PID_OFFSET + 6]);
         assert!(of(&[9]).is_empty());

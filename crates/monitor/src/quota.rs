@@ -132,7 +132,7 @@ mod tests {
             [(PID_OFFSET + 1, "0::/web/one\n"), (PID_OFFSET + 2, "4:cpu,cpuacct:/old\n"), (PID_OFFSET + 3, "0::/\n")]
         {
             fixture.process(pid, 1, "web", [0; 4]);
-            fs::write(fixture.root().join(format!("{pid}/cgroup")), text).unwrap();
+            fs::write(fixture.proc_root().join(format!("{pid}/cgroup")), text).unwrap();
         }
         let mut watch = QuotaWatch::new(fixture.system_root(), 1);
         assert_eq!(watch.read(0, &[PID_OFFSET + 3].into()), []);

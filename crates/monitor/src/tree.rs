@@ -187,7 +187,7 @@ impl ProcessTree {
         samples
     }
 
-    /// Adds the sources of the figures, and which processes the tree still waits for.
+    /// Adds the sources of the figures, and the processes that the tree still waits for.
     pub(crate) fn sources(&self, sources: &mut BTreeMap<String, String>) {
         let (source, every) = match &self.source {
             Source::Tasks(_) => (TaskReader::SOURCE.to_owned(), Nanos::ZERO),
@@ -359,9 +359,9 @@ mod tests {
     #[test]
     fn what_may_be_hidden_is_said_where_somebody_is_missing() {
         let fixture = Fixture::new();
-        std::fs::create_dir(fixture.root().join("self")).unwrap();
+        std::fs::create_dir(fixture.proc_root().join("self")).unwrap();
         let mounts = "22 1 0:20 / /proc rw - proc proc rw,hidepid=2\n";
-        std::fs::write(fixture.root().join("self/mountinfo"), mounts).unwrap();
+        std::fs::write(fixture.proc_root().join("self/mountinfo"), mounts).unwrap();
         let says = source(&watch(&fixture, &[named("nginx")]));
         assert!(says.starts_with("waiting: no process named `nginx`") && says.contains("hidepid=2"), "{says}");
         assert_eq!(watch(&fixture, &[named("nginx")]).read()[0].membership, Membership::Hidden);

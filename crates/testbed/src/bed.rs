@@ -91,8 +91,8 @@ impl RunningTestbed {
     }
 
     /// Whether every host's receive work runs on the CPUs that were chosen for it.
-    pub fn is_steered(&self) -> bool {
-        self.hosts.iter().all(|host| host.steered)
+    pub fn has_packet_steering(&self) -> bool {
+        self.hosts.iter().all(|host| host.has_packet_steering)
     }
 
     /// Runs `body` in a thread on a host. The sockets that `body` opens belong to that host, even if other threads use
@@ -152,7 +152,7 @@ fn describe_host(number: HostNumber, host: &mut Namespace, cpus: &Cpus) -> testb
         name: number.name(),
         ipv4: number.ipv4().to_string(),
         ipv6: host.ipv6.then(|| number.ipv6().to_string()),
-        cpus: if host.steered { cpus.of_host(number).to_vec() } else { Vec::new() },
+        cpus: if host.has_packet_steering { cpus.of_host(number).to_vec() } else { Vec::new() },
         unread_packets: host.unread_packets(),
     }
 }

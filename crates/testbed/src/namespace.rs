@@ -30,7 +30,7 @@ pub(crate) struct Namespace {
     /// Whether the host has IPv6.
     pub ipv6: bool,
     /// Whether the host's receive work runs on the CPUs that were chosen for it.
-    pub steered: bool,
+    pub has_packet_steering: bool,
     /// The file /proc/net/dev of the namespace.
     device_counts: File,
 }
@@ -71,8 +71,8 @@ fn enter_new(host: HostNumber, cpus: &[usize]) -> Result<(Namespace, OwnedFd), T
     }
     run_ip(host, &ipv4_commands(host))?;
     let ipv6 = run_ip(host, &ipv6_commands(host)).is_ok();
-    let steered = !cpus.is_empty() && steer_receive_work(cpus).is_ok();
-    Ok((Namespace { file, ipv6, steered, device_counts }, tun))
+    let has_packet_steering = !cpus.is_empty() && steer_receive_work(cpus).is_ok();
+    Ok((Namespace { file, ipv6, has_packet_steering, device_counts }, tun))
 }
 
 fn ipv4_commands(host: HostNumber) -> String {

@@ -66,7 +66,7 @@ impl<T> Http2<T> {
             let stream = self.streams.get(*id).filter(|stream| !stream.waits())?;
             let Some(Outgoing::Streamed { sent, left }) = stream.body else { return None };
             let bytes = self.window_of(*id).min(usize::try_from(left).unwrap_or(usize::MAX));
-            (bytes > 0).then_some(SendableBody { stream: *id, from: sent, bytes })
+            (bytes > 0).then_some(SendableBody { stream: *id, offset: sent, bytes })
         })
     }
 

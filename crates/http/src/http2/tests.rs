@@ -425,7 +425,7 @@ fn pieces_of_streamed_bodies_are_wanted_as_far_as_the_windows_allow() {
     for (request, stream) in [(&plain, 1), (&plain, 3), (&waiting, 5), (&waiting, 7)] {
         assert_eq!(connection.http2.open(request, 0), stream);
     }
-    let wanted = |stream, from, bytes| Some(SendableBody { stream, from, bytes });
+    let wanted = |stream, offset, bytes| Some(SendableBody { stream, offset, bytes });
     let piece = vec![b'x'; 20_000];
     assert_eq!(bodies(&mut connection), []);
     assert_eq!(connection.http2.next_sendable_body(), wanted(1, 0, 20_000));

@@ -40,7 +40,7 @@ pub(super) struct ChangeValue {
     pub(super) axis: Option<usize>,
 }
 
-/// Clients and their line. Their names have been looked up in a model.
+/// Clients to add, and the line that connects them. Their names have been resolved to indices in a model.
 pub(super) struct ClientEdit {
     /// The clients in the user's notation.
     pub(super) text: String,

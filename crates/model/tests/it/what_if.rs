@@ -197,7 +197,7 @@ fn background_is_an_amount_of_work() {
     assert!(close(apply(&model, &["cpu.servers=4"]).stations[0].background, 0.1));
     let both = ["cpu.background=30%", "cpu.speed=2x"];
     assert_eq!(apply(&model, &both).stations[0].background, 0.3, "an explicit background is not scaled by the speed");
-    // The background work remains the same amount, so a second server adds its whole capacity.
+    // The amount of background work does not change, so a second server adds its whole capacity.
     let left = |m: &Model| f64::from(m.stations[0].servers) * (1.0 - m.stations[0].background);
     assert!(
         close(left(&apply(&model, &["cpu.servers=2"])) - left(&model), 1.0),

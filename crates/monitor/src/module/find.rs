@@ -345,7 +345,7 @@ mod tests {
     /// Creates a process that has its own root directory and maps a file with these contents.
     fn process(fixture: &Fixture, pid: u32, bytes: &[u8], inner_pid: u32) -> PathBuf {
         fixture.process(pid, 1, "nginx", [0; 4]);
-        let process = fixture.root().join(pid.to_string());
+        let process = fixture.proc_root().join(pid.to_string());
         let shm = process.join("root/dev/shm");
         fs::create_dir_all(&shm).unwrap();
         let path = shm.join("brimful-nginx");
@@ -358,7 +358,7 @@ mod tests {
     fn map(fixture: &Fixture, pid: u32, path: &Path, deleted: &str) {
         let inode = fs::metadata(path).unwrap().ino();
         let maps = format!("7f00-7f10 rw-s 00000000 00:1a {inode} /dev/shm/brimful-nginx{deleted}\n");
-        fs::write(fixture.root().join(format!("{pid}/maps")), maps).unwrap();
+        fs::write(fixture.proc_root().join(format!("{pid}/maps")), maps).unwrap();
     }
 
     fn sample(watch: &mut ModuleWatch, pids: &[u32]) -> Vec<(u64, u64)> {
@@ -396,12 +396,12 @@ mod tests {
     fn a_file_in_run_is_found_as_one_in_dev_shm_is() {
         let fixture = Fixture::new();
         let path = process(&fixture, PID_OFFSET + 1, &module_file(1, 5), 1);
-        let run = fixture.root().join(format!("{}/root/run/brimful", PID_OFFSET + 1));
+        let run = fixture.proc_root().join(format!("{}/root/run/brimful", PID_OFFSET + 1));
         fs::create_dir_all(&run).unwrap();
         fs::rename(&path, run.join("nginx")).unwrap();
         let inode = fs::metadata(run.join("nginx")).unwrap().ino();
         let maps = format!("7f00-7f10 rw-s 00000000 00:1a {inode} /run/brimful/nginx\n");
-        fs::write(fixture.root().join(format!("{}/maps", PID_OFFSET + 1)), maps).unwrap();
+        fs::write(fixture.proc_root().join(format!("{}/maps", PID_OFFSET + 1)), maps).unwrap();
         let mut watch = ModuleWatch::open(fixture.system_root(), &[]).unwrap();
         assert_eq!(sample(&mut watch, &[PID_OFFSET + 1]), [(5, 1)]);
         assert!(watch.source().starts_with("/run/brimful/nginx of test/1"), "{}", watch.source());
@@ -411,7 +411,7 @@ mod tests {
     fn a_file_of_neither_root_nor_the_servers_user_is_not_read() {
         let fixture = Fixture::new();
         let path = process(&fixture, PID_OFFSET + 1, &module_file(1, 5), 1);
-        let directory = fixture.root().join((PID_OFFSET + 1).to_string());
+        let directory = fixture.proc_root().join((PID_OFFSET + 1).to_string());
         if std::os::unix::fs::chown(&path, Some(65_534), None).is_err() {
             eprintln!("LEFT OUT: only root can give a file to another user");
             return;

@@ -332,7 +332,8 @@ mod tests {
             (sample.context_switches.unwrap(), sample.run_queue_wait.unwrap().0, sample.running)
         };
         assert_eq!(read(), (120, 1001, 1));
-        std::fs::remove_dir_all(fixture.root().join(format!("{}/task/{}", PID_OFFSET + 1, PID_OFFSET + 2))).unwrap();
+        std::fs::remove_dir_all(fixture.proc_root().join(format!("{}/task/{}", PID_OFFSET + 1, PID_OFFSET + 2)))
+            .unwrap();
         fixture.thread(PID_OFFSET + 1, PID_OFFSET + 1, "schedstat", "1 1000 105\n");
         assert_eq!(read(), (125, 1001, 1));
         fixture.thread(PID_OFFSET + 1, PID_OFFSET + 1, "schedstat", "1 2 3\n"); // another thread with the same number
@@ -355,7 +356,7 @@ mod tests {
     fn new_children_are_found_when_something_was_started_and_only_then() {
         let fixture = Fixture::new();
         fixture.process(PID_OFFSET + 1, 1, "master", [1, 0, 0, 0]);
-        std::fs::write(fixture.root().join("stat"), "").unwrap();
+        std::fs::write(fixture.proc_root().join("stat"), "").unwrap();
         let (mut reader, mut accounts, mut selection) = watch(&fixture, &[ProcessSelector::Name("master".into())]);
         (reader.scan.not_before, reader.children.not_before) = (Nanos::MAX, Nanos::ZERO);
         reader.forks = Some(100);
@@ -364,7 +365,8 @@ mod tests {
         fixture.thread(PID_OFFSET + 1, PID_OFFSET + 1, "children", &format!("{} ", PID_OFFSET + 2));
         fixture.thread(PID_OFFSET + 2, PID_OFFSET + 2, "children", &format!("{} {}", PID_OFFSET + 3, PID_OFFSET + 4));
         let mut read = |reader: &mut ProcReader, forks| {
-            std::fs::write(fixture.root().join("stat"), format!("cpu 1 1 1 1\nctxt 1\nprocesses {forks}\n")).unwrap();
+            std::fs::write(fixture.proc_root().join("stat"), format!("cpu 1 1 1 1\nctxt 1\nprocesses {forks}\n"))
+                .unwrap();
             reader.search(&mut accounts, &mut selection);
             reader.read(&mut accounts);
             let sample = accounts.sample().remove(0);
@@ -432,7 +434,7 @@ mod tests {
         let (mut reader, mut accounts, mut selection) = watch(&fixture, &[ProcessSelector::Pid(PID_OFFSET + 1)]);
         fixture.end(PID_OFFSET + 1);
         reader.read(&mut accounts);
-        std::fs::remove_dir_all(fixture.root().join((PID_OFFSET + 1).to_string())).unwrap();
+        std::fs::remove_dir_all(fixture.proc_root().join((PID_OFFSET + 1).to_string())).unwrap();
         fixture.process_started_during_watch(PID_OFFSET + 1, 1, "other", [70, 0, 0, 0]);
         reader.scan(&mut accounts, &mut selection);
         reader.read(&mut accounts);

@@ -127,7 +127,7 @@ impl<'a> State<'a> {
         Ok(())
     }
 
-    /// Reads a field of the tail, and returns whether it is a duration.
+    /// Reads a labelled field at the end of a line, and returns whether it is a duration.
     fn labelled(&mut self, label: &[u8], value: &'a [u8], times: usize) -> bool {
         let entry = &mut self.raw.entry;
         let seconds = number::durations(value, TimeUnit::Seconds).filter(|(_, length)| *length == value.len());

@@ -113,7 +113,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
             && let Some(call) = http2.get_mut(wanted.stream)
         {
             let Some(file) = self.requests.body(&call.spec) else { return };
-            match file.read_piece(wanted.from, wanted.bytes) {
+            match file.read_piece(wanted.offset, wanted.bytes) {
                 Ok(piece) => {
                     if self.observer.reads_messages() {
                         self.observer.on_body_piece(&mut call.observer_data, &piece);
