@@ -38,6 +38,7 @@ use trace::CallTrace;
 
 /// Number of clients of a closed loop if no flag and no workload defines the load.
 const DEFAULT_CLIENTS: u64 = 10;
+
 /// Generates the load, and delivers its Record.
 pub fn main(args: &LoadArgs) -> anyhow::Result<Exit> {
     let mut options = options(args)?;

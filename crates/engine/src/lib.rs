@@ -75,8 +75,13 @@ pub struct Config {
     pub address: Destination,
     /// The TLS configuration; `None` without TLS.
     pub tls: Option<Arc<Security>>,
+    /// Whether connections use HTTP/2. The requests must have been rendered for it.
+    pub http2: bool,
     /// How clients use connections.
     pub connections: ConnectionPolicy,
+    /// Number of connections that all shards together will certainly have at once; 0 if unknown. The run is refused if
+    /// this host has too few descriptors for them.
+    pub min_connections: u64,
     /// The start on `CLOCK_MONOTONIC`. If it has passed, the run starts as soon as all threads are ready.
     pub start: Nanos,
     /// Length of the schedule. Calls that have not begun shortly after its end are not begun at all.
@@ -109,8 +114,6 @@ pub struct ConnectionPolicy {
     /// Maximum number of calls under way on one connection, at least 1. The calls are pipelined or, with HTTP/2, on as
     /// many streams as the server allows.
     pub pipeline: usize,
-    /// Whether connections use HTTP/2. The requests must have been rendered for it.
-    pub http2: bool,
     /// Which side closes a connection after its last call, and whether by FIN or RST.
     pub close: Close,
     /// Time after which a connection attempt is abandoned. `None` leaves it to the kernel, which repeats its SYN after
@@ -134,9 +137,6 @@ pub struct ConnectionPolicy {
     /// Number of connections that all shards together open before the start. Otherwise a high rate would begin with a
     /// storm of connection attempts, which long-running keep-alive clients do not cause.
     pub warm_connections: u64,
-    /// Number of connections that all shards together will certainly have at once; 0 if unknown. The run is refused if
-    /// this host has too few descriptors for them.
-    pub min_concurrent: u64,
 }
 
 impl Default for ConnectionPolicy {
@@ -148,7 +148,6 @@ impl Default for ConnectionPolicy {
             max_per_shard: None,
             keeps_connections_open: false,
             pipeline: 1,
-            http2: false,
             close: Close::Server,
             connect_timeout: None,
             retry_closed: false,
@@ -158,7 +157,6 @@ impl Default for ConnectionPolicy {
             send_buffer: None,
             receive_buffer: None,
             warm_connections: 0,
-            min_concurrent: 0,
         }
     }
 }
@@ -371,7 +369,7 @@ impl Config {
             Engine::Auto => Uring::new(&settings).is_ok(),
             Engine::Uring => Uring::new(&settings).map(|_| true)?,
         };
-        host::check_descriptors(self.connections.min_concurrent, shards.len() as u64, uring)?;
+        host::check_descriptors(self.min_connections, shards.len() as u64, uring)?;
         Ok((settings, uring))
     }
 
@@ -391,7 +389,7 @@ impl Config {
             (Some(range), Some(target)) => range.usable(&target)?,
             _ => Vec::new(),
         };
-        let is_pipelined = policy.pipeline > 1 || policy.http2;
+        let is_pipelined = policy.pipeline > 1 || self.http2;
         Ok(Settings {
             addresses,
             sources: sources.into_iter().map(|source| SocketAddr::new(source, 0)).collect(),

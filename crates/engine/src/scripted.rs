@@ -176,7 +176,9 @@ fn ends_from(stamps: u32, calls: usize, turns: impl IntoIterator<Item = Turn>) -
     let config = Config {
         address: address.into(),
         tls: None,
+        http2: false,
         connections: ConnectionPolicy { response_timeout: TIMEOUT, ..ConnectionPolicy::default() },
+        min_connections: 0,
         window: Nanos::from_secs(60),
         start: Nanos::ZERO,
         cpus: Vec::new(),

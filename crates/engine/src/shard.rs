@@ -89,13 +89,13 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
 
     /// Takes over a connection that was opened before the run.
     fn adopt(&mut self, warm: WarmConnection) {
-        let policy = &self.config.connections;
-        let mut connection = Connection::new(Phase::Open, policy.pipeline, None).with_protocol(policy.http2);
+        let Config { connections: policy, http2, .. } = self.config;
+        let mut connection = Connection::new(Phase::Open, policy.pipeline, None).with_protocol(*http2);
         connection.opened_before_run = true;
         connection.address = warm.address as u16;
         self.addresses.next_address(None);
         let token = self.connections.insert(connection);
-        if policy.http2 {
+        if *http2 {
             self.sockets.note_output(token.slot, Nanos::ZERO);
         }
         if self.sockets.adopt(token, warm).is_err() {

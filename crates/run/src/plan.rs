@@ -110,7 +110,9 @@ impl RunPlan {
         Config {
             address: server.endpoint.destination().with_first_index(first_index),
             tls: server.tls.as_ref().map(|tls| Arc::clone(&tls.security)),
+            http2: server.is_http2(),
             connections: self.connection_policy(),
+            min_connections: self.connections_at_once(),
             start: Nanos::ZERO,
             window: load.window,
             cpus: generator.cpus.clone(),
@@ -124,12 +126,8 @@ impl RunPlan {
         /// connection.
         const MAX_PIPELINE: u64 = 256;
         let server = &self.options.server;
-        let mut policy = ConnectionPolicy {
-            http2: server.is_http2(),
-            min_concurrent: self.connections_at_once(),
-            max_per_shard: self.options.max_connections_per_shard(),
-            ..server.connections.clone()
-        };
+        let mut policy =
+            ConnectionPolicy { max_per_shard: self.options.max_connections_per_shard(), ..server.connections.clone() };
         match &self.load {
             PlannedLoad::SClients { .. } => {
                 policy.calls_per_connection = Some(1);

@@ -2,7 +2,7 @@
 //! have any value, so its value is not asserted.
 
 use crate::documents;
-use crate::program::{Running, brimful, lock_machine_shared};
+use crate::program::{Running, brimful, lock_machine_shared, start_target};
 use brimful_core::record::{ReasonCode, Record};
 use brimful_testkit::{CertificateFlaw, Certificates, Nginx, NginxOptions, full_backlog_listener};
 
@@ -24,8 +24,7 @@ fn maximum(record: &Record) -> f64 {
 #[test]
 fn a_load_beyond_the_clients_maximum_is_invalid() {
     let _machine = lock_machine_shared();
-    let mut target = Running::start(brimful(&["target", "--listen", "127.0.0.1:0", "--service", "a=0us/2KiB"]));
-    let url = target.stdout_line().trim_end().trim_start_matches("listening on ").to_owned();
+    let (_target, url) = start_target(&["--service", "a=0us/2KiB"]);
     let beyond = ["load", &url, "--calibrate", "-R", "500k", "-d", "100ms", "--timeout", "500ms", "--json"];
     let done = Running::start(brimful(&beyond)).finish().exits(&[4]);
     assert!(done.stderr.contains("one generator"), "each load is reported: {}", done.stderr);
@@ -43,8 +42,7 @@ fn the_load_of_a_workload_follows_the_calibration() {
     let file = dir.path().join("workload.toml");
     std::fs::write(&file, "[[class]]\nname = \"a\"\npath = \"/a\"\n[load]\narrivals = \"constant\"\nrate = 50.0\n")
         .unwrap();
-    let mut target = Running::start(brimful(&["target", "--listen", "127.0.0.1:0", "--service", "a=0us"]));
-    let url = target.stdout_line().trim_end().trim_start_matches("listening on ").to_owned();
+    let (_target, url) = start_target(&["--service", "a=0us"]);
     let asks = ["load", &url, "--calibrate", "--workload", file.to_str().unwrap(), "-d", "200ms", "--json", "--quiet"];
     // The calls that measure the size of a response have no schedule, so they have no ticks, either.
     let asks = [&asks[..], &["--tick", "1ms"]].concat();
@@ -66,8 +64,7 @@ fn without_a_load_only_the_curve_is_shown() {
     let done = Running::start(brimful(&[&s_clients[..], &["--quiet"]].concat())).finish().exits(&[3, 4]);
     assert!(done.stdout.contains("\nClient      can offer ") && done.stderr.is_empty(), "{done:#?}");
 
-    let mut target = Running::start(brimful(&["target", "--listen", "127.0.0.1:0", "--service", "a=0us"]));
-    let url = target.stdout_line().trim_end().trim_start_matches("listening on ").to_owned();
+    let (_target, url) = start_target(&["--service", "a=0us"]);
     let alone = ["load", &url, "--calibrate", "--new-connection", "--out", out.to_str().unwrap()];
     let done = Running::start(brimful(&alone)).finish().exits(&[0]);
     let record = documents::record(&std::fs::read_to_string(&out).unwrap());

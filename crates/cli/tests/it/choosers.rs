@@ -1,6 +1,7 @@
 //! Tests the ways to choose requests: lists, sets of files, requests from files, templates, and expected responses.
 
 use crate::documents;
+use crate::plan::{Files, word};
 use crate::program::run;
 use brimful_core::record::Record;
 use brimful_core::workload::Workload;
@@ -184,33 +185,28 @@ fn the_example_workloads_find_all_their_files() {
 #[test]
 fn errors_in_a_file_have_their_line() {
     let nginx = Nginx::start(NginxOptions::default());
-    let dir = tempfile::tempdir().unwrap();
-    let file = |name: &str, content: &str| {
-        let path = dir.path().join(name);
-        fs::write(&path, content).unwrap();
-        path.display().to_string()
-    };
+    let files = Files::new();
     let fails = |args: &[&str], message: &str| {
         let url = nginx.url();
         run(&[&["load", &*url, "--requests", "1", "--rate", "10"], args].concat()).fails(2, message);
     };
-    fails(&["--urls", &file("a", "/a\n/b c\n")], "a, line 2, column 4: a weight");
-    fails(&["--urls", &file("b", "/a\r\nX: y\n")], "b, line 2, column 1: a path");
-    fails(&["--wlog", &format!("y,{}", file("c", "/a\0/b\nX: y\0"))], "c, line 2, column 3: no space");
+    fails(&["--urls", &files.write("a", "/a\n/b c\n")], "a, line 2, column 4: a weight");
+    fails(&["--urls", &files.write("b", "/a\r\nX: y\n")], "b, line 2, column 1: a path");
+    fails(&["--wlog", &format!("y,{}", files.write("c", "/a\0/b\nX: y\0"))], "c, line 2, column 3: no space");
     fails(&["--urls", "nowhere"], "cannot read nowhere");
-    fails(&["--requests-file", &file("d", "{\"path\":\"/\"}\n{\"path\":7}\n")], "d: line 2, column");
-    fails(&["--csv", &file("e", "user\nann\nb c\n"), "--data", "{csv.mail}"], "its columns are: user");
+    fails(&["--requests-file", &files.write("d", "{\"path\":\"/\"}\n{\"path\":7}\n")], "d: line 2, column");
+    fails(&["--csv", &files.write("e", "user\nann\nb c\n"), "--data", "{csv.mail}"], "its columns are: user");
     let injected = r#"{"path":"/","headers":{"A":"b\r\nX: y"}}"#;
-    fails(&["--requests-file", &file("h", injected)], "h");
-    fails(&["--requests-file", &file("i", r#"{"path":"/ HTTP/1.1\r\nX: y"}"#)], "i");
-    fails(&["-H", "X: {csv.user}", "--csv", &file("j", "user\n\"ann\nX: y\"\n")], "j, line 2");
+    fails(&["--requests-file", &files.write("h", injected)], "h");
+    fails(&["--requests-file", &files.write("i", r#"{"path":"/ HTTP/1.1\r\nX: y"}"#)], "i");
+    fails(&["-H", "X: {csv.user}", "--csv", &files.write("j", "user\n\"ann\nX: y\"\n")], "j, line 2");
     fails(&["--wset", "100"], "--zipf 0.8");
     fails(&["--wset", "100,2"], "is not a set of files");
     fails(&["-H", "X: {csv.user}"], "name the file");
     let url = format!("{}{{csv.user}}", nginx.url());
-    let csv = file("f", "user\nann\nb c\n");
+    let csv = files.write("f", "user\nann\nb c\n");
     let done = run(&["load", &url, "--csv", &csv, "--rate", "10", "--requests", "1"]);
     done.fails(2, "f, line 3, column 1: in the field `user`, no spaces");
-    let toml = file("g", "[[class]]\nname='x'\nrequests_file='nowhere'\n");
-    run(&["fileset", &toml, dir.path().to_str().unwrap()]).fails(2, "cannot read nowhere");
+    let toml = files.write("g", "[[class]]\nname='x'\nrequests_file='nowhere'\n");
+    run(&["fileset", &toml, &word(&files.path(""))]).fails(2, "cannot read nowhere");
 }

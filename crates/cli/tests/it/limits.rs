@@ -1,17 +1,14 @@
 //! Tests servers with limits: a limit on the rate of clients, and a CPU quota.
 
 use crate::documents;
-use crate::program::{Running, brimful, lock_machine_shared, run};
+use crate::program::{Running, brimful, lock_machine_shared, run, start_target};
 use brimful_core::record::ReasonCode;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Starts the reference server. Returns it and its address.
 fn target(more: &[&str]) -> (Running, String) {
-    let args = [&["target", "--listen", "127.0.0.1:0", "--service", "a=300us"], more].concat();
-    let mut target = Running::start(brimful(&args));
-    let url = target.stdout_line().trim_end().trim_start_matches("listening on ").to_owned();
-    (target, url)
+    start_target(&[&["--service", "a=300us"], more].concat())
 }
 
 #[test]

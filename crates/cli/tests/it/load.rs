@@ -1,6 +1,7 @@
 //! Tests `brimful load` against real servers.
 
 use crate::documents;
+use crate::plan::Files;
 use crate::program::{Done, run, words};
 use brimful_core::counts::Counts;
 use brimful_core::record::Record;
@@ -134,15 +135,10 @@ fn a_workload_mixes_its_classes() {
 #[test]
 fn a_record_has_the_load_that_was_made() {
     let nginx = Nginx::start(NginxOptions::default());
-    let dir = tempfile::tempdir().unwrap();
-    let file = |name: &str, text: &str| {
-        let path = dir.path().join(name);
-        fs::write(&path, text).unwrap();
-        path.to_str().unwrap().to_owned()
-    };
+    let files = Files::new();
     let classes = "[[class]]\nname = \"a\"\npath = \"/index.html\"\nheaders = { Cookie = \"hunter2\", X-B = \"b\" }\n";
-    let workload = file("workload.toml", &format!("{classes}[load]\nrate = 250.0\narrivals = \"poisson\"\n"));
-    let instants = file("trace.txt", "0\n0.01\n0.02\n");
+    let workload = files.write("workload.toml", &format!("{classes}[load]\nrate = 250.0\narrivals = \"poisson\"\n"));
+    let instants = files.write("trace.txt", "0\n0.01\n0.02\n");
     let trace = format!("trace:{instants}");
     let url = nginx.url();
     let made = |args: &[&str]| load(&[&[url.as_str(), "-n", "3"], args].concat()).0.workload.unwrap();
@@ -159,9 +155,9 @@ fn a_record_has_the_load_that_was_made() {
     }
     let class = &made(&["--workload", &workload]).classes[0];
     assert_eq!((class.headers["Cookie"].as_str(), class.headers["X-B"].as_str()), ("•••", "b"));
-    let nothing = file("nothing.toml", classes);
+    let nothing = files.write("nothing.toml", classes);
     assert_eq!(made(&["--workload", &nothing]).load, Some(Load::Closed { clients: 10, think: Nanos::ZERO }));
-    let both = file("both.toml", &format!("{classes}[load]\nrate = 2.0\nclients = 3\n"));
+    let both = files.write("both.toml", &format!("{classes}[load]\nrate = 2.0\nclients = 3\n"));
     run(&["load", &url, "--workload", &both]).fails(2, "not several");
 }
 

@@ -15,12 +15,11 @@ const WORK_S: [f64; 2] = [0.002, 0.008];
 #[test]
 fn the_demands_of_the_target_are_recovered() {
     let files = Files::new();
-    let service = ["target", "--listen", "127.0.0.1:0", "--service", "a=2ms,b=8ms"];
-    let mut target = Running::start(brimful(&service));
-    let address = target.stdout_line().trim_end().replace("listening on http://", "");
+    let (target, url) = start_target(&["--service", "a=2ms,b=8ms"]);
+    let address = url.trim_start_matches("http://");
     // On a busy machine a run may miss its rate. In that case all runs are repeated, at most three times.
     let usable = (0..3).find_map(|_| {
-        let runs = measured(&files, &address);
+        let runs = measured(&files, address);
         let records = runs.each_ref().map(|path| documents::record(&fs::read_to_string(path).unwrap()));
         let (used, left_out): (Vec<usize>, Vec<usize>) = (0..runs.len()).partition(|index| is_usable(&records[*index]));
         (!used.is_empty()).then_some((runs, used, left_out))

@@ -27,6 +27,14 @@ pub fn lock_machine_exclusively() -> RwLockWriteGuard<'static, ()> {
     MACHINE.write().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// Starts the reference server on a free port, with these further arguments. Returns it with its URL.
+pub fn start_target(args: &[&str]) -> (Running, String) {
+    let mut target = Running::start(brimful(&[&["target", "--listen", "127.0.0.1:0"], args].concat()));
+    let line = target.stdout_line();
+    let url = line.trim_end().strip_prefix("listening on ").unwrap_or_else(|| panic!("{line}")).to_owned();
+    (target, url)
+}
+
 /// The command `brimful` with these arguments, independent of the terminal in which the tests run.
 pub fn brimful<S: AsRef<str>>(args: &[S]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_brimful"));

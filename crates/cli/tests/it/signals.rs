@@ -1,7 +1,7 @@
 //! Tests Ctrl-C and other signals: measurements are kept and marked, and changes to the host are undone.
 
 use crate::documents;
-use crate::program::{LIMIT, Running, brimful, lock_machine_shared, wait_until};
+use crate::program::{LIMIT, Running, brimful, lock_machine_shared, start_target, wait_until};
 use brimful_core::record::ReasonCode;
 use brimful_testkit::RawServer;
 use rustix::process::Signal;
@@ -84,8 +84,7 @@ fn affinity(pid: u32) -> Vec<String> {
 #[test]
 fn a_servers_cpus_are_restored_however_its_survey_ends() {
     let _machine = lock_machine_shared();
-    let mut target = Running::start(brimful(&["target", "--listen", "127.0.0.1:0", "--workers", "2"]));
-    let url = target.stdout_line().trim_end().trim_start_matches("listening on ").to_owned();
+    let (target, url) = start_target(&["--workers", "2"]);
     let before = affinity(target.pid());
     assert!(before.len() >= 2 && before.iter().all(|cpus| cpus != "0"), "this test needs two CPUs: {before:?}");
     let dir = tempfile::tempdir().unwrap();

@@ -4,7 +4,7 @@
 
 use crate::documents;
 use crate::plan::{Files, assert_plans_read, numbers, plan};
-use crate::program::{Done, Running, brimful, lock_machine_exclusively, lock_machine_shared};
+use crate::program::{Done, Running, brimful, lock_machine_exclusively, lock_machine_shared, start_target};
 use crate::remote::serve;
 use brimful_core::record::ReasonCode;
 use brimful_core::survey::{Comparison, Level, Role, Survey};
@@ -198,8 +198,7 @@ fn nginx_is_found_by_its_port_and_its_cpus_are_restored() {
 #[test]
 fn a_server_that_dies_ends_the_survey_and_keeps_its_levels() {
     let _machine = lock_machine_shared();
-    let mut target = Running::start(brimful(&["target", "--listen", "127.0.0.1:0", "--service", "a=200us"]));
-    let url = target.stdout_line().trim_end().trim_start_matches("listening on ").to_owned();
+    let (target, url) = start_target(&["--service", "a=200us"]);
     let dir = tempfile::tempdir().unwrap();
     let report = dir.path().join("report.html");
     let pid = target.pid().to_string();
@@ -231,9 +230,7 @@ fn a_server_that_dies_ends_the_survey_and_keeps_its_levels() {
 
 /// Starts the reference server. Returns it and its address.
 fn target() -> (Running, String) {
-    let mut target = Running::start(brimful(&["target", "--listen", "127.0.0.1:0", "--service", "a=300us"]));
-    let url = target.stdout_line().trim_end().trim_start_matches("listening on ").to_owned();
-    (target, url)
+    start_target(&["--service", "a=300us"])
 }
 
 #[test]

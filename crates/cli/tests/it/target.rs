@@ -1,16 +1,14 @@
 //! Tests `brimful target`, which runs the reference server in the foreground.
 
 use crate::documents;
-use crate::program::{Running, brimful, lock_machine_shared};
+use crate::program::{Running, brimful, lock_machine_shared, start_target};
 use rustix::process::Signal;
 use std::io::{Read, Write};
 use std::net::TcpStream;
 
 pub fn start(args: &[&str]) -> (Running, String) {
-    let mut target = Running::start(brimful(&[&["target", "--listen", "127.0.0.1:0"], args].concat()));
-    let line = target.stdout_line();
-    let address = line.trim_end().strip_prefix("listening on http://").unwrap_or_else(|| panic!("{line}")).to_owned();
-    (target, address)
+    let (target, url) = start_target(args);
+    (target, url.trim_start_matches("http://").to_owned())
 }
 
 /// Makes one request. Returns status and body of the response.

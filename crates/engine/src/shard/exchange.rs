@@ -99,7 +99,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
 
     /// Sends the requests of the first `calls` calls on a connection that has just become usable.
     fn send_first(&mut self, slot: u32, calls: usize, now: Nanos) {
-        if self.config.connections.http2 {
+        if self.config.http2 {
             return self.begin_streams(slot, now);
         }
         (0..calls).for_each(|nth| self.send(slot, Some(nth), now));
@@ -314,7 +314,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
 
     /// Sends more of the bodies on this connection, after the kernel has accepted all earlier data.
     fn send_more(&mut self, slot: u32) {
-        if self.config.connections.http2 {
+        if self.config.http2 {
             self.sockets.note_output(slot, self.time.now());
         } else {
             self.send_body_piece(slot);

@@ -14,7 +14,7 @@ use crate::host::{self, CpuTime};
 use crate::io::Io;
 use crate::pacing::WaitTimes;
 use crate::timers::PassedDeadline;
-use crate::{ConnectionPolicy, EngineError, Requests};
+use crate::{Config, ConnectionPolicy, EngineError, Requests};
 use brimful_core::panics;
 use brimful_core::{CallSpec, End, Event, Nanos, NextCall, Observer, TlsFault, Workload};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -249,9 +249,9 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
             None => {
                 let policy = &self.config.connections;
                 let mut connection =
-                    Connection::new(Phase::Connecting, policy.pipeline, spec.session).with_protocol(policy.http2);
+                    Connection::new(Phase::Connecting, policy.pipeline, spec.session).with_protocol(self.config.http2);
                 if spec.session.is_some() {
-                    connection.calls = self.connections.session_queue(session_queue_capacity(policy));
+                    connection.calls = self.connections.session_queue(session_queue_capacity(self.config));
                 }
                 enqueue(&mut connection, call, policy);
                 self.attempt(connection, now);
@@ -271,7 +271,9 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
     /// Assigns the call to an existing connection.
     fn assign(&mut self, slot: u32, mut call: Call<O::PerCall>, now: Nanos) {
         let policy = &self.config.connections;
-        let Some(connection) = self.connections.get_with_queue(slot, session_queue_capacity(policy)) else { return };
+        let Some(connection) = self.connections.get_with_queue(slot, session_queue_capacity(self.config)) else {
+            return;
+        };
         if self.addresses.counts_by_address() {
             self.observer.on(&mut call.observer_data, &Event::Routed { address: connection.address });
         }
@@ -279,7 +281,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         let is_open = connection.phase == Phase::Open;
         let is_first = connection.calls.len() == 1;
         self.connections.update_availability(slot);
-        if is_open && self.config.connections.http2 {
+        if is_open && self.config.http2 {
             self.send_newest_on_stream(slot, now);
         } else if is_open {
             self.send(slot, None, now);
@@ -338,9 +340,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
                     self.drop_connection(slot, |_, _| End::TlsFailed { sent: false, why });
                 }
                 PassedDeadline::Close(slot) => self.close(slot),
-                PassedDeadline::Response(call) if self.config.connections.http2 => {
-                    self.give_up_stream(call, End::TimedOut)
-                }
+                PassedDeadline::Response(call) if self.config.http2 => self.give_up_stream(call, End::TimedOut),
                 PassedDeadline::Response(call) => {
                     let sent_by = read_until - self.config.connections.response_timeout;
                     self.drop_overdue(call.slot, sent_by);
@@ -368,8 +368,8 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
 }
 
 /// Initial capacity of the call queue of a session's connection.
-fn session_queue_capacity(policy: &ConnectionPolicy) -> usize {
-    if policy.http2 { 1 } else { policy.pipeline.min(INITIAL_CALLS) }
+fn session_queue_capacity(config: &Config) -> usize {
+    if config.http2 { 1 } else { config.connections.pipeline.min(INITIAL_CALLS) }
 }
 
 /// Adds a call to a connection's queue.

@@ -62,6 +62,8 @@ impl Plan {
             tick: None,
             address: address.into(),
             tls: None,
+            http2: false,
+            min_connections: 0,
             connections: ConnectionPolicy {
                 close,
                 connect_timeout: Some(Nanos::from_millis(500)),
@@ -85,7 +87,8 @@ impl Plan {
         let workload = WorkloadDoc { classes: classes.to_vec(), load: None, tls: None };
         self.requests = FixedRequests::render(&workload, &wire).unwrap();
         self.classes = classes.len();
-        (self.config.connections.http2, self.config.connections.pipeline) = (true, streams);
+        self.config.http2 = true;
+        self.config.connections.pipeline = streams;
         self
     }
 

@@ -1,6 +1,7 @@
 //! Tests URLs and bodies in the forms that users of curl, wrk, oha and httperf write.
 
 use crate::documents;
+use crate::plan::Files;
 use crate::program::{LIMIT, Running, brimful, lock_machine_shared, run};
 use brimful_core::record::Record;
 use brimful_testkit::{Nginx, NginxOptions, RawServer, Request, with_length};
@@ -37,18 +38,13 @@ fn load(url: &str, flags: &[&str]) -> Record {
 
 #[test]
 fn characters_that_are_not_ascii_are_percent_encoded_in_urls_lists_and_workloads() {
-    let directory = tempfile::tempdir().unwrap();
-    let file = |name: &str, content: &str| {
-        let path = directory.path().join(name);
-        fs::write(&path, content).unwrap();
-        path.to_str().unwrap().to_owned()
-    };
+    let files = Files::new();
     let encoded = "/%C3%BC%20x?q=%C3%9F%27&r=%20";
-    let urls = file("urls", "/ü%20x?q=ß'&r=%20#part\n");
-    let requests = file("requests", "{\"path\": \"/ü%20x?q=ß'&r=%20\"}\n");
-    let workload = file("workload.toml", "[[class]]\nname = \"a\"\npath = \"/ü%20x?q=ß'&r=%20\"\n");
-    let rows = file("rows.csv", "wört\nü%20x\n");
-    let log = file("wlog", "/ü%20x?q=ß'&r=%20\0");
+    let urls = files.write("urls", "/ü%20x?q=ß'&r=%20#part\n");
+    let requests = files.write("requests", "{\"path\": \"/ü%20x?q=ß'&r=%20\"}\n");
+    let workload = files.write("workload.toml", "[[class]]\nname = \"a\"\npath = \"/ü%20x?q=ß'&r=%20\"\n");
+    let rows = files.write("rows.csv", "wört\nü%20x\n");
+    let log = files.write("wlog", "/ü%20x?q=ß'&r=%20\0");
     for (listen, http) in [("", "1.1"), ("http2", "2")] {
         let server = nginx(encoded, listen);
         let [root, url] = ["/", "/ü x?q=ß'&r=%20#part"].map(|path| format!("http://{}{path}", server.addr()));
