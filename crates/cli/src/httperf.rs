@@ -48,7 +48,7 @@ pub fn main(words: &[String]) -> anyhow::Result<Exit> {
     let plan = plan::plan(&options)?;
     let stop = progress::stop_flag()?;
     print(&(echo::command_line(&options) + "\n"))?;
-    let observer = RunObserver { detail: true, tap: exchanges::tap(&options), ..RunObserver::default() };
+    let observer = RunObserver { detail: true, call_hook: exchanges::call_hook(&options), ..RunObserver::default() };
     let RunOutput { record, detail } = run(&plan, &observer, &stop)?;
     print(&text(&record, &extra(&options, &record, detail)))?;
     for reason in &record.verdict.reasons {

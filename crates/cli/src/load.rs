@@ -233,7 +233,7 @@ fn apply_load(
         (Some(Load::Trace(named)), Some(trace)) => Some(trace.window(Speed::new(named.speed)?)),
         _ => None,
     };
-    let listed = workload.calls_listed_once().unwrap_or(u64::MAX);
+    let listed = workload.list_call_limit().unwrap_or(u64::MAX);
     options.calls = args.requests.map_or(u64::MAX, |count| count.0).min(listed);
     let is_counted = options.calls < u64::MAX;
     // The run ends with the last session.

@@ -29,7 +29,7 @@ pub fn run_options(url: &str, args: &RequestArgs) -> anyhow::Result<RunOptions> 
     let connect_timeout = connections.connect_timeout.unwrap_or(CONNECT_TIMEOUT);
     let endpoint = Endpoint::resolve_at(url, &connections.connect_overrides(), connect_timeout)?;
     connections.check(&endpoint)?;
-    let mut workload = workload.unwrap_or_else(|| Workload::single("GET", &endpoint.path));
+    let mut workload = workload.unwrap_or_else(|| Workload::single_class("GET", &endpoint.path));
     let tls = tls_options(&endpoint, args, &mut workload, connect_timeout)?;
     let cpus = args.generator.cpus();
     let clock = || SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(1, |d| d.as_micros() as u64);

@@ -75,7 +75,7 @@ impl Limits {
         let calls = connection.calls_in_flight();
         // Until the server has announced how many streams it allows, up to `self.depth` calls may wait on the
         // connection.
-        let streams = connection.protocol.http2().and_then(|http2| http2.expected_streams());
+        let streams = connection.protocol.http2().and_then(|http2| http2.assumed_max_streams());
         let depth = streams.map_or(self.depth, |streams| self.depth.min(streams as usize));
         match connection.phase {
             Phase::Closing => None,
@@ -119,7 +119,7 @@ impl<P> Connections<P> {
     /// Adds a connection with the calls in its queue, and returns its token.
     pub fn insert(&mut self, mut connection: Connection<P>) -> Token {
         if let (Some(allowed), Some(http2)) = (self.streams_allowed, connection.protocol.http2_mut()) {
-            http2.expect_streams(allowed);
+            http2.assume_max_streams(allowed);
         }
         let slot = self.free.pop().unwrap_or_else(|| {
             self.slots.push(Slot { generation: 0, connection: None });
@@ -313,7 +313,7 @@ impl<P> Connections<P> {
 
     /// A call queue for a new connection of a session.
     pub fn session_queue(&mut self, capacity: usize) -> VecDeque<Call<P>> {
-        self.sessions.queue(capacity)
+        self.sessions.take_queue(capacity)
     }
 
     /// The connection in a slot. If it belongs to a session and has no call queue, the connection gets a queue of this
@@ -322,7 +322,7 @@ impl<P> Connections<P> {
     pub fn get_with_queue(&mut self, slot: u32, capacity: usize) -> Option<&mut Connection<P>> {
         let connection = self.slots.get_mut(slot as usize)?.connection.as_mut()?;
         if connection.session.is_some() && connection.calls.capacity() == 0 {
-            connection.calls = self.sessions.queue(capacity);
+            connection.calls = self.sessions.take_queue(capacity);
         }
         Some(connection)
     }

@@ -105,7 +105,7 @@ pub fn measure(
 /// Measures the mean size of this server's responses with a few calls, one after another.
 ///
 /// # Errors
-/// [`RunError::Silent`] if the server completes no call.
+/// [`RunError::NoCallCompleted`] if the server completes no call.
 pub fn response_size(like: &RunOptions, stop: &AtomicBool) -> Result<Bytes, RunError> {
     let mut options = like.clone().with_load(Load::Closed { clients: 1, think: Nanos::ZERO });
     options.load.calls = SAMPLE_CALLS;
@@ -121,7 +121,7 @@ pub fn response_size(like: &RunOptions, stop: &AtomicBool) -> Result<Bytes, RunE
     match record.bytes.received.checked_div(record.counts.completed) {
         Some(size) => Ok(Bytes(size)),
         None if record.interrupted => Ok(Bytes(0)),
-        None => Err(RunError::Silent { url: like.server.endpoint.url.clone() }),
+        None => Err(RunError::NoCallCompleted { url: like.server.endpoint.url.clone() }),
     }
 }
 
@@ -165,7 +165,7 @@ impl Generators {
     }
 
     /// Measures one generator and two, in alternating order. Also returns the Record of the single generator.
-    fn pair(&self, load: f64, turn: u64, stop: &AtomicBool) -> Result<(Pair, Record), RunError> {
+    fn pair(&self, load: f64, turn: u64, stop: &AtomicBool) -> Result<(ThroughputPair, Record), RunError> {
         let first_cpus = &self.options.generator.cpus;
         let whole = self.plan(load, 3 * turn, first_cpus)?;
         let half = self.plan(load / 2.0, 3 * turn + 1, first_cpus)?;
@@ -189,7 +189,7 @@ impl Generators {
         });
         let one = load * delivered_share(&[(&whole, &record)]);
         let two = load * delivered_share(&[(&half, &halves.0), (&other_half, &halves.1)]);
-        Ok((Pair { one, two, doubt }, record))
+        Ok((ThroughputPair { one, two, doubt }, record))
     }
 
     /// The plan of a generator on `cpus` that makes `load` calls or attempts per second.

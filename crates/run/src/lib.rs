@@ -19,7 +19,7 @@ mod warm_up;
 pub use crew::Crew;
 pub use endpoint::{ConnectOverrides, ConnectTo, ConnectToError, Endpoint, Name};
 pub use error::RunError;
-pub use observer::{Exchange, MessagePrefix, ResultsSoFar, RunObserver, Tap};
+pub use observer::{CallHook, Exchange, MessagePrefix, ResultsSoFar, RunObserver};
 pub use options::{
     AgreedStart, FleetClock, FleetOptions, GeneratorOptions, LoadOptions, MonitorTarget, RecordOptions, RunOptions,
     ServerOptions, TlsOptions,

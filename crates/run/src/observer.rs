@@ -4,7 +4,7 @@
 use crate::stop_when::StopConditions;
 use brimful_core::panics::lock;
 use brimful_core::{CallSpec, ConnectionEnded, Event, Nanos, Observer, Outcome, ResponseSize, SessionEnded};
-use brimful_stats::{Collector, Detail, LiveProgress, ResultBackup};
+use brimful_stats::{Collector, ConnectionDetail, LiveProgress, ResultBackup};
 use std::fmt;
 use std::sync::{Arc, Mutex};
 
@@ -193,7 +193,7 @@ impl ShardObserver {
             Event::FirstByte { at } => call.first_byte = Some(at),
             Event::Ended(outcome) => {
                 let exchange = std::mem::take(&mut **call).end(outcome);
-                let mut show = lock(&tap.show);
+                let mut show = lock(&call_hook.show);
                 (*show)(&exchange);
             }
             _ => {}

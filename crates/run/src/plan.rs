@@ -136,8 +136,8 @@ impl RunPlan {
                 policy.retry_refused = false;
             }
             PlannedLoad::Sessions { sessions, .. } if sessions.pipelined => {
-                let longest_burst = sessions.longest_burst().unwrap_or(MAX_PIPELINE);
-                policy.pipeline = longest_burst.clamp(1, MAX_PIPELINE) as usize;
+                let max_burst = sessions.max_burst_calls().unwrap_or(MAX_PIPELINE);
+                policy.pipeline = max_burst.clamp(1, MAX_PIPELINE) as usize;
             }
             _ => {}
         }
@@ -353,7 +353,7 @@ fn check_connections(options: &RunOptions) -> Result<(), RunError> {
 /// Checks that no flag contradicts the sessions of the workload.
 fn check_sessions(RunOptions { server, load, .. }: &RunOptions) -> Result<(), RunError> {
     // A list that is requested only once ends the load after its last URL, so the list determines the number of calls.
-    if load.calls < load.workload.calls_listed_once().unwrap_or(u64::MAX) {
+    if load.calls < load.workload.list_call_limit().unwrap_or(u64::MAX) {
         return bad_load(
             "sessions end by themselves: leave out --requests, and give a --duration, or write how many there are, like \
              sessions = 100, under [load.sessions]",
@@ -423,7 +423,7 @@ fn refuse_follow(options: &RunOptions) -> Result<(), RunError> {
 fn has_exclusive_bodies(options: &RunOptions) -> bool {
     let waits = |name: &str| name.eq_ignore_ascii_case("Expect");
     let class_has_one = |class: &RequestClass| {
-        let targets = if class.differs_by_path_alone() { 1 } else { class.len() };
+        let targets = if class.differs_only_in_path() { 1 } else { class.len() };
         let mut headers = (0..targets).flat_map(|place| class.target(place).headers);
         !class.body_file.is_empty() || headers.any(|(name, _)| waits(name))
     };

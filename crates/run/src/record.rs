@@ -9,7 +9,7 @@ use brimful_core::server::{HostProbe, Server};
 use brimful_engine::Run;
 use brimful_http::Version;
 use brimful_os::clock;
-use brimful_stats::{Account, Detail, ResultBackup, RunFacts, derive};
+use brimful_stats::{Account, ConnectionDetail, ResultBackup, RunFacts, derive};
 use std::time::{Duration, SystemTime};
 
 /// The result of a run.

@@ -11,8 +11,8 @@ use brimful_core::workload::{Load, Workload};
 use brimful_core::{Bytes, End, Nanos, Rate, StopCondition};
 use brimful_engine::Address;
 use brimful_run::{
-    Crew, Exchange, LoadOptions, MonitorTarget, ResultsSoFar, RunObserver, RunOptions, RunPlan, StopConditions, Tap,
-    client_limit, run,
+    CallHook, Crew, Exchange, LoadOptions, MonitorTarget, ResultsSoFar, RunObserver, RunOptions, RunPlan,
+    StopConditions, client_limit, run,
 };
 use brimful_stats::LiveProgress;
 use brimful_target::ReferenceCpuTimes;
@@ -124,7 +124,7 @@ impl Bench for ServerBench<'_> {
         let last_answer: Arc<Mutex<Option<Answer>>> = Arc::default();
         let sink = Arc::clone(&last_answer);
         let url = self.template.server.endpoint.url.clone();
-        let tap = Tap::new(HEAD_BYTES, move |exchange: &Exchange| {
+        let call_hook = CallHook::new(HEAD_BYTES, move |exchange: &Exchange| {
             let (End::Completed { status } | End::Unexpected { status }) = exchange.outcome.end else { return };
             let answer = first_look::parse_answer(status, &exchange.response.bytes, &url);
             *lock(&sink) = Some(answer);
@@ -132,7 +132,7 @@ impl Bench for ServerBench<'_> {
         let load = Load::Closed { clients: 1, think: Nanos::ZERO };
         let window = self.template.server.connections.response_timeout + SPARE;
         let plan = RunPlan::new(self.simple_options(load, 1, window))?;
-        run(&plan, &RunObserver { tap: Some(tap), ..RunObserver::default() }, self.stop)?;
+        run(&plan, &RunObserver { call_hook: Some(call_hook), ..RunObserver::default() }, self.stop)?;
         Ok(lock(&last_answer).take())
     }
 

@@ -74,7 +74,7 @@ pub fn plan(options: &Options) -> anyhow::Result<RunPlan> {
     let endpoint = endpoint(options)?;
     let mut workload = workload(options)?;
     workload.tls = tls(options);
-    let calls = workload.calls_listed_once().unwrap_or(u64::MAX);
+    let calls = workload.list_call_limit().unwrap_or(u64::MAX);
     let options = RunOptions {
         server: ServerOptions {
             version: if options.http_version == "1.0" { Version::Http10 } else { Version::Http11 },

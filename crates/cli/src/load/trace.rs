@@ -12,7 +12,7 @@ use brimful_core::panics::lock;
 use brimful_core::quantity::bytes;
 use brimful_core::secret::{self, CREDENTIAL_MASK};
 use brimful_core::{End, Nanos};
-use brimful_run::{Exchange, MessagePrefix, RunObserver, RunOptions, Tap};
+use brimful_run::{CallHook, Exchange, MessagePrefix, RunObserver, RunOptions};
 use serde::Serialize;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;

@@ -51,7 +51,7 @@ pub struct ReplayFeed {
 pub fn options(args: &ReplayArgs) -> anyhow::Result<RunOptions> {
     let (logs, url) = args.logs_and_url()?;
     let mut options = run_options(url, &args.request)?;
-    let class = Workload::single("GET", "/").classes.remove(0);
+    let class = Workload::single_class("GET", "/").classes.remove(0);
     let log = LogReplay {
         files: logs,
         speed: args.speed.get(),

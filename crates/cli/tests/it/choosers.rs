@@ -1,7 +1,7 @@
 //! Tests the ways to choose requests: lists, sets of files, requests from files, templates, and expected responses.
 
 use crate::documents;
-use crate::plan::{Files, word};
+use crate::plan::{Files, path_argument};
 use crate::program::run;
 use brimful_core::record::Record;
 use brimful_core::workload::Workload;
@@ -208,5 +208,5 @@ fn errors_in_a_file_have_their_line() {
     let done = run(&["load", &url, "--csv", &csv, "--rate", "10", "--requests", "1"]);
     done.fails(2, "f, line 3, column 1: in the field `user`, no spaces");
     let toml = files.write("g", "[[class]]\nname='x'\nrequests_file='nowhere'\n");
-    run(&["fileset", &toml, &word(&files.path(""))]).fails(2, "cannot read nowhere");
+    run(&["fileset", &toml, &path_argument(&files.path(""))]).fails(2, "cannot read nowhere");
 }

@@ -3,7 +3,7 @@
 
 use crate::documents;
 use crate::plan::{Files, assert_plans_read, json, numbers, path_argument};
-use crate::program::{Running, brimful, lock_machine_shared};
+use crate::program::{Running, brimful, lock_machine_shared, start_target};
 use brimful_core::record::{ReasonCode, Record};
 use rustix::process::Signal;
 use serde_json::Value;

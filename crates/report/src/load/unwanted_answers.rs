@@ -3,7 +3,7 @@
 use crate::thresholds::{MAX_NAMED, NOTABLE_ERRORS};
 use brimful_core::StatusClass;
 use brimful_core::counts::Counts;
-use brimful_core::quantity::{count, counted, percent};
+use brimful_core::quantity::{count, percent, pluralize};
 use brimful_core::record::Record;
 use brimful_core::text::one_line;
 
@@ -29,7 +29,7 @@ pub(super) fn note(record: &Record) -> Option<String> {
             format!(
                 "{} led to another server, or to this one by another scheme or port, which is not followed. Give the URL that \
                  they lead to.",
-                counted(elsewhere, "redirect")
+                pluralize(elsewhere, "redirect")
             )
         })
     } else if status.s3xx == completed {

@@ -3,7 +3,7 @@
 
 use super::exact;
 use super::on_off::{check_burst, rest_ratio};
-use super::pieces::RateSegment;
+use super::rate_segment::RateSegment;
 use crate::ArrivalsError;
 use brimful_core::Nanos;
 use rand::RngExt;

@@ -2,7 +2,7 @@
 //! rest of the period, so that the mean over a period is the requested rate.
 
 use super::exact;
-use super::pieces::RateSegment;
+use super::rate_segment::RateSegment;
 use crate::ArrivalsError;
 use brimful_core::Nanos;
 use std::fmt;

@@ -1,7 +1,7 @@
 //! A cycle of constant rates (httperf's `--period=v`).
 
 use super::exact;
-use super::pieces::RateSegment;
+use super::rate_segment::RateSegment;
 use crate::ArrivalsError;
 use brimful_core::Nanos;
 use std::fmt;
