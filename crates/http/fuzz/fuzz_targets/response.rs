@@ -40,12 +40,12 @@ fuzz_target!(|input: &[u8]| {
         ([], Err(_)) => Err(Reading::Malformed),
         // This response is delimited by the end of the connection and may follow any number of empty lines.
         ([], Ok(response)) => match reference::read(sent, head_request) {
-            Reading::Whole(read, _, empty_lines) if read == response => Ok((read, empty_lines)),
+            Reading::Complete(read, _, empty_lines) if read == response => Ok((read, empty_lines)),
             other => panic!("the response is {response:?}, but the reference reads {other:?}"),
         },
     };
     let read = match reference::read(sent, head_request) {
-        Reading::Whole(response, _, empty_lines) => Ok((response, empty_lines)),
+        Reading::Complete(response, _, empty_lines) => Ok((response, empty_lines)),
         other => Err(other),
     };
     assert_eq!(first, read, "{:?}", String::from_utf8_lossy(sent));
