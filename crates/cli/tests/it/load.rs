@@ -137,7 +137,7 @@ fn a_record_has_the_load_that_was_made() {
     let nginx = Nginx::start(NginxOptions::default());
     let files = Files::new();
     let classes = "[[class]]\nname = \"a\"\npath = \"/index.html\"\nheaders = { Cookie = \"hunter2\", X-B = \"b\" }\n";
-    let workload = files.write("workload.toml", &format!("{classes}[load]\nrate = 250.0\narrivals = \"poisson\"\n"));
+    let workload = files.write("workload.toml", format!("{classes}[load]\nrate = 250.0\narrivals = \"poisson\"\n"));
     let instants = files.write("trace.txt", "0\n0.01\n0.02\n");
     let trace = format!("trace:{instants}");
     let url = nginx.url();
@@ -157,7 +157,7 @@ fn a_record_has_the_load_that_was_made() {
     assert_eq!((class.headers["Cookie"].as_str(), class.headers["X-B"].as_str()), ("•••", "b"));
     let nothing = files.write("nothing.toml", classes);
     assert_eq!(made(&["--workload", &nothing]).load, Some(Load::Closed { clients: 10, think: Nanos::ZERO }));
-    let both = files.write("both.toml", &format!("{classes}[load]\nrate = 2.0\nclients = 3\n"));
+    let both = files.write("both.toml", format!("{classes}[load]\nrate = 2.0\nclients = 3\n"));
     run(&["load", &url, "--workload", &both]).fails(2, "not several");
 }
 
