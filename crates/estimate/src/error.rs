@@ -39,6 +39,23 @@ pub enum EstimateError {
         /// Condition number of the column-scaled design matrix.
         condition_number: f64,
     },
+    /// A cost that neither a measurement nor a fit determines.
+    #[error(
+        "the steps do not show what an answer without a body costs, because requests and bytes came in nearly constant \
+         proportion: measure that class alone"
+    )]
+    NoIntercept,
+    /// Known demands that require more time than the resource was busy.
+    #[error(
+        "the known demands require {known_s:.3} s of busy time, but the resource was busy with requests for {busy_s:.3} s: \
+         check their units, and that they are of this server"
+    )]
+    KnownExceedBusy {
+        /// Busy time of the known demands in seconds.
+        known_s: f64,
+        /// Busy time of the resource in seconds.
+        busy_s: f64,
+    },
     /// Input that cannot be parsed or is impossible.
     #[error("{place}: {problem}")]
     Input {

@@ -1,0 +1,202 @@
+//! The choice of a rule, the intervals of its demands, and a test of its prediction.
+//!
+//! A rule that the user chose is used, or the reason why it cannot be is an error. Otherwise, the first possible rule
+//! of this list is used:
+//!
+//! 1. regression, if the steps distinguish all classes;
+//! 2. Eq. 3, if the cost of an answer without a body was measured;
+//! 3. the line over sizes, if the steps distinguish requests from bytes;
+//! 4. regression, in which classes in constant proportion share one demand;
+//! 5. equal parts (Eq. 4).
+//!
+//! Intervals of the rules of proportion come from a bootstrap of the steps ([`moving_blocks`]). They contain the
+//! scatter of the steps and the error of known demands, but not the error of the rule.
+
+use super::attribution::{Totals, attribute, line_demands};
+use super::line::{Line, intercept, known_intercept};
+use super::regression::regress;
+use super::{SiteOptions, SiteRule, SiteStep};
+use crate::EstimateError;
+use crate::demand::{DemandFit, Resampling, moving_blocks};
+use brimful_model::Estimate;
+
+/// Minimum number of steps for a test of the prediction.
+const MIN_CHECKED: usize = 8;
+/// Number of steps that all draws of the bootstrap contain together, at most.
+const MAX_DRAWN_STEPS: usize = 400_000;
+/// Limits of the number of draws.
+const MIN_DRAWS: usize = 100;
+const MAX_DRAWS: usize = 1000;
+
+/// The reason why a rule was used.
+#[derive(Clone, Debug, PartialEq)]
+pub enum RuleReason {
+    /// The user chose the rule.
+    Asked,
+    /// The steps distinguish all classes, with this condition number.
+    Distinguished(f64),
+    /// The cost of an answer without a body was measured, and the steps do not distinguish the classes.
+    InterceptMeasured,
+    /// The steps do not distinguish the classes, but they distinguish requests from bytes, with this condition number.
+    SizesDistinguished(f64),
+    /// The steps do not distinguish all classes.
+    Indistinct,
+    /// There is no regression, for the reason in [`SiteDemands::regression`](super::SiteDemands::regression).
+    NoRegression,
+}
+
+/// A chosen rule.
+pub(super) struct Choice {
+    pub rule: SiteRule,
+    pub reason: RuleReason,
+    /// Groups of classes whose demand is only known for all of them together.
+    pub joint: Vec<Vec<usize>>,
+}
+
+/// A prediction of the utilization in the second half of the steps, from the demands in the first half.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct HeldOutCheck {
+    /// Number of steps in the second half.
+    pub steps: usize,
+    /// Measured mean number of busy servers.
+    pub measured: f64,
+    /// Predicted mean number of busy servers.
+    pub predicted: f64,
+    /// Root mean square of the difference in a step, in busy servers.
+    pub step_error: f64,
+}
+
+/// Chooses the rule.
+pub(super) fn choose(
+    classes: usize,
+    steps: &[&SiteStep],
+    options: &SiteOptions,
+    regression: &Result<DemandFit, EstimateError>,
+) -> Result<Choice, EstimateError> {
+    let merged = |fit: &DemandFit| fit.indistinguishable_classes.clone();
+    match options.rule {
+        SiteRule::Automatic => {}
+        SiteRule::Regression => {
+            let fit = regression.as_ref().map_err(Clone::clone)?;
+            return Ok(Choice { rule: SiteRule::Regression, reason: RuleReason::Asked, joint: merged(fit) });
+        }
+        rule => return Ok(Choice { rule, reason: RuleReason::Asked, joint: Vec::new() }),
+    }
+    if let Ok(fit) = regression
+        && fit.indistinguishable_classes.is_empty()
+    {
+        let reason = RuleReason::Distinguished(fit.condition_number);
+        return Ok(Choice { rule: SiteRule::Regression, reason, joint: Vec::new() });
+    }
+    if known_intercept(options).is_some() {
+        return Ok(Choice { rule: SiteRule::Size, reason: RuleReason::InterceptMeasured, joint: Vec::new() });
+    }
+    if let Ok(line) = Line::fit(steps, options)
+        && line.is_settled()
+    {
+        let reason = RuleReason::SizesDistinguished(line.condition_number());
+        return Ok(Choice { rule: SiteRule::Line, reason, joint: Vec::new() });
+    }
+    if let Ok(fit) = regression {
+        return Ok(Choice { rule: SiteRule::Regression, reason: RuleReason::Indistinct, joint: merged(fit) });
+    }
+    let unknown: Vec<usize> = (0..classes).filter(|class| options.known(*class).is_none()).collect();
+    let joint = if unknown.len() > 1 { vec![unknown] } else { Vec::new() };
+    Ok(Choice { rule: SiteRule::Requests, reason: RuleReason::NoRegression, joint })
+}
+
+/// The demands by a rule, with intervals where the steps yield them.
+pub(super) fn estimates(
+    rule: SiteRule,
+    classes: usize,
+    steps: &[&SiteStep],
+    options: &SiteOptions,
+) -> Result<Vec<Estimate>, EstimateError> {
+    match rule {
+        SiteRule::Regression => return Ok(regress(classes, steps, options)?.demands),
+        SiteRule::Line => {
+            let line = Line::fit(steps, options)?;
+            return Ok(line_demands(&line, &Totals::new(classes, steps), options));
+        }
+        _ => {}
+    }
+    let demands = attribute(rule, classes, steps, options)?.demands;
+    let scatter = scatter(rule, classes, steps, options);
+    let from_known = error_of_known(rule, classes, steps, options, &demands);
+    let fitted = options.empty.filter(|empty| rule == SiteRule::Size && options.known(*empty).is_none());
+    let estimate = |(class, value): (usize, &f64)| {
+        let own = match (options.known(class), fitted) {
+            (Some(known), _) => known.ci95_half_width,
+            (None, Some(empty)) if empty == class => intercept(steps, options).and_then(|line| line.ci95_half_width),
+            _ => scatter.as_ref().map(|scatter| scatter[class].hypot(from_known[class])),
+        };
+        Estimate { value: *value, ci95_half_width: own }
+    };
+    Ok(demands.iter().enumerate().map(estimate).collect())
+}
+
+/// Half widths of the demands' 95 % intervals, from the scatter of the steps.
+fn scatter(rule: SiteRule, classes: usize, steps: &[&SiteStep], options: &SiteOptions) -> Option<Vec<f64>> {
+    let draws = (MAX_DRAWN_STEPS / steps.len().max(1)).clamp(MIN_DRAWS, MAX_DRAWS);
+    let resampling = Resampling { draws, ..Resampling::default() };
+    let bootstrap = moving_blocks(&[steps.to_vec()], resampling, |drawn| {
+        let drawn: Vec<&SiteStep> = drawn.first()?.iter().map(|step| **step).collect();
+        Some(attribute(rule, classes, &drawn, options).ok()?.demands)
+    });
+    let demands = attribute(rule, classes, steps, options).ok()?.demands;
+    let bootstrap = bootstrap.ok()?;
+    let half = |(class, demand): (usize, &f64)| {
+        let interval = bootstrap.interval(class);
+        (interval.high - demand).max(demand - interval.low).max(0.0)
+    };
+    Some(demands.iter().enumerate().map(half).collect())
+}
+
+/// The change of each demand if the known demands are as large as their intervals allow.
+fn error_of_known(
+    rule: SiteRule,
+    classes: usize,
+    steps: &[&SiteStep],
+    options: &SiteOptions,
+    demands: &[f64],
+) -> Vec<f64> {
+    let high = |known: Estimate| Estimate { value: known.value + known.ci95_half_width.unwrap_or(0.0), ..known };
+    let shifted = SiteOptions {
+        known: options.known.iter().map(|known| known.map(high)).collect(),
+        intercept: options.intercept.map(high),
+        ..options.clone()
+    };
+    match attribute(rule, classes, steps, &shifted) {
+        Ok(shifted) => shifted.demands.iter().zip(demands).map(|(high, demand)| (high - demand).abs()).collect(),
+        Err(_) => demands.to_vec(),
+    }
+}
+
+/// Predicts the second half of the steps from the first half. `None` if there are too few steps, or if the first half
+/// does not yield demands by this rule.
+pub(super) fn held_out_check(
+    rule: SiteRule,
+    classes: usize,
+    steps: &[&SiteStep],
+    options: &SiteOptions,
+) -> Option<HeldOutCheck> {
+    if steps.len() < MIN_CHECKED {
+        return None;
+    }
+    let (first, second) = steps.split_at(steps.len() / 2);
+    let found = attribute(rule, classes, first, options).ok()?;
+    let predict = |step: &SiteStep| {
+        let work: f64 = step.requests.iter().zip(&found.demands).map(|(n, demand)| n * demand).sum();
+        found.background + work / step.seconds
+    };
+    let seconds: f64 = second.iter().map(|step| step.seconds).sum();
+    let mean = |figure: &dyn Fn(&SiteStep) -> f64| {
+        second.iter().map(|step| figure(step) * step.seconds).sum::<f64>() / seconds
+    };
+    Some(HeldOutCheck {
+        steps: second.len(),
+        measured: mean(&|step| step.busy),
+        predicted: mean(&predict),
+        step_error: mean(&|step| (step.busy - predict(step)).powi(2)).sqrt(),
+    })
+}

@@ -1,0 +1,91 @@
+//! The demand as a line over the size of the answer, D = a + b·bytes, fitted to the steps: busy = background + a·X +
+//! b·(bytes per second). The intercept a is the cost of an answer without a body, as in Fig. 5 of Menascé et al. (CMG
+//! 1999). Sizes have heavy tails, so requests and bytes often vary separately although all classes come in constant
+//! proportion.
+
+use super::regression::{background, observation};
+use super::{SiteOptions, SiteStep};
+use crate::EstimateError;
+use crate::demand::{DemandFit, Observation, fit_demands};
+use brimful_model::Estimate;
+
+/// A fitted line.
+pub(super) struct Line {
+    /// a, in seconds per request.
+    pub per_request: Estimate,
+    /// b, in seconds per byte.
+    pub per_byte: Estimate,
+    fit: DemandFit,
+    /// Whether a was known before the fit.
+    is_intercept_known: bool,
+}
+
+impl Line {
+    /// Fits the line. Classes with known demands are not on the line.
+    pub fn fit(steps: &[&SiteStep], options: &SiteOptions) -> Result<Line, EstimateError> {
+        let intercept = known_intercept(options);
+        let observe = |step: &&SiteStep| {
+            let of_unknown = |values: &[f64]| {
+                let unknown = values.iter().enumerate().filter(|(class, _)| options.known(*class).is_none());
+                unknown.map(|(_, value)| value / step.seconds).sum::<f64>()
+            };
+            let [requests, bytes] = [&step.requests, &step.bytes].map(|values| of_unknown(values));
+            let known = options.known_busy(step);
+            match intercept {
+                Some(intercept) => observation(step, vec![bytes], known + intercept.value * requests),
+                None => observation(step, vec![requests, bytes], known),
+            }
+        };
+        let observations: Vec<Observation> = steps.iter().map(observe).collect();
+        let unknowns = if intercept.is_some() { 1 } else { 2 };
+        let fit = fit_demands(unknowns, &observations, background(options))?;
+        if !fit.indistinguishable_classes.is_empty() {
+            return Err(EstimateError::Indistinct { condition_number: fit.condition_number });
+        }
+        let per_byte = fit.demands[unknowns - 1];
+        let per_request = intercept.unwrap_or(fit.demands[0]);
+        Ok(Line { per_request, per_byte, is_intercept_known: intercept.is_some(), fit })
+    }
+
+    /// Whether both coefficients are positive by more than their intervals.
+    pub fn is_settled(&self) -> bool {
+        let positive = |estimate: &Estimate| estimate.ci95_half_width.is_some_and(|half| half < estimate.value);
+        positive(&self.per_byte) && (self.is_intercept_known || positive(&self.per_request))
+    }
+
+    /// Number of servers that are busy without requests.
+    pub fn background(&self) -> f64 {
+        self.fit.background.value
+    }
+
+    /// Condition number of the fit.
+    pub fn condition_number(&self) -> f64 {
+        self.fit.condition_number
+    }
+
+    /// The demand of a class whose answers have this mean size.
+    pub fn demand(&self, mean_bytes: f64) -> Estimate {
+        let ci95_half_width = match self.is_intercept_known {
+            true => {
+                let half = self.fit.half_width(&[mean_bytes], 0.0, 0.0);
+                half.map(|half| half.hypot(self.per_request.ci95_half_width.unwrap_or(0.0)))
+            }
+            false => self.fit.half_width(&[1.0, mean_bytes], 0.0, 0.0),
+        };
+        Estimate { value: self.per_request.value + self.per_byte.value * mean_bytes, ci95_half_width }
+    }
+}
+
+/// The cost of an answer without a body, if it was measured separately.
+pub(super) fn known_intercept(options: &SiteOptions) -> Option<Estimate> {
+    options.empty.and_then(|class| options.known(class)).or(options.intercept)
+}
+
+/// The cost of an answer without a body: measured separately, or else the intercept of the fitted line. `None` if the
+/// steps do not determine it.
+pub(super) fn intercept(steps: &[&SiteStep], options: &SiteOptions) -> Option<Estimate> {
+    known_intercept(options).or_else(|| {
+        let line = Line::fit(steps, options).ok()?;
+        Some(line.per_request).filter(|intercept| intercept.value > 0.0 && line.per_byte.value > 0.0)
+    })
+}

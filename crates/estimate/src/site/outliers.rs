@@ -1,0 +1,88 @@
+//! Steps whose utilization is far above the prediction of a fit to the other steps, and their period.
+
+use super::regression::regress;
+use super::{SiteOptions, SiteStep};
+use crate::demand::DemandFit;
+
+/// A step is an outlier if its distance above the fit to the other steps exceeds this multiple of their scatter.
+const OUTLIER_DISTANCE: f64 = 4.0;
+/// Lower bound of the scatter, in busy servers. Tools print rounded figures, so the scatter may seem smaller.
+const MIN_SCATTER: f64 = 0.005;
+/// Largest share of the steps that may be excluded as outliers.
+const MAX_OUTLIERS: f64 = 0.4;
+/// Minimum number of outliers in which a period is searched.
+const MIN_PERIODIC: usize = 3;
+
+/// A step whose utilization is far above the prediction of a fit to the other steps.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct OutlyingStep {
+    /// Start of the step, in seconds since 1970.
+    pub from_s: i64,
+    /// Length of the step in seconds.
+    pub seconds: f64,
+    /// Number of busy servers that the step's requests do not explain.
+    pub unexplained_busy: f64,
+}
+
+/// The indices of the steps that are not outliers, and the outliers.
+pub(super) fn without_outliers(
+    classes: usize,
+    steps: &[SiteStep],
+    options: &SiteOptions,
+) -> (Vec<usize>, Vec<OutlyingStep>) {
+    let mut kept: Vec<usize> = (0..steps.len()).collect();
+    let mut outliers: Vec<OutlyingStep> = Vec::new();
+    let fit = |kept: &[usize]| {
+        let kept: Vec<&SiteStep> = kept.iter().map(|index| &steps[*index]).collect();
+        regress(classes, &kept, options)
+    };
+    // Each excluded outlier makes the fit to the other steps more accurate, so outliers are excluded one by one.
+    while let Ok(fit) = fit(&kept) {
+        let Some((position, unexplained_busy)) = furthest(&fit, steps, &kept) else { break };
+        if (outliers.len() + 1) as f64 > MAX_OUTLIERS * steps.len() as f64 {
+            break;
+        }
+        let step = &steps[kept[position]];
+        outliers.push(OutlyingStep { from_s: step.from_s, seconds: step.seconds, unexplained_busy });
+        kept.remove(position);
+    }
+    outliers.sort_by_key(|step| step.from_s);
+    (kept, outliers)
+}
+
+/// The outlier that is farthest above the fit: its index among the kept steps, and its distance in busy servers. `None`
+/// if there is no outlier.
+fn furthest(fit: &DemandFit, steps: &[SiteStep], kept: &[usize]) -> Option<(usize, f64)> {
+    let unexplained_busy = |index: &usize| {
+        let step = &steps[*index];
+        let law: f64 = fit.demands.iter().zip(&step.requests).map(|(demand, n)| demand.value * n / step.seconds).sum();
+        step.busy - law - fit.background.value
+    };
+    let distances: Vec<f64> = kept.iter().map(unexplained_busy).collect();
+    // Many outliers raise the fit for all steps, so distances are measured from their median. Medians are robust
+    // against outliers: 1.4826 times the median absolute deviation estimates the standard deviation.
+    let usual = median(distances.iter().copied())?;
+    let scatter = (1.4826 * median(distances.iter().map(|x| (x - usual).abs()))?).max(MIN_SCATTER);
+    let (position, most) = distances.iter().map(|x| x - usual).enumerate().max_by(|a, b| a.1.total_cmp(&b.1))?;
+    (most > OUTLIER_DISTANCE * scatter).then_some((position, most))
+}
+
+fn median(values: impl Iterator<Item = f64>) -> Option<f64> {
+    let mut values: Vec<f64> = values.collect();
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied()
+}
+
+/// The median gap between outliers in seconds, if it divides at least three quarters of all gaps.
+pub(super) fn period(outliers: &[OutlyingStep]) -> Option<i64> {
+    if outliers.len() < MIN_PERIODIC {
+        return None;
+    }
+    let gaps: Vec<i64> = outliers.windows(2).map(|pair| pair[1].from_s - pair[0].from_s).collect();
+    let fits = |period: &i64| gaps.iter().filter(|gap| **gap % period == 0).count() * 4 >= gaps.len() * 3;
+    let mut sorted = gaps.clone();
+    sorted.sort_unstable();
+    // Occasional outliers shorten a few gaps, but do not change the median gap.
+    let usual = sorted[sorted.len() / 2];
+    Some(usual).filter(|period| *period > 0 && fits(period))
+}
