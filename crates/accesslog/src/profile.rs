@@ -1,5 +1,6 @@
 //! Computes a profile from entries in one pass and in bounded memory. The entries may be in any order.
 //!
+//! - `busy_hours`, `slow`: the hours that are regularly busy; slow URLs and hours.
 //! - `calendar`: requests by time. [`window`]: the busiest window. `bursts`, `hurst`: the arrivals in that window.
 //! - [`sizes`], [`urls`], `popularity`, `kinds`, `histogram`: bytes, URLs, status and methods, durations.
 //! - `distinct`: number of distinct URLs and clients. `robots`: requests of robots. [`sessions`], [`classes`].
@@ -10,6 +11,7 @@
 //! peak are for the part of this window that the log covers.
 
 mod bursts;
+mod busy_hours;
 mod calendar;
 pub mod classes;
 mod distinct;
@@ -22,20 +24,24 @@ mod options;
 mod popularity;
 mod robots;
 pub mod sessions;
+mod size_ranges;
 pub mod sizes;
+mod slow;
+mod sparse_times;
 pub mod urls;
 pub mod window;
 
 pub(crate) use distinct::mix;
 use distinct::{Distinct, fixed_hash};
 pub use options::{ClassBy, Options, RobotFilter};
+pub use size_ranges::SizeRanges;
 pub use sizes::{SizeCount, SizeCounts};
 pub use urls::{TopUrl, TopUrls};
 pub use window::{KeyedRequests, Window};
 
 use crate::read::{EntryDecision, ReadSummary};
 use crate::{Entry, LogError};
-use brimful_core::profile::{self as document, Arrivals, Peak, Profile};
+use brimful_core::profile::{self as document, Arrivals, Peak, Profile, SecondCounts};
 use bursts::Bursts;
 use calendar::{Calendar, NS, Span, offset_s};
 use foldhash::fast::RandomState;
@@ -46,12 +52,15 @@ use kinds::Kinds;
 use notes::FieldCounts;
 use robots::Agents;
 use sessions::Sessions;
+use slow::SlowRequests;
 use std::ops::Range;
 use window::Windows;
 
 /// Maximum number of URLs that are counted over the whole log.
 const URLS: usize = 8_192;
 const SECOND_NS: f64 = NS as f64;
+/// Number of seconds of [`Arrivals::seconds`].
+const SERIES_S: usize = 3_600;
 
 /// Builds a profile from entries.
 #[derive(Clone, Debug)]
@@ -67,6 +76,7 @@ pub struct Profiler {
     kinds: Kinds,
     service_ns: Histogram,
     upstream_ns: Histogram,
+    slow: SlowRequests,
     gaps: Gaps,
     urls: TopUrls,
     distinct_urls: Distinct,
@@ -101,6 +111,7 @@ impl Profiler {
             kinds: Kinds::default(),
             service_ns: Histogram::default(),
             upstream_ns: Histogram::default(),
+            slow: SlowRequests::default(),
             gaps: Gaps::default(),
             distinct_urls: Distinct::default(),
             distinct_clients: Distinct::default(),
@@ -136,10 +147,12 @@ impl Profiler {
         self.add_times(entry);
         let url = urls::url(entry.target);
         let hash = urls::hash_url(&self.hasher, url);
+        let slot = self.urls.add_hashed(hash, url, entry);
         // A URL with a counter was already counted as distinct.
-        if self.urls.add_hashed(hash, url, entry) {
+        if let Some((_, true)) = slot {
             self.distinct_urls.add(fixed_hash(url));
         }
+        self.slow.add(slot, second, entry.service_ns);
         self.windows.add(entry, self.options.class_by.key(entry, &mut self.key), (url, hash));
         if !entry.client.is_empty() {
             let client = fixed_hash(entry.client);
@@ -163,6 +176,7 @@ impl Profiler {
         let window = &window;
         let seconds = self.seconds_of(window, &span);
         let peak = self.peak(window, &seconds);
+        let peak_seconds = seconds.clone();
         let bursts = self.calendar.seconds(seconds).map_or_else(Bursts::unknown, |counts| bursts::describe(&counts));
         let span_s = self.span_s(&span);
         let notes = notes::notes(&self, read, &span, window, &bursts);
@@ -181,7 +195,7 @@ impl Profiler {
             timezone: zone_name(&zone),
             requests: self.requests,
             bytes: self.bytes,
-            arrivals: self.arrivals(&span, span_s),
+            arrivals: self.arrivals(&span, span_s, &peak_seconds),
             peak,
             status: self.kinds.status(),
             methods: self.kinds.methods(),
@@ -189,6 +203,8 @@ impl Profiler {
             sizes: sizes::describe(&sizes, self.largest),
             service_s: times(&self.service_ns),
             upstream_s: times(&self.upstream_ns),
+            slowest_hour: self.slow.hour(|time_ns| rfc3339(time_ns, &zone)),
+            slowest_urls: self.slow.urls(&self.urls),
             interarrival_s: times(&self.gaps.finish()),
             classes,
             classes_by,
@@ -223,7 +239,7 @@ impl Profiler {
         (span.last_ns.abs_diff(span.first_ns) as f64 / SECOND_NS + resolution).max(1.0)
     }
 
-    fn arrivals(&self, span: &Span, span_s: f64) -> Arrivals {
+    fn arrivals(&self, span: &Span, span_s: f64, peak_seconds: &Range<i64>) -> Arrivals {
         let zone = &self.options.zone;
         let rate_history = self.calendar.rate_history(span, zone);
         let week = self.calendar.week(span, zone);
@@ -234,10 +250,22 @@ impl Profiler {
             from: rfc3339(rate_history.from_s.saturating_mul(NS), zone),
             step_s: rate_history.step_s.unsigned_abs(),
             rates: rate_history.rates,
+            busy_hours: busy_hours::find(&week.rates, span_s),
+            seconds: self.busiest_seconds(peak_seconds),
             by_hour: week.by_hour,
             by_weekday: week.by_weekday,
             by_weekday_and_hour: week.rates,
         }
+    }
+
+    /// Requests per second around the busiest second of the peak window.
+    fn busiest_seconds(&self, peak: &Range<i64>) -> Option<SecondCounts> {
+        let counts = self.calendar.seconds(peak.clone())?;
+        let busiest = (0..counts.len()).max_by_key(|second| (counts[*second], std::cmp::Reverse(*second)))?;
+        let from = busiest.saturating_sub(SERIES_S / 2).min(counts.len().saturating_sub(SERIES_S));
+        let shown = counts.get(from..(from + SERIES_S).min(counts.len()))?;
+        let first = peak.start + i64::try_from(from).ok()?;
+        Some(SecondCounts { from: rfc3339(first.saturating_mul(NS), &self.options.zone), counts: shown.to_vec() })
     }
 
     /// The whole seconds of the window that the log covers. If the window contains only stray requests, returns all

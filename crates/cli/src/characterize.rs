@@ -24,7 +24,7 @@ use brimful_accesslog::workload::{ArrivalChoice, workload};
 use brimful_accesslog::{Entry, LogError};
 use brimful_core::profile::{self, Profile};
 use brimful_core::text::{one_line, strip_bom, strip_bom_bytes};
-use brimful_report::profile::{Against, Compared, comparison, csv, text};
+use brimful_report::profile::{Against, Compared, comparison, csv, seconds_csv, text};
 use filter::{Filter, instant, window};
 use jiff::tz::{Offset, TimeZone};
 use meter::ProgressMeter;
@@ -51,6 +51,7 @@ pub fn main(args: &CharacterizeArgs) -> anyhow::Result<Exit> {
     let classes = other.as_ref().map(|other| other.classes.len()).filter(|n| *n > 0);
     let out = OutFile::create_optional(args.out.as_deref(), "--out")?;
     let html = OutFile::create_optional(args.html.as_deref(), "--html")?;
+    let seconds = OutFile::create_optional(args.seconds.as_deref(), "--seconds")?;
     let stop = progress::stop_flag()?;
     let Some((profile, interrupted)) = characterize(args, classes, formats, &stop)? else {
         print_error("interrupted before the first request was read");
@@ -70,7 +71,7 @@ pub fn main(args: &CharacterizeArgs) -> anyhow::Result<Exit> {
         None => text(&profile),
         Some(found) => text(&profile) + "\n" + &comparison(&path, found),
     };
-    let written = write_page(html, "profile", &profile);
+    let written = write_page(html, "profile", &profile).and_then(|()| write_seconds(seconds, &profile));
     match out_content(args.out.as_deref(), &profile, json) {
         Ok(content) => deliver(out, &content, &shown)?,
         Err(error) => {
@@ -197,6 +198,7 @@ fn options(args: &CharacterizeArgs, zone: &TimeZone) -> anyhow::Result<Options> 
             ClassCriterion::Host => ClassBy::Host,
         },
         classes: args.classes.map(usize::from),
+        size_ranges: args.size_classes.clone(),
         sessions: !args.no_sessions,
         session_gap_s: args.session_gap.as_secs_f64(),
         ..Options::default()
@@ -250,6 +252,17 @@ fn read_profile(path: &Path) -> anyhow::Result<Profile> {
         return Err(wrong(what.to_owned()).into());
     }
     Ok(from_json(text).map_err(wrong)?)
+}
+
+/// Writes the requests in each second of the peak window to the file of `--seconds`.
+fn write_seconds(file: Option<OutFile>, profile: &Profile) -> anyhow::Result<()> {
+    let Some(file) = file else { return Ok(()) };
+    let csv = seconds_csv(profile).ok_or_else(|| {
+        let message = "--seconds: the peak window is too long or too large to have counts for each second: choose a shorter one \
+                       with --window or --peak";
+        UsageError(message.to_owned())
+    })?;
+    file.commit(&csv)
 }
 
 /// The content of the file of `--out`. The file's extension determines its format.

@@ -56,6 +56,12 @@ pub struct Profile {
     pub service_s: Option<Times>,
     /// Service time of upstream servers in seconds, if the log contains such times.
     pub upstream_s: Option<Times>,
+    /// The hour with the slowest answers, if the log contains service times.
+    #[serde(default)]
+    pub slowest_hour: Option<SlowestHour>,
+    /// The URLs with the slowest answers, by the 95th percentile of their service times.
+    #[serde(default)]
+    pub slowest_urls: Vec<UrlTimes>,
     /// The request classes of the peak window.
     pub classes: Vec<LogClass>,
     /// The method that formed the classes, and the reason for the number of classes.
@@ -190,6 +196,65 @@ pub struct Arrivals {
     pub by_weekday: Vec<u64>,
     /// Mean requests per second by weekday and hour: 7 × 24 values; 0 outside the time that the log covers.
     pub by_weekday_and_hour: Vec<Vec<f64>>,
+    /// The hours of the week that are regularly busier than the others. `None` if there are no such hours, or if the
+    /// log covers less than a week.
+    #[serde(default)]
+    pub busy_hours: Option<BusyHours>,
+    /// Requests in each second around the busiest second of the peak window. `None` if they are not known.
+    #[serde(default)]
+    pub seconds: Option<SecondCounts>,
+}
+
+/// Hours of the week that are regularly busier than the others.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct BusyHours {
+    /// The days and hours, for people: `weekdays 9–17`.
+    pub name: String,
+    /// The weekdays: 0 is Monday.
+    pub weekdays: Vec<u8>,
+    /// The hour of the day at which the busy hours begin, 0 to 23.
+    pub from_hour: u8,
+    /// The hour of the day at which they end, 1 to 24. If it is not greater than `from_hour`, they end on the next day.
+    pub to_hour: u8,
+    /// Mean requests per second in these hours.
+    pub rate: f64,
+    /// Mean requests per second in all other hours of the week.
+    pub other_rate: f64,
+    /// Share of the variance of the rates of the hours of the week that these hours explain.
+    pub explained: f64,
+}
+
+/// Requests in each second of a short time.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SecondCounts {
+    /// The first second, RFC 3339.
+    pub from: String,
+    /// Number of requests in each second.
+    pub counts: Vec<u64>,
+}
+
+/// The hour with the slowest answers.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SlowestHour {
+    /// Start of the hour, RFC 3339.
+    pub from: String,
+    /// Service times in this hour. Percentiles are accurate to 6 %.
+    pub service_s: Times,
+    /// Median of the 95th percentiles of all hours, in seconds.
+    pub usual_p95_s: f64,
+}
+
+/// Service times of a URL.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct UrlTimes {
+    /// Path and query of the URL, as in the log.
+    pub url: String,
+    /// The method of most of the URL's requests.
+    pub method: String,
+    /// Service times of the URL's requests since the URL got a counter. Percentiles are accurate to 6 %.
+    pub service_s: Times,
+    /// The URL's share of the service time of all requests.
+    pub share_time: f64,
 }
 
 /// The distribution of the sizes of answers, in bytes.
@@ -264,6 +329,9 @@ pub struct LogClass {
     pub urls: Vec<PopularUrl>,
     /// Mean service time of the server in seconds, if the log contains service times.
     pub mean_service_s: Option<f64>,
+    /// Service times of the class, if the log contains service times. Percentiles are accurate to 6 %.
+    #[serde(default)]
+    pub service_s: Option<Times>,
 }
 
 /// The index of dispersion of counts for one length of epoch.

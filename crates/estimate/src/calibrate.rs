@@ -145,8 +145,12 @@ fn classes(runs: &Runs) -> Vec<ModelClass> {
     runs.classes.iter().zip(rates).map(class).collect()
 }
 
-/// Half widths in the form of a model: the distance of each estimate to the farther end of its interval.
+/// Half widths in the form of a model: the distance of each estimate to the farther end of its interval. Empty if the
+/// intervals at the CPU, the first station, are not known: a half width of 0 would stand for an exact demand.
 fn half_widths(model: &Model, uncertainty: &[Vec<Uncertainty>]) -> Vec<Vec<f64>> {
+    if uncertainty.first().is_none_or(|cpu| cpu.iter().any(|known| known.ci95.is_none())) {
+        return Vec::new();
+    }
     let half_width = |(demand, known): (&f64, &Uncertainty)| {
         known.ci95.map_or(0.0, |ci| (ci.high - demand).max(demand - ci.low).max(0.0))
     };

@@ -52,7 +52,7 @@ pub fn fit_demands(
 }
 
 /// The groups of classes that share one demand, in the form of a model, at the model's mix.
-pub(crate) fn joint_demands(classes: &[ModelClass], station: &str, merged: &[Vec<usize>]) -> Vec<JointDemand> {
+pub fn joint_demands(classes: &[ModelClass], station: &str, merged: &[Vec<usize>]) -> Vec<JointDemand> {
     let joint_demand = |group: &Vec<usize>| {
         let rates: Vec<f64> = group.iter().map(|class| classes[*class].rate.unwrap_or(0.0)).collect();
         let total: f64 = rates.iter().sum();

@@ -116,11 +116,7 @@ pub struct SiteDemands {
 /// # Errors
 /// When no step has requests, a number is invalid, the known demands exceed the busy time, or the rule that the user
 /// chose cannot be applied.
-pub fn site_demands(
-    classes: usize,
-    steps: &[SiteStep],
-    options: &SiteOptions,
-) -> Result<SiteDemands, EstimateError> {
+pub fn site_demands(classes: usize, steps: &[SiteStep], options: &SiteOptions) -> Result<SiteDemands, EstimateError> {
     let (kept, outliers) = outliers::without_outliers(classes, steps, options);
     let kept: Vec<&SiteStep> = kept.iter().map(|index| &steps[*index]).collect();
     let regression = regression::regress(classes, &kept, options);

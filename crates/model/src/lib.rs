@@ -29,6 +29,7 @@
 //! - [`percentile`]: distribution of the response times of a solved network.
 //! - [`mod@simulate`]: discrete-event simulation of a model.
 //! - [`mod@trajectory`]: response times of given arrivals at a server whose speed varies.
+//! - [`link`]: demands at network links, from the sizes of responses.
 //! - [`erlang`]: waiting times; [`exceptional`]: waiting times at servers that must be woken up.
 //!
 //! No input makes these functions panic; invalid input is a [`ModelError`].
@@ -45,6 +46,7 @@ pub mod exceptional;
 mod fixture;
 mod idle_law;
 mod joint;
+pub mod link;
 mod mixed;
 mod network;
 pub mod open;
@@ -65,6 +67,7 @@ pub use erlang::{erlang_c, exponential_wait, mmm_wait};
 pub use error::ModelError;
 pub use exceptional::wait_with_idle_cost;
 pub use idle_law::station_demands;
+pub use link::{LinkPath, Transfer};
 pub use open::{saturation_rate, solve_open};
 pub use percentile::{ResponseDistributions, response_distributions};
 pub use queue::{Mg1, Mmmk, Mmpp2, MmppM1, mg1, mmmk, mmpp_m1};

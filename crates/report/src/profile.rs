@@ -12,7 +12,7 @@ mod notable;
 #[cfg(test)]
 mod tests;
 
-pub use arrivals::csv;
+pub use arrivals::{csv, seconds_csv};
 pub use comparison::{Against, Compared, Figure, comparison};
 
 use crate::format::{fact, harmless, shorten, wrap};
@@ -42,6 +42,8 @@ pub fn text(profile: &Profile) -> String {
         answers::popularity(profile),
         behaviour::bursts(profile),
         behaviour::times(profile),
+        behaviour::times_by_class(profile),
+        behaviour::slowest(profile),
         behaviour::sessions(profile),
         workload(profile),
         malformed(profile),

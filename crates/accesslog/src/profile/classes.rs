@@ -12,6 +12,7 @@
 mod partition;
 
 use super::options::{ClassBy, Options};
+use super::size_ranges::SizeRanges;
 use super::sizes::SizeCount;
 use super::urls::TopUrl;
 use super::window::{KeyedRequests, Window};
@@ -37,7 +38,10 @@ const URLS: usize = 200;
 /// Returns the classes of the window's requests, and a description of how the classes were formed.
 pub fn classes(window: &Window, options: &Options) -> (Vec<LogClass>, String) {
     match options.class_by {
-        ClassBy::Size => by_size(window, options.classes),
+        ClassBy::Size => match &options.size_ranges {
+            Some(ranges) => by_ranges(window, ranges),
+            None => by_size(window, options.classes),
+        },
         ClassBy::Url(_) => by_key(window, "by URL"),
         ClassBy::Status => by_key(window, "by status"),
         ClassBy::Host => by_key(window, "by virtual host"),
@@ -68,6 +72,31 @@ fn by_size(window: &Window, wanted: Option<usize>) -> (Vec<LogClass>, String) {
         found.push(size_class(window, &sizes, &atoms[part.clone()], &all, index + 1 == parts.len()));
     }
     (found, format!("by size, from {} clusters of the spanning tree: {why}", clusters(&atoms)))
+}
+
+/// Classes by the user's ranges of sizes. Ranges without requests are left out.
+fn by_ranges(window: &Window, ranges: &SizeRanges) -> (Vec<LogClass>, String) {
+    let sizes = window.sizes.sorted();
+    let all = window.urls.sorted();
+    let mut found = Vec::new();
+    if window.zero_length > 0 {
+        found.push(empty_class(window, &all));
+    }
+    for class in 1..ranges.classes() {
+        let members: Vec<SizeCount> =
+            sizes.iter().filter(|size| ranges.class_of(size.bytes) == class).copied().collect();
+        let (from, to) = ranges.limits(class);
+        if !members.is_empty() {
+            let named = LogClass {
+                name: ranges.name(class),
+                range: ranges.range(class),
+                derived_from: "--size-classes".to_owned(),
+                ..LogClass::default()
+            };
+            found.push(class_of_sizes(window, &members, (from, to.unwrap_or(u64::MAX - 1)), &all, named));
+        }
+    }
+    (found, "by size, in the given ranges".to_owned())
 }
 
 fn clusters(atoms: &[Atom]) -> usize {
@@ -109,6 +138,7 @@ fn empty_class(window: &Window, all: &[&TopUrl]) -> LogClass {
         unique_urls: all.iter().filter(|url| weigh(url) > 0).count() as u64,
         urls: popular(all.iter().map(|url| (*url, weigh(url), 0.0))),
         mean_service_s: mean_seconds(service, timed),
+        service_s: window.zero_length_times.to_times(),
         ..LogClass::default()
     }
 }
@@ -118,16 +148,6 @@ fn size_class(window: &Window, sizes: &[SizeCount], atoms: &[Atom], all: &[&TopU
     let members = &sizes[first.first..=last.last];
     let from = members.first().map_or(0, |size| size.bytes);
     let to = members.last().map_or(0, |size| size.bytes);
-    let requests: u64 = members.iter().map(|size| size.count).sum();
-    let bytes: f64 = members.iter().map(|size| size.sum_bytes).sum();
-    let squares: f64 = members.iter().map(|size| size.sum_bytes.powi(2) / size.count as f64).sum();
-    let (service, timed) =
-        members.iter().fold((0.0, 0), |(sum, n), size| (sum + size.service_ns, n + size.timed_responses));
-    let mean = bytes / requests as f64;
-    let mine = |url: &&&TopUrl| {
-        let mean = url.bytes as f64 / url.responses_with_body as f64;
-        url.responses_with_body > 0 && mean >= from as f64 && mean < to as f64 + 1.0
-    };
     let derived_from = match (first.cluster, last.cluster) {
         (a, b) if a == b && first.is_remainder => format!("remainder of cluster {a}"),
         (a, b) if a == b => format!("cluster {a}"),
@@ -138,15 +158,34 @@ fn size_class(window: &Window, sizes: &[SizeCount], atoms: &[Atom], all: &[&TopU
     } else {
         format!("{} – {} bytes", count(from), count(to))
     };
+    let name = if is_last && to > from { format!("from-{from}") } else { format!("{from}-{to}") };
+    class_of_sizes(window, members, (from, to), all, LogClass { name, range, derived_from, ..LogClass::default() })
+}
+
+/// Completes a class of responses with sizes from `from` to `to`, whose sizes are `members`.
+fn class_of_sizes(
+    window: &Window,
+    members: &[SizeCount],
+    (from, to): (u64, u64),
+    all: &[&TopUrl],
+    named: LogClass,
+) -> LogClass {
+    let requests: u64 = members.iter().map(|size| size.count).sum();
+    let bytes: f64 = members.iter().map(|size| size.sum_bytes).sum();
+    let squares: f64 = members.iter().map(|size| size.sum_bytes.powi(2) / size.count as f64).sum();
+    let (service, timed) =
+        members.iter().fold((0.0, 0), |(sum, n), size| (sum + size.service_ns, n + size.timed_responses));
+    let mean = bytes / requests as f64;
+    let mine = |url: &&&TopUrl| {
+        let mean = url.bytes as f64 / url.responses_with_body as f64;
+        url.responses_with_body > 0 && mean >= from as f64 && mean < to as f64 + 1.0
+    };
     LogClass {
-        name: if is_last && to > from { format!("from-{from}") } else { format!("{from}-{to}") },
-        range,
-        derived_from,
         requests,
         share_requests: share(requests, window.requests),
         share_bytes: if window.bytes > 0 { bytes / window.bytes as f64 } else { 0.0 },
         mean_bytes: mean,
-        bytes_range: [from, to],
+        bytes_range: [members.first().map_or(0, |size| size.bytes), members.last().map_or(0, |size| size.bytes)],
         bytes_scv: (squares / requests as f64 / mean.powi(2) - 1.0).max(0.0),
         unique_urls: all.iter().filter(mine).count() as u64,
         urls: popular(
@@ -155,6 +194,8 @@ fn size_class(window: &Window, sizes: &[SizeCount], atoms: &[Atom], all: &[&TopU
                 .map(|url| (*url, url.responses_with_body, url.bytes as f64 / url.responses_with_body as f64)),
         ),
         mean_service_s: mean_seconds(service, timed),
+        service_s: window.times_of_sizes(from, to).to_times(),
+        ..named
     }
 }
 
@@ -186,6 +227,7 @@ fn key_class(window: &Window, key: &str, keyed: &KeyedRequests) -> LogClass {
         unique_urls: urls.len() as u64,
         urls: popular(urls.iter().map(|url| (*url, url.requests, mean_of(url)))),
         mean_service_s: mean_seconds(keyed.service.0, keyed.service.1),
+        service_s: keyed.times.to_times(),
     }
 }
 

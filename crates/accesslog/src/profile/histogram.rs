@@ -13,7 +13,7 @@ const BITS: u32 = 6;
 pub(super) const STEPS: usize = ((64 - BITS as usize) + 1) << BITS;
 
 /// The percentiles in a profile.
-const PERCENTILES: [(&str, f64); 4] = [("50", 0.5), ("90", 0.9), ("95", 0.95), ("99", 0.99)];
+pub(super) const PERCENTILES: [(&str, f64); 4] = [("50", 0.5), ("90", 0.9), ("95", 0.95), ("99", 0.99)];
 
 /// Counts of numbers by step, and their moments.
 #[derive(Clone, Debug)]

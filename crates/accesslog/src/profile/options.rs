@@ -1,5 +1,6 @@
 //! Options of a profile, and the keys by which requests are divided into classes.
 
+use super::size_ranges::SizeRanges;
 use super::urls::url;
 use crate::Entry;
 use jiff::tz::TimeZone;
@@ -52,6 +53,8 @@ pub struct Options {
     pub class_by: ClassBy,
     /// The number of classes; `None` to choose it automatically.
     pub classes: Option<usize>,
+    /// The ranges of the classes by size; `None` to derive them from the sizes.
+    pub size_ranges: Option<SizeRanges>,
     /// Whether to identify sessions.
     pub sessions: bool,
     /// The pause that ends a session, in seconds.
@@ -69,6 +72,7 @@ impl Default for Options {
             robots: RobotFilter::Keep,
             class_by: ClassBy::Size,
             classes: None,
+            size_ranges: None,
             sessions: true,
             session_gap_s: 1_800.0,
             burst_gap_s: 1.0,

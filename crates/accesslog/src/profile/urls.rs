@@ -125,15 +125,21 @@ impl TopUrls {
         self.add_hashed(hash_url(&self.hasher, url), url, entry);
     }
 
-    /// Counts a request whose URL and hash are known. Returns whether the URL got a new counter.
-    pub(crate) fn add_hashed(&mut self, hash: u64, url: &[u8], entry: &Entry<'_>) -> bool {
+    /// Counts a request whose URL and hash are known. Returns the slot of the URL's counter, and whether the counter is
+    /// new. Returns `None` for a request without a URL.
+    pub(crate) fn add_hashed(&mut self, hash: u64, url: &[u8], entry: &Entry<'_>) -> Option<(usize, bool)> {
         if url.is_empty() {
-            return false;
+            return None;
         }
         let found = self.find(hash);
         let slot = found.unwrap_or_else(|| self.insert(hash, url));
         self.urls[slot].count(entry);
-        found.is_none()
+        Some((slot, found.is_none()))
+    }
+
+    /// The URLs with the slots of their counters, in no particular order.
+    pub(crate) fn slots(&self) -> impl Iterator<Item = (usize, &TopUrl)> {
+        self.queue.iter().map(|Reverse(place)| (place.slot(), &self.urls[place.slot()]))
     }
 
     /// Removes all URLs, but keeps the memory.

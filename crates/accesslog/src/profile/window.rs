@@ -9,6 +9,7 @@
 use super::calendar::{DAY_S, NS};
 use super::options::OTHER;
 use super::sizes::SizeCounts;
+use super::sparse_times::{SparseTimes, coarse_step};
 use super::urls::TopUrls;
 use crate::Entry;
 use foldhash::fast::RandomState;
@@ -40,6 +41,10 @@ pub struct Window {
     pub zero_length: u64,
     /// Service times of responses without a body: their sum in nanoseconds, and the number of known service times.
     pub zero_length_service: (f64, u64),
+    /// Distribution of the service times of responses without a body.
+    pub(super) zero_length_times: SparseTimes,
+    /// Service times of responses with a body, by steps of their size.
+    pub(super) times_by_size: BTreeMap<u16, SizedTimes>,
     /// Sizes of responses with a body.
     pub sizes: SizeCounts,
     /// The most requested URLs.
@@ -64,8 +69,18 @@ pub struct KeyedRequests {
     pub max_bytes: u64,
     /// Service times: their sum in nanoseconds, and the number of known service times.
     pub service: (f64, u64),
+    /// Distribution of the service times.
+    pub(super) times: SparseTimes,
     /// The most requested URLs.
     pub urls: TopUrls,
+}
+
+/// Service times of responses of similar size.
+#[derive(Clone, Debug, Default)]
+pub(super) struct SizedTimes {
+    /// Sum of the sizes of these responses, in bytes.
+    pub bytes: f64,
+    pub times: SparseTimes,
 }
 
 /// The windows that are kept.
@@ -109,6 +124,8 @@ impl Window {
             bytes: 0,
             zero_length: 0,
             zero_length_service: (0.0, 0),
+            zero_length_times: SparseTimes::default(),
+            times_by_size: BTreeMap::new(),
             sizes: SizeCounts::default(),
             urls: TopUrls::with_hasher(URLS, hasher.clone()),
             keyed: BTreeMap::new(),
@@ -120,6 +137,8 @@ impl Window {
     fn begin(&mut self, from_ns: i64) {
         self.from_ns = from_ns;
         (self.requests, self.bytes, self.zero_length, self.zero_length_service) = (0, 0, 0, (0.0, 0));
+        self.zero_length_times.clear();
+        self.times_by_size.clear();
         self.sizes.clear();
         self.urls.clear();
         self.keyed.clear();
@@ -143,10 +162,35 @@ impl Window {
         } else {
             self.sizes.add(bytes, entry.service_ns);
         }
+        if let Some(service_ns) = entry.service_ns {
+            self.add_time(bytes, service_ns);
+        }
         self.urls.add_hashed(hash, url, entry);
         if let Some(key) = key {
             self.add_keyed(entry, key, bytes, (url, hash));
         }
+    }
+
+    fn add_time(&mut self, bytes: u64, service_ns: u64) {
+        if bytes == 0 {
+            return self.zero_length_times.add(service_ns);
+        }
+        let sized = self.times_by_size.entry(coarse_step(bytes)).or_default();
+        sized.bytes += bytes as f64;
+        sized.times.add(service_ns);
+    }
+
+    /// Service times of the responses with a body of this size, in bytes. Steps of sizes that are only partly in the
+    /// range belong to it if their mean size does.
+    pub(super) fn times_of_sizes(&self, from: u64, to: u64) -> SparseTimes {
+        let mut all = SparseTimes::default();
+        for sized in self.times_by_size.values() {
+            let mean = sized.bytes / sized.times.samples().max(1) as f64;
+            if mean >= from as f64 && mean < to as f64 + 1.0 {
+                all.add_all(&sized.times);
+            }
+        }
+        all
     }
 
     fn add_keyed(&mut self, entry: &Entry<'_>, key: &str, bytes: u64, url: (&[u8], u64)) {
@@ -170,6 +214,7 @@ impl KeyedRequests {
             min_bytes: u64::MAX,
             max_bytes: 0,
             service: (0.0, 0),
+            times: SparseTimes::default(),
             urls,
         }
     }
@@ -181,6 +226,9 @@ impl KeyedRequests {
         self.min_bytes = self.min_bytes.min(bytes);
         self.max_bytes = self.max_bytes.max(bytes);
         add_service(&mut self.service, entry);
+        if let Some(service_ns) = entry.service_ns {
+            self.times.add(service_ns);
+        }
         self.urls.add_hashed(hash, url, entry);
     }
 }

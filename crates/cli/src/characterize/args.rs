@@ -2,6 +2,7 @@
 
 use super::filter::{StatusRange, UrlPattern};
 use crate::access_logs::parse_zone;
+use brimful_accesslog::profile::SizeRanges;
 use brimful_core::Nanos;
 use clap::{Args, ValueEnum};
 use jiff::tz::TimeZone;
@@ -46,6 +47,9 @@ pub struct CharacterizeArgs {
     /// Number of request classes [default: chosen from the sizes of responses]
     #[arg(long, value_name = "K", value_parser = clap::value_parser!(u16).range(1..=64))]
     pub classes: Option<u16>,
+    /// Upper bounds of classes by size of the response, like 0,1k,10k,100k, instead of classes that the sizes suggest
+    #[arg(long, value_name = "BYTES,…", conflicts_with_all = ["classes", "classes_by"])]
+    pub size_classes: Option<SizeRanges>,
     /// Criterion that separates classes: size (of responses), url:NAME=PATTERN,… (* in a pattern matches anything; all other
     /// URLs are one more class), status or vhost
     #[arg(long, value_name = "WHAT", default_value = "size", value_parser = classes_by)]
@@ -82,6 +86,9 @@ pub struct CharacterizeArgs {
     /// document; with -, to stdout, and everything else to stderr
     #[arg(short, long, value_name = "FILE")]
     pub out: Option<PathBuf>,
+    /// Write the requests in each second of the peak window to a file, as CSV
+    #[arg(long, value_name = "FILE")]
+    pub seconds: Option<PathBuf>,
     /// Write an HTML page with charts to a file as well
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,

@@ -1,16 +1,18 @@
 //! The flags of `brimful plan`.
 
+pub mod site;
+
 use super::result::ResultArgs;
 use crate::access_logs::parse_zone;
 use crate::flags::values::parse_share;
 use brimful_core::slo::Slo;
 use brimful_core::{Nanos, Rate};
-use brimful_estimate::calibrate::Attribution;
 use brimful_forecast::ForecastMethod;
 use brimful_forecast::{Unit, Zone};
 use brimful_model::{Change, Client, Method, NewClass};
-use clap::{Args, Subcommand, ValueEnum};
+use clap::{Args, Subcommand};
 use jiff::tz::TimeZone;
+use site::{AttributionChoice, SiteArgs};
 use std::path::PathBuf;
 
 /// `brimful plan`.
@@ -149,7 +151,8 @@ pub struct ForecastArgs {
 
 const CALIBRATE_EXAMPLES: &str = "\
 Examples:
-  $ brimful plan calibrate low.json middle.json high.json --out model.json";
+  $ brimful plan calibrate low.json middle.json high.json --out model.json
+  $ brimful plan calibrate --log access.log --utilization sar.txt --attribution cpu=size --alone empty.json";
 
 /// `brimful plan calibrate`.
 #[derive(Debug, Args)]
@@ -177,9 +180,15 @@ pub struct CalibrateArgs {
     /// CPUs that the server can use at once [default: all that were watched; with --log, those in --utilization, else 1]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub servers: Option<u32>,
-    /// How to divide the cost of classes whose demands the data cannot separate
-    #[arg(long, value_enum, default_value = "requests")]
-    pub attribution: AttributionRule,
+    /// How to divide the cost of classes that the data cannot separate. With Records: requests (equally, the default) or
+    /// bytes. With --log a rule for all resources, or for some, like cpu=size,disk1=requests: regression, line (a request and
+    /// each byte cost the same), size (the cost without a body, and the rest by bytes), bytes, requests, or the name of the
+    /// only class that uses the resource [default: auto]
+    #[arg(long, value_name = "[RESOURCE=]RULE,…", value_delimiter = ',')]
+    pub attribution: Vec<AttributionChoice>,
+    /// Flags that apply to access logs only.
+    #[command(flatten)]
+    pub site: SiteArgs,
     /// Print the whole calibration as JSON, and nothing else
     #[arg(long)]
     pub json: bool,
@@ -189,24 +198,6 @@ pub struct CalibrateArgs {
     /// Write an HTML page with charts to a file as well
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
-}
-
-/// Rule that divides a cost among classes.
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub enum AttributionRule {
-    /// Equally for every request
-    Requests,
-    /// In proportion to the bytes sent
-    Bytes,
-}
-
-impl From<AttributionRule> for Attribution {
-    fn from(rule: AttributionRule) -> Attribution {
-        match rule {
-            AttributionRule::Requests => Attribution::Requests,
-            AttributionRule::Bytes => Attribution::Bytes,
-        }
-    }
 }
 
 /// A model, and how to solve it.

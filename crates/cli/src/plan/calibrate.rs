@@ -1,12 +1,13 @@
 //! `brimful plan calibrate`: fits a model to Records, and assesses how far the model can be trusted.
 
 use super::args::CalibrateArgs;
+use super::args::site::{AttributionChoice, RuleName};
 use crate::documents::{display_name, read_record};
 use crate::exit::{Exit, UsageError};
 use crate::output::{OutFile, deliver};
 use crate::results::write_page;
 use brimful_core::record::Record;
-use brimful_estimate::{CalibrateOptions, EstimateError, calibrate};
+use brimful_estimate::{Attribution, CalibrateOptions, EstimateError, calibrate};
 use brimful_model::{Scenario, WhatIfOptions, what_if};
 use brimful_report::plan::calibration::{Calibration, text};
 
@@ -18,8 +19,8 @@ pub fn main(args: &CalibrateArgs) -> anyhow::Result<Exit> {
     let out = OutFile::create_optional(args.out.as_deref(), "--out")?;
     let html = OutFile::create_optional(args.html.as_deref(), "--html")?;
     let records: Vec<Record> = args.records.iter().map(|path| read_record(path)).collect::<Result<_, _>>()?;
-    let options =
-        CalibrateOptions { servers: args.servers, attribution: args.attribution.into(), ..CalibrateOptions::default() };
+    let attribution = attribution(&args.attribution)?;
+    let options = CalibrateOptions { servers: args.servers, attribution, ..CalibrateOptions::default() };
     let calibrated = calibrate(&records, options).map_err(|error| with_file_names(error, args))?;
     let names = args.records.iter().map(|path| display_name(path)).collect();
     // No demands are drawn, because the intervals come from the calibration, which knows the correlations of the
@@ -36,6 +37,21 @@ pub fn main(args: &CalibrateArgs) -> anyhow::Result<Exit> {
     deliver(out, &model, &shown)?;
     written?;
     Ok(Exit::Ok)
+}
+
+/// The rule by which classes share a cost. Records need no rule per resource, because runs of each class alone measure
+/// it.
+fn attribution(choices: &[AttributionChoice]) -> Result<Attribution, UsageError> {
+    match choices {
+        [] => Ok(Attribution::default()),
+        [AttributionChoice { resource: None, rule: RuleName::Requests }] => Ok(Attribution::Requests),
+        [AttributionChoice { resource: None, rule: RuleName::Bytes }] => Ok(Attribution::Bytes),
+        _ => Err(UsageError(
+            "with Records, --attribution is `requests` or `bytes`: all other rules, and rules per resource, are for --log; \
+             to separate classes with Records, add runs of each class alone"
+                .to_owned(),
+        )),
+    }
 }
 
 /// Adds the names of the files to an error that refers to Records by number.

@@ -1,9 +1,13 @@
 //! `brimful plan calibrate --log`: fits service demands to access logs and to utilizations over time.
 
+mod known;
 mod logs;
+mod network;
+mod programs;
+mod rules;
 
-use super::args::{AttributionRule, CalibrateArgs};
-use super::utilization::{Utilization, parse};
+use super::args::CalibrateArgs;
+use super::utilization::{TOO_FEW_STEPS, Utilization, parse};
 use crate::access_logs::{log_error, read_options};
 use crate::documents::{display_name, read_text};
 use crate::exit::{Exit, UsageError};
@@ -12,12 +16,16 @@ use brimful_core::model::{ClassKind, Model, ModelClass, Scheduling, Station, Sta
 use brimful_core::profile::Profile;
 use brimful_core::quantity::rate;
 use brimful_estimate::Interval;
-use brimful_estimate::site::{SiteDemands, SiteStep, site_demands};
+use brimful_estimate::demand::joint_demands;
+use brimful_estimate::site::{OutlyingStep, SiteDemands, SiteOptions, SiteRule, SiteStep, site_demands};
 use brimful_forecast::Timestamp;
-use brimful_model::saturation_rate;
-use brimful_report::plan::site::{Resource, SCHEMA, Site, SiteDemand, SiteOutlier, text};
+use brimful_model::{Estimate, saturation_rate};
+use brimful_report::plan::site::{Resource, SCHEMA, Site, SiteCheck, SiteDemand, SiteOutlier, text};
 use jiff::tz::{Offset, TimeZone};
-use logs::StepCounts;
+use known::KnownDemands;
+use logs::{LogClasses, StepCounts};
+use programs::ProgramUse;
+use rules::{ResourceRule, describe, explain_error, rules};
 
 /// Utilization at which a resource counts as saturated.
 const SATURATED: f64 = 0.98;
@@ -31,17 +39,27 @@ pub fn main(args: &CalibrateArgs) -> anyhow::Result<Exit> {
         return Err(UsageError(message.to_owned()).into());
     };
     let logs: Vec<String> = args.log.iter().map(|path| path.to_string_lossy().into_owned()).collect();
+    if logs.iter().any(|log| log == "-") {
+        return Err(UsageError("--log -: logs are read twice, so stdin cannot be one: give a file".to_owned()).into());
+    }
     let (zone, origin) = zone(args, &logs);
-    let mut utilization =
-        parse(&read_text(file)?, &zone).map_err(|message| UsageError(format!("{}: {message}", display_name(file))))?;
+    let in_file = |message: String| UsageError(format!("{}: {message}", display_name(file)));
+    let mut utilization = parse(&read_text(file)?, &zone).map_err(in_file)?;
+    if utilization.steps.len() < 2 && args.attribution.is_empty() && !args.site.as_the_paper {
+        let message =
+            format!("{TOO_FEW_STEPS}; or choose a rule that needs only one step, like --attribution requests");
+        return Err(in_file(message).into());
+    }
     if utilization.is_local {
         let note = format!("times in {} have no zone; they are read in the zone of {origin}", display_name(file));
         utilization.notes.push(note);
     }
     let reading = read_options(&args.format).map_err(log_error)?;
     let profile = logs::profile(&logs, reading.clone())?;
-    let counted = StepCounts::count(&logs, reading, &profile, &utilization)?;
-    let site = site(args, &profile, &utilization, &counted)?;
+    let classes = LogClasses::new(&args.site, &profile);
+    let counted = StepCounts::count(&logs, reading, classes, &utilization)?;
+    let programs = programs::read(args.site.programs.as_deref(), file)?;
+    let site = site(args, &profile, &utilization, &counted, &programs)?;
     let document = brimful_report::json::document("model", &site.model)?;
     let shown = if args.json { brimful_report::json::document("site", &site)? } else { text(&site) };
     deliver(out, &document, &shown)?;
@@ -53,36 +71,47 @@ fn site(
     profile: &Profile,
     utilization: &Utilization,
     counted: &StepCounts,
+    programs: &[ProgramUse],
 ) -> anyhow::Result<Site> {
     let reached = counted.steps();
     if reached.is_empty() {
         return Err(UsageError(no_common_time_message(profile, utilization)).into());
     }
-    let names: Vec<String> = profile.classes.iter().map(|class| class.name.clone()).collect();
+    let names = &counted.classes;
     let seconds: f64 = reached.iter().map(|step| utilization.steps[*step].seconds).sum();
-    let rate_of = |class: usize| reached.iter().map(|step| counted.requests[*step][class]).sum::<f64>() / seconds;
+    let sum = |table: &[Vec<f64>], class: usize| reached.iter().map(|step| table[*step][class]).sum::<f64>();
     let class = |(index, name): (usize, &String)| ModelClass {
         name: name.clone(),
         kind: ClassKind::Open,
-        rate: Some(rate_of(index)),
+        rate: Some(sum(&counted.requests, index) / seconds),
         ..ModelClass::default()
     };
     let mut model = Model { classes: names.iter().enumerate().map(class).collect(), ..Model::default() };
     let mut resources = Vec::new();
     let mut half_widths = Vec::new();
+    let known = KnownDemands::read(&args.site, &utilization.resources, names, counted.empty)?;
+    let rules = rules(args, &utilization.resources, names)?;
     let mut notes = vec![counted.lines.clone()];
-    notes.extend(utilization.notes.iter().cloned());
+    notes.extend(counted.notes.iter().chain(&utilization.notes).chain(&known.notes).cloned());
     let cpus = args.servers.or(utilization.cpus);
     if cpus.is_none() && utilization.resources.first().is_some_and(|name| name == "cpu") {
         notes.push("cpu is assumed to be one CPU; set the number with --servers".to_owned());
     }
-    for (index, name) in utilization.resources.iter().enumerate() {
+    for (index, (name, rule)) in utilization.resources.iter().zip(&rules).enumerate() {
         let servers = if index == 0 { cpus.unwrap_or(1) } else { 1 };
         // The shares may be relative to more CPUs than the server can use.
         let shared_by = if index == 0 { utilization.cpus.unwrap_or(servers) } else { 1 };
         let steps = site_steps(utilization, counted, &reached, index, f64::from(shared_by));
-        let found = site_demands(names.len(), &steps)?;
-        notes.extend(resource_notes(name, &names, &found, utilization, index, &reached));
+        let options = SiteOptions {
+            rule: rule.rule,
+            known: known.of(name, names.len()),
+            empty: counted.empty,
+            intercept: known.intercept(name),
+            without_background: args.site.as_the_paper,
+        };
+        let empty = counted.empty.map(|class| names[class].as_str());
+        let found = site_demands(names.len(), &steps, &options).map_err(|error| explain_error(error, name, empty))?;
+        notes.extend(resource_notes(name, names, &found, utilization, index, &reached));
         model.stations.push(Station {
             name: name.clone(),
             kind: StationKind::Queue,
@@ -91,17 +120,22 @@ fn site(
             background: (found.background / f64::from(servers)).clamp(0.0, 0.99),
             ..Station::default()
         });
-        model.demands.push(demands(&found, args.attribution));
-        half_widths.push(half_widths_of(&found));
-        resources.push(resource(name, &names, &found));
+        model.demands.push(found.demands.iter().map(|demand| demand.value).collect());
+        model.joint_demands.extend(joint_demands(&model.classes, name, &found.joint));
+        half_widths.push(found.demands.iter().map(|demand| demand.ci95_half_width).collect::<Option<Vec<f64>>>());
+        let sources = known.sources(name, names.len());
+        let spans: Vec<(f64, f64)> = steps.iter().map(|step| (step.from_s as f64, step.seconds)).collect();
+        // Programs are known by their CPU time, so they explain the CPU only.
+        let program = programs::behind(&found.outliers, &spans, programs).filter(|_| name == "cpu");
+        resources.push(Resource { program, ..resource(name, names, &found, *rule, &sources, f64::from(servers)) });
     }
-    if resources.iter().any(|resource| resource.no_regression.is_some()) {
-        notes.push(
-            "without a regression, demands are divided by a rule of proportion, which the data do not test".to_owned(),
-        );
-    }
+    notes.extend(rule_note(&resources));
     // If any half width is unknown, none is used. Otherwise the intervals of predictions would be too narrow.
     model.demand_ci95_half_width = half_widths.into_iter().collect::<Option<_>>().unwrap_or_default();
+    let mean_bytes = |class| sum(&counted.bytes, class) / sum(&counted.requests, class).max(1.0);
+    let mean_bytes: Vec<f64> = (0..names.len()).map(mean_bytes).collect();
+    notes.extend(network::add(&mut model, &args.site, &mean_bytes)?);
+    check_every_class_visits_a_station(&model)?;
     let (saturation, station) = saturation_rate(&model)?;
     Ok(Site {
         schema: SCHEMA.to_owned(),
@@ -113,6 +147,34 @@ fn site(
         model,
         notes,
     })
+}
+
+/// A note if demands depend on a rule of proportion.
+fn rule_note(resources: &[Resource]) -> Option<String> {
+    let by_rule = |resource: &&Resource| !matches!(resource.rule.as_str(), "regression" | "line");
+    let names: Vec<&str> = resources.iter().filter(by_rule).map(|resource| resource.name.as_str()).collect();
+    (!names.is_empty()).then(|| {
+        format!(
+            "the demands at {} are divided by a rule of proportion, which the data do not test; their intervals do not contain \
+             the error of the rule",
+            names.join(", ")
+        )
+    })
+}
+
+/// A model in which a class needs no time anywhere cannot be solved.
+fn check_every_class_visits_a_station(model: &Model) -> Result<(), UsageError> {
+    let is_free = |class: &usize| model.demands.iter().all(|row| row[*class] == 0.0);
+    match (0..model.classes.len()).find(is_free) {
+        None => Ok(()),
+        Some(class) => {
+            let name = &model.classes[class].name;
+            Err(UsageError(format!(
+                "these rules give class `{name}` no time at any resource: measure it alone (--alone {name}=RECORD), give its demand \
+                 (--demand RESOURCE.{name}=TIME), or use another rule, like --attribution requests"
+            )))
+        }
+    }
 }
 
 /// The steps of one resource. `servers` is the number of servers that the shares are relative to.
@@ -145,8 +207,8 @@ fn resource_notes(
     index: usize,
     reached: &[usize],
 ) -> Vec<String> {
-    let merged = found.regression.iter().flat_map(|fit| &fit.indistinguishable_classes);
-    let mut notes: Vec<String> = merged.map(|group| joint_demand_note(name, group, classes)).collect();
+    let mut notes: Vec<String> =
+        found.joint.iter().map(|group| joint_demand_note(name, group, classes, found.rule)).collect();
     let saturated = reached.iter().filter(|step| utilization.steps[**step].shares[index] >= SATURATED).count();
     if 2 * saturated > reached.len() {
         notes.push(format!(
@@ -159,12 +221,15 @@ fn resource_notes(
 }
 
 /// The note that these classes have a joint demand.
-fn joint_demand_note(resource: &str, group: &[usize], names: &[String]) -> String {
+fn joint_demand_note(resource: &str, group: &[usize], names: &[String], rule: SiteRule) -> String {
     let names: Vec<&str> = group.iter().filter_map(|class| names.get(*class)).map(String::as_str).collect();
+    let why = match rule {
+        SiteRule::Regression => "came in nearly the same proportion in every step, so only",
+        _ => "cannot be separated, so only",
+    };
     format!(
-        "{}: {} came in nearly the same proportion in every step, so only their mean demand is known; steps with other \
-         proportions would separate them",
-        resource,
+        "{resource}: {} {why} their mean demand is known: measure a class alone (--alone), choose a rule (--attribution), or use \
+         steps with other proportions",
         names.join(", ")
     )
 }
@@ -196,50 +261,67 @@ fn no_common_time_message(profile: &Profile, utilization: &Utilization) -> Strin
     )
 }
 
-/// The demands that the regression found, or else the demands by the rule of `--attribution`.
-fn demands(found: &SiteDemands, rule: AttributionRule) -> Vec<f64> {
-    match (&found.regression, rule) {
-        (Ok(fit), _) => fit.demands.iter().map(|demand| demand.value).collect(),
-        (Err(_), AttributionRule::Bytes) => found.by_bytes.clone(),
-        (Err(_), AttributionRule::Requests) => found.by_requests.clone(),
+/// The name of a rule in documents.
+fn rule_name(rule: SiteRule) -> &'static str {
+    match rule {
+        SiteRule::Automatic => "auto",
+        SiteRule::Regression => "regression",
+        SiteRule::Line => "line",
+        SiteRule::Size => "size",
+        SiteRule::Bytes => "bytes",
+        SiteRule::Requests => "requests",
+        SiteRule::Class(_) => "class",
     }
 }
 
-/// Half widths of the 95 % confidence intervals of the regression's demands; `None` if any demand lacks one.
-fn half_widths_of(found: &SiteDemands) -> Option<Vec<f64>> {
-    let fit = found.regression.as_ref().ok()?;
-    fit.demands.iter().map(|demand| demand.ci95_half_width).collect()
+fn interval(estimate: &Estimate) -> Option<Interval> {
+    let half = estimate.ci95_half_width?;
+    Some(Interval { low: (estimate.value - half).max(0.0), high: estimate.value + half })
 }
 
-fn resource(name: &str, classes: &[String], found: &SiteDemands) -> Resource {
-    let regression = |class: usize| found.regression.as_ref().ok().map(|fit| &fit.demands[class]);
+fn resource(
+    name: &str,
+    classes: &[String],
+    found: &SiteDemands,
+    rule: ResourceRule,
+    known: &[Option<String>],
+    servers: f64,
+) -> Resource {
     let demand = |(class, name): (usize, &String)| {
-        let fitted = regression(class);
-        let ci95 = fitted.and_then(|demand| {
-            let half = demand.ci95_half_width?;
-            Some(Interval { low: (demand.value - half).max(0.0), high: demand.value + half })
-        });
+        let fitted = found.regression.as_ref().ok().map(|fit| &fit.demands[class]).filter(|_| known[class].is_none());
         SiteDemand {
             class: name.clone(),
+            demand: found.demands[class].value,
+            demand_ci95: interval(&found.demands[class]),
+            known: known[class].clone(),
             regression: fitted.map(|demand| demand.value),
-            ci95,
+            ci95: fitted.and_then(interval),
             by_bytes: found.by_bytes[class],
             by_requests: found.by_requests[class],
         }
     };
+    let check = found.check.filter(|check| check.measured > 0.0).map(|check| SiteCheck {
+        steps: check.steps as u64,
+        measured: check.measured / servers,
+        predicted: check.predicted / servers,
+        error: check.predicted / check.measured - 1.0,
+        step_error: check.step_error / servers,
+    });
+    let outlier = |step: &OutlyingStep| SiteOutlier {
+        from: Timestamp::from_unix(step.from_s).to_string(),
+        beyond: step.unexplained_busy,
+    };
     Resource {
         name: name.to_owned(),
+        rule: rule_name(found.rule).to_owned(),
+        why: describe(found, rule.from, classes, known),
+        intercept: found.intercept.map(|intercept| intercept.value),
         background: found.background,
+        check,
         demands: classes.iter().enumerate().map(demand).collect(),
         no_regression: found.regression.as_ref().err().map(ToString::to_string),
-        outliers: found
-            .outliers
-            .iter()
-            .map(|step| SiteOutlier {
-                from: Timestamp::from_unix(step.from_s).to_string(),
-                beyond: step.unexplained_busy,
-            })
-            .collect(),
+        outliers: found.outliers.iter().map(outlier).collect(),
         period_s: found.period_s,
+        program: None,
     }
 }

@@ -25,6 +25,8 @@ const CPU: &str = "cpu";
 const MIN_STEP_S: f64 = 10.0;
 /// Minimum number of steps that should remain after merging. A regression needs many steps.
 const MIN_STEPS: f64 = 20.0;
+/// Message for too few steps.
+pub const TOO_FEW_STEPS: &str = "it has fewer than two steps of time: a regression needs many, with different loads";
 /// The formats that can be read, for messages.
 const FORMATS: &str = "a CSV with a header like time,cpu,disk; `sar -u` and `sar -d`, `mpstat`, `pidstat`, or `sadf -d FILE -- -u -d`; \
                      `iostat -x -t`; `vmstat -t`; a Record; or kernel.jsonl of `brimful watch --log`";
@@ -79,9 +81,9 @@ pub fn parse(text: &str, zone: &TimeZone) -> Result<Utilization, String> {
         found.steps.iter_mut().for_each(|step| step.start_ms = step.start_ms.saturating_add(500));
     }
     let found = found.in_longer_steps();
-    match found.steps.len() {
-        0 | 1 => Err("it has fewer than two steps of time: a regression needs many, with different loads".to_owned()),
-        _ => Ok(found),
+    match found.steps.is_empty() {
+        true => Err(TOO_FEW_STEPS.to_owned()),
+        false => Ok(found),
     }
 }
 

@@ -78,7 +78,7 @@ pub struct TestbedInitArgs {
 }
 
 /// Parses a rate in bits per second: `10mbit`, as for tc, or `10Mbit/s`.
-fn bits_per_s(text: &str) -> Result<f64, String> {
+pub fn bits_per_s(text: &str) -> Result<f64, String> {
     let wrong = || format!("`{text}` is not a rate of at least 8kbit: write it like 256kbit, 10mbit or 1gbit");
     let lower = text.to_ascii_lowercase();
     let number = lower.trim_end_matches("/s").strip_suffix("bit").ok_or_else(wrong)?;

@@ -33,6 +33,7 @@ mod plan_calibrate;
 mod plan_docs;
 mod plan_forecast;
 mod plan_known;
+mod plan_paper;
 mod plan_site;
 mod plan_solve;
 mod plan_what_if;

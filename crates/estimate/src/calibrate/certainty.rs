@@ -9,7 +9,8 @@ use serde::Serialize;
 pub struct Uncertainty {
     /// The data that the demand was derived from.
     pub source: Source,
-    /// The wider of `fit_ci95` and `bootstrap_ci95`; `None` if both are `None`.
+    /// The wider of `fit_ci95` and `bootstrap_ci95`. `None` if both are `None`, or if they come from a single run, which
+    /// does not show how runs differ.
     pub ci95: Option<Interval>,
     /// Confidence interval of the regression over the runs.
     pub fit_ci95: Option<Interval>,
@@ -39,6 +40,11 @@ impl Uncertainty {
     /// The uncertainty of a demand without intervals.
     pub(super) fn unknown(source: Source) -> Uncertainty {
         Uncertainty { source, ci95: None, fit_ci95: None, bootstrap_ci95: None }
+    }
+
+    /// The uncertainty of a demand that comes from a single run.
+    pub(super) fn of_single_run(self) -> Uncertainty {
+        Uncertainty { ci95: None, ..self }
     }
 
     pub(super) fn of_fit(source: Source, fit: &DemandFit, class: usize) -> Uncertainty {

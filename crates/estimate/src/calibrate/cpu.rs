@@ -123,7 +123,12 @@ fn fit_law(
         (None, true) => Source::Proportional,
         (None, false) => runs.source(class),
     };
-    let uncertainty = demands.iter().enumerate().map(|(class, d)| errors.uncertainty(class, *d, source(class)));
+    // The seconds of a single run scatter far less than runs differ. The module's samples are measurements of their own.
+    let is_single_run = runs.used.len() == 1 && module.is_none();
+    let uncertainty = demands.iter().enumerate().map(|(class, demand)| {
+        let uncertainty = errors.uncertainty(class, *demand, source(class));
+        if is_single_run { uncertainty.of_single_run() } else { uncertainty }
+    });
     CpuFit {
         uncertainty: uncertainty.collect(),
         demands,
@@ -203,6 +208,9 @@ impl CpuFit {
     /// Confidence interval of the rate at which this mix keeps the CPUs busy all the time. It covers all plausible
     /// shapes of the load dependence.
     pub fn saturation_ci95(&self, runs: &Runs, mix: &[f64]) -> Option<Interval> {
+        if self.uncertainty.iter().any(|uncertainty| uncertainty.ci95.is_none()) {
+            return None;
+        }
         let total: f64 = mix.iter().sum();
         let shares: Vec<f64> = mix.iter().map(|x| x / total).collect();
         let mean = |demands: &[f64]| shares.iter().zip(demands).map(|(share, d)| share * d).sum::<f64>();

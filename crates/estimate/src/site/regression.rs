@@ -7,11 +7,7 @@ use crate::demand::{Background, DemandFit, Observation, fit_demands};
 use brimful_model::Estimate;
 
 /// Fits the demands of the classes whose demands are unknown.
-pub(super) fn regress(
-    classes: usize,
-    steps: &[&SiteStep],
-    options: &SiteOptions,
-) -> Result<DemandFit, EstimateError> {
+pub(super) fn regress(classes: usize, steps: &[&SiteStep], options: &SiteOptions) -> Result<DemandFit, EstimateError> {
     let unknown: Vec<usize> = (0..classes).filter(|class| options.known(*class).is_none()).collect();
     let observe = |step: &&SiteStep| {
         let rates = unknown.iter().map(|class| step.requests[*class] / step.seconds).collect();

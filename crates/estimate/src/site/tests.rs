@@ -82,7 +82,10 @@ fn what_cannot_be_regressed_is_still_attributed() {
     let one = &steps(|_| 0.0)[..1];
     let found = site_demands(2, one, &SiteOptions::default()).unwrap();
     assert!(found.regression.is_err() && found.by_bytes.iter().all(|demand| *demand > 0.0));
-    assert_eq!((found.rule, found.reason, found.joint), (SiteRule::Requests, RuleReason::NoRegression, vec![vec![0, 1]]));
+    assert_eq!(
+        (found.rule, found.reason, found.joint),
+        (SiteRule::Requests, RuleReason::NoRegression, vec![vec![0, 1]])
+    );
     assert!(found.demands.iter().all(|demand| demand.ci95_half_width.is_none()), "{:?}", found.demands);
     assert_eq!(found.check, None);
     assert!(site_demands(2, &[], &SiteOptions::default()).is_err());

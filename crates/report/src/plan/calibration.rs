@@ -126,9 +126,9 @@ fn source(source: Source) -> &'static str {
     }
 }
 
-/// An interval in the unit of its upper end: `166–176 µs`.
+/// An interval in the unit of its upper end: `166–176 µs`. An interval that is not known is not shown as an empty one.
 fn interval(interval: Option<Interval>) -> String {
-    let Some(Interval { low, high }) = interval else { return "-".to_owned() };
+    let Some(Interval { low, high }) = interval else { return "not known".to_owned() };
     let high = seconds(Some(high));
     let unit = high.split_once(' ').map_or("s", |(_, unit)| unit);
     let scale = match unit {

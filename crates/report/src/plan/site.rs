@@ -2,7 +2,7 @@
 
 use crate::format::{fact, figure, harmless, percent, seconds, shorten, table, words};
 use brimful_core::model::Model;
-use brimful_core::quantity::{count, number};
+use brimful_core::quantity::{count, number, signed_percent};
 use brimful_estimate::Interval;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -25,8 +25,7 @@ pub struct Site {
     pub step_s: f64,
     /// Number of requests in these steps.
     pub requests: u64,
-    /// The model, with the demands from the regression. If there is no regression, the demands come from the requested
-    /// attribution.
+    /// The model, with the demands by the rule of each resource.
     pub model: Model,
     /// Caveats about these figures.
     pub notes: Vec<String>,
@@ -37,8 +36,18 @@ pub struct Site {
 pub struct Resource {
     /// Name of the resource in the file.
     pub name: String,
-    /// Utilization of the resource without requests.
+    /// The rule that divides the busy time among the classes: `regression`, `line`, `size`, `bytes`, `requests` or
+    /// `class`.
+    pub rule: String,
+    /// The rule and the reason for it, for people.
+    pub why: String,
+    /// Cost of an answer without a body that the rule used, in seconds.
+    pub intercept: Option<f64>,
+    /// Number of servers that are busy without requests.
     pub background: f64,
+    /// The utilization in the second half of the steps, predicted from the first half. `None` if there are too few
+    /// steps.
+    pub check: Option<SiteCheck>,
     /// Demands of each class, in seconds, estimated by several methods.
     pub demands: Vec<SiteDemand>,
     /// The reason why there is no regression, if there is none.
@@ -47,6 +56,34 @@ pub struct Resource {
     pub outliers: Vec<SiteOutlier>,
     /// The period of the steps in `outliers`, in seconds, if they are periodic.
     pub period_s: Option<i64>,
+    /// The program that explains most of `outliers`, if it is known what ran.
+    pub program: Option<SiteProgram>,
+}
+
+/// A program that ran in the steps that requests do not explain.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct SiteProgram {
+    /// Name of the program.
+    pub name: String,
+    /// Mean number of CPUs that it used in these steps.
+    pub cores: f64,
+    /// Mean number of CPUs that it used in all other steps.
+    pub usual_cores: f64,
+}
+
+/// A prediction of the utilization in the second half of the steps, from the demands in the first half.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct SiteCheck {
+    /// Number of steps in the second half.
+    pub steps: u64,
+    /// Measured utilization, 0 to 1.
+    pub measured: f64,
+    /// Predicted utilization, 0 to 1.
+    pub predicted: f64,
+    /// Predicted utilization divided by the measured one, minus 1.
+    pub error: f64,
+    /// Root mean square of the difference in a single step, as a utilization.
+    pub step_error: f64,
 }
 
 /// The demand of one class, in seconds.
@@ -54,11 +91,18 @@ pub struct Resource {
 pub struct SiteDemand {
     /// Name of the class.
     pub class: String,
+    /// The demand in the model, by the rule of the resource.
+    pub demand: f64,
+    /// 95 % confidence interval of `demand`: the scatter of the steps, without the error of the rule. `None` if it is
+    /// not known.
+    pub demand_ci95: Option<Interval>,
+    /// Source of the demand, if it was known separately.
+    pub known: Option<String>,
     /// Estimate by least squares over the steps.
     pub regression: Option<f64>,
     /// 95 % confidence interval of the least-squares estimate.
     pub ci95: Option<Interval>,
-    /// Attribution in proportion to the bytes sent (Menascé et al. 1999, Eq. 2).
+    /// Attribution in proportion to the bytes sent, after known demands are subtracted (Menascé et al. 1999, Eq. 2 and 3).
     pub by_bytes: f64,
     /// Attribution in equal parts to all requests (Menascé et al. 1999, Eq. 4).
     pub by_requests: f64,
@@ -77,7 +121,8 @@ pub struct SiteOutlier {
 pub fn text(site: &Site) -> String {
     let mut text = crate::format::wrap(&site.headline, 0) + "\n" + &demands(site) + "\n";
     for resource in &site.resources {
-        text += &fact(&shorten(&resource.name, 11), &about(resource));
+        text += &fact(&shorten(&resource.name, 11), &resource.why);
+        text += &fact("", &about(resource));
     }
     let steps = format!(
         "{} of {} on average, {} requests",
@@ -96,18 +141,20 @@ fn demands(site: &Site) -> String {
     let columns = [
         words("resource", 0),
         words("class", 2),
-        figure("regression", 2, None),
+        figure("demand", 2, None),
         figure("95 % interval", 2, None),
+        figure("regression", 2, None),
         figure("by bytes", 2, None),
         figure("by requests", 2, None),
     ];
     let row = |resource: &Resource, demand: &SiteDemand| {
-        let between = demand.ci95.map(|ci| crate::format::interval(ci.low, ci.high, seconds));
+        let between = demand.demand_ci95.map(|ci| crate::format::interval(ci.low, ci.high, seconds));
         vec![
             resource.name.clone(),
             demand.class.clone(),
+            seconds(Some(demand.demand)),
+            between.unwrap_or_else(|| "not known".to_owned()),
             seconds(demand.regression),
-            between.unwrap_or_else(|| "-".to_owned()),
             seconds(Some(demand.by_bytes)),
             seconds(Some(demand.by_requests)),
         ]
@@ -122,8 +169,16 @@ fn demands(site: &Site) -> String {
 
 fn about(resource: &Resource) -> String {
     let mut said = format!("{} busy servers without requests", number(resource.background));
-    if let Some(why) = &resource.no_regression {
+    if let Some(why) = resource.no_regression.as_ref().filter(|why| !resource.why.contains(why.as_str())) {
         said += &format!("; no regression: {why}");
+    }
+    if let Some(check) = &resource.check {
+        said += &format!(
+            "; the first half of the steps predicts the utilization in the second half, {}, as {} ({})",
+            percent(Some(check.measured)),
+            percent(Some(check.predicted)),
+            signed_percent(check.error)
+        );
     }
     let (Some(first), Some(most)) =
         (resource.outliers.first(), resource.outliers.iter().map(|step| step.beyond).reduce(f64::max))
@@ -135,10 +190,17 @@ fn about(resource: &Resource) -> String {
         None => format!("{} times", count(resource.outliers.len() as u64)),
     };
     said += &format!(
-        "; {often}, first at {}, something else used up to {} of a server, which no request explains: look for a job \
-         that runs then",
+        "; {often}, first at {}, something else used up to {} of a server, which no request explains: ",
         first.from,
         percent(Some(most))
     );
-    said
+    said + &match &resource.program {
+        Some(program) => format!(
+            "{} used {} of a CPU then, and {} otherwise",
+            brimful_core::text::one_line(&program.name),
+            percent(Some(program.cores)),
+            percent(Some(program.usual_cores))
+        ),
+        None => "look for a job that runs then, or let --programs name it".to_owned(),
+    }
 }

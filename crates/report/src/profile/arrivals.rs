@@ -4,7 +4,7 @@ use super::{apart, foreign, lasting, pace, said};
 use crate::format::{NAMES, width, wrap};
 use brimful_core::moments::mean;
 use brimful_core::profile::{Arrivals, Profile};
-use brimful_core::quantity::percent;
+use brimful_core::quantity::{count, percent};
 use brimful_forecast::Timestamp;
 
 /// Number of columns to the right of a chart over time that stay empty.
@@ -17,7 +17,41 @@ const HOURS: usize = 24;
 /// The charts. A chart with too little data is omitted.
 pub(super) fn text(profile: &Profile) -> String {
     let arrivals = &profile.arrivals;
-    apart([by_hour(profile) + &over_time(arrivals), grid(arrivals)])
+    apart([by_hour(profile) + &over_time(arrivals) + &seconds(profile), grid(arrivals) + &busy_hours(profile)])
+}
+
+/// Requests in each of the seconds around the busiest one of the peak window (Menascé et al. 1999, Fig. 10).
+fn seconds(profile: &Profile) -> String {
+    let Some(series) = &profile.arrivals.seconds else { return String::new() };
+    let columns = width() - NAMES - MARGIN;
+    let busiest = (0..series.counts.len()).max_by_key(|second| (series.counts[*second], usize::MAX - second));
+    let from = busiest.unwrap_or(0).saturating_sub(columns / 2).min(series.counts.len().saturating_sub(columns));
+    let shown: Vec<f64> = series.counts.iter().skip(from).take(columns).map(|n| *n as f64).collect();
+    let Some((mean, most)) = mean(&shown).zip(shown.iter().copied().reduce(f64::max)) else { return String::new() };
+    if shown.len() < 2 {
+        return String::new();
+    }
+    let start = series.from.parse::<Timestamp>().ok();
+    let at = start.map_or(String::new(), |start| format!(" from {}", start.plus_seconds(from as i64)));
+    let legend = format!(
+        "in each second of the peak window{at}, around its busiest second: {} on average, at most {}",
+        pace(mean),
+        count(most as u64)
+    );
+    said("by second", &sparkline(&shown)) + &wrap(&legend, NAMES)
+}
+
+/// The hours of the week that are regularly busy.
+fn busy_hours(profile: &Profile) -> String {
+    let Some(busy) = &profile.arrivals.busy_hours else { return String::new() };
+    let what = format!(
+        "{}: {} on average, {} in all other hours; this explains {} of the variance among the hours of the week",
+        foreign(&busy.name, 40),
+        pace(busy.rate),
+        pace(busy.other_rate),
+        percent(busy.explained)
+    );
+    said("busy hours", &what)
 }
 
 fn by_hour(profile: &Profile) -> String {
@@ -87,6 +121,14 @@ pub(super) fn sparkline(figures: &[f64]) -> String {
 /// The level of a figure: 0 for zero, otherwise 1 to `most`, in proportion to the highest figure.
 fn level(x: f64, highest: f64, most: usize) -> usize {
     if x > 0.0 && highest > 0.0 { ((x / highest * most as f64).ceil() as usize).clamp(1, most) } else { 0 }
+}
+
+/// The requests in each second of the peak window as CSV; `None` if they are not known.
+pub fn seconds_csv(profile: &Profile) -> Option<String> {
+    let series = profile.arrivals.seconds.as_ref()?;
+    let from = series.from.parse::<Timestamp>().ok()?;
+    let row = |(second, n): (i64, &u64)| format!("{},{n}\n", from.plus_seconds(second));
+    Some("time,requests\n".to_owned() + &(0..).zip(&series.counts).map(row).collect::<String>())
 }
 
 /// The mean rates over time as CSV, for spreadsheets and for `brimful plan forecast --unit rates`.

@@ -1,12 +1,14 @@
 //! Behaviour over time in a profile: burstiness, times, and sessions.
 
-use super::{foreign_words, lasting, pace, said};
+use super::{apart, foreign, foreign_words, lasting, pace, said};
 use crate::format::{figure, interval, number as known, table, words};
-use brimful_core::profile::{Dispersion, Profile, Sessions, Times};
-use brimful_core::quantity::{count, number, seconds};
+use brimful_core::profile::{Dispersion, Profile, Sessions, Times, UrlTimes};
+use brimful_core::quantity::{count, number, percent, seconds};
 
 /// Highest number of epoch lengths that the report shows.
 const MAX_EPOCHS: usize = 6;
+/// Highest number of slow URLs that the report shows.
+const MAX_SLOW_URLS: usize = 10;
 /// The percentiles that tables show.
 const PERCENTILES: [&str; 4] = ["50", "90", "95", "99"];
 
@@ -60,6 +62,49 @@ pub(super) fn times(profile: &Profile) -> String {
     let rows: Vec<Vec<String>> =
         known.filter(|(_, times)| times.samples > 0).map(|(name, times)| row(name, times, seconds)).collect();
     if rows.is_empty() { String::new() } else { distributions("times", &rows) }
+}
+
+/// A table of the service times of each class in the peak window.
+pub(super) fn times_by_class(profile: &Profile) -> String {
+    let known = profile.classes.iter().filter_map(|class| Some((class, class.service_s.as_ref()?)));
+    let rows: Vec<Vec<String>> = known.map(|(class, times)| row(&foreign(&class.name, 24), times, seconds)).collect();
+    if rows.is_empty() { String::new() } else { distributions("server, by class", &rows) }
+}
+
+/// The slowest hour, and a table of the URLs with the slowest answers.
+pub(super) fn slowest(profile: &Profile) -> String {
+    let percentile = |times: &Times, of: &str| times.percentiles.get(of).map_or("-".to_owned(), |x| seconds(*x));
+    let hour = profile.slowest_hour.as_ref().map(|hour| {
+        let what = format!(
+            "95 % of {} requests took at most {}, in the hour from {}; in the usual hour {}",
+            count(hour.service_s.samples),
+            percentile(&hour.service_s, "95"),
+            foreign(&hour.from, 40),
+            seconds(hour.usual_p95_s)
+        );
+        said("slowest", &what)
+    });
+    let columns = [
+        figure("requests", 0, None),
+        figure("of time", 2, None),
+        figure("mean", 2, None),
+        figure("50 %", 2, None),
+        figure("95 %", 2, None),
+        figure("99 %", 2, None),
+        figure("max", 2, None),
+        words("slowest URLs", 2),
+    ];
+    let row = |url: &UrlTimes| {
+        let method =
+            if url.method.is_empty() || url.method == "GET" { String::new() } else { foreign(&url.method, 10) + " " };
+        let mut cells = vec![count(url.service_s.samples), percent(url.share_time), seconds(url.service_s.mean)];
+        cells.extend(["50", "95", "99"].map(|of| percentile(&url.service_s, of)));
+        cells.extend([seconds(url.service_s.max), method + &foreign(&url.url, 36)]);
+        cells
+    };
+    let rows: Vec<Vec<String>> = profile.slowest_urls.iter().take(MAX_SLOW_URLS).map(row).collect();
+    let table = if rows.is_empty() { String::new() } else { table(&columns, &rows) };
+    apart([hour.unwrap_or_default(), table])
 }
 
 /// Figures of the sessions of clients.

@@ -4,8 +4,8 @@ use super::*;
 use crate::format::DEFAULT_WIDTH;
 use brimful_accesslog::compare::compare;
 use brimful_core::profile::{
-    Arrivals, Burstiness, Dispersion, FormatShare, Hurst, Lines, LogClass, Peak, PopularUrl, Robots, Sessions, Sizes,
-    Source, Tail, Times, UrlPopularity,
+    Arrivals, Burstiness, BusyHours, Dispersion, FormatShare, Hurst, Lines, LogClass, Peak, PopularUrl, Robots,
+    SecondCounts, Sessions, Sizes, SlowestHour, Source, Tail, Times, UrlPopularity, UrlTimes,
 };
 use brimful_core::units::Rate;
 use std::collections::BTreeMap;
@@ -37,6 +37,7 @@ fn class(name: &str, range: &str, share_requests: f64, share_bytes: f64, mean_by
         unique_urls: 120,
         urls: Vec::new(),
         mean_service_s: Some(0.0123),
+        service_s: Some(times(0.0123)),
     }
 }
 
@@ -56,6 +57,19 @@ fn arrivals() -> Arrivals {
         by_hour: by_hour.clone(),
         by_weekday: vec![0, 0, 0, 0, 0, 12_960, 8_640],
         by_weekday_and_hour: grid,
+        busy_hours: Some(BusyHours {
+            name: "weekends 8–20".to_owned(),
+            weekdays: vec![5, 6],
+            from_hour: 8,
+            to_hour: 20,
+            rate: 1.5,
+            other_rate: 0.25,
+            explained: 0.8,
+        }),
+        seconds: Some(SecondCounts {
+            from: "2026-03-07T19:00:00Z".to_owned(),
+            counts: (0..3600).map(|second| if second == 1000 { 9 } else { second % 3 }).collect(),
+        }),
     }
 }
 
@@ -123,6 +137,20 @@ fn a_profile() -> Profile {
         },
         service_s: Some(times(0.025)),
         upstream_s: None,
+        slowest_hour: Some(SlowestHour {
+            from: "2026-03-08T03:00:00Z".to_owned(),
+            service_s: times(0.4),
+            usual_p95_s: 0.075,
+        }),
+        slowest_urls: vec![
+            UrlTimes {
+                url: "/search?q=brim".to_owned(),
+                method: "POST".to_owned(),
+                service_s: times(0.3),
+                share_time: 0.33,
+            },
+            UrlTimes { url: "/".to_owned(), method: "GET".to_owned(), service_s: times(0.02), share_time: 0.1 },
+        ],
         classes: vec![
             class("small", "1 – 9,876 bytes", 0.81, 0.22, 3_400.0),
             class("large", "9,877 – 12,000,000 bytes", 0.19, 0.78, 52_000.0),

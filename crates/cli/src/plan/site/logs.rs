@@ -1,9 +1,10 @@
 //! Counts requests and bytes in access logs, by time step and size class. Also finds the time zone of the logs.
 
 use crate::access_logs::{describe_line_counts, log_error};
+use crate::plan::args::site::SiteArgs;
 use crate::plan::utilization::Utilization;
 use brimful_accesslog::Entry;
-use brimful_accesslog::profile::{Options, Profiler, classes};
+use brimful_accesslog::profile::{Options, Profiler, SizeRanges, classes};
 use brimful_accesslog::read::{EntryDecision, ReadOptions, read};
 use brimful_core::profile::Profile;
 use jiff::tz::{Offset, TimeZone};
@@ -22,31 +23,77 @@ pub(super) fn profile(logs: &[String], reading: ReadOptions) -> anyhow::Result<P
     profiler.finish(&read).map_err(log_error)
 }
 
+/// The classes of requests by size.
+pub(super) struct LogClasses {
+    names: Vec<String>,
+    by: ClassBounds,
+    /// Index of the class of answers without a body, if there is one.
+    empty: Option<usize>,
+}
+
+enum ClassBounds {
+    /// The user's ranges.
+    Ranges(SizeRanges),
+    /// The smallest size of each class of the profile, in ascending order, and the index of the class.
+    Profile(Vec<(u64, usize)>),
+}
+
+impl LogClasses {
+    /// The classes of `--size-classes`, or of the paper, or of the profile.
+    pub fn new(args: &SiteArgs, profile: &Profile) -> LogClasses {
+        let ranges = args.size_classes.clone().or_else(|| args.as_the_paper.then(SizeRanges::of_the_paper));
+        let Some(ranges) = ranges else { return LogClasses::of_profile(profile) };
+        // The paper numbers its classes by size.
+        let name = |class| if args.as_the_paper { format!("class{}", class + 1) } else { ranges.name(class) };
+        LogClasses { names: (0..ranges.classes()).map(name).collect(), empty: Some(0), by: ClassBounds::Ranges(ranges) }
+    }
+
+    fn of_profile(profile: &Profile) -> LogClasses {
+        let names: Vec<String> = profile.classes.iter().map(|class| class.name.clone()).collect();
+        let empty = names.iter().position(|name| name == classes::EMPTY_CLASS);
+        let sized = profile.classes.iter().enumerate().filter(|(index, _)| Some(*index) != empty);
+        let from = sized.map(|(index, class)| (class.bytes_range[0], index)).collect();
+        LogClasses { names, by: ClassBounds::Profile(from), empty }
+    }
+
+    fn class_of(&self, bytes: u64) -> usize {
+        match &self.by {
+            ClassBounds::Ranges(ranges) => ranges.class_of(bytes),
+            ClassBounds::Profile(from) => {
+                let after = from.partition_point(|(least, _)| *least <= bytes);
+                let sized = from.get(after.saturating_sub(1)).map_or(0, |(_, class)| *class);
+                if bytes == 0 { self.empty.unwrap_or(sized) } else { sized }
+            }
+        }
+    }
+}
+
 /// Requests and bytes in each step of the utilizations, by class.
 pub(super) struct StepCounts {
+    /// Names of the classes that have requests in these steps.
+    pub classes: Vec<String>,
+    /// Index of the class of answers without a body, if it has requests.
+    pub empty: Option<usize>,
     /// Number of requests, steps × classes.
     pub requests: Vec<Vec<f64>>,
     /// Number of bytes of responses, steps × classes.
     pub bytes: Vec<Vec<f64>>,
     /// The counts of the logs' lines, as a sentence.
     pub lines: String,
+    /// Notes about the classes.
+    pub notes: Vec<String>,
 }
 
 impl StepCounts {
     pub fn count(
         logs: &[String],
         reading: ReadOptions,
-        profile: &Profile,
+        classes: LogClasses,
         utilization: &Utilization,
     ) -> anyhow::Result<StepCounts> {
         let steps = &utilization.steps;
-        let classes = profile.classes.len();
-        let class_of_size = class_by_size(profile);
-        let mut counted = StepCounts {
-            requests: vec![vec![0.0; classes]; steps.len()],
-            bytes: vec![vec![0.0; classes]; steps.len()],
-            lines: String::new(),
-        };
+        let mut requests = vec![vec![0.0; classes.names.len()]; steps.len()];
+        let mut bytes_sent = requests.clone();
         let mut sink = |entry: &Entry<'_>| {
             // If the log's times are whole seconds, requests arrived half a second later on average.
             let at_ms =
@@ -56,14 +103,44 @@ impl StepCounts {
                 return EntryDecision::No;
             };
             let bytes = entry.bytes.unwrap_or(0);
-            let class = class_of_size(bytes);
-            counted.requests[step][class] += 1.0;
-            counted.bytes[step][class] += bytes as f64;
+            let class = classes.class_of(bytes);
+            requests[step][class] += 1.0;
+            bytes_sent[step][class] += bytes as f64;
             EntryDecision::Yes
         };
         let read = read(logs, reading, &mut sink, &mut |_| {}).map_err(log_error)?;
-        counted.lines = describe_line_counts(&read.lines);
-        Ok(counted)
+        let counted = StepCounts {
+            classes: classes.names,
+            empty: classes.empty,
+            requests,
+            bytes: bytes_sent,
+            lines: describe_line_counts(&read.lines),
+            notes: Vec::new(),
+        };
+        Ok(counted.without_unused_classes())
+    }
+
+    /// Leaves out classes without requests in the steps that are used: nothing is known about their demands.
+    fn without_unused_classes(self) -> StepCounts {
+        let steps = self.steps();
+        let is_used = |class: &usize| steps.iter().any(|step| self.requests[*step][*class] > 0.0);
+        let (used, unused): (Vec<usize>, Vec<usize>) = (0..self.classes.len()).partition(is_used);
+        if unused.is_empty() || used.is_empty() {
+            return self;
+        }
+        let keep = |table: &[Vec<f64>]| -> Vec<Vec<f64>> {
+            table.iter().map(|row| used.iter().map(|class| row[*class]).collect()).collect()
+        };
+        let names: Vec<&str> = unused.iter().map(|class| self.classes[*class].as_str()).collect();
+        let note = format!("no request of {} is in these steps, so the model does not have it", names.join(", "));
+        StepCounts {
+            classes: used.iter().map(|class| self.classes[*class].clone()).collect(),
+            empty: self.empty.and_then(|empty| used.iter().position(|class| *class == empty)),
+            requests: keep(&self.requests),
+            bytes: keep(&self.bytes),
+            notes: self.notes.into_iter().chain([note]).collect(),
+            lines: self.lines,
+        }
     }
 
     /// The steps with requests, without the first and the last one, which the logs may cover only partly.
@@ -74,23 +151,6 @@ impl StepCounts {
             0..=FEW_STEPS => reached,
             n => reached[1..n - 1].to_vec(),
         }
-    }
-}
-
-/// A function from the size of a response, in bytes, to its class.
-fn class_by_size(profile: &Profile) -> impl Fn(u64) -> usize {
-    let empty = profile.classes.iter().position(|class| class.name == classes::EMPTY_CLASS);
-    let from: Vec<(u64, usize)> = profile
-        .classes
-        .iter()
-        .enumerate()
-        .filter(|(index, _)| Some(*index) != empty)
-        .map(|(index, class)| (class.bytes_range[0], index))
-        .collect();
-    move |bytes: u64| {
-        let after = from.partition_point(|(least, _)| *least <= bytes);
-        let sized = from.get(after.saturating_sub(1)).map_or(0, |(_, class)| *class);
-        if bytes == 0 { empty.unwrap_or(sized) } else { sized }
     }
 }
 
