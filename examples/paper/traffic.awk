@@ -32,7 +32,7 @@ BEGIN {
             for (class = 1; drawn > until[class]; class++);
             busy_cpu += cpu[class]
             busy_disk3 += disk3[class]
-            size = int(bytes[class] * (0.45 + 1.1 * uniform()) + 0.5)
+            size = int(bytes[class] * (0.55 + 0.9 * uniform()) + 0.5)
             answer = class == 1 ? "304 -" : "200 " size
             printf "10.0.%d.%d - - [26/Apr/1999:15:%02d:%02d -0400] \"GET /%d/%d HTTP/1.0\" %s\n", \
                 i % 7, i % 200, minute, int(i * 60 / n), class, i % 50, answer > "access.log"

@@ -177,7 +177,8 @@ pub struct CalibrateArgs {
     /// [default: the offset of the logs' times, else UTC]
     #[arg(long, value_name = "ZONE", requires = "utilization", value_parser = parse_zone, allow_hyphen_values = true)]
     pub timezone: Option<TimeZone>,
-    /// CPUs that the server can use at once [default: all that were watched; with --log, those in --utilization, else 1]
+    /// CPUs that the server can use at once [default: all that were watched, or those in the file of
+    /// --utilization, else 1]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub servers: Option<u32>,
     /// How to divide the cost of classes that the data cannot separate. With Records: requests (equally, the default) or

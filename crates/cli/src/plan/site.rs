@@ -130,6 +130,9 @@ fn site(
         resources.push(Resource { program, ..resource(name, names, &found, *rule, &sources, f64::from(servers)) });
     }
     notes.extend(rule_note(&resources));
+    if args.site.as_the_paper {
+        notes.push("the paper solved its model by Seidmann's approximation: plan solve --method seidmann".to_owned());
+    }
     // If any half width is unknown, none is used. Otherwise the intervals of predictions would be too narrow.
     model.demand_ci95_half_width = half_widths.into_iter().collect::<Option<_>>().unwrap_or_default();
     let mean_bytes = |class| sum(&counted.bytes, class) / sum(&counted.requests, class).max(1.0);

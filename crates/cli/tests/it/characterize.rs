@@ -438,3 +438,97 @@ fn real_logs_are_read_completely() {
         assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
     }
 }
+
+/// A line of a log with the time that the answer took, in microseconds.
+fn timed(second: u32, url: &str, bytes: &str, took_us: u64) -> String {
+    let (day, clock) = (second / 86_400, second % 86_400);
+    let (hour, minute, second) = (clock / 3600, clock / 60 % 60, clock % 60);
+    format!(
+        "10.0.0.1 - - [{:02}/Mar/2026:{hour:02}:{minute:02}:{second:02} +0000] \"GET {url} HTTP/1.1\" 200 {bytes} {took_us}\n",
+        2 + day
+    )
+}
+
+#[test]
+fn times_are_shown_by_class_url_and_hour() {
+    let files = Files::new();
+    // Two hours, in which /report takes 100 times as long as the rest. Everything is slower from 1 to 2 o'clock.
+    let line = |i: u32| {
+        let slower = if i >= 3600 { 3 } else { 1 };
+        match i % 10 {
+            0 => timed(i, "/report", "90000", slower * (200_000 + u64::from(i % 100) * 1_000)),
+            1..=3 => timed(i, "/check", "-", slower * 500),
+            _ => timed(i, "/page", "2000", slower * (2_000 + u64::from(i % 7) * 100)),
+        }
+    };
+    let path = files.write("access.log", (0..7200).map(line).collect::<String>());
+    let format = ["--format", "%h %l %u %t \"%r\" %>s %b %D", "--peak", "2026-03-02T01:00/2026-03-02T02:00"];
+    let found = profile(&[&[path.as_str()], &format[..], &["--size-classes", "0,1k,10k,100k"]].concat());
+    let names: Vec<&str> = found.classes.iter().map(|class| class.name.as_str()).collect();
+    assert_eq!(names, ["empty", "1001-10000", "10001-100000"]);
+    let p95 = |times: &brimful_core::profile::Times| times.percentiles["95"];
+    let by_class: Vec<f64> = found.classes.iter().map(|class| p95(class.service_s.as_ref().unwrap())).collect();
+    for (found, truth) in by_class.iter().zip([0.0015, 0.0078, 0.87]) {
+        assert!((found / truth - 1.0).abs() < 0.07, "{by_class:?}");
+    }
+    assert_eq!(found.slowest_urls[0].url, "/report");
+    assert!(found.slowest_urls[0].service_s.samples == 720 && found.slowest_urls[0].share_time > 0.9);
+    let hour = found.slowest_hour.as_ref().unwrap();
+    assert!(hour.from.starts_with("2026-03-02T01:00:00") && p95(&hour.service_s) > 2.5 * hour.usual_p95_s / 3.0);
+    let text = characterize(&[&[path.as_str()], &format[..]].concat()).exits(&[0]).stdout;
+    for words in ["server, by class", "slowest URLs", "/report", "in the hour from 2026-03-02T01:00:00"] {
+        assert!(text.contains(words), "{words:?} was expected in\n{text}");
+    }
+}
+
+#[test]
+fn ranges_of_sizes_are_checked() {
+    let files = Files::new();
+    let path = files.write("access.log", log());
+    for (sizes, words) in [("10k,1k", "ascending order"), ("", "0,1k,10k,100k"), ("big", "0,1k,10k,100k")] {
+        characterize(&[&path, "--size-classes", sizes]).fails(2, words);
+    }
+    characterize(&[&path, "--size-classes", "1k", "--classes", "3"]).fails(2, "--classes");
+    let found = profile(&[&path, "--size-classes", "1k"]);
+    assert_eq!(found.classes.iter().map(|class| class.requests).sum::<u64>(), found.peak.requests);
+    // The Workload has the same classes.
+    assert_eq!(found.workload.unwrap().classes.len(), found.classes.len());
+}
+
+#[test]
+fn seconds_of_the_peak_are_written_and_drawn() {
+    let files = Files::new();
+    let path = files.write("access.log", log());
+    let out = word(&files.path("seconds.csv"));
+    let peak = ["--peak", "2026-03-01T15:00:00/2026-03-01T15:03:11", "--seconds", &out];
+    let text = characterize(&[&[path.as_str()], &peak[..]].concat()).exits(&[0]).stdout;
+    assert!(text.contains("by second") && text.contains("at most 1"), "{text}");
+    let written = fs::read_to_string(&out).unwrap();
+    let rows: Vec<&str> = written.lines().collect();
+    assert_eq!(
+        (rows.len(), rows[0], rows[1]),
+        (192, "time,requests", "2026-03-01T15:00:00Z,1"),
+        "191 s, as in Fig. 10"
+    );
+    let year = ["--window", "8760h", "--seconds", &out];
+    let long = (0..40).map(|day| timed(86_400 * (day % 28), "/", "1", 1)).collect::<String>();
+    let long = files.write("long.log", long);
+    characterize(&[&[long.as_str(), "--format", "%h %l %u %t \"%r\" %>s %b %D"], &year[..]].concat()).exits(&[0, 2]);
+}
+
+#[test]
+fn regular_peak_hours_are_named() {
+    let files = Files::new();
+    // Four weeks from Monday, 2 March 2026. On weekdays from 9 to 17 o'clock there is a request every five minutes,
+    // otherwise one an hour.
+    let is_busy = |hour: u32| (hour / 24) % 7 < 5 && (9..17).contains(&(hour % 24));
+    let seconds =
+        (0..28 * 24).flat_map(|hour| (0..if is_busy(hour) { 12 } else { 1 }).map(move |i| 3600 * hour + 300 * i));
+    let path = files.write("access.log", seconds.map(|second| timed(second, "/", "100", 1000)).collect::<String>());
+    let format = ["--format", "%h %l %u %t \"%r\" %>s %b %D"];
+    let found = profile(&[&[path.as_str()], &format[..]].concat());
+    let busy = found.arrivals.busy_hours.unwrap();
+    assert_eq!((busy.name.as_str(), busy.from_hour, busy.to_hour), ("weekdays 9–17", 9, 17));
+    let text = characterize(&[&[path.as_str()], &format[..]].concat()).exits(&[0]).stdout;
+    assert!(text.contains("weekdays 9–17"), "{text}");
+}

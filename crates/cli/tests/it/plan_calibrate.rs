@@ -194,6 +194,23 @@ fn classes_of_a_single_mix_keep_their_joint_demand_in_plans() {
 }
 
 #[test]
+fn a_single_run_has_no_interval_and_says_so() {
+    let files = Files::new();
+    let runs = runs(&files);
+    let out = word(&files.path("model.json"));
+    let text = plan(&calibrate(&runs[1..2], &["--out", &out])).exits(&[0]).stdout;
+    assert!(text.contains("not known  runs of it alone"), "{text}");
+    let (first, _) = text.split_once('\n').unwrap();
+    assert!(!first.contains('–') && !first.contains('('), "{first}");
+    let found = json(&calibrate(&runs[1..2], &[]));
+    assert!(found["uncertainty"][0][0]["ci95"].is_null() && found["saturation"]["ci95"].is_null(), "{found:#}");
+    assert!(found["model"].get("demand_ci95_half_width").is_none(), "{found:#}");
+    // A prediction from unknown intervals has no interval either.
+    let solved = plan(&["solve", &out]).exits(&[0]).stdout;
+    assert!(!solved.contains("90 %"), "{solved}");
+}
+
+#[test]
 fn records_that_cannot_be_calibrated_are_refused_with_the_reason() {
     let files = Files::new();
     let runs = runs(&files);

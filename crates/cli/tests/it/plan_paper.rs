@@ -112,7 +112,6 @@ fn wrong_rules_name_what_there_is() {
     fails(&["--attribution", "gpu=size"], "it has cpu, disk1, disk2, disk3");
     fails(&["--attribution", "cpu=weight"], "neither a rule nor a class");
     fails(&["--attribution", "cpu="], "cpu=size");
-    fails(&["--as-the-paper"], "--demand cpu.class1=TIME");
     fails(&["--as-the-paper", "--demand", "cpu.empty=1ms"], "it has class1, class2, class3, class4");
     fails(&["--as-the-paper", "--demand", "gpu.class1=1ms"], "--demand: there is no resource `gpu`");
     fails(&["--as-the-paper", "--demand", "cpu.class1=1s"], "check their units");
@@ -123,6 +122,12 @@ fn wrong_rules_name_what_there_is() {
     fails(&["--alone", "/no/such/file"], "cannot read /no/such/file");
     fails(&["--programs", "/no/such/file"], "cannot read /no/such/file");
     fails(&["--access", "images=1mbit"], "there is no class `images`");
+    // Two steps do not determine what an answer without a body costs.
+    let utilization = fs::read_to_string(&traffic[1]).unwrap();
+    let two: String = utilization.lines().take(3).map(|line| format!("{line}\n")).collect();
+    let short = [traffic[0].clone(), files.write("short.csv", two)];
+    plan(&calibrate(&short, &["--as-the-paper"])).fails(2, "--demand cpu.class1=TIME");
+    plan(&calibrate(&short, &[&["--as-the-paper"], &MEASURED[..]].concat())).exits(&[0]);
     let renamed = fs::read_to_string(&traffic[1]).unwrap().replace("disk2", "sda");
     let renamed = [traffic[0].clone(), files.write("renamed.csv", renamed)];
     plan(&calibrate(&renamed, &[&["--as-the-paper"], &MEASURED[..]].concat())).fails(2, "--attribution sda=requests");

@@ -108,3 +108,83 @@ fn demands_are_fitted_to_a_log_and_the_output_of_monitors() {
     let done = plan(&["calibrate", "--log", &log, "--utilization", &log]).exits(&[2]);
     assert!(done.stderr.contains("`vmstat -t`"), "{}", done.stderr);
 }
+
+/// A record of process accounting (`struct acct_v3`).
+fn accounting(name: &str, from_s: u32, elapsed_s: f32, cpu_ticks: u16) -> Vec<u8> {
+    let mut record = vec![0; 64];
+    record[1] = 3;
+    record[24..28].copy_from_slice(&from_s.to_le_bytes());
+    record[28..32].copy_from_slice(&(100.0 * elapsed_s).to_le_bytes());
+    record[32..34].copy_from_slice(&cpu_ticks.to_le_bytes());
+    record[48..48 + name.len()].copy_from_slice(name.as_bytes());
+    record
+}
+
+#[test]
+fn the_program_behind_the_outliers_is_named() {
+    let files = Files::new();
+    let log = files.write("access.log", log());
+    // A job uses 0.4 CPUs in every sixth minute. The first step begins at 22:50 UTC.
+    let job = |step: u32| step % 6 == 3;
+    let start_s: u32 = 1_795_387_800;
+    let rows = (0..STEPS).map(|step| {
+        let share = (busy(step) + if job(step) { 0.4 } else { 0.0 }) / 2.0;
+        format!("{},{share:.4}\n", start_s + step * STEP_S)
+    });
+    let utilization = files.write("cpu.csv", "time,cpu\n".to_owned() + &rows.collect::<String>());
+    let runs = (0..STEPS).filter(|step| job(*step));
+    let records = runs.flat_map(|step| accounting("webalizer", start_s + step * STEP_S + 5, 50.0, 2400));
+    let steady = accounting("httpd", start_s, 1440.0, 8000);
+    let pacct = files.write("pacct", records.chain(steady).collect::<Vec<u8>>());
+    let args = ["calibrate", "--log", &log, "--utilization", &utilization, "--servers", "2"];
+    let text = plan(&args).exits(&[0]).stdout;
+    assert!(text.contains("every 360 s") && text.contains("let --programs name it"), "{text}");
+    let text = plan(&[&args[..], &["--programs", &pacct]].concat()).exits(&[0]).stdout;
+    assert!(
+        text.split_whitespace().collect::<Vec<_>>().join(" ").contains("webalizer used 40.0 % of a CPU then"),
+        "{text}"
+    );
+    plan(&[&args[..], &["--programs", &log]].concat()).fails(2, "pacct of process accounting");
+}
+
+/// A Record of a run of 20 seconds: a request takes this CPU time, and its response has this many bytes.
+fn alone(rate: f64, cpu_s: f64, bytes: f64) -> String {
+    let mut record: Value = serde_json::from_str(include_str!("../data/idle.record.json")).unwrap();
+    let completed = (20.0 * rate) as u64;
+    record["rates"]["completed"] = rate.into();
+    record["counts"]["completed"] = completed.into();
+    record["bytes"]["received"] = ((bytes * completed as f64) as u64).into();
+    record["server"]["process"][0]["cores"] = (rate * cpu_s).into();
+    record["server"]["process"][0]["cpu_s"] = (20.0 * rate * cpu_s).into();
+    record.to_string()
+}
+
+#[test]
+fn runs_of_a_class_alone_are_known_demands() {
+    let files = Files::new();
+    let log = files.write("access.log", log().replace("200 50000 ", "304 - "));
+    let sar = files.write("sar", sar());
+    let site = ["calibrate", "--json", "--log", &log, "--utilization", &sar];
+    // The 20 ms are those of answers without a body now.
+    let empty = files.write("empty.json", alone(20.0, 0.020, 250.0));
+    let found = plan(&[&site[..], &["--alone", &empty, "--attribution", "size"]].concat()).exits(&[0]).stdout;
+    let found: Value = serde_json::from_str(&found).unwrap();
+    let demands = &found["resources"][0]["demands"];
+    assert_eq!(demands[0]["class"], "empty");
+    assert!((demands[0]["demand"].as_f64().unwrap() - 0.020).abs() < 1e-9, "{found}");
+    assert!(demands[0]["known"].as_str().unwrap().contains("empty.json"), "{found}");
+    assert!((demands[1]["demand"].as_f64().unwrap() / DEMANDS[0] - 1.0).abs() < 0.05, "{found}");
+
+    // Three runs of other sizes have the intercept 20 ms.
+    let runs =
+        [1e5, 2e5, 4e5].map(|bytes| files.write(&format!("{bytes}.json"), alone(20.0, 0.020 + 1e-8 * bytes, bytes)));
+    let line = ["--attribution", "cpu=size", "--alone", &runs[0], "--alone", &runs[1], "--alone", &runs[2]];
+    let found: Value = serde_json::from_str(&plan(&[&site[..], &line].concat()).exits(&[0]).stdout).unwrap();
+    assert!((found["resources"][0]["intercept"].as_f64().unwrap() - 0.020).abs() < 1e-6, "{found}");
+
+    plan(&[&site[..], &["--alone", &runs[0]]].concat()).fails(2, "not answers without a body");
+    plan(&[&site[..], &["--alone", &format!("images={empty}")]].concat()).fails(2, "there is no class `images`");
+    plan(&[&site[..], &["--alone", &sar]].concat()).fails(2, "is not a Record");
+    let idle = files.write("idle.json", alone(0.0, 0.0, 0.0));
+    plan(&[&site[..], &["--alone", &idle]].concat()).fails(2, "no request was completed");
+}

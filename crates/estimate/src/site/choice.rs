@@ -5,7 +5,8 @@
 //!
 //! 1. regression, if the steps distinguish all classes;
 //! 2. Eq. 3, if the cost of an answer without a body was measured;
-//! 3. the line over sizes, if the steps distinguish requests from bytes;
+//! 3. the line over sizes, if the steps distinguish requests from bytes, or equal parts (Eq. 4) if the line shows no cost
+//!    of bytes;
 //! 4. regression, in which classes in constant proportion share one demand;
 //! 5. equal parts (Eq. 4).
 //!
@@ -39,6 +40,8 @@ pub enum RuleReason {
     InterceptMeasured,
     /// The steps do not distinguish the classes, but they distinguish requests from bytes, with this condition number.
     SizesDistinguished(f64),
+    /// The steps do not distinguish the classes, but a line over sizes shows that bytes cost nothing.
+    BytesCostNothing,
     /// The steps do not distinguish all classes.
     Indistinct,
     /// There is no regression, for the reason in [`SiteDemands::regression`](super::SiteDemands::regression).
@@ -91,11 +94,15 @@ pub(super) fn choose(
     if known_intercept(options).is_some() {
         return Ok(Choice { rule: SiteRule::Size, reason: RuleReason::InterceptMeasured, joint: Vec::new() });
     }
-    if let Ok(line) = Line::fit(steps, options)
-        && line.is_settled()
-    {
-        let reason = RuleReason::SizesDistinguished(line.condition_number());
-        return Ok(Choice { rule: SiteRule::Line, reason, joint: Vec::new() });
+    if let Ok(line) = Line::fit(steps, options) {
+        if line.is_settled() {
+            let reason = RuleReason::SizesDistinguished(line.condition_number());
+            return Ok(Choice { rule: SiteRule::Line, reason, joint: Vec::new() });
+        }
+        if line.shows_no_cost_of_bytes() {
+            let reason = RuleReason::BytesCostNothing;
+            return Ok(Choice { rule: SiteRule::Requests, reason, joint: Vec::new() });
+        }
     }
     if let Ok(fit) = regression {
         return Ok(Choice { rule: SiteRule::Regression, reason: RuleReason::Indistinct, joint: merged(fit) });

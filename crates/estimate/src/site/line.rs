@@ -9,6 +9,9 @@ use crate::EstimateError;
 use crate::demand::{DemandFit, Observation, fit_demands};
 use brimful_model::Estimate;
 
+/// Highest half width of the cost of a request, relative to this cost, at which it is known well.
+const MAX_RELATIVE_ERROR: f64 = 0.3;
+
 /// A fitted line.
 pub(super) struct Line {
     /// a, in seconds per request.
@@ -51,6 +54,16 @@ impl Line {
     pub fn is_settled(&self) -> bool {
         let positive = |estimate: &Estimate| estimate.ci95_half_width.is_some_and(|half| half < estimate.value);
         positive(&self.per_byte) && (self.is_intercept_known || positive(&self.per_request))
+    }
+
+    /// Whether the cost of a request is known well, and the interval of the cost of a byte includes zero.
+    pub fn shows_no_cost_of_bytes(&self) -> bool {
+        let half = |estimate: &Estimate| estimate.ci95_half_width.unwrap_or(f64::INFINITY);
+        let request = &self.per_request;
+        !self.is_intercept_known
+            && half(request) < MAX_RELATIVE_ERROR * request.value
+            && half(&self.per_byte).is_finite()
+            && half(&self.per_byte) >= self.per_byte.value
     }
 
     /// Number of servers that are busy without requests.

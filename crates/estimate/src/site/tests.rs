@@ -132,6 +132,20 @@ fn the_intercept_is_fitted_if_bytes_vary_apart_from_requests() {
 }
 
 #[test]
+fn requests_share_equally_if_bytes_cost_nothing() {
+    let steps: Vec<SiteStep> = paper_steps(0.3)
+        .into_iter()
+        .map(|step| {
+            let noise = step.busy * 10_000.0 % 1.0 - 0.5;
+            SiteStep { busy: step.requests.iter().sum::<f64>() * 0.000_74 / 60.0 + 2e-4 * noise, ..step }
+        })
+        .collect();
+    let found = site_demands(4, &steps, &SiteOptions { empty: Some(0), ..SiteOptions::default() }).unwrap();
+    assert_eq!((found.rule, &found.reason), (SiteRule::Requests, &RuleReason::BytesCostNothing), "{found:?}");
+    assert!(found.joint.is_empty() && (found.demands[0].value / 0.000_74 - 1.0).abs() < 0.02, "{found:?}");
+}
+
+#[test]
 fn the_rule_of_the_user_is_used() {
     let with = |rule| site_demands(2, &steps(|_| 0.0), &SiteOptions { rule, ..SiteOptions::default() }).unwrap();
     let values = |found: &SiteDemands| found.demands.iter().map(|demand| demand.value).collect::<Vec<_>>();

@@ -153,7 +153,7 @@ fn demands(site: &Site) -> String {
             resource.name.clone(),
             demand.class.clone(),
             seconds(Some(demand.demand)),
-            between.unwrap_or_else(|| "not known".to_owned()),
+            between.unwrap_or_else(|| if demand.known.is_some() { "given" } else { "not known" }.to_owned()),
             seconds(demand.regression),
             seconds(Some(demand.by_bytes)),
             seconds(Some(demand.by_requests)),

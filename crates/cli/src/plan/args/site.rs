@@ -21,7 +21,7 @@ pub struct SiteArgs {
     #[arg(long, value_name = "RESOURCE.CLASS=TIME", requires = "log")]
     pub demand: Vec<KnownDemand>,
     /// Use the classes and rules of Menascé et al. (CMG 1999): cpu and disk3 by size, disk1 and disk2 by requests, and
-    /// requests cause all the busy time. --attribution and --size-classes override parts of it
+    /// requests cause all the busy time. Other flags override parts of it
     #[arg(long, requires = "log")]
     pub as_the_paper: bool,
     /// Add the network link of the server to the model, with this rate in each direction, like 10mbit

@@ -120,6 +120,9 @@ pub(super) fn describe(found: &SiteDemands, from: Origin, classes: &[String], kn
             "the steps do not distinguish the classes, but they distinguish requests from bytes (condition number {})",
             number(*condition)
         ),
+        (RuleReason::BytesCostNothing, _) => {
+            "the steps do not distinguish the classes, but a line over sizes shows no cost of bytes".to_owned()
+        }
         (RuleReason::Indistinct, _) => {
             "the steps do not distinguish all classes, and nothing else shows what an answer without a body costs"
                 .to_owned()
