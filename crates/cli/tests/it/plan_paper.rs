@@ -112,6 +112,7 @@ fn wrong_rules_name_what_there_is() {
     fails(&["--attribution", "gpu=size"], "it has cpu, disk1, disk2, disk3");
     fails(&["--attribution", "cpu=weight"], "neither a rule nor a class");
     fails(&["--attribution", "cpu="], "cpu=size");
+    fails(&["--attribution", "cpu=size,cpu=bytes"], "two rules for cpu");
     fails(&["--as-the-paper", "--demand", "cpu.empty=1ms"], "it has class1, class2, class3, class4");
     fails(&["--as-the-paper", "--demand", "gpu.class1=1ms"], "--demand: there is no resource `gpu`");
     fails(&["--as-the-paper", "--demand", "cpu.class1=1s"], "check their units");

@@ -34,7 +34,7 @@ fn seconds(profile: &Profile) -> String {
     let start = series.from.parse::<Timestamp>().ok();
     let at = start.map_or(String::new(), |start| format!(" from {}", start.plus_seconds(from as i64)));
     let legend = format!(
-        "in each second of the peak window{at}, around its busiest second: {} on average, at most {}",
+        "requests in each second{at}, around the busiest second of the peak window: {} on average, at most {}",
         pace(mean),
         count(most as u64)
     );

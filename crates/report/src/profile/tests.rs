@@ -360,6 +360,9 @@ notable     arrivals come in bursts: their variance in 1 s is 1.90 times that of
 by hour     ▁▁▁▁▁▁▁▁▄▄▅▅▆▆▆▇▇███▁▁▁▁ 0 to 23 o'clock, UTC; most at 19, 11.6 %
 over time   ▁▁▁▁▁▁▁▁▄▄▅▅▆▆▆▇▇███▁▁▁▁▁▁▁▁▁▁▁▁▃▃▃▄▄▄▄▅▅▅▆▆▁▁▁▁
             in steps of 1 h; at most 0.317/s in 1 h
+by second   ·▁▂·▁▂·▁▂·▁▂·▁▂·▁▂·▁▂·▁▂·▁▂·▁▂·▁▂·▁▂·▁▂·█▂·▁▂·▁▂·▁▂·▁▂·▁▂·▁▂·▁▂·▁▂·▁▂·▁▂·▁▂·▁▂·▁
+            requests in each second from 2026-03-07T19:16:00Z, around the busiest second of the peak
+            window: 1.09/s on average, at most 9
 
             0           6           12          18
 Monday                                                         0.0 %
@@ -370,6 +373,8 @@ Friday                                                         0.0 %
 Saturday    ░░░░░░░░░░░░░░░░▒▒▒▒▓▓▓▓▓▓▓▓▓▓██████████░░░░░░░░  60.0 %
 Sunday      ░░░░░░░░░░░░░░░░▒▒▒▒▒▒▒▒▒▒▒▒▒▒▓▓▓▓▓▓▓▓▓▓░░░░░░░░  40.0 %
             mean rate of each hour, 0 (blank) to 0.317/s (█), and each day's requests
+busy hours  weekends 8–20: 1.50/s on average, 0.250/s in all other hours; this explains 80.0 % of
+            the variance among the hours of the week
 
 status      200 83.3 %, 304 14.8 %, 404 1.8 %, 500 10×
 methods     GET 97.2 %, POST 2.7 %, HEAD 10×
@@ -400,6 +405,17 @@ Hurst       0.780 (0.710 … 0.850), from 1 s to 4 min; 0.5 is without memory
 times             number     mean   scv     50 %     90 %     95 %    99 %     max
 server               500  25.0 ms  1.50  15.0 ms  50.0 ms  75.0 ms  150 ms  500 ms
 between requests     500   8.00 s  1.50   4.80 s   16.0 s   24.0 s  48.0 s   160 s
+
+server, by class  number     mean   scv     50 %     90 %     95 %     99 %     max
+small                500  12.3 ms  1.50  7.38 ms  24.6 ms  36.9 ms  73.8 ms  246 ms
+large                500  12.3 ms  1.50  7.38 ms  24.6 ms  36.9 ms  73.8 ms  246 ms
+
+slowest     95 % of 500 requests took at most 1.20 s, in the hour from 2026-03-08T03:00:00Z; in the
+            usual hour 75.0 ms
+
+requests  of time     mean     50 %     95 %    99 %     max  slowest URLs
+     500   33.0 %   300 ms   180 ms   900 ms  1.80 s  6.00 s  POST /search?q=brim
+     500   10.0 %  20.0 ms  12.0 ms  60.0 ms  120 ms  400 ms  /
 
 sessions    500, 10.4/h new ones; a pause of 30 min ends one, one of 1 s a burst
 of a session         number    mean   scv    50 %     90 %     95 %     99 %       max

@@ -167,9 +167,9 @@ impl FromStr for AccessRate {
 
 fn round_trip(text: &str) -> Result<Nanos, String> {
     let time: Nanos = text.parse().map_err(|error: brimful_core::units::ParseUnitError| error.to_string())?;
-    match time <= Nanos::from_secs(60) {
+    match time > Nanos::ZERO && time <= Nanos::from_secs(60) {
         true => Ok(time),
-        false => Err(format!("`{text}` is too long for a round trip: write it like 60ms")),
+        false => Err(format!("`{text}` is not a round trip of up to a minute: write it like 60ms")),
     }
 }
 
@@ -216,6 +216,6 @@ mod tests {
         assert_eq!((access.class.as_deref(), access.bits_per_s), (Some("class4"), 128e3));
         assert!("=1mbit".parse::<AccessRate>().is_err() && "fast".parse::<AccessRate>().is_err());
         assert!(requests("0").is_err() && requests("nan").is_err() && requests("20") == Ok(20.0));
-        assert!(round_trip("2h").is_err() && round_trip("60").is_err());
+        assert!(round_trip("2h").is_err() && round_trip("0s").is_err() && round_trip("60").is_err());
     }
 }

@@ -175,6 +175,21 @@ mod tests {
     }
 
     #[test]
+    fn the_log_of_a_watch_is_read_if_it_is_beside_that_of_the_kernel() {
+        let dir = tempfile::tempdir().unwrap();
+        let kernel = dir.path().join("kernel.jsonl");
+        assert_eq!(read(None, &kernel).unwrap(), []);
+        let line = r#"{"at":"1970-01-01T00:15:00Z","t_s":5,"length_s":60,"suspended_s":0,
+            "process":[{"name":"perl","cpu_s":20},{"name":"nginx","cpu_s":3}]}"#;
+        let line = line.replace('\n', "");
+        std::fs::write(dir.path().join("process.jsonl"), format!("{line}\n{{\"at\":\"19")).unwrap();
+        let found = read(None, &kernel).unwrap();
+        let expected = ProgramUse { name: "perl".to_owned(), from_s: 840.0, to_s: 900.0, cpu_s: 20.0 };
+        assert_eq!((found.len(), &found[0]), (2, &expected));
+        assert_eq!(read(None, &dir.path().join("cpu.csv")).unwrap(), []);
+    }
+
+    #[test]
     fn the_program_that_explains_the_outliers_is_named() {
         let steps: Vec<(f64, f64)> = (0..96).map(|step| (900.0 * f64::from(step), 900.0)).collect();
         let outlier = |from_s| OutlyingStep { from_s, seconds: 900.0, unexplained_busy: 0.37 };

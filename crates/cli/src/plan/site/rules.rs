@@ -36,7 +36,11 @@ pub(super) fn rules(
     resources: &[String],
     classes: &[String],
 ) -> Result<Vec<ResourceRule>, UsageError> {
-    for choice in &args.attribution {
+    for (index, choice) in args.attribution.iter().enumerate() {
+        if args.attribution[..index].iter().any(|earlier| earlier.resource == choice.resource) {
+            let what = choice.resource.as_deref().unwrap_or("all resources");
+            return Err(UsageError(format!("--attribution has two rules for {what}: give one, like cpu=size")));
+        }
         if let Some(name) = choice.resource.as_ref().filter(|name| !resources.contains(name)) {
             return Err(UsageError(format!(
                 "--attribution: there is no resource `{name}` in --utilization; it has {}",
@@ -50,8 +54,8 @@ pub(super) fn rules(
 fn rule_of(args: &CalibrateArgs, resource: &str, classes: &[String]) -> Result<ResourceRule, UsageError> {
     let of_name = |choice: &&AttributionChoice| choice.resource.as_deref() == Some(resource);
     let of_all = |choice: &&AttributionChoice| choice.resource.is_none();
-    let own = args.attribution.iter().rfind(of_name);
-    if let Some(choice) = own.or_else(|| args.attribution.iter().rfind(of_all)) {
+    let own = args.attribution.iter().find(of_name);
+    if let Some(choice) = own.or_else(|| args.attribution.iter().find(of_all)) {
         return Ok(ResourceRule { rule: resolve(&choice.rule, classes)?, from: Origin::Attribution });
     }
     if !args.site.as_the_paper {
