@@ -16,10 +16,10 @@ pub fn main(args: &CalibrateArgs) -> anyhow::Result<Exit> {
     if !args.log.is_empty() {
         return super::site::main(args);
     }
+    let attribution = attribution(&args.attribution)?;
     let out = OutFile::create_optional(args.out.as_deref(), "--out")?;
     let html = OutFile::create_optional(args.html.as_deref(), "--html")?;
     let records: Vec<Record> = args.records.iter().map(|path| read_record(path)).collect::<Result<_, _>>()?;
-    let attribution = attribution(&args.attribution)?;
     let options = CalibrateOptions { servers: args.servers, attribution, ..CalibrateOptions::default() };
     let calibrated = calibrate(&records, options).map_err(|error| with_file_names(error, args))?;
     let names = args.records.iter().map(|path| display_name(path)).collect();
