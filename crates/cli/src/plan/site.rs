@@ -1,5 +1,6 @@
 //! `brimful plan calibrate --log`: fits service demands to access logs and to utilizations over time.
 
+mod data;
 mod known;
 mod logs;
 mod network;
@@ -12,21 +13,23 @@ use crate::access_logs::{log_error, read_options};
 use crate::documents::{display_name, read_text};
 use crate::exit::{Exit, UsageError};
 use crate::output::{OutFile, deliver};
-use brimful_core::model::{ClassKind, Model, ModelClass, Scheduling, Station, StationKind};
+use brimful_core::model::Model;
 use brimful_core::profile::Profile;
 use brimful_core::quantity::rate;
 use brimful_estimate::Interval;
 use brimful_estimate::demand::joint_demands;
-use brimful_estimate::site::{OutlyingStep, SiteDemands, SiteOptions, SiteRule, SiteStep, site_demands};
+use brimful_estimate::site::{OutlyingStep, SiteDemands, SiteRule};
 use brimful_forecast::Timestamp;
 use brimful_model::{Estimate, saturation_rate};
 use brimful_report::plan::site::{Resource, SCHEMA, Site, SiteCheck, SiteDemand, SiteOutlier, text};
+use data::SiteData;
 use jiff::tz::{Offset, TimeZone};
-use known::KnownDemands;
 use logs::{LogClasses, StepCounts};
 use programs::ProgramUse;
-use rules::{ResourceRule, describe, explain_error, rules};
+use rules::{ResourceRule, describe, rules};
 
+/// Name of the CPU resource.
+const CPU: &str = "cpu";
 /// Utilization at which a resource counts as saturated.
 const SATURATED: f64 = 0.98;
 
@@ -73,61 +76,29 @@ fn site(
     counted: &StepCounts,
     programs: &[ProgramUse],
 ) -> anyhow::Result<Site> {
-    let reached = counted.steps();
-    if reached.is_empty() {
+    let data = SiteData::new(args, utilization, counted)?;
+    if data.reached.is_empty() {
         return Err(UsageError(no_common_time_message(profile, utilization)).into());
     }
-    let names = &counted.classes;
-    let seconds: f64 = reached.iter().map(|step| utilization.steps[*step].seconds).sum();
-    let sum = |table: &[Vec<f64>], class: usize| reached.iter().map(|step| table[*step][class]).sum::<f64>();
-    let class = |(index, name): (usize, &String)| ModelClass {
-        name: name.clone(),
-        kind: ClassKind::Open,
-        rate: Some(sum(&counted.requests, index) / seconds),
-        ..ModelClass::default()
-    };
-    let mut model = Model { classes: names.iter().enumerate().map(class).collect(), ..Model::default() };
+    let mut model = Model { classes: data.model_classes(), ..Model::default() };
     let mut resources = Vec::new();
     let mut half_widths = Vec::new();
-    let known = KnownDemands::read(&args.site, &utilization.resources, names, counted.empty)?;
-    let rules = rules(args, &utilization.resources, names)?;
-    let mut notes = vec![counted.lines.clone()];
-    notes.extend(counted.notes.iter().chain(&utilization.notes).chain(&known.notes).cloned());
-    let cpus = args.servers.or(utilization.cpus);
-    if cpus.is_none() && utilization.resources.first().is_some_and(|name| name == "cpu") {
-        notes.push("cpu is assumed to be one CPU; set the number with --servers".to_owned());
-    }
-    for (index, (name, rule)) in utilization.resources.iter().zip(&rules).enumerate() {
-        let servers = if index == 0 { cpus.unwrap_or(1) } else { 1 };
-        // The shares may be relative to more CPUs than the server can use.
-        let shared_by = if index == 0 { utilization.cpus.unwrap_or(servers) } else { 1 };
-        let steps = site_steps(utilization, counted, &reached, index, f64::from(shared_by));
-        let options = SiteOptions {
-            rule: rule.rule,
-            known: known.of(name, names.len()),
-            empty: counted.empty,
-            intercept: known.intercept(name),
-            without_background: args.site.as_the_paper,
-        };
-        let empty = counted.empty.map(|class| names[class].as_str());
-        let found = site_demands(names.len(), &steps, &options).map_err(|error| explain_error(error, name, empty))?;
-        notes.extend(resource_notes(name, names, &found, utilization, index, &reached));
-        model.stations.push(Station {
-            name: name.clone(),
-            kind: StationKind::Queue,
-            servers,
-            scheduling: Scheduling::Ps,
-            background: (found.background / f64::from(servers)).clamp(0.0, 0.99),
-            ..Station::default()
-        });
+    let mut notes = data.notes();
+    for (index, rule) in rules(args, &utilization.resources, &counted.classes)?.into_iter().enumerate() {
+        let name = &utilization.resources[index];
+        let steps = data.steps(index);
+        let found = data.demands(index, rule, &steps)?;
+        notes.extend(resource_notes(name, &counted.classes, &found, utilization, index, &data.reached));
+        model.stations.push(data.station(index, &found));
         model.demands.push(found.demands.iter().map(|demand| demand.value).collect());
         model.joint_demands.extend(joint_demands(&model.classes, name, &found.joint));
-        half_widths.push(found.demands.iter().map(|demand| demand.ci95_half_width).collect::<Option<Vec<f64>>>());
-        let sources = known.sources(name, names.len());
+        let sources = data.known.sources(name, counted.classes.len());
+        half_widths.push(half_widths_of(&found, &sources));
         let spans: Vec<(f64, f64)> = steps.iter().map(|step| (step.from_s as f64, step.seconds)).collect();
         // Programs are known by their CPU time, so they explain the CPU only.
-        let program = programs::behind(&found.outliers, &spans, programs).filter(|_| name == "cpu");
-        resources.push(Resource { program, ..resource(name, names, &found, *rule, &sources, f64::from(servers)) });
+        let program = programs::behind(&found.outliers, &spans, programs).filter(|_| name == CPU);
+        let servers = f64::from(data.servers(index));
+        resources.push(Resource { program, ..resource(name, &counted.classes, &found, rule, &sources, servers) });
     }
     notes.extend(rule_note(&resources));
     if args.site.as_the_paper {
@@ -135,21 +106,28 @@ fn site(
     }
     // If any half width is unknown, none is used. Otherwise the intervals of predictions would be too narrow.
     model.demand_ci95_half_width = half_widths.into_iter().collect::<Option<_>>().unwrap_or_default();
-    let mean_bytes = |class| sum(&counted.bytes, class) / sum(&counted.requests, class).max(1.0);
-    let mean_bytes: Vec<f64> = (0..names.len()).map(mean_bytes).collect();
-    notes.extend(network::add(&mut model, &args.site, &mean_bytes)?);
+    notes.extend(network::add(&mut model, &args.site, &data.mean_bytes())?);
     check_every_class_visits_a_station(&model)?;
     let (saturation, station) = saturation_rate(&model)?;
     Ok(Site {
         schema: SCHEMA.to_owned(),
         headline: format!("{station} is the bottleneck: it saturates at {} of this mix.", rate(saturation)),
         resources,
-        steps: reached.len() as u64,
-        step_s: seconds / reached.len() as f64,
-        requests: reached.iter().flat_map(|step| &counted.requests[*step]).sum::<f64>() as u64,
+        steps: data.reached.len() as u64,
+        step_s: data.seconds() / data.reached.len() as f64,
+        requests: data.requests().iter().sum::<f64>() as u64,
         model,
         notes,
     })
+}
+
+/// Half widths of the demands' intervals; `None` if one is not known. A demand that was given without an interval is
+/// exact.
+fn half_widths_of(found: &SiteDemands, sources: &[Option<String>]) -> Option<Vec<f64>> {
+    let half_width = |(demand, source): (&Estimate, &Option<String>)| {
+        demand.ci95_half_width.or_else(|| source.as_ref().map(|_| 0.0))
+    };
+    found.demands.iter().zip(sources).map(half_width).collect()
 }
 
 /// A note if demands depend on a rule of proportion.
@@ -178,27 +156,6 @@ fn check_every_class_visits_a_station(model: &Model) -> Result<(), UsageError> {
             )))
         }
     }
-}
-
-/// The steps of one resource. `servers` is the number of servers that the shares are relative to.
-fn site_steps(
-    utilization: &Utilization,
-    counted: &StepCounts,
-    reached: &[usize],
-    index: usize,
-    servers: f64,
-) -> Vec<SiteStep> {
-    let step = |step: &usize| {
-        let at = &utilization.steps[*step];
-        SiteStep {
-            from_s: at.start_ms.div_euclid(1000),
-            seconds: at.seconds,
-            requests: counted.requests[*step].clone(),
-            bytes: counted.bytes[*step].clone(),
-            busy: at.shares[index] * servers,
-        }
-    };
-    reached.iter().map(step).collect()
 }
 
 /// Notes about the demands at one resource.

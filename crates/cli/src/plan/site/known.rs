@@ -1,5 +1,6 @@
 //! Demands that are known before the steps are looked at: from Records of runs of one class alone, and from flags.
 
+use super::CPU;
 use crate::documents::{display_name, read_record};
 use crate::exit::UsageError;
 use crate::plan::args::site::SiteArgs;
@@ -13,7 +14,6 @@ use std::collections::BTreeMap;
 const MIN_POINTS: usize = 3;
 /// Responses of more bytes than this have a body: a head is smaller.
 const MAX_HEAD_BYTES: f64 = 4096.0;
-const CPU: &str = "cpu";
 
 /// Known demands of all resources.
 #[derive(Debug, Default)]

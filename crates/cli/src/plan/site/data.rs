@@ -1,0 +1,138 @@
+//! The data of a site: counts and utilizations by step, and what is known about the demands.
+
+use super::CPU;
+use super::known::KnownDemands;
+use super::logs::StepCounts;
+use super::rules::{ResourceRule, explain_error};
+use crate::plan::args::CalibrateArgs;
+use crate::plan::utilization::Utilization;
+use brimful_core::model::{ClassKind, ModelClass, Scheduling, Station, StationKind};
+use brimful_estimate::site::{SiteDemands, SiteOptions, SiteStep, site_demands};
+
+/// The data of a site, and what is known about its demands.
+pub(super) struct SiteData<'a> {
+    args: &'a CalibrateArgs,
+    utilization: &'a Utilization,
+    counted: &'a StepCounts,
+    pub known: KnownDemands,
+    /// Indices of the steps that the logs reach.
+    pub reached: Vec<usize>,
+    /// Number of CPUs; `None` if it is not known.
+    cpus: Option<u32>,
+}
+
+impl<'a> SiteData<'a> {
+    pub fn new(
+        args: &'a CalibrateArgs,
+        utilization: &'a Utilization,
+        counted: &'a StepCounts,
+    ) -> anyhow::Result<SiteData<'a>> {
+        let known = KnownDemands::read(&args.site, &utilization.resources, &counted.classes, counted.empty)?;
+        let cpus = args.servers.or(utilization.cpus);
+        Ok(SiteData { args, utilization, counted, known, reached: counted.steps(), cpus })
+    }
+
+    /// Length of all steps, in seconds.
+    pub fn seconds(&self) -> f64 {
+        self.reached.iter().map(|step| self.utilization.steps[*step].seconds).sum()
+    }
+
+    /// Number of requests of each class in all steps.
+    pub fn requests(&self) -> Vec<f64> {
+        self.sums(&self.counted.requests)
+    }
+
+    /// Mean size of the responses of each class, in bytes.
+    pub fn mean_bytes(&self) -> Vec<f64> {
+        let bytes = self.sums(&self.counted.bytes);
+        bytes.iter().zip(self.requests()).map(|(bytes, requests)| bytes / requests.max(1.0)).collect()
+    }
+
+    fn sums(&self, table: &[Vec<f64>]) -> Vec<f64> {
+        let sum = |class: usize| self.reached.iter().map(|step| table[*step][class]).sum();
+        (0..self.counted.classes.len()).map(sum).collect()
+    }
+
+    /// The classes of the model, at their mean rates.
+    pub fn model_classes(&self) -> Vec<ModelClass> {
+        let seconds = self.seconds();
+        let class = |(name, requests): (&String, f64)| ModelClass {
+            name: name.clone(),
+            kind: ClassKind::Open,
+            rate: Some(requests / seconds),
+            ..ModelClass::default()
+        };
+        self.counted.classes.iter().zip(self.requests()).map(class).collect()
+    }
+
+    /// Number of servers of a resource.
+    pub fn servers(&self, resource: usize) -> u32 {
+        if resource == 0 { self.cpus.unwrap_or(1) } else { 1 }
+    }
+
+    /// The steps of a resource.
+    pub fn steps(&self, resource: usize) -> Vec<SiteStep> {
+        // The shares may be relative to more CPUs than the server can use.
+        let shared_by = if resource == 0 { self.utilization.cpus.unwrap_or(self.servers(resource)) } else { 1 };
+        site_steps(self.utilization, self.counted, &self.reached, resource, f64::from(shared_by))
+    }
+
+    /// Divides the busy time of a resource by a rule.
+    pub fn demands(&self, resource: usize, rule: ResourceRule, steps: &[SiteStep]) -> anyhow::Result<SiteDemands> {
+        let name = &self.utilization.resources[resource];
+        let classes = &self.counted.classes;
+        let options = SiteOptions {
+            rule: rule.rule,
+            known: self.known.of(name, classes.len()),
+            empty: self.counted.empty,
+            intercept: self.known.intercept(name),
+            without_background: self.args.site.as_the_paper,
+        };
+        let empty = self.counted.empty.map(|class| classes[class].as_str());
+        site_demands(classes.len(), steps, &options).map_err(|error| explain_error(error, name, empty))
+    }
+
+    /// The station of a resource.
+    pub fn station(&self, resource: usize, found: &SiteDemands) -> Station {
+        let servers = self.servers(resource);
+        Station {
+            name: self.utilization.resources[resource].clone(),
+            kind: StationKind::Queue,
+            servers,
+            scheduling: Scheduling::Ps,
+            background: (found.background / f64::from(servers)).clamp(0.0, 0.99),
+            ..Station::default()
+        }
+    }
+
+    /// Notes about the logs, the utilizations and the known demands.
+    pub fn notes(&self) -> Vec<String> {
+        let mut notes = vec![self.counted.lines.clone()];
+        notes.extend(self.counted.notes.iter().chain(&self.utilization.notes).chain(&self.known.notes).cloned());
+        if self.cpus.is_none() && self.utilization.resources.first().is_some_and(|name| name == CPU) {
+            notes.push("cpu is assumed to be one CPU; set the number with --servers".to_owned());
+        }
+        notes
+    }
+}
+
+/// The steps of one resource. `servers` is the number of servers that the shares are relative to.
+fn site_steps(
+    utilization: &Utilization,
+    counted: &StepCounts,
+    reached: &[usize],
+    index: usize,
+    servers: f64,
+) -> Vec<SiteStep> {
+    let step = |step: &usize| {
+        let at = &utilization.steps[*step];
+        SiteStep {
+            from_s: at.from_ms.div_euclid(1000),
+            seconds: at.seconds,
+            requests: counted.requests[*step].clone(),
+            bytes: counted.bytes[*step].clone(),
+            busy: at.shares[index] * servers,
+        }
+    };
+    reached.iter().map(step).collect()
+}
