@@ -499,7 +499,7 @@ fn ranges_of_sizes_are_checked() {
 fn seconds_of_the_peak_are_written_and_drawn() {
     let files = Files::new();
     let path = files.write("access.log", log());
-    let out = word(&files.path("seconds.csv"));
+    let out = path_argument(&files.path("seconds.csv"));
     let peak = ["--peak", "2026-03-01T15:00:00/2026-03-01T15:03:11", "--seconds", &out];
     let text = characterize(&[&[path.as_str()], &peak[..]].concat()).exits(&[0]).stdout;
     assert!(text.contains("by second") && text.contains("at most 1"), "{text}");

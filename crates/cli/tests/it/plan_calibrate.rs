@@ -197,7 +197,7 @@ fn classes_of_a_single_mix_keep_their_joint_demand_in_plans() {
 fn a_single_run_has_no_interval_and_says_so() {
     let files = Files::new();
     let runs = runs(&files);
-    let out = word(&files.path("model.json"));
+    let out = path_argument(&files.path("model.json"));
     let text = plan(&calibrate(&runs[1..2], &["--out", &out])).exits(&[0]).stdout;
     assert!(text.contains("not known  runs of it alone"), "{text}");
     let (first, _) = text.split_once('\n').unwrap();

@@ -1,7 +1,7 @@
 //! Tests that `brimful plan calibrate --as-the-paper` derives Table 2 of Menascé et al. (CMG 1999) from an access log and
 //! utilizations with the paper's proportions, and that the model predicts what the paper could predict.
 
-use crate::plan::{Files, json, numbers, plan, word};
+use crate::plan::{Files, json, numbers, path_argument, plan};
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
@@ -26,7 +26,7 @@ fn traffic(files: &Files) -> [String; 2] {
     let done = Command::new("awk").arg("-f").arg(&script).current_dir(files.path("")).output();
     let done = done.expect("awk is needed: it makes the log");
     assert!(done.status.success(), "{done:?}");
-    ["access.log", "utilization.csv"].map(|name| word(&files.path(name)))
+    ["access.log", "utilization.csv"].map(|name| path_argument(&files.path(name)))
 }
 
 fn calibrate<'a>(traffic: &'a [String; 2], more: &[&'a str]) -> Vec<&'a str> {
@@ -45,7 +45,7 @@ fn resource<'a>(site: &'a Value, name: &str) -> &'a Value {
 fn table_2_is_derived_from_a_log_and_utilizations() {
     let files = Files::new();
     let traffic = traffic(&files);
-    let out = word(&files.path("model.json"));
+    let out = path_argument(&files.path("model.json"));
     let site = json(&calibrate(&traffic, &[&["--as-the-paper", "--out", &out], &MEASURED[..]].concat()));
     for (name, row) in TABLE_2 {
         let resource = resource(&site, name);
@@ -143,7 +143,7 @@ fn the_network_follows_from_the_sizes() {
     let traffic = traffic(&files);
     let network =
         ["--link", "10mbit", "--rtt", "60ms", "--mss", "1460", "--access", "128kbit", "--access", "class4=1mbit"];
-    let out = word(&files.path("model.json"));
+    let out = path_argument(&files.path("model.json"));
     let more = [&["--as-the-paper", "--out", &out], &MEASURED[..], &network].concat();
     let site = json(&calibrate(&traffic, &more));
     let model = &site["model"];

@@ -127,7 +127,7 @@ fn site_steps(
     let step = |step: &usize| {
         let at = &utilization.steps[*step];
         SiteStep {
-            from_s: at.from_ms.div_euclid(1000),
+            from_s: at.start_ms.div_euclid(1000),
             seconds: at.seconds,
             requests: counted.requests[*step].clone(),
             bytes: counted.bytes[*step].clone(),
