@@ -166,16 +166,16 @@ pub struct CalibrateArgs {
     #[arg(long, value_name = "LOG", conflicts_with_all = ["records", "html"])]
     pub log: Vec<PathBuf>,
     /// Log format: a name, or the format string of the server's configuration (repeatable) [default: detected]
-    #[arg(long, value_name = "FORMAT", requires = "log")]
+    #[arg(long, value_name = "FORMAT", requires = "log", conflicts_with = "records")]
     pub format: Vec<String>,
     /// Utilization of resources over time: CSV with a header like time,cpu,disk and the time at which each step begins; or
     /// the output of sar -u, sar -d, sadf -d, mpstat, pidstat, iostat -x -t or vmstat -t; or a Record; or kernel.jsonl of
     /// `brimful watch --log`
-    #[arg(long, value_name = "FILE", requires = "log")]
+    #[arg(long, value_name = "FILE", requires = "log", conflicts_with = "records")]
     pub utilization: Option<PathBuf>,
     /// Time zone of times in --utilization that have none: a name like Europe/Berlin, or an offset from UTC like +01:00
     /// [default: the offset of the logs' times, else UTC]
-    #[arg(long, value_name = "ZONE", requires = "utilization", value_parser = parse_zone, allow_hyphen_values = true)]
+    #[arg(long, value_name = "ZONE", requires = "utilization", conflicts_with = "records", value_parser = parse_zone, allow_hyphen_values = true)]
     pub timezone: Option<TimeZone>,
     /// CPUs that the server can use at once [default: all that were watched, or those in the file of
     /// --utilization, else 1]

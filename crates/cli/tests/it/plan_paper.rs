@@ -133,7 +133,10 @@ fn wrong_rules_name_what_there_is() {
     let renamed = [traffic[0].clone(), files.write("renamed.csv", renamed)];
     plan(&calibrate(&renamed, &[&["--as-the-paper"], &MEASURED[..]].concat())).fails(2, "--attribution sda=requests");
     plan(&["calibrate", "a.json", "--attribution", "cpu=size"]).fails(2, "for --log");
-    plan(&["calibrate", "a.json", "--as-the-paper"]).fails(2, "--log");
+    for flag in [&["--as-the-paper"][..], &["--demand", "cpu.a=1ms"], &["--link", "10mbit"], &["--size-classes", "1k"]]
+    {
+        plan(&[&["calibrate", "a.json"], flag].concat()).fails(2, "cannot be used with");
+    }
     plan(&calibrate(&[String::from("-"), traffic[1].clone()], &[])).fails(2, "logs are read twice");
 }
 

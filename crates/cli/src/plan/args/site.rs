@@ -11,37 +11,37 @@ use std::str::FromStr;
 #[derive(Debug, Args)]
 pub struct SiteArgs {
     /// Upper bounds of classes by size of the response, like 0,1k,10k,100k [default: classes are derived from the sizes]
-    #[arg(long, value_name = "BYTES,…", requires = "log")]
+    #[arg(long, value_name = "BYTES,…", requires = "log", conflicts_with = "records")]
     pub size_classes: Option<SizeRanges>,
     /// Demand of a class from a Record of a run of this class alone; without CLASS=, of answers without a body. Three or
     /// more Records of other sizes yield the cost without a body from a line (repeatable)
-    #[arg(long, value_name = "[CLASS=]RECORD", requires = "log")]
+    #[arg(long, value_name = "[CLASS=]RECORD", requires = "log", conflicts_with = "records")]
     pub alone: Vec<AloneFile>,
     /// Demand of a class that is known from elsewhere, like disk3.empty=1.74ms (repeatable)
-    #[arg(long, value_name = "RESOURCE.CLASS=TIME", requires = "log")]
+    #[arg(long, value_name = "RESOURCE.CLASS=TIME", requires = "log", conflicts_with = "records")]
     pub demand: Vec<KnownDemand>,
     /// Use the classes and rules of Menascé et al. (CMG 1999): cpu and disk3 by size, disk1 and disk2 by requests, and
     /// requests cause all the busy time. Other flags override parts of it
-    #[arg(long, requires = "log")]
+    #[arg(long, requires = "log", conflicts_with = "records")]
     pub as_the_paper: bool,
     /// Add the network link of the server to the model, with this rate in each direction, like 10mbit
-    #[arg(long, value_name = "RATE", requires = "log", value_parser = bits_per_s)]
+    #[arg(long, value_name = "RATE", requires = "log", conflicts_with = "records", value_parser = bits_per_s)]
     pub link: Option<f64>,
     /// Add the round trips between clients and the server to the model, each of this length
-    #[arg(long, value_name = "TIME", requires = "log", value_parser = round_trip)]
+    #[arg(long, value_name = "TIME", requires = "log", conflicts_with = "records", value_parser = round_trip)]
     pub rtt: Option<Nanos>,
     /// Rate of each client's own access link, of a class or of all classes, like class4=128kbit (repeatable)
-    #[arg(long, value_name = "[CLASS=]RATE", requires = "log")]
+    #[arg(long, value_name = "[CLASS=]RATE", requires = "log", conflicts_with = "records")]
     pub access: Vec<AccessRate>,
     /// Largest number of bytes in a TCP segment, for the network's overhead [default: 1460]
-    #[arg(long, value_name = "BYTES", requires = "log", value_parser = clap::value_parser!(u32).range(64..=65_495))]
+    #[arg(long, value_name = "BYTES", requires = "log", conflicts_with = "records", value_parser = clap::value_parser!(u32).range(64..=65_495))]
     pub mss: Option<u32>,
     /// Mean number of requests on a connection, for the network's overhead [default: 1]
-    #[arg(long, value_name = "N", requires = "log", value_parser = requests)]
+    #[arg(long, value_name = "N", requires = "log", conflicts_with = "records", value_parser = requests)]
     pub requests_per_connection: Option<f64>,
     /// What ran, to name the program behind work that requests do not explain: pacct of process accounting, or process.jsonl
     /// of `brimful watch --log` [default: process.jsonl beside kernel.jsonl]
-    #[arg(long, value_name = "FILE", requires = "log")]
+    #[arg(long, value_name = "FILE", requires = "log", conflicts_with = "records")]
     pub programs: Option<PathBuf>,
 }
 
