@@ -36,7 +36,7 @@ WAYS = ["full at 0 %", "full at 50 %", "full at 95 %", "EIO", "EFBIG", "director
 PAGE = 4096
 WHOLE = "a complete Record"
 #: Messages of a load that refuses to start because of the output.
-REFUSED = re.compile(r"cannot write .*: choose another place|no file that can be replaced")
+REFUSED = re.compile(r"cannot write .*: choose another place|is not a file that can be replaced")
 
 
 class Server(http.server.ThreadingHTTPServer):
