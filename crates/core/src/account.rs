@@ -11,6 +11,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
+/// Number of equal parts of the window in which completed calls are counted.
+pub const WINDOW_PARTS: usize = 4096;
+
 /// The serialised form of an `Account`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PackedAccount {
@@ -43,6 +46,10 @@ pub struct PackedAccount {
     pub intervals: Vec<PackedInterval>,
     /// Number of calls completed in each period of five seconds of the window, up to the last completed call.
     pub replies: Vec<u64>,
+    /// Number of calls completed in each of 4096 equal parts of the window, up to the last completed call. Only runs with
+    /// the shortest intervals (1/32 s) count them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub completed_by_part: Vec<u32>,
     /// Length of a batch in nanoseconds, a power of two.
     pub batch_ns: u64,
     /// Response times, grouped in batches by the end of their calls, up to the last non-empty batch.

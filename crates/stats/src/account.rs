@@ -5,6 +5,7 @@
 
 use crate::answers::AnswerTimes;
 use crate::batch::BatchMeans;
+use crate::completions::Completions;
 use crate::distribution::Distribution;
 use crate::error::{MergeMismatch, StatsError};
 use crate::histogram::MAX_COUNT;
@@ -41,6 +42,8 @@ pub struct Account {
     pub(crate) limited: Limited,
     pub(crate) series: Series,
     pub(crate) replies: ReplySampler,
+    /// Completed calls in short parts of the window; `None` if they are not counted.
+    pub(crate) completions: Option<Completions>,
     pub(crate) batches: BatchMeans,
     /// Outcomes of the sessions; `None` if the workload has no sessions.
     pub(crate) sessions: Option<SessionTally>,
@@ -65,6 +68,7 @@ impl Account {
             limited: Limited::default(),
             series: Series::new(),
             replies: ReplySampler::new(window),
+            completions: None,
             batches: BatchMeans::new(),
             sessions: None,
             redirects: None,
@@ -125,10 +129,13 @@ impl Account {
         Account { handshake_time: Some(Distribution::new()), ..self }
     }
 
-    /// Sets the initial length of intervals to about `length` ([`Series::with_interval_length`]).
+    /// Sets the initial length of intervals to about `length` ([`Series::with_interval_length`]). With the shortest
+    /// intervals, completed calls are also counted in even shorter parts of the window.
     #[must_use]
     pub fn with_interval_length(self, length: Nanos) -> Account {
-        Account { series: Series::with_interval_length(length), ..self }
+        let series = Series::with_interval_length(length);
+        let has_parts = series.has_shortest_intervals() && self.window != Nanos::MAX;
+        Account { completions: has_parts.then(|| Completions::new(self.window)), series, ..self }
     }
 
     /// Calls of all classes by outcome.
@@ -160,6 +167,7 @@ impl Account {
         self.http2_errors.merge(&other.http2_errors);
         self.series.merge(&other.series);
         self.replies.merge(&other.replies);
+        merge_if_any(&mut self.completions, other.completions.as_ref(), Completions::merge);
         self.batches.merge(other.batches.clone());
         merge_if_any(&mut self.sessions, other.sessions.as_ref(), SessionTally::merge);
         merge_if_any(&mut self.redirects, other.redirects.as_ref(), RedirectTally::merge);
@@ -190,6 +198,10 @@ impl Account {
         self.http2_errors.add_list(&packed.http2_errors)?;
         self.series.add(packed.interval_s, &packed.intervals)?;
         self.replies.merge(&ReplySampler::unpack(self.window, &packed.replies)?);
+        if !packed.completed_by_part.is_empty() {
+            let theirs = Completions::unpack(self.window, &packed.completed_by_part)?;
+            merge_if_any(&mut self.completions, Some(&theirs), Completions::merge);
+        }
         self.batches.merge(BatchMeans::unpack(packed.batch_ns, &packed.batches)?);
         let sessions = packed.sessions.as_ref().map(SessionTally::unpack).transpose()?;
         merge_if_any(&mut self.sessions, sessions.as_ref(), SessionTally::merge);
@@ -233,6 +245,7 @@ impl Account {
         self.limited = Limited::default();
         self.series.clear();
         self.replies.clear();
+        self.completions.iter_mut().for_each(Completions::clear);
         self.batches.clear();
         self.sessions.iter_mut().for_each(SessionTally::clear);
         self.redirects.iter_mut().for_each(RedirectTally::clear);
@@ -255,6 +268,7 @@ impl Account {
             interval_s,
             intervals,
             replies: self.replies.pack(),
+            completed_by_part: self.completions.as_ref().map(Completions::pack).unwrap_or_default(),
             batch_ns,
             batches,
             sessions: self.sessions.as_ref().map(SessionTally::pack),
@@ -283,6 +297,7 @@ impl Account {
             limited: Limited::default(),
             series: Series::unpack(packed.interval_s, &[])?,
             replies: ReplySampler::new(window),
+            completions: None,
             batches: BatchMeans::unpack(packed.batch_ns, &[])?,
             sessions: None,
             redirects: None,

@@ -88,6 +88,9 @@ impl Collector {
                     account.completed_in_window += u64::from(at <= account.window);
                     account.series.record_completed(at, response_time);
                     account.replies.record(at);
+                    if let Some(completions) = &mut account.completions {
+                        completions.record(at);
+                    }
                     account.batches.record(at, response_time);
                 }
                 false

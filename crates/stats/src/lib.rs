@@ -33,6 +33,7 @@ mod account;
 mod answers;
 mod batch;
 mod collector;
+mod completions;
 mod derive;
 mod detail;
 mod distribution;

@@ -181,6 +181,11 @@ impl Series {
         Ok(read)
     }
 
+    /// Whether the intervals still have the shortest length.
+    pub(crate) fn has_shortest_intervals(&self) -> bool {
+        self.doublings == 0
+    }
+
     fn length_s(&self) -> f64 {
         (1_u64 << self.doublings) as f64 * SHORTEST.as_secs_f64()
     }
