@@ -2,8 +2,9 @@
 //!
 //! Every queue is served first come, first served (the recursion of Lindley 1952; for several servers, Kiefer &
 //! Wolfowitz 1955). A request that finds idle servers takes longer (Welch 1964, exceptional first service). The first
-//! station, which is the server's CPUs, is slowed down by its host. The other stations have constant speed and are
-//! visited in order.
+//! station, which is the server's CPUs, is slowed down by its host and stopped by pauses. A request that a pause
+//! interrupts resumes afterwards (preemptive resume; Avi-Itzhak & Naor 1963, breakdowns that do not depend on the
+//! queue). The other stations have constant speed and are visited in order.
 
 use crate::network::Network;
 use crate::simulate::{Sampler, Service};
@@ -12,11 +13,13 @@ use brimful_core::model::{Model, Station, StationKind};
 use rand_pcg::Pcg64Mcg;
 
 /// Slowness of a host over time: a factor on service times that changes at certain instants. The first factor also
-/// applies before the first instant.
+/// applies before the first instant. During pauses, the host stops.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct HostSlowness {
     /// The instants in seconds, in order. Each instant has the factor that applies from then on.
     steps: Vec<(f64, f64)>,
+    /// Start and end of each pause in seconds, in order.
+    pauses: Vec<(f64, f64)>,
 }
 
 impl HostSlowness {
@@ -28,14 +31,53 @@ impl HostSlowness {
             at += length;
             (at - length, factor)
         };
-        HostSlowness { steps: stretches.into_iter().map(begin).collect() }
+        HostSlowness { steps: stretches.into_iter().map(begin).collect(), pauses: Vec::new() }
     }
 
-    fn factor(&self, at: f64, from: &mut usize) -> f64 {
-        while self.steps.get(*from + 1).is_some_and(|(begin, _)| *begin <= at) {
-            *from += 1;
+    /// Adds pauses. Each pause is its start and its length in seconds. A pause that begins during another one begins
+    /// when that one has ended.
+    #[must_use]
+    pub fn with_pauses(self, pauses: impl IntoIterator<Item = (f64, f64)>) -> HostSlowness {
+        let mut pauses: Vec<(f64, f64)> = pauses.into_iter().collect();
+        pauses.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let mut free = f64::NEG_INFINITY;
+        for (start, end) in &mut pauses {
+            let length = *end;
+            *start = start.max(free);
+            *end = *start + length;
+            free = *end;
         }
-        self.steps.get(*from).map_or(1.0, |(_, factor)| *factor)
+        HostSlowness { pauses, ..self }
+    }
+}
+
+/// A host that serves requests in the order in which their services start.
+struct Host {
+    course: HostSlowness,
+    /// Index of the present step.
+    step: usize,
+    /// Index of the first pause that has not ended.
+    pause: usize,
+}
+
+impl Host {
+    /// The time at which a service ends that starts at `start` and takes `seconds` at slowness 1.
+    fn serve(&mut self, start: f64, seconds: f64) -> f64 {
+        let HostSlowness { steps, pauses } = &self.course;
+        while steps.get(self.step + 1).is_some_and(|(begin, _)| *begin <= start) {
+            self.step += 1;
+        }
+        while pauses.get(self.pause).is_some_and(|(_, end)| *end <= start) {
+            self.pause += 1;
+        }
+        let mut end = start + seconds * steps.get(self.step).map_or(1.0, |(_, factor)| *factor);
+        for (pause_start, pause_end) in &pauses[self.pause..] {
+            if *pause_start >= end {
+                break;
+            }
+            end += pause_end - pause_start.max(start);
+        }
+        end
     }
 }
 
@@ -67,12 +109,11 @@ pub fn trajectory<A: IntoIterator<Item = (f64, usize)>>(
     let line = |(station, demands): (&Station, &Vec<f64>)| Line::new(station, demands, &rates);
     let mut lines = model.stations.iter().zip(&model.demands).map(line).collect::<Result<Vec<_>, _>>()?;
     let mut rng = Pcg64Mcg::new(u128::from(seed) << 64 | 0x5851_f42d_4c95_7f2d);
-    let mut step = 0;
+    let mut host = Host { course, step: 0, pause: 0 };
     Ok(arrivals.into_iter().map(move |(began, class)| {
         let mut at = began;
         for (index, line) in lines.iter_mut().enumerate() {
-            let slowness = |start: f64| if index == 0 { course.factor(start, &mut step) } else { 1.0 };
-            at = line.pass(at, class, &mut rng, slowness);
+            at = line.pass(at, class, &mut rng, (index == 0).then_some(&mut host));
         }
         Sojourn { began, class, response: at - began }
     }))
@@ -111,7 +152,8 @@ impl Line {
         })
     }
 
-    fn pass(&mut self, at: f64, class: usize, rng: &mut Pcg64Mcg, slowness: impl FnOnce(f64) -> f64) -> f64 {
+    /// The time at which a request leaves the station. The station has constant speed unless it has a `host`.
+    fn pass(&mut self, at: f64, class: usize, rng: &mut Pcg64Mcg, host: Option<&mut Host>) -> f64 {
         let demand = self.demands.get(class).copied().unwrap_or(0.0);
         if demand == 0.0 {
             return at;
@@ -122,7 +164,8 @@ impl Line {
             return at + demand * self.service.sample(rng);
         };
         let start = free.max(at);
-        *free = start + (demand + waking) * self.service.sample(rng) * self.stretch * slowness(start);
+        let seconds = (demand + waking) * self.service.sample(rng) * self.stretch;
+        *free = host.map_or(start + seconds, |host| host.serve(start, seconds));
         *free
     }
 }
@@ -189,6 +232,40 @@ mod tests {
             let duration = 200_000.0 / rate;
             let found = mean(trajectory(&model, HostSlowness::default(), 1, poisson(rate, duration)).unwrap());
             assert!((found / predicted - 1.0).abs() < 0.03, "{rate} {power}: {found} {predicted}");
+        }
+    }
+
+    /// Pauses of 30 ms that begin at random, once per second, are like a class of higher priority that interrupts
+    /// service. Checks the mean response time R = S/(1 − σ) + (λ·E[S²] + ν·E[L²])/(2(1 − σ)(1 − σ − ρ)) (Jaiswal 1968).
+    #[test]
+    fn random_pauses_are_like_more_urgent_requests() {
+        let (rate, s, length, pauses_per_s) = (600.0, 0.001, 0.03, 1.0);
+        let (pauses_busy, busy) = (pauses_per_s * length, rate * s);
+        let squares = rate * 2.0 * s * s + pauses_per_s * length * length;
+        let predicted =
+            0.002 + s / (1.0 - pauses_busy) + squares / (2.0 * (1.0 - pauses_busy) * (1.0 - pauses_busy - busy));
+        let mut rng = Pcg64Mcg::new(11);
+        let mut at = 0.0;
+        let pauses: Vec<(f64, f64)> = std::iter::from_fn(|| {
+            at -= (-rng.random::<f64>()).ln_1p() / pauses_per_s;
+            (at < 2_000.0).then_some((at, length))
+        })
+        .collect();
+        let course = HostSlowness::default().with_pauses(pauses);
+        let found = mean(trajectory(&server(rate, 1.0, None), course, 1, poisson(rate, 2_000.0)).unwrap());
+        assert!((found / predicted - 1.0).abs() < 0.05, "{found} {predicted}");
+    }
+
+    #[test]
+    fn a_pause_delays_the_requests_that_it_meets() {
+        let course = HostSlowness::default().with_pauses([(1.0, 0.1), (2.0, 0.1), (2.05, 0.1)]);
+        // The requests arrive during a pause, right after it, just before a pause, and long before it. The last two
+        // pauses are one after the other.
+        let arrivals = [1.04, 1.1005, 1.9995, 3.0].map(|at| (at, 0));
+        let found: Vec<f64> =
+            trajectory(&server(100.0, 0.0, None), course, 1, arrivals).unwrap().map(|s| s.response).collect();
+        for (found, expected) in found.iter().zip([0.063, 0.0035, 0.203, 0.003]) {
+            assert!((found - expected).abs() < 1e-9, "{found} {expected}");
         }
     }
 
