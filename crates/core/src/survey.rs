@@ -92,6 +92,9 @@ pub struct Survey {
     /// Load and delays that calibration caused on the server.
     #[serde(default)]
     pub inflicted: Option<Inflicted>,
+    /// Pauses of the server that are longer than its calls explain, if it has any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pauses: Option<ServerPauses>,
     /// Throughput of the overloaded server by connection policy, if both policies were measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub overload: Option<Overload>,
@@ -207,13 +210,33 @@ impl fmt::Display for Connections {
     }
 }
 
+/// Pauses of the server, in which it completes no call although calls are in progress: garbage collection or scheduling,
+/// for example. They show as gaps between completions.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ServerPauses {
+    /// Pauses per second, whatever the load.
+    pub per_second: f64,
+    /// Additional pauses per call.
+    pub per_call: f64,
+    /// Mean length of a pause, in seconds.
+    pub mean_s: f64,
+    /// Length of the longest pause, in seconds.
+    pub longest_s: f64,
+    /// Number of pauses from which the figures are estimated.
+    pub seen: u64,
+}
+
 /// Throughput of an overloaded server by connection policy, at the same offered load.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Overload {
     /// Offered load, in calls per second.
     pub offered: f64,
-    /// Calls completed per second if calls wait for one of the pool's connections.
+    /// Calls completed per second if calls wait for one of the pool's connections: the mean of two runs, one before and
+    /// one after the run without a pool.
     pub pooled: f64,
+    /// Difference of the two runs with the pool, in calls completed per second.
+    #[serde(default)]
+    pub pooled_difference: f64,
     /// Calls completed per second if each call that finds no idle connection opens another.
     pub unlimited: f64,
     /// Number of connections that were opened without a pool.

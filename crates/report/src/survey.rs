@@ -127,7 +127,7 @@ mod tests {
     use brimful_core::record::{Reason, ReasonCode, Verdict};
     use brimful_core::survey::{
         ByClients, Comparison, Connections, Inflicted, Law, Level, ObjectiveOutcome, ObjectiveSlice, Overload,
-        ResponsePercentiles, Role, Stopped, WhatIf,
+        ResponsePercentiles, Role, ServerPauses, Stopped, WhatIf,
     };
 
     fn a_level(role: Role, workload: &str, offered: f64, measured: f64) -> Level {
@@ -279,7 +279,14 @@ mod tests {
                 longest_wait_s: 0.0163,
                 max_delay_s: Some(0.2),
             }),
-            overload: Some(Overload { offered: 585.0, pooled: 447.0, unlimited: 451.0, connections: 1_340 }),
+            pauses: None,
+            overload: Some(Overload {
+                offered: 585.0,
+                pooled: 447.0,
+                pooled_difference: 6.0,
+                unlimited: 451.0,
+                connections: 1_340,
+            }),
             what_if: None,
             elapsed_s: Some(252.0),
             report: Some("brimful-survey.html".to_owned()),
@@ -301,12 +308,25 @@ mod tests {
     }
 
     #[test]
+    fn pauses_have_a_rate_and_a_length() {
+        let pauses = ServerPauses { per_second: 1.2, per_call: 0.001, mean_s: 0.03, longest_s: 0.05, seen: 20 };
+        let survey = Survey { pauses: Some(pauses), ..a_survey() };
+        let line =
+            "pauses      1.2 a second and one in 1,000 calls, 30.0 ms on average, up to 50.0 ms (20 seen between";
+        assert!(full_text(&survey).contains(line), "{}", full_text(&survey));
+    }
+
+    #[test]
     fn the_answer_says_how_much_an_overloaded_server_loses_without_a_connection_pool() {
         let mut survey = a_survey();
-        survey.overload = Some(Overload { offered: 585.0, pooled: 447.0, unlimited: 290.0, connections: 1_340 });
-        let text = text(&survey, Detail::Main);
+        let measured = |pooled_difference| Overload { unlimited: 290.0, pooled_difference, ..survey.overload.unwrap() };
+        let steady = Survey { overload: Some(measured(6.0)), ..survey.clone() };
+        let answer = text(&steady, Detail::Main);
         let line = "overload    447/s through a pool; 290/s (−35.1 %) if each waiting call opens a connection\n";
-        assert!(text.contains(line), "{text}");
+        assert!(answer.contains(line), "{answer}");
+        // The two runs with the pool differ nearly as much as the runs with and without it.
+        survey.overload = Some(measured(120.0));
+        assert!(!text(&survey, Detail::Main).contains("overload"));
     }
 
     #[test]

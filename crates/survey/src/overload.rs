@@ -94,7 +94,8 @@ fn compare_policies(
     let completed = |trial: &Trial| trial.record.rates.completed;
     Ok(Some(Overload {
         offered: unlimited.record.rates.offered,
-        pooled: (completed(pooled) + completed(&pooled_again)) / 2.0,
+        pooled: f64::midpoint(completed(pooled), completed(&pooled_again)),
+        pooled_difference: (completed(pooled) - completed(&pooled_again)).abs(),
         unlimited: completed(&unlimited),
         connections: unlimited.record.counts.established,
     }))

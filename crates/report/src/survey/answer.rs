@@ -3,7 +3,7 @@
 
 use super::conclusion::{by_policy, count_held, verdict};
 use crate::format::{Column, error, fact, figure, interval, percent, rate, table, words, wrap};
-use brimful_core::survey::{ByClients, Comparison, RateUnderObjective, Survey};
+use brimful_core::survey::{ByClients, Comparison, Overload, RateUnderObjective, Survey};
 
 const COLUMNS: [Column<'static>; 5] = [
     words("", 0),
@@ -13,8 +13,10 @@ const COLUMNS: [Column<'static>; 5] = [
     figure("error", 2, None),
 ];
 
-/// The answer mentions the connection policy if more than this share of the throughput is lost without a pool.
+/// The answer mentions the connection policy if the throughput that is lost without a pool exceeds this share, and also
+/// this many times the difference of the two runs with the pool, which shows how much the host varied meanwhile.
 const NOTABLE_LOSS: f64 = 0.1;
+const NOTABLE_LOSS_IN_DIFFERENCES: f64 = 2.0;
 
 pub(super) fn answer(survey: &Survey) -> String {
     let mut rows: Vec<Vec<String>> = survey.objectives.iter().map(objective).collect();
@@ -23,7 +25,7 @@ pub(super) fn answer(survey: &Survey) -> String {
     if let Some(limit) = limit(survey) {
         text += &fact("limit", &limit);
     }
-    if let Some(overload) = survey.overload.filter(|it| it.unlimited < it.pooled * (1.0 - NOTABLE_LOSS)) {
+    if let Some(overload) = survey.overload.filter(is_loss_notable) {
         text += &fact("overload", &by_policy(&overload));
     }
     let (held, all) = count_held(survey);
@@ -69,6 +71,11 @@ fn limit(survey: &Survey) -> Option<String> {
         format!(", {} {what}", percent(Some(busy)))
     });
     Some(format!("{name}{busy}"))
+}
+
+fn is_loss_notable(overload: &Overload) -> bool {
+    let loss = overload.pooled - overload.unlimited;
+    loss > (NOTABLE_LOSS * overload.pooled).max(NOTABLE_LOSS_IN_DIFFERENCES * overload.pooled_difference)
 }
 
 /// The next command to run: a load at 90 % of the measured rate under the first objective.

@@ -3,7 +3,9 @@
 use super::clients;
 use crate::format::{NAMES, error, fact, interval, number, percent, rate, seconds};
 use brimful_core::quantity;
-use brimful_core::survey::{Comparison, Connections, InsideServer, Law, Level, Overload, Role, Stopped, Survey};
+use brimful_core::survey::{
+    Comparison, Connections, InsideServer, Law, Level, Overload, Role, ServerPauses, Stopped, Survey,
+};
 
 pub(super) fn conclusion(survey: &Survey) -> String {
     let mut text = fact("saturation", &saturation(survey));
@@ -14,6 +16,7 @@ pub(super) fn conclusion(survey: &Survey) -> String {
     text += &or_nothing("calibration", inflicted(survey));
     text += &or_nothing("host", host(&survey.speed_by_block));
     text += &or_nothing("connections", connections(survey));
+    text += &or_nothing("pauses", survey.pauses.map(|pauses| pauses_of(&pauses)));
     text += &or_nothing("overload", survey.overload.map(|overload| by_policy(&overload)));
     if survey.client_max_rate.is_some() {
         text += &fact("client", &format!("can offer {}", rate(survey.client_max_rate)));
@@ -144,6 +147,22 @@ pub(super) fn by_policy(overload: &Overload) -> String {
         rate(Some(pooled)),
         rate(Some(unlimited)),
         error(Some(unlimited / pooled - 1.0)),
+    )
+}
+
+/// The rate and the length of the server's pauses.
+fn pauses_of(pauses: &ServerPauses) -> String {
+    let ServerPauses { per_second, per_call, mean_s, longest_s, seen } = *pauses;
+    let by_time = (per_second > 0.0).then(|| format!("{} a second", quantity::number(per_second)));
+    let by_calls =
+        (per_call > 0.0).then(|| format!("one in {} calls", quantity::count((1.0 / per_call).round() as u64)));
+    let rates: Vec<String> = by_time.into_iter().chain(by_calls).collect();
+    format!(
+        "{}, {} on average, up to {} ({} seen between completed calls)",
+        rates.join(" and "),
+        seconds(Some(mean_s)),
+        seconds(Some(longest_s)),
+        quantity::count(seen)
     )
 }
 
