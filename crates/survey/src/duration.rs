@@ -12,7 +12,7 @@ use crate::objective::{expected_slices, slice_duration};
 use crate::overload::overload_durations;
 use crate::predictions::{PREDICTING, planned_levels, saturation_duration};
 use crate::setup::{Change, Setup, times};
-use crate::{warm_up, what_if};
+use crate::{warm_server_up, what_if};
 use brimful_core::Nanos;
 use brimful_estimate::OfferedLoad;
 use brimful_run::client_limit;
@@ -63,7 +63,7 @@ pub(crate) fn estimated_duration(
     let is_bounded = !setup.impact_limits.after_calibration && setup.shards.is_none();
     let needed_rate = is_bounded.then(|| needed_rate(search.capacity));
     FIRST_LOOK
-        + warm_up::typical_duration(setup)
+        + warm_server_up::typical_duration(setup)
         + client_limit::typical_duration(needed_rate)
         + idle
         + search.runs.duration(1.0, set_up)

@@ -33,7 +33,7 @@ mod setup;
 mod simulated;
 mod survey;
 mod trial;
-mod warm_up;
+mod warm_server_up;
 mod what_if;
 
 pub use error::SurveyError;

@@ -17,7 +17,7 @@ use crate::predictions::{PREDICTING, Predictions};
 use crate::runner::{Halt, Runner, SurveyEvent};
 use crate::saturation::{leave_out_saturation, saturate};
 use crate::setup::Setup;
-use crate::warm_up::warm_up;
+use crate::warm_server_up::warm_server_up;
 use crate::what_if::{measure_change, rehearse_change};
 use brimful_core::survey::Survey;
 
@@ -48,7 +48,7 @@ fn run_phases(runner: &mut Runner<'_>, findings: &mut Findings) -> Result<(), Ha
     let change = rehearse_change(runner)?;
     let duration = estimated_duration(setup, &findings.connections, first.rate, change);
     runner.announce(SurveyEvent::EstimatedDuration(duration));
-    let warm_rate = warm_up(runner, &findings.connections)?;
+    let warm_rate = warm_server_up(runner, &findings.connections)?;
     findings.client = find_client_limit(runner, first.response, warm_rate)?;
     findings.idle = watch_idle(runner)?;
     let client = &findings.client;

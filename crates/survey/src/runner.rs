@@ -18,6 +18,9 @@ const REPEAT_SEED: u64 = 1 << 32;
 const RECOVERY_ATTEMPTS: usize = 20;
 /// Duration of each attempt, and of the pause after it.
 const RECOVERY_ATTEMPT: Nanos = Nanos::from_millis(250);
+/// Offset of the seeds of these attempts. Their number depends on the server, so they do not use the seeds of the later
+/// loads.
+const RECOVERY_SEEDS: u64 = 1 << 34;
 
 /// A step in the progress of a survey.
 #[derive(Clone, Debug)]
@@ -142,10 +145,14 @@ impl<'a> Runner<'a> {
     /// Waits until the server answers again.
     pub fn wait_for_recovery(&mut self) {
         let one_client = self.setup.workload_with(closed(1));
-        for _ in 0..RECOVERY_ATTEMPTS {
+        for attempt in 0..RECOVERY_ATTEMPTS {
+            let seed = self.setup.seed.wrapping_add(RECOVERY_SEEDS).wrapping_add(attempt);
             // An error of this run is ignored. If the server does not answer at all, the next regular run reports the
             // error.
-            if self.measure(&one_client, RECOVERY_ATTEMPT).is_ok_and(|trial| trial.record.counts.completed > 0) {
+            if self
+                .measure_with_seed(&one_client, RECOVERY_ATTEMPT, seed)
+                .is_ok_and(|trial| trial.record.counts.completed > 0)
+            {
                 break;
             }
             self.bench.rest(RECOVERY_ATTEMPT);
@@ -186,7 +193,8 @@ impl<'a> Runner<'a> {
         self.halt(ReasonCode::ServerDied, "the server no longer accepts connections")
     }
 
-    fn measure_with_seed(&mut self, workload: &Workload, duration: Nanos, seed: u64) -> Result<Trial, Halt> {
+    /// Offers a load with a seed that does not depend on the number of runs so far, and returns its trial.
+    pub fn measure_with_seed(&mut self, workload: &Workload, duration: Nanos, seed: u64) -> Result<Trial, Halt> {
         // The monitor fails when the server's processes have ended. Ctrl-C in a terminal also ends these processes.
         match self.bench.measure(workload, duration, seed) {
             Ok(record) => {

@@ -13,6 +13,7 @@ mod gentle;
 mod holds;
 mod objectives;
 mod random;
+mod repeat;
 
 use crate::SurveyError;
 use crate::bench::{Answer, Bench, IdleConnections, Pool};
@@ -106,6 +107,8 @@ struct Simulated {
     rested: Vec<Nanos>,
     /// Total simulated time of the survey.
     spent: Nanos,
+    /// The seeds of the loads, in the order of `offered`.
+    seeds: Vec<u64>,
     last_seed: u64,
     /// The calls of the last run: arrival times in seconds, and classes.
     last_calls: Vec<(f64, usize)>,
@@ -183,6 +186,7 @@ impl Simulated {
             worked: Vec::new(),
             rested: Vec::new(),
             spent: Nanos::ZERO,
+            seeds: Vec::new(),
             last_seed: 0,
             last_calls: Vec::new(),
         }
@@ -379,6 +383,7 @@ impl Bench for Simulated {
             assert!(*clients <= workers, "{clients} clients are too many for {workers} workers");
         }
         let arrivals = if is_on_off(&load) { vec![ON_AND_OFF; self.server.classes.len()] } else { Vec::new() };
+        self.seeds.push(seed);
         self.last_seed = seed;
         self.last_calls = Vec::new();
         self.spent += window + RUN_SET_UP;

@@ -12,10 +12,13 @@ const SLICE: f64 = 0.25;
 /// Number of slices of a typical warm-up: the fewest after which a throughput can be judged steady.
 const TYPICAL_SLICES: u32 = 3;
 const MAX_SLICES: u32 = 20;
+/// Offset of the slices' seeds. The number of slices depends on the server's throughput, so the slices do not use the
+/// seeds of the later loads: the same `--seed` repeats the schedules of these loads.
+const SEEDS: u64 = 1 << 33;
 
 /// Warms the server up. Returns its throughput at the end, in calls per second. Returns `None` for a survey that must
 /// be gentle: it loads the server by one client alone, and the server's other users keep the server warm.
-pub(crate) fn warm_up(runner: &mut Runner<'_>, connections: &ConnectionUse) -> Result<Option<f64>, Halt> {
+pub(crate) fn warm_server_up(runner: &mut Runner<'_>, connections: &ConnectionUse) -> Result<Option<f64>, Halt> {
     let setup = runner.setup;
     if setup.impact_limits.after_calibration {
         return Ok(None);
@@ -24,8 +27,9 @@ pub(crate) fn warm_up(runner: &mut Runner<'_>, connections: &ConnectionUse) -> R
     runner.begin("a warm-up, until the throughput is steady".to_owned(), typical_duration(setup));
     let mut throughputs = Vec::new();
     let mut rate = 0.0;
-    for _ in 0..MAX_SLICES {
-        let trial = runner.measure(&workload, slice_length(setup))?;
+    for slice in 0..MAX_SLICES {
+        let seed = setup.seed.wrapping_add(SEEDS).wrapping_add(slice.into());
+        let trial = runner.measure_with_seed(&workload, slice_length(setup), seed)?;
         runner.check(&trial)?;
         let record = &trial.record;
         rate = record.rates.completed;
