@@ -51,4 +51,4 @@ pub use server::{
     ProgramUsage, QuotaPrediction, ResponseFigures, ResponseLimit, ResponseSummary, ServerFacts, ServerFit, Timeline,
 };
 pub use usl::{LoadPoint, UslFit, fit_usl};
-pub use window::{RunStretch, WindowMeasurement, stretches};
+pub use window::{CompletedCalls, RunStretch, WindowMeasurement, stretches};

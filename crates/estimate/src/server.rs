@@ -6,6 +6,8 @@
 //! measured, not extrapolated: with many closed-loop clients without think time, the server as seen from outside is a
 //! flow-equivalent station (Chandy, Herzog & Woo 1975).
 //!
+//! Pauses of the server are removed from the measurements first, and added to the predictions ([`pauses`]).
+//!
 //! The cost of a call depends on the load by one of several laws ([`law`]), chosen by cross-validation. The differences
 //! between classes are measured by the Server Module ([`module`]) or else by loads of each class alone. Mean response
 //! times then determine the delay and the variability of service ([`responses`]).
@@ -20,12 +22,14 @@ mod full;
 mod law;
 mod model_fit;
 mod module;
+mod pauses;
 mod prediction_interval;
 mod program_demands;
 mod programs;
 mod quota;
 mod responses;
 mod slowness;
+mod work_scv;
 
 pub use blocks::{
     Block, KernelFigures, Measurement, ModuleFigures, OfferedLoad, ResponseFigures, ServerFacts, Timeline,
@@ -38,14 +42,15 @@ pub use quota::QuotaPrediction;
 use self::blocks::{PooledLoads, PooledMeasurement, ReplayedMeasurement, pool};
 use self::drift::Drift;
 use self::model_fit::ModelFit;
+use self::pauses::{PauseDetector, Pauses};
 use self::prediction_interval::{LevelLoad, half_width95};
 use crate::EstimateError;
 use crate::correlation::correlation_of;
 use crate::least_squares::t95;
-use crate::window::stretches;
+use crate::window::{CompletedCalls, stretches};
 use brimful_core::model::Model;
 use brimful_core::record::Record;
-use brimful_core::survey::{ByClients, InsideServer, Law, ProgramDemand};
+use brimful_core::survey::{ByClients, InsideServer, Law, ProgramDemand, ServerPauses};
 use brimful_model::correlation::identity;
 use brimful_model::{Estimate, HostSlowness, Method, ModelError, Quota, solve_open};
 
@@ -64,6 +69,8 @@ pub struct ServerFit {
     bootstrap: Vec<ModelFit>,
     /// The changes of the host's speed.
     drift: Drift,
+    /// Finds pauses; `None` for a server without pauses.
+    detector: Option<PauseDetector>,
     /// Demand of each class, in seconds per request.
     pub demands: Vec<Estimate>,
     /// The additional cost of a request on an idle server, in seconds.
@@ -88,24 +95,26 @@ impl ServerFit {
     ///
     /// # Errors
     /// When the blocks do not determine a model.
-    pub fn new(facts: ServerFacts, blocks: Vec<Block>, seed: u64) -> Result<Self, EstimateError> {
+    pub fn new(mut facts: ServerFacts, blocks: Vec<Block>, seed: u64) -> Result<Self, EstimateError> {
         let not_replayed = |measurement| ReplayedMeasurement { measurement, modelled: None, percentile_ratios: None };
         let mut blocks: Vec<Vec<ReplayedMeasurement>> =
             blocks.into_iter().map(|block| block.into_iter().map(not_replayed).collect()).collect();
+        let detector = PauseDetector::take_out(&mut blocks, &mut facts);
         // The replay needs only the demands of calls, which do not depend on response times.
-        let demands_fit = fitting::fit(&facts, &pool(&blocks), None)?;
+        let demands_fit = fitting::fit(&facts, &pool(&blocks), None, None)?;
         for replayed in blocks.iter_mut().flatten() {
             replayed.modelled = responses::modelled_response(&demands_fit, &facts, &replayed.measurement);
         }
-        let response_fit = fitting::fit(&facts, &pool(&blocks), None)?;
+        let response_fit = fitting::fit(&facts, &pool(&blocks), None, None)?;
         let delay_scv = responses::choose_delay_scv(&response_fit, &facts, &blocks);
         let response_fit = response_fit.with_delay_scv(delay_scv);
         for replayed in blocks.iter_mut().flatten() {
             replayed.percentile_ratios = responses::measurement_shape(&response_fit, &facts, &replayed.measurement);
         }
         let loads = pool(&blocks);
-        let fit = ModelFit { percentile_ratios: responses::percentile_ratios(&loads), ..response_fit };
-        let bootstrap = prediction_interval::bootstrap(&facts, &blocks, delay_scv, seed);
+        let pauses = detector.as_ref().map(|detector| Pauses::new(detector, blocks.iter())).unwrap_or_default();
+        let fit = ModelFit { percentile_ratios: responses::percentile_ratios(&loads), pauses, ..response_fit };
+        let bootstrap = prediction_interval::bootstrap(&facts, &blocks, &fit, detector.as_ref(), delay_scv, seed);
         let estimate = |figure: &dyn Fn(&ModelFit) -> f64| Estimate {
             value: figure(&fit),
             ci95_half_width: half_width95(bootstrap.iter().map(figure)),
@@ -114,7 +123,7 @@ impl ServerFit {
             (0..facts.classes.len()).map(|class| estimate(&|fit| fit.cpu.demands[class])).collect();
         let wakeup = estimate(&|fit| fit.cpu.station.idle_cost.map_or(0.0, |cost| cost.seconds));
         let drift = Drift::new(&fit, &facts, &loads, &blocks);
-        let mut server = Self { facts, blocks, loads, fit, bootstrap, drift, demands, wakeup };
+        let mut server = Self { facts, blocks, loads, fit, bootstrap, drift, detector, demands, wakeup };
         server.note_uncertainty();
         Ok(server)
     }
@@ -232,12 +241,13 @@ impl ServerFit {
     /// # Errors
     /// When the model cannot be solved.
     pub fn predict_mix(&self, rate: f64, mix: &[f64]) -> Result<Prediction, EstimateError> {
-        let model = self.fit.model_at(rate, mix);
+        let model = self.fit.model_with_pauses(rate, mix);
+        let wait = self.fit.wait_for_pauses(rate, mix);
         match solve_open(&model, Method::Erlang) {
             Ok(solution) => Ok(Prediction {
                 throughput: rate,
-                response: Some(solution.mean_response_time),
-                class_response_times: Some(solution.response_time),
+                response: Some(solution.mean_response_time + wait),
+                class_response_times: Some(solution.response_time.iter().map(|time| time + wait).collect()),
                 utilization: self.fit.utilization(&self.facts, rate, mix, 1.0),
             }),
             Err(ModelError::Unstable { .. }) => {
@@ -294,9 +304,33 @@ impl ServerFit {
     }
 
     /// The host's slowness over time during a level at which requests in these proportions arrived at `rate`. `None` if
-    /// the Record does not show it.
-    pub fn host_slowness_over_time(&self, record: &Record, rate: f64, mix: &[f64]) -> Option<HostSlowness> {
-        self.fit.host_slowness(&self.facts, &stretches(record, 0.0)?, rate, mix)
+    /// the Record does not show it. `arrivals` are the level's arrivals: times in seconds, and classes.
+    pub fn host_slowness_over_time(
+        &self,
+        record: &Record,
+        rate: f64,
+        mix: &[f64],
+        arrivals: &[(f64, usize)],
+    ) -> Option<HostSlowness> {
+        let mut stretches = stretches(record, 0.0)?;
+        let pauses = self.detector.as_ref().map_or(Vec::new(), |detector| {
+            let pauses = detector.pauses_under(&CompletedCalls::from_record(record), arrivals);
+            pauses::remove_from_stretches(&mut stretches, &pauses, detector.busy);
+            pauses
+        });
+        Some(self.fit.host_slowness(&self.facts, &stretches, rate, mix)?.with_pauses(pauses))
+    }
+
+    /// The pauses of the server; `None` if it has none.
+    pub fn pauses(&self) -> Option<ServerPauses> {
+        let pauses = Some(&self.fit.pauses).filter(|pauses| !pauses.are_none())?;
+        Some(ServerPauses {
+            per_second: pauses.per_second,
+            per_call: pauses.per_call,
+            mean_s: pauses.mean(),
+            longest_s: pauses.lengths.iter().copied().fold(0.0, f64::max),
+            seen: pauses.lengths.len() as u64,
+        })
     }
 
     /// Response times that the model predicts for these arrivals (times in seconds, and classes) on a host with this
@@ -334,6 +368,6 @@ impl ServerFit {
 
     /// The model for planning, at [`OPERATING_SHARE`] of the rate at which it saturates.
     pub fn model(&self) -> Model {
-        self.fit.model_at(OPERATING_SHARE * self.saturation(), &self.facts.mix)
+        self.fit.model_with_pauses(OPERATING_SHARE * self.saturation(), &self.facts.mix)
     }
 }

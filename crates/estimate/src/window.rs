@@ -5,6 +5,7 @@
 //! time that all programs used on the watched CPUs.
 
 use crate::demand::Observation;
+use brimful_core::account::WINDOW_PARTS;
 use brimful_core::record::{ClassRecord, Interval, Record};
 use brimful_core::server::{CpuShares, Server, ServerInterval};
 
@@ -122,6 +123,39 @@ pub struct RunStretch {
     pub work: f64,
     /// Number of completed calls.
     pub calls: f64,
+}
+
+/// Completed calls in many short parts of a run, all of the same length.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct CompletedCalls {
+    /// Length of a part in seconds.
+    pub part_s: f64,
+    /// Number of calls that were completed in each part.
+    pub counts: Vec<u32>,
+}
+
+impl CompletedCalls {
+    /// The completed calls of a Record. There are no parts if the run did not count calls in parts, or if some calls
+    /// failed: then it is not known which calls were in progress.
+    pub fn from_record(record: &Record) -> CompletedCalls {
+        let counts = record.account.as_ref().map_or(&[][..], |account| &account.completed_by_part);
+        if counts.is_empty() || record.counts.errors() > 0 {
+            return CompletedCalls::default();
+        }
+        let mut counts = counts.to_vec();
+        counts.resize(WINDOW_PARTS, 0);
+        CompletedCalls { part_s: record.window_s / WINDOW_PARTS as f64, counts }
+    }
+
+    /// Number of completed calls.
+    pub(crate) fn calls(&self) -> f64 {
+        self.counts.iter().map(|count| f64::from(*count)).sum()
+    }
+
+    /// Length of the run in seconds.
+    pub(crate) fn seconds(&self) -> f64 {
+        self.part_s * self.counts.len() as f64
+    }
 }
 
 /// Minimum number of calls in a stretch.

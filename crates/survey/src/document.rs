@@ -64,6 +64,7 @@ pub(crate) fn document(setup: &Setup, findings: Findings, mut log: RunLog, halt:
         speed_by_block: fit.map(ServerFit::speed_by_block).unwrap_or_default(),
         connections: findings.connections.summary,
         inflicted: findings.calibration.as_ref().map(|calibration| calibration.impact),
+        pauses: fit.and_then(ServerFit::pauses),
         overload: findings.overload,
         what_if: findings.what_if,
         elapsed_s: None,

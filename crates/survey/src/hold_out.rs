@@ -74,8 +74,10 @@ fn response_on_this_host(
     trial: &Trial,
 ) -> Result<Option<ResponseSummary>, Halt> {
     let mix = level.workload.mix();
-    let Some(course) = fit.host_slowness_over_time(&trial.record, level.rate, &mix) else { return Ok(None) };
     let arrivals = runner.bench.schedule(&level.workload, level.duration, trial.record.seed)?;
+    let Some(course) = fit.host_slowness_over_time(&trial.record, level.rate, &mix, &arrivals) else {
+        return Ok(None);
+    };
     Ok(fit.replay(level.rate, &mix, &course, &arrivals)?)
 }
 

@@ -172,7 +172,10 @@ fn result(
             interval90: objective.rate.map(|rate| rate.interval90),
             ..Comparison::new(objective.rate.map(|rate| rate.median), measured)
         },
-        measured_interval90: found.map(|(estimate, _)| estimate.interval90),
+        measured_interval90: found.map(|(estimate, capacity)| match (outcome, estimate.interval90) {
+            (ObjectiveOutcome::MetUpToCapacity, [low, high]) => [low, high.max(capacity)],
+            (_, interval90) => interval90,
+        }),
         outcome,
         slices: slices.to_vec(),
     }

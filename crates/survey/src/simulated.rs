@@ -12,6 +12,7 @@ mod full;
 mod gentle;
 mod holds;
 mod objectives;
+mod pauses;
 mod random;
 mod repeat;
 

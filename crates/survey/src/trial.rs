@@ -8,7 +8,7 @@ use brimful_core::server::{CpuShares, MAX_OTHER_WORK};
 use brimful_core::workload::RequestClass;
 use brimful_estimate::inside::competing_workers;
 use brimful_estimate::{
-    KernelFigures, Measurement, ModuleDemand, ModuleFigures, ModuleMismatch, OfferedLoad, ProgramUsage,
+    CompletedCalls, KernelFigures, Measurement, ModuleDemand, ModuleFigures, ModuleMismatch, OfferedLoad, ProgramUsage,
     ResponseFigures, Timeline, WindowMeasurement, Workers, stretches,
 };
 use std::collections::BTreeMap;
@@ -120,6 +120,7 @@ impl Trial {
             timeline: Timeline {
                 warm_up: warm_up.as_secs_f64(),
                 stretches: stretches(&self.record, 0.0).unwrap_or_default(),
+                completed: CompletedCalls::from_record(&self.record),
                 ..Timeline::default()
             },
         })

@@ -2,8 +2,9 @@
 //! its own. So the drift of the host's speed affects all loads alike.
 
 use super::programs::{self, ProgramUsage};
+use super::work_scv::WorkScv;
 use crate::inside::{ModuleDemand, Workers};
-use crate::window::RunStretch;
+use crate::window::{CompletedCalls, RunStretch};
 use brimful_core::moments::Moments;
 use std::collections::BTreeMap;
 
@@ -107,6 +108,11 @@ pub struct Timeline {
     pub stretches: Vec<RunStretch>,
     /// Time of each arrival in seconds since the start, and the index of its class. Empty unless arrivals were random.
     pub arrivals: Vec<(f64, usize)>,
+    /// Completed calls over time, including the warm-up.
+    pub completed: CompletedCalls,
+    /// Start and length of each pause of the server, in seconds since the start of the measurement. Calibration does not
+    /// know them; the fit finds them.
+    pub pauses: Vec<(f64, f64)>,
 }
 
 /// The measurements of one block, in the order in which they were made.
@@ -162,6 +168,8 @@ pub(super) struct PooledMeasurement {
     pub response_variance: Option<f64>,
     /// Variance of the mean throughput, estimated from the differences between blocks.
     pub rate_variance: Option<f64>,
+    /// Squared coefficient of variation of the CPU time of a call.
+    pub work_scv: Option<WorkScv>,
     pub blocks: usize,
 }
 
@@ -213,6 +221,7 @@ fn pool_load(replayed: &[&ReplayedMeasurement]) -> PooledMeasurement {
         excess_variance: variance_of_mean(&excess),
         response_variance: variance_of_mean(&responses),
         rate_variance: variance_of_mean(&rates),
+        work_scv: WorkScv::new(&measurements),
         blocks: measurements.len(),
     }
 }

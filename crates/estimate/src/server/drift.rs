@@ -58,9 +58,9 @@ impl Drift {
         }
         // Calls differ in their CPU time, and this part of the scatter is not due to the host.
         let variability = fit.variability(&facts.mix);
-        let share_of_levels = drift_share(all().map(|seen| (seen.level / mean, seen.calls)), variability);
+        let share_of_levels = drift_share(all().map(|seen| (seen.level / mean, seen.calls)), variability, 0.0);
         let stretches = all().flat_map(|seen| seen.stretches.iter().map(|(_, slowness, calls)| (*slowness, *calls)));
-        let share_of_stretches = drift_share(stretches, variability);
+        let share_of_stretches = drift_share(stretches, variability, 0.0);
         let mut drift = Drift { widening: widening(blocks.len()), ..Drift::default() };
         for block in &seen {
             let block_start = drift.course.len();

@@ -1,30 +1,50 @@
 //! Fits a model to one set of blocks: the bottleneck of the server, the cost of a call, the differences between
 //! classes, and the network that follows from them.
 
-use super::blocks::{OfferedLoad, PooledLoads, PooledMeasurement, ServerFacts, alone};
-use super::full::Bottleneck;
-use super::law::{self, CallCost};
+use super::blocks::{OfferedLoad, PooledLoads, PooledMeasurement, ServerFacts, alone, most_clients};
+use super::full::{Bottleneck, Pool, PoolShape};
+use super::law::{self, CallCost, SaturatedCost};
 use super::model_fit::{CpuFit, ModelFit};
 use super::module::ModuleDemands;
+use super::pauses::Pauses;
 use super::responses::fit_responses;
 use crate::EstimateError;
 use crate::demand::joint_demands;
 use brimful_core::model::{ClassKind, Model, ModelClass, Scheduling, Station, StationKind};
 
-/// Fits a model to the combined measurements `loads`. `chance` is as in [`law::choose`].
+/// Smallest number of loads from which the cost of a call at saturation is extrapolated if the CPUs are never full.
+const MIN_COSTS: usize = 3;
+
+/// Fits a model to the combined measurements `loads`. `chance` is as in [`law::choose`], and `known` as in
+/// [`Bottleneck::new`].
 ///
 /// # Errors
 /// When no load shows the cost of a call.
-pub(super) fn fit(facts: &ServerFacts, loads: &PooledLoads, chance: Option<f64>) -> Result<ModelFit, EstimateError> {
+pub(super) fn fit(
+    facts: &ServerFacts,
+    loads: &PooledLoads,
+    chance: Option<f64>,
+    known: Option<PoolShape>,
+) -> Result<ModelFit, EstimateError> {
     let servers = f64::from(facts.servers);
-    let bottleneck = Bottleneck::new(facts, loads);
-    let cost_at_level = |(load, pooled): (&OfferedLoad, &PooledMeasurement)| {
+    let bottleneck = Bottleneck::new(facts, loads, known);
+    // A pool may be full before the CPUs are. The highest load then shows the cost of a call on a partly idle server.
+    let is_cpu_full = bottleneck.pool.as_ref().is_none_or(|pool| pool.includes_cpu_time);
+    let highest = most_clients(loads).map(|(_, pooled)| pooled).filter(|_| bottleneck.saturated_cost.is_some());
+    let cost_of = |pooled: &PooledMeasurement| {
         let seconds = pooled.measurement.cost(facts.idle_busy)?;
         let idle = (bottleneck.cpu_share - pooled.measurement.rate() * seconds / servers).max(0.0);
-        matches!(load, OfferedLoad::Level(_)).then_some(CallCost { idle, seconds })
+        Some(CallCost { idle, seconds, calls: pooled.measurement.rate() * pooled.measurement.seconds })
     };
-    let costs: Vec<CallCost> = loads.iter().filter_map(cost_at_level).collect();
-    let saturated = bottleneck.saturated_cost;
+    let levels = loads.iter().filter(|(load, _)| matches!(load, OfferedLoad::Level(_))).map(|(_, pooled)| pooled);
+    let costs: Vec<CallCost> = levels.chain(highest.filter(|_| !is_cpu_full)).filter_map(cost_of).collect();
+    let saturated = bottleneck.saturated_cost.filter(|_| is_cpu_full || costs.len() < MIN_COSTS).map(|seconds| {
+        let calls = highest.map_or(0.0, |pooled| pooled.measurement.rate() * pooled.measurement.seconds);
+        // The variability of calls is known more precisely than the differences between few blocks.
+        let between_blocks = highest.and_then(|pooled| Some(pooled.rate_variance? / pooled.measurement.rate().powi(2)));
+        let of_calls = highest.and_then(|pooled| pooled.work_scv).map_or(0.0, |work| work.scv / calls);
+        SaturatedCost { seconds, calls, variance: between_blocks.unwrap_or(0.0).max(of_calls) }
+    });
     if costs.is_empty() && saturated.is_none() {
         return Err(EstimateError::TooFewObservations { needed: 1, given: 0 });
     }
@@ -52,7 +72,9 @@ pub(super) fn fit(facts: &ServerFacts, loads: &PooledLoads, chance: Option<f64>)
         cpu,
         service_scv: 0.0,
         percentile_ratios: [1.0; 3],
+        pauses: Pauses::default(),
         laws,
+        pool_shape: bottleneck.pool.as_ref().map(Pool::shape),
         bottleneck: bottleneck.name,
         evidence: bottleneck.evidence,
     };

@@ -19,6 +19,8 @@ const MAX_POOL: u32 = 256;
 /// A resource becomes a station only if a call spends more than this share of its time there. Other work on the CPUs is
 /// mentioned if it uses more than the same share.
 const NOTABLE: f64 = 0.05;
+/// Errors of the measurements may leave this share of the duration of a lone call unexplained.
+const UNEXPLAINED: f64 = 0.04;
 
 /// The resource that limits the server.
 #[derive(Clone, Debug)]
@@ -45,6 +47,19 @@ pub(super) struct Pool {
     /// Whether calls also hold the resource while they are on the CPUs. This is true for workers, but not for a lock or
     /// a disk.
     pub includes_cpu_time: bool,
+}
+
+/// The figures of a pool that whole numbers and yes or no describe. Few blocks would leave them to chance.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct PoolShape {
+    pub capacity: u32,
+    pub includes_cpu_time: bool,
+}
+
+impl Pool {
+    pub fn shape(&self) -> PoolShape {
+        PoolShape { capacity: self.capacity, includes_cpu_time: self.includes_cpu_time }
+    }
 }
 
 /// The pool that explains the throughput of the mix.
@@ -76,7 +91,8 @@ struct HighestLoad<'a> {
 }
 
 impl Bottleneck {
-    pub fn new(facts: &ServerFacts, loads: &PooledLoads) -> Bottleneck {
+    /// Determines the bottleneck. `known` is the shape of the pool that all blocks together show, for a bootstrap.
+    pub fn new(facts: &ServerFacts, loads: &PooledLoads, known: Option<PoolShape>) -> Bottleneck {
         let free = 1.0 - facts.background;
         // If there are no more clients than CPUs, each client is idle at times. Then the clients may not fill any
         // resource.
@@ -92,8 +108,8 @@ impl Bottleneck {
             return cpus;
         }
         let ladder = throughput_ladder(loads);
-        let on_cpu = highest.cpu.cost.unwrap_or(0.0) / free;
-        let pool_by_throughput = fit_pool(&ladder, on_cpu);
+        let on_cpu = cost_of_fewest_clients(facts, loads).or(highest.cpu.cost).unwrap_or(0.0) / free;
+        let pool_by_throughput = fit_pool(&ladder, on_cpu, known);
         let full = highest
             .full_disk(pool_by_throughput)
             .or_else(|| highest.busy_workers())
@@ -345,13 +361,25 @@ fn throughput_ladder(loads: &PooledLoads) -> Vec<(u64, f64)> {
     loads.iter().filter_map(rung).collect()
 }
 
-/// The pool that best explains the throughput for each number of clients (`ladder`), if a call spends `on_cpu` seconds
-/// on a CPU.
+/// CPU seconds of a call of the smallest number of clients. A lone call finds the server idle, so it may cost much more
+/// than at the highest load.
+fn cost_of_fewest_clients(facts: &ServerFacts, loads: &PooledLoads) -> Option<f64> {
+    let mut closed = loads.iter().filter(|(load, _)| matches!(load, OfferedLoad::Clients(_)));
+    closed.next()?.1.measurement.cost(facts.idle_busy)
+}
+
+/// The pool that best explains the throughput for each number of clients (`ladder`), if a lone call spends `on_cpu`
+/// seconds on a CPU.
+///
+/// If the shape of the pool is `known`, only its holding time follows from the throughput.
 ///
 /// Up to the capacity of the pool, each additional client adds the throughput of a lone client. More clients share the
 /// throughput of the full pool.
-fn fit_pool(ladder: &[(u64, f64)], on_cpu: f64) -> Option<MixPool> {
+fn fit_pool(ladder: &[(u64, f64)], on_cpu: f64, known: Option<PoolShape>) -> Option<MixPool> {
     let (_, highest_rate) = *ladder.last()?;
+    if let Some(PoolShape { capacity, includes_cpu_time }) = known {
+        return Some(MixPool { capacity, holding_time: f64::from(capacity) / highest_rate, includes_cpu_time });
+    }
     let (fewest, lowest_rate) = *ladder.first()?;
     // Duration in seconds of a call that does not wait.
     let alone = fewest as f64 / lowest_rate;
@@ -364,9 +392,9 @@ fn fit_pool(ladder: &[(u64, f64)], on_cpu: f64) -> Option<MixPool> {
         let log_error =
             |(clients, rate): &(u64, f64)| ((*clients as f64 / alone).min(highest_rate) / rate).ln().powi(2);
         let log_errors: f64 = ladder.iter().map(log_error).sum();
-        // Time outside the pool and the CPUs has no explanation. So among equally good fits, the fit with the least
-        // unexplained time is chosen.
-        log_errors + (elsewhere.max(on_cpu) - on_cpu).max(0.0) / alone * 1e-3
+        // Time outside the pool and the CPUs has no explanation. So among equally good fits, the smallest pool without
+        // notable unexplained time is chosen, or else the fit with the least unexplained time.
+        log_errors + (elsewhere - on_cpu - UNEXPLAINED * alone).max(0.0) / alone * 1e-3
     };
     let capacity = (1..=MAX_POOL).min_by(|a, b| misfit(*a).total_cmp(&misfit(*b)))?;
     let holding_time = f64::from(capacity) / highest_rate;
@@ -389,14 +417,14 @@ mod tests {
     fn a_pool_is_found_by_the_throughput_of_its_clients() {
         // Four calls at a time hold the pool for 5 ms each, of which 0.2 ms are CPU time.
         let ladder: Vec<(u64, f64)> = [1, 2, 4, 8, 16].into_iter().map(|n| (n, (n as f64).min(4.0) / 0.005)).collect();
-        let pool = fit_pool(&ladder, 0.0002).unwrap();
+        let pool = fit_pool(&ladder, 0.0002, None).unwrap();
         assert!(pool.capacity == 4 && !pool.includes_cpu_time, "{pool:?}");
-        assert!(fit_pool(&ladder, 0.001).unwrap().includes_cpu_time);
+        assert!(fit_pool(&ladder, 0.001, None).unwrap().includes_cpu_time);
         assert!((pool.holding_time - 0.005).abs() < 1e-9);
         // A call holds the only lock for half of its duration.
         let ladder: Vec<(u64, f64)> =
             [1, 2, 4, 8].into_iter().map(|n| (n, (n as f64 / 0.002).min(1.0 / 0.001))).collect();
-        let pool = fit_pool(&ladder, 0.001).unwrap();
+        let pool = fit_pool(&ladder, 0.001, None).unwrap();
         assert!(pool.capacity == 1 && (pool.holding_time - 0.001).abs() < 1e-9 && !pool.includes_cpu_time, "{pool:?}");
     }
 
@@ -438,7 +466,7 @@ mod tests {
             served_at_once: None,
         };
         let block: Vec<ReplayedMeasurement> = [1, 2, 4, 8, 16, 32].map(load).into();
-        let bottleneck = Bottleneck::new(&facts, &pool([&block]));
+        let bottleneck = Bottleneck::new(&facts, &pool([&block]), None);
         assert!(
             bottleneck.evidence.starts_with("6 at a time, as many as php-fpm has processes; "),
             "{}",

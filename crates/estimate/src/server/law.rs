@@ -20,6 +20,8 @@ use brimful_core::survey::Law;
 const MAX_POWER: u32 = 4;
 /// Laws with cross-validation errors well below this value count as equally good.
 const INDISTINCT: f64 = 0.005;
+/// Smallest error that is assumed for a law.
+const MIN_LAW_ERROR: f64 = 0.01;
 /// Largest ratio of W to S. On real servers, the cost of a call doubled.
 const MAX_WEIGHT: f64 = 2.0;
 
@@ -30,6 +32,19 @@ pub(super) struct CallCost {
     pub idle: f64,
     /// Cost of the call in CPU seconds.
     pub seconds: f64,
+    /// Number of calls whose mean this is.
+    pub calls: f64,
+}
+
+/// The measured cost of a call on a server that is never idle.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct SaturatedCost {
+    /// Cost of the call in CPU seconds.
+    pub seconds: f64,
+    /// Number of calls whose mean this is.
+    pub calls: f64,
+    /// Variance of the cost, relative to its square; 0 if it is not known.
+    pub variance: f64,
 }
 
 /// A fitted law of the cost of a call.
@@ -43,21 +58,32 @@ pub(super) struct FittedLaw {
 
 /// Fits the law with the smallest cross-validation error, and lists all laws.
 ///
-/// `saturated` is the cost without idle CPUs, if it was measured. Otherwise this cost is extrapolated, and laws that
+/// `saturated` is the cost without idle CPUs, if it was measured. The law is chosen with exactly this cost; then the
+/// levels also improve the cost itself ([`FittedLaw::refined`]). If it was not measured, this cost is extrapolated, and laws that
 /// fit the levels equally well may extrapolate differently. In that case one of the laws is drawn at random: `chance`
 /// is a random number between 0 and 1.
-pub(super) fn choose(costs: &[CallCost], saturated: Option<f64>, chance: Option<f64>) -> (FittedLaw, Vec<Law>) {
+pub(super) fn choose(
+    costs: &[CallCost],
+    measured: Option<SaturatedCost>,
+    chance: Option<f64>,
+) -> (FittedLaw, Vec<Law>) {
+    let saturated = measured.map(|cost| cost.seconds);
     let error = |shape| cross_validation_error(costs, |others| fit(shape, others, saturated));
     let candidates = [None].into_iter().chain(shapes().map(Some));
     let mut tried: Vec<(f64, Option<Shape>)> = candidates.map(|shape| (error(shape), shape)).collect();
     // The sort is stable, so the simpler one of two equally good laws remains first.
     tried.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let best_error = tried.first().map_or(0.0, |(error, _)| *error);
     let best = tried.first().and_then(|(_, shape)| *shape);
     let drawn = chance.filter(|_| saturated.is_none()).and_then(|chance| draw(costs, chance));
     let name = |shape: Option<Shape>| shape.map_or("constant".to_owned(), |shape| shape.to_string());
     let law = |(error, shape): &(f64, Option<Shape>)| Law { name: name(*shape), left_out_error: *error };
     let laws = tried.iter().filter(|(error, _)| error.is_finite()).map(law).collect();
-    (drawn.unwrap_or_else(|| fit(best, costs, saturated)), laws)
+    let fitted = || {
+        let fitted = fit(best, costs, saturated);
+        measured.map_or(fitted, |measured| fitted.refined(best, costs, measured, best_error))
+    };
+    (drawn.unwrap_or_else(fitted), laws)
 }
 
 fn shapes() -> impl Iterator<Item = Shape> {
@@ -141,6 +167,32 @@ impl FittedLaw {
         FittedLaw { demand, idle_cost: shape.idle_cost(weight).filter(|_| weight > 0.0) }
     }
 
+    /// Fits S and W once more, to the levels and to the cost at saturation together. The cost at saturation is a mean
+    /// over few calls, and the levels show S as well. Each mean has a variance in inverse proportion to its number of
+    /// calls. The law itself is wrong by about `law_error`, its cross-validation error.
+    fn refined(self, shape: Option<Shape>, costs: &[CallCost], saturated: SaturatedCost, law_error: f64) -> FittedLaw {
+        let has_calls = saturated.variance > 0.0 && saturated.calls > 0.0 && costs.iter().all(|cost| cost.calls > 0.0);
+        if !has_calls || !law_error.is_finite() {
+            return self;
+        }
+        let per_call = saturated.variance * saturated.calls;
+        let law_variance = law_error.max(MIN_LAW_ERROR).powi(2);
+        let weight = |cost: &CallCost| 1.0 / (per_call / cost.calls + law_variance) / cost.seconds.powi(2);
+        let highest = CallCost { idle: 0.0, seconds: saturated.seconds, calls: saturated.calls };
+        let all: Vec<CallCost> = costs.iter().copied().chain([highest]).collect();
+        let mut weights: Vec<f64> = costs.iter().map(weight).collect();
+        weights.push(1.0 / saturated.variance / saturated.seconds.powi(2));
+        let seconds: Vec<f64> = all.iter().map(|cost| cost.seconds).collect();
+        let shape = shape.filter(|_| self.idle_cost.is_some());
+        let shape_column = shape.map(|shape| column(&all, |idle| shape.beyond_saturation(idle)));
+        let columns: Vec<Vec<f64>> = [column(&all, |_| 1.0)].into_iter().chain(shape_column).collect();
+        match (fit_non_negative(&columns, &seconds, &weights), shape) {
+            (Ok(fit), Some(shape)) => FittedLaw::new(shape, fit.values[0], fit.values[1]),
+            (Ok(fit), None) => FittedLaw { demand: fit.values[0], idle_cost: None },
+            (Err(_), _) => self,
+        }
+    }
+
     /// Limits W to [`MAX_WEIGHT`] times S.
     fn bounded(self, costs: &[CallCost]) -> FittedLaw {
         let Some(cost) = self.idle_cost.filter(|cost| cost.seconds > MAX_WEIGHT * self.demand) else { return self };
@@ -160,7 +212,23 @@ mod tests {
     use super::*;
 
     fn costs(cost: impl Fn(f64) -> f64) -> Vec<CallCost> {
-        [0.9, 0.8, 0.6, 0.4].map(|idle| CallCost { idle, seconds: cost(idle) }).to_vec()
+        [0.9, 0.8, 0.6, 0.4].map(|idle| CallCost { idle, seconds: cost(idle), calls: 1e4 }).to_vec()
+    }
+
+    fn exactly(seconds: f64) -> SaturatedCost {
+        SaturatedCost { seconds, calls: 1e4, variance: 0.0 }
+    }
+
+    /// Few calls were measured at saturation, and many at the levels.
+    #[test]
+    fn the_levels_improve_the_cost_at_saturation() {
+        let levels = costs(|idle| 0.01 + 0.005 * idle);
+        let few = SaturatedCost { seconds: 0.0105, calls: 400.0, variance: 0.05_f64.powi(2) };
+        let (fitted, _) = choose(&levels, Some(few), None);
+        assert!((fitted.demand / 0.01 - 1.0).abs() < 0.02, "{fitted:?}");
+        let many = SaturatedCost { calls: 1e6, variance: 1e-8, ..few };
+        let (fitted, _) = choose(&levels, Some(many), None);
+        assert!((fitted.demand / 0.0105 - 1.0).abs() < 0.001, "{fitted:?}");
     }
 
     #[test]
@@ -171,7 +239,7 @@ mod tests {
             ("idle^3", costs(|idle| 0.01 + 0.005 * idle.powi(3))),
             ("busy", costs(|idle| 0.01 - 0.004 * idle)),
         ] {
-            let (fitted, laws) = choose(&law, Some(0.01), None);
+            let (fitted, laws) = choose(&law, Some(exactly(0.01)), None);
             assert_eq!(laws[0].name, name, "{laws:?}");
             assert!(laws[0].left_out_error < 1e-9 && (fitted.demand - 0.01).abs() < 1e-12, "{laws:?}");
             assert!(law.iter().all(|cost| (fitted.cost_at(cost.idle) - cost.seconds).abs() < 1e-9));
@@ -194,8 +262,11 @@ mod tests {
             (demands[5], demands[95])
         };
         let seen = |noise: [f64; 4], power| {
-            let cost =
-                |(idle, noise): (f64, f64)| CallCost { idle, seconds: 0.01 + 0.005 * f64::powi(idle, power) + noise };
+            let cost = |(idle, noise): (f64, f64)| CallCost {
+                idle,
+                seconds: 0.01 + 0.005 * f64::powi(idle, power) + noise,
+                calls: 1e4,
+            };
             [0.95, 0.9, 0.8, 0.7].into_iter().zip(noise).map(cost).collect::<Vec<_>>()
         };
         for noise in [[1e-4, -1e-4, 1e-4, -1e-4], [-1e-4, 1e-4, 1e-4, -1e-4]] {
@@ -207,12 +278,12 @@ mod tests {
         let ((low, high), constant) = (drawn(&noisy), fit(None, &noisy, None).demand);
         assert!(low < 0.93 * constant && high > 1.07 * constant, "{low} … {high}");
         // No law is drawn if the cost at saturation was measured, so the demand is the measured cost.
-        assert_eq!(choose(&seen([0.0; 4], 1), Some(0.012), Some(0.9)).0.demand, 0.012);
+        assert_eq!(choose(&seen([0.0; 4], 1), Some(exactly(0.012)), Some(0.9)).0.demand, 0.012);
     }
 
     #[test]
     fn no_demand_is_extrapolated_to_nothing() {
-        let steep = [0.95, 0.9, 0.8, 0.7].map(|idle| CallCost { idle, seconds: 0.01 * idle.powi(6) });
+        let steep = [0.95, 0.9, 0.8, 0.7].map(|idle| CallCost { idle, seconds: 0.01 * idle.powi(6), calls: 1e4 });
         for chance in [None, Some(0.1), Some(0.9)] {
             let (fitted, _) = choose(&steep, None, chance);
             assert!(fitted.demand > 0.000_5 && fitted.cost_at(1.0) < 3.001 * fitted.demand, "{fitted:?}");
@@ -221,8 +292,8 @@ mod tests {
 
     #[test]
     fn one_level_or_none_yields_a_constant() {
-        let one = [CallCost { idle: 0.5, seconds: 0.02 }];
+        let one = [CallCost { idle: 0.5, seconds: 0.02, calls: 1e4 }];
         assert_eq!(choose(&one, None, None).0.demand, 0.02);
-        assert!(choose(&[], Some(0.03), None).0.idle_cost.is_none());
+        assert!(choose(&[], Some(exactly(0.03)), None).0.idle_cost.is_none());
     }
 }

@@ -1,7 +1,9 @@
 //! A fitted model of a server, and its predictions for a load.
 
 use super::blocks::ServerFacts;
-use super::slowness::{ExpectedCost, drift_share};
+use super::full::PoolShape;
+use super::pauses::Pauses;
+use super::slowness::{CAUTION, ExpectedCost, drift_share};
 use crate::EstimateError;
 use crate::window::RunStretch;
 use brimful_core::model::{Model, Station, StationKind};
@@ -14,7 +16,7 @@ const REPLAYS: u64 = 5;
 /// The model that fits one set of blocks.
 #[derive(Clone, Debug)]
 pub(super) struct ModelFit {
-    /// The network, without arrival rates.
+    /// The network between pauses, without arrival rates.
     pub network: Model,
     /// The CPUs. They are a station of the network only if calls wait for the CPUs.
     pub cpu: CpuFit,
@@ -23,8 +25,12 @@ pub(super) struct ModelFit {
     pub service_scv: f64,
     /// Ratios of measured to modelled percentiles of the response times, for the percentiles 50, 95 and 99.
     pub percentile_ratios: [f64; 3],
+    /// The pauses of the server. They interrupt the network's first station.
+    pub pauses: Pauses,
     /// The laws of the cost of a call that were tried; the best law is first.
     pub laws: Vec<Law>,
+    /// The shape of the pool that is the bottleneck; `None` if the CPUs are.
+    pub pool_shape: Option<PoolShape>,
     pub bottleneck: String,
     /// The evidence for the bottleneck, as text for people.
     pub evidence: String,
@@ -89,7 +95,12 @@ impl ModelFit {
             f64::from(station.servers) * (1.0 - station.background) / mean(demands)
         };
         let queues = self.network.stations.iter().zip(&self.network.demands);
-        queues.filter(|(station, _)| station.kind == StationKind::Queue).map(capacity).fold(f64::INFINITY, f64::min)
+        let mut capacities =
+            queues.filter(|(station, _)| station.kind == StationKind::Queue).map(capacity).collect::<Vec<f64>>();
+        if let Some(first) = capacities.first_mut() {
+            *first = self.pauses.capacity(*first);
+        }
+        capacities.into_iter().fold(f64::INFINITY, f64::min)
     }
 
     /// Utilization of the CPUs by the server's processes. Requests in the proportions of `mix` arrive at `rate` per
@@ -99,7 +110,9 @@ impl ModelFit {
         let demands = station_demands(&self.cpu.station, &self.cpu.demands, &rates);
         let work: f64 = demands.iter().zip(&rates).map(|(demand, rate)| demand * rate).sum();
         let servers = f64::from(facts.servers);
-        ((facts.idle_busy + (work * slowness).min(servers * (1.0 - self.cpu.station.background))) / servers).min(1.0)
+        let calls = (work * slowness).min(servers * (1.0 - self.cpu.station.background));
+        let pauses = self.pauses.busy * self.pauses.share_at(rate);
+        ((facts.idle_busy + calls + pauses) / servers).min(1.0)
     }
 
     /// Squared coefficient of variation of the CPU time of requests in the proportions of `mix`.
@@ -109,7 +122,33 @@ impl ModelFit {
         (1.0 + self.service_scv) * moment(2) / moment(1).powi(2) - 1.0
     }
 
-    /// The network with arrivals of `rate` requests per second in the proportions of `mix`.
+    /// The network with arrivals of `rate` requests per second in the proportions of `mix`. The pauses are part of it
+    /// only as time that the first station loses.
+    pub fn model_with_pauses(&self, rate: f64, mix: &[f64]) -> Model {
+        let mut model = self.model_at(rate, mix);
+        if !self.pauses.are_none() {
+            let free = 1.0 - self.pauses.per_second * self.pauses.mean();
+            let station = &mut model.stations[0];
+            station.background = 1.0 - (1.0 - station.background) * free;
+            let per_call = self.pauses.per_call * self.pauses.mean() * f64::from(station.servers);
+            model.demands[0].iter_mut().for_each(|demand| *demand += per_call);
+        }
+        model
+    }
+
+    /// Mean time in seconds for which a call waits because of pauses, beyond the capacity that they cost.
+    pub fn wait_for_pauses(&self, rate: f64, mix: &[f64]) -> f64 {
+        if self.pauses.are_none() {
+            return 0.0;
+        }
+        let station = &self.network.stations[0];
+        let rates: Vec<f64> = mix.iter().map(|share| rate * share).collect();
+        let demands = station_demands(station, &self.network.demands[0], &rates);
+        let work: f64 = demands.iter().zip(&rates).map(|(demand, rate)| demand * rate).sum();
+        self.pauses.mean_wait(rate, work / f64::from(station.servers) / (1.0 - station.background))
+    }
+
+    /// The network between pauses, with arrivals of `rate` requests per second in the proportions of `mix`.
     pub fn model_at(&self, rate: f64, mix: &[f64]) -> Model {
         let mut model = self.network.clone();
         model.classes.iter_mut().zip(mix).for_each(|(class, share)| class.rate = Some(rate * share));
@@ -143,7 +182,7 @@ impl ModelFit {
             / seen.iter().map(|(seconds, ..)| seconds).sum::<f64>();
         // The calls of a stretch differ in their demands. The model simulates these differences itself, so they are
         // removed from the slowness.
-        let share = drift_share(seen.iter().map(|(_, s, calls)| (s / level, *calls)), self.variability(mix));
+        let share = drift_share(seen.iter().map(|(_, s, calls)| (s / level, *calls)), self.variability(mix), CAUTION);
         let shrink = |(seconds, slowness, _): (f64, f64, f64)| (seconds, level + share * (slowness - level));
         let course: Vec<(f64, f64)> = seen.into_iter().map(shrink).collect();
         let start = stretches.first().map(|stretch| stretch.start_s).filter(|begins| *begins > 0.0);

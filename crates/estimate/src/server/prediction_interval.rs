@@ -9,6 +9,7 @@ use super::blocks::{ReplayedMeasurement, ServerFacts, pool};
 use super::drift::{Drift, blocks_to_draw};
 use super::fitting;
 use super::model_fit::{ModelFit, ResponseSummary, quantile};
+use super::pauses::{PauseDetector, Pauses};
 use super::slowness::mean_slowness;
 use crate::EstimateError;
 use crate::rate_search::LimitedMeasure;
@@ -47,10 +48,13 @@ pub struct ExpectedLevel {
 }
 
 /// Models that are fitted to blocks drawn with replacement. If the capacity is extrapolated, the law of the cost is
-/// drawn at random too. All models have the same variability of the delay elsewhere.
+/// drawn at random too. All models have the same variability of the delay
+/// elsewhere, and the same shape of the pool as `fit`, the model of all blocks.
 pub(super) fn bootstrap(
     facts: &ServerFacts,
     blocks: &[Vec<ReplayedMeasurement>],
+    fit: &ModelFit,
+    detector: Option<&PauseDetector>,
     delay_scv: f64,
     seed: u64,
 ) -> Vec<ModelFit> {
@@ -60,7 +64,9 @@ pub(super) fn bootstrap(
         let drawn: Vec<&Vec<ReplayedMeasurement>> =
             (0..count).map(|_| &blocks[rng.random_range(0..blocks.len())]).collect();
         let chance = (!facts.is_saturated).then(|| rng.random());
-        Some(fitting::fit(facts, &pool(drawn), chance).ok()?.with_delay_scv(delay_scv))
+        let pauses = detector.map_or_else(Pauses::default, |detector| Pauses::new(detector, drawn.iter().copied()));
+        let drawn_fit = fitting::fit(facts, &pool(drawn), chance, fit.pool_shape).ok()?.with_delay_scv(delay_scv);
+        Some(ModelFit { pauses, ..drawn_fit })
     };
     (0..DRAWS).filter_map(draw).collect()
 }
@@ -111,7 +117,8 @@ pub(super) fn predict_level(
         // By chance or because of bursts, the rate of the draw deviates from `rate`.
         let drawn_rate = calls.len() as f64 / replayed_seconds;
         utilizations.push(fit.utilization(facts, drawn_rate, mix, mean_slowness(&stretches).unwrap_or(1.0)));
-        let course = HostSlowness::from_stretches(stretches);
+        let pauses = fit.pauses.draw(rate, seconds, &mut rng).into_iter().map(|(pause, _)| pause);
+        let course = HostSlowness::from_stretches(stretches).with_pauses(pauses);
         let times = trajectory(&model, course, index as u64, calls)?.map(|sojourn| sojourn.response).collect();
         let Some(summary) = ResponseSummary::new(times, fit.percentile_ratios) else { continue };
         means.push(summary.mean);
@@ -163,6 +170,7 @@ pub(super) fn predict_rate(
         }
         let course = HostSlowness::from_stretches(stretches);
         let replayed_seconds = seconds.min(MAX_SEARCH_ARRIVALS / saturation);
+        let pauses = fit.pauses.draw(saturation, replayed_seconds, &mut rng);
         let fastest = arrivals(saturation, index as u64, replayed_seconds);
         let (mut low, mut high) = (0.0, saturation);
         for _ in 0..BISECTIONS {
@@ -171,7 +179,8 @@ pub(super) fn predict_rate(
             let stretch = saturation / rate;
             let calls = fastest.iter().map(|(at, class)| (at * stretch, *class));
             let calls = calls.take_while(|(at, _)| *at < replayed_seconds);
-            let sojourns = trajectory(&fit.model_at(rate, mix), course.clone(), index as u64, calls)?;
+            let course = course.clone().with_pauses(fit.pauses.happening(&pauses, rate, saturation));
+            let sojourns = trajectory(&fit.model_at(rate, mix), course, index as u64, calls)?;
             let of_class = |sojourn: &Sojourn| limit.class.is_none_or(|class| class == sojourn.class);
             let times: Vec<f64> = sojourns.filter(of_class).map(|sojourn| sojourn.response).collect();
             if limit.is_met(&times, fit.percentile_ratios) { low = rate } else { high = rate }
@@ -214,7 +223,15 @@ pub(super) fn predict_saturation(
     seconds: f64,
 ) -> Option<PredictedFigure> {
     let mut rng = Pcg64Mcg::seed_from_u64(seconds.to_bits());
-    let rate = |fit: &ModelFit| fit.saturation(mix) / mean_slowness(&drift.draw(seconds, &mut rng)).unwrap_or(1.0);
+    let rate = |fit: &ModelFit| {
+        let rate = fit.saturation(mix) / mean_slowness(&drift.draw(seconds, &mut rng)).unwrap_or(1.0);
+        let drawn = fit.pauses.draw(rate, seconds, &mut rng);
+        if drawn.is_empty() || !fit.waits_for_cpu() {
+            return rate;
+        }
+        let paused = drawn.iter().map(|((_, length), _)| length).sum::<f64>() / seconds;
+        rate * (1.0 - paused) / (1.0 - fit.pauses.share_at(rate))
+    };
     let rates: Vec<f64> = fits.iter().map(rate).filter(|rate| rate.is_finite()).collect();
     (!rates.is_empty()).then(|| PredictedFigure::from_draws(rates))
 }

@@ -6,9 +6,10 @@
 //! position determines the squared coefficient of variation. The delay elsewhere is the part of the response times that
 //! neither service nor queueing explains, at all loads.
 //!
-//! The response times of a single client, which never waits, provide a prior for the variability. If the Server Module
-//! measured the CPU time of single calls, its variability is the prior instead. The fit then stays within the interval
-//! of this prior, unless workers take turns on the CPUs.
+//! The number of calls that a busy server completes for its CPU time provides a prior for the variability
+//! ([`super::work_scv`]), or else the response times of a single client, which never waits. If the Server Module measured
+//! the CPU time of single calls, its variability is the prior instead. The fit stays within the interval of this prior,
+//! unless response times contradict it, or workers take turns on the CPUs.
 //!
 //! The model predicts only means well. The shape of the distribution is measured, because calls that take turns on a
 //! CPU have another distribution than calls that are served one after another, with the same mean. So predicted
@@ -22,6 +23,7 @@ use super::blocks::{
 };
 use super::model_fit::ModelFit;
 use super::module::measured_service;
+use super::work_scv::WorkScv;
 use crate::EstimateError;
 use crate::least_squares::fit_non_negative;
 use crate::response::{self, ResponseFit, ResponsePoint, ScvBasis, fit_delay, fit_response};
@@ -37,6 +39,9 @@ const DELAY_SCVS: [f64; 5] = [0.0, 0.1, 0.3, 1.0, 3.0];
 /// exponential service does, whatever their service times are.
 const PRIOR_SPREAD: f64 = 0.3;
 const RELATIVE_PRIOR_SPREAD: f64 = 0.3;
+/// Response times contradict the variability of CPU times if without it, the weighted sum of squared residuals is smaller
+/// by more than this: the 99th percentile of χ² with one degree of freedom (Wilks 1938).
+const CONTRADICTION: f64 = 6.6;
 /// Smallest standard deviation of a prior that the Server Module measured.
 const MIN_PRIOR_SPREAD: f64 = 0.02;
 
@@ -54,29 +59,60 @@ struct Prior {
 pub(super) fn fit_responses(fit: &mut ModelFit, facts: &ServerFacts, loads: &PooledLoads) -> Result<(), EstimateError> {
     let service = measured_service(fit, facts, loads);
     let single_client_scv = loads.get(&OfferedLoad::Clients(1)).and_then(|pooled| pooled.measurement.responses.scv);
+    let work = work_scv(fit, facts, loads);
     let prior = match service {
         Some(service) if !service.takes_turns => Some(Prior {
             scv: service.scv,
             standard_deviation: service.standard_error.max(MIN_PRIOR_SPREAD),
             is_measured: true,
         }),
-        service => service.map(|service| service.scv).or(single_client_scv).map(|scv| Prior {
-            scv,
-            standard_deviation: PRIOR_SPREAD + RELATIVE_PRIOR_SPREAD * scv,
-            is_measured: false,
-        }),
+        service => {
+            let scv = service.map(|service| service.scv).or(work.map(|work| work.scv)).or(single_client_scv);
+            scv.map(|scv| Prior {
+                scv,
+                standard_deviation: PRIOR_SPREAD + RELATIVE_PRIOR_SPREAD * scv,
+                is_measured: false,
+            })
+        }
     };
-    let response = match prior.and_then(|prior| fit_by_replay(fit, facts, loads, prior)) {
-        Some(response) => response,
-        None => fit_by_formula(fit, facts, loads, prior)?,
+    // Calls that wait in the order of their arrival have the variability of their CPU times, as far as response times
+    // do not contradict it.
+    let narrow = prior
+        .zip(work)
+        .filter(|(prior, _)| !prior.is_measured && service.is_none())
+        .map(|(prior, work)| Prior { standard_deviation: work.standard_error().max(MIN_PRIOR_SPREAD), ..prior });
+    let by_replay = prior.and_then(|prior| fit_by_replay(fit, facts, loads, prior));
+    let by_narrow_prior = narrow.and_then(|narrow| fit_by_replay(fit, facts, loads, narrow));
+    let response = match by_replay.zip(by_narrow_prior) {
+        Some((wide, narrow)) if narrow.misfit <= wide.misfit + CONTRADICTION => narrow.response,
+        _ => match by_replay {
+            Some(wide) => wide.response,
+            None => fit_by_formula(fit, facts, loads, prior)?,
+        },
     };
-    fit.service_scv = service.map(|service| service.scv).or(single_client_scv).unwrap_or(response.scv);
+    let known_scv = service.map(|service| service.scv).or(work.map(|work| work.scv)).or(single_client_scv);
+    fit.service_scv = known_scv.unwrap_or(response.scv);
     fit.network.stations[0].scv = response.scv;
     if let Some(elsewhere) = fit.network.demands.last_mut() {
         elsewhere.fill(response.delay);
     }
     fit.percentile_ratios = percentile_ratios(loads);
     Ok(())
+}
+
+/// Squared coefficient of variation of the CPU times of calls of one class, from closed loads of a single class. `None`
+/// if calls queue elsewhere, because the number of completed calls then depends on that queue.
+fn work_scv(fit: &ModelFit, facts: &ServerFacts, loads: &PooledLoads) -> Option<WorkScv> {
+    if fit.bottleneck != facts.station || !fit.waits_for_cpu() {
+        return None;
+    }
+    let has_classes = facts.classes.len() > 1;
+    let is_counted = |load: &OfferedLoad| match load {
+        OfferedLoad::Clients(_) => !has_classes,
+        OfferedLoad::Alone(..) => has_classes,
+        OfferedLoad::Level(_) => false,
+    };
+    WorkScv::mean(loads.iter().filter(|(load, _)| is_counted(load)).filter_map(|(_, pooled)| pooled.work_scv))
 }
 
 /// Chooses the variability of the delay elsewhere. With the right one, the model predicts the same percentiles as were
@@ -104,6 +140,7 @@ pub(super) fn measurement_shape(fit: &ModelFit, facts: &ServerFacts, measurement
     let arrivals = &measurement.timeline.arrivals;
     let course =
         fit.host_slowness(facts, &measurement.timeline.stretches, rate, &mix).filter(|_| !arrivals.is_empty())?;
+    let course = course.with_pauses(measurement.timeline.pauses.iter().copied());
     let modelled = fit.replay(rate, &mix, &course, arrivals).ok()??;
     let measured = measurement.responses.percentiles?;
     let percentile_ratios: [f64; 3] =
@@ -111,8 +148,15 @@ pub(super) fn measurement_shape(fit: &ModelFit, facts: &ServerFacts, measurement
     percentile_ratios.iter().all(|ratio| ratio.is_finite() && *ratio > 0.0).then_some(percentile_ratios)
 }
 
+/// A fit, and the weighted sum of its squared residuals at the loads.
+#[derive(Clone, Copy, Debug)]
+struct ReplayFit {
+    response: ResponseFit,
+    misfit: f64,
+}
+
 /// Fits the replayed calls of all levels. `None` if the host's slowness over time is unknown for a level.
-fn fit_by_replay(fit: &ModelFit, facts: &ServerFacts, loads: &PooledLoads, prior: Prior) -> Option<ResponseFit> {
+fn fit_by_replay(fit: &ModelFit, facts: &ServerFacts, loads: &PooledLoads, prior: Prior) -> Option<ReplayFit> {
     let mut delay_column = vec![0.0];
     let mut scv_column = vec![1.0];
     let mut observed = vec![prior.scv];
@@ -138,13 +182,13 @@ fn fit_by_replay(fit: &ModelFit, facts: &ServerFacts, loads: &PooledLoads, prior
             _ => {}
         }
     }
-    let solution = fit_non_negative(&[delay_column, scv_column], &observed, &weights).ok()?;
-    Some(ResponseFit {
-        delay: solution.values[0],
-        scv: solution.values[1],
-        basis: ScvBasis::Fitted,
-        scv_standard_error: None,
-    })
+    let columns = [delay_column, scv_column];
+    let solution = fit_non_negative(&columns, &observed, &weights).ok()?;
+    let [delay, scv] = [solution.values[0], solution.values[1]];
+    // The first row is the prior.
+    let rows = columns[0].iter().zip(&columns[1]).zip(observed.iter().zip(&weights)).skip(1);
+    let misfit = rows.map(|((x, y), (seen, weight))| weight * (seen - delay * x - scv * y).powi(2)).sum();
+    Some(ReplayFit { response: ResponseFit { delay, scv, basis: ScvBasis::Fitted, scv_standard_error: None }, misfit })
 }
 
 /// Fits the steady-state waits of the levels. The waits include the effect of a varying host, so the fitted variability
@@ -226,6 +270,7 @@ pub(super) fn modelled_response(
     let rate = measurement.rate();
     let mix: Vec<f64> = measurement.throughput.iter().map(|class| class / rate).collect();
     let course = fit.host_slowness(facts, &measurement.timeline.stretches, rate, &mix)?;
+    let course = course.with_pauses(measurement.timeline.pauses.iter().copied());
     let mut without_delay = fit.clone();
     if let Some(elsewhere) = without_delay.network.demands.last_mut() {
         elsewhere.fill(0.0);

@@ -1,0 +1,453 @@
+//! Pauses of the server: garbage collection, scheduling, and other moments in which it serves no call.
+//!
+//! While calls are in progress, a running server completes one after another. A pause is a much longer gap between two
+//! completions than usual. The gaps of a load are compared with one another: beyond their 95th percentile they are
+//! taken to be exponential, with a scale from the percentiles 95 and 98 (peaks over a threshold: Pickands 1975, with
+//! shape 0). A gap is a pause if fewer than [`FALSE_GAPS`] of all gaps of the load are expected to be that long. A
+//! server has pauses only if closed loads show some in two measurements, because one may be a disturbance of the host.
+//! Shorter pauses than this are part of the variability of service.
+//!
+//! Pauses come with time or with calls. The number of pauses in T seconds with N calls is Poisson distributed with the
+//! mean ν·T + γ·N. Both rates follow from all loads, by maximum likelihood. One of them is 0 unless both together are
+//! clearly more likely.
+//!
+//! In the model, pauses are interruptions of the CPUs that do not depend on the queue: an interrupted call resumes
+//! afterwards (M/G/1 with breakdowns; White & Christie 1958, Avi-Itzhak & Naor 1963, model A). With σ, the share of time
+//! in pauses of length L at the rate ν, and ρ, the load of the calls, the mean response time grows by
+//! ν·E\[L²\]/(2(1 − σ)(1 − σ − ρ)) (Jaiswal 1968: pauses are a class of higher priority), and the capacity shrinks by the
+//! factor 1 − σ. Percentiles come from a replay with random pauses ([`HostSlowness::with_pauses`](brimful_model::HostSlowness::with_pauses)).
+
+use super::blocks::{Measurement, OfferedLoad, ReplayedMeasurement, ServerFacts};
+use crate::window::{CompletedCalls, RunStretch, overlap};
+use brimful_core::moments::Moments;
+use rand::RngExt;
+use rand_pcg::Pcg64Mcg;
+use statrs::distribution::{ContinuousCDF, Gamma};
+use std::collections::BTreeMap;
+
+/// Number of gaps of a load that are expected to be as long as the shortest pause, if the server has no pauses.
+const FALSE_GAPS: f64 = 0.01;
+/// Factor of the scale of the longest gaps, because this scale is itself uncertain.
+const SCALE_MARGIN: f64 = 1.3;
+/// Smallest number of calls of a load whose gaps are evaluated.
+const MIN_CALLS: f64 = 200.0;
+/// Shares of the gaps that are longer than the two percentiles.
+const TAIL: [f64; 2] = [0.05, 0.02];
+/// Smallest number of measurements with closed clients that must show a pause.
+const MIN_MEASUREMENTS: usize = 2;
+/// An open load counts for the rates only if it shows at least this share of the pauses.
+const MIN_VISIBLE: f64 = 0.5;
+/// Both rates are above 0 only if they improve the logarithm of the likelihood by more than this, half the 95th
+/// percentile of χ² with one degree of freedom (Wilks 1938).
+const NOTABLE_LIKELIHOOD: f64 = 1.92;
+/// If the squared coefficient of variation of their lengths is smaller, pauses are taken to be equally long.
+const MIN_LENGTH_SCV: f64 = 1e-3;
+/// Duration of the observation of the idle server, in seconds.
+const IDLE_SECONDS: f64 = 1.0;
+
+/// A span of time in seconds: its start and its length.
+pub(super) type Pause = (f64, f64);
+
+/// Distinguishes pauses from ordinary gaps between completions.
+#[derive(Clone, Debug, Default)]
+pub(super) struct PauseDetector {
+    /// The shortest gap that is a pause, in seconds, for each load of calibration.
+    thresholds: BTreeMap<OfferedLoad, f64>,
+    /// Length of an ordinary gap under closed loads, in seconds. A gap is as much longer than the pause that causes it.
+    usual_gap: f64,
+    /// Number of CPUs that the server keeps busy during a pause.
+    pub busy: f64,
+}
+
+/// The server's pauses.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Pauses {
+    /// ν: pauses per second, whatever the load.
+    pub per_second: f64,
+    /// γ: pauses per call.
+    pub per_call: f64,
+    /// Lengths of the pauses that were seen, in seconds.
+    pub lengths: Vec<f64>,
+    /// Number of CPUs that the server keeps busy during a pause.
+    pub busy: f64,
+}
+
+impl PauseDetector {
+    /// Finds the pauses in all blocks, and removes them from the measurements and from the facts, so that these show the
+    /// server between pauses. `None` if the server has no pauses.
+    pub fn take_out(blocks: &mut [Vec<ReplayedMeasurement>], facts: &mut ServerFacts) -> Option<PauseDetector> {
+        let mut detector = PauseDetector::new(blocks)?;
+        for replayed in blocks.iter_mut().flatten() {
+            replayed.measurement.timeline.pauses = detector.pauses_of(&replayed.measurement);
+        }
+        detector.busy = busy_cpus(blocks.iter().flatten().map(|replayed| &replayed.measurement));
+        for replayed in blocks.iter_mut().flatten() {
+            remove_pauses(&mut replayed.measurement, detector.busy, f64::from(facts.servers));
+        }
+        remove_idle_pauses(facts, &Pauses::new(&detector, blocks.iter()));
+        Some(detector)
+    }
+
+    /// Learns the usual gaps from all blocks. `None` if the server has no pauses.
+    fn new(blocks: &[Vec<ReplayedMeasurement>]) -> Option<PauseDetector> {
+        let mut by_load: BTreeMap<OfferedLoad, Vec<&Measurement>> = BTreeMap::new();
+        for replayed in blocks.iter().flatten() {
+            by_load.entry(replayed.measurement.load).or_default().push(&replayed.measurement);
+        }
+        let thresholds = by_load.iter().filter_map(|(load, measurements)| Some((*load, threshold(measurements)?)));
+        let highest_rate = by_load.values().flatten().filter(|it| is_closed(it.load)).map(|it| it.rate());
+        let usual_gap = 1.0 / highest_rate.fold(0.0, f64::max);
+        let detector = PauseDetector { thresholds: thresholds.collect(), usual_gap, busy: 0.0 };
+        let has_pause = |it: &&&Measurement| is_closed(it.load) && !detector.pauses_of(it).is_empty();
+        let paused = by_load.values().flatten().filter(has_pause).count();
+        (usual_gap.is_finite() && paused >= MIN_MEASUREMENTS).then_some(detector)
+    }
+
+    /// The pauses during a measurement of calibration.
+    fn pauses_of(&self, measurement: &Measurement) -> Vec<Pause> {
+        let timeline = &measurement.timeline;
+        let threshold = self.thresholds.get(&measurement.load).copied().unwrap_or(f64::INFINITY);
+        self.longer_than(threshold, &timeline.completed, &timeline.arrivals, is_closed(measurement.load))
+    }
+
+    /// The pauses during an open load that calibration did not measure.
+    pub fn pauses_under(&self, completed: &CompletedCalls, arrivals: &[(f64, usize)]) -> Vec<Pause> {
+        let open = self.thresholds.iter().filter(|(load, _)| !is_closed(**load));
+        let threshold = open.map(|(_, threshold)| *threshold).reduce(f64::max).unwrap_or(f64::INFINITY);
+        self.longer_than(threshold, completed, arrivals, false)
+    }
+
+    fn longer_than(
+        &self,
+        threshold: f64,
+        completed: &CompletedCalls,
+        arrivals: &[(f64, usize)],
+        is_closed: bool,
+    ) -> Vec<Pause> {
+        let gaps = gaps(completed, arrivals, is_closed).into_iter();
+        gaps.filter(|(_, length)| *length >= threshold)
+            .map(|(start, length)| (start, length - self.usual_gap))
+            .collect()
+    }
+
+    /// Share of pauses of these lengths that an open load of `rate` calls per second shows. A pause is seen if a call
+    /// is in progress when it begins, or arrives early enough.
+    fn visible_share(&self, load: OfferedLoad, rate: f64, lengths: &[f64]) -> f64 {
+        let Some(threshold) = self.thresholds.get(&load) else { return 0.0 };
+        let present = (rate * self.usual_gap).min(1.0);
+        let is_seen = |length: &f64| {
+            let early = (length - threshold).max(0.0);
+            if early > 0.0 { 1.0 - (1.0 - present) * (-rate * early).exp() } else { 0.0 }
+        };
+        lengths.iter().map(is_seen).sum::<f64>() / lengths.len() as f64
+    }
+}
+
+/// Whether a load has closed-loop clients, so that calls are in progress all the time.
+fn is_closed(load: OfferedLoad) -> bool {
+    !matches!(load, OfferedLoad::Level(_))
+}
+
+/// The shortest gap that is a pause, from all measurements of one load. `None` if there are too few calls.
+fn threshold(measurements: &[&Measurement]) -> Option<f64> {
+    let mut lengths = Vec::new();
+    let mut calls = 0.0;
+    let mut part_s = 0.0_f64;
+    for measurement in measurements {
+        let timeline = &measurement.timeline;
+        calls += timeline.completed.calls();
+        part_s = part_s.max(timeline.completed.part_s);
+        let gaps = gaps(&timeline.completed, &timeline.arrivals, is_closed(measurement.load));
+        lengths.extend(gaps.into_iter().map(|(_, length)| length));
+    }
+    if calls < MIN_CALLS {
+        return None;
+    }
+    lengths.sort_by(|a, b| b.total_cmp(a));
+    // Gaps that are too short to be seen are shorter than two parts.
+    let exceeded_by = |share: f64| lengths.get((share * calls) as usize).copied().unwrap_or(part_s).max(part_s);
+    let [start, later] = TAIL.map(exceeded_by);
+    let scale = ((later - start) / (TAIL[0] / TAIL[1]).ln()).max(0.5 * part_s);
+    Some(start + SCALE_MARGIN * scale * (TAIL[0] * calls / FALSE_GAPS).ln())
+}
+
+/// Gaps of at least two parts in which calls were in progress and none was completed. The calls of an open load are in
+/// progress from their arrival.
+fn gaps(completed: &CompletedCalls, arrivals: &[(f64, usize)], is_closed: bool) -> Vec<Pause> {
+    let part_s = completed.part_s;
+    let mut gaps = Vec::new();
+    let mut last: Option<usize> = None;
+    let mut calls = 0_usize;
+    for (part, count) in completed.counts.iter().enumerate().filter(|(_, count)| **count > 0) {
+        let end = (part as f64 + 0.5) * part_s;
+        // With an open load, the gap begins at the first arrival that finds the server idle.
+        let first_waiting = arrivals.get(calls).map(|(at, _)| *at);
+        let previous = last.map(|last| (last as f64 + 0.5) * part_s);
+        let start = if is_closed { previous } else { first_waiting.map(|at| at.max(previous.unwrap_or(0.0))) };
+        if let Some(start) = start.filter(|start| end - start >= 1.5 * part_s) {
+            gaps.push((start, end - start));
+        }
+        calls += *count as usize;
+        last = Some(part);
+    }
+    gaps
+}
+
+impl Pauses {
+    /// Estimates the rates of the pauses from these blocks, in which `detector` has found the pauses.
+    pub fn new<'a>(detector: &PauseDetector, blocks: impl Iterator<Item = &'a Vec<ReplayedMeasurement>>) -> Pauses {
+        let measurements: Vec<&Measurement> = blocks.flatten().map(|replayed| &replayed.measurement).collect();
+        let closed = || measurements.iter().filter(|it| is_closed(it.load));
+        let lengths: Vec<f64> = closed().flat_map(|it| it.timeline.pauses.iter().map(|(_, length)| *length)).collect();
+        if lengths.is_empty() {
+            return Pauses::default();
+        }
+        let mut observed = Vec::new();
+        for measurement in &measurements {
+            let completed = &measurement.timeline.completed;
+            let (seconds, calls) = (completed.seconds(), completed.calls());
+            let visible = if is_closed(measurement.load) {
+                1.0
+            } else {
+                detector.visible_share(measurement.load, calls / seconds, &lengths)
+            };
+            if visible >= MIN_VISIBLE && seconds > 0.0 {
+                observed.push(Exposure {
+                    pauses: measurement.timeline.pauses.len() as f64,
+                    seconds: visible * seconds,
+                    calls: visible * calls,
+                });
+            }
+        }
+        let (per_second, per_call) = rates(&observed);
+        Pauses { per_second, per_call, lengths, busy: detector.busy }
+    }
+
+    pub fn are_none(&self) -> bool {
+        self.lengths.is_empty()
+    }
+
+    /// Pauses per second while calls are completed at `rate` per second.
+    pub fn rate_at(&self, rate: f64) -> f64 {
+        self.per_second + self.per_call * rate
+    }
+
+    /// E\[L\]: mean length of a pause, in seconds.
+    pub fn mean(&self) -> f64 {
+        self.lengths.iter().sum::<f64>() / (self.lengths.len() as f64).max(1.0)
+    }
+
+    /// Squared coefficient of variation of the lengths.
+    fn scv(&self) -> f64 {
+        let variance = Moments::from_values(&self.lengths).and_then(|moments| moments.variance()).unwrap_or(0.0);
+        variance / self.mean().powi(2)
+    }
+
+    fn mean_square(&self) -> f64 {
+        self.mean().powi(2) * (1.0 + self.scv())
+    }
+
+    /// Draws lengths. They have a gamma distribution with the mean and the variance of the lengths that were seen: the few
+    /// pauses of calibration do not include the longest pauses of a longer time.
+    fn length_sampler(&self) -> impl Fn(&mut Pcg64Mcg) -> f64 {
+        let scv = self.scv();
+        let mean = self.mean();
+        let gamma = (scv > MIN_LENGTH_SCV).then(|| Gamma::new(1.0 / scv, 1.0 / (mean * scv)).ok()).flatten();
+        move |rng| gamma.map_or(mean, |gamma| gamma.inverse_cdf(rng.random()))
+    }
+
+    /// σ: share of the time in pauses while calls are completed at `rate` per second.
+    pub fn share_at(&self, rate: f64) -> f64 {
+        self.rate_at(rate) * self.mean()
+    }
+
+    /// Calls per second of a station that completes `capacity` calls per second between pauses.
+    pub fn capacity(&self, capacity: f64) -> f64 {
+        (1.0 - self.per_second * self.mean()).max(0.0) / (1.0 / capacity + self.per_call * self.mean())
+    }
+
+    /// The time that pauses add to the mean wait at a station, in seconds. `busy` is the share of the time in which the
+    /// station serves calls.
+    pub fn mean_wait(&self, rate: f64, busy: f64) -> f64 {
+        let share = self.share_at(rate);
+        self.rate_at(rate) * self.mean_square() / (2.0 * (1.0 - share) * (1.0 - share - busy))
+    }
+
+    /// Random pauses during `seconds` seconds at a rate of `rate` calls per second. Each pause has a random mark from 0
+    /// to 1: at a lower rate, only the pauses with low marks happen ([`Pauses::happening`]).
+    pub fn draw(&self, rate: f64, seconds: f64, rng: &mut Pcg64Mcg) -> Vec<(Pause, f64)> {
+        let per_second = self.rate_at(rate);
+        let mut drawn = Vec::new();
+        if self.are_none() || per_second <= 0.0 {
+            return drawn;
+        }
+        let length = self.length_sampler();
+        let mut at = 0.0;
+        loop {
+            at -= (-rng.random::<f64>()).ln_1p() / per_second;
+            if at >= seconds {
+                return drawn;
+            }
+            drawn.push(((at, length(rng)), rng.random()));
+        }
+    }
+
+    /// The drawn pauses that happen at `rate` calls per second, if they were drawn for the rate `drawn_for`.
+    pub fn happening(&self, drawn: &[(Pause, f64)], rate: f64, drawn_for: f64) -> impl Iterator<Item = Pause> {
+        let share = self.rate_at(rate) / self.rate_at(drawn_for);
+        drawn.iter().filter(move |(_, mark)| *mark < share).map(|(pause, _)| *pause)
+    }
+}
+
+/// Pauses that were seen while the server was observed for some seconds and calls.
+#[derive(Clone, Copy, Debug)]
+struct Exposure {
+    pauses: f64,
+    seconds: f64,
+    calls: f64,
+}
+
+/// The most likely rates per second and per call.
+fn rates(observed: &[Exposure]) -> (f64, f64) {
+    let sum = |figure: fn(&Exposure) -> f64| observed.iter().map(figure).sum::<f64>();
+    let (pauses, seconds, calls) = (sum(|it| it.pauses), sum(|it| it.seconds), sum(|it| it.calls));
+    let log_likelihood = |(per_second, per_call): (f64, f64)| {
+        let of_one = |it: &Exposure| {
+            let expected = per_second * it.seconds + per_call * it.calls;
+            if it.pauses > 0.0 { it.pauses * expected.ln() - expected } else { -expected }
+        };
+        observed.iter().map(of_one).sum::<f64>()
+    };
+    let by_time = (pauses / seconds, 0.0);
+    let by_calls = (0.0, pauses / calls);
+    let single = if log_likelihood(by_calls) > log_likelihood(by_time) { by_calls } else { by_time };
+    // Expectation maximization: each pause is attributed to time and calls in proportion to their rates.
+    let mut both = (0.5 * by_time.0, 0.5 * by_calls.1);
+    for _ in 0..200 {
+        let expected = |it: &Exposure| both.0 * it.seconds + both.1 * it.calls;
+        let due_to_time: f64 =
+            observed.iter().map(|it| it.pauses * both.0 * it.seconds / expected(it).max(f64::MIN_POSITIVE)).sum();
+        both = (due_to_time / seconds, (pauses - due_to_time) / calls);
+    }
+    if log_likelihood(both) > log_likelihood(single) + NOTABLE_LIKELIHOOD { both } else { single }
+}
+
+/// Mean number of CPUs that the server keeps busy during a pause: the CPU time in the stretches with pauses, without the
+/// usual CPU time of the rest of these stretches.
+fn busy_cpus<'a>(measurements: impl Iterator<Item = &'a Measurement>) -> f64 {
+    let mut work = 0.0;
+    let mut paused = 0.0;
+    for measurement in measurements.filter(|it| is_closed(it.load)) {
+        let pauses = &measurement.timeline.pauses;
+        let stretches = &measurement.timeline.stretches;
+        let of_stretch = |index: usize| paused_in(pauses, &stretches[index]);
+        let (with, without): (Vec<usize>, Vec<usize>) = (0..stretches.len()).partition(|it| of_stretch(*it) > 0.0);
+        let total =
+            |indices: &[usize], figure: &dyn Fn(usize) -> f64| indices.iter().map(|it| figure(*it)).sum::<f64>();
+        let work_of = |index: usize| stretches[index].work;
+        let seconds_of = |index: usize| stretches[index].seconds;
+        let usual = total(&without, &work_of) / total(&without, &seconds_of);
+        if !usual.is_finite() {
+            continue;
+        }
+        let length = total(&with, &of_stretch);
+        work += total(&with, &work_of) - usual * (total(&with, &seconds_of) - length);
+        paused += length;
+    }
+    if paused > 0.0 { (work / paused).max(0.0) } else { 0.0 }
+}
+
+/// Removes the pauses from a measurement, so that it shows the server between pauses. `busy` is as in [`Pauses`].
+fn remove_pauses(measurement: &mut Measurement, busy: f64, servers: f64) {
+    let timeline = &mut measurement.timeline;
+    remove_from_stretches(&mut timeline.stretches, &timeline.pauses, busy);
+    let window = (timeline.warm_up, timeline.warm_up + measurement.seconds);
+    let length: f64 = timeline.pauses.iter().map(|(start, length)| overlap((*start, start + length), window)).sum();
+    let seconds = measurement.seconds;
+    let remaining = seconds - length;
+    if length <= 0.0 || remaining <= 0.0 {
+        return;
+    }
+    let without = |cpus: f64, in_pause: f64, over: f64| ((cpus * seconds - in_pause * length) / over).max(0.0);
+    if !is_closed(measurement.load) {
+        // The rate of the arrivals does not change, and neither does the length of the measurement.
+        let kernel = &mut measurement.kernel;
+        kernel.busy = kernel.busy.map(|cpus| without(cpus, busy, seconds));
+        return;
+    }
+    measurement.kernel.busy = measurement.kernel.busy.map(|cpus| without(cpus, busy, remaining).min(servers));
+    measurement.kernel.idle = measurement.kernel.idle.map(|cpus| without(cpus, servers - busy, remaining));
+    measurement.throughput.iter_mut().for_each(|rate| *rate *= seconds / remaining);
+    measurement.seconds = remaining;
+}
+
+/// Removes the CPU time of pauses from the stretches of a run.
+pub(super) fn remove_from_stretches(stretches: &mut [RunStretch], pauses: &[Pause], busy: f64) {
+    for stretch in stretches {
+        stretch.work = (stretch.work - busy * paused_in(pauses, stretch)).max(0.0);
+    }
+}
+
+/// Time in seconds for which pauses stopped the server during a stretch.
+fn paused_in(pauses: &[Pause], stretch: &RunStretch) -> f64 {
+    let span = (stretch.start_s, stretch.start_s + stretch.seconds);
+    pauses.iter().map(|(start, length)| overlap((*start, start + length), span)).sum()
+}
+
+/// Removes the pauses from the facts about the idle server. The idle server was observed so briefly that its CPU time
+/// may consist of pauses alone.
+fn remove_idle_pauses(facts: &mut ServerFacts, pauses: &Pauses) {
+    let mean = pauses.per_second * IDLE_SECONDS;
+    let share = (mean + 3.0 * mean.sqrt()) * pauses.mean() / IDLE_SECONDS;
+    let remaining = |used: f64, in_pauses: f64| if used <= in_pauses { 0.0 } else { used };
+    facts.idle_busy = remaining(facts.idle_busy, pauses.busy * share);
+    facts.background = remaining(facts.background, share);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rand::SeedableRng;
+
+    #[test]
+    fn pauses_are_attributed_to_time_or_to_calls() {
+        let loads = [(20.0, 20_000.0), (8.0, 4_800.0), (8.0, 3_200.0), (8.0, 1_600.0)];
+        let seen = |per_second: f64, per_call: f64| {
+            let exposure = |(seconds, calls): (f64, f64)| Exposure {
+                pauses: (per_second * seconds + per_call * calls).round(),
+                seconds,
+                calls,
+            };
+            rates(&loads.map(exposure))
+        };
+        let (per_second, per_call) = seen(2.0, 0.0);
+        assert!((per_second - 2.0).abs() < 0.1 && per_call == 0.0, "{per_second} {per_call}");
+        let (per_second, per_call) = seen(0.0, 0.003);
+        assert!(per_second == 0.0 && (per_call - 0.003).abs() < 0.000_2, "{per_second} {per_call}");
+        let (per_second, per_call) = seen(10.0, 0.02);
+        assert!((per_second - 10.0).abs() < 1.0 && (per_call - 0.02).abs() < 0.002, "{per_second} {per_call}");
+    }
+
+    #[test]
+    fn gaps_of_an_open_load_begin_when_a_call_arrives() {
+        let mut counts = vec![0; 100];
+        (counts[2], counts[40], counts[41], counts[90]) = (1, 1, 1, 1);
+        let completed = CompletedCalls { part_s: 0.001, counts };
+        let arrivals = [0.0015, 0.010, 0.0105, 0.0898].map(|at| (at, 0));
+        let found: Vec<Pause> = gaps(&completed, &arrivals, false);
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert!((found[0].0 - 0.010).abs() < 1e-12 && (found[0].1 - 0.0305).abs() < 1e-12, "{found:?}");
+        assert_eq!(gaps(&completed, &[], true).len(), 2);
+    }
+
+    #[test]
+    fn drawn_pauses_have_the_rate_of_the_load() {
+        let pauses = Pauses { per_second: 1.0, per_call: 0.01, lengths: vec![0.01, 0.03], busy: 0.0 };
+        let mut rng = Pcg64Mcg::seed_from_u64(3);
+        let drawn = pauses.draw(500.0, 1000.0, &mut rng);
+        assert!((drawn.len() as f64 / 6000.0 - 1.0).abs() < 0.05, "{}", drawn.len());
+        let at_less_load = pauses.happening(&drawn, 100.0, 500.0).count() as f64;
+        assert!((at_less_load / 2000.0 - 1.0).abs() < 0.1, "{at_less_load}");
+        assert!((pauses.capacity(1000.0) - 0.98 / 0.0012).abs() < 1e-9);
+    }
+}

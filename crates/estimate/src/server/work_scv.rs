@@ -1,0 +1,108 @@
+//! Variability of the CPU time of a call, from the number of calls in short stretches of the same load.
+//!
+//! In a stretch with the CPU time w, n calls are completed. With the mean cost c, n − w/c has the variance n·scv: the
+//! CPU times of the calls are independent (renewal theory: Smith 1959). A call that is in progress between two stretches
+//! adds to one of them what it takes from the other, so the differences of neighbours have a negative covariance. The
+//! variance without this effect is γ₀ + 2·γ₁, from the autocovariances γ (Roll 1984). Each measurement has a mean cost
+//! of its own, so that a slow drift of the host does not count.
+
+use super::blocks::Measurement;
+use crate::window::RunStretch;
+
+/// Smallest number of stretches of one measurement, and of all measurements.
+const MIN_STRETCHES: usize = 4;
+const MIN_ALL_STRETCHES: f64 = 24.0;
+
+/// An estimate of the squared coefficient of variation of the CPU time of a call, of any class.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct WorkScv {
+    pub scv: f64,
+    /// Number of independent stretches from which it is estimated.
+    pub stretches: f64,
+}
+
+impl WorkScv {
+    /// Estimates the variability from all measurements of one load. `None` if they have too few stretches.
+    pub fn new(measurements: &[&Measurement]) -> Option<WorkScv> {
+        let mut variance = 0.0;
+        let mut calls = 0.0;
+        let mut freedom = 0.0;
+        for measurement in measurements {
+            let timeline = &measurement.timeline;
+            let counted = timeline.stretches.iter().filter(|it| it.start_s >= timeline.warm_up && it.work > 0.0);
+            let stretches: Vec<&RunStretch> = counted.collect();
+            if stretches.len() < MIN_STRETCHES {
+                continue;
+            }
+            let all_calls: f64 = stretches.iter().map(|it| it.calls).sum();
+            let per_work = all_calls / stretches.iter().map(|it| it.work).sum::<f64>();
+            let excess: Vec<f64> = stretches.iter().map(|it| it.calls - it.work * per_work).collect();
+            let squares: f64 = excess.iter().map(|it| it * it).sum();
+            let products: f64 = excess.windows(2).map(|pair| pair[0] * pair[1]).sum();
+            let n = stretches.len() as f64;
+            // The mean cost is estimated from the same stretches, so each product is too small by the variance over n.
+            variance += squares * n / (n - 1.0) + 2.0 * (products * n / (n - 1.0) + squares / (n - 1.0));
+            calls += all_calls;
+            freedom += n - 1.0;
+        }
+        let scv = (variance / calls).max(0.0);
+        (freedom >= MIN_ALL_STRETCHES).then_some(WorkScv { scv, stretches: freedom })
+    }
+
+    /// The mean of several estimates, weighted by their stretches.
+    pub fn mean(estimates: impl Iterator<Item = WorkScv>) -> Option<WorkScv> {
+        let (weighted, stretches) =
+            estimates.fold((0.0, 0.0), |(sum, n), it| (sum + it.scv * it.stretches, n + it.stretches));
+        (stretches > 0.0).then(|| WorkScv { scv: weighted / stretches, stretches })
+    }
+
+    /// Standard error of the scv. The autocovariances make it larger than that of a plain variance.
+    pub fn standard_error(&self) -> f64 {
+        (self.scv + MIN_VARIANCE) * (6.0 / self.stretches).sqrt()
+    }
+}
+
+/// Part of the variance of constant service times that calls between two stretches leave.
+const MIN_VARIANCE: f64 = 0.03;
+
+#[cfg(test)]
+mod tests {
+    use super::super::blocks::{KernelFigures, ModuleFigures, OfferedLoad, ResponseFigures, Timeline};
+    use super::*;
+    use rand::SeedableRng;
+    use rand_distr::{Distribution, Gamma};
+    use rand_pcg::Pcg64Mcg;
+
+    /// A server that is busy all the time, whose calls take 1 ms on average.
+    fn busy_server(scv: f64, seed: u64) -> Measurement {
+        let mut rng = Pcg64Mcg::seed_from_u64(seed);
+        let service = Gamma::new(1.0 / scv, 0.001 * scv).unwrap();
+        let mut ends = vec![0.0];
+        while ends.last().is_some_and(|end| *end < 1.0) {
+            ends.push(ends[ends.len() - 1] + service.sample(&mut rng));
+        }
+        let stretch = |index: usize| {
+            let start_s = index as f64 / 32.0;
+            let calls = ends.iter().filter(|end| (start_s..start_s + 1.0 / 32.0).contains(*end)).count() as f64;
+            RunStretch { start_s, seconds: 1.0 / 32.0, work: 1.0 / 32.0, calls }
+        };
+        Measurement {
+            load: OfferedLoad::Clients(32),
+            seconds: 1.0,
+            throughput: vec![1000.0],
+            kernel: KernelFigures::default(),
+            module: ModuleFigures::default(),
+            responses: ResponseFigures::default(),
+            timeline: Timeline { stretches: (0..32).map(stretch).collect(), ..Timeline::default() },
+        }
+    }
+
+    #[test]
+    fn the_variability_of_calls_is_recovered() {
+        for scv in [0.05, 0.5, 1.0, 2.0] {
+            let measurements: Vec<Measurement> = (0..100).map(|seed| busy_server(scv, seed)).collect();
+            let found = WorkScv::new(&measurements.iter().collect::<Vec<_>>()).unwrap();
+            assert!((found.scv - scv).abs() < 0.03 + 0.08 * scv, "{scv}: {found:?}");
+        }
+    }
+}

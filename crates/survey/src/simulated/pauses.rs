@@ -1,0 +1,94 @@
+//! Tests with servers that pause, as for garbage collection: the pauses are found by the gaps between completed calls,
+//! and predicted. Servers without pauses have none.
+
+use super::random::{number_of_servers, quantile, server};
+use super::*;
+use brimful_core::survey::{Level, Role};
+
+/// A server with constant pauses of 30 ms, once a second at random times. `on_cpu` says whether the server's processes
+/// use the CPU meanwhile.
+fn pausing(on_cpu: bool) -> Simulated {
+    let mut bench = Simulated::single(Station { scv: 0.0, ..cpu(1) }, 0.001).with_other_work(1.0, 0.03);
+    bench.own_work = on_cpu;
+    bench
+}
+
+/// A random server with random pauses: of 10 to 50 ms, for 0.5 to 3 % of the time, by time or by calls.
+pub(super) fn pausing_server(seed: u64) -> Simulated {
+    let mut rng = Pcg64Mcg::seed_from_u64(seed ^ 0x5_0000);
+    let mut between = |low: f64, high: f64| low + (high - low) * rng.random::<f64>();
+    let length = between(0.01, 0.05);
+    let per_second = between(0.005, 0.03) / length;
+    let comes_with_calls = between(0.0, 1.0) < 0.5;
+    let on_cpu = between(0.0, 1.0) < 0.5;
+    let bench = server(seed);
+    let demand = bench.server.demands[0][0];
+    let mut bench = bench.with_other_work(if comes_with_calls { 0.0 } else { per_second }, length);
+    bench.own_work = on_cpu;
+    if comes_with_calls {
+        let capacity = 1.0 / demand;
+        let per_call = per_second / capacity;
+        bench.under_load =
+            Box::new(move |model, rate| model.classes[1].rate = Some(per_call * rate.min(0.97 * capacity)));
+    }
+    bench
+}
+
+fn held_out(survey: &Survey, fraction: f64) -> &Level {
+    let is_wanted = |level: &&Level| level.role == Role::HeldOut && (level.fraction - fraction).abs() < 1e-9;
+    survey.levels.iter().filter(is_wanted).find(|level| level.workload == "mix").unwrap()
+}
+
+#[test]
+fn rare_long_pauses_are_found_and_predicted() {
+    for on_cpu in [true, false] {
+        let survey = pausing(on_cpu).survey(&[1.0], 60.0);
+        let pauses = survey.pauses.unwrap();
+        let per_second = pauses.per_second + 900.0 * pauses.per_call;
+        assert!((per_second - 1.0).abs() < 0.4 && (pauses.mean_s - 0.03).abs() < 0.003, "{pauses:?}");
+        for fraction in [0.3, 0.5, 0.8] {
+            let level = held_out(&survey, fraction);
+            let [p99, mean] = [level.response_percentiles_s.p99, level.response_time_s].map(|it| it.error.unwrap());
+            assert!(p99.abs() < 0.2 && mean.abs() < 0.2, "{fraction}, on CPU {on_cpu}: p99 {p99}, mean {mean}");
+        }
+        assert!(survey.saturation_rate.error.unwrap().abs() < 0.03, "{:?}", survey.saturation_rate);
+    }
+}
+
+#[test]
+fn pauses_that_come_with_calls_are_recognized() {
+    let mut bench = Simulated::single(Station { scv: 0.25, ..cpu(1) }, 0.001).with_other_work(0.0, 0.02);
+    bench.own_work = true;
+    bench.under_load = Box::new(|model, rate| model.classes[1].rate = Some(0.002 * rate.min(950.0)));
+    let pauses = bench.survey(&[1.0], 60.0).pauses.unwrap();
+    assert!(pauses.per_second == 0.0 && (pauses.per_call / 0.002 - 1.0).abs() < 0.35, "{pauses:?}");
+}
+
+/// Of servers without pauses, at most one in 20 may seem to have some.
+#[test]
+fn servers_without_pauses_have_none() {
+    let servers = number_of_servers(20);
+    let seeming = (1..=servers).filter(|seed| server(*seed).survey(&[1.0], 4.0).pauses.is_some()).count();
+    println!("{seeming} of {servers} servers seem to pause");
+    assert!(20 * seeming as u64 <= servers, "{seeming} of {servers} servers seem to pause");
+}
+
+/// The 99th percentile is far higher if 1 % of the calls meet a pause than if 0.9 % do, so no median error is asserted.
+#[test]
+fn intervals_of_percentiles_hold_for_random_servers_with_pauses() {
+    let servers = number_of_servers(12);
+    let mut held = 0;
+    let mut found = 0;
+    let mut means = Vec::new();
+    for seed in 1..=servers {
+        let survey = pausing_server(seed).survey(&[1.0], 20.0);
+        assert!(survey.stopped.is_none(), "server {seed}: {:?}", survey.stopped);
+        found += u64::from(survey.pauses.is_some());
+        let level = held_out(&survey, 0.3);
+        held += u64::from(level.response_percentiles_s.p99.holds().unwrap());
+        means.push(level.response_time_s.error.unwrap().abs());
+    }
+    let median = quantile(means, 0.5);
+    println!("pauses of {found} of {servers} servers found; p99 at 30 %: {held} intervals hold; means: {median}");
+    assert!(4 * held >= 3 * servers && 4 * found >= 3 * servers && median < 0.15, "{found} {held} {median}");
+}
