@@ -44,7 +44,7 @@ pub struct Format {
 #[derive(Clone, Debug)]
 enum Reader {
     Pattern(Box<Pattern>),
-    /// JSON, with the unit of durations that are whole numbers and whose field name does not state a unit.
+    /// JSON. The [`TimeUnit`] is that of whole-number durations whose field name states no unit.
     Json(Clock, TimeUnit),
     Ltsv(Clock, TimeUnit),
     W3c(Box<w3c::W3c>),

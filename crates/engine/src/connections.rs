@@ -47,7 +47,7 @@ struct Limits {
 #[derive(Clone, Copy, Debug, Default)]
 struct OpenCount {
     now: u64,
-    /// Maximum number of connections and attempts that had sockets at once.
+    /// Highest number of sockets that were open at once: of connections and of connection attempts.
     max: u64,
     /// Number of attempts since the latest wait that failed without having had a socket.
     without_socket: u64,
@@ -146,7 +146,7 @@ impl<P> Connections<P> {
         self.open.now
     }
 
-    /// Maximum number of connections and attempts that had sockets at once.
+    /// Highest number of sockets that were open at once: of connections and of connection attempts.
     pub fn max_open(&self) -> u64 {
         self.open.max
     }

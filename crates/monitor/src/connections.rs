@@ -57,7 +57,7 @@ pub enum ConnectionsGroup {}
 /// Reads samples of the ports.
 #[derive(Debug)]
 pub struct ConnectionsWatch {
-    /// The watch of the ports; `None` if there are no ports.
+    /// Watches the configured ports; `None` if no port is configured.
     ports: Option<PortsWatch>,
 }
 

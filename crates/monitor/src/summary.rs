@@ -24,7 +24,8 @@ pub(crate) fn summarize(samples: &[Sample], epoch: Nanos, window: Option<(Nanos,
     server
 }
 
-/// The time series. A group that is read less often has figures only in the intervals at whose end it was read.
+/// The time series: an interval for each pair of consecutive samples. A metric group that is read less often than the
+/// others appears only in intervals that end with a reading of that group.
 fn intervals(samples: &[Sample], epoch: Nanos) -> Vec<ServerInterval> {
     let mut tracker = Tracker::default();
     let Some((first, rest)) = samples.split_first() else { return Vec::new() };

@@ -21,9 +21,9 @@ const JUDGING: Duration = Duration::from_millis(250);
 /// When a warm-up ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WarmUp {
-    /// When response times are steady, or after [`MAX_WARM_UP`].
+    /// The warm-up ends when response times are steady, or after [`MAX_WARM_UP`].
     Auto,
-    /// After this time.
+    /// The warm-up ends after this time.
     Fixed(Nanos),
 }
 

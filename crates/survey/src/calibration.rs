@@ -7,7 +7,7 @@
 use crate::anchor::OperatingPoint;
 use crate::baseline::IdleServer;
 use crate::connections::ConnectionUse;
-use crate::design::{BlockDesign, LIGHTEST_LEVEL, Visit, blocks, next_clients, warm_up};
+use crate::design::{BlockDesign, LIGHTEST_LEVEL, LoadStep, blocks, next_clients, warm_up};
 use crate::impact::ImpactTotals;
 use crate::level::{LevelContext, pool_by_place};
 use crate::runner::{Halt, Runner, SurveyEvent};
@@ -196,9 +196,9 @@ impl Calibrator<'_, '_> {
         while clients <= max_clients {
             let place = OfferedLoad::Clients(clients);
             let assumed_capacity = first_rate.max(found.rate);
-            let visit = self.design.plan_visit(place, assumed_capacity);
-            self.runner.begin(format!("looking for the capacity: {clients} at once"), visit.total());
-            let Some(measured) = self.measure(place, visit, assumed_capacity)? else {
+            let step = self.design.plan_load_step(place, assumed_capacity);
+            self.runner.begin(format!("looking for the capacity: {clients} at once"), step.total());
+            let Some(measured) = self.measure(place, step, assumed_capacity)? else {
                 self.overloading_clients = Some(clients);
                 break;
             };
@@ -230,7 +230,7 @@ impl Calibrator<'_, '_> {
     /// Measures all blocks. Logs the levels even if the blocks are cut short.
     fn measure_blocks(&mut self, capacity: &Capacity) -> Result<Blocks, Halt> {
         let mut measured = Blocks::default();
-        let result = self.visit_blocks(capacity, &mut measured);
+        let result = self.add_blocks(capacity, &mut measured);
         measured.levels = pool_by_place(&measured.levels);
         self.runner.log.levels.extend(measured.levels.iter().cloned());
         result?;
@@ -240,13 +240,13 @@ impl Calibrator<'_, '_> {
         Ok(measured)
     }
 
-    fn visit_blocks(&mut self, capacity: &Capacity, measured: &mut Blocks) -> Result<(), Halt> {
+    fn add_blocks(&mut self, capacity: &Capacity, measured: &mut Blocks) -> Result<(), Halt> {
         let mut rng = Pcg64::seed_from_u64(self.runner.setup.seed);
         let places = self.design.offered_loads(capacity.clients);
         let duration = places
             .iter()
-            .map(|place| self.design.plan_visit(*place, capacity.rate).total())
-            .fold(Nanos::ZERO, |sum, visit| sum + visit);
+            .map(|place| self.design.plan_load_step(*place, capacity.rate).total())
+            .fold(Nanos::ZERO, |sum, step| sum + step);
         let [min_blocks, max_blocks] = blocks(self.runner.setup);
         for number in 0..max_blocks {
             if number >= min_blocks && is_precise(&measured.rates) {
@@ -258,32 +258,32 @@ impl Calibrator<'_, '_> {
             self.runner.begin(name, duration);
             let mut block = Block::new();
             for place in places {
-                let visit = self.design.plan_visit(place, capacity.rate);
-                let Some(visited) = self.measure(place, visit, capacity.rate)? else { continue };
+                let step = self.design.plan_load_step(place, capacity.rate);
+                let Some(measured_step) = self.measure(place, step, capacity.rate)? else { continue };
                 if place == OfferedLoad::Clients(capacity.clients) {
-                    measured.rates.push(visited.piece.rate());
-                    measured.processes.push(visited.processes);
+                    measured.rates.push(measured_step.piece.rate());
+                    measured.processes.push(measured_step.processes);
                 }
                 if place == OfferedLoad::Level(LIGHTEST_LEVEL) {
-                    measured.light_load.push(visited.record);
+                    measured.light_load.push(measured_step.record);
                 }
-                block.push(visited.piece);
-                measured.levels.push(visited.level);
+                block.push(measured_step.piece);
+                measured.levels.push(measured_step.level);
             }
             measured.blocks.push(block);
         }
         Ok(())
     }
 
-    /// Offers the load of a visit and lets the server rest. Returns `None` if the generator was the limit.
-    fn measure(&mut self, place: OfferedLoad, visit: Visit, capacity: f64) -> Result<Option<Measured>, Halt> {
+    /// Offers the load of a step and lets the server rest. Returns `None` if the generator was the limit.
+    fn measure(&mut self, place: OfferedLoad, step: LoadStep, capacity: f64) -> Result<Option<Measured>, Halt> {
         let setup = self.runner.setup;
-        let trial = self.runner.measure(&visit.workload, visit.duration)?;
-        let trial = Trial::with_warm_up(trial.record, &visit.workload.classes, warm_up(setup));
-        self.impact.add(&trial, &visit);
+        let trial = self.runner.measure(&step.workload, step.duration)?;
+        let trial = Trial::with_warm_up(trial.record, &step.workload.classes, warm_up(setup));
+        self.impact.add(&trial, &step);
         self.runner.check(&trial)?;
         self.check_failures(&trial)?;
-        self.runner.bench.rest(visit.pause);
+        self.runner.bench.rest(step.pause);
         // At a low rate, it is possible that no call was due.
         if !trial.not_client_limited() || trial.record.counts.completed == 0 {
             return Ok(None);
@@ -292,16 +292,16 @@ impl Calibrator<'_, '_> {
         let programs = trial.record.server.iter().flat_map(|server| &server.process);
         let processes = programs.map(|program| program.processes).sum();
         let name = self.design.load_name(place);
-        let level = LevelContext::calibration(&name, capacity).level(&trial, &visit.workload, setup.servers());
+        let level = LevelContext::calibration(&name, capacity).level(&trial, &step.workload, setup.servers());
         let Some(mut piece) = trial.measurement(place, setup.servers(), warm_up(setup)) else { return Ok(None) };
-        piece.timeline.pause_after = visit.pause.as_secs_f64();
+        piece.timeline.pause_after = step.pause.as_secs_f64();
         if let OfferedLoad::Level(_) = place {
-            piece.timeline.arrivals = self.runner.bench.schedule(&visit.workload, visit.duration, trial.record.seed)?;
+            piece.timeline.arrivals = self.runner.bench.schedule(&step.workload, step.duration, trial.record.seed)?;
         }
         Ok(Some(Measured { piece, level, processes, record: trial.record }))
     }
 
-    /// Tells the user, once, why the Server Module's measurements are not used. A visit that was merely too short is
+    /// Tells the user, once, why the Server Module's measurements are not used. A step that was merely too short is
     /// not mentioned.
     fn note_unmatched(&mut self, trial: &Trial) {
         if let Some(Err(reason @ ModuleMismatch::Name { .. })) = trial.module_demands()

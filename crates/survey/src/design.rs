@@ -9,19 +9,19 @@ use brimful_estimate::OfferedLoad;
 /// Levels of the mix, in percent of the capacity.
 const LEVELS: [u32; 4] = [10, 20, 40, 60];
 pub(crate) const LIGHTEST_LEVEL: u32 = LEVELS[0];
-/// Length of a visit at a level, and of a visit with closed clients, in units of [`Setup::level`].
-const LEVEL_VISIT: f64 = 0.1;
-const CLIENTS_VISIT: f64 = 0.05;
-/// Length of the shortest visit, without its warm-up. A host that has rested takes some tenths of a second to reach its
+/// Length of a step at a level, and of a step with closed clients, in units of [`Setup::level`].
+const LEVEL_STEP: f64 = 0.1;
+const CLIENTS_STEP: f64 = 0.05;
+/// Length of the shortest step, without its warm-up. A host that has rested takes some tenths of a second to reach its
 /// sustained speed under load; this time is excluded as the warm-up.
-const SHORTEST_VISIT: Nanos = Nanos::from_millis(200);
+const SHORTEST_STEP: Nanos = Nanos::from_millis(200);
 const WARM_UP: f64 = 0.075;
 const LONGEST_WARM_UP: Nanos = Nanos::from_secs(1);
-/// A visit lasts for at least this many calls, per client or at a level, unless that takes longer than
-/// [`LONGEST_VISIT`].
+/// A step lasts for at least this many calls, per client or at a level, unless that takes longer than
+/// [`LONGEST_STEP`].
 const CALLS: f64 = 12.0;
-const LONGEST_VISIT: Nanos = Nanos::from_secs(1);
-/// Length of an anchor, in units of a visit with closed clients.
+const LONGEST_STEP: Nanos = Nanos::from_secs(1);
+/// Length of an anchor, in units of a step with closed clients.
 const ANCHOR: f64 = 2.5;
 /// Minimum and maximum number of blocks of a thorough survey; others have one less.
 const MIN_BLOCKS: usize = 6;
@@ -29,7 +29,7 @@ const MAX_BLOCKS: usize = 7;
 
 /// One load of calibration, and the rest of the server after it.
 #[derive(Clone, Debug)]
-pub(crate) struct Visit {
+pub(crate) struct LoadStep {
     pub workload: Workload,
     /// Duration of the load, including its warm-up.
     pub duration: Nanos,
@@ -37,7 +37,7 @@ pub(crate) struct Visit {
     pub pause: Nanos,
 }
 
-impl Visit {
+impl LoadStep {
     pub fn total(&self) -> Nanos {
         self.duration + self.pause
     }
@@ -72,26 +72,26 @@ impl BlockDesign<'_> {
         places
     }
 
-    /// The visit for a load, on a server that completes `capacity` calls per second.
-    pub fn plan_visit(&self, place: OfferedLoad, capacity: f64) -> Visit {
+    /// The step for a load, on a server that completes `capacity` calls per second.
+    pub fn plan_load_step(&self, place: OfferedLoad, capacity: f64) -> LoadStep {
         let (workload, measured, load) = match place {
             OfferedLoad::Level(percent) => {
                 let fraction = f64::from(percent) / 100.0;
                 let rate = Rate(fraction * self.offerable(capacity));
-                let calls = Nanos::from_secs_f64(CALLS / rate.0.max(1e-9)).min(LONGEST_VISIT);
-                let measured = times(LEVEL_VISIT, self.setup.level).max(SHORTEST_VISIT).max(calls);
+                let calls = Nanos::from_secs_f64(CALLS / rate.0.max(1e-9)).min(LONGEST_STEP);
+                let measured = times(LEVEL_STEP, self.setup.level).max(SHORTEST_STEP).max(calls);
                 (self.setup.workload_with(Load::poisson(rate)), measured, fraction)
             }
             OfferedLoad::Clients(clients) => {
-                (self.setup.workload_with(closed(clients)), self.clients_visit(clients, capacity), 1.0)
+                (self.setup.workload_with(closed(clients)), self.clients_step(clients, capacity), 1.0)
             }
             OfferedLoad::SingleClass(class, clients) => {
                 let workload = with_load(&only_class(&self.setup.workload, class), closed(clients));
-                (workload, self.clients_visit(clients, capacity), 1.0)
+                (workload, self.clients_step(clients, capacity), 1.0)
             }
         };
         let duration = warm_up(self.setup) + measured;
-        Visit { workload, duration, pause: times(load / self.setup.impact_limits.max_load - 1.0, duration) }
+        LoadStep { workload, duration, pause: times(load / self.setup.impact_limits.max_load - 1.0, duration) }
     }
 
     /// The name of a load in the document.
@@ -103,9 +103,9 @@ impl BlockDesign<'_> {
         }
     }
 
-    fn clients_visit(&self, clients: u64, capacity: f64) -> Nanos {
-        let calls = Nanos::from_secs_f64(CALLS * clients as f64 / capacity).min(LONGEST_VISIT);
-        times(CLIENTS_VISIT, self.setup.level).max(SHORTEST_VISIT).max(calls)
+    fn clients_step(&self, clients: u64, capacity: f64) -> Nanos {
+        let calls = Nanos::from_secs_f64(CALLS * clients as f64 / capacity).min(LONGEST_STEP);
+        times(CLIENTS_STEP, self.setup.level).max(SHORTEST_STEP).max(calls)
     }
 
     /// The rate of which the levels are fractions: the capacity, or less if this client could not offer the highest
@@ -116,7 +116,7 @@ impl BlockDesign<'_> {
     }
 }
 
-/// Length of the unmeasured beginning of each visit.
+/// Length of the unmeasured beginning of each step.
 pub(crate) fn warm_up(setup: &Setup) -> Nanos {
     times(WARM_UP, setup.level).min(LONGEST_WARM_UP)
 }
@@ -125,7 +125,7 @@ pub(crate) fn warm_up(setup: &Setup) -> Nanos {
 /// per second.
 pub(crate) fn anchor_duration(setup: &Setup, clients: u64, capacity: f64) -> Nanos {
     let design = BlockDesign { setup, client_limit: None };
-    times(ANCHOR, design.plan_visit(OfferedLoad::Clients(clients), capacity).duration)
+    times(ANCHOR, design.plan_load_step(OfferedLoad::Clients(clients), capacity).duration)
 }
 
 /// Returns the number of clients after `clients` in the search for the capacity: four times as many, then half of

@@ -56,7 +56,7 @@ pub(crate) fn estimated_duration(
     let search = capacity_search(design, connections.max_clients(setup), first_rate);
     let mut block = Runs::default();
     for place in design.offered_loads(search.clients) {
-        block.add(design.plan_visit(place, search.capacity).total());
+        block.add(design.plan_load_step(place, search.capacity).total());
     }
     let [min_blocks, max_blocks] = blocks(setup);
     let blocks = (min_blocks + max_blocks) as f64 / 2.0;
@@ -86,7 +86,7 @@ fn capacity_search(design: BlockDesign<'_>, max_clients: u64, first_rate: f64) -
     let mut clients = 1;
     loop {
         let capacity = first_rate * clients.min(servers) as f64;
-        runs.add(design.plan_visit(OfferedLoad::Clients(clients), capacity).total());
+        runs.add(design.plan_load_step(OfferedLoad::Clients(clients), capacity).total());
         let next = next_clients(clients, max_clients);
         if next > max_clients || 2.0 * clients as f64 / capacity > max_delay_s {
             return Search { runs, clients, capacity };

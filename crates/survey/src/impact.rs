@@ -1,6 +1,6 @@
 //! The impact of calibration on a server that has other clients.
 
-use crate::design::Visit;
+use crate::design::LoadStep;
 use crate::setup::Setup;
 use crate::trial::Trial;
 use brimful_core::Nanos;
@@ -18,12 +18,12 @@ pub(crate) struct ImpactTotals {
 }
 
 impl ImpactTotals {
-    pub fn add(&mut self, trial: &Trial, visit: &Visit) {
+    pub fn add(&mut self, trial: &Trial, step: &LoadStep) {
         let before = if self.loaded == Nanos::ZERO { Some(0.0) } else { self.work_s };
-        let work = trial.window_measurement().ok().map(|observed| observed.busy * visit.duration.as_secs_f64());
+        let work = trial.window_measurement().ok().map(|observed| observed.busy * step.duration.as_secs_f64());
         self.work_s = before.zip(work).map(|(before, work)| before + work);
-        self.loaded += visit.duration;
-        self.rested += visit.pause;
+        self.loaded += step.duration;
+        self.rested += step.pause;
         self.calls += trial.record.counts.completed;
         let longest_wait_s = trial.record.response_time_us.map_or(0.0, |summary| summary.max / 1e6);
         self.longest_wait_s = self.longest_wait_s.max(longest_wait_s);

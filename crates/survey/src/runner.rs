@@ -146,7 +146,7 @@ impl<'a> Runner<'a> {
     pub fn wait_for_recovery(&mut self) {
         let one_client = self.setup.workload_with(closed(1));
         for attempt in 0..RECOVERY_ATTEMPTS {
-            let seed = self.setup.seed.wrapping_add(RECOVERY_SEEDS).wrapping_add(attempt);
+            let seed = self.setup.seed.wrapping_add(RECOVERY_SEEDS).wrapping_add(attempt as u64);
             // An error of this run is ignored. If the server does not answer at all, the next regular run reports the
             // error.
             if self

@@ -192,8 +192,8 @@ fn nanoseconds(text: &[u8]) -> (i64, usize) {
     ((0..9).fold(0, |nanos, place| nanos * 10 + digit(place)), length)
 }
 
-/// The number of seconds by which a zone is ahead of UTC, and the length of the zone. A space may precede the zone, and
-/// counts in the length.
+/// The offset of a time zone from UTC in seconds, and the number of bytes that were parsed. One leading space is allowed,
+/// and included in that number.
 fn spaced_zone(text: &[u8]) -> (Option<i32>, usize) {
     let spaces = usize::from(text.first() == Some(&b' '));
     let found = text.get(spaces..).and_then(zone_offset).filter(|_| spaces == 0 || text.get(1) != Some(&b'Z'));

@@ -24,7 +24,7 @@ pub struct ReplayArgs {
     /// Access logs, and the server's URL, like http://127.0.0.1:8080/, whose path is not used. Logs are files, compressed or
     /// not, patterns, or - for stdin; logs of several servers are merged by time
     #[arg(required = true, value_name = "LOG… URL", help_heading = None)]
-    pub places: Vec<String>,
+    pub logs_and_url: Vec<String>,
     /// Divide the log's gaps by this factor, like 2x; 0.5x is half as fast
     #[arg(long, value_name = "FACTOR", default_value = "1x")]
     pub speed: Speed,
@@ -82,17 +82,17 @@ impl ReplayArgs {
     /// The logs, and the server's URL: the only argument that is a URL, or else the last argument.
     pub fn logs_and_url(&self) -> Result<(Vec<String>, &str), UsageError> {
         let is_url = |word: &&String| word.contains("://");
-        let mut urls = self.places.iter().filter(is_url);
+        let mut urls = self.logs_and_url.iter().filter(is_url);
         let url = match (urls.next(), urls.next()) {
             (Some(url), None) => url,
             (Some(first), Some(second)) => {
                 return Err(UsageError(format!("only one server can be loaded: give either {first} or {second}")));
             }
-            _ => self.places.last().filter(|_| self.places.len() > 1).ok_or_else(|| {
+            _ => self.logs_and_url.last().filter(|_| self.logs_and_url.len() > 1).ok_or_else(|| {
                 UsageError("a log and a server are needed: brimful replay access.log http://127.0.0.1:8080/".to_owned())
             })?,
         };
-        let logs: Vec<String> = self.places.iter().filter(|place| *place != url).cloned().collect();
+        let logs: Vec<String> = self.logs_and_url.iter().filter(|log| *log != url).cloned().collect();
         if logs.is_empty() {
             return Err(UsageError(format!("a log is missing: brimful replay access.log {url}")));
         }

@@ -32,7 +32,7 @@ pub const NGINX_CONF_WITH_MODULES: &str = "pid nginx.pid;\nerror_log error.log;\
                          access_log off;\n\
                          include conf.d/*.conf;\nserver { listen 127.0.0.1:1; }\n}\n";
 
-/// Runs `brimful module ACTION SERVER` for the server of this directory.
+/// Runs `brimful module ACTION SERVER --prefix DIRECTORY`, with `more` as further arguments.
 pub fn module(action: &str, server: &str, directory: &Path, more: &[&str]) -> Done {
     let prefix = directory.to_str().unwrap();
     run(&[&["module", action, server, "--prefix", prefix], more].concat())

@@ -1,5 +1,5 @@
-//! Tests shapes of load other than a steady rate and a number of clients: S-Clients, stages, bursts, traces,
-//! pipelining; and engines.
+//! Tests shapes of load other than a steady rate or a fixed number of clients: S-Clients, stages, bursts, traces and
+//! pipelining. Also tests the choice of the I/O engine.
 
 use crate::documents;
 use crate::program::run;

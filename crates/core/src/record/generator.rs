@@ -33,8 +33,9 @@ pub struct Generator {
     /// CPU time that the host withheld from the generator.
     #[serde(default)]
     pub host: HostContention,
-    /// Speed of the generator's first CPU right before the load began; for a load made in parts, the speed of the
-    /// slowest part. `None` in Records of versions without this probe.
+    /// Speed of a CPU of the generator's host right before the load began: the generator's first CPU, if the generator
+    /// is pinned. For a load that several processes generated, the lowest value of each figure. `None` if the speed was
+    /// not measured.
     #[serde(default)]
     pub host_probe: Option<HostProbe>,
     /// Messages of the threads that panicked. The calls of these threads are counted up to the panic; the other threads

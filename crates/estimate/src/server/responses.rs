@@ -109,7 +109,7 @@ fn work_scv(fit: &ModelFit, facts: &ServerFacts, loads: &PooledLoads) -> Option<
     let has_classes = facts.classes.len() > 1;
     let is_counted = |load: &OfferedLoad| match load {
         OfferedLoad::Clients(_) => !has_classes,
-        OfferedLoad::Alone(..) => has_classes,
+        OfferedLoad::SingleClass(..) => has_classes,
         OfferedLoad::Level(_) => false,
     };
     WorkScv::mean(loads.iter().filter(|(load, _)| is_counted(load)).filter_map(|(_, pooled)| pooled.work_scv))

@@ -112,7 +112,7 @@ pub(super) fn choose(
     Ok(Choice { rule: SiteRule::Requests, reason: RuleReason::NoRegression, joint })
 }
 
-/// The demands by a rule, with intervals where the steps yield them.
+/// Estimates the demand of each class by `rule`. A demand has no interval if neither the bootstrap nor the fit yields one.
 pub(super) fn estimates(
     rule: SiteRule,
     classes: usize,

@@ -16,8 +16,8 @@ pub const MIN_STEAL: f64 = 0.02;
 /// Share of a program's time in which the program was ready to run but waited for a CPU. At `near`, the program waited
 /// half as long as it ran. At `at`, it waited as long as it ran.
 pub const CPU_WAIT_SHARE: Level = Level { near: 0.33, at: 0.50 };
-/// Time that a program waits for a CPU per second, in seconds. Below this value, the program does not count as delayed,
-/// whatever [`CPU_WAIT_SHARE`] says.
+/// Seconds per second that a program waits for a CPU. Below this value, the program does not count as delayed, whatever
+/// [`CPU_WAIT_SHARE`] says.
 pub const MIN_WAIT: f64 = 0.05;
 /// Share of time in which a CPU quota throttled a program. A call that arrives at a throttled program waits until the
 /// quota's next period.

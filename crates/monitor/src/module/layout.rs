@@ -85,8 +85,8 @@ pub mod slot {
     pub const BUSY_NS_OFFSET: usize = 40;
     /// Number of requests that all owners recorded.
     pub const RECORDED_OFFSET: usize = 48;
-    /// The bits from [`FOLDED_COUNT`](super::FOLDED_COUNT) on: the number of requests that the sums include. The bits
-    /// below: for each class, one bit that says which copy of its sums is current.
+    /// The bits from [`FOLDED_COUNT`](super::FOLDED_COUNT) on: the number of requests that were folded, i.e. added to the
+    /// sums. The bits below: for each class, one bit that says which copy of its sums is current.
     pub const FOLDED_OFFSET: usize = 56;
     /// Size of the cache line to which each request writes.
     pub const LINE_OFFSET: usize = 64;

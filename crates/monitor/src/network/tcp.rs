@@ -44,7 +44,7 @@ pub struct TcpSample {
     pub memory_bytes: Option<u64>,
 }
 
-/// Reads samples of TCP.
+/// Reads the TCP counters of a network namespace from /proc.
 #[derive(Debug)]
 pub(super) struct TcpWatch {
     snmp: NetFile,

@@ -65,7 +65,7 @@ impl SampleRateCheck {
     ///
     /// # Errors
     /// An error if the samples arrive faster than is allowed.
-    pub fn count(&mut self, now: Nanos) -> Result<(), LinkError> {
+    pub fn add_sample(&mut self, now: Nanos) -> Result<(), LinkError> {
         self.samples += 1;
         let elapsed = now - self.begun;
         if self.samples <= self.due_within(elapsed).saturating_mul(MAX_SPEEDUP).saturating_add(MAX_BURST) {
@@ -128,12 +128,12 @@ mod tests {
         let mut pace = SampleRateCheck::new(requested, start);
         // All samples that became due while the network was blocked arrive at once.
         let late = start + Nanos::from_secs(60);
-        assert!((0..73).all(|_| pace.count(late).is_ok()));
+        assert!((0..73).all(|_| pace.add_sample(late).is_ok()));
         let mut pace = SampleRateCheck::new(requested, start);
-        let refused = (0..100).find_map(|k| pace.count(start + Nanos(k * second.0 / 10)).err()).unwrap();
+        let refused = (0..100).find_map(|k| pace.add_sample(start + Nanos(k * second.0 / 10)).err()).unwrap();
         let words = "the watching side sends more samples than requested: ";
         assert!(refused.0.starts_with(words) && refused.0.contains(" were due. "), "{}", refused.0);
         let mut pace = SampleRateCheck::new(requested, start);
-        assert!((0..10_000).all(|k| pace.count(start + Nanos(k * second.0)).is_ok()));
+        assert!((0..10_000).all(|k| pace.add_sample(start + Nanos(k * second.0)).is_ok()));
     }
 }

@@ -183,7 +183,7 @@ impl Stream {
     }
 
     fn note(&mut self, sample: &Sample, overhead: Overhead) -> Result<(), LinkError> {
-        self.pace.count(sys::now())?;
+        self.pace.add_sample(sys::now())?;
         if sample.at < self.latest.at {
             return Err(LinkError("its clock went backwards between two samples".to_owned()));
         }

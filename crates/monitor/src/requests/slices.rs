@@ -15,10 +15,10 @@ const MAX_LENGTH: Nanos = Nanos::from_millis(6_400);
 const COUNTING_SHARE: f64 = 0.75;
 /// Slices become longer if more than one in this many requests is open at the end of a slice.
 const MAX_OPEN_ONE_IN: u64 = 100;
-/// Minimum number of open requests for slices to become longer.
+/// Slices become longer only if at least this many requests were open at the ends of all slices of the current length.
 const MIN_OPEN: u64 = 2;
-/// Minimum time between the end of a slice and the end of its period. A reader with the same period then finds the
-/// slice finished.
+/// Time that is kept free at the end of each period, if the slice leaves room for it. A monitor that samples once per
+/// period then finds the slice finished.
 const MARGIN: Nanos = Nanos::from_millis(20);
 
 /// The share of the time that slices take, above 0 and at most 1, in thousandths.

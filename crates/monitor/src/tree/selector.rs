@@ -1,4 +1,5 @@
-//! The selectors of programs, and how they are named on the command line, in messages, and in figures.
+//! Program selectors: how they are parsed from the command line and printed in messages, and the program names that
+//! results show.
 
 use std::fmt;
 use std::path::{Path, PathBuf};

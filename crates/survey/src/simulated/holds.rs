@@ -48,7 +48,7 @@ fn is_predicted_well(mut bench: Simulated, mix: &[f64], level_s: f64) {
         // part is small.
         let error = response.error.unwrap().abs().min(response.model_error().unwrap().abs());
         assert!(
-            error < tolerance + half_width || response.is_within_interval() == Some(true),
+            error < RESPONSE + half_width || response.is_within_interval() == Some(true),
             "{}: {response:?}",
             level.fraction
         );

@@ -31,7 +31,7 @@ fn rates_are_predicted(server: fn(u64) -> Simulated, level_s: f64) {
         let answered = [ObjectiveOutcome::MetUpToRate, ObjectiveOutcome::MetUpToCapacity];
         assert!(answered.contains(&found.outcome), "server {seed}: {found:?}");
         errors.push(found.rate.error.unwrap().abs());
-        held += u32::from(found.rate.is_within_interval().unwrap());
+        held += u64::from(found.rate.is_within_interval().unwrap());
         let [low, high] = found.measured_interval90.unwrap();
         assert!((low..=high).contains(&found.rate.measured.unwrap()), "server {seed}: {found:?}");
     }

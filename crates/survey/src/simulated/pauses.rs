@@ -8,7 +8,7 @@ use brimful_core::survey::{Level, Role};
 /// A server with constant pauses of 30 ms, once a second at random times. `on_cpu` says whether the server's processes
 /// use the CPU meanwhile.
 fn pausing(on_cpu: bool) -> Simulated {
-    let mut bench = Simulated::single(Station { scv: 0.0, ..cpu(1) }, 0.001).with_other_work(1.0, 0.03);
+    let mut bench = Simulated::single_class(Station { scv: 0.0, ..cpu(1) }, 0.001).with_other_work(1.0, 0.03);
     bench.own_work = on_cpu;
     bench
 }
@@ -57,7 +57,7 @@ fn rare_long_pauses_are_found_and_predicted() {
 
 #[test]
 fn pauses_that_come_with_calls_are_recognized() {
-    let mut bench = Simulated::single(Station { scv: 0.25, ..cpu(1) }, 0.001).with_other_work(0.0, 0.02);
+    let mut bench = Simulated::single_class(Station { scv: 0.25, ..cpu(1) }, 0.001).with_other_work(0.0, 0.02);
     bench.own_work = true;
     bench.under_load = Box::new(|model, rate| model.classes[1].rate = Some(0.002 * rate.min(950.0)));
     let pauses = bench.survey(&[1.0], 60.0).pauses.unwrap();
@@ -85,7 +85,7 @@ fn intervals_of_percentiles_hold_for_random_servers_with_pauses() {
         assert!(survey.stopped.is_none(), "server {seed}: {:?}", survey.stopped);
         found += u64::from(survey.pauses.is_some());
         let level = held_out(&survey, 0.3);
-        held += u64::from(level.response_percentiles_s.p99.holds().unwrap());
+        held += u64::from(level.response_percentiles_s.p99.is_within_interval().unwrap());
         means.push(level.response_time_s.error.unwrap().abs());
     }
     let median = quantile(means, 0.5);

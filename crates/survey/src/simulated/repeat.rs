@@ -4,7 +4,7 @@ use super::*;
 
 /// A server whose first `slow` loads cost twice as much, until a compiler or a cache is warm.
 fn slow_at_first(slow: usize) -> Simulated {
-    let mut bench = Simulated::single(Station { scv: 0.25, ..cpu(1) }, 0.001);
+    let mut bench = Simulated::single_class(Station { scv: 0.25, ..cpu(1) }, 0.001);
     let loads = std::cell::Cell::new(0);
     bench.under_load = Box::new(move |model, _| {
         loads.set(loads.get() + 1);
