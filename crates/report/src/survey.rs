@@ -312,7 +312,7 @@ mod tests {
         let pauses = ServerPauses { per_second: 1.2, per_call: 0.001, mean_s: 0.03, longest_s: 0.05, seen: 20 };
         let survey = Survey { pauses: Some(pauses), ..a_survey() };
         let line =
-            "pauses      1.2 a second and one in 1,000 calls, 30.0 ms on average, up to 50.0 ms (20 seen between";
+            "pauses      1.20 a second and one in 1,000 calls, 30.0 ms on average, up to 50.0 ms (20 seen between";
         assert!(full_text(&survey).contains(line), "{}", full_text(&survey));
     }
 
