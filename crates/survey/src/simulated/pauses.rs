@@ -46,10 +46,12 @@ fn rare_long_pauses_are_found_and_predicted() {
         let pauses = survey.pauses.unwrap();
         let per_second = pauses.per_second + 900.0 * pauses.per_call;
         assert!((per_second - 1.0).abs() < 0.4 && (pauses.mean_s - 0.03).abs() < 0.003, "{pauses:?}");
-        for fraction in [0.3, 0.5, 0.8] {
+        // Near saturation, the error of the pauses' rate has a larger effect.
+        for (fraction, tolerance) in [(0.3, 0.2), (0.5, 0.2), (0.8, 0.35)] {
             let level = held_out(&survey, fraction);
             let [p99, mean] = [level.response_percentiles_s.p99, level.response_time_s].map(|it| it.error.unwrap());
-            assert!(p99.abs() < 0.2 && mean.abs() < 0.2, "{fraction}, on CPU {on_cpu}: p99 {p99}, mean {mean}");
+            let is_close = p99.abs() < tolerance && mean.abs() < tolerance;
+            assert!(is_close, "{fraction}, on CPU {on_cpu}: p99 {p99}, mean {mean}");
         }
         assert!(survey.saturation_rate.error.unwrap().abs() < 0.03, "{:?}", survey.saturation_rate);
     }
