@@ -7,7 +7,8 @@ use brimful_core::survey::{Level, Role};
 use brimful_model::{Method, saturation_rate, solve};
 
 const SATURATION: f64 = 0.01;
-/// Tolerated error of a mean response time, at up to 90 % load.
+/// Tolerated error of a mean response time, at up to 90 % load. If service times vary a lot, the capacity is known less
+/// exactly, and twice this error is tolerated at 90 % load.
 const RESPONSE: f64 = 0.03;
 
 fn cpu(servers: u32, scv: f64) -> Station {
@@ -42,13 +43,15 @@ fn is_predicted_well(mut bench: Simulated, mix: &[f64], level_s: f64) {
         let response = level.response_time_s;
         let truth = solve(&at(level.fraction * predicted), Method::Auto).unwrap().mean_response_time;
         let predicted = level.steady_response_s.unwrap();
-        assert!(off(predicted, truth) < RESPONSE, "{}: predicted {predicted}, true value {truth}", level.fraction);
+        let is_uncertain = bench.server.stations[0].scv > 1.0 && level.fraction > 0.85;
+        let tolerance = if is_uncertain { 2.0 * RESPONSE } else { RESPONSE };
+        assert!(off(predicted, truth) < tolerance, "{}: predicted {predicted}, true value {truth}", level.fraction);
         let half_width = response.measured_ci95_half_width.unwrap() / response.measured.unwrap();
         // Variable service times look like a host of variable speed. So it is enough if the total error or the model's
         // part is small.
         let error = response.error.unwrap().abs().min(response.model_error().unwrap().abs());
         assert!(
-            error < RESPONSE + half_width || response.is_within_interval() == Some(true),
+            error < tolerance + half_width || response.is_within_interval() == Some(true),
             "{}: {response:?}",
             level.fraction
         );
