@@ -155,9 +155,8 @@ fn a_little_disorder_changes_only_the_times_between_requests() {
         // may end elsewhere.
         (profile.interarrival_s, profile.sessions) = (None, None);
         profile.classes.iter_mut().for_each(|class| class.mean_service_s = None);
-        if let Some(service) = &mut profile.service_s {
-            service.scv = 0.0;
-        }
+        let of_classes = profile.classes.iter_mut().filter_map(|class| class.service_s.as_mut());
+        of_classes.chain(&mut profile.service_s).for_each(|service| service.scv = 0.0);
     }
     assert_eq!(ordered, disordered);
 }

