@@ -156,7 +156,10 @@ fn a_little_disorder_changes_only_the_times_between_requests() {
         (profile.interarrival_s, profile.sessions) = (None, None);
         profile.classes.iter_mut().for_each(|class| class.mean_service_s = None);
         let of_classes = profile.classes.iter_mut().filter_map(|class| class.service_s.as_mut());
-        of_classes.chain(&mut profile.service_s).for_each(|service| service.scv = 0.0);
+        let of_urls = profile.slowest_urls.iter_mut().map(|url| &mut url.service_s);
+        let of_hour = profile.slowest_hour.iter_mut().map(|hour| &mut hour.service_s);
+        let all = of_classes.chain(&mut profile.service_s).chain(of_urls).chain(of_hour);
+        all.for_each(|service| service.scv = 0.0);
     }
     assert_eq!(ordered, disordered);
 }

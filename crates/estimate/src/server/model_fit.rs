@@ -129,8 +129,9 @@ impl ModelFit {
         if !self.pauses.are_none() {
             let free = 1.0 - self.pauses.per_second * self.pauses.mean();
             let station = &mut model.stations[0];
-            station.background = 1.0 - (1.0 - station.background) * free;
-            let per_call = self.pauses.per_call * self.pauses.mean() * f64::from(station.servers);
+            let available = 1.0 - station.background;
+            station.background = 1.0 - available * free;
+            let per_call = self.pauses.per_call * self.pauses.mean() * f64::from(station.servers) * available;
             model.demands[0].iter_mut().for_each(|demand| *demand += per_call);
         }
         model

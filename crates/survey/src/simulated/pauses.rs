@@ -4,6 +4,7 @@
 use super::random::{number_of_servers, quantile, server};
 use super::*;
 use brimful_core::survey::{Level, Role};
+use brimful_model::saturation_rate;
 
 /// A server with constant pauses of 30 ms, once a second at random times. `on_cpu` says whether the server's processes
 /// use the CPU meanwhile.
@@ -54,6 +55,10 @@ fn rare_long_pauses_are_found_and_predicted() {
             assert!(is_close, "{fraction}, on CPU {on_cpu}: p99 {p99}, mean {mean}");
         }
         assert!(survey.saturation_rate.error.unwrap().abs() < 0.03, "{:?}", survey.saturation_rate);
+        // The model loses the same capacity to the pauses as the prediction.
+        let [planned, predicted] =
+            [saturation_rate(&survey.model).unwrap().0, survey.saturation_rate.predicted.unwrap()];
+        assert!((planned / predicted - 1.0).abs() < 1e-6, "planned {planned}, predicted {predicted}");
     }
 }
 
