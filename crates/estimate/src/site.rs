@@ -120,9 +120,9 @@ pub fn site_demands(classes: usize, steps: &[SiteStep], options: &SiteOptions) -
     let (kept, outliers) = outliers::without_outliers(classes, steps, options);
     let kept: Vec<&SiteStep> = kept.iter().map(|index| &steps[*index]).collect();
     let regression = regression::regress(classes, &kept, options);
-    let by = |rule| attribution::attribute(rule, classes, &kept, options);
-    let by_bytes = by(SiteRule::Bytes)?;
-    let by_requests = by(SiteRule::Requests)?;
+    let attribute_by = |rule| attribution::attribute(rule, classes, &kept, options);
+    let by_bytes = attribute_by(SiteRule::Bytes)?;
+    let by_requests = attribute_by(SiteRule::Requests)?;
     let choice = choice::choose(classes, &kept, options, &regression)?;
     Ok(SiteDemands {
         rule: choice.rule,

@@ -58,10 +58,10 @@ pub(super) struct FittedLaw {
 
 /// Fits the law with the smallest cross-validation error, and lists all laws.
 ///
-/// `saturated` is the cost without idle CPUs, if it was measured. The law is chosen with exactly this cost; then the
-/// levels also improve the cost itself ([`FittedLaw::refined`]). If it was not measured, this cost is extrapolated, and laws that
-/// fit the levels equally well may extrapolate differently. In that case one of the laws is drawn at random: `chance`
-/// is a random number between 0 and 1.
+/// `measured` is the cost without idle CPUs, if it was measured. The law is chosen with exactly this cost; then the
+/// levels also improve the cost itself ([`FittedLaw::refined`]). If it was not measured, this cost is extrapolated, and
+/// laws that fit the levels equally well may extrapolate differently. In that case one of the laws is drawn at random:
+/// `chance` is a random number between 0 and 1.
 pub(super) fn choose(
     costs: &[CallCost],
     measured: Option<SaturatedCost>,

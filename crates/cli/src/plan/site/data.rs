@@ -83,7 +83,7 @@ impl<'a> SiteData<'a> {
         let classes = &self.counted.classes;
         let options = SiteOptions {
             rule: rule.rule,
-            known: self.known.of(name, classes.len()),
+            known: self.known.demands_at(name, classes.len()),
             empty: self.counted.empty,
             intercept: self.known.intercept(name),
             without_background: self.args.site.as_the_paper,

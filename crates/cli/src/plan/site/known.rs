@@ -57,7 +57,7 @@ impl KnownDemands {
     }
 
     /// The known demands at a resource, by class.
-    pub fn of(&self, resource: &str, classes: usize) -> Vec<Option<Estimate>> {
+    pub fn demands_at(&self, resource: &str, classes: usize) -> Vec<Option<Estimate>> {
         let known = |class| self.demands.get(&(resource.to_owned(), class)).map(|(estimate, _)| *estimate);
         (0..classes).map(known).collect()
     }

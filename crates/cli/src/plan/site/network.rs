@@ -67,8 +67,8 @@ fn access_rates(rates: &[AccessRate], model: &Model) -> Result<Vec<Option<f64>>,
             names.join(", ")
         )));
     }
-    let of = |class: Option<&str>| rates.iter().rfind(|rate| rate.class.as_deref() == class);
-    Ok(names.iter().map(|name| of(Some(name)).or_else(|| of(None)).map(|rate| rate.bits_per_s)).collect())
+    let rate_of = |class: Option<&str>| rates.iter().rfind(|rate| rate.class.as_deref() == class);
+    Ok(names.iter().map(|name| rate_of(Some(name)).or_else(|| rate_of(None)).map(|rate| rate.bits_per_s)).collect())
 }
 
 fn push(model: &mut Model, name: &str, kind: StationKind, demands: Vec<f64>) -> Result<(), UsageError> {
