@@ -11,6 +11,9 @@ ROOT = Path(__file__).resolve().parents[2]
 #: An environment variable that all processes started by a command inherit. Its value differs in each trial.
 MARK = "BRIMFUL_RELIABILITY"
 
+#: The names of the control groups that tests create begin with this.
+TESTS = "brimful-test-"
+
 #: The counts of calls that ended before anything was sent.
 BEFORE_SENDING = [
     "client_limited",
@@ -43,8 +46,8 @@ def processes(mark: str) -> list[str]:
 
 
 def groups_and_namespaces() -> set[Path]:
-    """Control groups of brimful, and all named network namespaces."""
-    groups = {path for path in Path("/sys/fs/cgroup").rglob("*brimful*") if path.is_dir()}
+    """Control groups of brimful, except those of its test suite (which may run meanwhile), and all named namespaces."""
+    groups = {path for path in Path("/sys/fs/cgroup").rglob("*brimful*") if path.is_dir() and TESTS not in str(path)}
     return groups | set(Path("/run/netns").glob("*"))
 
 
