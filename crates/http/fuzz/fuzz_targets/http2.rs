@@ -7,10 +7,18 @@
 
 use brimful_http::{StreamEnd, Http2, StreamObserver, ParseError, RecentBlock, Request, Version};
 use libfuzzer_sys::fuzz_target;
+use std::sync::LazyLock;
 
 /// An empty SETTINGS frame. A server must send SETTINGS as its first frame.
 const SETTINGS: &[u8] = &[0, 0, 0, 4, 0, 0, 0, 0, 0];
-const CALLS: usize = 4;
+
+/// The requests that the server answers.
+static REQUESTS: LazyLock<Vec<Request>> = LazyLock::new(|| {
+    let request = |(method, body): (&str, &str)| {
+        Request::new(method, "a", "/", &[], body.as_bytes(), Version::Http2, false).expect("the request is valid")
+    };
+    [("GET", ""), ("HEAD", ""), ("POST", "body"), ("GET", "")].map(request).into()
+});
 
 fuzz_target!(|input: &[u8]| {
     let Some((&flags, rest)) = input.split_first() else {
@@ -63,20 +71,8 @@ fn feed_all(pieces: &[&[u8]]) -> Results {
     let mut http2 = Http2::new();
     let mut recent = RecentBlock::default();
     let mut results = Results::default();
-    for (call, (method, body)) in [("GET", ""), ("HEAD", ""), ("POST", "body"), ("GET", "")]
-        .into_iter()
-        .enumerate()
-    {
-        let request = Request::new(
-            method,
-            "a",
-            "/",
-            &[],
-            body.as_bytes(),
-            Version::Http2,
-            false,
-        );
-        http2.open(&request.expect("the request is valid"), call);
+    for (call, request) in REQUESTS.iter().enumerate() {
+        http2.open(request, call);
     }
     http2.clear_output();
     for piece in pieces {
@@ -100,7 +96,7 @@ fn feed_all(pieces: &[&[u8]]) -> Results {
             }
         }
     }
-    assert_eq!(http2.streams() + results.ended.len(), CALLS);
+    assert_eq!(http2.streams() + results.ended.len(), REQUESTS.len());
     results.said = http2.output().to_vec();
     results
 }
