@@ -168,6 +168,16 @@ fn ends(calls: usize, turns: impl IntoIterator<Item = Turn>) -> (Vec<End>, Shard
 
 /// Like `ends`, but for a shard that has already used `stamps` stamps.
 fn ends_from(stamps: u32, calls: usize, turns: impl IntoIterator<Item = Turn>) -> (Vec<End>, ShardUsage) {
+    ends_within(TIMEOUT, stamps, calls, turns)
+}
+
+/// Like `ends_from`, with another timeout.
+fn ends_within(
+    response_timeout: Nanos,
+    stamps: u32,
+    calls: usize,
+    turns: impl IntoIterator<Item = Turn>,
+) -> (Vec<End>, ShardUsage) {
     let address = SocketAddr::from(([127, 0, 0, 1], 1));
     let (version, close) = (brimful_http::Version::Http11, Close::Server);
     let wire =
@@ -177,7 +187,7 @@ fn ends_from(stamps: u32, calls: usize, turns: impl IntoIterator<Item = Turn>) -
         address: address.into(),
         tls: None,
         http2: false,
-        connections: ConnectionPolicy { response_timeout: TIMEOUT, ..ConnectionPolicy::default() },
+        connections: ConnectionPolicy { response_timeout, ..ConnectionPolicy::default() },
         min_connections: 0,
         window: Nanos::from_secs(60),
         start: Nanos::ZERO,
@@ -242,6 +252,23 @@ fn calls_are_distinguished_when_stamps_wrap() {
         assert_eq!(answered, [COMPLETED; 3]);
         let (timed_out, _) = ends_from(before, 3, [Turn::Passes { left: false }]);
         assert_eq!(timed_out, [End::TimedOut; 3]);
+    }
+}
+
+/// Makes a million calls while stamps reach half of their range, and another million while they wrap around. Expects
+/// that no call is lost, and that none ends twice.
+#[test]
+fn a_million_calls_are_accounted_for_when_stamps_wrap() {
+    const CALLS: usize = 100_000;
+    const NO_TIMEOUT: Nanos = Nanos::from_secs(600);
+    for limit in [1 << 31, 0_u32] {
+        for round in 1..=10 {
+            let used = limit.wrapping_sub(1000 * round);
+            let (answered, _) = ends_within(NO_TIMEOUT, used, CALLS, [Turn::Answers(CALLS, false)]);
+            assert!(answered.len() == CALLS && answered.iter().all(|end| *end == COMPLETED));
+        }
+        let (timed_out, _) = ends_from(limit.wrapping_sub(1000), 10_000, [Turn::Passes { left: false }]);
+        assert!(timed_out.len() == 10_000 && timed_out.iter().all(|end| *end == End::TimedOut));
     }
 }
 
