@@ -2,6 +2,8 @@
 
 use brimful_core::Nanos;
 use brimful_os::clock;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 /// The run's clock. Before the start it reads zero.
 #[derive(Clone, Copy, Debug)]
@@ -26,14 +28,17 @@ impl Clock {
         Nanos(clock::now().0.saturating_sub(self.epoch_ns))
     }
 
-    /// Sleeps until shortly before the start, then spins.
-    pub(crate) fn wait_for_start(self) {
-        const SPIN_NS: u64 = 200_000;
-        let left = self.epoch_ns.saturating_sub(clock::now().0);
-        if left > SPIN_NS {
-            std::thread::sleep(std::time::Duration::from_nanos(left - SPIN_NS));
+    /// Sleeps until shortly before the start, then spins. Returns early once `stop` is set.
+    pub(crate) fn wait_for_start(self, stop: &AtomicBool) {
+        const SPIN: Duration = Duration::from_micros(200);
+        const STOP_CHECK: Duration = Duration::from_millis(50);
+        let left = || Duration::from_nanos(self.epoch_ns.saturating_sub(clock::now().0));
+        while let Some(sleep) = left().checked_sub(SPIN)
+            && !stop.load(Ordering::Relaxed)
+        {
+            std::thread::sleep(sleep.min(STOP_CHECK));
         }
-        while clock::now().0 < self.epoch_ns {
+        while !left().is_zero() && !stop.load(Ordering::Relaxed) {
             std::hint::spin_loop();
         }
     }

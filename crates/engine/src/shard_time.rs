@@ -5,6 +5,7 @@ use crate::contention;
 use crate::pacing::WaitTimes;
 use brimful_core::Nanos;
 use brimful_os::clock;
+use std::sync::atomic::AtomicBool;
 
 /// A gap in a turn that is longer than this counts as a stall: it has delayed the requests sent in that turn.
 const STALL: Nanos = Nanos::from_millis(1);
@@ -50,11 +51,11 @@ impl ShardTime {
         }
     }
 
-    /// Waits for the start of the run.
-    pub fn wait_for_start(&mut self) {
+    /// Waits for the start of the run, or until `stop` is set.
+    pub fn wait_for_start(&mut self, stop: &AtomicBool) {
         // Read before the start, because reading it takes longer than the first call may be late.
         self.cpu_wait_before = contention::thread_cpu_wait();
-        self.clock.wait_for_start();
+        self.clock.wait_for_start(stop);
         self.cpu_before = clock::thread_cpu();
     }
 

@@ -84,7 +84,10 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
 
     /// Takes turns until every call has ended or `stop` is set.
     fn take_turns(&mut self, stop: &AtomicBool) -> Result<TurnsEnd, EngineError> {
-        self.time.wait_for_start();
+        self.time.wait_for_start(stop);
+        if stop.load(Ordering::Relaxed) {
+            return Ok(TurnsEnd { interrupted: true, busy_share: 0.0 });
+        }
         let mut published = Nanos::ZERO;
         let mut busy_share = None;
         let mut has_waited = false;

@@ -7,6 +7,7 @@ use crate::support::{Control, Plan, wait_until};
 use brimful_core::workload::{RequestClass, Workload as WorkloadDoc};
 use brimful_core::{End, Nanos};
 use brimful_engine::{Clock, Close, Engine};
+use brimful_os::clock;
 use brimful_stats::{Account, Collector, LiveProgress};
 use brimful_testkit::{RawServer, RefusingPort, Request, Step, script, with_length};
 use std::collections::BTreeMap;
@@ -17,6 +18,7 @@ use std::sync::atomic::Ordering;
 on_each_engine!(
     a_port_where_nothing_listens_refuses,
     a_stop_ends_every_call_in_flight,
+    a_stop_ends_the_wait_for_an_agreed_start,
     a_server_that_dies_is_reset_then_refused,
     a_listener_that_comes_back_is_used_again,
     shards_account_for_the_same_calls,
@@ -43,6 +45,19 @@ fn a_stop_ends_every_call_in_flight(case: Case) {
     let calls = run.observer.calls;
     assert!(calls.len() >= 3);
     assert!(calls.iter().all(|call| matches!(call.end(), End::Unfinished { .. })), "{calls:?}");
+}
+
+/// A fleet's shards used to wait for their start, although the fleet had been killed.
+fn a_stop_ends_the_wait_for_an_agreed_start(case: Case) {
+    const FAR_AHEAD: Nanos = Nanos::from_secs(600);
+    let server = RawServer::never_answers();
+    let control = Control::default();
+    control.stop.store(true, Ordering::Relaxed);
+    let mut plan = Plan::new(case, server.addr());
+    plan.config.start = clock::now() + FAR_AHEAD;
+    let run = plan.run_open_load(100.0, &control);
+    assert!(run.interrupted && clock::now() < plan.config.start);
+    assert!(run.observer.calls.is_empty(), "{:?}", run.observer.calls);
 }
 
 fn a_server_that_dies_is_reset_then_refused(case: Case) {
