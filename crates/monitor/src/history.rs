@@ -1,8 +1,9 @@
 //! Keeps the samples of a run of any length in bounded memory.
 //!
-//! When there are [`MAX_SAMPLES`] samples, or [`MAX_BYTES`] of samples from another host, each pair of samples is
-//! merged into one sample. From then on, each kept sample covers twice the time. Counters lose nothing by merging. Of
-//! two accept queues, the longer queue is kept. The first and the last sample are always kept.
+//! When the number of samples reaches [`MAX_SAMPLES`], or the samples from another host occupy more than [`MAX_BYTES`],
+//! each pair of neighbouring samples is merged into one sample. From then on, each kept sample covers twice the time.
+//! Merging loses no counts, because counters are totals. Of the accept-queue lengths of two merged samples, the longer
+//! one is kept. The first and the last sample are always kept.
 
 use crate::group::Group;
 use crate::groups::ListedGroup;
@@ -24,7 +25,7 @@ const MAX_BYTES: usize = 16 << 20;
 #[derive(Debug)]
 pub struct History {
     samples: Vec<Sample>,
-    /// Number of bytes of all samples; `None` if the number is not limited.
+    /// Memory that all samples occupy, in bytes; `None` if it is not limited.
     bytes: Option<usize>,
     /// Number of pushed samples that are merged into one kept sample.
     stride: u64,
@@ -51,7 +52,8 @@ impl Default for History {
 }
 
 impl History {
-    /// An empty history for samples from another host, which may be arbitrarily large.
+    /// Creates an empty history for samples from another host. Their size is limited, because that host may send
+    /// arbitrarily large samples.
     pub(crate) fn with_byte_limit() -> History {
         History { bytes: Some(0), ..History::default() }
     }
@@ -78,8 +80,8 @@ impl History {
         }
     }
 
-    /// Adds the last sample. It replaces the previous sample if the time between them is shorter than half the interval
-    /// before.
+    /// Adds the last sample of the run. If it follows the previous sample by less than half of the preceding interval,
+    /// the two samples are merged.
     pub fn close(&mut self, sample: Sample) {
         match self.samples.as_mut_slice() {
             [.., before, last] if 2 * (sample.at - last.at).0 < (last.at - before.at).0 => {
@@ -101,14 +103,13 @@ impl History {
         }
     }
 
-    /// Summarizes the samples inside a window (start, end), or all samples. The `t_s` of each interval is the time
-    /// since
-    /// `epoch`. All times are `CLOCK_MONOTONIC`. The caller fills in sources and overhead.
+    /// Summarizes the samples inside a window (start, end), or all samples if there is no window. The `t_s` of each
+    /// interval is the time since `epoch`. All times are `CLOCK_MONOTONIC`. The caller fills in sources and overhead.
     pub fn summary(&self, epoch: Nanos, window: Option<(Nanos, Nanos)>) -> Server {
         summarize(&self.samples, epoch, window)
     }
 
-    /// The figures from the first to the last sample.
+    /// Computes the rates between the first and the last sample.
     pub fn rates(&self) -> Rates {
         Rates::over(&self.samples)
     }
@@ -131,7 +132,7 @@ impl History {
 }
 
 /// Merges two samples into `kept`. The result is the sample with more groups or, if both have the same number of
-/// groups, the later sample. Each port's longest and fullest accept queue of both samples are kept.
+/// groups, the later sample. For each port, it has the longest and the fullest accept queue of the two samples.
 fn merge(kept: &mut Sample, mut next: Sample) {
     if next.count() >= kept.count() {
         std::mem::swap(kept, &mut next);

@@ -22,7 +22,7 @@ pub struct Finding {
     pub topic: &'static str,
     /// Whether the finding is a problem.
     pub status: Status,
-    /// The value that was found.
+    /// The value as text, with its unit.
     pub value: String,
     /// What the value limits, in one line.
     pub means: String,

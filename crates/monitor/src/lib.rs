@@ -133,7 +133,7 @@ pub enum MonitorError {
         /// The reason, and a remedy.
         why: String,
     },
-    /// The machine does not have a requested CPU.
+    /// A requested CPU does not exist or is not online.
     #[error("CPU {cpu} is not online: choose among {online}")]
     NoSuchCpu {
         /// The CPU that was requested.
@@ -193,7 +193,8 @@ pub enum MonitorError {
         /// The kernel's error.
         source: io::Error,
     },
-    /// The helper process is not available. It would undo the change if this process were killed.
+    /// The helper process is not available. If this process is killed, the helper undoes this process's change to the
+    /// server.
     #[error(
         "cannot move the server: the process that would move it back if brimful were killed has ended ({0}); try again"
     )]

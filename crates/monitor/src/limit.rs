@@ -1,5 +1,5 @@
 //! Limits the CPU time of a server while it is measured. The server's processes are moved into a new control group with
-//! a quota, below their present group. Afterwards they are moved back.
+//! a quota, below their current group. Afterwards they are moved back.
 //!
 //! If this process is killed while it holds a [`LimitGuard`], it cannot move the server's processes back. It therefore
 //! announces the [`FormerCgroups`] before it changes anything. Another process can keep this record and move the
@@ -25,8 +25,8 @@ const PERIOD_US: f64 = 10_000.0;
 const MIN_QUOTA_US: f64 = 1_000.0;
 /// The beginning of the new group's name; the pid of this process is appended.
 const GROUP_PREFIX: &str = "brimful-what-if-";
-/// Maximum number of attempts to empty the group. Several may be needed, because the server may start a process
-/// meanwhile.
+/// Maximum number of attempts to empty the group. One attempt may not suffice, because the server may start a process
+/// in the group at the same time.
 const MAX_TRIES: usize = 50;
 
 /// Guard of a CPU quota. Dropping it moves every process back and removes the group.
@@ -49,8 +49,8 @@ pub fn quota_period_s(cpus: f64) -> f64 {
 }
 
 /// Limits the processes of the tree to `cpus` CPUs in total until the guard is dropped. Children that these processes
-/// start meanwhile are included. `announce` is called before processes are moved. Its argument records everything that
-/// is needed to move back these processes and all processes moved so far.
+/// start meanwhile are included. `announce` is called before processes are moved. Its argument is a complete record: it
+/// suffices to move back these processes and all processes moved before.
 ///
 /// # Errors
 /// [`MonitorError::OtherUser`]; [`MonitorError::Quota`] where a quota is not allowed; [`MonitorError::Announce`] with

@@ -193,7 +193,8 @@ impl ListenerWatch {
         }
         let (mut syns, mut left) = (self.syn_drops.count_syns(all, buffer), all);
         for (port, new) in self.ports.iter_mut().zip(new).filter(|(_, new)| *new > 0) {
-            // The drops are divided in proportion. Rounding loses no drop.
+            // Each port gets SYNs in proportion to its drops. `left` is the number of drops of the remaining ports, so
+            // rounding loses no SYN.
             let own = (u128::from(syns) * u128::from(new) / u128::from(left)) as u64;
             (syns, left) = (syns - own, left - new);
             port.drops += own;

@@ -53,13 +53,13 @@ pub struct ServerSample {
     pub identity: [u64; 3],
     /// `CLOCK_MONOTONIC` when the file was read.
     pub at: Nanos,
-    /// The server's name for itself.
+    /// Name of the server, as its module wrote it.
     pub name: String,
     /// The file's path.
     pub file: String,
     /// Whether requests are recorded now.
     pub enabled: bool,
-    /// CPU time is measured for one in this many requests; 0 means for none.
+    /// CPU time is measured for one of this many requests on average; 0 if it is measured for no request.
     pub cpu_one_in: u32,
     /// Maximum number of requests or connections that the server handles at a time; 0 for no limit.
     pub workers_most: u32,
@@ -89,12 +89,12 @@ pub struct IoSample {
     pub reads: u64,
     /// Number of bytes read from disks since the watch began.
     pub read_bytes: u64,
-    /// CPU time in user mode since the watch began. At each tick of its clock, the kernel charges the mode in which the
-    /// CPU runs. So the split into user mode and kernel is meaningful only after many ticks.
+    /// CPU time in user mode since the watch began. The kernel adds each clock tick to the mode in which the CPU runs
+    /// at that moment. So the split into user mode and kernel is meaningful only after many ticks.
     pub user: Nanos,
     /// CPU time in the kernel since the watch began.
     pub system: Nanos,
-    /// The resolution with which the kernel states the CPU time of a process.
+    /// Resolution of the kernel's accounting of a process's CPU time.
     pub tick: Nanos,
     /// Number of the server's processes when they were last read.
     pub processes: u64,
@@ -208,8 +208,8 @@ impl Group for ModuleGroup {
     }
 }
 
-/// Scales the totals from one period to a period of another length. The numbers of sampled requests are not scaled,
-/// because means are derived from them.
+/// Scales the totals from one period to a period of another length. The number of sampled requests is not scaled,
+/// because means are computed from it.
 fn scaled(class: ModuleClass, factor: f64) -> ModuleClass {
     let count = |n: u64| (n as f64 * factor).round() as u64;
     ModuleClass { requests: count(class.requests), failed: count(class.failed), aborted: count(class.aborted), ..class }

@@ -32,7 +32,7 @@ impl Monitor {
         let meter = Meter::new(sampler);
         let (ready, started) = channel();
         let monitor = Monitor::spawn(move |stopped| {
-            // An error means that `start` has already failed, so that nobody waits for the result.
+            // Sending fails only if `start` has already returned an error. Then there is no receiver.
             let _ = ready.send(config.pin.map_or(Ok(()), affinity::pin_this_thread));
             watch(meter, config.intervals, &ready, stopped)
         })?;

@@ -39,11 +39,11 @@ pub enum NetNamespace {
 #[derive(Debug, Default)]
 pub(crate) struct ChosenNamespace {
     pub namespace: NetNamespace,
-    /// A number that identifies the namespace until the machine reboots; `None` if /proc has no network.
+    /// A number that identifies the namespace until the machine reboots; `None` if /proc does not show networks.
     pub identity: Option<u64>,
     /// The process through which the namespace was found.
     witness: Option<u32>,
-    /// A remark for users who expect the monitor's namespace.
+    /// A remark for the user if the namespace is not the monitor's own; users may expect the monitor's namespace.
     pub remark: Option<String>,
 }
 

@@ -2,8 +2,9 @@
 //!
 //! Six files of /proc/net are read, each once per sample. They stay open. Most of the cost is the kernel's formatting,
 //! half of it for the 200 counters of `netstat`, of which four are used. The files belong to the namespace in which
-//! they were opened (`netns.rs`) and are never opened again. Orphaned sockets, buffer memory and the CPUs' queues are
-//! figures of the whole machine in every namespace. Source: proc_pid_net(5), net/core/net-procfs.c, net/ipv4/proc.c.
+//! they were opened (`netns.rs`) and are never opened again. The numbers of orphaned sockets, buffer memory and the
+//! CPUs' queues are those of the whole machine, in every namespace. Source: proc_pid_net(5), net/core/net-procfs.c,
+//! net/ipv4/proc.c.
 
 pub(crate) mod columns;
 mod interfaces;

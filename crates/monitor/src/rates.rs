@@ -12,7 +12,7 @@ use serde::Serialize;
 /// namespace.
 pub type Rates = PerGroup<GroupFigures>;
 
-/// Selects the type for [`Rates`]: the figures of each group over a period, if there are any.
+/// Type-level function that maps each group to the type of its metrics over a period, for [`Rates`].
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct GroupFigures;
 
@@ -24,7 +24,7 @@ pub struct Tracker {
     last: PerGroup<LastSamples>,
 }
 
-/// Selects the type for the last sample of each group.
+/// Type-level function that maps each group to the type of its last sample, for [`Tracker`].
 #[derive(Clone, Debug, Default)]
 struct LastSamples;
 

@@ -130,7 +130,7 @@ impl PortRequests {
         self.sizes.iter().fold(0, |sum, size| sum.saturating_add(size.service.count))
     }
 
-    /// Number of counted requests that have no response and have not lost their connection.
+    /// Number of counted requests that are in progress: without a response, on a connection that is not lost.
     fn open(&self) -> u64 {
         self.begun.saturating_sub(self.answered()).saturating_sub(self.unanswered)
     }

@@ -28,7 +28,7 @@ pub struct Sample {
     pub groups: PerGroup<GroupCounters>,
 }
 
-/// Selects the type for the raw counters of each group, if they were read.
+/// Type-level function that maps each group to the type of its raw counters; `None` if they were not read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct GroupCounters;
 
@@ -36,7 +36,7 @@ impl GroupValue for GroupCounters {
     type Of<G: Group> = Option<G::Sample>;
 }
 
-/// Selects the type for the watch of each group, if the group has anything to read.
+/// Type-level function that maps each group to the type of its watch; `None` if the group has nothing to read.
 #[derive(Debug, Default)]
 struct Watches;
 

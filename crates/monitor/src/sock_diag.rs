@@ -2,10 +2,9 @@
 //! microseconds, whatever the number of connections. For all connections, a dump is needed, which the kernel filters by
 //! port.
 //!
-//! For a listening socket the kernel reports the length of the accept queue in the field for the receive queue, the
 //! For a listening socket, the kernel reports the length of the accept queue in the field for the receive queue. It
 //! reports the limit of the accept queue in the field for the send queue, and dropped segments among the memory
-//! figures. Source: sock_diag(7), linux/inet_diag.h (layouts), net/ipv4/inet_diag.c. Netlink is in host byte order,
+//! statistics. Source: sock_diag(7), linux/inet_diag.h (layouts), net/ipv4/inet_diag.c. Netlink is in host byte order,
 //! ports and addresses in network byte order.
 //!
 //! No function here waits. The kernel's answer to a look-up, and the first part of a dump, are ready when `send`
@@ -71,7 +70,8 @@ const MESSAGE: usize = 72; // struct inet_diag_msg
 const BUFFER: usize = 128 * 1024;
 const REQ_BYTECODE: u16 = 1;
 const LISTEN: u32 = 1 << 10;
-/// Bit mask of every state except LISTEN, CLOSE, and 13, the state of sockets that have only a port so far.
+/// Bit mask of every state except LISTEN, CLOSE and 13. State 13 (`TCP_BOUND_INACTIVE`) is that of sockets that are
+/// bound to a port but not connected.
 const CONNECTIONS: u32 = 0x0fff & !LISTEN & !(1 << 7);
 const SKMEMINFO: u16 = 7;
 const SKMEMINFO_DROPS: usize = 8;
@@ -152,7 +152,7 @@ impl SockDiag {
     /// Sends the request, and calls `see` for the body of every message of the answer.
     fn ask(&mut self, see: &mut impl FnMut(&[u8])) -> io::Result<()> {
         match self.try_ask(see) {
-            // A signal interrupted an earlier dump. This dump ends when the rest of it has been received.
+            // A signal interrupted an earlier dump. The kernel ends that dump when the rest of it has been received.
             Err(error) if error.raw_os_error() == Some(libc::EBUSY) => {
                 while recv(&self.fd, &mut self.buffer[..], RecvFlags::DONTWAIT).is_ok() {}
                 self.try_ask(see)

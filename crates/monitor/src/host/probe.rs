@@ -1,6 +1,7 @@
 //! Measures how fast this host currently computes and reads memory. One measurement takes about ten milliseconds. A
-//! virtual machine shares caches, cores and clock frequency with other virtual machines, and no statistic of its kernel
-//! shows them. Figures of two load tests are comparable only if the speeds measured here were similar.
+//! virtual machine shares caches, cores and clock frequency with other virtual machines, and its kernel has no
+//! statistic of the slowdown that they cause. The results of two load tests are comparable only if the speeds measured
+//! here were similar.
 
 use crate::sys;
 use brimful_core::Nanos;
@@ -11,7 +12,7 @@ use std::sync::OnceLock;
 /// Size of the buffer in MiB. The buffer is larger than the private caches of a core, but fits into the shared cache of
 /// most servers.
 pub(super) const BUFFER_MIB: usize = 16;
-/// Wall-clock time for measuring each of the two figures.
+/// Wall-clock time for measuring each of the two speeds.
 const MEASURING_TIME: Nanos = Nanos(3_500_000);
 
 /// Measures the speed of the CPU that the calling thread runs on. The first call also builds the buffer, in about

@@ -122,8 +122,8 @@ impl Kind {
     }
 }
 
-/// Parses lines of `major minor name`, then four figures of reads, four figures of writes, and three figures of reads
-/// and writes together. Old kernels wrote shorter lines for partitions.
+/// Parses lines of `major minor name`, then four counters of reads, four counters of writes, and three counters of
+/// reads and writes together. Old kernels wrote shorter lines for partitions.
 fn diskstats(text: &[u8]) -> impl Iterator<Item = (&[u8], DiskSample)> {
     lines(text).filter_map(|line| {
         let mut words = words(line);
@@ -136,8 +136,8 @@ fn diskstats(text: &[u8]) -> impl Iterator<Item = (&[u8], DiskSample)> {
     })
 }
 
-/// The figures of the disks that existed at both samples: all disks together, and each disk. A disk whose counters were
-/// reset was removed and attached again, and does not count.
+/// Computes the rates of the disks that existed at both samples: of all disks together, and of each disk. A disk whose
+/// counters were reset was removed and attached again, so it is excluded.
 pub(super) fn since(
     earlier: &BTreeMap<String, DiskSample>,
     later: &BTreeMap<String, DiskSample>,

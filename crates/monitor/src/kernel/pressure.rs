@@ -1,5 +1,6 @@
-//! Pressure stall information. It is derived from the kernel's totals, so that it covers the period between two samples
-//! rather than the kernel's ten seconds. Source: Documentation/accounting/psi.rst.
+//! Pressure stall information. It is derived from the kernel's total stall times, so that it covers the period between
+//! two samples. The kernel's own averages cover fixed periods of 10 s and more. Source:
+//! Documentation/accounting/psi.rst.
 
 use crate::counter::TimeSpan;
 use crate::procfs::{ReopenedFile, lines, number, words};

@@ -7,7 +7,7 @@ use brimful_core::server::{Disk, Pressure, Stall};
 use std::fs;
 use std::path::PathBuf;
 
-/// A copy of one kernel's files that can be changed, and a watch of this copy.
+/// A copy of one kernel's files that a test can change, and a `KernelWatch` that reads this copy.
 struct Machine {
     root: tempfile::TempDir,
     watch: KernelWatch,
@@ -74,8 +74,8 @@ fn seconds(s: f64) -> Nanos {
 
 #[test]
 fn every_kernel_tells_what_it_has() {
-    // Number of CPUs, ticks of the first CPU, KiB paged in, KiB of available memory, whole disks, memory pressure in
-    // microseconds.
+    // The expected values: number of CPUs, ticks of the first CPU, KiB paged in, KiB of available memory, names of
+    // whole disks, and memory pressure in microseconds.
     type Expected = (usize, CpuTicks, u64, Option<u64>, &'static [&'static str], Option<u64>);
     let kernels: [(&str, Expected); 6] = [
         ("3.10", (2, ticks(81_354, 32_323, 932_468, 0, 2112, 20_123), 1_203_344, None, &["sda", "sr0"], None)),

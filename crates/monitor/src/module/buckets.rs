@@ -15,7 +15,8 @@ pub fn start_ns(bucket: usize) -> f64 {
 /// Index of the bucket that counts a time of `ns` nanoseconds.
 pub(super) fn bucket_of(ns: u64) -> usize {
     match ns.checked_ilog2() {
-        // The two bits after the leading one select the bucket within the octave.
+        // The two bits after the leading bit select one of the octave's four buckets. 36 = 4 · 8 + 4: the first octave
+        // starts at 2⁸ ns, and the shifted value includes the leading bit, which counts 4.
         Some(octave @ 8..) => (4 * octave as usize + (ns >> (octave - 2)) as usize - 36).min(BUCKETS - 1),
         _ => 0,
     }
@@ -24,7 +25,7 @@ pub(super) fn bucket_of(ns: u64) -> usize {
 /// The time that this share of all times does not exceed, in nanoseconds. It is interpolated within its bucket as if
 /// the logarithms of times were uniform in the bucket. `None` if all counts are zero.
 pub fn percentile_ns(counts: &[u64; BUCKETS], share: f64) -> Option<f64> {
-    // A sum of floating-point numbers cannot overflow.
+    // The counts are added as floating-point numbers. They come from a file, and a sum of integers could overflow.
     let total: f64 = counts.iter().map(|&count| count as f64).sum();
     let rank = share * total;
     let mut below = 0.0;
@@ -105,8 +106,8 @@ mod tests {
             }
         }
 
-        /// Tests with exponential times that are drawn by inverting the distribution: the interpolated percentile is
-        /// near the drawn percentile.
+        /// Tests with times at evenly spaced quantiles of an exponential distribution. Each percentile from the buckets
+        /// must be within 12 % of the percentile of the times themselves.
         #[test]
         fn percentiles_of_known_times_are_within_a_quarter_of_an_octave(mean_us in 5.0..50_000.0) {
             let mut counts = [0; BUCKETS];

@@ -1,8 +1,8 @@
-//! Derives figures from counters: means and deviations from sums, percentiles from buckets, and the CPU time that the
-//! samples do not explain.
+//! Derives metrics from counters: means and deviations from sums, percentiles from buckets, and the CPU time that the
+//! sampled requests do not account for.
 //!
-//! A figure is derived from the growth of counters from the first to the last sample that contains the server. The
-//! counters may contain arbitrary numbers: a counter that falls yields no figure, and nothing is divided by zero.
+//! Each metric is derived from the growth of counters from the first to the last sample that contains the server. The
+//! counters may contain arbitrary numbers: a counter that falls yields no metric, and nothing is divided by zero.
 
 use super::layout::{BUCKETS, CPUS, PHASES};
 use super::{ClassSample, IoSample, ModuleSample, ServerSample, TimesSample, buckets};
@@ -13,10 +13,11 @@ use std::sync::Arc;
 
 /// The 97.5th percentile of the normal distribution.
 const NORMAL_975: f64 = 1.96;
-/// CPU time that a worker uses on average in the pause after a sampled request, in microseconds, if all workers are
-/// busy. See `BRIMFUL_CPU_REST_NS` of the recorder.
+/// Average CPU time that a worker uses between two sampled requests, in microseconds, if all workers are busy. See
+/// `BRIMFUL_CPU_REST_NS` in `server-module/clock.h`.
 const REST_US: f64 = 4_000.0;
-/// Number of ticks per process below which the readings by the workers are more precise than the kernel's accounting.
+/// If the processes used fewer clock ticks of CPU time than this each, the readings by the workers are more precise
+/// than the kernel's accounting.
 const MIN_TICKS: u64 = 10;
 /// Maximum share of requests in classes without sampled CPU time. These requests are assumed to take the mean CPU time
 /// of the other classes.
@@ -41,7 +42,8 @@ struct ClassGrowth {
     times: [Option<TimesGrowth>; PHASES],
 }
 
-/// The CPU time of at least two sampled requests, in microseconds.
+/// CPU time of a class's sampled requests between two samples, in microseconds. There are at least two sampled
+/// requests.
 struct CpuGrowth {
     sampled: Sampled,
     /// Mean CPU time of each phase.
@@ -55,11 +57,11 @@ struct TimesGrowth {
     buckets: [u64; BUCKETS],
 }
 
-/// The CPU time of a server that the samples do not explain.
+/// CPU time of a server beyond the CPU time of its sampled requests, for example of threads that serve no requests.
 struct Unexplained {
     /// Unexplained CPU time per request, in microseconds.
     us: f64,
-    /// Variance of `us` that is due to missing readings at the start and the end of the period.
+    /// Variance of `us`, caused by CPU time that was not read at the start and the end of the period.
     ends_us2: f64,
     requests: f64,
 }
@@ -190,9 +192,9 @@ impl<'s> Growth<'s> {
     }
 
     /// CPU time of the workers per request, by their own readings, and its variance. A worker's clock is read at each
-    /// sampled request. So both at the start and at the end, the CPU time since the last reading is missing. This
-    /// missing time depends on the random gap between sampled requests. Its standard deviation is assumed to be the CPU
-    /// time of `cpu_one_in` requests and of a pause, which is cautious.
+    /// sampled request. So both at the start and at the end of the period, the CPU time since the last reading is
+    /// missing. This missing time depends on the random gap between sampled requests. Its standard deviation is assumed
+    /// to be the CPU time of `cpu_one_in` requests plus [`REST_US`], which is an overestimate.
     fn workers_us(&self, requests: f64, mean_us: f64) -> Option<(f64, f64)> {
         let total_us = self.later.cpu.0.checked_sub(self.earlier.cpu.0)? as f64 / 1e3;
         let one_in = f64::from(self.later.cpu_one_in);

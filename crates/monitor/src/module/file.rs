@@ -60,7 +60,7 @@ impl ModuleFile {
         ModuleFile::open_with(path, File::options().read(true))
     }
 
-    /// Opens a file in a way that also allows [`ModuleFile::set_enabled`].
+    /// Opens a file for reading and writing, as [`ModuleFile::set_enabled`] requires.
     ///
     /// # Errors
     /// An error if the file cannot be opened, or is not a file of the Server Module.
@@ -218,7 +218,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// A file with this many slots and two classes, all zero.
+    /// A file with a valid header, two classes and this number of slots. All counters are zero.
     fn empty(slots: u32) -> Vec<u8> {
         let mut bytes = header_bytes(slots, 2);
         let slot_size = (slot::CLASSES_OFFSET + 2 * class::SIZE).next_multiple_of(layout::SLOT_ALIGN);

@@ -1,10 +1,11 @@
 //! I/O and CPU time of a server's processes: number of read calls, bytes read from disks, CPU time in user mode and in
 //! the kernel. Source: proc(5), /proc/PID/io, which only root and the process's own user may read, and /proc/PID/stat.
 //!
-//! Reading takes two files for each process, so it is limited by [`Search`]. The usage of a process between its last
-//! reading and its end is not counted. At each tick of its clock, the kernel charges the mode in which a thread runs
-//! (`cputime_adjust`, kernel/sched/cputime.c). Readings around one request would therefore show the mode of the thread
-//! at the last tick, and nothing about the request. That is why the server does not record the split.
+//! Two files are read for each process, so the frequency of readings is limited by [`Search`]. The usage of a process
+//! between its last reading and its end is not counted. The kernel adds each clock tick to the mode in which a thread
+//! runs at that moment (`cputime_adjust`, kernel/sched/cputime.c). Readings around one request would therefore show the
+//! mode of the thread at the last tick, and nothing about the request. That is why the server does not record the
+//! split.
 
 use super::IoSample;
 use crate::procfs::{lines, number, pid_stat, words};
@@ -81,7 +82,8 @@ mod tests {
             std::fs::create_dir_all(proc.path().join(pid.to_string())).unwrap();
             let text = format!("rchar: 9\nwchar: 9\nsyscr: {reads}\nsyscw: 9\nread_bytes: {bytes}\nwrite_bytes: 9\n");
             std::fs::write(proc.path().join(format!("{pid}/io")), text).unwrap();
-            // Each read call takes one tick of CPU time in user mode and two ticks in the kernel.
+            // In this fixture, a process uses one tick of CPU time in user mode and two ticks in the kernel for each
+            // read call.
             let times = format!("{reads} {} 0 0 20 0 1 0 5 0 0 0", 2 * reads);
             let stat = format!("{pid} (a) S 1 1 1 0 -1 0 0 0 0 0 {times}\n");
             std::fs::write(proc.path().join(format!("{pid}/stat")), stat).unwrap();

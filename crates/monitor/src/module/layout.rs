@@ -49,7 +49,7 @@ pub mod header {
     pub const CLASSES_OFFSET: usize = 24;
     /// Whether requests are recorded.
     pub const ENABLED_OFFSET: usize = 28;
-    /// CPU time is measured for one in this many requests.
+    /// CPU time is measured for one of this many requests on average.
     pub const CPU_ONE_IN_OFFSET: usize = 32;
     /// Maximum number of requests or connections at a time.
     pub const WORKERS_MOST_OFFSET: usize = 36;
@@ -88,25 +88,25 @@ pub mod slot {
     /// The bits from [`FOLDED_COUNT`](super::FOLDED_COUNT) on: the number of requests that were folded, i.e. added to the
     /// sums. The bits below: for each class, one bit that says which copy of its sums is current.
     pub const FOLDED_OFFSET: usize = 56;
-    /// Size of the cache line to which each request writes.
+    /// Offset of the thread's CPU time, after the first cache line. Each request writes to the first cache line.
     pub const LINE_OFFSET: usize = 64;
     /// CPU time of the thread, in nanoseconds.
     pub const CPU_NS_OFFSET: usize = 64;
     /// Time at which the CPU time was read, in nanoseconds.
     pub const CPU_AT_NS_OFFSET: usize = 72;
-    /// Requests that are not included in the sums. The n-th request of the slot is at index n %
-    /// [`PENDING`](super::PENDING).
+    /// The pending requests: requests that are not included in the sums yet. The n-th request of the slot is at index n
+    /// % [`PENDING`](super::PENDING).
     pub const PENDING_OFFSET: usize = 128;
     /// The classes, one after another.
     pub const CLASSES_OFFSET: usize = PENDING_OFFSET + super::PENDING * super::pending::SIZE;
 }
 
-/// Index of the lowest bit of the number of folded requests in a slot's `FOLDED`.
+/// Index of the lowest bit of the number of folded requests in the word at [`slot::FOLDED_OFFSET`].
 pub const FOLDED_COUNT: u32 = 16;
 
 /// Offsets in a pending request. Words have 64 bits.
 pub mod pending {
-    /// The word with the bits of [`what`](super::what).
+    /// A word that describes the request by the bits of [`what`](super::what).
     pub const WHAT_OFFSET: usize = 0;
     /// Number of bytes of the response body.
     pub const BYTES_OFFSET: usize = 8;
@@ -116,7 +116,7 @@ pub mod pending {
     pub const SIZE: usize = TIME_NS_OFFSET + 8 * super::PHASES;
 }
 
-/// Bits of a pending request's `WHAT`.
+/// Bits of the word at [`pending::WHAT_OFFSET`]: class and outcome of a request, its known phases, and its resumptions.
 pub mod what {
     /// Mask of the index of the request's class.
     pub const CLASS: u64 = 0xff;
@@ -124,7 +124,7 @@ pub mod what {
     pub const FAILED: u64 = 1 << 8;
     /// The client abandoned the request.
     pub const ABORTED: u64 = 1 << 9;
-    /// Index of the lowest of the bits that say, for each phase, whether its time is known.
+    /// Index of the lowest of the bits that say, for each phase, whether the time of the phase is known.
     pub const HAS: u32 = 16;
     /// Index of the lowest bit of the number of times that the request was resumed.
     pub const RESUMED: u32 = 32;
@@ -191,7 +191,7 @@ pub struct Header {
     pub slots: usize,
     /// Whether requests are recorded.
     pub enabled: bool,
-    /// CPU time is measured for one in this many requests; 0 means for none.
+    /// CPU time is measured for one of this many requests on average; 0 if it is measured for no request.
     pub cpu_one_in: u32,
     /// Maximum number of requests or connections that the server handles at a time; 0 for no limit.
     pub workers_most: u32,
@@ -201,7 +201,7 @@ pub struct Header {
     pub lost: u32,
     /// Creation time of the file, CLOCK_REALTIME in nanoseconds.
     pub created_ns: u64,
-    /// The server's name for itself.
+    /// Name of the server, as its module wrote it.
     pub server: String,
     /// Names of the server's classes, at least one.
     pub classes: Vec<String>,

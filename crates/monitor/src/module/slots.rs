@@ -1,9 +1,9 @@
 //! Reads the slots of a Server Module's file consistently while workers write to them, and sums over all slots.
 //!
 //! A request is either in the sums of its class or pending (`server-module/layout.h`); the totals include both. A
-//! worker folds pending requests into the sums about once in [`PENDING`] requests, that is, every few ten-thousandths
-//! of a second on a busy server. A reading is valid if no fold happened meanwhile. Otherwise the slot is read again, up
-//! to a limit, because the contents of the file cannot be trusted.
+//! worker adds its pending requests to the sums (a *fold*) about once in [`PENDING`] requests: thousands of times per
+//! second on a busy server. A reading of a slot is valid if no fold happened meanwhile. Otherwise the slot is read
+//! again. The number of repetitions is limited, because the file is written by a program that is not trusted.
 
 use super::buckets::bucket_of;
 use super::layout::{
@@ -16,8 +16,8 @@ use std::io;
 use std::os::unix::fs::FileExt;
 
 /// Maximum number of repeated readings, over all slots. A reading takes some microseconds. It is valid only if the
-/// worker does not add pending requests to the sums meanwhile. A very busy worker does so often, and then many attempts
-/// are needed.
+/// worker does not add pending requests to the sums meanwhile. A very busy worker adds them so often that many attempts
+/// may fail.
 const ATTEMPTS: usize = 4096;
 
 /// Bytes that another process may change or truncate at any moment.
@@ -40,11 +40,12 @@ pub(super) struct SlotReader<'b, B> {
 
 /// A slot at one moment.
 pub(super) struct Slot<'b> {
-    /// `RECORDED` and `FOLDED` from the first line of the slot. Their copies in `bytes` may be newer.
+    /// The words at `RECORDED_OFFSET` and `FOLDED_OFFSET`, from the first reading of the slot's first cache line. Their
+    /// copies in `bytes` may be newer.
     recorded: u64,
     folded: u64,
-    /// `WHAT` of each pending request, as it was before the rest of the slot was read. `WHAT` declares which times a
-    /// request has; the times are in `bytes`.
+    /// The word at `WHAT_OFFSET` of each pending request, as it was before the rest of the slot was read. It says which
+    /// times the request has; the times are in `bytes`.
     whats: [u64; PENDING],
     bytes: &'b [u8],
 }
@@ -140,7 +141,7 @@ fn pending_count(recorded: u64, folded: u64) -> u64 {
 }
 
 impl Slot<'_> {
-    /// For each pending request, its `WHAT` and its bytes.
+    /// For each pending request, the word at `WHAT_OFFSET`, and all bytes of the request.
     fn pending(&self) -> impl Iterator<Item = (u64, &[u8])> {
         let first = self.folded >> FOLDED_COUNT;
         (0..pending_count(self.recorded, self.folded)).filter_map(move |request| {
@@ -257,8 +258,8 @@ impl ClassTotals {
     }
 }
 
-/// The square of a time in square microseconds, rounded down. The recorder may add the squares of several requests at
-/// once; its result is never less.
+/// The square of a time in square microseconds, rounded down. The recorder may round the sum of several squares
+/// instead, which is at least the sum of the rounded squares.
 fn square_us2(ns: u64) -> u64 {
     match ns {
         ..1_000_000_000 => ns * ns / 1_000_000,
@@ -271,7 +272,7 @@ fn words(bytes: &[u8]) -> impl Iterator<Item = u64> {
     bytes.chunks_exact(8).filter_map(|word| read_u64_at(word, 0))
 }
 
-/// Adds, and saturates because the file may contain any numbers.
+/// Adds `more` to `sum`. The sum saturates instead of overflowing, because the file may contain any numbers.
 fn add(sum: &mut u64, more: u64) {
     *sum = sum.saturating_add(more);
 }

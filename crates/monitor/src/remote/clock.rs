@@ -1,11 +1,12 @@
 //! The offset between two hosts' monotonic clocks, measured by exchanging readings (Cristian 1989; RFC 5905 §8 and
 //! §10).
 //!
-//! The other clock was read at some moment between request and answer. So the midpoint is wrong by at most half the
-//! round-trip time, whatever the network does. Of several exchanges, the one with the shortest round trip is the most
-//! precise. One measurement is made before the run and one after it. Clocks drift by tens of parts per million. The
-//! drift adds up to milliseconds in a minute, but it is steady. So instants in between are converted by the straight
-//! line between the two measurements. A Record states a single offset: the value in the middle of the line.
+//! The other clock was read at some moment between request and answer. The midpoint is taken as this moment, which is
+//! wrong by at most half the round-trip time, whatever the network does. Of several exchanges, the one with the
+//! shortest round trip is the most precise. One measurement is made before the run and one after it. Clocks drift by
+//! tens of parts per million. The drift adds up to milliseconds in a minute, but it is steady. So the offset in between
+//! is interpolated linearly between the two measurements. A Record states a single offset: the value in the middle of
+//! the run.
 
 use brimful_core::Nanos;
 use brimful_core::server::ClockOffset;

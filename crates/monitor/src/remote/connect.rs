@@ -42,7 +42,7 @@ pub struct Stream {
     /// Description of the sender, for the sources.
     source: String,
     before: ClockReading,
-    /// Time between two samples.
+    /// The shortest interval at which a group is sampled.
     interval: Nanos,
     pace: SampleRateCheck,
     history: History,

@@ -185,7 +185,8 @@ mod tests {
         }
     }
 
-    /// The sample with other numbers in every place where the result can still be read as a sample.
+    /// A copy of the sample in which some numbers are replaced by numbers of `with`. A replacement that makes the
+    /// document invalid as a sample is undone.
     fn tampered(sample: &Sample, with: &[u64]) -> Sample {
         let mut document = serde_json::to_value(sample).unwrap();
         let mut places = Vec::new();

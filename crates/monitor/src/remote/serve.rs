@@ -62,7 +62,7 @@ struct ServerState {
     notices: Notices,
 }
 
-/// A place among a limited number of threads or clients. Dropping it frees the place.
+/// One of a limited number of threads or clients. Dropping it allows another one.
 struct Seat(Arc<AtomicUsize>);
 
 impl MonitorServer {

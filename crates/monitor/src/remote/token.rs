@@ -15,8 +15,7 @@ use std::io;
 use std::path::Path;
 use std::str::FromStr;
 
-/// The name of the protocol; part of every proof. The number grows when two versions of brimful cannot understand each
-/// other.
+/// The name of the protocol; part of every proof. The number increases with each incompatible change of the protocol.
 pub const PROTOCOL: &str = "brimful.watch/3";
 
 /// The secret of the clients that may watch: at least 128 bits as hexadecimal digits. It never appears in messages,

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 /// response has a head, and so is never empty.
 pub const CLASS_NAMES: [&str; crate::ebpf::CLASSES] = ["under-5k", "5k-50k", "50k-100k", "100k-500k", "over-500k"];
 
-/// The limits of figures from sockets that apply to every server.
+/// Limitations of measuring requests at sockets. They apply to every server.
 const SOCKET_LIMITS: [&str; 6] = [
     "requests sent before the answer to the one before (pipelining) count as one",
     "a TLS handshake counts as requests of its own",
@@ -21,7 +21,7 @@ const SOCKET_LIMITS: [&str; 6] = [
     "of a server that reads several requests before it works on the first (event loops do), part of the queueing is service",
     "of a request that was being received when a slice began, only the rest is seen",
 ];
-/// If at least this share of requests is open, the limits mention the open requests.
+/// If at least this share of requests is open, the limitations mention the open requests.
 const MIN_OPEN_SHARE: f64 = 0.0005;
 
 /// The figures of the period between two samples.
@@ -92,7 +92,7 @@ fn classes(earlier: &PortRequests, later: &PortRequests, counting: Option<f64>) 
     found.into_iter().filter(|class| class.requests > 0).collect()
 }
 
-/// The limits of the figures that a reader should know about.
+/// The limitations that a reader of the results should know about.
 fn limits(ports: &[SocketPort]) -> Vec<String> {
     let open = |port: &SocketPort| {
         let share = port.open_share.filter(|&share| share >= MIN_OPEN_SHARE)?;

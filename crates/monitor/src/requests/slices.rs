@@ -1,9 +1,10 @@
 //! Decides when slices begin, how long they are, and in which part of each slice new requests are counted.
 //!
-//! Each period has one slice, at a random instant. Otherwise, a server or a load with an activity every second could
-//! meet every slice or none. Requests that begin in the first three quarters of a slice are counted. In the last
-//! quarter, the end of these requests can be observed. If too many of these requests remain open, slices become longer.
-//! Periods become longer in proportion, so that slices take an unchanged share of the time.
+//! Each period has one slice, at a random instant. With a fixed instant, an activity of the server or the load that
+//! happens every second could fall into every slice or into none. Requests that begin in the first three quarters of a
+//! slice are counted. In the last quarter, the end of these requests can be observed. If too many of these requests
+//! remain open, slices become longer. Periods become longer in proportion, so that the share of the time that slices
+//! take stays the same.
 
 use brimful_core::Nanos;
 
@@ -17,8 +18,8 @@ const COUNTING_SHARE: f64 = 0.75;
 const MAX_OPEN_ONE_IN: u64 = 100;
 /// Slices become longer only if at least this many requests were open at the ends of all slices of the current length.
 const MIN_OPEN: u64 = 2;
-/// Time that is kept free at the end of each period, if the slice leaves room for it. A monitor that samples once per
-/// period then finds the slice finished.
+/// Time that is kept free at the end of each period, if the slice leaves room for it. So if a monitor samples once per
+/// period, the slice has ended at the time of the sample.
 const MARGIN: Nanos = Nanos::from_millis(20);
 
 /// The share of the time that slices take, above 0 and at most 1, in thousandths.

@@ -12,7 +12,7 @@ const INTERPRETERS: [&[u8]; 11] =
     [b"python", b"pypy", b"perl", b"ruby", b"node", b"nodejs", b"deno", b"bun", b"php", b"lua", b"java"];
 /// Shells. Their option `-e` means to exit at the first error.
 const SHELLS: [&[u8]; 3] = [b"sh", b"bash", b"dash"];
-/// Number of first arguments among which the script must be: only the interpreter's options precede the script.
+/// A script is expected among this number of first arguments: only options of the interpreter precede it.
 const MAX_SCRIPT_POSITION: usize = 8;
 
 /// The names of one process. All names except the kernel's are read when they are first needed.

@@ -25,8 +25,8 @@ pub(super) struct ProcReader {
     stat: Option<ProcFile>,
     /// The kernel's count of processes and threads ever started, as of the last scan.
     pub forks: Option<u64>,
-    /// Whether the last scan need not be repeated: no process was started between the last two scans, and none may
-    /// still set the title that a selector waits for.
+    /// Whether the last scan was final. It was not if a process was started between the last two scans, or if a process
+    /// may still set the title that a selector waits for.
     settled: bool,
     /// The time at which a start was last noticed (`CLOCK_BOOTTIME`).
     started_at: Nanos,
@@ -221,8 +221,8 @@ impl ProcReader {
 impl Handle {
     fn state(&self, pid: u32, units: Units, buffer: &mut Vec<u8>) -> State {
         let Some(stat) = self.stat.read(buffer).ok().and_then(procfs::pid_stat) else { return State::Gone };
-        // The parent has waited for the process. The kernel reports no other figures any more, and not even which
-        // process waited.
+        // The parent has waited for the process. From then on, the kernel reports no usage of the process, and does not
+        // report which process was the parent.
         if stat.threads == 0 {
             return State::Gone;
         }

@@ -40,7 +40,7 @@ pub(super) struct Selection {
 struct Choice {
     selector: ProcessSelector,
     holder: Option<Holder>,
-    /// Who runs the processes of the name, if the selector is a name.
+    /// The users whose processes have the selected name, if the selector is a name.
     users: Users,
     search: Search,
     /// The time at which to look for further processes of a port or cgroup.

@@ -81,7 +81,8 @@ impl Crowd {
     }
 }
 
-/// The counts of those states that gauges count.
+/// The numbers of connections that the kernel's gauges include: without SYN_SENT, SYN_RECV and TIME_WAIT, and without
+/// the three connections in FIN_WAIT2 that no process has open.
 fn gauged(mut truth: Counts) -> Counts {
     truth.retain(|state, _| ![SynSent, SynReceived, TimeWait].contains(state));
     *truth.get_mut(&FinWait2).unwrap() -= 3;

@@ -8,7 +8,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
-/// Compiles a program that writes such a file.
+/// Compiles the C program `source`, which writes a Server Module's file. Returns the path of the executable.
 fn compiled(source: &Path, directory: &Path) -> PathBuf {
     let program = directory.join("program");
     let recorder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../server-module");

@@ -1,5 +1,5 @@
-//! Tests the monitoring of a server on another host. Both sides of a stream are on the loopback interface. Relays in
-//! between delay, cut and freeze the stream, and strangers take the place of either side.
+//! Tests the monitoring of a server on another host. Both sides of a stream are on the loopback interface. Relays
+//! between the two sides delay, cut and freeze the stream. Impostors without the token act as either side.
 
 mod hostile;
 
@@ -25,7 +25,7 @@ fn watch() -> MonitorConfig {
     MonitorConfig { ports: vec![1], ..MonitorConfig::default() }
 }
 
-/// A server of samples, and its log.
+/// Starts a monitor server. Returns its token and the lines that it logs too.
 fn serve(watch: MonitorConfig, identity: Option<Identity>) -> (MonitorServer, Token, Receiver<String>) {
     let token = Token::generate().unwrap();
     let (said, hears) = channel();

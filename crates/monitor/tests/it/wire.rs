@@ -35,7 +35,8 @@ impl Watch {
         self.0[0].sources().remove("listener").unwrap()
     }
 
-    /// The arrivals that each sampler counts. The namespace is as young as the watch, so all counters begin at zero.
+    /// The arrivals that each sampler counts. The namespace was created just before the watch, so all counters begin at
+    /// zero.
     fn both(&mut self) -> [Arrivals; 2] {
         self.0.each_mut().map(|sampler| {
             let connections = sampler.sample().groups.connections.unwrap();
@@ -129,7 +130,7 @@ fn handshakes_that_the_kernel_puts_off_until_data_come_are_no_drops() {
     assert!(watch.source().contains("; 20 segments that were dropped but"), "{}", watch.source());
 }
 
-// --- The wire --------------------------------------------------------------------------------------------------------
+// --- Packets: a capture of the namespace's traffic, and a simulated network ----------------------------------------
 
 const FIN: u8 = 1;
 const SYN: u8 = 2;
@@ -204,7 +205,7 @@ impl Tap {
     }
 }
 
-/// A network with one host of many ports, 10.9.0.2, which is the test itself. The namespace is 10.9.0.1.
+/// A simulated network with one host, 10.9.0.2, whose ports the test uses as clients. The namespace is 10.9.0.1.
 struct Wire {
     device: OwnedFd,
     /// The next sequence number to acknowledge, by the client's port.

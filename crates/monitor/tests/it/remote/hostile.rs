@@ -69,8 +69,8 @@ fn run(line: &Arc<str>, times: usize, interval: Nanos, apart: Duration) -> Serve
     server
 }
 
-/// Every collection in a sample: the groups that contain it, with `*` in place of the elements, and one element. `#`
-/// stands for a number that differs between elements.
+/// Every collection in a sample, as two texts: the groups that contain the collection, with `*` in place of its
+/// elements, and one element. `#` in the element is replaced by a number that differs between elements.
 const COLLECTIONS: [(&str, &str); 13] = [
     (r#"{"module":{"servers":[{"classes":[*]}]}}"#, "{}"),
     (r#"{"module":{"servers":[{"classes":[*]}]}}"#, "[]"),
