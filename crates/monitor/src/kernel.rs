@@ -1,6 +1,6 @@
-//! Kernel group: the figures of the whole machine.
+//! Kernel group: the metrics of the whole machine.
 //!
-//! Every file stays open. If a file is missing, its figures are `None`, and each sample tries again to open the file.
+//! Every file stays open. If a file is missing, its metrics are `None`, and each sample tries again to open the file.
 //! Rates are per second of `CLOCK_MONOTONIC`. Like the counters, this clock stops while the machine is suspended. So a
 //! night of suspension does not count as idle time. A late sample lengthens the period instead of raising the rate.
 
@@ -158,7 +158,7 @@ impl KernelWatch {
         }
     }
 
-    /// Adds the sources of the figures, or the reasons why there are no figures.
+    /// Adds the sources of the metrics, or the reasons why there are no metrics.
     pub fn sources(&self, sources: &mut BTreeMap<String, String>) {
         let unreadable = |file| format!("none: {file} cannot be read: mount /proc, or leave the sandbox that hides it");
         let cpus = CpuList::from(self.cpus.as_slice());
@@ -200,7 +200,7 @@ impl KernelWatch {
 }
 
 impl KernelSample {
-    /// Computes the figures of the period since an earlier sample; `over` is the length of this period.
+    /// Computes the metrics of the period since an earlier sample; `over` is the length of this period.
     pub(crate) fn since(&self, earlier: &KernelSample, over: Nanos) -> Kernel {
         let over = TimeSpan(over);
         let (cpus, cpu, cores) = cpu::since(&earlier.cpus, &self.cpus);

@@ -3,13 +3,13 @@
 //!
 //! This is the Kernel Module and the Server Module of WebMonitor (Almeida, Almeida & Yates 1997) on today's Linux. The
 //! Kernel Module reads /proc, `sock_diag` and, where it is allowed, eBPF. The Server Module reads what servers record
-//! about their own requests. Figures are divided into [groups](GroupName), each with its own switch and interval. A raw
+//! about their own requests. Metrics are divided into [groups](GroupName), each with its own switch and interval. A raw
 //! [`Sample`] contains only counters; [`Rates::between`] two samples is a pure function.
-//! [`Server::sources`](brimful_core::server::Server::sources) says where each figure comes from, or why it is absent
+//! [`Server::sources`](brimful_core::server::Server::sources) says where each metric comes from, or why it is absent
 //! and how to get it. The monitor measures its own cost.
 //!
 //! - [`Monitor`]: a thread that samples, and the summary of what it measured. [`Sampler`]: takes one sample at a time,
-//!   for callers that follow a [`Schedule`] themselves. Such callers derive figures with a [`Tracker`], keep a
+//!   for callers that follow a [`Schedule`] themselves. Such callers derive metrics with a [`Tracker`], keep a
 //!   [`History`], and measure the cost with a [`Meter`].
 //! - [`MonitorServer`] and [`Monitor::connect`]: monitor a server on another host.
 //! - [`bottleneck`]: the limits that the server has reached or is near, in words.

@@ -95,7 +95,7 @@ impl ListenerWatch {
         self.ports.iter().map(|port| (self.sample(port), known.then_some(port.drops))).collect()
     }
 
-    /// The source of the figures, or the reason why there are none.
+    /// The source of the metrics, or the reason why there are none.
     pub fn source(&self, diag: &io::Result<SockDiag>) -> String {
         if let Some(error) = diag.as_ref().err().or(self.error.as_ref()) {
             return match error.kind() {

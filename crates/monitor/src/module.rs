@@ -3,12 +3,12 @@
 //! this file.
 //!
 //! The file belongs to another program. It is read by `pread` into a buffer and never mapped, so a truncated file
-//! causes an error and no signal. At worst its contents can make figures wrong. Writers do not stop for a reader: a
+//! causes an error and no signal. At worst its contents can make metrics wrong. Writers do not stop for a reader: a
 //! slot that changed while it was read is read again (`slots`). On today's machines the kernel copies a 64-bit word
 //! atomically.
 //!
 //! A *sample* contains each server's counters, summed over its workers. The counters of one file only grow; files are
-//! identified by device, inode and creation time. If a counter fell between two samples, the server has no figures for
+//! identified by device, inode and creation time. If a counter fell between two samples, the server has no metrics for
 //! that period.
 
 mod buckets;

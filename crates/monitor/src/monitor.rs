@@ -25,7 +25,7 @@ pub struct Monitor {
 
 impl Monitor {
     /// Finds the server and takes the first sample before it returns. It is an error if a program has no process,
-    /// because the run would then lack the server's figures.
+    /// because the run would then lack the server's metrics.
     pub fn start(config: MonitorConfig) -> Result<Monitor, MonitorError> {
         let sampler = Sampler::open(&config)?;
         sampler.require_processes()?;

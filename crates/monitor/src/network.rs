@@ -122,7 +122,7 @@ impl NetworkWatch {
         }
     }
 
-    /// Adds the sources of the figures, or the reasons why there are no figures.
+    /// Adds the sources of the metrics, or the reasons why there are no metrics.
     pub fn sources(&self, sources: &mut BTreeMap<String, String>) {
         let dev = self.dev.source();
         let softnet = self.softnet.source();
@@ -157,7 +157,7 @@ impl NetFile {
 }
 
 impl NetworkSample {
-    /// Computes the figures of the period since an earlier sample; `over` is the length of this period.
+    /// Computes the metrics of the period since an earlier sample; `over` is the length of this period.
     pub(crate) fn since(&self, earlier: &NetworkSample, over: Nanos) -> Network {
         let over = TimeSpan(over);
         let of_interfaces = earlier.interfaces.as_ref().zip(self.interfaces.as_ref());
@@ -175,7 +175,7 @@ impl NetworkSample {
 mod tests {
     use super::*;
 
-    /// The directory with /proc/net as the kernel of this release prints it. The figures are the same for all releases.
+    /// The directory with /proc/net as the kernel of this release prints it. The values are the same for all releases.
     fn kernel(release: &str) -> std::path::PathBuf {
         Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/data/linux-{release}/proc/net"))
     }

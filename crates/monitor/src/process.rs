@@ -1,4 +1,4 @@
-//! Process group: the server's programs. `tree.rs` finds their processes, `program.rs` derives the figures.
+//! Process group: the server's programs. `tree.rs` finds their processes, `program.rs` derives the metrics.
 
 use crate::MonitorError;
 use crate::group::{Group, PeriodFigures, WatchContext};
@@ -15,7 +15,7 @@ impl Group for ProcessGroup {
     type Watch = ProcessTree;
     /// One sample for each program, in the order of the selectors.
     type Sample = Vec<ProgramSample>;
-    /// The figures of each program that has figures of its own.
+    /// The metrics of each program that has metrics of its own.
     type Figures = Programs;
 
     fn open(site: &mut WatchContext<'_>) -> Result<Option<ProcessTree>, MonitorError> {

@@ -1,4 +1,4 @@
-//! The counters of a program, and the figures between two readings of the counters.
+//! The counters of a program, and the metrics between two readings of the counters.
 
 use crate::counter::TimeSpan;
 use crate::quota::QuotaSample;
@@ -14,7 +14,7 @@ use std::sync::Arc;
 pub struct ProgramSample {
     /// Name of the program.
     pub name: Arc<str>,
-    /// Whether the program has figures of its own.
+    /// Whether the program has metrics of its own.
     pub membership: Membership,
     /// Pids of the program's processes now. Consecutive samples share the list while it does not change.
     pub pids: Arc<[u32]>,
@@ -42,16 +42,16 @@ pub struct ProgramSample {
     pub quotas: Vec<QuotaSample>,
 }
 
-/// Whether a program has figures of its own.
+/// Whether a program has metrics of its own.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Membership {
-    /// The program has figures of its own.
+    /// The program has metrics of its own.
     #[default]
     Own,
     /// Another program of the watch has the same processes, for example because one server listens on two ports. The
-    /// figures are reported for that program.
+    /// metrics are reported for that program.
     Shared,
-    /// The program has no figures, because it has processes that this user may not inspect.
+    /// The program has no metrics, because it has processes that this user may not inspect.
     Hidden,
 }
 
@@ -65,7 +65,7 @@ pub struct CpuTime {
 }
 
 impl ProgramSample {
-    /// Computes the figures of the period since an earlier sample; `over` is the length of this period.
+    /// Computes the metrics of the period since an earlier sample; `over` is the length of this period.
     pub(crate) fn since(&self, earlier: &ProgramSample, over: Nanos) -> Program {
         let used = self.cpu.minus(earlier.cpu);
         let switches = |now: u64, before: u64| now.saturating_sub(before);

@@ -1,4 +1,4 @@
-//! Derives figures from raw samples, by pure functions of two samples.
+//! Derives metrics from raw samples, by pure functions of two samples.
 
 use crate::group::{Group, PeriodFigures};
 use crate::groups::{GroupName, GroupValue, ListedGroup, PerGroup};
@@ -7,7 +7,7 @@ use brimful_core::Nanos;
 use brimful_core::server::LogLine;
 use serde::Serialize;
 
-/// The figures of each group over a period that ends at a sample. A group is `None` if the sample does not contain the
+/// The metrics of each group over a period that ends at a sample. A group is `None` if the sample does not contain the
 /// group or is the first to contain it. A group of a network namespace is also `None` at the first sample of another
 /// namespace.
 pub type Rates = PerGroup<GroupFigures>;
@@ -16,7 +16,7 @@ pub type Rates = PerGroup<GroupFigures>;
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct GroupFigures;
 
-/// Derives figures from samples as they arrive. The period of each group begins at the last sample that contained it,
+/// Derives metrics from samples as they arrive. The period of each group begins at the last sample that contained it,
 /// so groups may be sampled at different times.
 #[derive(Clone, Debug, Default)]
 pub struct Tracker {
@@ -44,27 +44,27 @@ impl GroupValue for LastSamples {
 }
 
 impl Rates {
-    /// The figures of the period from an earlier sample to a later sample.
+    /// The metrics of the period from an earlier sample to a later sample.
     pub fn between(from: &Sample, to: &Sample) -> Rates {
         let mut tracker = Tracker::default();
         tracker.advance(from);
         tracker.advance(to)
     }
 
-    /// The figures over many samples. The period of a group is from the first to the last sample that contains the
+    /// The metrics over many samples. The period of a group is from the first to the last sample that contains the
     /// group.
     pub(crate) fn over(samples: &[Sample]) -> Rates {
         per_group!(G => over::<G>(samples))
     }
 
-    /// Replaces the figures of the groups that `newer` contains.
+    /// Replaces the metrics of the groups that `newer` contains.
     pub fn update(&mut self, mut newer: Rates) {
         for_each_group!(G => if let Some(newer) = G::get_mut(&mut newer).take() {
             *G::get_mut(self) = Some(newer);
         });
     }
 
-    /// Whether no group has figures.
+    /// Whether no group has metrics.
     pub fn is_empty(&self) -> bool {
         let mut empty = true;
         for_each_group!(G => empty &= G::get(self).is_none());
@@ -78,7 +78,7 @@ impl Rates {
         longest
     }
 
-    /// One line of JSON for the log of each group that has figures. `at` is the end of the period by the wall clock, as
+    /// One line of JSON for the log of each group that has metrics. `at` is the end of the period by the wall clock, as
     /// in [`LogLine::at`].
     pub fn log_lines(&self, at: &str) -> Vec<(GroupName, String)> {
         let mut lines = Vec::new();
@@ -88,7 +88,7 @@ impl Rates {
 }
 
 impl Tracker {
-    /// The figures of each group for the period from its previous sample to this sample.
+    /// The metrics of each group for the period from its previous sample to this sample.
     pub fn advance(&mut self, sample: &Sample) -> Rates {
         // Counters of two network namespaces cannot be compared.
         if self.netns != sample.netns {
@@ -128,7 +128,7 @@ fn over<G: ListedGroup>(samples: &[Sample]) -> Option<PeriodFigures<G::Figures>>
     Some(from.until(to, |over| G::over(&of_group, over)))
 }
 
-/// Derives one group's figures since the last sample, and remembers the new sample.
+/// Derives one group's metrics since the last sample, and remembers the new sample.
 fn step<G: Group>(
     last: &mut Option<(SampleTime, G::Sample)>,
     at: SampleTime,

@@ -49,7 +49,7 @@ impl GroupValue for Watches {
 pub struct Sampler {
     watches: PerGroup<Watches>,
     place: ChosenNamespace,
-    /// For each kind of figures that is absent, the reason.
+    /// For each kind of metrics that is absent, the reason.
     lacking: BTreeMap<String, String>,
     /// The directory that contains /proc and /sys.
     root: PathBuf,
@@ -199,7 +199,7 @@ impl Sampler {
         sample
     }
 
-    /// The source of each kind of figures, or `none: …` with the reason and a remedy.
+    /// The source of each kind of metrics, or `none: …` with the reason and a remedy.
     pub fn sources(&self) -> BTreeMap<String, String> {
         let mut sources = self.lacking.clone();
         for_each_group!(G => if let Some(watch) = G::get(&self.watches) {
@@ -214,7 +214,7 @@ impl Sampler {
     }
 }
 
-/// The reason why a group that is not enabled has no figures.
+/// The reason why a group that is not enabled has no metrics.
 fn not_watched(group: GroupName) -> String {
     match group {
         GroupName::Requests => {

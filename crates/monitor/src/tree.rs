@@ -187,7 +187,7 @@ impl ProcessTree {
         samples
     }
 
-    /// Adds the sources of the figures, and the processes that the tree still waits for.
+    /// Adds the sources of the metrics, and the processes that the tree still waits for.
     pub(crate) fn sources(&self, sources: &mut BTreeMap<String, String>) {
         let (source, every) = match &self.source {
             Source::Tasks(_) => (TaskReader::SOURCE.to_owned(), Nanos::ZERO),

@@ -65,7 +65,7 @@ impl PressureWatch {
 }
 
 impl PressureSample {
-    /// Returns `None` if the kernel provides no figures of any resource.
+    /// Returns `None` if the kernel provides no metrics of any resource.
     pub(super) fn since(&self, earlier: &PressureSample, over: TimeSpan) -> Option<Pressure> {
         let stall = |from: Option<StallSample>, to: Option<StallSample>| to?.since(from?, over);
         let pressure = Pressure {
@@ -87,7 +87,7 @@ impl StallSample {
         Some(StallSample { some: total(b"some ")?, full: total(b"full ") })
     }
 
-    /// Computes the figures since an earlier sample. The kernel's clock and the clock of the sample are read one after
+    /// Computes the metrics since an earlier sample. The kernel's clock and the clock of the sample are read one after
     /// the other, so a share may slightly exceed 1.
     fn since(self, earlier: StallSample, over: TimeSpan) -> Option<Stall> {
         let share = |from, to| over.share(from, to).map(|share| share.min(1.0));

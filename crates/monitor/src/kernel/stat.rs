@@ -94,7 +94,7 @@ fn ticks<'a>(mut words: impl Iterator<Item = &'a [u8]>) -> Option<CpuTicks> {
 }
 
 /// Parses the total, and then the number of each kind: `HI TIMER NET_TX NET_RX BLOCK …`. The numbers are sums over all
-/// CPUs of the figures in /proc/softirqs.
+/// CPUs of the counters in /proc/softirqs.
 fn softirqs<'a>(words: impl Iterator<Item = &'a [u8]>) -> Option<SoftirqSample> {
     let mut words = words.skip(3);
     let mut field = || words.next().and_then(number);

@@ -66,7 +66,7 @@ struct Unexplained {
     requests: f64,
 }
 
-/// Computes the figures of each server over a list of samples. A sample may lack some of the servers.
+/// Computes the metrics of each server over a list of samples. A sample may lack some of the servers.
 pub(super) fn over(samples: &[&ModuleSample]) -> Module {
     let mut seen: Vec<(&Arc<ServerSample>, &Arc<ServerSample>)> = Vec::new();
     for server in samples.iter().flat_map(|sample| &sample.servers) {
@@ -491,7 +491,7 @@ mod tests {
         let found = figures(&[old[0].clone(), old[1].clone(), new[0].clone(), new[1].clone()]);
         assert_eq!(found.classes.iter().map(|class| class.requests).collect::<Vec<_>>(), [100, 100]);
         assert_eq!(found.classes.iter().map(|class| class.server).collect::<Vec<_>>(), [0, 1]);
-        // A new file has no figures in common with the old file. If a counter fell, there are no figures either.
+        // A new file has no counters in common with the old file. If a counter fell, there are no metrics either.
         assert_eq!(figures(&[old[1].clone(), new[0].clone()]), Module::default());
         assert_eq!(figures(&[old[1].clone(), old[0].clone()]), Module::default());
         let mut fallen = server(12, 0, vec![class(9_200, 0)]);

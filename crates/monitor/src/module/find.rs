@@ -197,7 +197,7 @@ impl ModuleWatch {
         ModuleSample { servers }
     }
 
-    /// The source of the figures, or the reason why there are none.
+    /// The source of the metrics, or the reason why there are none.
     pub(super) fn source(&self) -> String {
         let describe = |server: &ServerSample| {
             let ServerSample { name, file, enabled, cpu_one_in, lost, .. } = server;

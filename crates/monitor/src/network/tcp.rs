@@ -100,7 +100,7 @@ impl TcpWatch {
         }
     }
 
-    /// The source of the figures, or the reason why there are none.
+    /// The source of the metrics, or the reason why there are none.
     pub fn source(&self) -> String {
         let mut source = format!("{}, {}", self.snmp.source(), self.netstat.source());
         let sockets = self.sockstat.source();
@@ -149,7 +149,7 @@ fn figure(line: &[u8], name: &[u8]) -> Option<u64> {
 }
 
 impl TcpSample {
-    /// The figures since an earlier sample; `None` if the kernel provides no counter of TCP.
+    /// The metrics since an earlier sample; `None` if the kernel provides no counter of TCP.
     pub(super) fn since(&self, earlier: &TcpSample, over: TimeSpan) -> Option<Tcp> {
         let per_s = |counter: fn(&TcpSample) -> Option<u64>| over.optional_per_s(counter(earlier), counter(self));
         let tcp = Tcp {

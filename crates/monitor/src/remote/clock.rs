@@ -14,7 +14,7 @@ use brimful_core::server::ClockOffset;
 /// Number of exchanges in one measurement.
 pub const CLOCK_EXCHANGES: usize = 16;
 
-/// Maximum uncertainty with which a run begins. Figures cover periods of 250 ms and more, so at most 2 % of a period
+/// Maximum uncertainty with which a run begins. Metrics cover periods of 250 ms and more, so at most 2 % of a period
 /// may belong to a neighbouring period.
 pub const MAX_UNCERTAINTY: Nanos = Nanos::from_millis(5);
 

@@ -1,4 +1,4 @@
-//! Derives figures from counters. All figures are derived from the growth between an earlier and a later sample. Rates
+//! Derives metrics from counters. All metrics are derived from the growth between an earlier and a later sample. Rates
 //! are per second in which new requests were counted, not per second between the samples.
 
 use super::{PortRequests, RequestsSample, SizeRequests};
@@ -24,7 +24,7 @@ const SOCKET_LIMITS: [&str; 6] = [
 /// If at least this share of requests is open, the limitations mention the open requests.
 const MIN_OPEN_SHARE: f64 = 0.0005;
 
-/// The figures of the period between two samples.
+/// The metrics of the period between two samples.
 pub(super) fn between(earlier: &RequestsSample, later: &RequestsSample, over: Nanos) -> SocketRequests {
     let attached = (later.attached - earlier.attached).as_secs_f64();
     let counting = Some((later.counting - earlier.counting).as_secs_f64()).filter(|&seconds| seconds > 0.0);
@@ -45,7 +45,7 @@ pub(super) fn between(earlier: &RequestsSample, later: &RequestsSample, over: Na
     }
 }
 
-/// The figures of one port. If slices are `endless`, every request that is open at the end of the period counts as
+/// The metrics of one port. If slices are `endless`, every request that is open at the end of the period counts as
 /// open, whenever it began.
 fn of_port(earlier: &PortRequests, later: &PortRequests, counting: Option<f64>, endless: bool) -> SocketPort {
     let requests = later.begun.saturating_sub(earlier.begun);

@@ -38,7 +38,7 @@ struct Shared {
     /// The current slice.
     current: Option<Slice>,
     sample: RequestsSample,
-    /// The reason why there are no figures any more, if something failed.
+    /// The reason why there are no metrics any more, if something failed.
     failed: Option<String>,
 }
 
@@ -73,7 +73,7 @@ impl RequestsWatch {
             let shared = Arc::new(Mutex::new(shared));
             return Ok(RequestsWatch { shared, stop: None, thread: None });
         }
-        // Attaches the programs once for a trial, so that a failure appears as the reason for absent figures.
+        // Attaches the programs once for a trial, so that a failure appears as the reason for absent metrics.
         shared.begin(Nanos::ZERO, Nanos::ZERO)?;
         shared.abandon();
         shared.read_ports()?;

@@ -66,7 +66,7 @@ struct Thread {
     running: bool,
 }
 
-/// The units in which the kernel reports figures.
+/// The units of the values that the kernel reports.
 #[derive(Clone, Copy, Debug)]
 struct Units {
     tick_ns: u64,
@@ -158,7 +158,7 @@ impl ProcReader {
         self.scheduling
     }
 
-    /// A description of the source, for the sources of the figures.
+    /// A description of the source, for the sources of the metrics.
     pub fn source(&self) -> String {
         let threads = match self.scheduling {
             true => "task/*/schedstat and task/*/stat",

@@ -185,7 +185,7 @@ impl Selection {
         remarks
     }
 
-    /// Whether a selector's program has figures of its own.
+    /// Whether a selector's program has metrics of its own.
     pub fn membership(&self, index: usize, accounts: &Accounts) -> Membership {
         let holder = self.choices[index].holder.as_ref().filter(|_| !accounts.is_alive(index));
         match holder {

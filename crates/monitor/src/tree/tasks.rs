@@ -1,8 +1,8 @@
 //! Reads processes by an eBPF program that walks over the kernel's tasks. One pass reports every thread of the machine,
-//! so no search is needed and all figures are as old as the sample.
+//! so no search is needed and all values are as old as the sample.
 //!
 //! The scheduler updates a thread's CPU time when the thread leaves its CPU, and at each tick. So for a process with a
-//! thread that runs or is ready, the CPU clock of the process is read, which is exact. All other figures are always
+//! thread that runs or is ready, the CPU clock of the process is read, which is exact. All other values are always
 //! exact.
 
 use super::selection::Selection;
@@ -32,7 +32,7 @@ pub(super) struct TaskReader {
     page_bytes: u64,
 }
 
-/// A process, remembered across passes. Most processes of a machine belong to no program, so most figures are in
+/// A process, remembered across passes. Most processes of a machine belong to no program, so most values are in
 /// [`Member`].
 #[derive(Clone, Copy, Debug)]
 struct Process {
@@ -51,7 +51,7 @@ struct Process {
     member: Option<usize>,
 }
 
-/// The figures of a process that belongs to a program, during one pass.
+/// The values of a process that belongs to a program, during one pass.
 #[derive(Clone, Copy, Debug)]
 struct Member {
     process: usize,

@@ -168,7 +168,7 @@ fn a_server_is_found_by_its_process_and_its_figures_are_those_of_the_stretch() {
     assert!(source.starts_with("none: "), "{source}");
 }
 
-/// The number of requests of the only server. Checks that the server's other figures match it.
+/// The number of requests of the only server. Checks that the server's other metrics match it.
 fn consistent(sample: &Sample) -> u64 {
     let [server] = servers(sample) else { panic!("{sample:?}") };
     let small = &server.classes[0];

@@ -116,7 +116,7 @@ fn a_server_in_another_namespace_is_watched_there() {
     let after = sampler.sample(); // by now the counters include the last handshake
     let (tcp_before, tcp_after) = (tcp(&before), tcp(&after));
     let grown = |counter: fn(&TcpSample) -> Option<u64>| counter(&tcp_after).unwrap() - counter(&tcp_before).unwrap();
-    // No other program uses the namespace, so the figures are exact: three segments for each connection.
+    // No other program uses the namespace, so the counts are exact: three segments for each connection.
     assert_eq!((grown(|tcp| tcp.active_opens), grown(|tcp| tcp.passive_opens)), (5, 5));
     assert_eq!((grown(|tcp| tcp.segments_in), grown(|tcp| tcp.segments_out)), (15, 15));
     assert_eq!((tcp_before.in_use, tcp_after.in_use), (Some(1), Some(11)));

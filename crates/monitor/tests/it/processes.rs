@@ -63,7 +63,7 @@ fn program(sampler: &mut Sampler) -> ProgramSample {
     programs(sampler).remove(0)
 }
 
-/// The figures of the only program between two samples.
+/// The metrics of the only program between two samples.
 fn between(from: &Sample, to: &Sample) -> Program {
     Rates::between(from, to).process.unwrap().figures.process.remove(0)
 }
@@ -132,7 +132,7 @@ impl Drop for Cgroup {
 fn cpu_time_of_a_child_is_that_of_the_scheduler() {
     let mut shell = Shell::start();
     let mut tree = shell.tree();
-    // Both measurements begin and end in the same order: the shell's figure first, then the monitor's.
+    // Both measurements begin and end in the same order: the shell's reading first, then the monitor's.
     let (own_before, before) = (shell.run(OWN_NS), tree.cpu_reading());
     shell.run(&format!("{BURN}; echo 0"));
     let burnt = shell.run(OWN_NS) - own_before;
@@ -191,7 +191,7 @@ fn workers_that_come_and_go_count_once() {
                 last = now;
             }
         });
-        // With /proc the error is at most a tick, because the figures of children have no higher resolution.
+        // With /proc the error is at most a tick, because the CPU times of children have no higher resolution.
         let used = program(&mut sampler).cpu.total.0 - first.cpu.total.0;
         let truth = cgroup.cpu_ns() - before;
         let tolerance = if ebpf { 2_000_000 } else { 20_000_000 };
@@ -369,7 +369,7 @@ fn two_that_share_a_cpu_wait_while_the_other_runs() {
         }
         let first = sampler.sample();
         sleep(Duration::from_millis(800));
-        // The process always runs or waits. A wait counts only when it has ended, and with /proc the figure is older
+        // The process always runs or waits. A wait counts only when it has ended, and with /proc the value is older
         // than the sample. The longer the period, the smaller the error.
         let stretch = wait_for("run time and wait time that add up to the period", || {
             let stretch = Rates::between(&first, &sampler.sample()).process.unwrap();

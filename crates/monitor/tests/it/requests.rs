@@ -1,4 +1,4 @@
-//! Tests the figures of requests as sockets show them, through the whole monitor. These tests need root.
+//! Tests the metrics of requests as sockets show them, through the whole monitor. These tests need root.
 
 use crate::wait_for;
 use brimful_core::Nanos;
