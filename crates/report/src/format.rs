@@ -1,4 +1,4 @@
-//! Numbers and aligned columns for terminals. A figure that is not known is shown as `-`.
+//! Numbers and aligned columns for terminals. A value that is not known is shown as `-`.
 
 use brimful_core::{quantity, text};
 use std::cell::Cell;
@@ -14,7 +14,7 @@ thread_local! {
     static CURRENT_WIDTH: Cell<usize> = const { Cell::new(DEFAULT_WIDTH) };
 }
 
-/// Runs `body` with all texts laid out for this number of columns.
+/// Runs `body`. Texts that it formats are laid out for this number of columns.
 pub fn with_width<T>(columns: usize, body: impl FnOnce() -> T) -> T {
     let former = CURRENT_WIDTH.replace(columns.max(MIN_WIDTH));
     let result = body();
@@ -27,7 +27,7 @@ pub(crate) fn width() -> usize {
     CURRENT_WIDTH.get()
 }
 
-/// Formats a figure with one of `core`'s functions ([`quantity`]); `-` if the figure is not known.
+/// Formats a value with one of `core`'s functions ([`quantity`]); `-` if the value is not known.
 fn known(value: Option<f64>, format: fn(f64) -> String) -> String {
     value.map_or("-".to_owned(), format)
 }
@@ -107,9 +107,10 @@ pub(crate) fn table(columns: &[Column<'_>], rows: &[Vec<String>]) -> String {
     narrow(columns.to_vec(), rows.to_vec(), &[])
 }
 
-/// Formats a table, and makes it narrower until it fits the width. Cells of words are shortened to half of the width.
-/// Then the columns whose titles are in `dispensable` are removed one by one. If the table is still too wide, blocks
-/// below one another show the other columns. Each block begins with the columns that identify rows.
+/// Formats a table, and makes it narrower until it fits the width. First, cells of words are shortened to half of the
+/// width. Then the columns whose titles are in `dispensable` are removed one by one. If the table is still too wide, it
+/// is split into blocks below one another, each with some of the columns. Each block begins with the columns that
+/// identify rows.
 pub(crate) fn narrow(columns: Vec<Column<'_>>, mut rows: Vec<Vec<String>>, dispensable: &[&str]) -> String {
     for row in &mut rows {
         for (cell, _) in row.iter_mut().zip(&columns).filter(|(_, column)| column.words) {

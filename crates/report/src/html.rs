@@ -1,5 +1,5 @@
-//! The HTML report: the page built from `web/`, with one document inside. The page shows the parts that suit the
-//! document's schema.
+//! The HTML report: the page built from `web/`, with one document inside. The page shows the sections that exist for
+//! the document's schema.
 //!
 //! The page reads the document from an element that browsers do not execute. It inserts the document only as text.
 //! Inside a script element, HTML parsers interpret only `</script` and `<!--`, so every `<` in the JSON is escaped.
@@ -25,8 +25,8 @@ pub fn html(survey: &Survey) -> Result<String, ReportError> {
     page("survey", survey)
 }
 
-/// A Record as one self-contained HTML page. The page lacks the Record's histograms and account, which only programs
-/// use.
+/// A Record as one self-contained HTML page. The Record in the page has no histograms and no account, because only
+/// programs use them.
 ///
 /// # Errors
 /// [`ReportError`]

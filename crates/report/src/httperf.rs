@@ -1,13 +1,14 @@
 //! One run in the report format of httperf 0.9, line by line (httperf(1), "OUTPUT"), for scripts that parse it.
 //!
-//! httperf counts failures of its own host under names such as `fd-unavail`. Here, they count calls for which this host
-//! lacked resources. Failures that httperf does not distinguish, such as answers that are not HTTP, count as `other`.
+//! httperf counts failures of its own host under names such as `fd-unavail`. Here, these names count the calls for
+//! which this host lacked resources. Failures that httperf does not distinguish, such as answers that are not HTTP,
+//! count as `other`.
 
 use brimful_core::account::Limited;
 use brimful_core::record::{Record, ReplyRate, Summary};
 use std::fmt::Write;
 
-/// Figures of the report that are not in the Record.
+/// Metrics of the report that are not in the Record.
 #[derive(Clone, Debug, Default)]
 pub struct HttperfFigures {
     /// Highest number of connection attempts that began within a millisecond.
@@ -20,14 +21,14 @@ pub struct HttperfFigures {
     pub reply_size: (f64, f64),
     /// CPU time in user mode and in the kernel, in seconds.
     pub cpu_s: (f64, f64),
-    /// Figures of sessions, if the run has sessions.
+    /// Metrics of sessions, if the run has sessions.
     pub sessions: Option<HttperfSessionFigures>,
     /// Maximum number of open descriptors; `None` for a report that is not verbose. A verbose report also lists the
     /// samples of the reply rate.
     pub verbose: Option<u64>,
 }
 
-/// Figures of sessions that are not in the Record.
+/// Metrics of sessions that are not in the Record.
 #[derive(Clone, Debug, Default)]
 pub struct HttperfSessionFigures {
     /// Sessions completed per second, in samples of five seconds.

@@ -1,8 +1,8 @@
-//! Reports of documents: Records, sweeps, surveys, plans, profiles and figures of servers as terminal text and as a
+//! Reports of documents: Records, sweeps, surveys, plans, profiles and metrics of servers as terminal text and as a
 //! self-contained HTML page for people, and as JSON for scripts.
 //!
 //! Texts are laid out for [`DEFAULT_WIDTH`] columns, or for the width that [`with_width`] sets. This crate neither
-//! measures nor predicts: all figures come from the document.
+//! measures nor predicts: all values come from the document.
 #![forbid(unsafe_code)]
 
 mod format;

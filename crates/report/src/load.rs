@@ -1,8 +1,8 @@
-//! The text report of one run. It begins with the main figures (rate, errors, times, the server's utilization, and the
-//! verdict) and ends with a suggested next command. In between, a full report has httperf's groups of figures and a
+//! The text report of one run. It begins with the main results (rate, errors, times, the server's utilization, and the
+//! verdict) and ends with a suggested next command. In between, a full report has httperf's groups of metrics and a
 //! table of all times.
 //!
-//! Every figure is in the Record, or is the ratio of two figures in the Record. A dash means that a figure was not
+//! Every value is in the Record, or is the ratio of two values in the Record. A dash means that a value was not
 //! measured.
 
 mod addresses;
@@ -37,9 +37,9 @@ use percentile::{P50, P99};
 /// The level of detail of the text report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Detail {
-    /// Only the main figures.
+    /// Only the main results.
     Main,
-    /// All figures.
+    /// All results.
     Full,
 }
 
@@ -114,7 +114,7 @@ mod tests {
         text(record, Detail::Full)
     }
 
-    /// The text without its last line, which suggests the next command, and without the empty line before that.
+    /// The text without its last line, which suggests the next command, and without the empty line above that line.
     fn without_next(text: &str) -> &str {
         text.rsplit_once("\n\nNext").map_or(text, |(rest, _)| rest)
     }

@@ -1,7 +1,7 @@
 //! The planner's results as documents and as text. A document contains the model, and result structs of
 //! `brimful-model`.
 //!
-//! Text is at most 100 columns wide. It has a sentence, then tables, then methods and caveats.
+//! Text is at most 100 columns wide. It consists of a sentence, tables, and at the end the methods and caveats.
 
 pub mod calibration;
 pub mod forecast;
@@ -59,7 +59,7 @@ fn kind(station: &Station) -> String {
     text
 }
 
-/// Formats a figure and, as a second text, the half width of its 95 % confidence interval.
+/// Formats an estimate and, as a second text, the half width of its 95 % confidence interval.
 fn with_half_width(estimate: &Estimate, format: fn(Option<f64>) -> String) -> [String; 2] {
     [format(Some(estimate.value)), format(estimate.ci95_half_width)]
 }

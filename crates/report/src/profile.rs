@@ -1,6 +1,6 @@
 //! The text report of a profile of a site's traffic, at most 100 columns wide.
 //!
-//! It begins with the main facts: volume, peak, lines by outcome, format, and unusual figures. Then follow arrivals,
+//! It begins with the main facts: volume, peak, lines by outcome, format, and unusual metrics. Then follow arrivals,
 //! answers, classes, popularity, burstiness, times, sessions, and the derived workload. Names from logs are not
 //! trusted: each is escaped for the terminal and shortened to fit its column.
 
@@ -28,8 +28,8 @@ const NAME_WIDTH: usize = 60;
 /// Maximum width of a field in the sample of parsed fields.
 const FIELD_WIDTH: usize = 32;
 
-/// This character replaces the space between a number and its unit while text is wrapped. Names from logs cannot
-/// contain it: they are escaped before.
+/// While text is wrapped, this character replaces the space between a number and its unit, so that they stay on one
+/// line. Names from logs cannot contain it, because their control characters are escaped before.
 const JOINED: char = '\u{1}';
 
 /// Formats the profile as text that ends in a newline.

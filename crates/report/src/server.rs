@@ -1,6 +1,6 @@
-//! The monitor's figures of a server as text: a digest of a few lines, or every figure with its name.
+//! The monitor's metrics of a server as text: a digest of a few lines, or every metric with its name.
 //!
-//! The names are the keys of the `server` object (`schema/server.schema.json`). A dash means that a figure is not
+//! The names are the keys of the `server` object (`schema/server.schema.json`). A dash means that a value is not
 //! known; the sources at the end say why.
 
 mod groups;
@@ -22,7 +22,7 @@ use brimful_core::text::one_line;
 use groups::{connections, kernel, network, process};
 use layout::{facts, seconds};
 
-/// The main figures in words. Each line has a label, such as `CPU`.
+/// The main metrics in words. Each line has a label, such as `CPU`.
 pub fn summary_lines(server: &Server) -> Vec<(&'static str, String)> {
     let Server { kernel, process, network, connections, .. } = server;
     let mut lines = vec![("CPU", kernel.cpu.map_or("not known".to_owned(), |cpu| cpu_in_words(&cpu, &kernel.cores)))];
@@ -90,7 +90,7 @@ fn network_in_words(network: &Network) -> Option<String> {
     Some(format!("{received}/s received, {sent}/s sent{again}"))
 }
 
-/// Formats every figure with its name, except the figures of intervals. The text ends in a newline.
+/// Formats every metric with its name, except the metrics of intervals. The text ends in a newline.
 pub fn text(server: &Server) -> String {
     let mut groups = kernel(&server.kernel);
     groups.extend(process(&server.process));
@@ -132,7 +132,7 @@ mod tests {
     use serde_json::Value;
     use std::collections::{BTreeMap, BTreeSet};
 
-    /// Figures of a server in which every group has values.
+    /// Metrics of a server in which every group has values.
     fn server() -> Server {
         let shares = CpuShares {
             user: 0.123,
@@ -223,7 +223,8 @@ mod tests {
         let words: BTreeSet<&str> = text.split_ascii_whitespace().collect();
         let mut names = BTreeSet::new();
         keys(&serde_json::to_value(server()).unwrap(), &mut names);
-        // The report shows no row with these names: the entries of these objects are titles of rows and columns.
+        // The report has no rows with these names. The keys of these maps, such as a disk's name, are titles of columns
+        // or rows.
         for name in ["cpus", "cores", "disks", "interfaces", "name", "port", "ports", "intervals"] {
             names.remove(name);
         }

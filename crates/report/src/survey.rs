@@ -1,8 +1,8 @@
 //! The text report of a survey, at most 100 columns wide.
 //!
-//! It shows the calibration levels, the predictions and measurements of the held-out levels, the levels beyond the
-//! server's capacity, and the conclusions. Below saturation, throughput equals the offered load, so throughput is shown
-//! only for levels where the two differ.
+//! It shows the levels of calibration, the held-out levels with their predictions and measurements, the levels beyond
+//! the server's capacity, and the conclusions. Below saturation, throughput equals the offered load, so throughput is
+//! shown only for levels where the two differ.
 
 mod answer;
 mod conclusion;
@@ -164,7 +164,7 @@ mod tests {
     }
 
     /// The level with predictions. The predicted mean response time is `response`, and the other predictions are close
-    /// to the measured figures.
+    /// to the measured values.
     fn predicted(level: Level, response: f64) -> Level {
         let mean = level.response_time_s;
         let around = |of: f64| Some([0.9 * of, 1.1 * of]);

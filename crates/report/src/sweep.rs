@@ -7,10 +7,11 @@ use brimful_core::quantity;
 use brimful_core::record::{Reason, Record, Summary};
 use brimful_core::sweep::{Sweep, SweepKind, SweepLevel};
 
-/// A server completes notably less at its highest level than at its best one if the ratio of the rates is below this.
+/// The server completes notably less at its highest level than at its best level if the ratio of the two rates is below
+/// this.
 const NOTABLE_DECLINE: f64 = 0.95;
 
-/// The headline, a table with a row for each level, and what limits the use of these figures.
+/// Formats the sweep as text: the headline, a table with a row for each level, and limitations of the results.
 pub fn text(sweep: &Sweep) -> String {
     let mut text = wrap(&sweep.headline, 0) + "\n";
     text += &table(sweep);
@@ -42,7 +43,7 @@ pub fn headline(kind: SweepKind, levels: &[SweepLevel]) -> String {
     format!("{most} It completes only {} {}: {less} less.", rate(Some(completed(last))), named(kind, last))
 }
 
-/// "at 8,000/s offered", "with 512 S-Clients"
+/// Describes the load of a level in words: `at 8,000/s offered`, `with 512 S-Clients`.
 fn named(kind: SweepKind, level: &SweepLevel) -> String {
     match kind {
         SweepKind::Rate => format!("at {} offered", rate(Some(level.level))),
@@ -74,7 +75,7 @@ fn table(sweep: &Sweep) -> String {
     columns.extend(FIGURES);
     columns.push(words("", 1));
     let mut rows: Vec<Vec<String>> = sweep.levels.iter().map(|level| row(sweep.kind, level)).collect();
-    // A column without any figure is left out: no monitor was running, or the levels are too short for a confidence
+    // A column without any value is omitted: no monitor was running, or the levels are too short for a confidence
     // interval.
     let is_empty = |column: usize| rows.iter().all(|row| row[column] == "-");
     let left_out: Vec<usize> = (0..columns.len()).filter(|column| is_empty(*column)).collect();

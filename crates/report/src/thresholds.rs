@@ -1,4 +1,4 @@
-//! The thresholds above which a report mentions a figure.
+//! The thresholds above which a report mentions a metric.
 
 /// If at least this share of the calls failed, the report says so: the 99th percentile of the completed calls is then
 /// not the 99th percentile of all calls.
@@ -10,28 +10,29 @@ pub(crate) const MAX_NAMED: usize = 10;
 /// If a run lasts longer than its window by more than this factor, the report says so.
 pub(crate) const LONG_DRAIN: f64 = 1.1;
 
-/// If the answered rate of an open load is less than this share of the offered rate, the load exceeds the server's
+/// If the rate of answers is less than this share of the offered rate of an open load, the load exceeds the server's
 /// capacity.
 pub(crate) const KEEPS_UP: f64 = 0.95;
 
-/// Programs that use more than this share of the CPUs are close to their limit, as are stations with a higher
-/// utilization. Small errors of demands then change response times a lot.
+/// A program that uses more than this share of the CPUs is close to its limit. The same applies to a station with a
+/// higher utilization than this: small errors of its demands change response times a lot.
 pub(crate) const NEAR_SATURATION: f64 = 0.9;
 
-/// Two replays are alike if two differences are at most this: the relative difference of their throughputs, and the
-/// difference of their shares of failed calls.
+/// Two replays are alike if neither the relative difference of their throughputs nor the difference of their shares of
+/// failed calls exceeds this.
 pub(crate) const MIN_DIFFERENCE: f64 = 0.01;
 
 /// If at least this share of the requests had no answer when their time slice ended, the report says so.
 pub(crate) const NOTABLE_OPEN: f64 = 0.01;
 
-/// A profile mentions malformed lines from this share on, because they affect how its figures can be used.
+/// A profile mentions malformed lines if they are at least this share of the lines, because its metrics then lack many
+/// requests.
 pub(crate) const NOTABLE_MALFORMED: f64 = 0.01;
 
-/// A profile mentions answers with a client's error (4xx) from this share on.
+/// A profile mentions answers with a client's error (4xx) if they are at least this share of all answers.
 pub(crate) const NOTABLE_CLIENT_ERRORS: f64 = 0.10;
 
-/// A profile mentions requests of robots from this share on.
+/// A profile mentions requests of robots if they are at least this share of all requests.
 pub(crate) const NOTABLE_ROBOTS: f64 = 0.10;
 
 /// The index of dispersion of Poisson arrivals is 1. Above this index, a plan for Poisson arrivals provides too little

@@ -11,7 +11,7 @@ use brimful_core::tls::TlsSpoken;
 /// Connection attempts, TLS handshakes and negotiated TLS parameters.
 pub(super) fn connections(record: &Record) -> Vec<String> {
     let rates = &record.rates;
-    // The usual version of HTTP is not mentioned.
+    // HTTP/1.1 is the usual version, so it is not mentioned.
     let other = record.http.as_deref().filter(|http| *http != "1.1");
     let protocol = other.map(|http| labelled("Protocol", &format!("HTTP/{http}")));
     let rate = format!(

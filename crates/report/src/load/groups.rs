@@ -1,5 +1,5 @@
 //! httperf's groups of figures (Mosberger & Jin 1998, Figure 1): totals, connections, requests, replies, resources and
-//! errors. The monitor's figures of the server and a table of all times follow.
+//! errors. The monitor's metrics of the server and a table of all times follow.
 
 use super::connections::connections;
 use super::layout::{labelled, ratio, row, table, time, time_or_dash};
@@ -12,7 +12,7 @@ use brimful_core::quantity::{bytes, count, number, percent, pluralize, rate, sec
 use brimful_core::record::{Record, ReplyRate, Summary};
 use brimful_core::server::Server;
 
-/// Extracts a figure from the summary of a distribution of times.
+/// Extracts a metric from the summary of a distribution of times.
 type Figure = fn(&Summary) -> f64;
 
 pub(super) fn groups(record: &Record) -> Vec<Vec<String>> {
@@ -43,7 +43,8 @@ fn requests(record: &Record) -> Vec<String> {
     vec![labelled("Request rate", &rate), labelled("Request size", &size)]
 }
 
-/// Maximum mean time between the first and the last byte of an answer, in microseconds, if one read returned both.
+/// If the mean time from the first to the last byte of an answer is at most this, in microseconds, one read usually
+/// returned the whole answer.
 const SAME_READ_US: f64 = 0.1;
 
 fn replies(record: &Record) -> Vec<String> {
@@ -88,7 +89,7 @@ fn resources(record: &Record) -> Vec<String> {
     let generator = &record.generator;
     let share = |s: f64| percent(ratio(s, record.duration_s).unwrap_or(0.0));
     let spent = |mode: &str, s: f64| format!("{mode}{} ({}), ", seconds(s), share(s));
-    // An unknown time is omitted, not shown as zero.
+    // If a time is not known, it is omitted instead of shown as zero.
     let spent = match (generator.cpu_user_s, generator.cpu_system_s) {
         (Some(user), Some(system)) => spent("user ", user) + &spent("system ", system),
         _ => generator.cpu_s.map_or_else(String::new, |all| spent("", all)),

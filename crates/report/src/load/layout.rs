@@ -3,15 +3,15 @@
 use crate::format;
 use brimful_core::quantity::seconds;
 
-/// Width of the column with the names of httperf's figures.
+/// Width of the column with the names of httperf's metrics.
 const NAMES: usize = 17;
 
-/// A labelled figure in httperf's groups; an empty label continues the line above.
+/// A labelled metric in httperf's groups; an empty label continues the line above.
 pub fn labelled(label: &str, what: &str) -> String {
     format::labelled(label, what, NAMES).trim_end().to_owned()
 }
 
-/// A labelled line of the main figures.
+/// A labelled line of the main results.
 pub fn fact(label: &str, what: &str) -> String {
     format::fact(label, what).trim_end().to_owned()
 }

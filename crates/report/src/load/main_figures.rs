@@ -1,4 +1,4 @@
-//! The main figures of a run: rate, errors, times, the server's utilization, and the verdict.
+//! The main results of a run: rate, errors, times, the server's utilization, and the verdict.
 
 use super::groups::client_maximum;
 use super::layout::{fact, ratio};

@@ -1,4 +1,4 @@
-//! Warnings and notes about the figures of a run: that calls failed, or that the figures describe fewer or other calls
+//! Warnings and notes about the results of a run: that calls failed, or that the results describe fewer or other calls
 //! than intended.
 
 use super::unwanted_answers::{self, WANTS_TLS};
@@ -109,7 +109,7 @@ fn ticks(record: &Record) -> Option<String> {
     Some(format!("Calls began in ticks of {tick}, as --tick asked, and so up to that late: response times include it."))
 }
 
-/// A note about the shards whose results the figures include.
+/// A note about the shards that the results include.
 fn shards(record: &Record) -> Option<String> {
     let of = record.shards.first()?.of;
     let there: Vec<u64> = record.shards.iter().map(|shard| shard.index).collect();
@@ -266,7 +266,7 @@ fn stopped(record: &Record) -> Option<String> {
     Some(format!("The run was stopped by {}; load was offered for {offered}.{waiting}", one_line(condition)))
 }
 
-/// A note that calls before the run are in no figure.
+/// A note that the results do not include the calls before the run.
 fn warm_up(record: &Record) -> Option<String> {
     let length = seconds(record.warm_up_s?);
     Some(format!("The server was warmed up by the same load for {length} first; no figure includes these calls."))

@@ -1,9 +1,9 @@
 //! Percentiles, and the number of calls for which they are meaningful.
 //!
-//! The rule is the usual one for shares of a sample, n(1 − p) ≥ 10 (the "large counts" condition of Moore, McCabe &
-//! Craig, *Introduction to the Practice of Statistics*): the number of slower calls then varies by about a third
-//! (1/√10). With fewer slower calls, the percentile depends on a few single calls. Documents contain all percentiles,
-//! and the number of calls.
+//! The p-quantile of n calls is shown if n(1 − p) ≥ 10. This is a usual rule for shares of a sample (the "large counts"
+//! condition of Moore, McCabe & Craig, *Introduction to the Practice of Statistics*): the number of slower calls then
+//! varies by about a third (1/√10). With fewer slower calls, the percentile depends on a few single calls. Documents
+//! contain all percentiles, and the number of calls.
 
 use super::layout::{time, time_or_dash};
 use brimful_core::quantity::count;

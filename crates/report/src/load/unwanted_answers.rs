@@ -75,7 +75,7 @@ fn mostly_no_pages(record: &Record) -> Option<String> {
     }
 }
 
-/// Explains figures that are mainly of 4xx responses, and says what to check.
+/// Explains results that are mainly of 4xx responses, and says what to check.
 fn rejected(record: &Record) -> String {
     let advice = match only_code(record, StatusClass::S4xx).map_or("", String::as_str) {
         "404" => "Is the path right?",

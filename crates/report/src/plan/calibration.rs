@@ -80,7 +80,8 @@ fn demands(found: &Calibrated) -> String {
     table(&columns, &rows)
 }
 
-/// The demands measured inside the server, which the model uses, next to the demands estimated by regression.
+/// The demands that were measured inside the server, and the demands estimated by regression for comparison. The model
+/// uses the measured demands.
 fn inside(found: &InsideDemands) -> String {
     let columns = [
         words("class", 0),
@@ -126,7 +127,7 @@ fn source(source: Source) -> &'static str {
     }
 }
 
-/// An interval in the unit of its upper end: `166–176 µs`. An interval that is not known is not shown as an empty one.
+/// An interval in the unit of its upper end: `166–176 µs`; `not known` without an interval.
 fn interval(interval: Option<Interval>) -> String {
     let Some(Interval { low, high }) = interval else { return "not known".to_owned() };
     let high = seconds(Some(high));

@@ -111,8 +111,8 @@ pub fn text(forecasted: &Forecasted) -> String {
     harmless(&parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n"))
 }
 
-/// A table with the peak of each period; all periods have the same length. A table of single steps would show the
-/// season, not the trend.
+/// A table with the peak of each period; all periods have the same length. Rows for single steps would show mainly the
+/// season (day and night), not the trend.
 fn points(forecast: &Forecast) -> String {
     let columns = [
         words("peak from", 0),

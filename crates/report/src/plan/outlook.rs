@@ -1,4 +1,4 @@
-//! Parts of the text that solved models and changed models share: the bottleneck, and the uncertainty of the figures.
+//! Parts of the text that solved models and changed models share: the bottleneck, and the uncertainty of the results.
 
 use super::requests;
 use crate::format::{number, percent, seconds};
@@ -54,7 +54,7 @@ pub(super) fn times(interval: Interval90) -> String {
     format!("{}–{upper}", number(Some(lower * scale)))
 }
 
-/// A caveat about the figures of an open network near saturation.
+/// A caveat about the results of an open network near saturation.
 pub(super) fn sensitivity(model: &Model, solution: &Solution) -> Option<String> {
     let total: f64 = solution.throughput.iter().sum();
     let open = model.classes.iter().all(|class| class.kind == ClassKind::Open);
@@ -69,8 +69,8 @@ pub(super) fn sensitivity(model: &Model, solution: &Solution) -> Option<String> 
     })
 }
 
-/// Caveats about classes whose demands were measured only together. Each figure of these classes is a mean over the
-/// requests of all of them.
+/// Caveats about classes whose demands were measured only together. The results of each of these classes are means over
+/// the requests of all of them.
 pub(super) fn together(model: &Model) -> impl Iterator<Item = String> {
     model.joint_demands.iter().map(|joint| {
         format!(
@@ -82,7 +82,8 @@ pub(super) fn together(model: &Model) -> impl Iterator<Item = String> {
     })
 }
 
-/// Two cells about an objective: the limited figure at the present load, and the load up to which the objective is met.
+/// Two cells about an objective: the present value of the metric that the objective limits, and the load up to which
+/// the objective is met.
 pub(super) fn standing(headroom: &Headroom, interval: Option<Interval90>) -> [String; 2] {
     let measure = match headroom.slo.measure {
         brimful_core::slo::Measure::Utilization { .. } => percent(headroom.now),

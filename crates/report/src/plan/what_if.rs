@@ -181,7 +181,7 @@ fn curve(curve: &Curve) -> String {
     columns[0].gap = 0;
     columns.extend([figure("saturates", 2, None), words("at", 2)]);
     let names = &curve.classes;
-    // The document contains the curves of all classes.
+    // The text shows only the first classes. The document contains the curves of all classes.
     let shown = names.len().min(MAX_CLASSES);
     for (c, name) in names.iter().take(shown).enumerate() {
         columns.push(figure(name, 2, (c == 0).then_some("mean response time")));

@@ -105,20 +105,20 @@ fn grid(arrivals: &Arrivals) -> String {
     text + &wrap(&legend, NAMES)
 }
 
-/// The shade of a figure. Figures closer to the highest figure are darker.
+/// The shade of a value. Values closer to the highest value are darker.
 fn shade(x: f64, highest: f64, characters: usize) -> String {
     let shade = SHADES.get(level(x, highest, SHADES.len() - 1)).copied().unwrap_or(' ');
     shade.to_string().repeat(characters)
 }
 
-/// A line with one bar per figure; a dot stands for zero.
+/// A line with one bar per value; a dot stands for zero.
 pub(super) fn sparkline(figures: &[f64]) -> String {
     let highest = figures.iter().copied().filter(|x| x.is_finite()).fold(0.0, f64::max);
     let bar = |x: &f64| LEVELS.get(level(*x, highest, LEVELS.len() - 1)).copied().unwrap_or('?');
     figures.iter().map(bar).collect()
 }
 
-/// The level of a figure: 0 for zero, otherwise 1 to `most`, in proportion to the highest figure.
+/// The level of a value: 0 for zero, otherwise 1 to `most`, in proportion to the highest value.
 fn level(x: f64, highest: f64, most: usize) -> usize {
     if x > 0.0 && highest > 0.0 { ((x / highest * most as f64).ceil() as usize).clamp(1, most) } else { 0 }
 }

@@ -42,7 +42,7 @@ pub(super) fn bursts(profile: &Profile) -> String {
     text + &hurst.or_else(missing).map_or_else(String::new, |hurst| said("Hurst", &hurst))
 }
 
-/// At most [`MAX_EPOCHS`] of the indices of dispersion, evenly spaced. The first and the last are included.
+/// At most [`MAX_EPOCHS`] of the indices of dispersion, evenly spaced, including the first and the last.
 fn spread(all: &[Dispersion]) -> Vec<&Dispersion> {
     let last = all.len().saturating_sub(1);
     if all.len() <= MAX_EPOCHS {
@@ -107,7 +107,7 @@ pub(super) fn slowest(profile: &Profile) -> String {
     apart([hour.unwrap_or_default(), table])
 }
 
-/// Figures of the sessions of clients.
+/// Metrics of the sessions of clients.
 pub(super) fn sessions(profile: &Profile) -> String {
     let Some(sessions) = &profile.sessions else { return String::new() };
     let Sessions { gap_s, burst_gap_s, .. } = sessions;

@@ -1,4 +1,4 @@
-//! The unusual figures of a profile, which the report names at its beginning.
+//! The unusual metrics of a profile, which the report names at its beginning.
 
 use crate::thresholds::{
     FINITE_VARIANCE_TAIL, NOTABLE_CLIENT_ERRORS, NOTABLE_CONCENTRATION, NOTABLE_DISPERSION, NOTABLE_ERRORS,

@@ -1,4 +1,4 @@
-//! Tests the report of a profile with all figures, and the report of a profile with hostile names.
+//! Tests the report of a profile with all metrics, and the report of a profile with hostile names.
 
 use super::*;
 use crate::format::DEFAULT_WIDTH;

@@ -1,4 +1,4 @@
-//! The figures of each group, with their names.
+//! The metrics of each group, with their names.
 
 use super::layout::{UNKNOWN_MARK, bytes, count, facts, number, rows, seconds, share};
 use brimful_core::quantity;

@@ -1,11 +1,11 @@
-//! Layout of figures in columns.
+//! Layout of values in columns.
 
 use crate::format::{Column, figure, key, table, width, words};
 use brimful_core::quantity::{self, percent};
 use brimful_core::server::Elapsed;
 use brimful_core::text::one_line;
 
-/// The text in place of a figure that is not known.
+/// The text in place of a value that is not known.
 pub const UNKNOWN_MARK: &str = "–";
 
 /// A table with one row per field and one column per name. If the columns do not fit, the table is split into blocks.

@@ -1,4 +1,4 @@
-//! The Server Module's figures: one line per server, or every figure with its name.
+//! The Server Module's metrics: one line per server, or every metric with its name.
 
 use super::layout::{UNKNOWN_MARK, count, facts, number, rows, seconds, share, times};
 use brimful_core::moments::weighted_mean;
@@ -73,7 +73,7 @@ pub fn per_request(phase: &Elapsed, class: &ModuleClass) -> f64 {
         / class.phases_us.all().iter().flatten().map(|phase| phase.count).max().unwrap_or(1).max(1) as f64
 }
 
-/// Every figure with its name.
+/// Every metric with its name.
 pub fn text(module: &Module) -> Vec<String> {
     let mut blocks = vec![servers(&module.servers), counts(module)];
     blocks.extend(used(module).map(|class| phases(module, class)));
@@ -178,7 +178,7 @@ fn cpu(module: &Module) -> Option<String> {
 pub mod tests {
     use super::*;
 
-    /// Figures of a server with one class that had requests and one class that had none.
+    /// Metrics of a server with one class that had requests and one class that had none.
     pub fn module() -> Module {
         let elapsed = |mean: f64| {
             Some(Elapsed { count: 1_000, mean, stddev: mean, p50: 0.7 * mean, p90: 2.3 * mean, p99: 4.6 * mean })

@@ -1,4 +1,4 @@
-//! The monitor's figures of a server in the rows of WebMonitor's results (Almeida, Almeida & Yates 1997, Tables 4 to
+//! The monitor's metrics of a server in the rows of WebMonitor's results (Almeida, Almeida & Yates 1997, Tables 4 to
 //! 8).
 //!
 //! A connection in the paper is a request here, because its server had no persistent connections. In the paper,
@@ -24,7 +24,7 @@ pub fn tables(server: &Server) -> String {
     parts.join("\n")
 }
 
-/// Computes the figure of a row from the requests of one class or of all classes.
+/// Computes the metric of a row from the requests of one class or of all classes.
 type Figure = fn(&Requests<'_>) -> Option<f64>;
 
 /// The requests of some classes.
@@ -54,7 +54,7 @@ const ROWS: [(&str, Figure); 13] = [
 ];
 
 impl Requests<'_> {
-    /// The mean of a figure over the servers, weighted by the servers' requests. `None` unless `classes` contains all
+    /// The mean of a metric over the servers, weighted by the servers' requests. `None` unless `classes` contains all
     /// classes.
     fn server_mean(&self, figure: fn(&brimful_core::server::ModuleServer) -> Option<f64>) -> Option<f64> {
         let servers = &self.module.servers;
@@ -62,7 +62,7 @@ impl Requests<'_> {
         weighted.collect::<Option<Vec<_>>>().filter(|_| self.all).and_then(|known| weighted_mean(&known))
     }
 
-    /// The mean of a figure over the classes, weighted by their requests, in milliseconds. `figure` is in microseconds.
+    /// The mean of a metric over the classes, weighted by their requests, in milliseconds. `figure` is in microseconds.
     fn cpu_ms(&self, figure: fn(&ModuleClass) -> Option<f64>) -> Option<f64> {
         let known: Vec<_> =
             self.classes.iter().filter_map(|class| Some((class.requests as f64, figure(class)? / 1e3))).collect();

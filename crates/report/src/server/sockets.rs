@@ -1,4 +1,4 @@
-//! Requests observed on the server's sockets: one line per port, or every figure with its name.
+//! Requests observed on the server's sockets: one line per port, or every metric with its name.
 
 use super::layout::{UNKNOWN_MARK, facts, number, rows, seconds, share, times};
 use crate::thresholds::NOTABLE_OPEN;
@@ -38,7 +38,7 @@ pub fn table(requests: &SocketRequests) -> Option<String> {
     (!seen.is_empty()).then(|| rows(&titles, &seen))
 }
 
-/// Every figure with its name, and the limitations.
+/// Every metric with its name, and the limitations.
 pub fn text(requests: &SocketRequests) -> Vec<String> {
     let mut blocks = vec![
         facts(
@@ -94,7 +94,7 @@ fn label(requests: &SocketRequests, class: &SocketClass) -> String {
 pub mod tests {
     use super::*;
 
-    /// Figures of one port whose answers all have the same size.
+    /// Metrics of one port whose answers all have the same size.
     pub fn requests() -> SocketRequests {
         let times = |mean: f64| {
             Some(Elapsed { count: 900, mean, stddev: mean, p50: 0.7 * mean, p90: 2.3 * mean, p99: 4.6 * mean })

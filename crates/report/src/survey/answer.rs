@@ -13,8 +13,9 @@ const COLUMNS: [Column<'static>; 5] = [
     figure("error", 2, None),
 ];
 
-/// The answer mentions the connection policy if the throughput that is lost without a pool exceeds this share, and also
-/// this many times the difference of the two runs with the pool, which shows how much the host varied meanwhile.
+/// The answer mentions the connection policy if the throughput that is lost without a connection pool exceeds this
+/// share of the throughput with the pool. The loss must also exceed [`NOTABLE_LOSS_IN_DIFFERENCES`] times the
+/// difference of the two runs with the pool. This difference shows how much the host varied meanwhile.
 const NOTABLE_LOSS: f64 = 0.1;
 const NOTABLE_LOSS_IN_DIFFERENCES: f64 = 2.0;
 

@@ -35,8 +35,8 @@ pub(super) fn conclusion(survey: &Survey) -> String {
     text
 }
 
-/// The verdict with its reasons, and the path of the report. If the survey stopped for a reason that the verdict does
-/// not have, the text begins with this reason and the level.
+/// The verdict with its reasons, and the path of the report. If the survey stopped early and the verdict does not
+/// mention why, the text begins with the reason and the level.
 pub(super) fn verdict(survey: &Survey) -> String {
     let mut text = String::new();
     let is_a_reason =
@@ -81,7 +81,7 @@ fn saturation(survey: &Survey) -> String {
     if survey.is_measured_well() { said } else { format!("not determined; {said}") }
 }
 
-/// For each predicted figure, the number of predicted intervals that contain the measurement. Levels that are not valid
+/// For each predicted metric, the number of predicted intervals that contain the measurement. Levels that are not valid
 /// are excluded.
 fn intervals(survey: &Survey) -> Option<String> {
     let kinds = held_by_kind(survey);
@@ -198,7 +198,7 @@ fn from_inside(inside: &InsideServer) -> String {
     said
 }
 
-/// The variation of the server's speed between blocks of calibration.
+/// Describes how much the server's speed varied between blocks of calibration runs.
 fn host(speeds: &[f64]) -> Option<String> {
     let low = speeds.iter().copied().reduce(f64::min)?;
     let high = speeds.iter().copied().reduce(f64::max)?;

@@ -34,8 +34,8 @@ pub(super) fn calibration(survey: &Survey) -> String {
     unless_empty(&COLUMNS, levels.into_iter().map(row).collect())
 }
 
-/// Two tables of the levels on which the model was tested. The first has mean response times, and the part of their
-/// error that the host caused. The second has the other figures.
+/// Two tables of the levels on which the model was tested. The first table has mean response times, and the part of
+/// their error that the host caused. The second table has the other metrics.
 pub(super) fn held_out(survey: &Survey) -> String {
     const RESPONSE: [Column<'static>; 10] = [
         words("held out", 0),
@@ -84,7 +84,7 @@ pub(super) fn held_out(survey: &Survey) -> String {
     response + "\n" + &narrow(REST.to_vec(), levels.iter().map(rest).collect(), &[])
 }
 
-/// The cells of a tested figure: the prediction, the predicted interval, the measurement, and a mark that says whether
+/// The cells of a tested metric: the prediction, the predicted interval, the measurement, and a mark that says whether
 /// the interval contains the measurement.
 fn tested(comparison: Comparison, figure: fn(Option<f64>) -> String) -> [String; 4] {
     let mark = match comparison.is_within_interval() {
@@ -163,7 +163,8 @@ fn unless_empty(columns: &[Column<'_>], rows: Vec<Vec<String>>) -> String {
     if rows.is_empty() { String::new() } else { table(columns, &rows) }
 }
 
-/// Whether the level requested all classes. Such a level is named `mix`, or after its number of clients.
+/// Whether the level requested all classes, rather than a single class. Such a level is named `mix`, or after its
+/// number of clients.
 fn is_of_mix(level: &Level) -> bool {
     level.workload == "mix" || level.clients.is_some() && level.workload.ends_with(" at once")
 }
