@@ -1,16 +1,17 @@
-//! Measures how much load this client can offer before it is itself the limit. The client's *maximum raw request rate*
-//! is the largest load at which one generator has the same throughput as two that make half of the load each (Banga &
-//! Druschel 1997, §4.3).
+//! Measures how much load this client can offer before it is itself the limit. The *maximum raw request rate* of the
+//! client is the largest load at which one generator has the same throughput as two generators that make half of the
+//! load each (Banga & Druschel 1997, §4.3).
 //!
-//! - **A generator** is one run of the engine with the plan's threads, on the plan's CPUs. The second generator
-//!   runs at the same time in this process, on free CPUs. Without free CPUs, it shares the server's CPUs and
-//!   slows the server down, so two generators can only seem slower than they are. In that case the verdict of the
-//!   single generator decides, and the document says so.
-//! - **The load** is a Poisson process of calls, with the plan's use of connections, whatever the plan's arrival
-//!   process: the client's work depends only on the number of calls. The server responds at once, with as many bytes as
-//!   the plan's server and by the same protocol, including HTTP/2 and TLS with its own key and certificate. For
-//!   S-Clients, the load is connection attempts to a listener that does not accept: D/T per second, for D attempts at a
-//!   time and timeout T. Calls that get a response cost more CPU time; the verdict of the later run covers that.
+//! - **A generator** is one run of the engine with the plan's threads, on the plan's CPUs. The second generator runs at
+//!   the same time in this process, on free CPUs. Without free CPUs, it shares the server's CPUs and slows the server
+//!   down, so two generators can only seem slower than they are. In that case the verdict of the single generator
+//!   decides, and the document says so.
+//! - **The load** is a Poisson process of calls, with the plan's use of connections. The plan's arrival process does
+//!   not matter, because the client's work depends only on the number of calls. The server responds at once, with as
+//!   many bytes as the plan's server and by the same protocol, including HTTP/2 and TLS with its own key and
+//!   certificate. For S-Clients, the load is connection attempts to a listener that does not accept: D/T per second,
+//!   for D attempts at a time and timeout T. Calls that get a response cost more CPU time; the verdict of the later run
+//!   covers that.
 //! - **The runs** are short and come in pairs: a run of one generator and a run of two. The order within a pair
 //!   alternates, so that disturbances of the host affect both alike.
 
@@ -48,8 +49,8 @@ const SAMPLE_CALLS: u64 = 20;
 /// Time limit for the sample calls, and for a handshake with the built-in server.
 const SAMPLE_TIME: Nanos = Nanos::from_secs(1);
 
-/// Typical duration of a search that ends at a rate of `enough` calls per second; `None` for a search without an end.
-/// The limit on the number of pairs keeps a search from taking much longer.
+/// Typical duration of a search that ends at a rate of `enough` calls per second; `None` for a search that ends only at
+/// the client's limit. A search does not take much longer, because the number of pairs is limited.
 pub fn typical_duration(enough: Option<f64>) -> Nanos {
     let levels = enough.map_or(TYPICAL_LEVELS, |rate| search::levels_up_to(rate).min(TYPICAL_LEVELS));
     let pairs = u64::from(levels) * search::MIN_PAIRS as u64;
@@ -58,8 +59,8 @@ pub fn typical_duration(enough: Option<f64>) -> Nanos {
 
 /// Measures how much load a client can offer with options like `like` and responses of `response` bytes; for S-Clients,
 /// the number of attempts per second. `server_cpus` are the CPUs of the server that will be measured; with `None`, the
-/// built-in server uses the CPUs that the client leaves free. With `enough`, the search ends as soon as this rate is
-/// shown not to be too much; the result is then a lower bound.
+/// built-in server uses the CPUs that the client leaves free. With `enough`, the search ends as soon as it has shown
+/// that the client can offer this rate; the result is then a lower bound.
 ///
 /// Returns the Record of a run at the maximum, or of another run if there is no maximum. The Record contains the
 /// maximum and the calibration. If `stop` is set, the Record is marked as interrupted and contains the results so far.
@@ -89,7 +90,8 @@ pub fn measure(
         Ok::<_, RunError>((!stop.load(Ordering::Relaxed)).then_some(pair))
     };
     let mut calibration = search(measure, enough.unwrap_or(f64::INFINITY), note)?;
-    // A listener that does not answer needs no CPU time, so the second generator takes no time from it.
+    // A listener that does not answer uses no CPU time, so the second generator can share its CPUs without a
+    // disadvantage.
     calibration.second_shares_cpus =
         generators.places.shared && !matches!(generators.responder, Responder::Full { .. });
     let best =
@@ -110,7 +112,7 @@ pub fn response_size(like: &RunOptions, stop: &AtomicBool) -> Result<Bytes, RunE
     let mut options = like.clone().with_load(Load::Closed { clients: 1, think: Nanos::ZERO });
     options.load.calls = SAMPLE_CALLS;
     options.load.window = SAMPLE_TIME;
-    // The client has no schedule.
+    // These calls have no schedule, so there are no ticks.
     options.load.tick = None;
     // The responses to these few calls may not meet the classes' expectations. Only their sizes matter.
     options.load.workload.classes.iter_mut().for_each(|class| class.expect = None);
@@ -182,8 +184,8 @@ impl Generators {
             !is_late || record.generator.busy >= MIN_BUSY
         };
         let doubt = record.verdict.reasons.iter().find(is_caused_by_load);
-        // Only the first clause, which says what happened, applies here. The rest explains the consequences for the
-        // user's run.
+        // Only the first clause of the reason applies here: it says what happened. The rest explains the consequences
+        // for the user's run.
         let doubt = doubt.map(|reason| {
             reason.message.split(". ").flat_map(|part| part.split("; ")).next().unwrap_or_default().to_owned()
         });

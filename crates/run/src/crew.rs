@@ -78,8 +78,8 @@ impl Crew {
         self.shards
     }
 
-    /// Measures how much load of the kind that these options describe the shards can offer together. The result has no
-    /// curve.
+    /// Measures how much load the shards can offer together, for the kind of load that these options describe. The
+    /// result lists no levels (`curve` is empty).
     ///
     /// # Errors
     /// If a shard fails, or the program has ended.

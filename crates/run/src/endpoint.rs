@@ -269,11 +269,11 @@ mod tests {
     #[test]
     fn a_refused_port_and_an_unknown_host_are_different_errors() {
         let (_taken, refusing) = refusing();
-        // This is long enough even on a busy host. The test ends earlier.
+        // The attempts end long before this time, even on a busy host.
         let patience = Nanos::from_secs(600);
         let error = Endpoint::resolve(&refusing.to_string(), patience).unwrap_err();
         assert!(matches!(error, RunError::NothingListens { .. }) && !error.is_usage(), "{error}");
-        // The first answer is an error of the resolver, the second a name without addresses.
+        // The resolver returns an error first, and then a name without addresses.
         for answer in [Err(ErrorKind::NotFound), Ok(Vec::new())] {
             let look_up = |host: &str, port: u16| {
                 assert_eq!((host, port), ("server.example", 8080));

@@ -98,7 +98,7 @@ pub enum RunError {
 }
 
 impl RunError {
-    /// The error for a run of a log without a feed that supplies the log's calls.
+    /// The error if a log should be run, but no feed supplies the log's calls.
     pub(crate) fn unread_log() -> RunError {
         RunError::BadLoad("a log's requests are made by `brimful replay`".to_owned())
     }

@@ -1,5 +1,5 @@
-//! Observations that a run makes in addition to its Record: the figures of [`ConnectionDetail`], and every [`Exchange`], which is
-//! passed to a [`CallHook`].
+//! Observations that a run makes in addition to its Record: the metrics of [`ConnectionDetail`], and every
+//! [`Exchange`], which is passed to a [`CallHook`].
 
 use crate::stop_when::StopConditions;
 use brimful_core::panics::lock;
@@ -11,9 +11,9 @@ use std::sync::{Arc, Mutex};
 /// The observations to make in a run; by default none.
 #[derive(Clone, Debug, Default)]
 pub struct RunObserver {
-    /// Use of the results so far, during the run.
+    /// How the results so far are used during the run.
     pub results_so_far: ResultsSoFar,
-    /// Whether to collect the figures of connections and sessions that httperf reports.
+    /// Whether to collect the metrics of connections and sessions that httperf reports.
     pub detail: bool,
     /// The function to which every call is shown.
     pub call_hook: Option<CallHook>,
@@ -21,15 +21,15 @@ pub struct RunObserver {
     pub stop_when: Option<Arc<StopConditions>>,
 }
 
-/// Use of the results so far, during a run.
+/// How the results so far are used during a run.
 #[derive(Clone, Debug, Default)]
 pub enum ResultsSoFar {
     /// The results are used only at the end.
     #[default]
     Unused,
-    /// A progress display shows them.
+    /// A progress display shows the results so far.
     Shown(Arc<LiveProgress>),
-    /// They are kept in case this process is lost.
+    /// The results so far are kept in case this process is lost.
     Kept(Arc<ResultBackup>),
 }
 
@@ -101,7 +101,7 @@ impl MessagePrefix {
     }
 }
 
-/// The observers of one shard: the collector of the Record's figures, and the observer of what [`RunObserver`]
+/// The observers of one shard: the collector of the Record's metrics, and the observer of what [`RunObserver`]
 /// requests.
 pub(crate) type Observers = (Collector, ShardObserver);
 

@@ -113,7 +113,8 @@ pub struct RecordOptions {
     pub command: Vec<String>,
     /// Length of the intervals of the Record's time series, from 1/32 s to 1 s.
     pub interval: Nanos,
-    /// Names of header fields whose values are removed from every document, in addition to the usual ones.
+    /// Names of header fields whose values are removed from every document. The usual secret fields, such as
+    /// `Authorization`, are always removed.
     pub secret_headers: Vec<String>,
 }
 

@@ -68,7 +68,7 @@ impl RunPlan {
         &self.options
     }
 
-    /// The options of the run, to make another plan from.
+    /// Returns the options of the run, for example to make another plan from them.
     pub fn into_options(self) -> RunOptions {
         self.options
     }
@@ -131,7 +131,7 @@ impl RunPlan {
         match &self.load {
             PlannedLoad::SClients { .. } => {
                 policy.calls_per_connection = Some(1);
-                // Each attempt must be one call, but a call that is sent again would make a second attempt.
+                // Each attempt must be one call. A call that is sent again would make a second attempt.
                 policy.retry_closed = false;
                 policy.retry_refused = false;
             }
@@ -147,8 +147,8 @@ impl RunPlan {
         policy
     }
 
-    /// The number of connections that this process certainly has open at the same time: the connections of clients and
-    /// users that call again as soon as they have an answer. 0 if the number depends on the server.
+    /// Lower bound of the number of connections that this process has open at the same time: the connections of clients
+    /// and users that call again as soon as they have an answer. 0 if the number depends on the server.
     fn connections_at_once(&self) -> u64 {
         let policy = &self.options.server.connections;
         let connections = match &self.load {

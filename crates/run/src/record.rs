@@ -80,10 +80,10 @@ pub(crate) fn finish(
     Ok(RunOutput { record: derive(&account, facts), detail: shard_observer.into_detail() })
 }
 
-/// The Record that counts if this process is lost now. Its shard says when the process was lost, and figures that are
-/// known only at the end are absent. Returns `None` if the backup has no figures yet.
+/// The Record to use if this process is lost now. Its shard says when the process was lost, and values that are known
+/// only at the end are absent. Returns `None` if the backup has no results yet.
 pub fn partial_record(plan: &RunPlan, backup: &ResultBackup) -> Option<Record> {
-    // The shards hand over their figures when the backup requests them.
+    // The shards hand over their results when the backup requests them.
     backup.collect().ok()?;
     backup.read_partial(|account, elapsed| lost_record(plan.options(), account, elapsed))?
 }

@@ -70,7 +70,7 @@ fn execute(
     }
     let host_probe = (probing == Probing::ProbeHost).then(|| probe_host(options)).flatten();
     let monitor = options.monitor.as_ref().map(MonitorTarget::start).transpose()?;
-    // If the run was stopped during its wait for the start, it does not wait for the agreed start.
+    // If the run was stopped while it waited for the agreed start, the engine does not wait for that start any more.
     let agreed_start = agreed_start.filter(|_| !stop.load(Ordering::Relaxed)).map(clock::monotonic_at);
     config.start = agreed_start.unwrap_or(Nanos::ZERO);
     let anchor = clock::ClockAnchor::now();
@@ -96,7 +96,7 @@ fn execute(
     record::finish(options, observer, run, RunContext { window, anchor, agreed_start, stopped_by, server, host_probe })
 }
 
-/// Makes the collector of one shard, which collects all figures that the Record of a run with these options has.
+/// Makes the collector of one shard. It collects all measurements that the Record of a run with these options contains.
 fn new_collector(options: &RunOptions, observer: &RunObserver, window: Nanos) -> Collector {
     let RunOptions { server, load, record, .. } = options;
     let names: Vec<String> = load.workload.classes.iter().map(|class| class.name.clone()).collect();

@@ -251,7 +251,8 @@ impl<'a> Requests<'a> for StreamedRequests {
     }
 
     fn ended(&mut self, call: &CallSpec) {
-        // The request of a call that was never sent may still be in the channel.
+        // The request of a call that was never sent may still be in the channel. `find` receives it, so that it can be
+        // removed.
         self.find(call.request);
         self.waiting.remove(&call.request);
     }

@@ -1,10 +1,10 @@
 //! Ends a run early when one of the user's conditions holds (`--stop-when 'p99>1s for 5s'`).
 //!
 //! The shards count each call for the conditions that concern it. A thread reads these counts in steps of at most a
-//! second, and ends the run when a condition was true in every step of its time. A percentile is above its limit in a
-//! step if too large a share of the calls of this step was beyond the limit. These calls are the calls that ended in the
-//! step, and the calls that have been waiting longer than the limit at its end. So a server that stops responding ends
-//! the run, too.
+//! second. It ends the run when a condition was true in every step for as long as the condition requires. A percentile
+//! is above its limit in a step if too large a share of the calls of this step was slower than the limit. The calls of
+//! a step are the calls that ended in the step, and the calls that have been waiting longer than the limit at its end.
+//! So a server that stops responding ends the run, too.
 
 use brimful_core::slo::Measure;
 use brimful_core::workload::{RequestClass, Workload};
@@ -58,11 +58,12 @@ struct Totals {
     ended: u64,
     /// Number of calls whose end says something about the server.
     judged: u64,
-    /// Number of calls that were slower than the limit or had no expected response. For error shares, only the latter.
+    /// Number of calls that were slower than the limit or had no expected response. For a condition on the error share:
+    /// number of calls that had no expected response.
     beyond: u64,
     /// Number of calls that had an expected response.
     expected: u64,
-    /// Sum of the response times of these calls, in nanoseconds.
+    /// Sum of the response times of the calls that had an expected response, in nanoseconds.
     expected_ns: u64,
 }
 
@@ -105,7 +106,7 @@ impl StopConditions {
         let done = AtomicBool::new(false);
         let end = AtomicBool::new(false);
         thread::scope(|scope| {
-            // Also set if `body` panics: the scope waits for its threads.
+            // Sets `done` even if `body` panics. Otherwise the scope would wait forever for its threads.
             let _done = SetOnDrop(&done);
             for rule in &self.rules {
                 let judge = || {
@@ -226,7 +227,8 @@ fn class_named(name: &str, condition: &StopCondition, workload: &Workload) -> Re
 
 impl Counters {
     fn totals(&self) -> Totals {
-        // `ended` is read first, so that a call that ends meanwhile counts as waiting at most.
+        // `ended` is read before `scheduled`. So if a call ends between the two readings, it is counted as still
+        // waiting, and the number of waiting calls is never too small.
         let ended = self.ended.load(Ordering::Relaxed);
         Totals {
             ended,
@@ -295,7 +297,8 @@ impl<'a> Judge<'a> {
         let condition = &self.rule.condition;
         match condition.measure {
             Measure::Mean { .. } => {
-                // Overdue calls matter only if no call ended: of their waits, only a lower bound is known, the limit.
+                // The mean is over the calls that ended. Overdue calls matter only if no call ended, because their
+                // response times are not known yet: only that they exceed the limit.
                 let expected = now.expected - self.last.expected;
                 let sum_ns = now.expected_ns - self.last.expected_ns;
                 if expected > 0 { sum_ns as f64 > condition.limit * 1e9 * expected as f64 } else { overdue > 0 }

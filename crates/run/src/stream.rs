@@ -126,7 +126,7 @@ impl Feeder {
         let has_calls = !calls.is_empty();
         let is_wanted = shard.rendered.send(requests).is_ok() && shard.calls.send(calls).is_ok();
         if has_calls && let Some(first_batch_sent) = self.first_batch_sent.take() {
-            // Cannot fail: the receiver waits for this message.
+            // Sending cannot fail, because the receiver waits for this message.
             let _ = first_batch_sent.send(());
         }
         is_wanted

@@ -1,5 +1,5 @@
-//! Warms a server up before a run: the same load is made, and its results are discarded. Compilers at run time, caches
-//! and pools of connections make the first calls to a server slower than the later ones.
+//! Warms a server up before a run: makes the load of the run, and discards the results. Just-in-time compilers, caches
+//! and connection pools make the first calls to a server slower than later calls.
 
 use crate::run::run_unprobed;
 use crate::stop_when::SetOnDrop;
@@ -32,7 +32,8 @@ pub enum WarmUp {
 pub struct WarmUpOutcome {
     /// Length of the warm-up.
     pub length: Nanos,
-    /// Whether response times were steady at its end. Not judged if the length was fixed: then always true.
+    /// Whether response times were steady at the end of the warm-up. If the length was fixed, this is not judged and
+    /// always true.
     pub is_steady: bool,
 }
 
@@ -59,7 +60,8 @@ pub fn warm_up(
     let mut options = plan.options().clone();
     options.load.window = kind.max_length();
     options.load.calls = u64::MAX;
-    // Other random requests than the run's, so that caches do not know the run's requests already.
+    // With another seed, the requests differ from the requests of the run, so that the run's requests are not in caches
+    // already.
     options.load.seed = options.load.seed.wrapping_add(1);
     options.monitor = None;
     options.record.interval = INTERVAL;
@@ -79,7 +81,7 @@ pub fn warm_up(
             }
         };
         scope.spawn(judge);
-        // Also set if the run panics: the scope waits for its thread.
+        // Sets `ended` even if the run panics. Otherwise the scope would wait forever for its thread.
         let _ended = SetOnDrop(&ended);
         run_unprobed(&plan, &observer, &ended)
     })?;

@@ -87,9 +87,9 @@ fn bracket(curve: &[ClientLevel]) -> (Option<&ClientLevel>, Option<&ClientLevel>
     (passed, levels().filter(above).min_by(by_load))
 }
 
-/// The next load to measure; `None` ends the search. A load of at least `enough` that passed ends it. Other programs
-/// may disturb the host for seconds. So the level that ends the search is measured twice: the lowest load that failed,
-/// or a load at which the server fell short.
+/// The next load to measure; `None` ends the search. The search ends when a load of at least `enough` has passed, or
+/// when the bounds are close enough. Other programs may disturb the host for seconds. So the level that ends the search
+/// is measured twice: the lowest load that failed, or a load at which the server fell short.
 fn next_load(curve: &[ClientLevel], enough: f64) -> Option<f64> {
     let repeat_once = |level: &ClientLevel| {
         let times = curve.iter().filter(|other| other.load == level.load).count();

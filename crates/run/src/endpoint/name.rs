@@ -22,7 +22,7 @@ pub struct ConnectTo {
     to_port: Option<u16>,
 }
 
-/// The error that a text is not a [`ConnectTo`].
+/// The text is not a valid rule in the form of [`ConnectTo`].
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 #[error(
     "`{0}` does not say where to connect to: write HOST:PORT:ADDRESS:PORT, like example.org:443:127.0.0.1:8443; each \

@@ -55,7 +55,7 @@ fn reach(addresses: &[SocketAddr], patience: Nanos, grace: Duration) -> Option<R
     let began = Instant::now();
     let patience = Duration::from(patience).min(MAX_WAIT);
     let mut until = began + patience;
-    // With this delay, every address can be tried within `patience`.
+    // A delay with which every address can be tried within `patience`.
     let mut stagger = STAGGER.min(patience / order.len().max(1) as u32);
     let mut rest = order.iter().copied();
     let mut next = rest.next();
@@ -172,7 +172,7 @@ pub(crate) mod tests {
     use rustix::net::{bind, getsockname, socket};
     use std::net::TcpListener;
 
-    /// Longer than the host can be busy. The tests end long before.
+    /// Longer than any wait on a busy host. The tests end long before.
     const PATIENCE: Nanos = Nanos::from_secs(600);
 
     /// Returns a port that refuses connections as long as the returned socket exists. The socket is bound, so that no

@@ -95,7 +95,7 @@ fn parse_http_url(text: &str) -> Result<ParsedUrl, RunError> {
     if let Some(control) = text.chars().find(|c| c.is_control()) {
         return Err(bad(format!("it has the control character {control:?}: remove it, or percent-encode it")));
     }
-    // A query may contain another URL.
+    // A `://` after the start of the path or the query belongs to another URL in the query, not to a scheme.
     let has_scheme = text.find("://").is_some_and(|at| !text[..at].contains(['/', '?', '#']));
     let url = if has_scheme { text.to_owned() } else { format!("http://{text}") };
     let authority_from = url.find("://").map_or(0, |at| at + 3);
