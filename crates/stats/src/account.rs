@@ -232,8 +232,8 @@ impl Account {
         self.limited.bodies += limited.bodies;
     }
 
-    /// Clears all observations and keeps the memory. Intervals and batches keep their lengths. Earlier observations,
-    /// with which later ones are merged, have intervals and batches of at least these lengths.
+    /// Clears all observations and keeps the memory. Intervals and batches keep their lengths, because the later
+    /// observations are merged with the cleared ones, whose intervals and batches have at least these lengths.
     pub(crate) fn clear(&mut self) {
         self.classes.iter_mut().for_each(Tally::clear);
         self.addresses.iter_mut().for_each(Tally::clear);

@@ -82,7 +82,8 @@ impl AnswerTimes {
         }
     }
 
-    /// Records a response. `service` is `None` if it was not observed when the request was sent.
+    /// Records a response. `service` is `None` if the service time is not known, because the sending of the request was
+    /// not observed.
     #[inline]
     pub(crate) fn record(&mut self, status: u16, expected: bool, response: Nanos, service: Option<Nanos>) {
         self.codes[usize::from(status).min(CODES - 1)] += 1;
@@ -179,8 +180,8 @@ impl AnswerTimes {
         // are written.
         let completed = completed.filter(|_| !self.has_unattributed());
         let by_status: Vec<PackedStatusTimes> = completed.chain(unexpected).collect();
-        // If all responses are of one status class, the counts show the class, and its times are the times of all
-        // calls.
+        // If all responses are of one status class and expected, their times are the times of all calls. The counts
+        // show which status class it is.
         let is_usual = matches!(&by_status[..], [only] if only.expected);
         into.status_times = if is_usual { Vec::new() } else { by_status };
     }

@@ -18,7 +18,7 @@ pub(crate) struct Completions {
 impl Completions {
     /// Creates counters for a window of this length, with all their memory allocated and touched (16 KB).
     pub fn new(window: Nanos) -> Completions {
-        // As in `ReplySampler::new`, this writes to the memory.
+        // Collecting an iterator writes to the memory. `vec![0; n]` would only reserve zero pages.
         Completions { window, parts: (0..WINDOW_PARTS).map(|_| std::hint::black_box(0)).collect() }
     }
 

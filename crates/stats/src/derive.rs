@@ -1,4 +1,4 @@
-//! `Record = derive(Account, RunFacts)`: this module computes every figure of the load in a Record, and the verdict,
+//! `Record = derive(Account, RunFacts)`: this module computes every metric of the load in a Record, and the verdict,
 //! from the merged Account.
 //!
 //! - *Response time*: due → last byte, so it includes waiting for the generator or for a connection.

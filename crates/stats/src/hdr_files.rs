@@ -69,9 +69,9 @@ fn percentiles(record: &Record) -> Result<String, StatsError> {
     Ok(text)
 }
 
-/// Rows of three figures: a value, a share, and a count. At least this share of all recorded values, and exactly this
-/// count of them, are not larger than the value. Shares approach 1 until all values are included. The library's own
-/// iterator is not used, because it includes too many values if a share is a whole number of values.
+/// Rows of a value, a share, and a count. The count is the exact number of recorded values that are not larger than the
+/// value. They are at least this share of all recorded values. Shares approach 1 until all values are included. The
+/// library's own iterator is not used, because it includes too many values if a share is a whole number of values.
 fn distribution(histogram: &Histogram<u64>) -> Vec<(u64, f64, u64)> {
     let all = histogram.len();
     let mut rows = Vec::new();

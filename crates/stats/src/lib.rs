@@ -23,7 +23,7 @@
 //! └ verdict      did the run measure the server, or the generator?
 //!   └ parts      was a load that was made in parts complete?
 //! warm_up        has a run become steady?
-//! detail         figures of connections and sessions for httperf's report
+//! detail         metrics of connections and sessions for httperf's report
 //! objectives     did the run meet its objectives?
 //! merge          Records of shards → the Record of their load
 //! ```

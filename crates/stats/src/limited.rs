@@ -4,7 +4,7 @@ use brimful_core::account::Limited;
 use brimful_core::quantity::count;
 use brimful_core::record::{Generator, Reason, ReasonCode};
 
-/// One reason for each resource that the host lacked. `scheduled` is the number of all calls.
+/// Reasons for an invalid verdict: one for each resource that the host lacked. `scheduled` is the number of all calls.
 pub(crate) fn reasons(limited: Limited, scheduled: u64, generator: &Generator) -> Vec<Reason> {
     let Limited { descriptors, ports, memory, bodies } = limited;
     let lacking = |calls: u64, code, what: &str| {

@@ -116,7 +116,7 @@ impl Part {
     }
 
     fn merge(mut self, mut other: Part) -> Result<Part, StatsError> {
-        // Merging in this order makes the result and the messages independent of the order of the Records.
+        // In this order, the result and the messages do not depend on the order in which Records were added.
         if other.names.keys().next() < self.names.keys().next() {
             mem::swap(&mut self, &mut other);
         }
@@ -242,11 +242,11 @@ impl RunFacts {
     }
 }
 
-/// Merges the figures of two generators. Resources and maximum rates are added. Of a figure that can cast doubt on a
+/// Merges the metrics of two generators. Resources and maximum rates are added. Of a metric that can cast doubt on a
 /// generator, the worse value is kept.
 fn merge_generators(a: Generator, b: Generator) -> Generator {
     let sum = |a: Option<f64>, b: Option<f64>| Some(a? + b?);
-    // If one host lacks the figure, the other host's value is used.
+    // If one host lacks the value, the other host's value is used.
     let worse = |a: Option<f64>, b: Option<f64>| a.into_iter().chain(b).reduce(f64::max);
     Generator {
         cpu_s: sum(a.cpu_s, b.cpu_s),
@@ -260,7 +260,7 @@ fn merge_generators(a: Generator, b: Generator) -> Generator {
             .engine
             .split(", ")
             .chain(b.engine.split(", "))
-            // A lost part does not have the name of an engine.
+            // A lost shard has no engine name.
             .filter(|engine| !engine.is_empty())
             .collect::<BTreeSet<_>>()
             .into_iter()
