@@ -42,7 +42,7 @@ pub(crate) struct ChosenNamespace {
     /// A number that identifies the namespace until the machine reboots; `None` if /proc does not show networks.
     pub identity: Option<u64>,
     /// The process through which the namespace was found.
-    witness: Option<u32>,
+    source_process: Option<u32>,
     /// A remark for the user if the namespace is not the monitor's own; users may expect the monitor's namespace.
     pub remark: Option<String>,
 }
@@ -100,7 +100,7 @@ impl NetNamespace {
             }
         };
         let identity = namespace.reading(proc, identity)?;
-        Ok(ChosenNamespace { namespace, identity, witness: pids.first().copied(), remark })
+        Ok(ChosenNamespace { namespace, identity, source_process: pids.first().copied(), remark })
     }
 
     /// Runs `open` in a thread inside the namespace. The argument of `open` is the directory that is /proc/net there.
@@ -156,13 +156,14 @@ impl NetNamespace {
 }
 
 impl ChosenNamespace {
-    /// Whether the process through which the namespace was found is no longer watched, while other processes are.
-    pub fn has_lost_witness(&self, pids: &[u32]) -> bool {
-        !pids.is_empty() && !self.witness.is_some_and(|witness| pids.contains(&witness))
+    /// Whether the namespace must be determined again: the process through which it was found is no longer watched, but
+    /// other processes are.
+    pub fn has_lost_source_process(&self, pids: &[u32]) -> bool {
+        !pids.is_empty() && !self.source_process.is_some_and(|source_process| pids.contains(&source_process))
     }
 
     /// This namespace with a remark that the server moved there during the watch.
-    pub fn after_move(mut self) -> ChosenNamespace {
+    pub fn with_move_remark(mut self) -> ChosenNamespace {
         let remark = self.remark.unwrap_or_else(|| format!("in {}", NetNamespace::Own));
         self.remark = Some(format!("{remark}; the server has been there only for a part of the time"));
         self
@@ -236,9 +237,13 @@ mod tests {
     #[test]
     fn a_place_is_left_when_the_process_it_was_found_by_is() {
         let found = place(NetNamespace::Server, &[(7, "a"), (8, "a")]);
-        assert!(!found.has_lost_witness(&[7, 9]) && !found.has_lost_witness(&[]) && found.has_lost_witness(&[8, 9]));
+        assert!(
+            !found.has_lost_source_process(&[7, 9])
+                && !found.has_lost_source_process(&[])
+                && found.has_lost_source_process(&[8, 9])
+        );
         let nobody = place(NetNamespace::Server, &[]);
-        assert!(!nobody.has_lost_witness(&[]) && nobody.has_lost_witness(&[7]));
+        assert!(!nobody.has_lost_source_process(&[]) && nobody.has_lost_source_process(&[7]));
     }
 
     #[test]

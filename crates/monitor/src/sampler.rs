@@ -139,7 +139,7 @@ impl Sampler {
             return;
         }
         let pids = self.pids();
-        if !self.place.has_lost_witness(&pids) {
+        if !self.place.has_lost_source_process(&pids) {
             return;
         }
         // On failure the process has already ended; the next search finds its successor.
@@ -147,7 +147,7 @@ impl Sampler {
         if place.identity == self.place.identity {
             self.place = place;
         } else {
-            let _ = self.open_groups(place.after_move(), true);
+            let _ = self.open_groups(place.with_move_remark(), true);
         }
     }
 

@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 pub fn set_recording(path: &Path, on: bool) -> anyhow::Result<bool> {
     // The file is opened only once. So the file that was checked is the one that is written to, even if its path now
     // leads to another file.
-    let file = ModuleFile::open_to_switch(path).map_err(|error| file_error(path, error))?;
+    let file = ModuleFile::open_writable(path).map_err(|error| file_error(path, error))?;
     let was = file.header().map_err(|error| file_error(path, error))?.enabled;
     file.set_enabled(on).with_context(|| format!("cannot write {}", path.display()))?;
     Ok(was)
@@ -187,7 +187,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("memory");
         fs::write(&path, memory_of(&[0])).unwrap();
-        let file = ModuleFile::open_to_switch(&path).unwrap();
+        let file = ModuleFile::open_writable(&path).unwrap();
         fs::rename(&path, directory.path().join("moved")).unwrap();
         fs::write(&path, "another file").unwrap();
         file.set_enabled(true).unwrap();

@@ -64,7 +64,7 @@ impl ModuleFile {
     ///
     /// # Errors
     /// An error if the file cannot be opened, or is not a file of the Server Module.
-    pub fn open_to_switch(path: &Path) -> Result<ModuleFile, ModuleFileError> {
+    pub fn open_writable(path: &Path) -> Result<ModuleFile, ModuleFileError> {
         ModuleFile::open_with(path, File::options().read(true).write(true))
     }
 
@@ -101,7 +101,7 @@ impl ModuleFile {
     }
 
     /// Sets whether the server records requests that begin from now on. The file must have been opened by
-    /// [`ModuleFile::open_to_switch`].
+    /// [`ModuleFile::open_writable`].
     ///
     /// # Errors
     /// An error if the file cannot be written.

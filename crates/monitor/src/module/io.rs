@@ -21,7 +21,7 @@ pub(super) struct IoAccount {
     /// The last counters of each process, by pid.
     members: BTreeMap<u32, Counters>,
     total: Counters,
-    /// Whether the watch has begun. The counters of a process that joins after that count from zero.
+    /// Whether any process was read so far. The counters of a process that joins later count from zero.
     begun: bool,
     latest: Option<IoSample>,
     search: Search,

@@ -16,11 +16,11 @@ use brimful_core::Nanos;
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 
-/// Reads the members of the accounts, and finds new members.
+/// Reads the processes of the watched programs from /proc, and finds new processes of these programs.
 #[derive(Debug)]
 pub(super) struct ProcReader {
     proc: PathBuf,
-    /// The open files of each member, by pid.
+    /// The open files of each process that belongs to a program, by pid.
     handles: BTreeMap<u32, Handle>,
     stat: Option<ProcFile>,
     /// The kernel's count of processes and threads ever started, as of the last scan.
@@ -74,7 +74,7 @@ struct Units {
 }
 
 impl ProcReader {
-    /// Opens the reader. `root` contains /proc. Processes that are already in the accounts stay there.
+    /// Opens the reader. `root` contains /proc. Processes that `accounts` already contains stay there.
     pub fn open(root: &Path, accounts: &mut Accounts) -> ProcReader {
         let proc = root.join("proc");
         let mut reader = ProcReader {
@@ -110,7 +110,7 @@ impl ProcReader {
         if started && self.children.is_due() {
             self.find_children(accounts, selection);
         }
-        if self.scan.is_due() && (selection.has_found() || started || !self.settled) {
+        if self.scan.is_due() && (selection.needs_scan() || started || !self.settled) {
             self.scan(accounts, selection);
             self.forks = forks;
             self.settled = !started && !selection.awaits_title(self.started_at, accounts);
@@ -137,7 +137,7 @@ impl ProcReader {
         self.scan.end(begun);
     }
 
-    /// Updates the accounts with the usage of every member.
+    /// Reads the resource usage of every process in `accounts`, and updates the totals of the programs.
     pub fn read(&mut self, accounts: &mut Accounts) {
         let ProcReader { handles, units, buffer, .. } = self;
         handles.retain(|&pid, handle| {
@@ -173,7 +173,7 @@ impl ProcReader {
         procfs::forks(self.stat.as_ref()?.read(&mut self.buffer).ok()?)
     }
 
-    /// Looks for descendants of the members.
+    /// Looks for descendants of the processes in `accounts`.
     fn find_children(&mut self, accounts: &mut Accounts, selection: &Selection) {
         let begun = Search::begin();
         let mut parents: Vec<u32> = accounts.pids().collect();

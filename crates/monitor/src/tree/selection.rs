@@ -115,9 +115,9 @@ impl Selection {
         &self.netns
     }
 
-    /// Whether a scan may find new members: a look-up found a new process of a port or a cgroup, or excluded processes
-    /// must be checked again.
-    pub fn has_found(&self) -> bool {
+    /// Whether a scan may find new processes of a program: a look-up found a new process of a port or a cgroup, or
+    /// excluded processes must be checked again.
+    pub fn needs_scan(&self) -> bool {
         self.reconsiders || !self.found.is_empty()
     }
 
@@ -180,7 +180,7 @@ impl Selection {
             let of_name = self.foreign(accounts).filter(|(other, ..)| other == name);
             remarks.extend(by_name_alone(name, of_name.map(|(_, pid, user)| (pid, user))));
             let is_member = |pid| accounts.program_of(pid).is_some();
-            remarks.extend(choice.users.left_out(&self.proc, name, is_member));
+            remarks.extend(choice.users.exclusion_remark(&self.proc, name, is_member));
         }
         remarks
     }

@@ -22,7 +22,7 @@ pub(super) struct TaskReader {
     /// All processes of the last pass, by pid.
     processes: Vec<Process>,
     members: Vec<Member>,
-    /// The members' threads in the last pass, by id.
+    /// The threads of all processes that belong to a program, as of the last pass, by thread id.
     threads: Vec<Thread>,
     /// The list of processes of the previous pass, whose memory is reused.
     former_processes: Vec<Process>,
@@ -47,7 +47,7 @@ struct Process {
     new: bool,
     /// Run-queue wait of the process's threads that ended. The kernel does not sum these waits.
     waited: Nanos,
-    /// Index of the process among the members, if it is a member.
+    /// Index of the process in the list of members; `None` if it belongs to no program.
     member: Option<usize>,
 }
 
@@ -61,7 +61,8 @@ struct Member {
     system: Nanos,
 }
 
-/// A thread of a member. Thread numbers are reused, but not with the same start time.
+/// A thread of a process that belongs to a program. Id and start time together identify a thread, because ids are
+/// reused.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Thread {
     tid: u32,
@@ -104,8 +105,8 @@ impl TaskReader {
         }
     }
 
-    /// Updates the accounts with the usage of every process. New processes are admitted, and ended processes are
-    /// removed.
+    /// Reads the resource usage of every process, and updates the totals of the programs in `accounts`. New processes
+    /// are added, and ended processes are removed.
     pub fn read(&mut self, accounts: &mut Accounts, selection: &Selection) -> io::Result<()> {
         self.iterator.read(&mut self.records)?;
         if self.recognise(accounts, selection) {
@@ -186,7 +187,7 @@ impl TaskReader {
         let mut new = false;
         let of_interest = |process: &&mut Process| {
             process.new
-                || selection.has_found()
+                || selection.needs_scan()
                 || process.program.is_none()
                     && (selection.may_be_executing(process.started)
                         || selection.awaits_title(process.started, accounts))
@@ -199,7 +200,7 @@ impl TaskReader {
         new
     }
 
-    /// Adds the descendants of members to the members.
+    /// Makes the descendants of members members, too.
     fn enlist(&mut self) {
         let entry = |process: &Process| (process.pid, (process.parent, process.program));
         let table: Table<usize> = self.processes.iter().map(entry).collect();
@@ -233,7 +234,7 @@ impl TaskReader {
         self.threads.sort_unstable_by_key(|thread| thread.tid);
     }
 
-    /// Keeps the waits of ended threads of living processes.
+    /// Adds the run-queue waits of threads that ended to the totals of their processes, if the processes are alive.
     fn settle_ended_threads(&mut self) {
         let mut now = self.threads.iter().peekable();
         for thread in &self.former_threads {

@@ -106,7 +106,7 @@ impl Users {
         is_admitted
     }
 
-    /// The user of a process, if only its name suggests that it belongs to the server.
+    /// The user of a process that is connected with the server only by its name; `None` if the user is trusted.
     pub fn foreign(&self, proc: &Path, pid: u32) -> Option<u32> {
         let is_trusted = |user: u32| user == ROOT || user == getuid().as_raw() || self.listening.contains(&user);
         user_of(proc, pid).filter(|&user| !is_trusted(user))
@@ -114,7 +114,7 @@ impl Users {
 
     /// A remark on the excluded processes of a name. `is_member` is true for processes that belong to the program for
     /// another reason, such as a child of the server.
-    pub fn left_out(&self, proc: &Path, name: &str, is_member: impl Fn(u32) -> bool) -> Option<String> {
+    pub fn exclusion_remark(&self, proc: &Path, name: &str, is_member: impl Fn(u32) -> bool) -> Option<String> {
         let mut left_out = self.left_out.borrow_mut();
         left_out.retain(|&pid, user| !is_member(pid) && user_of(proc, pid) == Some(*user));
         let processes = listed(left_out.iter().map(|(&pid, &user)| (pid, user)))?;
@@ -173,9 +173,13 @@ mod tests {
 
         let users = Users { listening: vec![33], ..Users::default() };
         assert_eq!([7, 8, 9].map(|pid| users.admit(root.path(), pid)), [false, true, false]);
-        let words = users.left_out(root.path(), "x", |_| false).unwrap();
+        let words = users.exclusion_remark(root.path(), "x", |_| false).unwrap();
         assert!(words.contains("the `x` that listens is another user's: pid 7 of uid 1000"), "{words}");
-        assert_eq!(users.left_out(root.path(), "x", |pid| pid == 7), None, "a child of the server is not listed");
+        assert_eq!(
+            users.exclusion_remark(root.path(), "x", |pid| pid == 7),
+            None,
+            "a child of the server is not listed"
+        );
         assert!(
             [7, 8, 9].iter().all(|&pid| Users::default().admit(root.path(), pid)),
             "if no process of the name listens, the processes of all users are admitted"

@@ -27,7 +27,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// Time after which a test gives up waiting. Even a slow host needs less.
+/// Time after which a test stops waiting and fails. Even a slow host needs less.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Calls `answer` until it returns a value.
