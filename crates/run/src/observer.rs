@@ -87,7 +87,7 @@ pub struct Exchange {
 /// The first bytes of a message.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MessagePrefix {
-    /// The bytes that were kept.
+    /// The first bytes of the message: at most the number that [`CallHook::new`] was given.
     pub bytes: Vec<u8>,
     /// Length of the whole message, in bytes.
     pub total_bytes: u64,

@@ -88,7 +88,7 @@ fn execute(
         Some(conditions) => conditions.judge_during(stop, drive).map_err(RunError::StopThread)??,
         None => drive(stop)?,
     };
-    let stopped_by = observer.stop_when.as_ref().and_then(|conditions| conditions.met()).map(str::to_owned);
+    let stopped_by = observer.stop_when.as_ref().and_then(|conditions| conditions.met_condition()).map(str::to_owned);
     let may_end_early = run.interrupted || plan.ends_with_last_call();
     let window = if may_end_early { window.min(run.duration) } else { window };
     let start = Nanos(run.started_monotonic_ns);

@@ -24,7 +24,7 @@ const END_CHECK: Duration = Duration::from_millis(20);
 #[derive(Debug)]
 pub struct StopConditions {
     rules: Vec<Rule>,
-    met: OnceLock<String>,
+    met_condition: OnceLock<String>,
 }
 
 /// A condition, and the counts of the calls that it concerns.
@@ -49,14 +49,15 @@ struct Counters {
     expected_ns: AtomicU64,
 }
 
-/// The counts of a rule from the start of the run to one instant.
+/// The counts of the calls that a condition concerns, from the start of the run to one instant.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Totals {
     /// Number of calls that were due.
     scheduled: u64,
     /// Number of calls that ended in any way.
     ended: u64,
-    /// Number of calls whose end says something about the server.
+    /// Number of calls that ended, except calls that the client failed to make and calls that the end of the run cut
+    /// off.
     judged: u64,
     /// Number of calls that were slower than the limit or had no expected response. For a condition on the error share:
     /// number of calls that had no expected response.
@@ -74,12 +75,12 @@ impl StopConditions {
     /// A message if a condition concerns a class that the workload lacks.
     pub fn new(conditions: &[StopCondition], workload: &Workload) -> Result<StopConditions, String> {
         let rules = conditions.iter().map(|condition| Rule::new(condition, workload)).collect::<Result<_, _>>()?;
-        Ok(StopConditions { rules, met: OnceLock::new() })
+        Ok(StopConditions { rules, met_condition: OnceLock::new() })
     }
 
     /// The condition that ended the run, if any.
-    pub fn met(&self) -> Option<&str> {
-        self.met.get().map(String::as_str)
+    pub fn met_condition(&self) -> Option<&str> {
+        self.met_condition.get().map(String::as_str)
     }
 
     /// Counts an event.
@@ -112,7 +113,7 @@ impl StopConditions {
                 let judge = || {
                     if rule.holds_before(&done) {
                         // If several conditions hold, the first one is the reason.
-                        let _ = self.met.set(rule.condition.to_string());
+                        let _ = self.met_condition.set(rule.condition.to_string());
                         end.store(true, Ordering::Relaxed);
                     }
                 };
@@ -158,7 +159,7 @@ impl Rule {
         let Counters { ended, judged, beyond, expected, expected_ns, .. } = &self.counters;
         ended.fetch_add(1, Ordering::Relaxed);
         let is_expected = match outcome.end {
-            // These calls say nothing about the server.
+            // The client or the end of the run caused these ends, so they do not count for or against the server.
             End::ClientLimited(_) | End::Unfinished { .. } => return,
             End::Completed { status } => !self.is_error(outcome.call.class, status),
             _ => false,
@@ -184,7 +185,7 @@ impl Rule {
         !matches!(self.condition.measure, Measure::ErrorShare { .. })
     }
 
-    /// The limit of a response time.
+    /// The longest response time that the condition allows.
     fn limit(&self) -> Nanos {
         Nanos::from_secs_f64(self.condition.limit)
     }
@@ -413,7 +414,7 @@ mod tests {
             }
         };
         conditions.judge_during(&stop, run).unwrap();
-        assert_eq!(conditions.met(), Some("errors>0.01 for 100ms"));
+        assert_eq!(conditions.met_condition(), Some("errors>0.01 for 100ms"));
         assert!(!stop.load(Ordering::Relaxed), "the caller was not asked to stop");
     }
 
@@ -427,6 +428,6 @@ mod tests {
             }
         };
         conditions.judge_during(&stop, run).unwrap();
-        assert_eq!(conditions.met(), None);
+        assert_eq!(conditions.met_condition(), None);
     }
 }
