@@ -1,8 +1,8 @@
 //! The report of a log that was replayed twice, with its bursts and at a constant rate. It contains a table of both
 //! runs, and a sentence on the cost of bursts (Menascé, Almeida & Dowdy 1999, §6; Banga & Druschel 1997).
 //!
-//! A ratio is the figure of the replay with bursts divided by the figure of the flattened replay. It has a 95 %
-//! confidence interval if both figures have one. With half widths h₁, h₂ of means m₁, m₂, the half width of ln(m₁/m₂)
+//! A ratio is the metric of the replay with bursts divided by the metric of the flattened replay. It has a 95 %
+//! confidence interval if both metrics have one. With half widths h₁, h₂ of means m₁, m₂, the half width of ln(m₁/m₂)
 //! is √((h₁/m₁)² + (h₂/m₂)²) by the delta method (Casella & Berger, *Statistical Inference*, 2002, §5.5.4). The method
 //! assumes that the errors of the two runs are independent: the runs take place at different times.
 
@@ -28,26 +28,26 @@ pub struct Pair<'a> {
 pub struct Comparison {
     /// Whether both runs are valid; otherwise the generator may have caused the difference.
     pub valid: bool,
-    /// The compared figures.
+    /// The compared metrics.
     pub figures: Vec<Figure>,
     /// The cost of bursts, in a sentence.
     pub verdict: String,
 }
 
-/// One figure in both replays.
+/// One metric in both replays.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Figure {
-    /// Name of the figure. Figures with a unit include it: `per second`, `s`.
+    /// Name of the metric, with its unit if it has one: `per second`, `s`.
     pub figure: &'static str,
-    /// Value of the figure with the log's bursts.
+    /// Value of the metric with the log's bursts.
     pub as_logged: Option<f64>,
-    /// Value of the figure at a constant rate.
+    /// Value of the metric at a constant rate.
     pub flattened: Option<f64>,
     /// `as_logged` divided by `flattened`.
     pub ratio: Option<f64>,
-    /// The ratio's 95 % confidence interval, if both figures have one.
+    /// The ratio's 95 % confidence interval, if both metrics have one.
     pub ratio_ci95: Option<[f64; 2]>,
-    /// The unit in which the figure is shown.
+    /// The unit in which the metric is shown.
     #[serde(skip)]
     unit: Unit,
 }
@@ -59,7 +59,7 @@ enum Unit {
     Seconds,
 }
 
-/// A figure and the half width of its confidence interval.
+/// A metric and the half width of its confidence interval.
 type Measured = (Option<f64>, Option<f64>);
 
 impl<'a> Pair<'a> {
@@ -239,7 +239,7 @@ mod tests {
     use crate::load::fixture;
     use brimful_core::record::{Reason, ReasonCode};
 
-    /// A Record with these figures: the mean response time and the half width of its confidence interval, in seconds,
+    /// A Record with these metrics: the mean response time and the half width of its confidence interval, in seconds,
     /// and the completed calls per second.
     fn record(mean_s: f64, half_s: f64, completed: f64) -> Record {
         let mut record = fixture::record();

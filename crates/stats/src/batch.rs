@@ -25,7 +25,7 @@ const CAPACITY: usize = 64;
 /// Log₂ of the first batch length in nanoseconds: about a millisecond.
 const SHORTEST: u32 = 20;
 
-/// Batch means of times.
+/// Sums of times by batch, from which the mean and its confidence interval are computed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BatchMeans {
     /// Log₂ of the length of a batch in nanoseconds.

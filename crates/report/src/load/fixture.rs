@@ -1,4 +1,4 @@
-//! A Record for tests, with the figures of the run in Figure 1 of the httperf paper (Mosberger & Jin 1998).
+//! A Record for tests, with the values of the run in Figure 1 of the httperf paper (Mosberger & Jin 1998).
 
 use brimful_core::counts::{Counts, StatusCounts, WireBytes};
 use brimful_core::record::{

@@ -7,7 +7,7 @@ use brimful_core::profile::Profile;
 use brimful_core::quantity;
 use serde::Serialize;
 
-/// Highest number of differing figures that the verdict names.
+/// Highest number of differing metrics that the verdict names.
 const MAX_NAMED: usize = 4;
 
 /// A profile and its comparison with an earlier profile.
@@ -25,24 +25,24 @@ pub struct Compared<'a> {
 pub struct Against {
     /// The file of the earlier profile.
     pub path: String,
-    /// Whether all differences between known figures are permitted.
+    /// Whether all differences between known metrics are permitted.
     pub alike: bool,
-    /// The compared figures.
+    /// The compared metrics.
     pub differences: Vec<Figure>,
 }
 
-/// One figure in both profiles.
+/// One metric in both profiles.
 #[derive(Debug, Serialize)]
 pub struct Figure {
-    /// Name of the figure.
+    /// Name of the metric.
     pub figure: String,
-    /// Value of the figure in the earlier profile, if known.
+    /// Value of the metric in the earlier profile, if known.
     pub before: Option<f64>,
-    /// Value of the figure in this profile, if known.
+    /// Value of the metric in this profile, if known.
     pub after: Option<f64>,
     /// Relative difference: `after`/`before` − 1.
     pub off: Option<f64>,
-    /// The permitted difference, in the figure's unit.
+    /// The permitted difference, in the metric's unit.
     pub allowed: f64,
     /// Whether the difference is permitted; `null` if one of the values is not known.
     pub holds: Option<bool>,

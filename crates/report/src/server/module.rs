@@ -73,7 +73,7 @@ pub fn per_request(phase: &Elapsed, class: &ModuleClass) -> f64 {
         / class.phases_us.all().iter().flatten().map(|phase| phase.count).max().unwrap_or(1).max(1) as f64
 }
 
-/// Every metric with its name.
+/// Formats every metric with its name.
 pub fn text(module: &Module) -> Vec<String> {
     let mut blocks = vec![servers(&module.servers), counts(module)];
     blocks.extend(used(module).map(|class| phases(module, class)));

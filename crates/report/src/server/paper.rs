@@ -62,7 +62,8 @@ impl Requests<'_> {
         weighted.collect::<Option<Vec<_>>>().filter(|_| self.all).and_then(|known| weighted_mean(&known))
     }
 
-    /// The mean of a metric over the classes, weighted by their requests, in milliseconds. `figure` is in microseconds.
+    /// The mean of a metric over the classes, weighted by their requests, in milliseconds. `figure` returns
+    /// microseconds.
     fn cpu_ms(&self, figure: fn(&ModuleClass) -> Option<f64>) -> Option<f64> {
         let known: Vec<_> =
             self.classes.iter().filter_map(|class| Some((class.requests as f64, figure(class)? / 1e3))).collect();

@@ -38,7 +38,7 @@ pub fn table(requests: &SocketRequests) -> Option<String> {
     (!seen.is_empty()).then(|| rows(&titles, &seen))
 }
 
-/// Every metric with its name, and the limitations.
+/// Formats every metric with its name, and the limitations of the measurement.
 pub fn text(requests: &SocketRequests) -> Vec<String> {
     let mut blocks = vec![
         facts(

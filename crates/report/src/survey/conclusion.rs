@@ -128,7 +128,7 @@ fn laws(laws: &[Law]) -> Option<String> {
     Some(format!("{}, off by {} where left out{}", best.name, off(best), next.unwrap_or_default()))
 }
 
-/// The bottleneck and its evidence.
+/// The bottleneck, and the measurement that shows it.
 fn full(survey: &Survey) -> Option<String> {
     let name = survey.bottleneck.as_ref()?;
     Some(survey.bottleneck_evidence.as_ref().map_or(name.clone(), |evidence| format!("{name}: {evidence}")))
