@@ -208,7 +208,7 @@ impl Rule {
             if judge.add_step(start.elapsed(), self.counters.totals()) {
                 return !done.load(Ordering::Relaxed);
             }
-            // After a stall of this process, the missed steps are left out.
+            // If this process was stalled, the steps that it missed are skipped.
             next = (next + step).max(Instant::now());
         }
     }
