@@ -1,8 +1,8 @@
 //! The listening sockets of some ports: length and limit of the accept queue, and the number of dropped SYNs.
 //!
 //! **SYNs = connections established + SYNs dropped**, exactly, as long as every handshake that begins also ends. The
-//! kernel counts drops for each listening socket: one for each SYN that finds the accept queue full, or no memory. But
-//! it also counts other segments, which `drops.rs` subtracts:
+//! kernel counts drops for each listening socket: one for each SYN that is dropped because the accept queue is full or
+//! there is no memory. But it also counts other segments, which `drops.rs` subtracts:
 //!
 //! - The last segment of a handshake, if the queue has filled up since the handshake's SYN was admitted. Every later
 //!   segment of this connection counts too, until there is room. Each of these segments counts twice, as a drop and as

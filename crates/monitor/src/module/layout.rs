@@ -88,11 +88,11 @@ pub mod slot {
     /// The bits from [`FOLDED_COUNT`](super::FOLDED_COUNT) on: the number of requests that were folded, i.e. added to the
     /// sums. The bits below: for each class, one bit that says which copy of its sums is current.
     pub const FOLDED_OFFSET: usize = 56;
-    /// Offset of the thread's CPU time, after the first cache line. Each request writes to the first cache line.
-    pub const LINE_OFFSET: usize = 64;
-    /// CPU time of the thread, in nanoseconds.
+    /// Size of the slot's first cache line, in bytes. Each request writes to this line.
+    pub const LINE_BYTES: usize = 64;
+    /// CPU time of all owners' threads, as of the latest reading, in nanoseconds.
     pub const CPU_NS_OFFSET: usize = 64;
-    /// Time at which the CPU time was read, in nanoseconds.
+    /// Time of the latest reading of the CPU time, in nanoseconds.
     pub const CPU_AT_NS_OFFSET: usize = 72;
     /// The pending requests: requests that are not included in the sums yet. The n-th request of the slot is at index n
     /// % [`PENDING`](super::PENDING).

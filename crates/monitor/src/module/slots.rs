@@ -80,7 +80,7 @@ impl<'b, B: Bytes> SlotReader<'b, B> {
 
     /// Reads the slot at this offset. Returns `None` if the slot was never used; most slots of most servers never are.
     pub fn read(&mut self, at: u64) -> io::Result<Option<Slot<'_>>> {
-        let mut line = [0; slot::LINE_OFFSET];
+        let mut line = [0; slot::LINE_BYTES];
         self.bytes.fill(&mut line, at)?;
         if read_u64_at(&line, slot::OWNERS_OFFSET).is_none_or(|owners| owners == 0) {
             return Ok(None);

@@ -141,8 +141,8 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever the network does, the true offset is within the uncertainty at any moment of a run. The other clock
-        /// only gains or only loses during the run.
+        /// The true offset must be within the uncertainty at any moment of a run, whatever the network does. In each
+        /// case, the other clock only gains or only loses during the run.
         #[test]
         fn the_truth_is_within_the_uncertainty(
             ways in proptest::array::uniform4(0_u64..50_000_000), gain in 0.0..1e-3_f64, end in 1_u64..1 << 42,

@@ -200,7 +200,7 @@ impl TaskReader {
         new
     }
 
-    /// Makes the descendants of members members, too.
+    /// Adds the descendants of processes that belong to a program to that program.
     fn enlist(&mut self) {
         let entry = |process: &Process| (process.pid, (process.parent, process.program));
         let table: Table<usize> = self.processes.iter().map(entry).collect();
