@@ -33,22 +33,22 @@ pub enum ObjectiveError {
          p99<50ms, or ask `brimful plan what-if --slo`"
     )]
     Utilization(String),
-    /// The workload has no such class.
+    /// The objective names a class that the workload does not have.
     #[error("`{objective}` is about a class that is not there; the classes are: {known}")]
     UnknownClass {
-        /// The objective.
+        /// The objective, as the user wrote it.
         objective: String,
         /// The names of the workload's classes.
         known: String,
     },
-    /// The Record was written by an earlier version, which did not record the times of errors separately from the times
-    /// of other answers.
+    /// The Record was written by an earlier version of brimful, which did not record the times of errors separately
+    /// from the times of other answers.
     #[error(
         "`{0}` cannot be judged: the Record is of an earlier version, which does not say how long its 5xx and 429 answers \
          took; make the load again"
     )]
     NoStatusTimes(String),
-    /// The account of the Record is missing or damaged.
+    /// The Record has no `account` (its packed counts and histograms), or the account is damaged.
     #[error("{0}")]
     Unreadable(#[from] StatsError),
 }
@@ -109,21 +109,21 @@ fn judged(record: &Record, account: &Account, objective: &Slo) -> Result<Objecti
     })
 }
 
-/// Numbers of the calls of a run that an objective concerns: all of these calls, and the calls beyond the limit.
+/// Counts of the calls to which an objective applies: all of these calls, and the calls that exceed its limit.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CallsByLimit {
-    /// Number of calls that the objective concerns.
+    /// Number of calls to which the objective applies.
     pub calls: u64,
     /// Number of calls that took longer than the limit or had no expected answer. If the objective limits the share of
     /// errors, only calls without an expected answer are counted.
     pub beyond: u64,
-    /// The figure that the objective limits: a time in seconds, or a share of errors. `None` if too few calls had an
-    /// expected answer.
+    /// The measured value of the metric that the objective limits: a time in seconds, or a share of errors. `None` if
+    /// too few calls had an expected answer.
     pub figure: Option<f64>,
 }
 
-/// The value of a measure over several runs together: a time in seconds, or a share of errors. `None` if too few calls
-/// had an expected answer.
+/// The value of a measure over all calls of several runs: a time in seconds, or a share of errors. `None` if too few
+/// calls had an expected answer.
 ///
 /// # Errors
 /// [`ObjectiveError`] if a run cannot be judged by an objective of this measure.
@@ -137,7 +137,7 @@ pub fn pooled_figure(records: &[&Record], measure: &Measure) -> Result<Option<f6
     Ok(pooled.figure(measure))
 }
 
-/// Counts the calls of a run that an objective concerns, and the calls beyond the objective's limit.
+/// Counts the calls of a run to which an objective applies, and how many of them exceed its limit.
 ///
 /// # Errors
 /// [`ObjectiveError`] if the run cannot be judged by the objective.
@@ -153,13 +153,13 @@ pub fn count_by_limit(record: &Record, objective: &Slo) -> Result<CallsByLimit, 
     })
 }
 
-/// The answers to the calls that an objective concerns.
+/// The answers to the calls to which an objective applies.
 struct Answers {
     /// Response times of the expected answers.
     expected: Distribution,
     /// Number of calls without an expected answer.
     missed: u64,
-    /// Number of answers with an unexpected status, by code.
+    /// Number of answers with an unexpected status, by status code.
     codes: BTreeMap<u16, u64>,
 }
 
@@ -168,7 +168,7 @@ impl Answers {
         Answers { expected: Distribution::none(), missed: 0, codes: BTreeMap::new() }
     }
 
-    /// The answers to the calls of a run that the objective concerns.
+    /// Collects the answers to the calls of a run to which the objective applies.
     fn to_calls_of(record: &Record, account: &Account, objective: &Slo) -> Result<Answers, ObjectiveError> {
         if let Measure::Utilization { .. } = objective.measure {
             return Err(ObjectiveError::Utilization(objective.to_string()));
@@ -232,8 +232,7 @@ impl Answers {
         self.expected.summary().map(|summary| summary.mean / 1e6)
     }
 
-    /// The time within which this share of all calls had an expected answer; `None` if fewer calls had an expected
-    /// answer.
+    /// The time within which this share of all calls had an expected answer; `None` if less than this share had one.
     fn percentile_s(&self, share: f64) -> Option<f64> {
         let share_of_expected = share * self.calls() as f64 / self.expected.count() as f64;
         let time = (share_of_expected <= 1.0).then(|| self.expected.quantile(share_of_expected)).flatten();
@@ -420,7 +419,7 @@ mod tests {
             ("light:p99<1s", Some(99.0), true),
             ("light:mean<51ms", Some(50.5), true),
             ("heavy:mean<500ms", Some(505.0), false),
-            // A third of all calls failed.
+            // A third of all calls failed, so percentiles above about the 66th have no value.
             ("p60<1s", Some(800.0), true),
             ("p70<1s", None, false),
             ("heavy:p49.9<1s", Some(1_000.0), false),

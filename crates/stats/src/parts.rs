@@ -1,6 +1,6 @@
 //! Checks that a load made in parts was complete. If a part is lost, its share of the load is missing. Then the server
-//! is measured under less load than the workload specifies, and no figure of the other parts shows this. The merged
-//! figures of many generators also hide that a single generator was the limit.
+//! is measured under less load than the workload specifies, and the results of the other parts do not show this. The
+//! merged results of many generators also hide that a single generator was the limit.
 
 use crate::thresholds::{MAX_LOST_SHARE, MAX_START_SKEW_SHARE, TOLERATED_START_SKEW_S};
 use brimful_core::Nanos;
@@ -10,8 +10,8 @@ use brimful_core::record::{Reason, ReasonCode, ShardOrigin};
 /// Highest number of parts that a message names.
 const MAX_NAMED: usize = 5;
 
-/// A message if a relevant part of the load was missing, or if the parts did not start together. A single part is
-/// complete by itself.
+/// A message if a relevant part of the load was missing, or if the parts did not start together. The Record of a single
+/// shard is complete by itself, so absent shards are reported only if there are several Records.
 pub(crate) fn missing(shards: &[ShardOrigin], window: Nanos) -> Option<String> {
     let of = shards.first()?.of;
     let window_s = window.as_secs_f64();
@@ -57,8 +57,8 @@ fn apart(shards: &[ShardOrigin], window_s: f64) -> Option<String> {
     })
 }
 
-/// Reasons against the generators of single parts, at most one for each code. A code among `said`, the reasons against
-/// the whole load, is left out.
+/// Reasons to distrust the generators of single parts, at most one for each code. A code that `said` contains is left
+/// out, because it already applies to the whole load.
 pub(crate) fn doubts(shards: &[ShardOrigin], said: &[Reason]) -> Vec<Reason> {
     use ReasonCode::{BeyondClientMax, GeneratorCpu, GeneratorLate, GeneratorStalled};
     [GeneratorLate, GeneratorStalled, GeneratorCpu, BeyondClientMax]

@@ -228,8 +228,8 @@ impl Series {
 /// The number of doublings that lengthen the shortest interval to `interval_s` seconds.
 fn doublings(interval_s: f64) -> Result<u32, StatsError> {
     let shortest = interval_s * f64::from(1_u32 << HALVINGS);
-    // The upper bound excludes intervals longer than any run that fits in u64 nanoseconds. A power of two has no
-    // fraction.
+    // The upper bound excludes intervals longer than any run that fits in u64 nanoseconds. The fraction, which `as u64`
+    // drops, is checked below.
     let is_length = (1.0..=f64::from(u32::MAX)).contains(&shortest) && (shortest as u64).is_power_of_two();
     if is_length && shortest.fract() == 0.0 { Ok((shortest as u64).ilog2()) } else { Err(not_ours()) }
 }

@@ -20,7 +20,7 @@ pub(crate) struct SessionTally {
     failed: Ended,
 }
 
-/// The sessions with one outcome: their number, and the distributions for the sessions that began within the run.
+/// The number of sessions with one outcome, and the sizes and lifetimes of those that began within the run.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Ended {
     sessions: u64,
@@ -53,7 +53,7 @@ impl SessionTally {
         }
     }
 
-    /// The session figures of a Record, for a run with this window.
+    /// The session statistics of a Record, for a run with this window.
     pub(crate) fn figures(&self, window: Nanos) -> SessionFigures {
         let SessionTally { in_progress, completed, failed } = self;
         let started = completed.sessions + failed.sessions + in_progress;

@@ -27,7 +27,7 @@ impl Tally {
         Tally::with(name, AnswerTimes::new(), Distribution::new)
     }
 
-    /// A tally whose memory is not touched, for merging.
+    /// An empty tally to merge others into. Its memory is not touched in advance, unlike the memory of [`Tally::new`].
     pub(crate) fn none(name: &str) -> Tally {
         Tally::with(name.to_owned(), AnswerTimes::none(), Distribution::none)
     }

@@ -12,9 +12,9 @@ pub(crate) const MAX_BUSY_SHARE: f64 = 0.95;
 /// generator.
 pub(crate) const MAX_LATENESS_SHARE: f64 = 0.10;
 
-/// Lateness is tolerated if 99 % of the calls begin within this time. Then the generator kept its schedule, apart from
-/// the preemptions that occur on every virtual machine. Without this tolerance, a server that answers in 50 µs could
-/// not be measured at all.
+/// Lateness is tolerated if 99 % of the calls begin within this time after they are due. Then the generator kept its
+/// schedule, apart from the preemptions that occur on every virtual machine. Without this tolerance, a server that
+/// answers in 50 µs could not be measured at all.
 pub(crate) const TOLERATED_LATENESS: Nanos = Nanos::from_millis(2);
 
 /// If more than 1 % of the calls of an open load are later than this, the generator does not keep up with its schedule,

@@ -191,7 +191,8 @@ fn busy(evidence: &Evidence<'_>) -> Option<String> {
     (busy > MAX_BUSY_SHARE).then(|| explained(what, evidence, LESS_LOAD))
 }
 
-/// Completes a message. If the host is the cause, adds the host's part and the remedy for it; if not, adds `otherwise`.
+/// Completes a message. If the generator's host took CPU time, adds how much and the remedy; otherwise, adds
+/// `otherwise`.
 fn explained(what: String, evidence: &Evidence<'_>, otherwise: &str) -> String {
     match largest_loss_to_host(evidence) {
         Some((cause, remedy)) => format!("{what}; {cause}. {remedy}."),
@@ -259,7 +260,7 @@ mod tests {
     use super::*;
     use brimful_core::record::HostContention;
 
-    /// Evidence about a run of one class, or of the classes in `classes`.
+    /// Evidence about a run; `classes` is empty if the run has a single class.
     struct Run {
         totals: ClassRecord,
         classes: BTreeMap<String, ClassRecord>,
@@ -501,7 +502,7 @@ mod tests {
         assert!(run.message().contains("had work 97 % of the time"));
     }
 
-    /// Each run lasts ten seconds, and the losses are within this time.
+    /// Expects that the message names the host's largest loss of CPU time and its remedy. Each run lasts ten seconds.
     #[test]
     fn what_the_host_took_is_named_before_the_load_is_blamed() {
         let message = |host| {

@@ -9,9 +9,9 @@ use brimful_core::record::Interval;
 
 /// Number of observations in a batch.
 const BATCH: usize = 5;
-/// The least number of batches that can be judged.
+/// Minimum number of batches to judge a series by.
 const MIN_BATCHES: usize = 8;
-/// The number of last batches that are never left out: the standard error of fewer batches is small by chance.
+/// Number of batches at the end that are never left out: the standard error of fewer batches is small by chance.
 const LAST_BATCHES: usize = 4;
 
 /// Number of observations to leave out at the start of a series; `None` if the series is too short or not steady yet.

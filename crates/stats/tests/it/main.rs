@@ -1,4 +1,4 @@
-//! Laws of the observers for any run: no call is lost, and the split of a run into shards makes no difference.
+//! Properties of the observers in any run: no call is lost, and the split of a run into shards makes no difference.
 
 use brimful_core::account::{PackedAccount, PackedInterval, PackedTimes};
 use brimful_core::record::{Interval, Record, ShardOrigin};
@@ -175,8 +175,8 @@ proptest! {
         prop_assert_eq!(total(|i| i.errors), record.counts.errors());
     }
 
-    /// Deriving a Record from merged Accounts gives the Record of one Account with all calls. The Accounts themselves
-    /// are equal as well, bin for bin.
+    /// Derives a Record from merged Accounts. Expects the same Record as from one Account with all calls, and equal
+    /// Accounts, bin for bin.
     #[test]
     fn split_over_shards_is_the_same_run(calls in calls(), k in 1_usize..5) {
         let whole = seen(calls.iter());
@@ -211,8 +211,8 @@ proptest! {
         prop_assert!(close(summary.mean, mean, 1e-12));
     }
 
-    /// A display shows the figures that a Record made at this moment would have. It does not matter which earlier
-    /// summaries were published, and which were skipped because a reader held the lock.
+    /// Expects that a display shows the same statistics as a Record made at this moment. It does not matter which
+    /// earlier summaries were published, and which were skipped because a reader held the lock.
     #[test]
     fn what_is_shown_is_what_was_seen(calls in calls(), shown_after in prop::collection::vec(0_usize..60, 0..4)) {
         let live = LiveProgress::default();
@@ -247,8 +247,8 @@ proptest! {
         prop_assert_eq!(Account::unpack(&account.pack()), Ok(account));
     }
 
-    /// Merges Records as `brimful merge` does, from the documents alone. The result depends neither on the order of the
-    /// Records, nor on whether two of the Records are merged first.
+    /// Merges Records as `brimful merge` does, from the documents alone. Expects that the result depends neither on the
+    /// order of the Records, nor on whether two of the Records are merged first.
     #[test]
     fn merged_records_are_the_record_of_all(calls in calls(), order in Just([0, 1, 2]).prop_shuffle()) {
         let of_shards = |account: &Account, shards: Vec<ShardOrigin>| derive(account, RunFacts { shards, ..facts() });
