@@ -17,9 +17,9 @@ pub(crate) const IDLE: Nanos = Nanos::from_millis(1500);
 /// The result of measuring the rate that this client can offer.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct ClientLimit {
-    /// The highest rate at which this client was shown not to be the limit.
+    /// The highest rate at which this client was not the limit.
     pub max_rate: Option<f64>,
-    /// The same value as `max_rate`, if the client was also shown to be the limit at higher rates.
+    /// The same value as `max_rate`; `None` if it is not known whether the client is the limit at higher rates.
     pub limit: Option<f64>,
 }
 

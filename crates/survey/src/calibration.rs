@@ -25,12 +25,13 @@ use rand_pcg::Pcg64;
 /// Some resource is saturated if doubling the clients multiplies the completed calls by less than this factor. A bound
 /// closer to 1 would need more exact measurements than one run for each number of clients.
 const SATURATED_GAIN: f64 = 1.25;
-/// A server whose CPUs are busy for this share of all blocks is saturated, whatever the search for the capacity found.
+/// The server is saturated if the load with the largest number of clients keeps its CPUs busy for at least this share of
+/// the time, whatever the search for the capacity found.
 const SATURATED_BUSY: f64 = 0.97;
 /// If the throughput of many clients is at least this share of the client's limit, the client may have limited it.
 const NEAR_CLIENT_LIMIT: f64 = 0.95;
-/// The server is considered changed if its speed has a trend over the blocks of at least this share, and of at least
-/// this many standard errors.
+/// The server is considered changed if its speed has a trend over the blocks of at least [`TREND`], and of at least
+/// [`TREND_IN_ERRORS`] standard errors.
 const TREND: f64 = 0.15;
 const TREND_IN_ERRORS: f64 = 4.0;
 const MIN_BLOCKS_FOR_TREND: usize = 5;
@@ -131,8 +132,8 @@ pub(crate) fn calibrate(
         station: if setup.is_black_box() { "server" } else { "cpu" }.to_owned(),
         servers: setup.servers(),
         idle_busy: idle.busy,
-        // The background is at most the share of the CPUs that remained for the server's own work and other programs
-        // under load.
+        // `idle.background` was measured before the loads. It is limited to the CPU share that was not spent on calls
+        // during calibration.
         background: idle.background.unwrap_or(0.0).min(other_load(&measured.levels) + idle_load),
         is_saturated,
         served_at_once: served_at_once.and_then(|served| u32::try_from(served).ok()),
@@ -178,7 +179,8 @@ impl Calibrator<'_, '_> {
             check_not_too_many_clients(self.runner, self.overloading_clients)?;
             return Err(self.runner.halt(ReasonCode::ServerDied, "the server completed no call"));
         }
-        // The pool must suffice for the CPUs that are still idle. CPUs that other programs use are not idle.
+        // The pool must have enough connections to use the CPUs that are still idle. CPUs that other programs use are
+        // not idle.
         let cpu_in_use = best.cpu_in_use.filter(|in_use| *in_use > 0.0 && !best.is_saturated).unwrap_or(1.0);
         self.connections.widen_pool(self.runner, best.rate / cpu_in_use)?;
         let rate = quantity::rate(best.rate);
@@ -205,7 +207,8 @@ impl Calibrator<'_, '_> {
             let rate = measured.piece.rate();
             let busy = measured.level.utilization.measured.filter(|busy| *busy > 0.0);
             if self.design.client_limit.is_some_and(|limit| rate > NEAR_CLIENT_LIMIT * limit) {
-                // It is not known whether this client or the server limits the rate.
+                // So near the client's limit, the client itself may limit the rate. This rate is used only if there is
+                // no earlier one.
                 if found.rate == 0.0 {
                     found.rate = rate;
                     found.busy = busy;
@@ -301,8 +304,8 @@ impl Calibrator<'_, '_> {
         Ok(Some(Measured { piece, level, processes, record: trial.record }))
     }
 
-    /// Tells the user, once, why the Server Module's measurements are not used. A step that was merely too short is
-    /// not mentioned.
+    /// Notes, once, why the Server Module's measurements are not used. A step that was merely too short is not
+    /// mentioned.
     fn note_unmatched(&mut self, trial: &Trial) {
         if let Some(Err(reason @ ModuleMismatch::Name { .. })) = trial.module_demands()
             && !self.has_noted_unmatched
@@ -345,7 +348,8 @@ pub(crate) fn check_not_too_many_clients(runner: &Runner<'_>, too_many: Option<u
     Err(runner.halt(ReasonCode::BeyondClientMax, &reason))
 }
 
-/// A reason to distrust the survey if the server's speed had a trend over the blocks.
+/// A reason to distrust the survey if the server's speed had a trend over the blocks. `rates` and `processes` have one
+/// value for each block.
 fn change_of_server(rates: &[f64], processes: &[u64]) -> Option<Reason> {
     let n = rates.len() as f64;
     let mean = mean(rates)?;

@@ -29,8 +29,8 @@ const LARGEST_POOL: u64 = 512;
 const OPENING_INTERVAL: f64 = 2.0;
 /// Longest time within which the connections are opened. Some servers close idle connections after 2 s.
 const LONGEST_OPENING: Nanos = Nanos::from_secs(2);
-/// Timeout of a call on a held connection: at least [`MIN_TIMEOUT`], and at least [`TIMEOUT_IN_CALLS`] times the
-/// duration of a single call.
+/// Timeout of a call on a connection that stays open: at least [`MIN_TIMEOUT`], and at least [`TIMEOUT_IN_CALLS`] times
+/// the duration of a single call.
 const MIN_TIMEOUT: Nanos = Nanos::from_millis(500);
 const TIMEOUT_IN_CALLS: f64 = 10.0;
 /// Maximum number of measurements in the search for two measurements that agree.
@@ -100,8 +100,9 @@ impl ConnectionUse {
         self.pool.filter(|pool| pool.size.is_some())
     }
 
-    /// The connections of users who open as many as they need. `None` if this must not or cannot be tried: the user
-    /// limited the connections, each call has a connection anyway, or the server serves only some connections at a time.
+    /// Connections without a limit, for comparison with the pool: each call that finds no idle connection opens
+    /// another. `None` if the user limited the connections, if each call has a connection of its own anyway, or if the
+    /// server serves only some connections at a time.
     pub fn without_pool(&self, setup: &Setup) -> Option<Pool> {
         let is_limited = matches!(setup.connections.limit, ConnectionLimit::AtMost(_));
         let has_no_alternative = is_limited || self.summary.one_call_each || self.summary.served_at_once.is_some();
@@ -113,7 +114,7 @@ impl ConnectionUse {
         self.summary.served_at_once.is_some_and(|served| clients >= served)
     }
 
-    /// The timeout of a call on a held connection.
+    /// The timeout of a call on a connection that stays open.
     fn timeout(&self) -> Nanos {
         self.calls(TIMEOUT_IN_CALLS).max(MIN_TIMEOUT)
     }

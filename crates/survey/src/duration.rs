@@ -17,9 +17,9 @@ use brimful_core::Nanos;
 use brimful_estimate::OfferedLoad;
 use brimful_run::client_limit;
 
-/// Time that a run takes in addition to its load: starting threads and the monitor, and waiting for the last answers.
+/// Time that a run takes in addition to its load: to start threads and the monitor, and to wait for the last answers.
 pub(crate) const RUN_SET_UP: Nanos = Nanos::from_millis(140);
-/// Time that a run takes in addition to its load if several processes make the load: agreeing on a start, and merging
+/// Time that a run takes in addition to its load if several processes make the load: to agree on a start, and to merge
 /// the results.
 const CREW_SET_UP: Nanos = Nanos::from_millis(1800);
 
@@ -72,7 +72,7 @@ pub(crate) fn estimated_duration(
         + levels(setup, &search, change).duration(1.0, set_up)
 }
 
-/// One round of the search for the capacity, and its expected result.
+/// The runs of the search for the capacity, and the number of clients and the capacity that it is assumed to find.
 struct Search {
     runs: Runs,
     clients: u64,

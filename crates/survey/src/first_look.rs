@@ -1,5 +1,6 @@
-//! The first look at the server. It shows whether the server answers as it should, and roughly what a call costs. A
-//! survey of redirects or of error pages would not measure the pages that the user has in mind.
+//! The first look at the server: a short load of one client. It shows whether the server answers as expected, and
+//! roughly what a call costs. A survey of redirects or of error pages would not measure the pages that the user has in
+//! mind.
 
 use crate::SurveyError;
 use crate::bench::Answer;
@@ -31,7 +32,7 @@ impl InitialMeasurement {
     }
 }
 
-/// Offers the load of one client for a short time. Ends the survey if the answers are not fit to be measured.
+/// Offers the load of one client for a short time. Ends the survey if the answers are not worth measuring.
 pub(crate) fn measure_initially(runner: &mut Runner<'_>) -> Result<InitialMeasurement, Halt> {
     runner.begin("a first look at the server".to_owned(), FIRST_LOOK);
     let trial = runner.measure(&runner.setup.workload_with(closed(1)), FIRST_LOOK)?;

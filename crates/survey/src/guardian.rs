@@ -1,6 +1,6 @@
 //! The guardian: a second process that undoes changes of the server if the survey is killed. It moves the server back
-//! to its CPUs and removes its quota. It runs the same program in a session of its own, and waits for the end of its
-//! stdin. However the survey ends, the kernel closes that pipe.
+//! to its original CPUs and removes its quota. It runs the same program in a Unix session of its own, and waits until
+//! its stdin is closed. However the survey ends, the kernel closes that pipe.
 
 use brimful_monitor::{FormerAffinity, FormerCgroups};
 use serde::{Deserialize, Serialize};
@@ -36,9 +36,10 @@ impl Guardian {
     /// # Errors
     /// If the process cannot be started, or does not report that it is ready.
     pub fn start() -> io::Result<Guardian> {
-        // The program's path may belong to another version by now.
+        // The file at the program's path may have been replaced by another version, so the running program is started
+        // again.
         let mut command = Command::new("/proc/self/exe");
-        // The guardian must not keep the survey's own output open.
+        // The guardian must not keep the survey's own output open, because it outlives the survey.
         command.arg(GUARDIAN_COMMAND).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
         let mut process = command.spawn()?;
         let stdin = process.stdin.take();
@@ -78,7 +79,7 @@ impl Drop for Guardian {
 /// # Errors
 /// If `input` cannot be read.
 pub fn run_guardian(input: impl BufRead, mut output: impl Write) -> io::Result<()> {
-    // Writing fails if the survey has already ended. In that case it has made no change.
+    // Writing fails only if the survey has already ended. In that case the survey has made no change.
     let _ = writeln!(output, "{READY}").and_then(|()| output.flush());
     let mut undo = None;
     for line in input.split(b'\n') {

@@ -11,10 +11,10 @@ use brimful_core::quantity::{self, count, percent};
 use brimful_core::survey::Role;
 use brimful_estimate::{ResponseSummary, ServerFit};
 
-/// Minimum number of TLS handshakes per call that the note mentions. Each handshake costs the server as much as many
-/// calls.
+/// A note mentions TLS handshakes if there are more than this number per call. A handshake costs the server as much CPU
+/// time as many calls.
 const HANDSHAKES: f64 = 0.002;
-/// If the number of handshakes per call exceeds this, reconnecting is deliberate.
+/// Above this number of handshakes per call, the client reconnects on purpose, and no note is needed.
 const DELIBERATE_HANDSHAKES: f64 = 0.5;
 
 /// Measures the held-out levels.
@@ -81,7 +81,7 @@ fn response_on_this_host(
     Ok(fit.replay(level.rate, &mix, &course, &arrivals)?)
 }
 
-/// A remark on a level in which the server closed connections, so that TLS handshakes happened during the level.
+/// A note about a level in which the server closed connections, so that TLS handshakes happened during the level.
 /// Connections are opened before the level to avoid this, because the model does not describe the cost of handshakes.
 fn handshake_note(counts: &Counts) -> Option<String> {
     let per_call = counts.handshakes as f64 / counts.completed as f64;
@@ -110,7 +110,7 @@ mod tests {
         let note = note_of(1_200, 60_000).unwrap();
         assert!(note.starts_with("1,200 TLS handshakes for 60,000 calls (2"), "{note}");
         assert!(note.contains("the server closes connections"), "{note}");
-        // The cases: no TLS; a dozen connections that are kept; a connection for each call; no completed call.
+        // The cases: no TLS; a dozen connections that stay open; a connection for each call; no completed call.
         for (handshakes, completed) in [(0, 60_000), (12, 60_000), (60_000, 60_000), (5, 0)] {
             assert_eq!(note_of(handshakes, completed), None, "{handshakes} of {completed}");
         }

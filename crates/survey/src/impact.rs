@@ -12,7 +12,7 @@ pub(crate) struct ImpactTotals {
     loaded: Nanos,
     rested: Nanos,
     calls: u64,
-    /// CPU seconds of the server's processes under load; `None` if any load could not be observed.
+    /// CPU seconds of the server's processes under load; `None` if a load could not be observed.
     work_s: Option<f64>,
     longest_wait_s: f64,
 }

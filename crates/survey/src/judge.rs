@@ -13,7 +13,7 @@ use brimful_core::survey::{Comparison, Level, ResponsePercentiles, Role};
 /// to 30 %).
 const THROUGHPUT: f64 = 0.1;
 const RESPONSE: f64 = 0.3;
-/// The verdict states the part of an error that the host's speed caused if this part exceeds this share.
+/// The verdict states how much of an error the host's speed caused if this part exceeds this share.
 const NOTABLE: f64 = 0.05;
 
 /// Above this share of the saturation rate, small errors of a demand cause large errors of the mean response time:
@@ -21,20 +21,20 @@ const NOTABLE: f64 = 0.05;
 /// only outside of the range that the prediction's interval allows.
 const SENSITIVE: f64 = 0.85;
 
-/// If the share of idle CPUs at saturation, or of CPUs used by other programs, exceeds these values, the verdict says
-/// so.
+/// The verdict mentions idle CPUs at saturation if their share exceeds [`IDLE`], and CPUs used by other programs if
+/// their share exceeds [`OTHERS`].
 const IDLE: f64 = 0.1;
 const OTHERS: f64 = 0.05;
 
-/// The verdict on the whole survey. `full` is set if calibration found a saturated resource other than the CPUs; it
-/// names this resource, and says why.
+/// The verdict on the whole survey. `full` is set if calibration found a saturated resource other than the CPUs: the
+/// name of this resource, and the evidence.
 pub(crate) fn verdict(log: &RunLog, saturation: Comparison, full: Option<&str>, halt: Option<&Halt>) -> Verdict {
     let mut reasons: Vec<Reason> = halt.map(|halt| ended_early(halt, &log.step)).into_iter().collect();
     reasons.extend(log.doubts.iter().cloned());
-    // A reason that concerns the whole survey is not repeated for the levels.
+    // If the same reason already concerns the whole survey, it is not repeated for the levels.
     let level_doubts = doubts(&log.levels).filter(|doubt| reasons.iter().all(|reason| reason.code != doubt.code));
     reasons.extend(level_doubts);
-    // A disturbed measurement cannot refute a model.
+    // A measurement that is in doubt cannot refute a model.
     if reasons.is_empty() {
         reasons.extend(capacity_missed(&log.levels, saturation, full));
         reasons.extend(level_missed(&log.levels));
@@ -72,12 +72,12 @@ fn measures_capacity(level: &Level) -> bool {
     level.clients.is_some() && level.role == Role::PastSaturation
 }
 
-/// How far a prediction may be from the measurement, relative to the measurement.
+/// The permitted distance between a prediction and the measurement, relative to the measurement.
 #[derive(Clone, Copy)]
 struct Tolerance {
-    /// An error below this is always allowed.
+    /// An error below this is always permitted.
     least: f64,
-    /// An error above this is never allowed, however wide the prediction's interval is.
+    /// An error above this is never permitted, however wide the prediction's interval is.
     most: f64,
 }
 
@@ -91,8 +91,8 @@ struct Miss {
 }
 
 impl Miss {
-    /// A measurement refutes a prediction if their distance exceeds twice the distance from the prediction to the end
-    /// of its interval, within the tolerance. The part of the error that the host's speed caused does not count
+    /// A measurement refutes a prediction if their distance exceeds twice the distance from the prediction to that end
+    /// of its interval, limited by the tolerance. The part of the error that the host's speed caused does not count
     /// against the model.
     fn from_comparison(comparison: Comparison, tolerance: Tolerance) -> Option<Miss> {
         let predicted = comparison.predicted?;
@@ -123,7 +123,7 @@ fn capacity_missed(levels: &[Level], saturation: Comparison, full: Option<&str>)
     Some(Reason { code: ReasonCode::ModelRefuted, message })
 }
 
-/// A clause with the model's part of an error, if the host's part is notable.
+/// A clause with the error without the host's part, if the host's part is notable.
 fn without_host(comparison: Comparison, model_error: f64) -> String {
     match comparison.error_drift {
         Some(drift) if drift.abs() > NOTABLE => {
@@ -180,7 +180,7 @@ fn level_missed(levels: &[Level]) -> Option<Reason> {
     Some(Reason { code: ReasonCode::ModelRefuted, message })
 }
 
-/// A predicted figure of a level.
+/// A predicted metric of a level.
 struct Figure {
     /// The beginning of the sentence, as in «predicted that calls take on average 3 ms»; the value follows.
     phrase: &'static str,
@@ -195,7 +195,7 @@ enum Kind {
 }
 
 fn figures(level: &Level) -> [Figure; 5] {
-    // Near saturation, a mean is refuted only by a measurement outside the range that its interval allows.
+    // Near saturation, the prediction's interval decides whether a measured mean refutes it.
     let mean_tolerance = if level.fraction < SENSITIVE {
         Tolerance { least: RESPONSE / 2.0, most: RESPONSE }
     } else {

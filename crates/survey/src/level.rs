@@ -11,7 +11,7 @@ use brimful_estimate::{ExpectedLevel, PredictedFigure, Prediction, ResponseSumma
 /// Minimum number of throughput samples for a useful confidence interval.
 const MIN_SAMPLES: u64 = 3;
 
-/// What is known about a level in addition to its Record.
+/// The facts about a level that its Record does not contain.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LevelContext<'a> {
     pub role: Role,
@@ -67,7 +67,7 @@ impl<'a> LevelContext<'a> {
             _ => None,
         };
         let mut reasons = trial.verdict(servers).reasons;
-        // Open levels past saturation are meant to show the failures that happen there.
+        // Failures are expected in open levels past saturation, so they are no reason to distrust these.
         if self.role != Role::PastSaturation || clients.is_some() {
             reasons.extend(trial.failures());
         }
@@ -241,7 +241,7 @@ fn weighted_mean(
     (weights > 0.0).then(|| sum / weights)
 }
 
-/// The merged verdict is in doubt only if the verdicts of most runs are in doubt.
+/// The verdict on several runs: in doubt only if most of the runs are in doubt.
 fn verdict_of_most(runs: &[&Level]) -> Verdict {
     let mut doubtful = runs.iter().filter(|run| !run.verdict.valid);
     let first = doubtful.next();

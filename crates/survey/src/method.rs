@@ -1,6 +1,6 @@
 //! The method of a survey. It warms the server up, measures the client's limit, calibrates the server, fits a model and
 //! publishes all predictions; only then does it measure the predicted levels. Each phase is a function in a file of its
-//! own. The method learns about the world only through a [`Bench`]; even the time comes from there.
+//! own. The method measures only through a [`Bench`], which also provides the time.
 
 use crate::SurveyError;
 use crate::baseline::{find_client_limit, watch_idle};

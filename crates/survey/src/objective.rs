@@ -1,7 +1,6 @@
-//! Objectives: how much traffic the server can take while, say, 99 % of all calls take less than 50 ms. The rate is
-//! predicted like all other figures, and then measured by a search near the prediction. The search offers short
-//! slices of load, and the rate of each slice follows from the results of the earlier slices
-//! ([`brimful_estimate::rate_search`]).
+//! Objectives: the highest rate at which, say, 99 % of all calls take less than 50 ms. The rate is predicted like all
+//! other results, and then measured by a search near the prediction. The search offers short slices of load, and the
+//! rate of each slice follows from the results of the earlier slices ([`brimful_estimate::rate_search`]).
 //!
 //! An objective is judged over the long run. So a slice during a bad moment of the host counts like any other, and only
 //! slices in which the generator itself was the limit are dropped.
@@ -34,9 +33,9 @@ const LONGEST_SLICE: Nanos = Nanos::from_secs(5);
 /// The search ends when half the width of the interval is at most this share of the rate.
 const PRECISION: f64 = 0.03;
 const MIN_SLICES: usize = 10;
-/// A rate whose interval is wider than this share of the rate is not an answer.
+/// If the interval of a rate is wider than this share of the rate, the outcome is undecided.
 const DECIDED: f64 = 0.3;
-/// The search ends after this many slices in which the generator was the limit.
+/// The search ends after this number of slices in which the generator was the limit.
 const MAX_UNUSED: usize = 3;
 /// The lowest rate that is searched, as a share of the capacity. The highest rate is the capacity: above the
 /// capacity, response times grow without bound in the long run, although a short slice may not show this.
@@ -51,7 +50,7 @@ const FIRST: f64 = 0.8;
 /// If no call of a slice had an expected answer, its mean response time counts as this many times the limit.
 const UNANSWERED: f64 = 1000.0;
 
-/// An objective, its figure at light load, and its predicted rate.
+/// An objective, the value of its metric at light load, and its predicted rate.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PredictedObjective {
     /// The objective as the user gave it.
@@ -59,7 +58,7 @@ pub struct PredictedObjective {
     /// The objective with its limit in seconds or as a share. `None` if the limit is a multiple of the value at light
     /// load, and light load has no such value.
     pub slo: Option<Slo>,
-    /// The limited figure at light load: seconds, or a share of errors.
+    /// The measured value of the limited metric at light load: seconds, or a share of errors.
     pub light_load: Option<f64>,
     /// Whether light load already misses the objective.
     pub is_missed_at_light_load: bool,
@@ -77,7 +76,7 @@ impl fmt::Display for PredictedObjective {
     }
 }
 
-/// Predicts the rate of each objective, before any is measured.
+/// Predicts the rate of each objective, before the rate of any objective is measured.
 pub(crate) fn predict_objectives(
     runner: &Runner<'_>,
     calibration: &Calibration,
@@ -97,7 +96,7 @@ fn predict_objective(
         SloSpec::Absolute(slo) => Some(slo.clone()),
         SloSpec::Relative { .. } => light_load.map(|figure| spec.resolve(figure)),
     };
-    // If there is no figure, too many calls of the light load failed, so the light load misses the objective.
+    // Without a value, too many calls of the light load failed, so the light load misses the objective.
     let is_missed = |slo: &Slo| light_load.map_or(!light.is_empty(), |figure| figure >= slo.limit);
     let is_missed_at_light_load = slo.as_ref().is_some_and(is_missed);
     let searched = slo.as_ref().filter(|_| !is_missed_at_light_load);
@@ -131,7 +130,7 @@ fn predict_rate(runner: &Runner<'_>, calibration: &Calibration, slo: &Slo) -> Re
     }
 }
 
-/// The figure that an objective limits: the share of the calls beyond the limit or without an answer, or the mean.
+/// The measure that an objective limits: the share of the calls beyond the limit or without an answer, or the mean.
 fn limited_figure(slo: &Slo) -> LimitedMeasure {
     match slo.measure {
         Measure::Percentile { percent, .. } => LimitedMeasure::Share(1.0 - percent / 100.0),
@@ -140,12 +139,12 @@ fn limited_figure(slo: &Slo) -> LimitedMeasure {
     }
 }
 
-/// The results of objectives that were only predicted.
+/// The results of objectives whose rates were predicted but not measured.
 pub(crate) fn predicted_only(predicted: &[PredictedObjective]) -> Vec<RateUnderObjective> {
     predicted.iter().map(|objective| result(objective, None, &[])).collect()
 }
 
-/// The result of an objective. `found` is the rate that the search found so far, and the server's capacity.
+/// The result of an objective. `found` has the rate that the search found so far, and the server's capacity.
 fn result(
     objective: &PredictedObjective,
     found: Option<(RateEstimate, f64)>,
@@ -223,14 +222,14 @@ pub(crate) fn search_rates(
     Ok(())
 }
 
-/// The next rate of the search whose rate is least certain. `None` if the rates of all searches are certain enough.
+/// The next rate to offer: that of the search whose result is least certain. `None` if all results are certain enough.
 fn next_rate(searches: &[Search<'_>]) -> Option<f64> {
     let open = searches.iter().filter(|search| search.is_open());
     let widest = open.max_by(|a, b| a.width().total_cmp(&b.width()))?;
     Some(widest.next_rate())
 }
 
-/// Number of slices of a typical search: most searches end before their budget is used.
+/// Number of slices of a typical search: most searches end before the maximum number of slices.
 pub(crate) fn expected_slices(setup: &Setup) -> usize {
     if setup.objectives.is_empty() { 0 } else { MIN_SLICES + (BUDGET / SLICE) as usize / 3 }
 }
@@ -336,7 +335,7 @@ pub(crate) fn sentence(result: &RateUnderObjective) -> Option<String> {
     })
 }
 
-/// A share as people write it, without superfluous digits: 1 %, 0.1 %.
+/// Formats a share without superfluous digits: 1 %, 0.1 %.
 fn share(share: f64) -> String {
     format!("{} %", (share * 1e8).round() / 1e6)
 }

@@ -10,12 +10,12 @@ use brimful_core::workload::{Load, Workload};
 use brimful_core::{Nanos, Rate};
 use brimful_estimate::{ExpectedLevel, PredictedFigure, Prediction, ServerFit};
 
-/// Approximate duration of the predictions.
+/// Approximate time that it takes to compute the predictions.
 pub(crate) const PREDICTING: Nanos = Nanos::from_secs(1);
 /// The held-out levels of the calibrated mix: load as a fraction of the saturation rate, and length in units of
-/// `--level`. Queues near saturation fluctuate slowly, so these levels need more calls.
+/// `--level`. Queues near saturation fluctuate slowly, so high loads last longer.
 const HELD_OUT: [(f64, f64); 2] = [(0.5, 1.0), (0.7, 1.5)];
-/// The held-out levels of a thorough survey. It also measures an unseen mix and bursts.
+/// The held-out levels of a thorough survey, which also measures an unseen mix and bursts.
 const HELD_OUT_THOROUGH: [(f64, f64); 5] = [(0.3, 1.0), (0.5, 1.0), (0.7, 1.5), (0.8, 2.0), (0.9, 2.0)];
 /// Load and length of the held-out level of a mix that calibration did not measure. The load is a fraction of that
 /// mix's own saturation rate.
@@ -125,7 +125,7 @@ fn predict(
     let rate = if let Some(Load::Open { rate, .. }) = &workload.load { rate.0 } else { 0.0 };
     let mix = workload.mix();
     let mut failure = None;
-    // The seeds differ from the levels' own seeds, so that the level will be another sample of the same load.
+    // These seeds differ from the seeds of the measured level, so that the prediction does not use the same arrivals.
     let mut arrivals = |seed: u64, seconds: f64| {
         let seed = seed.wrapping_mul(0x9e37_79b9);
         bench.schedule(&workload, Nanos::from_secs_f64(seconds), seed).unwrap_or_else(|error| {

@@ -18,8 +18,8 @@ const REPEAT_SEED: u64 = 1 << 32;
 const RECOVERY_ATTEMPTS: usize = 20;
 /// Duration of each attempt, and of the pause after it.
 const RECOVERY_ATTEMPT: Nanos = Nanos::from_millis(250);
-/// Offset of the seeds of these attempts. Their number depends on the server, so they do not use the seeds of the later
-/// loads.
+/// Offset of the seeds of these attempts. The number of attempts depends on the server, so they must not use up the
+/// seeds of the later loads.
 const RECOVERY_SEEDS: u64 = 1 << 34;
 
 /// A step in the progress of a survey.
@@ -103,8 +103,8 @@ impl<'a> Runner<'a> {
         self.measure_with_seed(workload, duration, self.setup.seed.wrapping_add(self.runs))
     }
 
-    /// Measures a level. If the host disturbed the level, measures it once more. Whether a level was disturbed depends
-    /// on the generator and on the server's CPUs, never on the predictions.
+    /// Measures a level, and measures it once more if the host disturbed it. Whether a level was disturbed depends on
+    /// the generator and on the server's CPUs, never on the predictions.
     pub fn measure_level(&mut self, workload: &Workload, duration: Nanos) -> Result<Trial, Halt> {
         let trial = self.measure(workload, duration)?;
         self.recover_after(&trial);
@@ -147,8 +147,7 @@ impl<'a> Runner<'a> {
         let one_client = self.setup.workload_with(closed(1));
         for attempt in 0..RECOVERY_ATTEMPTS {
             let seed = self.setup.seed.wrapping_add(RECOVERY_SEEDS).wrapping_add(attempt as u64);
-            // An error of this run is ignored. If the server does not answer at all, the next regular run reports the
-            // error.
+            // An error of this run is ignored: if the server does not answer at all, the next regular run reports it.
             if self
                 .measure_with_seed(&one_client, RECOVERY_ATTEMPT, seed)
                 .is_ok_and(|trial| trial.record.counts.completed > 0)
@@ -195,7 +194,8 @@ impl<'a> Runner<'a> {
 
     /// Offers a load with a seed that does not depend on the number of runs so far, and returns its trial.
     pub fn measure_with_seed(&mut self, workload: &Workload, duration: Nanos, seed: u64) -> Result<Trial, Halt> {
-        // The monitor fails when the server's processes have ended. Ctrl-C in a terminal also ends these processes.
+        // The monitor fails when the server's processes have ended. Ctrl-C in a terminal ends them together with the
+        // survey.
         match self.bench.measure(workload, duration, seed) {
             Ok(record) => {
                 let trial = Trial::new(record, &workload.classes);
@@ -215,8 +215,8 @@ impl<'a> Runner<'a> {
         }
     }
 
-    /// Lets the server finish calls that are still in its queues. After an overload, these are calls that the generator
-    /// gave up.
+    /// Waits until the server has finished the calls in its queues. After an overload, these are calls that the
+    /// generator gave up.
     fn recover_after(&mut self, trial: &Trial) {
         if trial.failed_share() > 0.0 && !trial.record.interrupted {
             self.wait_for_recovery();

@@ -1,4 +1,4 @@
-//! The server under test: its CPUs, its observation, and the reference server.
+//! The server under test: its CPUs, the way to observe it, and the reference server.
 
 use crate::SurveyError;
 use crate::guardian::{Guardian, ServerChange};
@@ -30,7 +30,7 @@ pub struct Server {
     quota: Option<(LimitGuard, Guardian)>,
 }
 
-/// How the server is observed.
+/// The way to observe the server.
 #[derive(Clone, Debug)]
 enum Monitoring {
     /// The server runs on this host and is observed by its processes.
@@ -125,7 +125,7 @@ fn pin(tree: &ProcessTree, cpus: &[usize]) -> Result<(PinGuard, Guardian), Surve
 
 /// Whether a server accepts connections at `address`.
 pub fn is_alive(address: SocketAddr) -> bool {
-    // An overloaded server accepts no connection until it has processed some of its backlog.
+    // An overloaded server may accept no connection until it has processed some of its backlog, hence the long timeout.
     TcpStream::connect_timeout(&address, Duration::from_secs(5)).is_ok()
 }
 
@@ -184,8 +184,8 @@ impl Drop for DemoServer {
     }
 }
 
-/// The classes of the demonstration. The demands are drawn from the seed, so that neither the user nor the survey knows
-/// them. Requests access memory and call the kernel, so that their cost depends on the load, as on real servers.
+/// The classes of the demonstration. Their demands are drawn from the seed, so that neither the user nor the survey
+/// knows them. Requests access memory and call the kernel, so that their cost depends on the load, as on real servers.
 pub fn demo_service(seed: u64) -> String {
     use rand::{RngExt, SeedableRng};
     let mut rng = rand_pcg::Pcg64::seed_from_u64(seed);

@@ -22,23 +22,23 @@ use std::time::{Duration, Instant};
 
 /// Number of bytes of an answer that are read to find its header fields.
 const HEAD_BYTES: usize = 16 * 1024;
-/// Additional time of a run of single calls, after the last timeout.
+/// Additional duration of a run of single calls, after the timeout of the last call.
 const SPARE: Nanos = Nanos::from_millis(100);
-/// Length of the intervals of the monitor and of a Record's time series. A host may stop for some hundredths of a
-/// second, and the resulting queue takes longer to empty.
+/// Length of the intervals of the monitor and of a Record's time series. It must resolve pauses: a host may stop for
+/// some hundredths of a second, and the resulting queue takes longer to empty.
 const INTERVAL: Nanos = Nanos(31_250_000);
-/// An open load ends early if more than [`GIVE_UP_ERRORS`] of its calls fail for [`GIVE_UP_HOLD`]. A server that is
-/// known to fail is not kept overloaded any longer.
+/// An open load ends early if more than this share of its calls fails for [`GIVE_UP_HOLD`]. A server that is known to
+/// fail is not kept overloaded any longer.
 const GIVE_UP_ERRORS: f64 = 0.5;
 const GIVE_UP_HOLD: Nanos = Nanos::from_secs(1);
-/// How often a rest checks whether the user has interrupted the survey.
+/// Time between two checks, during a rest, whether the user has interrupted the survey.
 const INTERRUPT_CHECK: Duration = Duration::from_millis(50);
 
 /// A running server, and the means to load it.
 pub(crate) struct ServerBench<'a> {
     /// The options of a run, without its workload, window and seed.
     template: RunOptions,
-    /// Shows the results so far of each measurement.
+    /// Receives the results so far of each measurement, for the display.
     live: Option<Arc<LiveProgress>>,
     server: Server,
     crew: Option<Crew>,
@@ -56,7 +56,7 @@ impl<'a> ServerBench<'a> {
         crew: Option<Crew>,
         stop: &'a AtomicBool,
     ) -> ServerBench<'a> {
-        // Idle connections may block other connections. The survey measures this before it opens any ahead of a load.
+        // Idle connections may block other connections. The survey opens none before a load until it has measured this.
         template.server.connections.warm_connections = 0;
         template.load.calls = u64::MAX;
         let max_threads = template.generator.threads;
@@ -90,7 +90,7 @@ impl<'a> ServerBench<'a> {
 }
 
 /// The conditions that end an open load early. `None` for closed loads, which do not overload a server, and for loads
-/// that are too short.
+/// no longer than [`GIVE_UP_HOLD`].
 fn give_up_conditions(workload: &Workload, window: Nanos) -> Result<Option<Arc<StopConditions>>, SurveyError> {
     if window <= GIVE_UP_HOLD || !matches!(workload.load, Some(Load::Open { .. })) {
         return Ok(None);
@@ -137,7 +137,7 @@ impl Bench for ServerBench<'_> {
     }
 
     fn hold(&mut self, hold: &IdleConnections) -> Result<u64, SurveyError> {
-        // Opening all connections at once also takes up to a millisecond.
+        // Opening all connections at once takes up to a millisecond, too.
         let seconds = hold.opening_time.as_secs_f64().max(1e-3);
         let rate = Rate(hold.connections as f64 / seconds);
         let load = Load::Open { rate, arrivals: "constant".to_owned() };

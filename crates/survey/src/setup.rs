@@ -16,11 +16,11 @@ pub(crate) struct Setup {
     /// CPUs of the server; empty if the monitor cannot observe the server.
     pub server_cpus: Vec<usize>,
     pub client_cpus: Vec<usize>,
-    /// The unit of time of the survey: the length of every run is a multiple of it.
+    /// The unit of the survey's durations. Most runs last a fixed multiple of it.
     pub level: Nanos,
     /// The objectives whose rates are predicted and measured.
     pub objectives: Vec<SloSpec>,
-    /// Whether all held-out levels are measured, or only those that the answer needs.
+    /// Whether all held-out levels are measured, or only those that the result needs.
     pub thorough: bool,
     pub impact_limits: ImpactLimits,
     pub change: Option<PlannedChange>,
@@ -29,7 +29,7 @@ pub(crate) struct Setup {
     pub shards: Option<u64>,
 }
 
-/// What the document says about the survey itself.
+/// The properties of the survey itself that the document states.
 #[derive(Clone, Debug)]
 pub(crate) struct Header {
     pub started_at: SystemTime,
@@ -70,8 +70,8 @@ pub(crate) struct ConnectionPolicy {
     pub limit: ConnectionLimit,
     /// Whether each call opens a connection of its own.
     pub one_call_each: bool,
-    /// Whether connections are opened before a load begins, unless they block other calls. TLS needs this because a
-    /// handshake is expensive. HTTP/2 needs this because a call opens no connection while an existing one has a free
+    /// Whether connections are opened before a load begins, unless they would block other calls. TLS needs this because
+    /// a handshake is expensive. HTTP/2 needs this because a call opens no connection while an existing one has a free
     /// stream.
     pub opened_ahead: bool,
 }
@@ -89,7 +89,7 @@ pub enum ConnectionLimit {
 }
 
 impl Setup {
-    /// Number of CPUs of the server. A server whose CPUs cannot be observed counts as one.
+    /// Number of CPUs of the server; 1 if they cannot be observed.
     pub fn servers(&self) -> u32 {
         self.server_cpus.len().max(1) as u32
     }

@@ -1,9 +1,9 @@
 //! A bench without clock or network: the simulator of `brimful-model` answers the calls, and Records are derived from
 //! them as from real runs. So the tests compare the method's results with servers whose parameters are known.
 //!
-//! The model's first station is the server's CPUs. A station `disk NAME` is a disk of its host; all other stations are
-//! elsewhere. The model begins with the classes of the workload, in the same order; the remaining classes are
-//! background work, at the rates of the model.
+//! The model's first station is the server's CPUs. A station `disk NAME` is a disk of its host; all other stations
+//! stand for waiting elsewhere, for example for a backend. The first classes of the model are the classes of the
+//! workload, in the same order; the remaining classes are background work, at the rates of the model.
 
 mod broken;
 mod connections;
@@ -52,9 +52,9 @@ const TIMEOUT: Nanos = Nanos::from_secs(5);
 /// Size of a response, in bytes.
 const RESPONSE: u64 = 1_000;
 
-/// A function that changes the server for an offered rate, which is ∞ for a closed load.
+/// A function that adapts the server's model to an offered rate, which is ∞ for a closed load.
 type UnderLoad = dyn Fn(&mut Model, f64);
-/// A function that returns how the n-th call ends at an offered rate; `None` if the call does not fail.
+/// A function of the offered rate and the number of the call: how the call fails, or `None` if it succeeds.
 type Failure = dyn Fn(f64, u64) -> Option<End>;
 
 /// A simulated server, and a log of the survey's actions on it.
@@ -69,7 +69,7 @@ struct Simulated {
     own_work: bool,
     under_load: Box<UnderLoad>,
     fails: Box<Failure>,
-    /// Share of the time for which a quota stops the server, at an offered rate.
+    /// A function of the offered rate: the share of the time for which a quota stops the server.
     throttled: Box<dyn Fn(f64) -> f64>,
     /// The change that the survey makes at its end.
     change: Option<Change>,
@@ -84,11 +84,11 @@ struct Simulated {
     /// Number of connections that the server serves at the same time, if it dedicates a worker to each connection;
     /// otherwise `None`.
     workers_for_connections: Option<u64>,
-    /// Factor of the CPU time of a call of an open load while the load uses no connection pool.
+    /// While a load uses no connection pool, each call of an open load costs this many times its usual CPU time.
     cost_without_pool: f64,
     /// Whether only the server's answers can be observed.
     is_black_box: bool,
-    /// Number of threads of all programs, without the first thread of each process.
+    /// Number of threads of all programs, not counting the first thread of each process.
     more_threads: u64,
     /// HTTP status of the answers.
     status: u16,
@@ -125,7 +125,7 @@ struct SimulatedModule {
 }
 
 impl SimulatedModule {
-    /// The module's measurements of these calls, on a server that did this many seconds of work at each station.
+    /// The module's measurements of these calls, on a server with `work` seconds of work at each station in `seconds`.
     fn measurements(self, server: &Model, calls: &[(f64, usize)], work: &[f64], seconds: f64) -> Module {
         let cpu = &server.stations[0];
         let class = |(index, class): (usize, &ModelClass)| {
@@ -152,7 +152,7 @@ impl SimulatedModule {
 }
 
 impl Simulated {
-    /// An undisturbed server with these stations. `demands` has a row for each station and a column for each class.
+    /// A server without background work or failures. `demands` has a row for each station and a column for each class.
     fn new(stations: Vec<Station>, demands: Vec<Vec<f64>>) -> Simulated {
         let class = |index| ModelClass { name: format!("class {index}"), ..ModelClass::default() };
         Simulated {
@@ -314,7 +314,7 @@ impl Simulated {
         }
     }
 
-    /// Shares of CPU time, from the numbers of CPUs that the server and other programs kept busy.
+    /// Shares of CPU time. `own` and `others` are the numbers of CPUs that the server and other programs kept busy.
     fn shares(&self, own: f64, others: f64) -> CpuShares {
         let share = |busy: f64| busy / f64::from(self.cpus);
         CpuShares { user: share(own), system: share(others), idle: 1.0 - share(own + others), ..CpuShares::default() }
@@ -525,7 +525,7 @@ impl Bench for Simulated {
     }
 }
 
-/// The simulator's form of the arrival process [`ON_OFF`].
+/// The arrival process [`ON_OFF`] in the simulator's notation.
 const ON_AND_OFF: Arrivals = Arrivals::Mmpp { rates: [1.6, 0.4], switching: [5.0, 5.0] };
 
 fn is_on_off(load: &Load) -> bool {
@@ -536,7 +536,7 @@ fn is_on_off(load: &Load) -> bool {
 struct Calls {
     collector: Collector,
     window: Nanos,
-    /// When the last call ended.
+    /// Time at which the last call ended.
     last: Nanos,
     /// Number of calls so far.
     number: u64,
@@ -577,7 +577,8 @@ fn cpu(servers: u32) -> Station {
     Station { name: "cpu".to_owned(), servers, scheduling: Scheduling::Fcfs, ..Station::default() }
 }
 
-/// Asserts that the survey names the bottleneck, and predicts the capacity although calibration's open loads are light.
+/// Asserts that the survey names the bottleneck `full`, and predicts the capacity although the open loads of
+/// calibration are light.
 fn has_its_capacity_predicted(bench: &mut Simulated, full: &str) -> Survey {
     let survey = bench.survey(&[1.0], 20.0);
     let evidence = survey.bottleneck_evidence.as_deref();

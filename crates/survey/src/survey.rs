@@ -19,7 +19,7 @@ use std::time::{Instant, SystemTime};
 
 /// Default upper bound of the mean load during calibration, as a share of the server's capacity.
 pub(crate) const DEFAULT_MAX_LOAD: f64 = 0.5;
-/// Default upper bound of the time that a call of another client waits for the calls of calibration.
+/// Default upper bound of the delay that the loads of calibration cause to a call of another client.
 pub(crate) const DEFAULT_MAX_DELAY: Nanos = Nanos::from_millis(200);
 
 /// The options of a survey.
@@ -29,24 +29,24 @@ pub struct SurveyPlan {
     pub subject: Subject,
     /// The options of a run. The survey chooses its load and its window.
     pub template: RunOptions,
-    /// Shows the results so far of each load; `None` if no display shows them.
+    /// Receives the results so far of each load, for a display; `None` without a display.
     pub live: Option<Arc<LiveProgress>>,
-    /// CPUs to keep the server on; `None` does not move the server.
+    /// CPUs to which the server is pinned during the survey; `None` does not move the server.
     pub server_cpus: Option<Vec<usize>>,
-    /// The unit of time: the length of every run is a multiple of it.
+    /// The unit of the survey's durations. Most runs last a fixed multiple of it.
     pub level: Nanos,
     /// Upper bound of the mean load during calibration, as a share of the server's capacity. If it is set, levels above
-    /// it are left out, too; otherwise only calibration is gentle.
+    /// this bound are left out, too; otherwise the bound applies to calibration only.
     pub max_load: Option<f64>,
     /// The longest time that a call of another client may wait for our calls during calibration. If it is set, levels
-    /// above the bound of the load are left out.
+    /// above the bound of the mean load are left out.
     pub max_delay: Option<Nanos>,
     /// The maximum number of connections of an open load.
     pub connection_limit: ConnectionLimit,
     /// The objectives whose rates are predicted and measured. If the list is empty, the only objective is a 99th
     /// percentile of response times below ten times its value at light load.
     pub objectives: Vec<SloSpec>,
-    /// Whether all held-out levels are measured, or only those that the answer needs.
+    /// Whether all held-out levels are measured, or only those that the result needs.
     pub thorough: bool,
     /// A change of the server that the survey predicts, makes and measures at its end.
     pub change: Option<Change>,
@@ -63,7 +63,7 @@ pub enum Subject {
     Remote(RemoteConfig),
     /// A server that is observed by its answers only.
     BlackBox,
-    /// The reference server, which is started for the survey. Only the server knows its demands.
+    /// The reference server, which is started for the survey. The survey does not know its demands.
     Demo,
 }
 

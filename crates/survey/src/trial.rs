@@ -1,4 +1,4 @@
-//! A load that was offered: the figures of its Record that the fit needs, and the reasons to distrust them.
+//! A load that was offered: the metrics of its Record that the fit needs, and the reasons to distrust them.
 
 use crate::SurveyError;
 use brimful_core::Nanos;
@@ -13,8 +13,8 @@ use brimful_estimate::{
 };
 use std::collections::BTreeMap;
 
-/// If at least this share of the calls fails, the response times and the CPU time of the remaining calls describe a
-/// different load.
+/// If at least this share of the calls fails, the response times and the CPU time of the remaining calls do not
+/// describe the offered load.
 pub(crate) const FAILED_SHARE: f64 = 0.01;
 /// If a quota stops the server for at least this share of the time, it affects the measurements.
 const THROTTLED_SHARE: f64 = 0.01;
@@ -46,7 +46,7 @@ impl Trial {
         Trial::with_warm_up(record, classes, Nanos::ZERO)
     }
 
-    /// Evaluates a Record without its first moments, for a load that began while the server was idle.
+    /// Evaluates a Record without the first `warm_up`, for a load that began while the server was idle.
     pub fn with_warm_up(record: Record, classes: &[RequestClass], warm_up: Nanos) -> Trial {
         let class_names = classes.iter().map(|class| class.name.clone()).collect();
         let classes: Vec<Option<&ClassRecord>> = classes.iter().map(|class| record.classes.get(&class.name)).collect();
@@ -82,7 +82,8 @@ impl Trial {
     pub fn mean_demand(&self) -> Result<f64, SurveyError> {
         let observed = self.window_measurement()?;
         let completed: f64 = observed.throughput.iter().sum();
-        // If calls take longer than the level, all completed calls count.
+        // If no call was completed in the observed window, because calls take longer than the level, all completed
+        // calls count.
         let rate = if completed > 0.0 { completed } else { self.record.counts.completed as f64 / observed.seconds };
         Ok(observed.busy / rate)
     }
@@ -217,7 +218,7 @@ impl Trial {
         ))
     }
 
-    /// The server's failures, if they are so frequent that the remaining figures say little.
+    /// The server's failures, if they are so frequent that the other metrics are not meaningful.
     pub fn failures(&self) -> Option<Reason> {
         if let Some(message) = self.rate_limit() {
             return Some(Reason { code: ReasonCode::RateLimited, message });

@@ -9,15 +9,15 @@ use brimful_stats::truncation_point;
 
 /// Length of a slice, in units of [`Setup::level`].
 const SLICE: f64 = 0.25;
-/// Number of slices of a typical warm-up: the fewest after which a throughput can be judged steady.
+/// Number of slices of a typical warm-up: the minimum after which a throughput can be judged steady.
 const TYPICAL_SLICES: u32 = 3;
 const MAX_SLICES: u32 = 20;
 /// Offset of the slices' seeds. The number of slices depends on the server's throughput, so the slices do not use the
 /// seeds of the later loads: the same `--seed` repeats the schedules of these loads.
 const SEEDS: u64 = 1 << 33;
 
-/// Warms the server up. Returns its throughput at the end, in calls per second. Returns `None` for a survey that must
-/// be gentle: it loads the server by one client alone, and the server's other users keep the server warm.
+/// Warms the server up. Returns its throughput at the end, in calls per second. Returns `None` if the whole survey must
+/// be gentle: such a survey does not warm the server up, because the server's other users keep it warm.
 pub(crate) fn warm_server_up(runner: &mut Runner<'_>, connections: &ConnectionUse) -> Result<Option<f64>, Halt> {
     let setup = runner.setup;
     if setup.impact_limits.after_calibration {

@@ -1,5 +1,5 @@
-//! A change of the server that is predicted, then made, measured and undone. Models are mostly used to answer such
-//! questions (Menascé, Almeida & Dowdy); here the answer is compared with a measurement.
+//! A change of the server that is predicted, then made, measured and undone. Models are mostly used to answer «what if»
+//! questions (Menascé, Almeida & Dowdy); here the prediction is compared with a measurement.
 
 use crate::calibration::Calibration;
 use crate::level::LevelContext;
@@ -19,7 +19,7 @@ pub(crate) const LENGTH: f64 = 0.5;
 const OPEN_LOAD: f64 = 0.5;
 
 /// Makes the change and undoes it, before all measurements, to test whether the host permits the change. Returns the
-/// change that the survey can make at its end.
+/// change to measure at the end of the survey; `None` if no change is planned, or an optional one is not permitted.
 pub(crate) fn rehearse_change(runner: &mut Runner<'_>) -> Result<Option<Change>, Halt> {
     let Some(planned) = runner.setup.change else { return Ok(None) };
     let change = planned.change;
@@ -77,7 +77,7 @@ fn quota(setup: &Setup, Change::Quota(share): Change) -> Quota {
     Quota { servers, period_s: quota_period_s(servers) }
 }
 
-/// Measures a level. Its verdict ignores that the quota stops the server.
+/// Measures a level under the quota, which is therefore no reason to distrust the level.
 fn measure_under_quota(runner: &mut Runner<'_>, workload: &Workload, duration: Nanos) -> Result<Level, Halt> {
     let trial = runner.measure(workload, duration)?;
     runner.check(&trial)?;
@@ -92,7 +92,7 @@ struct Prediction {
     change: Change,
     quota: Quota,
     limited: QuotaPrediction,
-    /// Rate of the open load in calls per second, and its predicted mean response time in seconds.
+    /// Rate of the open load, in calls per second.
     rate: f64,
     response: Option<f64>,
 }

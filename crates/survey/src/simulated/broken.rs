@@ -1,12 +1,12 @@
-//! Tests with servers that violate the model's assumptions. Either the predictions are good nevertheless, or the survey
-//! says that they are not.
+//! Tests with servers that violate the model's assumptions. Expects that the predictions are good nevertheless, or that
+//! the survey says that they are not.
 
 use super::*;
 use brimful_core::model::IdleCost;
 use brimful_core::record::{Reason, ReasonCode};
 use brimful_core::survey::{Level, Role};
 
-/// Surveys the server and returns the reasons of the verdict. Asserts that a valid survey predicted well.
+/// Surveys the server and returns the reasons of the verdict. Asserts good predictions if the verdict is valid.
 fn reasons_against(bench: &mut Simulated, level_s: f64) -> Vec<Reason> {
     let survey = bench.survey(&[1.0], level_s);
     assert_eq!(survey.headline.starts_with("Not determined"), !survey.is_measured_well(), "{}", survey.headline);
@@ -80,7 +80,8 @@ fn pauses_that_come_with_the_calls() {
 #[test]
 fn other_work_that_is_always_there() {
     let reasons = reasons_against(&mut Simulated::single_class(cpu(1), 0.001).with_other_work(10.0, 0.008), 100.0);
-    // About half of the calls wait for the background work. So the median lies between two peaks of the distribution.
+    // About half of the calls wait for the background work, so the median lies between two peaks of the distribution
+    // and is hard to predict. No other reason is permitted.
     let of_median =
         |reason: &Reason| reason.code == ReasonCode::ModelRefuted && reason.message.contains("half of the calls");
     assert!(reasons.iter().all(of_median), "{reasons:#?}");
@@ -97,8 +98,8 @@ fn other_work_that_comes_later() {
         bench
     };
     has_reason(&mut later(0.3), 20.0, ReasonCode::OtherWork, "Something other than the server");
-    // This work is too little to be noticed by itself. The survey may be valid or not, but a valid one must be
-    // accurate.
+    // This amount of work is too small to be noticed by itself. The verdict may be valid or not, but a valid survey
+    // must be accurate.
     reasons_against(&mut later(0.13), 20.0);
 }
 
@@ -111,7 +112,8 @@ fn a_client_that_is_the_limit() {
         let most = |load: &Load| if let Load::Open { rate, .. } = load { rate.0 } else { 0.0 };
         assert!(bench.offered.borrow().iter().map(most).all(|rate| rate < 1000.1 * share));
     }
-    // Calibration stays below the client's limit, and none of the predicted levels is measured.
+    // Calibration stays below this client limit, but the predicted levels exceed it. Expects that the survey stops
+    // before it measures them.
     let mut bench = Simulated::single_class(cpu(1), 0.001);
     bench.client_max = Some(400.0);
     has_reason(
@@ -139,7 +141,7 @@ fn calls_that_fail_under_load() {
         let mut bench = Simulated::single_class(cpu(1), 0.001);
         bench.fails = Box::new(move |rate, number| (rate > 750.0 && number % 5 == 0).then_some(end));
         has_reason(&mut bench, 20.0, ReasonCode::ServerErrors, "of the calls failed");
-        // Beyond saturation, failures are expected.
+        // Failures above the saturation rate are expected, so they do not affect the verdict.
         bench.fails = Box::new(move |rate, number| ((1050.0..1e9).contains(&rate) && number % 5 == 0).then_some(end));
         is_predicted_well(&mut bench, 60.0);
     }
@@ -161,7 +163,7 @@ fn a_quota_that_throttles_is_named() {
         );
         assert!(survey.headline.starts_with("Not determined"), "{}", survey.headline);
     }
-    // Short stops have little effect.
+    // Stops for 0.5 % of the time have little effect on the measurements.
     let mut bench = Simulated::single_class(cpu(1), 0.001);
     bench.throttled = Box::new(|_| 0.005);
     is_predicted_well(&mut bench, 60.0);
@@ -170,7 +172,7 @@ fn a_quota_that_throttles_is_named() {
 #[test]
 fn a_rate_limiter_stops_calibration_and_is_named() {
     let mut bench = Simulated::single_class(cpu(1), 0.001);
-    // The server refuses every second call.
+    // At rates above 550/s, the server refuses every second call.
     let too_many = End::Completed { status: 429 };
     bench.fails = Box::new(move |rate, number| (rate > 550.0 && number % 2 == 0).then_some(too_many));
     let survey = bench.survey(&[1.0], 20.0);
@@ -178,7 +180,7 @@ fn a_rate_limiter_stops_calibration_and_is_named() {
     assert_eq!(reason.code, ReasonCode::RateLimited);
     assert!(["at about 4", "at about 5"].iter().any(|about| reason.message.contains(about)), "{}", reason.message);
     assert!(survey.model.stations.is_empty(), "no model was fitted");
-    // The limit is above the rates of calibration, so it only puts the affected levels in doubt.
+    // The rate limit is now above the rates of calibration, so it only puts the affected levels in doubt.
     bench.fails = Box::new(move |rate, number| ((750.0..1e9).contains(&rate) && number % 5 == 0).then_some(too_many));
     let survey = bench.survey(&[1.0], 20.0);
     let limited = |level: &&Level| level.verdict.reasons.iter().any(|reason| reason.code == ReasonCode::RateLimited);
@@ -212,7 +214,8 @@ fn a_quota_is_predicted_made_measured_and_undone() {
     assert!(capacity.error.unwrap().abs() < 0.05 && capacity.interval90.is_some(), "{capacity:?}");
     let busy = what_if.utilization;
     assert!((busy.predicted.unwrap() - 0.5).abs() < 0.02 && busy.error.unwrap().abs() < 0.03, "{busy:?}");
-    // The simulated CPUs are only slower. The tests of the model cover a real quota, which stops and starts the server.
+    // The simulated CPUs are only slower, so the response time is not compared with its prediction. The tests of the
+    // model cover a real quota, which stops and starts the server.
     let response = what_if.response_time_s;
     assert!(response.predicted.unwrap() >= 0.002 && response.measured.is_some(), "{response:?}");
     assert!((what_if.offered / 250.0 - 1.0).abs() < 0.02 && what_if.verdict.valid, "{:?}", what_if.verdict);

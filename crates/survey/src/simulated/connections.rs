@@ -71,7 +71,8 @@ fn a_server_that_only_redirects_is_not_surveyed() {
     assert_eq!(bench.offered.borrow().len(), 1, "only the first look loads the server");
 }
 
-/// A server that spends more CPU time on a call while clients open connections.
+/// A call on this server costs 1.6 times the CPU time if the load uses no pool. Expects that the survey measures this
+/// loss of capacity.
 #[test]
 fn an_overloaded_server_is_measured_with_and_without_a_pool() {
     let mut bench = Simulated { cost_without_pool: 1.6, ..Simulated::single_class(cpu(1), 0.001) };

@@ -7,7 +7,7 @@ fn evidence_starts_with(survey: &Survey, text: &str) {
     assert!(evidence.starts_with(text), "{evidence}");
 }
 
-/// Calls that arrive together cost less, so more clients always complete more calls. Expects that the CPU counts as
+/// From 32 clients on, calls cost less, so more clients always complete more calls. Expects that the CPU counts as
 /// saturated nevertheless.
 #[test]
 fn a_cpu_that_is_busy_is_full_although_throughput_grows() {
@@ -31,7 +31,7 @@ fn a_backend_of_one_place() {
         &survey,
         "one call at a time, by elimination, or the only worker of server; with 32 clients at once, the CPUs",
     );
-    // The backend is a station with a demand of its own, in addition to the CPUs.
+    // The model has the backend as a station of its own, in addition to the CPUs.
     let held = survey.demands.iter().find(|demand| demand.station == "lock or backend").unwrap();
     assert!((held.seconds / 0.001_25 - 1.0).abs() < 0.03, "{held:?}");
 }

@@ -9,7 +9,7 @@ const SERVERS: usize = 32;
 
 #[test]
 fn the_interval_of_an_extrapolated_capacity_is_wide_enough() {
-    // A pool that is never exhausted cannot be observed, so servers with a pool are left out.
+    // A pool that is never exhausted leaves no trace in the measurements, so servers with a pool are left out.
     let bound_by_cpu = (1..).map(server).filter(|bench| bench.server.stations[1].kind == StationKind::Delay);
     let mut held = 0;
     let mut widths = Vec::new();

@@ -47,8 +47,8 @@ fn is_predicted_well(mut bench: Simulated, mix: &[f64], level_s: f64) {
         let tolerance = if is_uncertain { 2.0 * RESPONSE } else { RESPONSE };
         assert!(off(predicted, truth) < tolerance, "{}: predicted {predicted}, true value {truth}", level.fraction);
         let half_width = response.measured_ci95_half_width.unwrap() / response.measured.unwrap();
-        // Variable service times look like a host of variable speed. So it is enough if the total error or the model's
-        // part is small.
+        // The survey may interpret variable service times as a host of variable speed. So it is enough if either the
+        // total error or the part attributed to the model is small.
         let error = response.error.unwrap().abs().min(response.model_error().unwrap().abs());
         assert!(
             error < tolerance + half_width || response.is_within_interval() == Some(true),

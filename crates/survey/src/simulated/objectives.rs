@@ -1,4 +1,4 @@
-//! Tests of the rates under objectives: predicted, then found by the search.
+//! Tests of the highest rates under objectives, which are first predicted and then measured by the search.
 
 use super::pauses::pausing_server;
 use super::random::{number_of_servers, quantile, server};
@@ -20,8 +20,8 @@ fn survey_for(level_s: f64, bench: &mut Simulated, objectives: &[&str]) -> Vec<R
     conduct(&setup, bench, &mut |_| ()).unwrap().objectives
 }
 
-/// Asserts that the rates of random servers are predicted, that the searches measure the predicted rates, and that nine in
-/// ten predicted intervals contain the measured rate.
+/// Asserts bounds of the median and of the largest error of the predicted rates, for random servers. Also asserts that
+/// three in four 90 % intervals contain the measured rate, and that each measured interval contains its rate.
 fn rates_are_predicted(server: fn(u64) -> Simulated, [max_median, max_error]: [f64; 2]) {
     let servers = number_of_servers(SERVERS);
     let mut errors = Vec::new();
@@ -47,8 +47,8 @@ fn rates_are_predicted_and_their_intervals_hold() {
     rates_are_predicted(server, [0.04, 0.25]);
 }
 
-/// If the limit is about as long as the pauses, it is missed at any load or nearly at none. The rate is then uncertain,
-/// and its interval says so.
+/// If the limit is about as long as the pauses, light loads either miss it, too, or almost all loads meet it. The rate
+/// is then uncertain, and its interval is wide.
 #[test]
 fn rates_of_pausing_servers_are_predicted_and_their_intervals_hold() {
     rates_are_predicted(pausing_server, [0.06, f64::INFINITY]);

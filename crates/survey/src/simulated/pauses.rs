@@ -1,20 +1,21 @@
-//! Tests with servers that pause, as for garbage collection: the pauses are found by the gaps between completed calls,
-//! and predicted. Servers without pauses have none.
+//! Tests with servers that pause, as for garbage collection. Expects that the pauses are detected by the gaps between
+//! completed calls, and that predictions include them. No pauses are reported for servers without pauses.
 
 use super::random::{number_of_servers, quantile, server};
 use super::*;
 use brimful_core::survey::{Level, Role};
 use brimful_model::saturation_rate;
 
-/// A server with constant pauses of 30 ms, once a second at random times. `on_cpu` says whether the server's processes
-/// use the CPU meanwhile.
+/// A server with pauses of 30 ms, once a second on average at random times. `on_cpu` says whether the server's
+/// processes use the CPU meanwhile.
 fn pausing(on_cpu: bool) -> Simulated {
     let mut bench = Simulated::single_class(Station { scv: 0.0, ..cpu(1) }, 0.001).with_other_work(1.0, 0.03);
     bench.own_work = on_cpu;
     bench
 }
 
-/// A random server with random pauses: of 10 to 50 ms, for 0.5 to 3 % of the time, by time or by calls.
+/// A random server with random pauses of 10 to 50 ms, for a total of 0.5 to 3 % of the time. Their number is
+/// proportional either to the time or to the calls.
 pub(super) fn pausing_server(seed: u64) -> Simulated {
     let mut rng = Pcg64Mcg::seed_from_u64(seed ^ 0x5_0000);
     let mut between = |low: f64, high: f64| low + (high - low) * rng.random::<f64>();
@@ -47,7 +48,7 @@ fn rare_long_pauses_are_found_and_predicted() {
         let pauses = survey.pauses.unwrap();
         let per_second = pauses.per_second + 900.0 * pauses.per_call;
         assert!((per_second - 1.0).abs() < 0.4 && (pauses.mean_s - 0.03).abs() < 0.003, "{pauses:?}");
-        // Near saturation, the error of the pauses' rate has a larger effect.
+        // The number of pauses per second is only estimated. Its error has a larger effect near saturation.
         for (fraction, tolerance) in [(0.3, 0.2), (0.5, 0.2), (0.8, 0.35)] {
             let level = held_out(&survey, fraction);
             let [p99, mean] = [level.response_percentiles_s.p99, level.response_time_s].map(|it| it.error.unwrap());
@@ -55,7 +56,7 @@ fn rare_long_pauses_are_found_and_predicted() {
             assert!(is_close, "{fraction}, on CPU {on_cpu}: p99 {p99}, mean {mean}");
         }
         assert!(survey.saturation_rate.error.unwrap().abs() < 0.03, "{:?}", survey.saturation_rate);
-        // The model loses the same capacity to the pauses as the prediction.
+        // The saturation rate of the reported model includes the loss to the pauses, like the predicted one.
         let [planned, predicted] =
             [saturation_rate(&survey.model).unwrap().0, survey.saturation_rate.predicted.unwrap()];
         assert!((planned / predicted - 1.0).abs() < 1e-6, "planned {planned}, predicted {predicted}");
@@ -71,7 +72,7 @@ fn pauses_that_come_with_calls_are_recognized() {
     assert!(pauses.per_second == 0.0 && (pauses.per_call / 0.002 - 1.0).abs() < 0.35, "{pauses:?}");
 }
 
-/// Of servers without pauses, at most one in 20 may seem to have some.
+/// Expects that pauses are reported for at most one in 20 servers without pauses.
 #[test]
 fn servers_without_pauses_have_none() {
     let servers = number_of_servers(20);
@@ -80,7 +81,8 @@ fn servers_without_pauses_have_none() {
     assert!(20 * seeming as u64 <= servers, "{seeming} of {servers} servers seem to pause");
 }
 
-/// The 99th percentile is far higher if 1 % of the calls meet a pause than if 0.9 % do, so no median error is asserted.
+/// The 99th percentile is far higher if 1 % of the calls meet a pause than if 0.9 % do, so its error has no useful
+/// bound.
 #[test]
 fn intervals_of_percentiles_hold_for_random_servers_with_pauses() {
     let servers = number_of_servers(12);

@@ -1,5 +1,5 @@
-//! Tests with random servers of all kinds: bounds of the errors of all predictions, and of the share of 90 % intervals
-//! that contain the measurement.
+//! Tests with random servers of all kinds. Asserts bounds of the errors of all predictions, and of the share of 90 %
+//! intervals that contain the measurement.
 
 use super::*;
 use brimful_core::model::IdleCost;
@@ -8,13 +8,14 @@ use brimful_core::survey::{Comparison, Role};
 /// Number of servers. The survey of each takes half a second.
 const SERVERS: u64 = 50;
 
-/// Number of random servers of a test: `usual`, or the value of BRIMFUL_SERVERS, as in `scripts/test-long`.
+/// Number of random servers of a test: `usual`, or the value of the environment variable BRIMFUL_SERVERS, which
+/// `scripts/test-long` sets.
 pub(super) fn number_of_servers(usual: u64) -> u64 {
     std::env::var("BRIMFUL_SERVERS").ok().and_then(|number| number.parse().ok()).unwrap_or(usual)
 }
 
-/// A random server. Waking up may cost time, and service times may vary. Calls may also spend time elsewhere, possibly
-/// in a pool with a limited number of slots.
+/// A random server. It may need CPU time to wake up, and its service times may vary. Calls may also spend time outside
+/// the server, possibly in a pool with a limited number of slots.
 pub(super) fn server(seed: u64) -> Simulated {
     let mut rng = Pcg64Mcg::seed_from_u64(seed);
     let mut between = |low: f64, high: f64| low + (high - low) * rng.random::<f64>();
@@ -98,8 +99,8 @@ impl Errors {
         self.intervals += 1.0;
     }
 
-    /// Asserts bounds of the median and of the largest error of each figure, and of the share of intervals that contain the
-    /// measurement.
+    /// Asserts bounds of the median and of the largest error of each metric, and of the share of intervals that contain
+    /// the measurement.
     fn is_within(&self, saturation: (f64, f64), response: (f64, f64), utilization: (f64, f64), held: [f64; 2]) {
         let figures = [&self.saturation, &self.response, &self.utilization];
         let found = figures.map(|errors| (quantile(errors.clone(), 0.5), quantile(errors.clone(), 1.0)));
