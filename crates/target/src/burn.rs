@@ -20,7 +20,7 @@ const SPIN_SHARE: f64 = 0.75;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Spinner {
     rounds_per_ns: f64,
-    /// CPU time of one reading of the clock. Half of it passes before the instant that the reading returns, half after
+    /// CPU time of one reading of the clock. Half of it passes before the instant that the reading reports, half after
     /// it.
     reading_ns: f64,
 }
@@ -40,7 +40,7 @@ impl Spinner {
             samples.sort_unstable();
             samples[SAMPLES / 2] as f64
         };
-        // The measured time of a sample includes the time of one clock reading more.
+        // The two readings around a sample add the time of one reading to it.
         let reading_ns = median(&|| (0..READINGS).for_each(|_| _ = black_box(thread_cpu()))) / (READINGS + 1) as f64;
         let spin_ns = median(&|| spin(ROUNDS)) - reading_ns;
         Spinner { rounds_per_ns: ROUNDS as f64 / spin_ns.max(1.0), reading_ns }
@@ -49,7 +49,8 @@ impl Spinner {
     /// Returns when the thread has used `demand` of CPU time since the call.
     pub(crate) fn burn(&self, demand: Nanos) {
         let mut left = demand.0 as f64;
-        // For shorter burns, the measured speed alone is as accurate as the clock.
+        // The clock is read only during longer burns. For shorter ones, the measured speed alone is as accurate as the
+        // clock.
         if left > 3.0 * self.reading_ns {
             let end = thread_cpu().0 as f64 - self.reading_ns / 2.0 + left;
             left = end - self.reading_ns / 2.0 - thread_cpu().0 as f64;
@@ -133,7 +134,7 @@ mod tests {
             .map(|_| {
                 let start = thread_cpu();
                 spinner.burn(demand);
-                // The measured time of the burn includes the time of one clock reading more.
+                // The two readings around the burn add the time of one reading to it.
                 (thread_cpu() - start).0 as f64 - spinner.reading_ns
             })
             .collect();

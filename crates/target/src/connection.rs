@@ -125,7 +125,7 @@ impl Connection {
 
     fn act(&mut self, step: ServiceStep, worker: &mut WorkerState) -> (Next, Charge) {
         match step {
-            // HTTP/2 may have output without a request.
+            // HTTP/2 may have output although no request is complete, such as an acknowledgement of SETTINGS.
             ServiceStep::More if self.protocol.http2().is_some() => (self.write_frames(Then::Read), Charge::Pending),
             ServiceStep::More => (Next::Await(EventFlags::IN), Charge::Pending),
             ServiceStep::Broken => (self.write_frames(Then::Linger), Charge::Other),

@@ -15,7 +15,7 @@ pub enum TargetError {
     Item {
         /// The text of the item.
         item: String,
-        /// The error in the item, after a colon; may be empty.
+        /// The reason why the item is invalid, with a colon in front; may be empty.
         reason: String,
     },
     /// The list of classes is empty.

@@ -90,7 +90,7 @@ impl Pages {
         };
         let rendered = classes.iter().map(render_class).chain(FAILURES.map(render_failure)).collect();
         let proceed = b"HTTP/1.1 100 Continue\r\n\r\n";
-        // With HTTP/2, the response `100 Continue` has a form of its own.
+        // The block is empty, because the HTTP/2 codec renders its own `100 Continue`.
         let proceed = Response { bytes: proceed.as_slice().into(), head: proceed.len(), block: Arc::default() };
         Pages { names, rendered, proceed }
     }

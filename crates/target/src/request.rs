@@ -182,7 +182,7 @@ fn content_length(value: &[u8]) -> Result<u64, Page> {
     if value.is_empty() || !value.iter().all(u8::is_ascii_digit) {
         return Err(Page::BadRequest);
     }
-    // The value has only digits, so if it cannot be parsed it is larger than 64 bits.
+    // The value has only digits, so if it cannot be parsed it does not fit in 64 bits.
     std::str::from_utf8(value).ok().and_then(|v| v.parse().ok()).ok_or(Page::BodyTooLarge)
 }
 

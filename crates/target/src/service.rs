@@ -28,10 +28,10 @@ pub struct ServiceClass {
     pub response: Bytes,
 }
 
-/// A part of a request's service. Times are means of the server's [`Distribution`].
+/// A part of a request's service. Times are means: the server draws the actual times from its [`Distribution`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ServiceStep {
-    /// CPU time, measured by the thread's own clock, whatever the speed of the CPU. A time of zero does nothing at all.
+    /// CPU time, measured by the thread's own clock, whatever the speed of the CPU. A step of zero does nothing.
     Cpu(Nanos),
     /// An amount of work that took this CPU time when the server started: visits to random cache lines of a buffer that
     /// is longer than the second-level cache, arithmetic, and system calls. Like real work, it takes longer if the

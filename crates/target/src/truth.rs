@@ -1,7 +1,7 @@
 //! The true cost of each class: its CPU time, measured by the clocks of the worker threads.
 //!
 //! A worker reads its thread's CPU clock once per turn, at the end of the turn. The time since the previous reading is
-//! the turn's share. So all CPU time of a worker is booked exactly once, under a class or under "other", and by
+//! the CPU time of the turn. So all CPU time of a worker is booked exactly once, under a class or under "other", and by
 //! construction the accounts add up to the workers' CPU time.
 
 use crate::service::{Distribution, ServiceClass};

@@ -123,7 +123,7 @@ impl Worker {
             let events = match epoll::wait(&shared.epoll, &mut buffer[..room], timeout) {
                 Ok((events, _)) => events,
                 Err(Errno::INTR) => continue,
-                // This is impossible while the descriptor is open. The descriptor is open as long as `shared` exists.
+                // No other error is possible while the epoll descriptor is open, and `shared` keeps it open.
                 Err(_) => return,
             };
             if events.is_empty() {

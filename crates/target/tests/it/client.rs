@@ -20,10 +20,10 @@ pub struct Reply {
 
 impl Client {
     pub fn new(addr: SocketAddr) -> Client {
-        Client::on(TcpStream::connect(addr).unwrap())
+        Client::from_stream(TcpStream::connect(addr).unwrap())
     }
 
-    pub fn on(stream: TcpStream) -> Client {
+    pub fn from_stream(stream: TcpStream) -> Client {
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
         stream.set_nodelay(true).unwrap();
         Client { reader: BufReader::new(stream) }
@@ -62,14 +62,14 @@ impl Client {
     }
 
     /// Whether the server has closed the connection properly, without sending any more bytes.
-    pub fn ended(&mut self) -> bool {
+    pub fn has_ended(&mut self) -> bool {
         let mut rest = Vec::new();
         self.reader.read_to_end(&mut rest).unwrap();
         rest.is_empty()
     }
 
     /// Number of bytes that have arrived and were not read yet. Does not wait.
-    pub fn arrived(&self) -> usize {
+    pub fn unread_bytes(&self) -> usize {
         self.stream().set_nonblocking(true).unwrap();
         let mut buffer = vec![0; 1 << 20];
         let peeked = self.stream().peek(&mut buffer);

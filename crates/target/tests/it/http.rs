@@ -86,7 +86,7 @@ fn connections_stay_open_as_the_client_requests() {
         if lasts {
             assert_eq!(client.get("/a").status, 200, "{head:?}");
         } else {
-            assert!(client.ended(), "{head:?}");
+            assert!(client.has_ended(), "{head:?}");
         }
     }
 }
@@ -100,7 +100,7 @@ fn a_client_that_has_shut_down_its_side_gets_a_response() {
     for _ in 0..3 {
         assert_eq!(client.reply().status, 200);
     }
-    assert!(client.ended());
+    assert!(client.has_ended());
 }
 
 #[test]
@@ -117,7 +117,7 @@ fn invalid_requests_are_rejected_and_the_connection_closed() {
         client.send(text);
         let reply = client.reply();
         assert_eq!((reply.status, reply.field("connection")), (status, Some("close")), "{text:.40}");
-        assert!(client.ended(), "{text:.40}");
+        assert!(client.has_ended(), "{text:.40}");
     }
     let mut client = Client::new(target.addr());
     client.send("OPTIONS / HTTP/1.1\r\nHost: a\r\n\r\n");

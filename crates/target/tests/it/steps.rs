@@ -43,10 +43,10 @@ fn a_sleeping_worker_delays_no_other() {
     first.send(request("/a"));
     second.send(request("/b"));
     assert_eq!(second.reply().status, 200);
-    assert_eq!(first.arrived(), 0);
+    assert_eq!(first.unread_bytes(), 0);
     // The sleep does not prevent the server from stopping either, after the grace period of one second.
     target.stop();
-    assert!(first.ended(), "the request that was not served got a response");
+    assert!(first.has_ended(), "the request that was not served got a response");
 }
 
 #[test]
@@ -86,7 +86,7 @@ fn a_pool_limits_the_requests_served_at_once() {
     // request is for `/__truth`: it has no class, and needs no slot.
     let truth = clients[3].get("/__truth");
     assert!(truth.text().contains("\"most_served_at_once\":2"), "{}", truth.text());
-    assert_eq!(clients[2].arrived(), 0);
+    assert_eq!(clients[2].unread_bytes(), 0);
     assert!(start("a=0", 1).cpu_times().pool.is_none());
 }
 

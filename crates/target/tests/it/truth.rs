@@ -68,7 +68,7 @@ fn every_nanosecond_is_booked_once() {
         once.send("GET /a HTTP/1.1\r\nHo");
         once.send("st: here\r\nConnection: close\r\n\r\n");
         assert_eq!(once.reply().status, 200);
-        assert!(once.ended());
+        assert!(once.has_ended());
         drop(Client::new(target.addr()));
         assert_eq!(keeping[0].get("/__truth").status, 200);
     }
