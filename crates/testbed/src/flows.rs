@@ -43,13 +43,13 @@ impl Flows {
 
     /// The round-trip time of a packet's flow.
     pub fn rtt(&mut self, head: &PacketHead) -> Nanos {
-        let is_same_connection = |flow: &FlowState| head.opens.is_none() || flow.opened == head.opens;
+        let is_same_connection = |flow: &FlowState| head.syn_sequence.is_none() || flow.opened == head.syn_sequence;
         if let Some(flow) = self.young.get(&head.flow).filter(|flow| is_same_connection(flow)) {
             return flow.rtt;
         }
         let flow = self.old.remove(&head.flow).filter(is_same_connection).unwrap_or_else(|| {
             self.drawn += 1;
-            FlowState { rtt: self.histogram.draw(&mut self.random), opened: head.opens }
+            FlowState { rtt: self.histogram.draw(&mut self.random), opened: head.syn_sequence }
         });
         if self.young.len() >= self.generation {
             self.old = std::mem::take(&mut self.young);

@@ -18,7 +18,7 @@ use std::process::Command;
 pub fn run_init(parent: u32, command: &[String]) -> Result<u8, TestbedError> {
     set_parent_process_death_signal(Some(Signal::KILL)).map_err(TestbedError::kernel("follow the parent process"))?;
     if !is_child_of(parent) {
-        // The parent ended before this process had requested the signal for the parent's death.
+        // The parent had already ended before this process requested the signal for the parent's death.
         return Ok(128 + Signal::KILL.as_raw() as u8);
     }
     let mut signals =

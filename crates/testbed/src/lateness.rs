@@ -10,7 +10,7 @@ const MAX_LATENESS: u64 = 60_000_000_000;
 /// The lateness of all packets so far.
 #[derive(Debug)]
 pub struct Lateness {
-    /// The histogram; `None` would mean that its bounds are invalid, which cannot happen.
+    /// The histogram. It is `None` only if its bounds are invalid, which cannot happen.
     histogram: Option<Histogram<u64>>,
 }
 

@@ -26,8 +26,8 @@ pub struct PacketHead {
     pub to: Option<HostNumber>,
     /// The packet's flow. The ports of a fragment are unknown, so they are zero here.
     pub flow: Flow,
-    /// Sequence number of a packet that opens a connection: a SYN without ACK.
-    pub opens: Option<u32>,
+    /// Sequence number of the packet if it opens a connection (a SYN without ACK); otherwise `None`.
+    pub syn_sequence: Option<u32>,
 }
 
 /// Parses a packet's head; `None` if it is not an IP packet.
@@ -54,7 +54,7 @@ fn parse_ipv4(packet: &[u8]) -> Option<PacketHead> {
         from: HostNumber::from_ipv4(from),
         to: HostNumber::from_ipv4(to),
         flow: flow(header[9], padded(from), padded(to), payload),
-        opens: opening_sequence(header[9], payload),
+        syn_sequence: opening_sequence(header[9], payload),
     })
 }
 
@@ -68,7 +68,7 @@ fn parse_ipv6(packet: &[u8]) -> Option<PacketHead> {
         from: HostNumber::from_ipv6(from),
         to: HostNumber::from_ipv6(to),
         flow: flow(header[6], from, to, payload),
-        opens: opening_sequence(header[6], payload),
+        syn_sequence: opening_sequence(header[6], payload),
     })
 }
 
@@ -110,8 +110,8 @@ pub(crate) mod tests {
         let client = HostNumber(3);
         let there = parse_head(&segment(client, SERVER, (4000, 80), SYN, 77)).unwrap();
         let back = parse_head(&segment(SERVER, client, (80, 4000), SYN | ACK, 78)).unwrap();
-        assert_eq!((there.from, there.to, there.opens), (Some(client), Some(SERVER), Some(77)));
-        assert_eq!((back.from, back.to, back.opens), (Some(SERVER), Some(client), None));
+        assert_eq!((there.from, there.to, there.syn_sequence), (Some(client), Some(SERVER), Some(77)));
+        assert_eq!((back.from, back.to, back.syn_sequence), (Some(SERVER), Some(client), None));
         assert_eq!(there.flow, back.flow);
         let other = parse_head(&segment(client, SERVER, (4001, 80), SYN, 77)).unwrap();
         assert_ne!(other.flow, there.flow);
@@ -124,7 +124,7 @@ pub(crate) mod tests {
         packet.extend(SERVER.ipv6().octets());
         packet.extend([0, 5, 0, 53, 0, 8, 0, 0]);
         let head = parse_head(&packet).unwrap();
-        assert_eq!((head.from, head.to, head.opens), (Some(HostNumber(300)), Some(SERVER), None));
+        assert_eq!((head.from, head.to, head.syn_sequence), (Some(HostNumber(300)), Some(SERVER), None));
         assert_eq!(head.flow.ends.map(|(_, port)| port), [53, 5]);
     }
 
@@ -136,10 +136,10 @@ pub(crate) mod tests {
         assert_eq!((parse_head(&[]), parse_head(&[0; 60])), (None, None));
         // A packet that is truncated after the addresses has a receiver, but no ports.
         let cut = parse_head(&whole[..22]).unwrap();
-        assert_eq!((cut.to, cut.opens, cut.flow.ends[0].1), (Some(HostNumber(1)), None, 0));
+        assert_eq!((cut.to, cut.syn_sequence, cut.flow.ends[0].1), (Some(HostNumber(1)), None, 0));
         let mut fragment = whole;
         fragment[7] = 8;
-        assert_eq!(parse_head(&fragment).unwrap().opens, None);
+        assert_eq!(parse_head(&fragment).unwrap().syn_sequence, None);
     }
 
     proptest! {

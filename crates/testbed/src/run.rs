@@ -112,11 +112,12 @@ fn start_and_wait(
     unshare(UnshareFlags::NEWNS).map_err(|error| TestbedError::Namespace(error.into()))?;
     mount_names(bed)?;
     unshare(UnshareFlags::NEWPID).map_err(|error| TestbedError::Namespace(error.into()))?;
-    // The program's path may refer to another version by now.
+    // The file at the program's path may have been replaced by another version, so the running program is started
+    // again.
     let mut init = Command::new("/proc/self/exe");
     init.arg(INIT_COMMAND).arg(std::process::id().to_string()).args(command).envs(environment(bed));
     let mut child = init.spawn().map_err(TestbedError::kernel("start a process in a PID namespace"))?;
-    // This fails only if signals are no longer forwarded.
+    // Sending fails only if the thread that forwards signals has ended.
     let _ = pid_sender.send(Pid::from_child(&child));
     child.wait().map_err(TestbedError::kernel("wait for the command"))
 }
@@ -152,7 +153,7 @@ impl NamesDirectory {
                 return NamesDirectory(Some(names));
             }
         }
-        // If another user keeps the directory locked, no test bed can remove it either.
+        // The lock is not necessary: if another user keeps the directory locked, no test bed can remove it either.
         NamesDirectory(None)
     }
 }

@@ -15,11 +15,11 @@ const SLOT_BITS: u32 = 13;
 const SLOTS: u64 = 1 << 20;
 /// Number of bits in a word of the bitmaps.
 const WORD: usize = 64;
-/// The number that means no entry. Entries are numbered from one, so an empty slot is zeroed memory, which the kernel
-/// allocates lazily.
+/// The entry number that stands for no entry. Entries are numbered from one, so an empty slot is zeroed memory, which
+/// the kernel allocates lazily.
 const NONE: u32 = 0;
 
-/// Longest time between the present and the due time of an item.
+/// Longest time from now to the due time of an item.
 pub const WHEEL_HORIZON: Nanos = Nanos((SLOTS - 2) << SLOT_BITS);
 
 /// Items, ordered by their due times.
