@@ -1,7 +1,8 @@
 //! A table of hostile servers. They differ in what they send, when, in which pieces, and how they end a connection.
 //!
-//! The table is for testing laws that hold whatever a server does: for example, every call is counted exactly once. The
-//! outcome of a call may depend on which side is faster, but [`HostileBehaviour::call_may_complete`] does not.
+//! The table is for tests of properties that do not depend on the server: for example, every call is counted exactly
+//! once. The outcome of a call may depend on which side is faster, but [`HostileBehaviour::call_may_complete`] does
+//! not.
 
 use crate::{FullBacklog, RawServer, Step, full_backlog_listener, script, with_length};
 use rustix::net::{AddressFamily, SocketType, bind, getsockname, socket};
@@ -102,7 +103,7 @@ fn scripted(
     HostileBehaviour { name: name.into(), call_may_complete, behaviour: Behaviour::Script(steps.into_iter().collect()) }
 }
 
-/// The ways in which a connection ends. With `Drain`, it stays open.
+/// The ways in which a server ends a connection. With `Drain`, the connection stays open.
 fn ends() -> [(&'static str, Step); 3] {
     [("FIN", Step::Finish), ("RST", Step::Reset), ("silence", Step::Drain)]
 }

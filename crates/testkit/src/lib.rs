@@ -3,8 +3,9 @@
 //!
 //! - [`Nginx`], [`Apache`], [`Caddy`], [`Nghttpd`]: real servers, with a private configuration in a temporary
 //!   directory.
-//! - [`RawServer`]: a TCP server that misbehaves on request; a [`script`] says how, step by step.
-//! - [`hostile_behaviours`]: a table of named ways to misbehave, for the laws that must hold whatever a server does.
+//! - [`RawServer`]: a TCP server that misbehaves on request; a [`script`] describes its behaviour, step by step.
+//! - [`hostile_behaviours`]: a table of named ways to misbehave, for tests of properties that do not depend on the
+//!   server.
 //! - [`SerialServer`]: serves HTTP strictly one request at a time, with one stall. A generator with coordinated
 //!   omission would hide this stall.
 //! - [`WorkerServer`]: serves HTTP with a few workers, each of which keeps its connection.
@@ -17,7 +18,7 @@
 //!
 //! Invariants: every server listens only on 127.0.0.1, unless the test passes a listener. A start function returns when
 //! the server accepts connections. Dropping the handle leaves no process, no thread and no file behind. If the machine
-//! lacks a program, the test panics and says what to install: a test never passes because it could not run.
+//! lacks a program, the test panics and names the package to install: a test never passes because it could not run.
 //!
 //! A handle in a `static` is never dropped, so its server would outlive the tests: keep handles in the test.
 #![forbid(unsafe_code)]

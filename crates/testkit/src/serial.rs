@@ -24,8 +24,8 @@ use std::time::{Duration, Instant};
 /// scheduler.
 const SPIN: Duration = Duration::from_micros(200);
 
-/// Starts a server whose requests take `service` each. The request with the index in `stall` takes longer by the time
-/// in `stall`. Indices count requests from 0 in order of arrival, over all connections.
+/// Starts a server whose requests take `service` each. `stall` is an index and a time: the request with this index
+/// takes longer by this time. Indices count requests from 0 in order of arrival, over all connections.
 pub fn start_serial_server(service: Duration, stall: Option<(usize, Duration)>) -> SerialServer {
     let listener = free_listener();
     // During the stall, the server accepts no connections, so the kernel must queue new connections.

@@ -5,14 +5,17 @@ use super::{Burstiness, LogShape};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// Mean number of pages in a session, and mean number of requests for a page.
+/// Mean number of pages in a session.
 const PAGES: f64 = 3.0;
+/// Mean number of requests for a page.
 const REQUESTS_PER_PAGE: f64 = 4.0;
-/// Mean time between the requests for a page, and between pages, in seconds.
+/// Mean time between the requests for a page, in seconds.
 const BETWEEN_REQUESTS: f64 = 0.15;
+/// Mean time between two pages of a session, in seconds.
 const BETWEEN_PAGES: f64 = 20.0;
-/// The high-rate and the low-rate phase: mean duration in seconds, and rate relative to the mean rate.
+/// The high-rate phase: mean duration in seconds, and rate relative to the mean rate.
 const ON: (f64, f64) = (5.0, 3.25);
+/// The low-rate phase, in the same form.
 const OFF: (f64, f64) = (15.0, 0.25);
 /// Tail index of the distribution of phase durations.
 const ON_OFF_TAIL: f64 = 1.4;

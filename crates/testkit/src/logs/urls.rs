@@ -8,9 +8,9 @@ pub(super) struct Urls {
     /// End position of each path in the text.
     ends: Vec<usize>,
     bytes: Vec<u64>,
-    /// First part of the alias table: the probability that column i yields URL i.
+    /// First part of the alias table: the probability that a draw of column i yields URL i.
     own: Vec<f64>,
-    /// Second part of the alias table: the URL that column i yields otherwise.
+    /// Second part of the alias table: the URL that a draw of column i yields otherwise.
     alias: Vec<u32>,
 }
 

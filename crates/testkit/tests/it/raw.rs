@@ -64,7 +64,7 @@ fn keep_alive_bodies_are_framed_and_absent_after_head() {
 
 #[test]
 fn bodies_that_end_with_the_connection_end_it_cleanly() {
-    // There are three requests at once, because unanswered requests must not turn the end of the connection into a
+    // Three requests are sent at once, because unanswered requests must not turn the end of the connection into a
     // reset.
     let requests = GET.repeat(3);
     let server = RawServer::close_delimited("body");
@@ -161,7 +161,7 @@ fn a_flood_goes_on_until_the_client_has_enough() {
     let mut bytes = vec![0; 8 << 20];
     conn.read_exact(&mut bytes).unwrap();
     assert!(bytes.iter().all(|byte| *byte == b'x'));
-    // Dropping the server waits until it has stopped sending.
+    // Dropping the server waits until it has stopped sending. The test fails by hanging here if it does not stop.
 }
 
 #[test]
