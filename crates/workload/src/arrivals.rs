@@ -170,7 +170,8 @@ impl Arrivals {
                 }
             }
         }
-        // This call updates `last`, so that the next call is not due before the skipped calls.
+        // The last skipped call is made like any other, because it updates `last`: the next call must not be due before
+        // it.
         self.next();
     }
 

@@ -6,7 +6,7 @@
 //! waits only from the fourth loss in a row, and only if no call of its shard was answered in the meantime. So the load
 //! on a server that answers some calls does not decrease.
 //!
-//! Each wait is drawn from the upper half of its range, so that users do not return in step.
+//! Each wait is drawn from the upper half of its range, so that users do not all call again at the same time.
 
 use crate::{Shard, rng};
 use brimful_core::{End, Nanos, Outcome};
@@ -50,7 +50,7 @@ impl BackOff {
                 self.answered_at = Some(outcome.at);
                 (Nanos::ZERO, 0)
             }
-            // No wait is needed: these calls lasted until a timeout or the end of the run.
+            // These calls already lasted until a timeout or the end of the run, so no wait is needed.
             End::Abandoned | End::TimedOut | End::Unfinished { .. } => (Nanos::ZERO, failures),
             End::Refused | End::ClientLimited(_) | End::TlsFailed { sent: false, .. } => self.fail(failures, 0),
             _ if self.answered_at.is_some_and(|at| at >= outcome.due) => (Nanos::ZERO, 0),

@@ -27,7 +27,7 @@ pub enum ArrivalsError {
     /// Bursts whose share of the time is zero or one.
     #[error("a burst cannot take a share of {0} of the time: write a share between 0 and 1, like 5% or 0.05")]
     Share(f64),
-    /// Bursts that alone exceed the mean rate.
+    /// Bursts whose calls alone exceed the mean rate.
     #[error(
         "{ratio} times the mean rate for a share of {share} of the time is more than the mean rate allows: make \
          the ratio at most {}, or the share smaller", (1e4 / .share).floor() / 1e4

@@ -20,8 +20,8 @@ impl RateSegment {
 
     /// Time at which the area from the start of the piece reaches `area`, in seconds from the start of the piece.
     ///
-    /// The result is the positive root of `from·t + slope·t²/2 = area`. The formula used here adds two numbers of the
-    /// same sign in its denominator, so it loses no digits for a nearly constant rate, and is exact for a constant
+    /// The result is the positive root of `start_rate·t + slope·t²/2 = area`. The formula used here adds two numbers of
+    /// the same sign in its denominator, so it loses no digits for a nearly constant rate, and is exact for a constant
     /// rate. The textbook formula divides 0 by 0 for a constant rate.
     pub fn time_at_area(self, area: f64) -> f64 {
         if area <= 0.0 {
@@ -49,9 +49,9 @@ impl<I: Iterator<Item = RateSegment>> Pieces<I> {
         Pieces { rest: pieces, piece: RateSegment::level(0.0, 0.0), start_s: 0.0, start_area: 0.0, end_area: 0.0 }
     }
 
-    /// The time at which the area from the start exceeds `area`, in seconds; `None` if the area never exceeds `area`.
-    /// `area` must not decrease from one call of this function to the next. If the area is equal to `area` at the start
-    /// of a pause (a piece with rate zero), the result is the end of the pause.
+    /// The time at which the area from the start exceeds `area`, in seconds; `None` if this never happens. `area` must
+    /// not decrease from one call of this function to the next. If the curve reaches `area` at the start of a pause (a
+    /// piece with rate zero), the result is the end of the pause.
     pub fn time_at_area(&mut self, area: f64) -> Option<f64> {
         while area >= self.end_area {
             self.start_s += self.piece.length_s;

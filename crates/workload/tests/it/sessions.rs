@@ -240,7 +240,7 @@ fn a_call_that_fails_ends_its_session() {
         assert!((1..=calls).contains(&outcome.calls), "call {failing} failed, {} were made", outcome.calls);
         assert_eq!(outcome.calls as usize, seen.made.len(), "no call may be made after the session has failed");
     }
-    // The user continues with another session.
+    // After a failed session, a user of a closed load continues with another session.
     let users = Load { bursts: spread("2"), ..closed(1, "1") };
     let seen = run(sessions(&users, 60, 1, Shard::WHOLE), |nth| (SERVICE, if nth == 0 { End::Refused } else { OK }));
     assert!(seen.ended[0].1.failed && !seen.ended[1].1.failed);
