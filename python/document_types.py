@@ -20,7 +20,8 @@ PACKAGE = HERE / "brimful" / "documents"
 WIDTH = 120
 INDENTED = {"initial_indent": "    ", "subsequent_indent": "    "}
 
-#: The names of the documents' schemas and classes. A class name differs from its schema's title if that is a verb form.
+#: The names of the documents' schemas, and of the classes for them. If a schema's title is a verb form, the class has
+#: another name.
 DOCUMENTS = {
     "calibration": "Calibration",
     "forecast": "Forecast",
@@ -123,7 +124,7 @@ def ordered(aliases: dict[str, dict]) -> list[str]:
             for name in remaining
             if not set(re.findall(r"\w+", type_of(aliases[name]))) & (set(remaining) - {name})
         ]
-        # `remaining` prevents an endless loop if aliases refer to one another. So far, no aliases do.
+        # Without `remaining`, this loop would be endless if aliases referred to one another. So far, no aliases do.
         done += ready or remaining
     return done
 

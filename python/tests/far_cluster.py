@@ -21,7 +21,7 @@ from pathlib import Path
 import brimful
 from brimful import fleet
 
-#: How far the last host's clock is ahead, in nanoseconds.
+#: Time by which the clock of the last host is ahead, in nanoseconds.
 AHEAD_NS = 3_000_000_000
 #: The port of the head node. Ray chooses all other ports.
 PORT = 6379

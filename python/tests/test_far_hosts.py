@@ -32,8 +32,8 @@ class FarHosts(unittest.TestCase):
         cls.addClassCleanup(directory.cleanup)
         cls.directory = Path(directory.name)
         inside = ["ip", "netns", "exec", "client1", sys.executable, "-m", "tests.far_cluster", directory.name, *HOSTS]
-        # Ray uses no tokens: the driver may connect before the head node has made one. The test bed's network is
-        # isolated.
+        # Ray's tokens are switched off, because the driver may connect before the head node has made a token. They are
+        # not needed, because the test bed's network is isolated.
         path = os.pathsep.join([os.getcwd(), str(Path(brimful.__file__).parents[1])])
         done = subprocess.run(
             [brimful.binary(), *BED, "--", *inside],
@@ -59,7 +59,8 @@ class FarHosts(unittest.TestCase):
             shard = part["shards"][0]
             true_offset_us = AHEAD_NS / 1e3 if host == "client3" else 0.0
             self.assertLessEqual(abs(shard["clock_ahead_us"] - true_offset_us), shard["clock_error_us"], host)
-            # The error is at least half of the delay, because the probes cannot know in which direction the delay is.
+            # The error is at least half of the delay, because the probes cannot distinguish the delays of the two
+            # directions.
             self.assertGreaterEqual(shard["clock_error_us"], 1_000 if host == "client2" else 2_000, host)
 
     def test_shards_start_at_the_same_instant_within_the_stated_errors(self) -> None:

@@ -33,7 +33,7 @@ class KeepDirectory(unittest.TestCase):
         others = [self.directory / name for name in ("notes.json", "shard.json", "shards-1.json")]
         for other in others:
             other.write_text("precious")
-        # The unfinished file of a run that was killed.
+        # The unfinished file of an earlier run that was killed.
         (self.directory / ".brimful-shard-7.part").write_text('{"schema"')
         with target("--service", "page=50us") as url:
             fleet.run(url, shards=3, directory=self.directory, **LOAD)

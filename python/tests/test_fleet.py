@@ -58,7 +58,7 @@ class Fleet(unittest.TestCase):
             self.assertEqual(record.classes[name].counts.scheduled, of_class.counts.scheduled, name)
         offered = [[row["offered"] for row in result.rows()][:2] for result in (record, alone)]
         self.assertEqual(offered[0], offered[1])
-        # Records can be merged in any order and grouping: the result is the same in every bin.
+        # Records can be merged in any order and grouping. Expects the same result in every bin.
         parts = [outcome.shards[index] for index in (1, 2, 3)]
         pair = brimful.merge(parts[2], parts[0])
         again = brimful.merge(pair, parts[1])
@@ -194,7 +194,7 @@ class Fleet(unittest.TestCase):
             limit_only = subprocess.run([*no_load, "--calibrate", url], capture_output=True, text=True)
         record = json.loads(done.stdout)
         self.assertEqual((record["counts"]["scheduled"], len(record["shards"]), done.stderr), (50, 2, ""))
-        # The objective is of the whole load.
+        # The objective applies to the whole load, not to each shard.
         self.assertEqual([(slo["objective"], slo["met"]) for slo in record["objectives"]], [("p99<1ns", False)])
         self.assertEqual(refused.returncode, 2)
         self.assertIn("error: --shard is for one process", refused.stderr)
@@ -374,7 +374,7 @@ class Tokens(unittest.TestCase):
         self.assertEqual(dict(os.environ), sent)
         with self.assertRaisesRegex(FleetError, "there is no Ray token for ray://192.0.2.9:10001"):
             on_ray._use_token("ray://192.0.2.9:10001")
-        # Ray has read the first token by now, and would continue to send it.
+        # Ray has read the first token by now, and would continue to send it to the other address.
         self.file("auth_tokens/192.0.2.9:10001").write_text("of that one")
         sys.modules["ray"] = mock.Mock()
         with self.assertRaisesRegex(FleetError, "a separate process for each cluster"):

@@ -95,7 +95,7 @@ class OnRay(unittest.TestCase):
                 self.cluster.remove_node(third, allow_graceful=False)
 
         with target("--service", "page=100us") as url:
-            # Each of the three nodes runs one shard, also the one that dies.
+            # Each of the three nodes runs one shard, including the node that is killed.
             outcome = fleet.run(
                 url, shards=3, address=self.cluster.address, rate=120, duration="20s", on_second=on_second, cpus_per_shard=2
             )
@@ -123,7 +123,7 @@ class OnRay(unittest.TestCase):
             node = self.cluster.add_node(num_cpus=4, env_vars={"PYTHONPATH": directory})
             self.cluster.wait_for_nodes()
             try:
-                # Each shard uses all CPUs of one of the other nodes, so the third runs on this one.
+                # Two shards use all CPUs of the other two nodes, so the third shard runs on this node.
                 with self.assertRaisesRegex(FleetError, "does not answer: its host has no Python package `brimful`: `pip"):
                     fleet.run("http://127.0.0.1:1/", shards=3, address=self.cluster.address, rate=1, cpus_per_shard=2)
             finally:

@@ -53,7 +53,7 @@ def _parser() -> argparse.ArgumentParser:
         epilog="All other flags are those of `brimful load`. They describe the whole load: --rate, --duration …",
         allow_abbrev=False,
     )
-    # The URL is passed on with the flags: only `load` knows which of its flags have a value.
+    # The URL stays among the flags, because only `brimful load` knows which of its flags have a value.
     _add_shards(run)
     add = run.add_argument
     add("--workload", type=Path, metavar="FILE", help="local TOML file with the request classes and their mix")
@@ -74,7 +74,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--json", action="store_true", help="print only the merged Record, as JSON")
     add("-o", "--out", type=Path, metavar="FILE", help="also write the merged Record to a file")
     add("-q", "--quiet", action="store_true", help="no progress on stderr")
-    # `brimful survey --shards N` runs this command.
+    # The parser of `crew`, the command that `brimful survey --shards N` runs.
     _add_shards(commands.add_parser("crew", allow_abbrev=False))
     return parser
 

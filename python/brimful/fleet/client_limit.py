@@ -27,7 +27,7 @@ class ClientLimit:
     max_rate: float | None
     #: Whether the limit may be higher, because the server was saturated before the shard.
     lower_bound: bool = False
-    #: Whether the second generator, which took part in the measurement, shared its CPU with other threads.
+    #: Whether the second load generator of the measurement shared its CPU with other threads.
     second_shares_cpus: bool = False
 
     @staticmethod

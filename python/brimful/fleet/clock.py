@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-#: The number of times that a clock is read.
+#: Number of times that a host's clock is read to measure its offset.
 PROBES = 16
 #: Largest permitted offset of a host's clock. With a larger offset, the user must set the clock first; the logs of such
 #: hosts would not match either.
@@ -59,7 +59,7 @@ def estimate(probes: Iterable[Probe]) -> Offset:
     """
     shortest = min(probes, key=lambda probe: probe.answered_ns - probe.asked_ns)
     middle = (shortest.asked_ns + shortest.answered_ns) // 2
-    # The error is half of the round trip, rounded up.
+    # The error of the offset is half of the round trip, rounded up.
     half_trip = -(-(shortest.answered_ns - shortest.asked_ns) // 2)
     return Offset(shortest.shown_ns - middle, half_trip)
 

@@ -19,7 +19,7 @@ from .. import _binary
 from .client_limit import ClientLimit
 from .driver import Driver, Load, PlaceHandle
 
-#: How often the driver reads the state of the shards: more often than for a single load, because these loads are short.
+#: Time between two readings of the shards' states. It is shorter than for a single load, because these loads are short.
 STATE_INTERVAL_S = 0.2
 
 
@@ -82,7 +82,8 @@ class Crew:
         )
         if order.get("calibrate"):
             total = driver.client_limit()
-            # A lower bound does not rule out a higher load, so each shard checks its own lateness instead.
+            # A limit that is only a lower bound does not rule out a higher load, so it is left out. Each shard then
+            # checks its own lateness instead.
             self.limits = {boot: limit for boot, limit in driver.limits.items() if not limit.lower_bound}
             return {"calibration": dataclasses.asdict(total) | {"curve": []}}
         return {"record": driver.run().record.source}

@@ -28,19 +28,20 @@ from .client_limit import CALIBRATE, LIMIT_ONLY, ClientLimit, combined
 from .clock import Offset, measure
 from .place import Description, Figures, ShardState, Place
 
-#: How often the driver reads the shards' Records. A shard writes its Record each second, 0.15 s after the second ended.
+#: Time between two readings of the shards' Records. A shard writes its Record each second, 0.15 s after the second
+#: ended.
 STATE_INTERVAL_S = 0.5
-#: How often `on_second` is called.
+#: Time between two calls of `on_second`.
 REPORT_INTERVAL_S = 1.0
-#: A place that has not answered for this time is lost.
+#: If the host of a shard has not answered for this time, the shard is lost.
 ANSWER_TIMEOUT_S = 10.0
-#: How often the driver checks whether a shard has measured its limit.
+#: Time between two checks whether a shard has measured its limit.
 LIMIT_INTERVAL_S = 0.2
-#: How long the driver waits for the last results of stopped shards.
+#: Maximum time to wait for the last results of stopped shards.
 STOP_TIMEOUT_S = 10.0
 #: Exit codes of a shard that has run its load.
 RAN_CODES = (0, 1, 3, 4, 130)
-#: Exit codes of a shard that could not run its load, if it has written no Record.
+#: Exit codes of a shard that could not run its load. They count only if the shard has written no Record.
 REFUSED_CODES = (2, 3)
 
 
@@ -123,7 +124,7 @@ class Shard:
     #: The time of the last answer, by `time.monotonic`.
     answered_at: float = 0.0
     has_record: bool = False
-    #: The answer to a request for the shard's state that has not arrived yet.
+    #: The request for the shard's state that has not been answered yet; None if there is no such request.
     pending: PendingAnswer | None = None
 
     @property
@@ -154,10 +155,10 @@ class Driver:
     ) -> None:
         self.load = load
         self.flags = [word for word in load.arguments if word != CALIBRATE]
-        #: The limit of a shard by the boot id of its host.
+        #: The limit of each shard on a host, by the boot id of the host.
         self.limits = limits or {}
         self.shards = [Shard(index, place) for index, place in enumerate(places, 1)]
-        # The default is the time that all shards need to start: shards on one host share the host's CPUs meanwhile.
+        # The default allows all shards to start: shards on one host share the host's CPUs while they start.
         self.lead_s = 1.0 + 0.1 * len(places) if lead_s is None else lead_s
         #: The caller's directory for the shards' Records, if there is one.
         self.directory = None if directory is None else Path(directory)
@@ -167,7 +168,7 @@ class Driver:
         self.on_note = on_note
         self.stop = stop or threading.Event()
         self.interval_s = interval_s
-        #: Whether all places except lost places stay usable for another load after this load.
+        #: Whether the places (the parents of the shards' processes) stay usable for another load, except lost places.
         self.keeps_places = keeps_places
         self.created_at = time.monotonic()
 
@@ -199,7 +200,7 @@ class Driver:
             raise stopped
         return outcome
 
-    # Before the load.
+    # ---- Before the load ----
 
     def prepare(self) -> None:
         """Checks that all places answer and have the same version, and measures the offsets of their clocks."""
@@ -240,7 +241,7 @@ class Driver:
         time_ns: int = self.require(shard, shard.place.ask("clock"), "does not answer")
         return time_ns
 
-    # The limit of the shards.
+    # ---- The limit of the shards ----
 
     def client_limit(self) -> ClientLimit:
         """Measures the largest load that the shards can generate together, without running the load."""
@@ -277,7 +278,8 @@ class Driver:
         record: bytes | None = None
         while True:
             state: ShardState = self.require(shard, shard.place.ask("state"), "has ended")
-            # A place returns each Record only once, and a shard writes its last Record before it ends.
+            # The answer contains a Record only if the Record has changed, and a shard writes its last Record before it
+            # ends.
             record = state.record or record
             if state.code is not None:
                 state = dataclasses.replace(state, record=record)
@@ -305,7 +307,7 @@ class Driver:
         if self.on_note is not None:
             self.on_note(text)
 
-    # Starting the load.
+    # ---- The start of the load ----
 
     def start(self) -> float:
         """Sends the start time to all shards. Returns the seconds from the creation of this driver to that time."""
@@ -340,7 +342,7 @@ class Driver:
             flags.append(f"--cpus={self.load.cpus[turn % len(self.load.cpus)]}")
         return flags
 
-    # During the load.
+    # ---- During the load ----
 
     def observe(self) -> None:
         """Reads the shards' Records until all shards have ended."""
@@ -410,7 +412,7 @@ class Driver:
         """Returns the figures of all shards together."""
         return sum((shard.figures for shard in self.shards if shard.figures), Figures())
 
-    # The end.
+    # ---- After the load ----
 
     def merge(self) -> Record:
         """Merges the Records of the shards."""
@@ -422,7 +424,7 @@ class Driver:
         try:
             return run_command(Record, ["merge", "--quiet"], files, {"lost": lost, "slo": list(self.load.slo)})
         except _binary.Interrupted as interrupted:
-            # The load was interrupted, not the merge.
+            # The user interrupted the load, not the merge, so the merged Record is complete.
             if isinstance(interrupted.result, Record):
                 return interrupted.result
             raise

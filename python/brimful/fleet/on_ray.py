@@ -21,13 +21,13 @@ from .. import _binary
 from .driver import FleetError, PlaceLost
 from .place import Place
 
-#: The scheme of the address of a client port.
+#: The URL scheme of the address of a cluster's client port.
 CLIENT_SCHEME = "ray://"
 #: The directory of token files, relative to the home directory. Each file has the name of its cluster's address.
 TOKEN_DIRECTORY = Path(".ray", "auth_tokens")
-#: How long Ray may take to reserve the hosts. Ray may have to start some of them.
+#: Maximum time for which Ray may reserve the hosts. Ray may have to start some of them.
 READY_TIMEOUT_S = 60.0
-#: How long a host may take to accept a connection.
+#: Maximum time for which a host may take to accept a connection.
 CONNECT_TIMEOUT_S = 10.0
 #: A cluster's client port forks a process for each connection while gRPC's threads run. A few of a hundred forked
 #: processes crash (ray-project/ray issue 63202). Ray then reports one of these messages, and this package tries to
@@ -184,7 +184,7 @@ def _use_token(address: str) -> None:
             )
         return
     settings = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN_PATH": str(file), "RAY_AUTH_TOKEN": None}
-    # Ray reads these variables when it is imported, and keeps the token.
+    # Ray reads these variables only when it is imported, and keeps the token.
     if "ray" in sys.modules and any(os.environ.get(name) != value for name, value in settings.items()):
         raise FleetError(
             f"Ray was imported before the token for {address} was set: run the fleet before `import ray`, and use a "

@@ -143,7 +143,8 @@ class Place:
         """Returns the state of the shard."""
         if self.process is None:
             return ShardState(code=None)
-        # Check for the end first. Otherwise a last Record, written between the two steps, would be missed.
+        # The end of the process is checked before the Record is read. In the opposite order, the last Record would be
+        # missed if the shard wrote it between the two steps.
         code = self.process.poll()
         record = self._changed_record()
         figures = None
@@ -151,7 +152,7 @@ class Place:
             try:
                 figures = Figures.from_record(json.loads(record))
             except (ValueError, KeyError, TypeError):
-                # The merge will report what is wrong with the Record.
+                # The merge will report the error in the Record.
                 figures = None
         return ShardState(code=code, record=record, stderr=self._stderr_tail(), figures=figures)
 

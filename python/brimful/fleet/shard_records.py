@@ -16,7 +16,7 @@ from .. import _binary
 
 #: The names of the Records. Users merge them with `brimful merge DIR/shard-*.json`.
 RECORDS_PATTERN = "shard-*.json"
-#: The names of Records while they are written. If an earlier run was killed, its file may still exist.
+#: The names of Records that are not completely written. If an earlier run was killed, such a file may still exist.
 UNFINISHED_PATTERN = ".brimful-shard-*.part"
 SCHEMA = "brimful.record/"
 
