@@ -192,7 +192,8 @@ static inline int brimful_matches(const char *pattern, const char *path, size_t 
     return *pattern == '\0';
 }
 
-/* Returns the class of a request by the size of the response body alone. For configurations without rules by URL. */
+/* Returns the class of a request by the size of the response body alone. Used if the configuration has no rules by
+ * URL. */
 static inline unsigned brimful_classify_size(const struct brimful_settings *settings, uint64_t bytes)
 {
     unsigned other = settings->classes == 0 ? 0 : settings->classes - 1;

@@ -299,9 +299,9 @@ static inline int brimful_kernel_uses_ticks(void)
     return strncmp(source, "tsc\n", 4) == 0;
 }
 
-/* Maps the file at the path in `settings`. A compatible existing file is used again, so a server keeps its figures over
- * a reload; otherwise a new file is created. Returns 0, or -1 with the reason in `why` (BRIMFUL_WHY_BYTES). After a
- * failure, `memory` is zero, and the server continues without recording. */
+/* Maps the file at the path in `settings`. A compatible existing file is used again, so a server keeps its counters
+ * over a reload; otherwise a new file is created. Returns 0, or -1 with the reason in `why` (BRIMFUL_WHY_BYTES).
+ * After a failure, `memory` is zero, and the server continues without recording. */
 static inline int brimful_map(struct brimful_memory *memory, const struct brimful_settings *settings, char *why)
 {
     int result;

@@ -3,9 +3,9 @@
  * waited for the client. Two filters see all data of the connection. They are directly above the filters that read and
  * write the socket, so they are below TLS.
  *
- * HEAD begins with the read that finds the first byte, and ends with the last read that had to wait. Each read is first
- * tried without waiting, to find out whether it has to wait. So a line that has already arrived costs no reading of the
- * clock.
+ * The phase HEAD begins with the read that finds the first byte, and ends with the last read that had to wait. Each
+ * read is first tried without waiting, to find out whether it has to wait. So if a line has already arrived, the clock
+ * is not read for it.
  *
  * The time of waiting for the client to read is measured in three ways:
  *

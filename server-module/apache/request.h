@@ -14,8 +14,9 @@
  * LOG       from the first handler of the hook log_transaction to the last.
  *
  * CPU time is measured on one thread at a time. The measurement stops while the event MPM waits for the client to read,
- * and continues with the worker that resumes the connection. Without this, only large responses that never waited would
- * be measured, and these are the cheapest. If the worker has done other work in between, the CPU time is not usable.
+ * and continues with the worker that resumes the connection. Otherwise, of all large responses, only those that never
+ * waited would be measured, and these are the cheapest. If the worker has done other work in between, the CPU time is
+ * not usable.
  */
 #ifndef BRIMFUL_APACHE_REQUEST_H
 #define BRIMFUL_APACHE_REQUEST_H
@@ -209,7 +210,7 @@ static BRIMFUL_APART struct request *request_refused(request_rec *r, struct conn
     return request;
 }
 
-/* Computes the times of the phases. A phase HEAD, UPSTREAM or SEND without waiting has no time. */
+/* Computes the times of the phases. HEAD, UPSTREAM and SEND are recorded only if they contain a wait. */
 static void request_phases(const struct request *request, struct brimful_request *record, uint64_t now)
 {
     uint64_t process = worker_since(request->read_ns, request->log_ns);
@@ -278,8 +279,8 @@ static BRIMFUL_APART unsigned request_class(const request_rec *r, uint64_t bytes
     return brimful_classify(&settings, path, strlen(path), bytes);
 }
 
-/* Copies the figures of the response to `worker`: of the response that the client received, after any internal
- * redirects. */
+/* Copies status, size and class of the response to `worker`. After internal redirects, this is the response that the
+ * client received. */
 static void request_note_answer(const request_rec *r, struct worker *worker)
 {
     const request_rec *answer = r;
@@ -294,7 +295,7 @@ static void request_note_answer(const request_rec *r, struct worker *worker)
                                                      : brimful_classify_size(&settings, worker->bytes));
 }
 
-/* The first handler of the hook log_transaction: ends PROCESS, and notes the figures of the response. */
+/* The first handler of the hook log_transaction: ends PROCESS, and notes status, size and class of the response. */
 static int request_is_logged(request_rec *r)
 {
     struct connection *connection = connection_of(r->connection);

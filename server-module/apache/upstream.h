@@ -2,10 +2,10 @@
  * Measures how long mod_proxy waits for upstream servers. mod_proxy works on the request's thread, and the waits are
  * added to a counter of the worker. So a request's wait is the growth of this counter during the request.
  *
- * Two cases differ. For HTTP, and other protocols for which mod_proxy uses connections with filters, the wait is the
- * time to establish the connection, plus each read that has to wait. FastCGI, AJP and some other protocols read their
- * sockets directly. For them, and for refused connections, the wait is all of mod_proxy's time except its waits for the
- * client to read.
+ * There are two ways to measure a wait. For HTTP, and other protocols for which mod_proxy uses connections with
+ * filters, the wait is the time to establish the connection, plus each read that has to wait. For FastCGI, AJP and some
+ * other protocols, mod_proxy reads the sockets directly. For them, and for refused connections, the wait is all of
+ * mod_proxy's time except its waits for the client to read.
  */
 #ifndef BRIMFUL_APACHE_UPSTREAM_H
 #define BRIMFUL_APACHE_UPSTREAM_H

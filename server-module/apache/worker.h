@@ -38,7 +38,7 @@ struct worker {
     struct brimful_chance chance; /* state of brimful_is_sampled */
     uint64_t upstream_ns; /* total time for which the worker has waited for upstream servers; see upstream.h */
 
-    /* The request whose log line is being written, see request.h. */
+    /* Properties of the request whose log line is being written, see request.h. */
     uint64_t bytes;
     uint16_t status;
     uint8_t class_index;

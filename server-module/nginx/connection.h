@@ -59,8 +59,8 @@ ngx_http_brimful_recv_body(ngx_http_brimful_connection_t *connection, ngx_connec
     return n;
 }
 
-/* Decides, once per request, whether the CPU time of the next request is measured. If so, each call starts the
- * measurement again. */
+/* Decides, once per request, whether the CPU time of the next request is measured. If it is, each further call
+ * before the request begins restarts the measurement. */
 static void
 ngx_http_brimful_choose(ngx_http_brimful_connection_t *connection)
 {

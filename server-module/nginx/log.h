@@ -82,8 +82,8 @@ ngx_http_brimful_log_begins(ngx_http_request_t *r)
     return NGX_OK;
 }
 
-/* Estimates UPSTREAM from nginx's own measurement, in whole milliseconds. For an upstream server that is not wrapped,
- * because it belongs to no `upstream` block of the configuration. */
+/* Estimates UPSTREAM from nginx's own measurement, in whole milliseconds. Used for an upstream server that is not
+ * wrapped, because it belongs to no `upstream` block of the configuration. */
 static BRIMFUL_APART void
 ngx_http_brimful_estimate_upstream(ngx_http_brimful_request_t *request, ngx_http_request_t *r)
 {

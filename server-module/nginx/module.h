@@ -51,8 +51,9 @@ typedef struct {
 #endif
 } ngx_http_brimful_connection_t;
 
-/* The distance in memory between the data of two connections, in bytes. If the module's data fits into the size of
- * nginx's connection structure, this size is the distance, because equal distances save a division. */
+/* The distance in memory between the data of two connections, in bytes. It is the size of nginx's connection
+ * structure if the module's data fits into that size: then a connection's offset is also the offset of its data,
+ * without a division. */
 #define NGX_HTTP_BRIMFUL_STRIDE ngx_max(sizeof(ngx_connection_t), sizeof(ngx_http_brimful_connection_t))
 
 

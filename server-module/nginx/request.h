@@ -6,8 +6,8 @@
 
 #include "connection.h"
 
-/* Called when nginx destroys the request of an HTTP/2 stream. Ends a request that has not been logged; normally it has
- * been. */
+/* Called when nginx destroys the request of an HTTP/2 stream. If the request was not logged, which is rare, it is no
+ * longer counted as in progress. */
 static void
 ngx_http_brimful_stream_gone(void *data)
 {
@@ -75,7 +75,7 @@ ngx_http_brimful_room(ngx_http_brimful_connection_t *connection, ngx_http_reques
     return &connection->request;
 }
 
-/* Initializes a record. `has` contains the bits of the phases that the request has in any case. The members are cleared
+/* Initializes a record. `has` contains the bits of the phases that every such request has. The members are cleared
  * one by one, because a call that clears the whole record would be slower. */
 static void
 ngx_http_brimful_clear(ngx_http_brimful_request_t *request, uint64_t now, uint32_t has)

@@ -228,7 +228,7 @@ class Cases:
         self.expect(f"{name}: as many lines", len(logged) == requests, logged)
         logged_s = sum(int(line.split()[2]) for line in logged) / 1e6
         answered_s = sum(seen[phase] for phase in ("parse", "process", "upstream", "send"))
-        # %D begins with the first line of a head, so it includes part of HEAD.
+        # The log format %D (the response time) begins with the first line of a head, so it includes part of HEAD.
         holds = answered_s <= logged_s + 0.005 * requests and logged_s <= answered_s + seen["head"] + 0.005 * requests
         self.expect(f"{name}: the phases are what %D says", holds, (seen, logged_s))
         for phase, (least, most) in bounds.items():

@@ -180,7 +180,7 @@ def slow_reader(nginx):
         receive_all(one)
 
 
-# Each case: a name, the function that sends, the number of requests that it sends, and the expected figures of a class:
+# Each case: a name, the function that sends, the number of requests that it sends, and the expected values for a class:
 # the exact value of a count, or a lower bound of a phase in ms.
 CASES = [
     ("a small file", whole("/small"), 1, {("small", "requests"): 1, ("small", "bytes"): 1000}),
@@ -216,7 +216,7 @@ CASES = [
 ]
 
 
-# The expected values of these figures are lower bounds. All other expected values are exact.
+# The expected values with these names are lower bounds. All other expected values are exact.
 AT_LEAST = (*dump.PHASES, "resumed")
 
 
