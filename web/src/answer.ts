@@ -1,5 +1,5 @@
-// The answer of a survey as a picture, one figure per objective: what the server completes, how the limited measure
-// grows with the load, and up to which rate the objective is met.
+// Draws the result of a survey as one figure per objective: the completed rate, how the limited measure grows with the
+// load, and up to which rate the objective is met.
 //
 // The plots of a figure are stacked over one axis of offered load.
 import type uPlot from "uplot";
@@ -188,7 +188,7 @@ function limitedFigure(context: Context, isFirst: boolean): Part | null {
   const values = [...points.flatMap(({ y }) => y ?? []), ...(light === null ? [] : [light.y]), limit];
   const [low, high] = [Math.min(...values), Math.max(...values)];
   const span: [number, number] = isTime ? [low / 1.8, high * 2.2] : [-0.04 * high, high * 1.3];
-  // Slices without a value are at the upper edge.
+  // Slices without a value are drawn at the upper edge.
   const edge = isTime ? high * 1.9 : high * 1.22;
   const levels = points.flatMap(({ x, y, level }): Mark[] => (level === null || y === null ? [] : [{ x, y, role: level.role, half: null }]));
   const marks = light === null ? levels : [...levels, light];

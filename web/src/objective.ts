@@ -1,4 +1,4 @@
-// Objectives like `p99<50ms` in words, and what a survey answers about them.
+// Parses objectives like `p99<50ms`, and describes them and a survey's results for them in words.
 import type { RateUnderObjective, Survey } from "./documents/survey.ts";
 import { NONE, rate, seconds, wholePercent, type Format } from "./format.ts";
 

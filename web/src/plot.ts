@@ -265,7 +265,7 @@ export function paintPlot(u: uPlot, job: (context: CanvasRenderingContext2D) => 
   ctx.translate(bbox.left, bbox.top);
   ctx.scale(uPlot.pxRatio, uPlot.pxRatio);
   ctx.font = FONT;
-  // uPlot leaves the dashes of the last line that it drew.
+  // uPlot does not reset the dash pattern after its last line.
   ctx.setLineDash([]);
   job(ctx);
   ctx.restore();

@@ -1,4 +1,4 @@
-// Figures that the page derives from a survey's document.
+// Values that the page derives from a survey's document.
 //
 // Times are seconds, rates are per second, utilizations and shares are fractions between 0 and 1.
 

@@ -1,4 +1,4 @@
-// The page of a survey begins with the answer as a picture: one figure per objective.
+// Tests that the page of a survey begins with the result as one figure per objective.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { assertReadable, badLabels, near, recordLabels, rows, withReport } from "./browser.mjs";
@@ -140,7 +140,8 @@ test("each slice is a point, and the curve is the share of all calls beyond the 
     assert.deepEqual(rates, sorted.map((slice) => slice.rate));
     curve.forEach((share, i) => assert.ok(i === 0 || share >= curve[i - 1], `${curve}`));
     near(sum(curve.map((share, i) => share * sorted[i].calls)), sum(slices.map((slice) => slice.beyond)));
-    // The slices at 357.7, 358.2 and 359.0 are out of order, so all have their average.
+    // The shares at 357.7, 358.2 and 359.0/s do not increase with the rate, so the curve shows their average at all
+    // three.
     for (const share of curve.slice(1, 4)) near(share, 8 / (425 + 429 + 428));
     const table = await rows(page, "answer-0");
     assert.deepEqual(table, sorted.map(({ rate, calls, beyond, figure }) => ({ rate, calls, beyond, figure })));

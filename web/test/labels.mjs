@@ -1,4 +1,4 @@
-// Finds texts of charts that overlap others or leave the canvas.
+// Finds texts of charts that overlap other texts or exceed the canvas.
 
 /** Runs before the script of a page. Records in `texts` each text drawn, with its box in pixels of its canvas. */
 export function recordTexts() {

@@ -1,4 +1,4 @@
-// The planner's pages show the figures of their documents.
+// Tests that the planner's pages show the numbers of their documents.
 import assert from "node:assert/strict";
 import { readdirSync } from "node:fs";
 import { test } from "node:test";

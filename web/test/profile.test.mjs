@@ -1,4 +1,4 @@
-// The page of a profile shows the figures of its document.
+// Tests that the page of a profile shows the numbers of its document.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { assertReadable, rows, withReport } from "./browser.mjs";

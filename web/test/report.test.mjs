@@ -1,4 +1,5 @@
-// The built page (dist/report.html) in a headless Chromium shows the figures of a survey, and fetches nothing.
+// Tests that the built page (dist/report.html) in a headless Chromium shows the numbers of a survey, and fetches
+// nothing.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
@@ -441,7 +442,7 @@ test("a reason that many levels share is listed once, and does not make the tabl
 test("predicted throughput is at most what is offered, and at most the capacity", async () => {
   const survey = structuredClone(example);
   const [low, high] = survey.saturation_rate.interval90;
-  // The survey has a closed level with less throughput than predicted, and a level with less offered load than planned.
+  // In this survey, a closed level has less throughput than predicted, and a level has less offered load than planned.
   const closed = survey.levels.find((l) => l.role === "past_saturation" && l.clients !== null);
   closed.offered = closed.throughput.measured = 0.9 * survey.saturation_rate.predicted;
   const short = survey.levels.find((l) => l.role === "held_out" && l.workload === "mix");

@@ -1,4 +1,4 @@
-// The page of a forecast: past and predicted arrivals, the limit, and how long each configuration is enough.
+// The page of a forecast: past and predicted arrivals, the limit, and the time for which each configuration suffices.
 import type { CostTable, Forecasted, ForecastPoint } from "../documents/forecast.ts";
 import { signedPercent, number, percent, rate } from "../format.ts";
 import { type Chart } from "../plot.ts";
