@@ -83,6 +83,6 @@ pub(crate) fn publish(account: &Account, now: Nanos, summary: &Mutex<LiveSummary
         summary.at = now;
         summary.classes.clear();
         summary.classes.extend(account.classes.iter().map(|tally| tally.counts));
-        summary.series.catch_up(&account.series);
+        summary.series.copy_changes(&account.series);
     }
 }

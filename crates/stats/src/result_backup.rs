@@ -1,8 +1,8 @@
-//! The result backup collects the observations of a run while it lasts, in case the process is lost. An Account is 4.6
-//! MB, and copying it would delay due calls by a millisecond. So it is not copied: when the backup asks, a shard hands
-//! over its filled Account and continues with an empty one, which only swaps two pointers. The backup adds up the
-//! Accounts. Merging is exact: this sum plus the remaining Account of each shard equals the Account of a run without a
-//! backup.
+//! The result backup collects the observations of a run during the run, in case the process is killed. An Account is
+//! 4.6 MB, and copying it would delay due calls by a millisecond. So it is not copied: when the backup requests it, a
+//! shard hands over its filled Account and continues with an empty one, which only swaps two pointers. The backup adds
+//! up the Accounts. Merging is exact: this sum plus the remaining Account of each shard equals the Account of a run
+//! without a backup.
 
 use crate::account::Account;
 use crate::error::MergeMismatch;
@@ -68,8 +68,8 @@ impl ResultBackup {
         Ok(())
     }
 
-    /// Calls `look` with the collected observations and the time up to which they extend, as if the run had ended at
-    /// that time. Returns `None` if nothing was collected yet.
+    /// Calls `look` with the collected observations and the time until which they were collected, as if the run had
+    /// ended then. Returns `None` if nothing was collected yet.
     pub fn read_partial<T>(&self, look: impl FnOnce(&Account, Nanos) -> T) -> Option<T> {
         let mut kept = lock(&self.kept);
         let at = kept.at;

@@ -123,9 +123,9 @@ impl Series {
         finer
     }
 
-    /// Updates `self`, an earlier state of `other`, by copying the intervals that have changed. Whenever an interval
-    /// changes, one of its counts changes.
-    pub fn catch_up(&mut self, other: &Series) {
+    /// Copies the intervals that differ from `other` to `self`, which must be an earlier state of `other`. Intervals
+    /// differ if one of their counts differs.
+    pub fn copy_changes(&mut self, other: &Series) {
         let all = self.doublings != other.doublings;
         let used = self.used.max(other.used);
         for (slot, theirs) in self.slots[..used].iter_mut().zip(&other.slots) {
@@ -144,7 +144,7 @@ impl Series {
         self.used = 0;
     }
 
-    /// The intervals from the start of the run to `end`, or to the last event if this event is later.
+    /// The intervals from the start of the run to `end`, or to the last event if that is later.
     pub fn intervals(&self, end: Nanos) -> Vec<Interval> {
         let length_s = self.length_s();
         let until_end = (end.as_secs_f64() / length_s).ceil() as usize;
