@@ -8,7 +8,7 @@ use crate::trial::Trial;
 use brimful_core::Nanos;
 use brimful_estimate::OfferedLoad;
 
-/// The load of an anchor, and its rate during calibration.
+/// The load of an anchor, and the rate that it had during calibration.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct OperatingPoint {
     pub clients: u64,

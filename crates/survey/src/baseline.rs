@@ -8,8 +8,8 @@ use brimful_core::{Bytes, Nanos};
 use brimful_estimate::ProgramUsage;
 use brimful_run::client_limit;
 
-/// The highest rate of a survey, divided by the throughput of many clients. The greatest overload is 1.3 times the
-/// capacity, and the capacity may be higher than the throughput shows, for example if more clients are needed.
+/// Upper bound of the rates of a survey, divided by the throughput of many clients. The greatest overload is 1.3 times
+/// the capacity, and the capacity may be higher than this throughput, for example if more clients are needed.
 const NEEDED: f64 = 2.0;
 /// Duration for which the idle server is observed.
 pub(crate) const IDLE: Nanos = Nanos::from_millis(1500);
@@ -28,7 +28,7 @@ pub(crate) struct ClientLimit {
 pub(crate) struct IdleServer {
     /// Number of CPUs that the server's own processes keep busy.
     pub busy: f64,
-    /// Busy share of the server's CPUs.
+    /// Share of the server's CPUs that any program keeps busy without load.
     pub background: Option<f64>,
     pub programs: Vec<ProgramUsage>,
 }

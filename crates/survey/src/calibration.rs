@@ -25,8 +25,8 @@ use rand_pcg::Pcg64;
 /// Some resource is saturated if doubling the clients multiplies the completed calls by less than this factor. A bound
 /// closer to 1 would need more exact measurements than one run for each number of clients.
 const SATURATED_GAIN: f64 = 1.25;
-/// The server is saturated if the load with the largest number of clients keeps its CPUs busy for at least this share of
-/// the time, whatever the search for the capacity found.
+/// The server is saturated if the load with the largest number of clients keeps its CPUs busy for at least this share
+/// of the time, whatever the search for the capacity found.
 const SATURATED_BUSY: f64 = 0.97;
 /// If the throughput of many clients is at least this share of the client's limit, the client may have limited it.
 const NEAR_CLIENT_LIMIT: f64 = 0.95;
@@ -49,7 +49,7 @@ pub(crate) struct Calibration {
     pub light_load: Vec<Record>,
     /// The load that measures the host's speed from now on. It has the largest number of clients of any load so far.
     pub anchor: OperatingPoint,
-    /// Whether more clients would not increase the throughput.
+    /// Whether the server is saturated: more clients do not increase the throughput.
     pub is_saturated: bool,
     /// The number of clients that the generator itself could not keep up with; `None` if the search found no such
     /// number.
@@ -67,7 +67,7 @@ struct Capacity {
     clients: u64,
     /// Whether more clients would not increase the throughput.
     is_saturated: bool,
-    /// Share of the server's CPUs that the server kept busy, if it can be observed.
+    /// Whether the server is saturated: more clients do not increase the throughput.
     busy: Option<f64>,
     /// Share of the server's CPUs that any program kept busy.
     cpu_in_use: Option<f64>,
@@ -86,7 +86,7 @@ struct Measured {
 #[derive(Default)]
 struct Blocks {
     blocks: Vec<Block>,
-    /// The measurements of all blocks as levels, one for each load of the design.
+    /// One level for each load of the design, merged from the measurements of all blocks.
     levels: Vec<Level>,
     /// The Records of the lightest load.
     light_load: Vec<Record>,

@@ -9,7 +9,8 @@ use brimful_estimate::OfferedLoad;
 /// Levels of the mix, in percent of the capacity.
 const LEVELS: [u32; 4] = [10, 20, 40, 60];
 pub(crate) const LIGHTEST_LEVEL: u32 = LEVELS[0];
-/// Length of a step at a level, and of a step with closed clients, in units of [`Setup::level`].
+/// Length of a step (a load of calibration) at a level and with closed clients, respectively, in units of
+/// [`Setup::level`].
 const LEVEL_STEP: f64 = 0.1;
 const CLIENTS_STEP: f64 = 0.05;
 /// Length of the shortest step, without its warm-up. A host that has rested takes some tenths of a second to reach its
@@ -17,23 +18,23 @@ const CLIENTS_STEP: f64 = 0.05;
 const SHORTEST_STEP: Nanos = Nanos::from_millis(200);
 const WARM_UP: f64 = 0.075;
 const LONGEST_WARM_UP: Nanos = Nanos::from_secs(1);
-/// A step lasts for at least this many calls, per client or at a level, unless that takes longer than
-/// [`LONGEST_STEP`].
+/// A step is long enough for at least this number of calls (of each client, if the load is closed), unless that takes
+/// longer than [`LONGEST_STEP`].
 const CALLS: f64 = 12.0;
 const LONGEST_STEP: Nanos = Nanos::from_secs(1);
-/// Length of an anchor, in units of a step with closed clients.
+/// Length of an anchor (a short load that measures the host's speed), in units of a step with closed clients.
 const ANCHOR: f64 = 2.5;
-/// Minimum and maximum number of blocks of a thorough survey; others have one less.
+/// Minimum and maximum number of blocks of a thorough survey. Other surveys have one block less.
 const MIN_BLOCKS: usize = 6;
 const MAX_BLOCKS: usize = 7;
 
-/// One load of calibration, and the rest of the server after it.
+/// One load of calibration, and the pause of the server after it.
 #[derive(Clone, Debug)]
 pub(crate) struct LoadStep {
     pub workload: Workload,
     /// Duration of the load, including its warm-up.
     pub duration: Nanos,
-    /// Duration of the server's rest afterwards, chosen so that the mean load stays below the permitted one.
+    /// Duration of the pause after the load, chosen so that the mean load stays below the permitted one.
     pub pause: Nanos,
 }
 
@@ -121,8 +122,8 @@ pub(crate) fn warm_up(setup: &Setup) -> Nanos {
     times(WARM_UP, setup.level).min(LONGEST_WARM_UP)
 }
 
-/// Upper bound of the duration of an anchor with this number of clients, on a server that completes `capacity` calls
-/// per second.
+/// Upper bound of the duration of an anchor (a short load that measures the host's speed) with this number of clients,
+/// on a server that completes `capacity` calls per second.
 pub(crate) fn anchor_duration(setup: &Setup, clients: u64, capacity: f64) -> Nanos {
     let design = BlockDesign { setup, client_limit: None };
     times(ANCHOR, design.plan_load_step(OfferedLoad::Clients(clients), capacity).duration)

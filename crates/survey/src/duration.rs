@@ -2,7 +2,7 @@
 //! only the throughput of one client is known.
 //!
 //! All other properties are assumed to be as in most surveys: all CPUs of the server serve clients at the same time,
-//! the number of blocks lies in the middle, and no level is measured again.
+//! the number of blocks is between its minimum and its maximum, and no level is measured twice.
 
 use crate::baseline::{IDLE, needed_rate};
 use crate::connections::ConnectionUse;
@@ -23,7 +23,7 @@ pub(crate) const RUN_SET_UP: Nanos = Nanos::from_millis(140);
 /// the results.
 const CREW_SET_UP: Nanos = Nanos::from_millis(1800);
 
-/// A number of runs, and the total duration of their loads and rests.
+/// A number of runs, and the total duration of their loads and pauses.
 #[derive(Clone, Copy, Default)]
 struct Runs {
     number: f64,

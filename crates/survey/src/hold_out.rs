@@ -65,8 +65,8 @@ fn measure_held_out(
     runner.record_level(&trial, &level.workload, &context)
 }
 
-/// The response times that the model predicts for the arrivals that the level really had, at the host's speed during
-/// the level.
+/// The response times that the model predicts for the actual arrivals of the level, at the host's speed during the
+/// level.
 fn response_on_this_host(
     runner: &Runner<'_>,
     fit: &ServerFit,

@@ -123,7 +123,7 @@ fn capacity_missed(levels: &[Level], saturation: Comparison, full: Option<&str>)
     Some(Reason { code: ReasonCode::ModelRefuted, message })
 }
 
-/// A clause with the error without the host's part, if the host's part is notable.
+/// A clause with the model's own error, if the host's speed caused a notable part of the error.
 fn without_host(comparison: Comparison, model_error: f64) -> String {
     match comparison.error_drift {
         Some(drift) if drift.abs() > NOTABLE => {
@@ -152,7 +152,7 @@ fn saturated_by(closed: &Level, full: Option<&str>) -> Option<String> {
     (others > OTHERS).then(|| format!(" Something other than the server used {} of its CPUs then.", percent(others)))
 }
 
-/// The largest miss of the held-out levels, as a reason.
+/// The largest error of the held-out levels that refutes the model, as a reason.
 fn level_missed(levels: &[Level]) -> Option<Reason> {
     let tested =
         levels.iter().filter(|level| level.role == Role::HeldOut && level.verdict.valid && level.clients.is_none());

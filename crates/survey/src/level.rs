@@ -31,8 +31,7 @@ pub(crate) struct LevelContext<'a> {
 pub(crate) struct HostConditions {
     /// Speed of the host relative to its speed during calibration, measured by the anchors.
     pub speed: Option<f64>,
-    /// Response times that the model predicts for the arrivals that the level really had, on a host of the measured
-    /// speed.
+    /// Response times that the model predicts for the actual arrivals of the level, on a host of the measured speed.
     pub response: Option<ResponseSummary>,
 }
 

@@ -24,7 +24,8 @@ pub(crate) fn default_objective() -> SloSpec {
     SloSpec::Relative { measure: Measure::Percentile { class: None, percent: 99.0 }, factor: 10.0 }
 }
 
-/// Length of a slice, and the greatest total length of the slices of a search, in units of `--level`.
+/// Length of a slice (a short load of a search), and maximum total length of the slices of a search, in units of
+/// `--level`.
 const SLICE: f64 = 0.4;
 const BUDGET: f64 = 10.0;
 /// A slice has at least this many calls, unless that takes longer than [`LONGEST_SLICE`].
@@ -33,7 +34,7 @@ const LONGEST_SLICE: Nanos = Nanos::from_secs(5);
 /// The search ends when half the width of the interval is at most this share of the rate.
 const PRECISION: f64 = 0.03;
 const MIN_SLICES: usize = 10;
-/// If the interval of a rate is wider than this share of the rate, the outcome is undecided.
+/// If half the width of a rate's interval exceeds this share of the rate, the outcome is undecided.
 const DECIDED: f64 = 0.3;
 /// The search ends after this number of slices in which the generator was the limit.
 const MAX_UNUSED: usize = 3;
@@ -292,7 +293,7 @@ impl<'a> Search<'a> {
     }
 }
 
-/// A sentence with the answer to an objective.
+/// A sentence with the result for an objective.
 pub(crate) fn sentence(result: &RateUnderObjective) -> Option<String> {
     let slo: Slo = result.objective.parse().ok()?;
     let of_class = slo.measure.class().map_or(String::new(), |name| format!(" of class {name}"));

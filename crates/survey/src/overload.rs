@@ -17,7 +17,7 @@ use brimful_core::survey::Overload;
 use brimful_core::workload::{Load, Workload};
 use brimful_core::{Nanos, Rate};
 
-/// Load of the level that both connection policies are measured at, as a fraction of the capacity.
+/// Load of the level at which both connection policies are measured, as a fraction of the capacity.
 const OVERLOAD: f64 = 1.3;
 /// Load of the level that only a thorough survey measures.
 const SLIGHT_OVERLOAD: f64 = 1.1;

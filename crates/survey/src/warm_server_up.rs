@@ -7,7 +7,7 @@ use crate::setup::{Setup, closed, times};
 use brimful_core::Nanos;
 use brimful_stats::truncation_point;
 
-/// Length of a slice, in units of [`Setup::level`].
+/// Length of a slice (a short load of the warm-up), in units of [`Setup::level`].
 const SLICE: f64 = 0.25;
 /// Number of slices of a typical warm-up: the minimum after which a throughput can be judged steady.
 const TYPICAL_SLICES: u32 = 3;
