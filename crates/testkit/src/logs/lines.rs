@@ -64,7 +64,7 @@ impl Lines {
             150..180 => (b"404 ", Some(196)),
             180..190 => (b"301 ", Some(169)),
             190..195 => (b"500 ", Some(528)),
-            _ => (b"200 ", Some(self.urls.bytes(url))),
+            _ => (b"200 ", Some(self.urls.body_bytes(url))),
         };
         // Requests that are answered by 404 name paths that do not exist.
         let before_path: &[u8] = if (150..180).contains(&draw) { b"/old" } else { b"" };

@@ -63,7 +63,7 @@ impl Urls {
         &self.text[start..self.ends[url]]
     }
 
-    pub fn bytes(&self, url: u32) -> u64 {
+    pub fn body_bytes(&self, url: u32) -> u64 {
         self.bytes[url as usize]
     }
 }
