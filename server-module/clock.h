@@ -48,8 +48,8 @@ static struct {
 
 #if defined(__x86_64__)
 
-/* Maximum number of ticks for reading an anchor. If it took longer, the thread was interrupted in between, and the
- * anchor is not used. */
+/* Maximum number of ticks for reading an anchor. If a reading takes longer, the thread was interrupted in between,
+ * and the anchor is not used. */
 #define BRIMFUL_ANCHOR_TICKS UINT64_C(10000)
 
 /* A barrier for the compiler only. The processor needs no barrier, because x86 reorders neither loads with loads nor

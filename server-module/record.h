@@ -33,7 +33,7 @@ struct brimful_request {
  * a sum that fits into 64 bits. */
 #define BRIMFUL_SHORT_NS UINT64_C(1000000000)
 
-/* The square of a time, in square microseconds. Longer times than 35 minutes are replaced by 35 minutes, so that a
+/* The square of a time, in square microseconds. Times longer than 35 minutes are replaced by 35 minutes, so that a
  * single square fits into 64 bits. A sum of squares may still wrap. */
 static inline uint64_t brimful_square_us2(uint64_t ns)
 {
