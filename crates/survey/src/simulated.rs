@@ -94,7 +94,6 @@ struct Simulated {
     status: u16,
     /// The connections that the survey chose, in the order of the choices.
     pools: Vec<Pool>,
-    /// Seed of the survey.
     seed: u64,
     /// Upper bound of the delay of other clients' calls, if the survey is gentle.
     max_delay: Option<Nanos>,

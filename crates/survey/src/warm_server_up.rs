@@ -44,7 +44,6 @@ pub(crate) fn warm_server_up(runner: &mut Runner<'_>, connections: &ConnectionUs
     Ok(Some(rate))
 }
 
-/// Duration of a typical warm-up.
 pub(crate) fn typical_duration(setup: &Setup) -> Nanos {
     if setup.impact_limits.after_calibration {
         Nanos::ZERO

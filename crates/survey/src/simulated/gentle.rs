@@ -4,7 +4,6 @@ use super::random::{quantile, server};
 use super::*;
 use brimful_model::saturation_rate;
 
-/// Number of simulated servers.
 const SERVERS: usize = 32;
 
 #[test]

@@ -6,7 +6,6 @@ use super::*;
 use brimful_core::survey::{ObjectiveOutcome, RateUnderObjective};
 use brimful_core::{Slo, SloSpec};
 
-/// Number of random servers.
 const SERVERS: u64 = 12;
 
 /// Surveys a server under these objectives.
@@ -47,7 +46,7 @@ fn rates_are_predicted_and_their_intervals_hold() {
     rates_are_predicted(server, [0.04, 0.25]);
 }
 
-/// If the limit is about as long as the pauses, light loads either miss it, too, or almost all loads meet it. The rate
+/// If the limit is about as long as the pauses, the objective is missed either at all loads or at almost none. The rate
 /// is then uncertain, and its interval is wide.
 #[test]
 fn rates_of_pausing_servers_are_predicted_and_their_intervals_hold() {

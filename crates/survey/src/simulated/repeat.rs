@@ -15,7 +15,8 @@ fn slow_at_first(slow: usize) -> Simulated {
     bench
 }
 
-/// The number of slices of the warm-up depends on the server. Expects that the schedules of all later loads do not.
+/// The number of slices of the warm-up depends on the server. Expects that the schedules of all later loads do not
+/// depend on it.
 #[test]
 fn a_longer_warm_up_does_not_change_the_later_schedules() {
     let [quickly_warm, slowly_warm] = [0, 3].map(|slow| {
