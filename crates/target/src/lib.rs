@@ -8,12 +8,11 @@
 //!
 //! A class may have several [`ServiceStep`]s: a fixed amount of work, whose CPU time depends on the caches; CPU time
 //! under a lock that all requests share; a sleep; a read from a disk. A pool may limit how many requests are served at
-//! once.
-//! The worker is occupied during all steps, like a process of Apache's prefork MPM, so a server that sleeps needs more
-//! workers than CPUs.
+//! once. The worker is occupied during all steps, like a process of Apache's prefork MPM, so a server that sleeps needs
+//! more workers than CPUs.
 //!
 //! Invariants:
-//! - The CPU times of the classes and of "other" in [`Target::truth`] add up to the CPU time that the workers used.
+//! - The CPU times of the classes and of "other" in [`Target::cpu_times`] add up to the CPU time that the workers used.
 //! - Memory is bounded by the number of connections: no request body is kept, and no head longer than 16 KiB is read.
 //! - A connection takes one turn at a time, and a turn serves at most one request, so pipelined requests do not
 //!   overtake the requests of other clients.

@@ -27,7 +27,7 @@ impl Limiter {
         Limiter { per_s: f64::from(per_s), bucket: Mutex::default() }
     }
 
-    /// Whether to serve a request that arrives now.
+    /// Decides whether to serve a request that arrives at `now`. Removes a token from the bucket if so.
     pub(crate) fn admits(&self, now: Instant) -> bool {
         let capacity = (self.per_s * FULL_AFTER.as_secs_f64()).max(1.0);
         let mut bucket = lock(&self.bucket);
