@@ -68,11 +68,11 @@ struct Forwarder {
 struct PollBudget {
     /// Whether no other part of the test bed uses the thread's CPU, so that polling costs nothing.
     is_exclusive: bool,
-    /// Whether the thread has polled since the last decision.
+    /// Whether the thread has polled since the last decision whether to poll or to sleep.
     is_polling: bool,
     /// Unused polling time.
     saved: Nanos,
-    /// Time of the last decision.
+    /// Time of the last decision whether to poll or to sleep.
     updated_at: Nanos,
 }
 
