@@ -22,7 +22,7 @@ extern module AP_MODULE_DECLARE_DATA brimful_module;
 /* The recorder's memory, mapped before the server forks; all zero if there is no file. */
 static struct brimful_memory memory;
 
-/* The configuration. */
+/* The module's settings, from the server's configuration. */
 static struct brimful_settings settings;
 
 /* Size of a cache line in bytes. With dozens of threads, hardly any data of a thread is in a cache when the thread
