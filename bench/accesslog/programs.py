@@ -28,7 +28,7 @@ class Log:
     path: Path
     bytes: int
     lines: int
-    # The name by which GoAccess knows the log's format.
+    # GoAccess's name for the log's format.
     format: str
 
 

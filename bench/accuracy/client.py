@@ -19,7 +19,7 @@ def load(command: Sequence[str], what: str, length_s: float) -> None:
         )
     except subprocess.TimeoutExpired:
         raise Failed(f"{what}: not done after {limit_s:.0f} s") from None
-    # Exit code 4 means that the generator was the limit. The Record says so, too.
+    # Exit code 4 means that the generator was the limit. The Record contains this verdict, so the run is kept.
     if done.returncode not in (0, 4):
         raise Failed(f"{what}: {last_line(done.stderr) or done.returncode}")
 

@@ -11,9 +11,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from statistics import fmean, median
 
-# Intervals contain this share of the measurements.
+# Nominal share of measurements that an interval should contain.
 COVERAGE = 0.9
-# Minimum number of other pairs from which the interval of a repetition is computed.
+# Minimum number of other pairs. The interval of a repetition is computed from the differences in the other pairs.
 MIN_OTHERS = 3
 
 

@@ -19,7 +19,7 @@ from .client import last_line
 from .subjects import SUBJECTS, Subject
 
 LIMIT_S = 300
-# Number of clients that warm a server up, and the longest time for that.
+# Number of clients that warm a server up, and the longest duration of the warm-up in seconds.
 WARM_UP_CLIENTS, WARM_UP_S = 8, 30
 # Time that an interrupted survey has to restore the server and to write its results.
 EXIT_GRACE_S = 15
@@ -134,7 +134,7 @@ class Visit:
             document = json.loads(self._kept.document.read_text())
             levels = reading.open_levels(document)
         except (OSError, *UNREADABLE):
-            # `row` reports that the document cannot be read.
+            # Not an error here: `row` reports that the document cannot be read.
             return []
         if not levels:
             return []
@@ -150,7 +150,7 @@ class Visit:
         self._server.close()
 
 
-# Errors of a document that is not a survey.
+# Exceptions that are raised while a document is read that is not a survey.
 UNREADABLE = (ValueError, KeyError, TypeError, AttributeError)
 
 
@@ -187,7 +187,8 @@ def complete(command: Sequence[str], kept: Kept) -> str | None:
             stop(process)
     if not in_time:
         return f"not done after {LIMIT_S} s"
-    # With a document, the exit codes 1 (refuted), 3 (disturbed) and 4 (client-limited) are results, too.
+    # If the survey wrote its document, the exit codes 1 (refuted), 3 (disturbed) and 4 (client-limited) are results,
+    # too.
     return None if kept.document.exists() else f"exit {process.returncode}: {last_line(kept.log.read_text())}"
 
 

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 
 from ..side_by_side.tools import PLACES, output, version
 
-# The directories where Linux distributions install programs, and the directory where Go's own archive installs them.
+# The directories where Linux distributions install programs, and the directory where the archive from go.dev is
+# unpacked.
 ALL_PLACES = (*PLACES, "/usr/local/go/bin")
 
 

@@ -18,7 +18,7 @@ GIVEN_HOST = 0.8
 PERCENTILES = ("p50", "p95", "p99")
 # The factor of the default objective, p99<10x.
 TIMES_LIGHT_LOAD = 10
-# Start of a survey's headline that states no capacity.
+# First words of the headline of a survey that found no capacity.
 UNDETERMINED = "Not determined"
 # The only reason code of an invalid survey whose measurements are sound: its model is refuted.
 REFUTED = "model_refuted"
@@ -88,7 +88,8 @@ def figures(survey: dict, repeats: Sequence[dict] = ()) -> dict:
         "objective": objective(survey),
         "levels": [with_repetition(survey, level, repeats) for level in open_levels(survey)],
     }
-    # The survey's own duration excludes the reading of its options. Without it the process's wall time is used.
+    # Use the duration that the survey reports: it excludes the time to parse the options. If it is absent, the row
+    # keeps the process's wall time.
     return found | ({"seconds": survey["elapsed_s"]} if survey.get("elapsed_s") else {})
 
 

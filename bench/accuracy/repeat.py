@@ -14,11 +14,14 @@ from ..side_by_side.tools import Failed
 from . import client
 from .reading import open_levels
 
-# Arrivals by the workload's name in the survey document. The bursts are ON_OFF in crates/survey/src/predictions.rs.
+# The arrival process of each workload, by the workload's name in the survey document. The process of "bursts" is ON_OFF
+# in crates/survey/src/predictions.rs.
 ARRIVALS = {"mix": "poisson", "bursts": "mmpp:1.6,50%,200ms"}
-# The closed load before each level, which wakes the server up: its length, and its clients if the survey had no pool.
+# The closed load that warms the server up before each level: its length in seconds, and its number of clients if the
+# survey's document has no number of connections.
 BUSY_S, BUSY_CLIENTS = 1.0, 32
-# Number of measurements of a level that is disturbed each time. The last one counts, as in a survey.
+# Maximum number of attempts to measure a level. Another attempt follows if the level was disturbed. The last attempt
+# counts, as in a survey.
 ATTEMPTS = 2
 # Length of the monitor's intervals, as in a survey.
 INTERVAL = "31.25ms"

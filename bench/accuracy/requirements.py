@@ -11,7 +11,7 @@ from .measure import LIMIT_S
 
 # At least this many of 42 surveys must end in an answer: 14 servers, three surveys each.
 ANSWERS, OF_SURVEYS = 38, 42
-# The level whose response time is compared with the floor.
+# The level whose prediction error is compared with the floor (see floor.py), as a fraction of the saturation rate.
 JUDGED_LEVEL = 0.8
 # Number of surveys of one server whose measured rates are compared.
 COMPARED_SURVEYS = 3

@@ -28,7 +28,7 @@ CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "brim
 TEXT_BYTES = 23_000
 # Longest time to wait for a server to start, in seconds. Java takes about a second, or several on a busy host.
 START_TIMEOUT_S = 30
-# A shorter response is an error page.
+# Minimum size of the expected page. A shorter response is an error page.
 MIN_PAGE_BYTES = 200
 
 APACHE_GZIP = """\
@@ -146,7 +146,7 @@ class Subject:
         end."""
         directory.mkdir(parents=True)
         for path in (directory.parent, directory):
-            # The server's workers run as another user.
+            # The server's workers run as another user, which must be able to read these directories.
             os.chmod(path, 0o755)
         place = Place(directory, free_port())
         commands = self.commands(place)
@@ -313,7 +313,7 @@ SUBJECTS = [
     Subject("node", "Node, 400 rows as JSON", ("node",), on_node, warm_up=15_000),
     Subject("uvicorn", "uvicorn, 100 rows as JSON", ("uvicorn", "httptools", "uvloop"), on_uvicorn),
     Subject("go-gzip", "Go's net/http, 200 rows as JSON, compressed", ("go",), on_go, headers=GZIP),
-    # After 20,000 requests Java is still becoming faster.
+    # Java needs a longer warm-up: its just-in-time compiler still makes it faster after 20,000 requests.
     Subject("java", "the JDK's HTTP server with 8 threads, 500 rows sorted, as JSON", ("java", "javac"), on_java,
             warm_up=40_000),
 ]  # fmt: skip

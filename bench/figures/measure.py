@@ -30,7 +30,7 @@ class Lab:
     server_sysctls: dict = field(default_factory=dict)
     client_sysctls: dict = field(default_factory=dict)
     steered: bool = True
-    # Flags of `brimful testbed`, for a wide area between client and server; empty for a direct link.
+    # Flags of `brimful testbed` for a wide-area network between client and server; empty for a direct link.
     wide: tuple = ()
 
     def bed(self):

@@ -30,7 +30,8 @@ with open({path!r}, "w", buffering=1) as out:
         rounds += 1
         print(time.monotonic_ns(), rounds, file=out)
 """
-# Fills the accept queue. The timeouts end the client's side; the accept queue keeps the connections.
+# Fills the accept queue. After the timeouts, the client's sockets are closed, but the accept queue keeps the
+# connections.
 FILL = ["-R", 1000, "--new-connection", "--connect-timeout", "50ms", "--timeout", "50ms"]
 # The timeout is shorter than the time to the first repeated SYN, and keeps the number of ports in use low.
 FLOOD = ["--new-connection", "--connect-timeout", "100ms"]
@@ -64,7 +65,7 @@ def rows(lab, rates, seconds, say):
         found = [
             between(*pair, lab.server_cpu, lab.client_cpu) | {"rounds": rounds(samples, *pair)} for pair in stretches
         ]
-        # Stretches without SYNs and stretches with SYNs alternate.
+        # Intervals without SYNs and intervals with SYNs alternate.
         for before, during, after, valid in zip(found[::2], found[1::2], found[2::2], verdicts):
             yield {"series": series} | during | costs(before, during, after) | {"valid": valid}
 

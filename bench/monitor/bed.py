@@ -108,7 +108,8 @@ class Running:
         pinned = [] if cpu is None else ["taskset", "-c", str(cpu)]
         self.command = list(command)
         self._output, self._errors = tempfile.TemporaryFile("w+"), tempfile.TemporaryFile("w+")
-        # The command has its own session: signals reach all its processes, and Ctrl-C reaches none.
+        # The command has its own session. A signal to its process group reaches all its processes, and Ctrl-C in the
+        # terminal reaches none of them.
         self._process = subprocess.Popen(
             [*pinned, *command],
             stdin=subprocess.DEVNULL,

@@ -19,7 +19,7 @@ class Figure:
     unit: str
     required: float | None = None
     aim: float | None = None
-    # Whether large values of the figure are good. If not, small values are good.
+    # Whether large values are good. If false, small values are good.
     at_least: bool = False
 
     def meets(self, value: float, bound: float | None) -> bool:

@@ -16,14 +16,15 @@ from .case import Case, Figure, Outcome
 from .stats import Estimate
 
 BACKLOG, CONNECTS = 8, 50
-# Pause before the first SYN and after the last SYN, in seconds. The monitor takes its first and last sample in them.
+# Pause before the first SYN and after the last SYN, in seconds. The monitor takes its first sample in the first pause,
+# and its last sample in the second pause.
 QUIET_S = 1.5
 RUNS = (("full", "ebpf", ()), ("full", "plain", ("--no-ebpf",)), ("drained", "ebpf", ()))
 FIGURES = {"SYN": "syn_per_s", "accepted": "accepted_per_s", "dropped": "dropped_per_s"}
 
 
 def measure(bed: Bed) -> Outcome:
-    # The kernel repeats a SYN every second at first.
+    # The kernel repeats a SYN every second at first. This time ends between two repetitions.
     overflowing_s = 2.6 if bed.quick else 6.6
     try:
         host = Host(bed.server_cpu)

@@ -57,7 +57,8 @@ class Shared:
 
     name: str
     ours: Callable[[dict], float | None]
-    # The change of the figure caused by one event, given the seconds: 1/s for a plain counter.
+    # The change of the rate that one event causes, as a function of the measured seconds: 1/seconds for a plain
+    # counter.
     event: Callable[[float], float] = field(default=lambda seconds: 1 / seconds)
     sar: Theirs | None = None
     pidstat: Theirs | None = None
@@ -99,7 +100,7 @@ def compared(shared: Shared, readings: Readings) -> Iterator[Line]:
         except KeyError as absent:
             yield Line(tool, ours, float("nan"), False, f"not measured: {absent}")
             continue
-        # The largest difference that rounding and the ends of the minute can cause.
+        # The largest difference that rounding and the different ends of the two minutes can cause.
         slack = theirs.rounded + EDGE_EVENTS * shared.event(readings.seconds)
         small = abs(ours - value) <= slack
         remark = theirs.differs or (f"within rounding and edges, {slack:.2g}" if small else "")

@@ -25,8 +25,8 @@ from .tools import missing
 
 PORT = 8080
 SOCKETS = 10_000
-# The number of connections that make SOCKETS sockets on this host: a connection has both of its sockets here, or only
-# one.
+# The number of connections that have SOCKETS sockets on this host. If the clients run on this host, both sockets of a
+# connection are here; otherwise only one is.
 LAYOUTS = {"half": SOCKETS // 2, "all": SOCKETS}
 WORDS = {"half": "clients on the same host", "all": "clients elsewhere"}
 EXPORTER_PORT = 9100

@@ -94,7 +94,8 @@ def network(request: dict) -> dict:
     if len(closed) == 0:
         throughput, present = pfqn_mvams(*arguments, np.ones(len(network.queues)), network.servers)[:2]
     else:
-        # Rates are constant beyond the longest table. LINE needs one level more than there are customers.
+        # A station's rate is constant beyond the end of its table of multipliers. LINE needs the rates for one customer
+        # more than the closed classes have.
         levels = int(closed.sum()) + 1 + max([4, *(len(table) for table in network.multipliers if table)])
         throughput, present = pfqn_mvaldmx(*arguments, network.rate(levels), np.full(len(network.queues), levels))[:2]
     return {

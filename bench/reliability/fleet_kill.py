@@ -30,8 +30,8 @@ from shared import MARK, ROOT, groups_and_namespaces, parser, processes, target
 LATEST_KILL_S = 8.0
 GRACE_S = 1.0
 MAX_AGE_S = 2.0
-#: A line of progress at 2 s or later. By then the driver has a Record of each shard, and keeps the Record before it
-#: prints the line.
+#: Matches a line of progress at 2 s or later. By then the driver has a Record of each shard, and keeps the Record
+#: before it prints the line.
 SEEN = re.compile(r"^([2-9]|\d{2,})s: ")
 
 

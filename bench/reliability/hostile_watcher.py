@@ -26,7 +26,8 @@ from shared import calls_ended, parser, target
 
 MAX_GROWTH = 64 << 20
 MAX_MESSAGE = 4 << 20
-#: The generator accepts a message in which a collection of any kind has this number of elements.
+#: Maximum number of elements in a collection of the messages that this program sends. The generator accepts this number
+#: in a collection of any kind.
 MAX_ELEMENTS = 6_000
 PROTOCOL = "brimful.watch/3"
 NONCE = "0123456789abcdef0123456789abcdef"

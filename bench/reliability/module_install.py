@@ -29,7 +29,7 @@ http {
     server { listen 127.0.0.1:1; }
 }
 """
-# Files that nginx itself makes when it tests a configuration.
+# Files that nginx itself creates when it tests a configuration.
 SERVERS_OWN = {"error.log", "nginx.pid"}
 LIMIT_S = 900
 

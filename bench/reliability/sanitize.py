@@ -115,7 +115,7 @@ class Server:
         self.reload_signal = signal.SIGHUP if kind == "nginx" else signal.SIGUSR1
         for directory in ["www", "reports", "full"]:
             (place / directory).mkdir()
-        # Workers run as another user and write here.
+        # The server's workers run as another user, which must be able to enter this directory and to write reports.
         place.chmod(0o755)
         self.reports.chmod(0o1777)
         (place / "www/small").write_text("x" * 1000)

@@ -11,7 +11,7 @@ ROOT = Path(__file__).resolve().parents[2]
 #: An environment variable that all processes started by a command inherit. Its value differs in each trial.
 MARK = "BRIMFUL_RELIABILITY"
 
-#: The names of the control groups that tests create begin with this.
+#: Prefix of the names of the control groups that tests create.
 TESTS = "brimful-test-"
 
 #: The counts of calls that ended before anything was sent.

@@ -5,11 +5,11 @@ from ..monitor.case import Case, Figure, Outcome
 from . import toggle
 from .bed import Bed
 
-# A host's speed drifts within a fifth of a second, so short slices are more comparable. In runs of equal length, the
-# control's interval with slices of 20 ms is a quarter as wide as with slices of 200 ms.
+# A host's speed drifts within a fifth of a second, so short slices are more comparable. The control's confidence
+# interval is a quarter as wide with slices of 20 ms as with slices of 200 ms, in runs of equal length.
 SLICE_S = 0.02
-# The memory layout differs from start to start, and with it the cache misses of the server and the module. Starts
-# therefore differ by more than the quartets within a start.
+# The memory layout differs from start to start, and with it the cache misses of the server and the module. Results
+# therefore differ more between starts than between the quartets of one start.
 STARTS, QUICK_STARTS = 16, 2
 # Seconds of measurement for each start of the server. Longer runs have more starts.
 START_S = 26

@@ -28,7 +28,7 @@ PATTERNS = ((False, True, True, False), (True, False, False, True))
 MODULE, CONTROL = "module", "control"
 # The subjects of successive quartets. A quarter of the quartets is the control.
 TURNS = (MODULE, MODULE, CONTROL, MODULE)
-# Time for requests in progress at the switch to end: 64 concurrent requests take Apache 5 ms.
+# Pause after a switch, so that requests in progress end: Apache takes 5 ms for 64 concurrent requests.
 SETTLE_S = 0.006
 # A server counts as saturated if it uses at least this share of its CPU.
 SATURATED = 0.95

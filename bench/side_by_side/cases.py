@@ -152,7 +152,7 @@ CASES = (
         (
             *brimful("--new-connection", "--close", "server", "--clients", "64"),
             wrk(64, "-H", CLOSE),
-            # A rate above httperf's maximum, so that httperf never waits. The server counts the connections.
+            # This rate exceeds httperf's maximum, so httperf never waits. The server counts the connections.
             httperf(20_000, "--timeout=5", f"--add-header={CLOSE}\\n"),
             ab(64),
             hey(64, "-disable-keepalive"),

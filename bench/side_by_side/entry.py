@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-# Name of an earlier brimful in the tables.
+# Name of an earlier version of brimful in the tables.
 BEFORE = "before"
 
 
@@ -30,9 +30,10 @@ class Entry:
     tool: str
     argv: Callable[[Setting], list[str]]
     stdin: Callable[[Setting], str] | None = None
-    # The number of connections, if each connection follows a schedule of its own at an equal share of the rate.
+    # The number of connections among which the rate is divided equally, if each connection follows its own schedule.
+    # None if all connections follow one schedule.
     connections: int | None = None
-    # Additional run time of this generator, which it uses to calibrate itself, in seconds.
+    # Additional run time that this generator uses to calibrate itself, in seconds.
     extra_seconds: int = 0
     good_exits: tuple[int, ...] = (0,)
     # brimful's flags. They are used again to determine the engine that brimful chooses.

@@ -22,7 +22,7 @@ from .stats import percentile
 
 # Arrivals during this time are ignored, because generators connect and their runtimes warm up.
 WARM_UP_NS = 1_000_000_000
-# A request with a delay at this percentile of all delays counts as on time.
+# Lateness is measured relative to the delay at this percentile of all delays.
 ON_TIME = 1
 
 

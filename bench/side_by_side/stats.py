@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from statistics import fmean, median
 
-# Student's t for 95 %, two-sided, with BLOCKS - 2 degrees of freedom.
+# Number of blocks, and Student's t for a two-sided 95 % interval with BLOCKS - 2 degrees of freedom.
 BLOCKS = 12
 T_95 = 2.228
 

@@ -61,7 +61,8 @@ class Measure(unittest.TestCase):
             return lateness.measure(Path(file.name), *arguments)
 
     def test_each_connection_is_measured_against_its_own_schedule(self) -> None:
-        # Ten connections start 5.3 ms apart, as in wrk2. Ten schedules fit them exactly; one common schedule does not.
+        # Ten connections start 5.3 ms apart, as in wrk2. The arrivals match ten schedules exactly, but no common
+        # schedule.
         arrivals = sorted((at, c) for c in range(10) for at in schedule(100, 5, begun=SECOND + c * 5_300_000))
         apart = self.measure(arrivals, 1000, 10, 5)
         self.assertLess(apart["lateness_max_us"], 0.002)

@@ -52,7 +52,7 @@ class Score(unittest.TestCase):
     def test_the_interval_score_is_the_width_plus_a_penalty(self) -> None:
         self.assertAlmostEqual(floor.interval_score(1, 3, 2), 2)
         self.assertAlmostEqual(floor.interval_score(1, 3, 1), 2)
-        # 20 times the distance from the interval: 2/α with α = 0.1.
+        # The width 2, plus the distance from the interval times 2/α, which is 20 for α = 0.1.
         self.assertAlmostEqual(floor.interval_score(1, 3, 0.5), 2 + 20 * 0.5)
         self.assertAlmostEqual(floor.interval_score(1, 3, 3.1), 2 + 20 * 0.1)
 

@@ -188,7 +188,7 @@ class Visiting(unittest.TestCase):
         self.assertNotIn("--process", warm_up)
         for line in (surveyed, busy, repeated):
             self.assertIn("--process 123", line)
-        # The second survey of the first server is not thorough, and has the usual length of levels.
+        # The second survey of the first server is not thorough, so its levels have the usual length.
         self.assertNotIn("--thorough", surveyed)
         self.assertNotIn("--level", surveyed)
         self.assertIn("--rate 800.000 --arrivals poisson --duration 2s --seed 1000101 ", repeated)

@@ -73,7 +73,8 @@ class SynCost(unittest.TestCase):
         self.assertAlmostEqual(cost, 3)
 
     def test_a_stretch_is_compared_with_the_quiet_before_and_after(self):
-        # The spinner's own change of speed, and softirqs without SYNs, must not count as the cost of SYNs.
+        # The spinner's speed changes by itself, and some softirqs occur without SYNs. Neither must count as the cost of
+        # SYNs.
         before, after = {"rounds": 100, "server_softirq": 0.02}, {"rounds": 120, "server_softirq": 0.04}
         found = syncost.costs(before, {"rounds": 88, "server_softirq": 0.13, "syn": 10_000}, after)
         self.assertAlmostEqual(found["work"], 0.8)

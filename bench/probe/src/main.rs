@@ -20,7 +20,7 @@ use std::process::ExitCode;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// Longest time to wait for a figure that is not in every sample, because it is expensive.
+/// Longest time to wait for the connection counts. Counting is expensive, so not every sample contains them.
 const COUNT_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Times the parts of the monitor and prints JSON.
@@ -68,7 +68,7 @@ enum Part {
     },
 }
 
-/// The samples of one sampler.
+/// Results of the command `sample` for one sampler.
 #[derive(Debug, Serialize)]
 struct Sampled {
     sources: BTreeMap<String, String>,
@@ -81,7 +81,7 @@ struct Sampled {
     groups_us: BTreeMap<&'static str, Vec<f64>>,
 }
 
-/// One way to count connections.
+/// Results of one way to count connections.
 #[derive(Debug, Default, Serialize)]
 struct Counted {
     source: String,
@@ -90,7 +90,7 @@ struct Counted {
     us: Vec<f64>,
 }
 
-/// Samples of the connections group. Samples in which sock_diag walked over all sockets are left out.
+/// Results of the command `lookup` for one sampler. Samples in which sock_diag walked over all sockets are left out.
 #[derive(Debug, Default, Serialize)]
 struct LookedUp {
     source: String,

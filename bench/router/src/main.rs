@@ -1,10 +1,10 @@
 //! Measures the error of the delays of the test bed's router. A client sends datagrams at a constant rate to the
-//! server, each with the time at which it was sent.
+//! server. Each datagram contains the time at which it was sent.
 //!
-//! The program prints two errors, in microseconds beyond the requested delay. `router` is the lateness of packets that
-//! leave the router, by its own account. `end to end` is measured from the sender's `send` to the receiver's `recv`. It
-//! includes the work of two sockets, the wait until the router reads a packet, and the wake-up of the receiver. A first
-//! run without delay measures this overhead.
+//! The program prints two errors: the delay in excess of the requested delay, in microseconds. `router` is the lateness
+//! of packets that leave the router, as the router itself measures it. `end to end` is measured from the sender's
+//! `send` to the receiver's `recv`. It includes the work of two sockets, the wait until the router reads a packet, and
+//! the wake-up of the receiver. A first run without delay measures this overhead.
 #![forbid(unsafe_code)]
 
 use anyhow::Context;
@@ -22,7 +22,7 @@ struct Args {
     /// Datagrams per second
     #[arg(long, default_value = "50000")]
     rate: u64,
-    /// Round-trip time; a datagram takes half of it
+    /// Round-trip time; a datagram is delayed by half of it
     #[arg(long, default_value = "40ms")]
     rtt: RttRange,
     /// Duration of each run

@@ -28,7 +28,7 @@ struct Answers {
     second: i64,
     /// `BATCH` responses that keep the connection open.
     keep: Vec<u8>,
-    /// `BATCH` responses that keep the connection open and confirm `Connection: keep-alive`.
+    /// `BATCH` responses that keep the connection open and confirm an HTTP/1.0 client's `Connection: keep-alive`.
     keep_asked: Vec<u8>,
     /// One response that closes the connection.
     close: Vec<u8>,
@@ -54,14 +54,14 @@ fn second() -> i64 {
     clock_gettime(ClockId::RealtimeCoarse).tv_sec
 }
 
-/// The time at which requests are answered.
+/// When the server answers a request.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Mode {
     /// Immediately.
     AtOnce,
     /// Immediately. Records the arrivals of the first `limit` requests, and polls instead of sleeping.
     Stamp { limit: usize },
-    /// This time after they arrived.
+    /// After this delay.
     Hold(Duration),
 }
 

@@ -5,7 +5,7 @@
 pub(crate) enum Persistence {
     /// It stays open, the default of HTTP/1.1.
     Keep,
-    /// It stays open because an HTTP/1.0 client asked for that. The response must confirm it.
+    /// It stays open because an HTTP/1.0 client asked for this. The response must confirm it.
     KeepAsked,
     /// It closes.
     Close,

@@ -1,4 +1,4 @@
-//! Checks that the intervals of simulated figures contain the exact figures, for random networks.
+//! Checks that the confidence intervals of simulated metrics contain the exact values, for random networks.
 
 use crate::networks::{errors, network};
 use brimful_model::{Method, ModelError, SimulationOptions, simulate, solve};
@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 /// Half-width of a 95 % interval in standard errors.
 const HALF_WIDTH_95: f64 = 1.96;
 
-/// Compares simulations with exact solutions. Returns the number of figures, the number of 95 % intervals that contain
-/// the exact figure, and the largest error in standard errors with the number of its network.
+/// Compares simulations with exact solutions. Returns the number of metrics, the number of 95 % intervals that contain
+/// the exact value, and the largest error in standard errors with the number of its network.
 pub fn simulate_networks(networks: u64, events: u64) -> Result<Value, ModelError> {
     let (mut figures, mut covered, mut farthest) = (0, 0, (0.0f64, 0));
     for number in 0..networks {
@@ -25,7 +25,7 @@ pub fn simulate_networks(networks: u64, events: u64) -> Result<Value, ModelError
     Ok(json!({ "figures": figures, "covered": covered, "farthest_errors": farthest.0, "farthest_network": farthest.1 }))
 }
 
-/// The random networks with their exact solutions.
+/// Solves random networks exactly. Returns the networks with their solutions.
 pub fn solved_networks(count: u64) -> Result<Value, ModelError> {
     let solved = |number| {
         let model = network(number);

@@ -21,7 +21,7 @@ use std::hint::black_box;
 use std::io::{Read, stdin};
 use std::process::ExitCode;
 
-/// The task to do.
+/// A request: the task to do.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum Request {
@@ -74,7 +74,7 @@ fn answer() -> Result<Value, Box<dyn Error>> {
     }
 }
 
-/// CPU seconds of each repetition, and the last result.
+/// Repeats a task. Returns the CPU seconds of each repetition, and the last result.
 fn timed<T, E>(repetitions: usize, mut what: impl FnMut() -> Result<T, E>) -> Result<(Vec<f64>, T), E> {
     let mut seconds = Vec::new();
     loop {
