@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// Counts the connections of a few local TCP ports by state. The kernel updates the counts whenever a socket changes its
+// Counts the connections of a few local TCP ports by state. The kernel calls this program whenever a socket changes its
 // state, so no walk over all sockets is needed. User space maps `gauges` and reads it without a system call.
 // crates/monitor/src/ebpf/connections.rs explains which states are counted, and why the rest are not.
 

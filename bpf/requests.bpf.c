@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// Measures requests at the sockets of a few local TCP ports, whatever the server. Two times are measured: from the
+// Measures requests at the sockets of a few local TCP ports, for any server program. Two times are measured: from the
 // arrival of a request's first bytes until the server reads them, and from this read until the server sends the last
 // bytes of the response.
 //
 // The kernel stores the state of a request with the socket of the connection. The sums over requests are in a map with
 // one copy for each CPU. The programs are attached for slices of time. A request counts if its first bytes arrive in
 // the part of the slice that `control` defines. Every request is followed until the slice ends.
-// crates/monitor/src/ebpf/requests.rs explains how the slices affect the figures.
+// crates/monitor/src/ebpf/requests.rs explains how the slices affect the measured values.
 
 #include "kernel.h"
 
@@ -30,8 +30,8 @@ struct {
     __u64 from, until; // a request counts if it begins between these instants (CLOCK_MONOTONIC, in nanoseconds)
 } control = {};
 
-// The state of one socket. Instants and times are in nanoseconds. Each flag is a byte, because two CPUs may set
-// different flags at once.
+// The state of one socket. Points in time and durations are in nanoseconds. Each flag is a byte, because two CPUs may
+// set different flags at once.
 struct request {
     __u64 slice;
     __u64 ready;    // the instant since which unread bytes wait; 0 if no bytes wait
@@ -59,8 +59,8 @@ struct times {
     __u64 buckets[BUCKETS];
 };
 
-// The requests of one port whose responses are of one size class. `begun` and `unanswered` count the requests of all
-// classes, and are used only in the first class.
+// The sums over requests of one port whose responses are of one size class. `begun` and `unanswered` count the requests
+// of all classes, and are used only in the entry of the first class.
 struct tally {
     __u64 begun;      // number of requests that count
     __u64 unanswered; // number of requests whose connection was closed before a response
@@ -261,8 +261,8 @@ int BPF_PROG(received, const struct sock *sk, int length, int flags) {
     } else {
         __u64 now = bpf_ktime_get_ns(), ready = request->ready;
         finish(request);
-        // If `ready` is unset, the request was ready before this slice, or the server read it together with the
-        // previous request.
+        // If `ready` is unset, the request does not count: it was ready before this slice, or the server read it
+        // together with the previous request.
         if (ready && counts(ready)) {
             if (!request->announced)
                 begin(port);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
 // The record of one thread, and the function that fills the record. crates/monitor/src/ebpf/tasks.rs documents the
-// figures.
+// fields.
 
 #ifndef BRIMFUL_TASK_H
 #define BRIMFUL_TASK_H
@@ -24,7 +24,7 @@ struct record {
     __u64 started;
     struct counters own;
     __u64 waited;
-    // Figures of the whole process. They are filled in only in the record of the main thread.
+    // Values of the whole process. They are filled in only in the record of the main thread.
     __u64 threads, rss_pages;
     struct counters ended;
     __u64 children_user, children_system, children_major_faults;
