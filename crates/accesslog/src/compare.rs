@@ -1,17 +1,17 @@
-//! Compares two profiles figure by figure, and decides whether the traffic of two logs is alike.
+//! Compares two profiles metric by metric, and decides whether the traffic of two logs is alike.
 //!
-//! The result contains each figure's tolerance, in the figure's own unit. The tolerance of a share includes random
-//! variation. A figure that one profile lacks is in the result, but does not affect the decision. Rates, mix and
-//! dispersion are compared in the peak windows, and all other figures over the whole logs.
+//! The result contains the tolerance of each metric, in the metric's own unit. The tolerance of a share includes random
+//! variation. A metric that one profile lacks is in the result, but does not affect the decision. Rates, mix and
+//! dispersion are compared in the peak windows, and all other metrics over the whole logs.
 
 use crate::profile::classes::EMPTY_CLASS;
 use brimful_core::profile::{Dispersion, LogClass, Profile, Sessions, Times};
 use std::collections::BTreeSet;
 
-/// Relative tolerance of rates. It is greater than the error of a load generator and of the window's boundaries. It is
-/// less than the effect of one quiet minute in an hour.
+/// Relative tolerance of rates. It is greater than the error that a load generator and the window's boundaries cause,
+/// and less than the effect of one quiet minute in an hour.
 const RATES: f64 = 0.05;
-/// Absolute tolerance of shares. It is less than the difference between two peak hours.
+/// Absolute tolerance of shares. It is less than the usual difference between two peak hours.
 const SHARES: f64 = 0.02;
 /// Number of standard errors that are added to the tolerance of a share. The standard error is that of a binomial
 /// share, computed from the smaller number of requests. Random variation is within two standard errors in 95 of 100
@@ -19,9 +19,9 @@ const SHARES: f64 = 0.02;
 const STANDARD_ERRORS: f64 = 2.0;
 /// Relative tolerance of bytes. Means of heavy-tailed sizes vary more than rates.
 const SIZES: f64 = 0.10;
-/// Absolute tolerance of the exponent of Zipf's law: the variation of fits to some thousand requests.
+/// Absolute tolerance of the exponent of Zipf's law. Fits to some thousand requests vary by this amount.
 const ZIPF: f64 = 0.10;
-/// Relative tolerance of sessions. The start or end of a log cuts some sessions short.
+/// Relative tolerance of the metrics of sessions. The start or end of a log cuts some sessions short.
 const SESSIONS: f64 = 0.20;
 /// Methods whose share is smaller than this in both profiles are not compared.
 const MIN_METHOD_SHARE: f64 = 0.01;
@@ -31,32 +31,32 @@ const EPOCH_S: f64 = 1.0;
 /// The comparison of two profiles.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Comparison {
-    /// The compared figures.
+    /// The compared metrics.
     pub differences: Vec<Difference>,
-    /// Whether all figures that both profiles have are within tolerance; false if there is no such figure.
+    /// Whether all metrics that both profiles have are within tolerance; false if there is no such metric.
     pub all_within_tolerance: bool,
 }
 
-/// The comparison of one figure.
+/// The comparison of one metric.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Difference {
-    /// Name of the figure.
+    /// Name of the metric.
     pub figure: String,
-    /// Unit of the figure.
+    /// Unit of the metric.
     pub unit: Unit,
-    /// The figure's value in the first profile; `None` if unknown.
+    /// The metric's value in the first profile; `None` if unknown.
     pub before: Option<f64>,
-    /// The figure's value in the second profile; `None` if unknown.
+    /// The metric's value in the second profile; `None` if unknown.
     pub after: Option<f64>,
     /// Relative difference: `after`/`before` − 1; `None` if a value is unknown or `before` is 0.
     pub relative_difference: Option<f64>,
-    /// The tolerance, in the figure's unit.
+    /// The tolerance, in the metric's unit.
     pub tolerance: f64,
     /// Whether the values differ by at most the tolerance; `None` if a value is unknown.
     pub is_within_tolerance: Option<bool>,
 }
 
-/// Unit of a figure.
+/// Unit of a metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
     /// A rate per second.
@@ -97,13 +97,13 @@ struct Pair<'a> {
 }
 
 impl Pair<'_> {
-    /// Compares a figure whose tolerance is a fraction of its first value.
+    /// Compares a metric whose tolerance is the fraction `by` of its first value.
     fn relative(self, name: &str, unit: Unit, by: f64, figure: impl Fn(&Profile) -> Option<f64>) -> Difference {
         let before = figure(self.before);
         Difference::new(name, unit, before, figure(self.after), by * before.map_or(0.0, f64::abs))
     }
 
-    /// Compares a figure whose tolerance is an absolute number.
+    /// Compares a metric whose tolerance is the absolute number `by`.
     fn absolute(self, name: &str, unit: Unit, by: f64, figure: impl Fn(&Profile) -> Option<f64>) -> Difference {
         Difference::new(name, unit, figure(self.before), figure(self.after), by)
     }
@@ -116,11 +116,11 @@ impl Pair<'_> {
     }
 
     /// Compares the index of dispersion of the requests per second: variance divided by mean. The tolerance is chosen
-    /// so that the figures agree if their confidence intervals overlap.
+    /// so that the values agree if their confidence intervals overlap.
     fn dispersion(self) -> Difference {
         let [before, after] = [self.before, self.after].map(|p| per_second(&p.dispersion));
-        // The tolerance is the sum of two half widths: the upper half of the lower interval, and the lower half of the
-        // upper interval.
+        // The tolerance is the sum of two half-widths: from the lower value to the upper bound of its interval, and
+        // from the lower bound of the upper value's interval to this value.
         let tolerance = before.zip(after).map_or(0.0, |(before, after)| match after.index >= before.index {
             true => before.interval95[1] - before.index + after.index - after.interval95[0],
             false => before.index - before.interval95[0] + after.interval95[1] - after.index,
@@ -223,8 +223,8 @@ fn share_difference(name: &str, before: Option<f64>, after: Option<f64>, request
 }
 
 /// Pairs the classes of two profiles by name. If the names differ but the numbers of classes are equal, classes are
-/// paired by order, because classes of sizes are named after sizes that two logs rarely share. The class without a body
-/// is always paired by name.
+/// paired by order: size classes are named after sizes, which are rarely equal in two logs. The class without a body is
+/// always paired by name.
 fn class_pairs<'a>(
     before: &'a [LogClass],
     after: &'a [LogClass],
@@ -309,7 +309,7 @@ mod tests {
         }
     }
 
-    /// The names of the figures that are out of tolerance.
+    /// The names of the metrics that are out of tolerance.
     fn apart(before: &Profile, after: &Profile) -> Vec<String> {
         let comparison = compare(before, after);
         let apart =

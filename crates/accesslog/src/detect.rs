@@ -17,7 +17,7 @@ use brimful_core::text::one_line;
 use columns::Inferred;
 use std::borrow::Cow;
 
-/// The formats of one log, the most likely first, and the number of lines that each format has read.
+/// The formats of one log, the most likely first. Counts the lines that each format has read.
 #[derive(Clone, Debug)]
 pub struct Formats {
     formats: Vec<CountedFormat>,
@@ -60,7 +60,7 @@ impl CountedFormat {
 }
 
 impl Formats {
-    /// Creates the set from these formats, the most likely first.
+    /// Creates the set with the given formats, the most likely first.
     pub fn from_list(formats: Vec<Format>) -> Formats {
         Formats { formats: formats.into_iter().map(|format| CountedFormat::new(format, None)).collect(), current: 0 }
     }
@@ -91,7 +91,8 @@ impl Formats {
         Ok(Formats { formats: chosen, current: 0 })
     }
 
-    /// Appends the formats that this set lacks, and adds the counts of the formats that both sets have.
+    /// Merges another set into this set. Appends the formats that this set lacks, and adds the counts of the formats
+    /// that both sets have.
     pub fn join(&mut self, others: Formats) {
         for other in others.formats {
             match self.formats.iter_mut().find(|known| known.format.name() == other.format.name()) {
@@ -113,8 +114,8 @@ impl Formats {
         Formats { formats: self.formats.iter().map(with_zero_counts).collect(), current: 0 }
     }
 
-    /// Reads and counts a line. The format that read the last line is tried first, and then the other formats. If no
-    /// format can read the line, the error is that of the most likely format. Docker's wrapping is removed first.
+    /// Reads and counts a line. Docker's wrapping is removed first. The format that read the previous line is tried
+    /// first, and then the other formats. If no format can read the line, the error is that of the most likely format.
     pub fn read<'a>(&mut self, line: &'a [u8], scratch: &'a mut Scratch) -> Result<Line<'a>, LineParseError> {
         let Scratch { bytes, line: place } = scratch;
         match docker::unwrap(line, place) {
@@ -209,7 +210,7 @@ enum Outcome {
 }
 
 impl Candidate {
-    /// All formats that may suit these lines, with their results, the most specific first.
+    /// All formats that may match these lines, with their results, the most specific first.
     fn all(lines: &[&[u8]]) -> Vec<Candidate> {
         let mut candidates: Vec<Candidate> =
             Format::candidates().into_iter().map(|format| Candidate::new(format, lines)).collect();
@@ -252,7 +253,7 @@ impl Candidate {
         if times.iter().any(|time| format.name().contains(time)) && !has_service {
             outcomes.fill(Outcome::LineParseError);
         }
-        // If few values of a quoted column are addresses, the column does not contain forwarded clients.
+        // The column contains forwarded clients only if at least half of its values are addresses.
         let mut candidate = Candidate { format, outcomes, remark: None };
         if candidate.format.name().contains("x_forwarded_for") && addresses * 2 < candidate.entries() {
             candidate.outcomes.fill(Outcome::LineParseError);
@@ -270,8 +271,7 @@ fn is_host(client: &[u8]) -> bool {
     parse_ip(client).is_some() || client.is_empty() || client.contains(&b'.')
 }
 
-/// If a format with a virtual host and a format with a forwarded client read the same lines, rejects one of the
-/// formats.
+/// A format with a virtual host and a format with a forwarded client may read the same lines. Rejects one of the two.
 fn refuse_hosts(candidates: &mut [Candidate], lines: &[&[u8]]) {
     let place = |candidates: &[Candidate], name: &str| candidates.iter().position(|other| other.format.name() == name);
     let forwarded: Vec<String> = candidates
@@ -303,8 +303,8 @@ fn best(candidates: &[Candidate], is_read: &[bool]) -> Option<usize> {
     counts.min_by_key(|(index, count)| (std::cmp::Reverse(*count), *index)).map(|(index, _)| index)
 }
 
-/// The error for an unknown format. It shows a line, the format that reads most of the line, the position at which this
-/// format fails, and what to do.
+/// The error for an unknown format. It shows a line, the format that reads the longest part of this line, the position
+/// at which this format fails, and what to do.
 fn unknown(lines: &[&[u8]]) -> LogError {
     let line = lines.iter().find(|line| !line.starts_with(b"#")).or(lines.first()).copied().unwrap_or_default();
     let start = String::from_utf8_lossy(line.get(..100).unwrap_or(line)).into_owned();

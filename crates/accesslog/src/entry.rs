@@ -39,7 +39,7 @@ pub struct Entry<'a> {
     pub upstream_ns: Option<u64>,
 }
 
-/// A line that could be read.
+/// The content of a line that could be read.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Line<'a> {
     /// A request.

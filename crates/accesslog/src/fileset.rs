@@ -18,7 +18,8 @@ use std::path::{Path, PathBuf};
 const UNKNOWN_BYTES: u64 = 1;
 /// Upper bound of a file's size.
 const MAX_FILE_BYTES: u64 = 4 << 30;
-/// Content of the files, repeated. Text compresses well, but not as well as a single repeated byte.
+/// The text that fills the files, repeated: the source of this module. Text compresses well, but not as well as a
+/// single repeated byte.
 const LINES: &[u8] = include_bytes!("fileset.rs");
 
 /// Number and size of the files that were created.
@@ -55,7 +56,7 @@ pub(crate) fn create_file(path: &Path, bytes: u64) -> Result<(), LogError> {
     write(path, bytes).map_err(failed)
 }
 
-/// Rounds a size to its seven highest bits, so that sizes within a 64th of it share one file.
+/// Rounds a size to its seven highest bits, so that sizes that differ by less than 1/64 share one file.
 pub(crate) fn rounded_size(bytes: u64) -> u64 {
     let shift = (64 - bytes.leading_zeros()).saturating_sub(7);
     let half = if shift > 0 { 1 << (shift - 1) } else { 0 };

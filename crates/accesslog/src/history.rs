@@ -8,8 +8,8 @@ use jiff::tz::Offset;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-/// Length of a step in seconds. An hour is short enough to show daily patterns. Most changes of the clocks are whole
-/// hours, too.
+/// Length of a step in seconds. An hour is short enough to show daily patterns. Daylight saving time changes most
+/// clocks by whole hours, so days consist of whole steps.
 pub const HISTORY_STEP_S: i64 = 3600;
 const STEP_NS: i64 = HISTORY_STEP_S * 1_000_000_000;
 /// The longest plausible gap between two requests, in hours. A longer gap means that a timestamp is wrong.

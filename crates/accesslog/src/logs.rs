@@ -99,11 +99,11 @@ impl Logs {
 
 /// The state of a merge of logs.
 struct Merge<'s, S> {
-    /// Logs that have not been started, with their indices. Logs without a readable request come last.
+    /// Logs that no thread reads yet, with their indices. Logs without a readable request come last.
     waiting: VecDeque<(usize, OpenedLog)>,
     concurrent: Vec<ConcurrentLog>,
-    /// No concurrent log has a request before this time, so until then, all requests come from the log that this thread
-    /// reads.
+    /// The time of the oldest request of the other logs. Until this time, all requests come from the log that this
+    /// thread reads.
     next_ns: i64,
     options: ReadOptions,
     shared: Arc<SharedProgress>,
@@ -347,7 +347,7 @@ impl SharedProgress {
 impl Results {
     fn join(&mut self, concurrent: ConcurrentLog) {
         let ConcurrentLog { place, batches, thread, .. } = concurrent;
-        // If the receiver still existed, the thread might wait for it to receive more batches.
+        // Close the channel, so that the thread does not wait until another batch is received.
         drop(batches);
         match thread.join() {
             Ok(Ok(read)) => self.add(place, read),
@@ -355,7 +355,7 @@ impl Results {
         }
     }
 
-    /// Records that no thread read a log to its end.
+    /// Marks a log as cut short, because no thread has read it to its end.
     fn mark_unread(&mut self, place: usize) {
         if let Some(source) = self.read.sources.get_mut(place) {
             source.cut_short = Some("there was no thread to read it with".to_owned());

@@ -4,10 +4,10 @@
 //! - `calendar`: requests by time. [`window`]: the busiest window. `bursts`, `hurst`: the arrivals in that window.
 //! - [`sizes`], [`urls`], `popularity`, `kinds`, `histogram`: bytes, URLs, status and methods, durations.
 //! - `distinct`: number of distinct URLs and clients. `robots`: requests of robots. [`sessions`], [`classes`].
-//! - `notes`: warnings for users of the figures.
+//! - `notes`: warnings about the metrics of the profile.
 //!
 //! The peak window is the window that the user specified. Otherwise, if the log is not longer than a window, it is the
-//! whole log. Otherwise, it is the busiest window that starts at a whole multiple of its length. All figures of the
+//! whole log. Otherwise, it is the busiest window that starts at a whole multiple of its length. All metrics of the
 //! peak are for the part of this window that the log covers.
 
 mod bursts;
@@ -59,7 +59,7 @@ use window::Windows;
 /// Maximum number of URLs that are counted over the whole log.
 const URLS: usize = 8_192;
 const SECOND_NS: f64 = NS as f64;
-/// Number of seconds of [`Arrivals::seconds`].
+/// Maximum number of seconds in [`Arrivals::seconds`].
 const SERIES_S: usize = 3_600;
 
 /// Builds a profile from entries.
@@ -148,7 +148,7 @@ impl Profiler {
         let url = urls::url(entry.target);
         let hash = urls::hash_url(&self.hasher, url);
         let slot = self.urls.add_hashed(hash, url, entry);
-        // A URL with a counter was already counted as distinct.
+        // A URL that already has a counter was counted as distinct before.
         if let Some((_, true)) = slot {
             self.distinct_urls.add(fixed_hash(url));
         }
@@ -268,8 +268,8 @@ impl Profiler {
         Some(SecondCounts { from: rfc3339(first.saturating_mul(NS), &self.options.zone), counts: shown.to_vec() })
     }
 
-    /// The whole seconds of the window that the log covers. If the window contains only stray requests, returns all
-    /// seconds of the window.
+    /// The whole seconds of the window that the log covers. If the window contains only stray requests (far away from
+    /// all others), returns all seconds of the window.
     fn seconds_of(&self, window: &Window, span: &Span) -> Range<i64> {
         let from = window.from_ns.div_euclid(NS);
         let to = from.saturating_add_unsigned(window.seconds);

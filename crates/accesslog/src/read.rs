@@ -33,7 +33,7 @@ const PROGRESS_EVERY: Duration = Duration::from_millis(100);
 pub struct ReadOptions {
     /// The formats of the lines; detected from the first lines if `None`.
     pub formats: Option<Formats>,
-    /// Maximum number of malformed lines to keep for display.
+    /// Maximum number of malformed lines to keep for display; the first ones are kept.
     pub first_malformed: usize,
     /// Whether to read files to their current end. Otherwise, files are read only up to the size that they had when
     /// they were found.

@@ -2,7 +2,7 @@
 //!
 //! - [`find`]: paths and patterns → [`Log`]s.
 //! - `input`: the stored bytes, up to the size that a file had when it was found.
-//! - `decode`: decompression. The first bytes decide about the method, not the file's name.
+//! - `decode`: decompression. The first bytes determine the compression format; the name of the file does not matter.
 //! - `blocks`: blocks of whole lines, in constant memory.
 //! - `sample`: the beginning of a log, its formats, and its position in time.
 //!

@@ -2,8 +2,9 @@
 //! with the bytes of the responses. Calls arrive in sessions, at the rate of the peak window. If the log does not
 //! distinguish users, calls arrive by an arrival process with the same bursts.
 //!
-//! If a response had no body, its request is sent so that any server responds without a body. For 304 (Not Modified),
-//! the request has `If-None-Match: *`. For a HEAD request, it is HEAD. For 404 (Not Found), its path does not exist.
+//! If a response had no body, the new request is one to which any server responds without a body. For 304 (Not
+//! Modified), the request has `If-None-Match: *`. For HEAD, the method is HEAD. For 404 (Not Found), the path does not
+//! exist.
 
 pub mod arrivals;
 mod sessions;

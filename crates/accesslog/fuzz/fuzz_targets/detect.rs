@@ -1,5 +1,6 @@
 //! Feeds arbitrary lines to the detection of formats. Checks that the detected formats read these lines without panic,
-//! and that their shares add up. Every known format tries each input, so this target is slower than the other targets.
+//! and that their shares add up to 1. Every known format tries each input, so this target is slower than the other
+//! targets.
 //!
 //! The input is a sequence of lines. `README.md` contains the command that runs this target.
 #![no_main]
@@ -8,7 +9,7 @@ use brimful_accesslog::detect::Formats;
 use brimful_accesslog::{Line, Scratch};
 use libfuzzer_sys::fuzz_target;
 
-/// Maximum number of lines that are read of an input. With four lines, two formats can share them equally.
+/// Maximum number of lines that are read from an input. With four lines, two formats can read half of the lines each.
 const LINES: usize = 4;
 
 fuzz_target!(|input: &[u8]| {

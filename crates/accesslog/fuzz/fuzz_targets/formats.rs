@@ -13,11 +13,11 @@ use libfuzzer_sys::fuzz_target;
 use std::cell::RefCell;
 use std::sync::LazyLock;
 
-/// Maximum number of lines that are read of an input. Three lines are enough to read a new day, a cached day, and a day
-/// after the cached day.
+/// Maximum number of lines that are read from an input. Three lines are enough to read a new day, a cached day, and a
+/// day after the cached day.
 const LINES: usize = 3;
 
-/// Additional formats without a name: common additions, and strings with all kinds of fields.
+/// Format strings without a name: common variants, and strings with all kinds of fields.
 const MORE: [&str; 15] = [
     "combined + %D",
     "combined + %D %P \"$http_x_forwarded_for\" _",
@@ -42,7 +42,7 @@ static FORMATS: LazyLock<Vec<Format>> = LazyLock::new(|| {
 });
 
 thread_local! {
-    /// The formats, with the state that earlier lines and earlier inputs have left.
+    /// The formats, in the state that earlier lines and earlier inputs have caused.
     static USED: RefCell<(Vec<Format>, Scratch)> = RefCell::new((FORMATS.clone(), Scratch::default()));
 }
 
@@ -73,7 +73,7 @@ fuzz_target!(|input: &[u8]| {
     }
 });
 
-/// Checks properties that the outcome of every line must have.
+/// Checks properties that the result of every line must have.
 fn check(line: &[u8], outcome: &Result<Line<'_>, LineParseError>) {
     match outcome {
         Ok(Line::Entry(entry)) => {

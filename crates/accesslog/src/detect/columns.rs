@@ -128,7 +128,7 @@ fn infer(base: &'static str, open: &mut Format, lines: &[&[u8]]) -> Option<Infer
     Some(Inferred { base, format: Some(Format::by_name(&name(&roles))?), remark })
 }
 
-/// Writes a note that says how the numbers are read, and how to choose another unit.
+/// Writes a note for the user: how the numbers are read, and how to choose another unit.
 fn remark(
     place: usize,
     guess: &UnitGuess,
@@ -151,7 +151,7 @@ fn remark(
     format!("{said}. {may_be} {}{comma}{end} give --format '{}'.", other.name(), name(&instead))
 }
 
-/// The name of a column in the format's name.
+/// The notation of a column within the name of a format, such as `rt=%D`.
 fn column_name(field: &TailField<'_>, role: Role) -> String {
     let label = match field.label {
         [] => String::new(),
@@ -177,7 +177,7 @@ fn parse_rows<'a>(open: &mut Format, lines: &[&'a [u8]]) -> Vec<Row<'a>> {
     rows
 }
 
-/// The rows with the most common columns; `None` if fewer than half of all rows have these columns.
+/// The rows whose fields have the most common labels and quotes; `None` if fewer than half of all rows have these.
 fn rows_of_usual_shape(rows: Vec<Row<'_>>) -> Option<Vec<Row<'_>>> {
     let shape = |row: &Row<'_>| -> Vec<(Vec<u8>, bool)> {
         row.fields.iter().map(|field| (field.label.to_vec(), field.is_quoted)).collect()
@@ -337,9 +337,9 @@ fn name_unit_words(columns: &[Column<'_, '_>], roles: &mut [Role]) {
     }
 }
 
-/// Chooses the whole-number column that is the duration, and its unit. Returns the column, the guessed unit and the
-/// requests if the user should know of the guess. Returns `None` if nothing had to be guessed: two columns show the
-/// same duration in two units, or no column may be a duration.
+/// Chooses the column of whole numbers that is the duration, and guesses its unit. Returns the column, the guess and
+/// the requests, from which a note for the user is made. Returns `None` if nothing was guessed: either two columns show
+/// the same duration in two units, or no column can be a duration.
 fn choose_duration(columns: &[Column<'_, '_>], roles: &mut [Role]) -> Option<(usize, UnitGuess, Vec<TimedRequest>)> {
     let places: Vec<usize> = (0..roles.len()).filter(|place| roles.get(*place) == Some(&Role::Whole)).collect();
     let numbers = |place: usize| columns.get(place).and_then(Column::numbers).unwrap_or_default();
@@ -351,7 +351,8 @@ fn choose_duration(columns: &[Column<'_, '_>], roles: &mut [Role]) -> Option<(us
             }
         }
     }
-    // In case of doubt, the first column is chosen: servers write the duration before other numbers.
+    // If several columns are equally likely, the first is chosen, because servers write the duration before other
+    // numbers.
     let best = places
         .iter()
         .copied()
@@ -378,7 +379,7 @@ fn unit_of_pair(coarse: &[(&Row<'_>, u64)], fine: &[(&Row<'_>, u64)]) -> Option<
         let same = coarse.iter().zip(fine).all(|((_, seconds), (_, value))| *seconds == value / per_second(*unit));
         same && fine.iter().any(|(_, value)| *value >= 20)
     };
-    // If no request took a second, both units would fit.
+    // Both units match if every request took less than a second.
     let has_seconds = coarse.iter().any(|(_, seconds)| *seconds > 0);
     let units = [TimeUnit::Microseconds, TimeUnit::Milliseconds];
     if has_seconds && coarse.len() == fine.len() { units.into_iter().find(is_unit) } else { None }

@@ -41,7 +41,7 @@ fn pieces(format: &str) -> Result<(Vec<Piece>, bool), String> {
         let directive = Directive::read(after)?;
         rest = directive.rest;
         match (directive.letter, directive.argument) {
-            // The format string has no brackets around `%t`, because Apache adds them.
+            // Apache adds the brackets around the time, so the format string does not contain them.
             ("t", "") => {
                 pieces.extend([Piece::Literal(b"[".to_vec()), directive.piece()?, Piece::Literal(b"]".to_vec())])
             }

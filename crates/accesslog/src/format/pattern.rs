@@ -36,13 +36,13 @@ pub(crate) enum FieldKind {
     ClientPort,
     /// The value of `X-Forwarded-For`. If it contains a client, this client replaces the client's address.
     Forwarded,
-    /// A forwarded list that must contain only addresses or hidden addresses. This distinguishes the format from
-    /// similar formats.
+    /// A forwarded list in which every element must be an address or a placeholder such as `unknown`. This
+    /// distinguishes the format from similar formats.
     ForwardedAddresses,
     Host,
     /// A host without commas and quotes. This distinguishes the format from similar formats.
     HostName,
-    /// Ignored digits.
+    /// An ignored port number.
     Port,
     /// Host and target without a separator.
     HostTarget,

@@ -6,7 +6,7 @@ use brimful_estimate::{burst_factors, dispersion_curve};
 
 /// Lengths of epochs to try for the burst factors a and b, in seconds.
 const EPOCHS_S: [usize; 8] = [1, 2, 5, 10, 20, 30, 60, 120];
-/// Minimum mean number of requests per epoch. With fewer requests, a single request would exceed the mean.
+/// Minimum mean number of requests per epoch. With fewer requests, random variation would look like bursts.
 const MIN_REQUESTS_PER_EPOCH: f64 = 10.0;
 /// Minimum number of epochs.
 const MIN_EPOCHS: usize = 20;

@@ -8,9 +8,10 @@
 
 use brimful_core::profile::BusyHours;
 
-/// Shorter logs do not show that hours are busy regularly.
+/// Minimum length of a log, in seconds. A shorter log cannot show that hours are busy regularly. A week with a change
+/// to summer time is an hour shorter.
 const MIN_SPAN_S: f64 = 7.0 * 86_400.0 - 3_600.0;
-/// Sets with a single day need this length of the log, so that the day occurs twice.
+/// Minimum length of a log, in seconds, to try sets of a single day. Each day of the week then occurs twice.
 const MIN_SPAN_OF_ONE_DAY_S: f64 = 14.0 * 86_400.0 - 3_600.0;
 /// Minimum share of the variance that the busy hours must explain.
 const MIN_EXPLAINED: f64 = 0.4;

@@ -26,8 +26,8 @@ use std::iter::repeat_n;
 const CLUSTERS: usize = 150;
 /// A cluster with more than this share of the requests is divided.
 const LARGE_CLUSTER: f64 = 0.05;
-/// Share of the variance of the logarithms of sizes that the classes should explain. Unless the user chose the number
-/// of classes, it is the smallest that explains this share, up to [`MAX_CLASSES`].
+/// Share of the variance of the logarithms of sizes that the classes should explain. Unless the user specified the
+/// number of classes, the smallest number that explains this share is used, but at most [`MAX_CLASSES`].
 const EXPLAINED: f64 = 0.9;
 const MAX_CLASSES: usize = 5;
 /// The name of the class of responses without a body.
@@ -103,7 +103,8 @@ fn clusters(atoms: &[Atom]) -> usize {
     atoms.last().map_or(0, |atom| atom.cluster + 1)
 }
 
-/// Cuts the sizes into clusters at the longest edges, and divides the large clusters.
+/// Cuts the sizes into clusters at the longest edges, and divides the large clusters. Returns the resulting groups of
+/// sizes.
 fn atoms(sizes: &[SizeCount]) -> Vec<Atom> {
     let all: u64 = sizes.iter().map(|size| size.count).sum();
     let logarithms: Vec<f64> = sizes.iter().map(|size| (size.bytes.max(1) as f64).ln()).collect();
@@ -125,7 +126,7 @@ fn atoms(sizes: &[SizeCount]) -> Vec<Atom> {
 }
 
 fn empty_class(window: &Window, all: &[&TopUrl]) -> LogClass {
-    // The error may consist of requests of other URLs, so it is subtracted.
+    // The `requests_error` requests may belong to other URLs, so they are subtracted.
     let weigh = |url: &TopUrl| url.requests.saturating_sub(url.requests_error + url.responses_with_body);
     let (service, timed) = window.zero_length_service;
     LogClass {

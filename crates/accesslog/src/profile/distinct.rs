@@ -11,7 +11,7 @@ const REGISTERS: usize = 1 << BITS;
 /// Number of the other bits of the hash.
 const REST: usize = 64 - BITS as usize;
 
-/// Relative standard error of an estimate, 1.04/√m.
+/// Relative standard error of an estimate: 1.04/√m, for m = 2¹⁴ registers.
 pub(crate) const ERROR: f64 = 1.04 / 128.0;
 
 /// A well-mixed hash of bytes that is the same in every process.

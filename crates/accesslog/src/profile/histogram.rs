@@ -51,7 +51,7 @@ impl Histogram {
         self.samples == 0
     }
 
-    /// Converts the distribution to a larger unit; `unit` is 10⁹ to convert nanoseconds to seconds.
+    /// Describes the distribution in a larger unit; `unit` is 10⁹ to convert nanoseconds to seconds.
     pub fn to_times(&self, unit: f64) -> Times {
         if self.is_empty() {
             return Times::default();

@@ -1,4 +1,4 @@
-//! Warnings about the figures of a profile.
+//! Warnings about the metrics of a profile.
 
 use super::Profiler;
 use super::bursts::Bursts;
@@ -169,8 +169,8 @@ fn no_sizes(profiler: &Profiler) -> Option<String> {
     (profiler.seen.with_bytes == 0 && profiler.bytes == 0).then(|| note.to_owned())
 }
 
-/// A note for logs that return to a window after the window was dropped. Then the peak window may not be the busiest
-/// window.
+/// A note for logs whose lines return to a window of time after that window was dropped from memory. The window that is
+/// reported as the peak may then not be the busiest.
 fn given_up(profiler: &Profiler, window: &Window) -> Option<String> {
     // The calendar has only counts per minute, so it can check only windows of whole minutes.
     if profiler.options.peak.is_some() || !window.seconds.is_multiple_of(60) {

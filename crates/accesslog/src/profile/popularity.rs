@@ -2,7 +2,7 @@
 //!
 //! The exponent of Zipf's law is the negative slope of the least-squares line through the logarithms of rank and count.
 //! The fit uses only URLs with at least [`MIN_REQUESTS`] requests and a relative error of at most [`MAX_COUNT_ERROR`].
-//! URLs with fewer requests do not follow the line, and would outweigh all others because there are many.
+//! URLs with fewer requests do not follow the line, and their large number would dominate the fit.
 
 use super::urls::{TopUrl, TopUrls};
 use brimful_core::profile::{PopularUrl, UrlPopularity};

@@ -320,7 +320,7 @@ mod tests {
         let mut all = Sessions::with_most_open(1_800.0, 1.0, 100);
         for i in 0..1_000 {
             all.add(&request(&i.to_string(), "browser", f64::from(i)));
-            // The first session remains in use, so other sessions must be ended early instead.
+            // The client of the first session continues to send requests, so other sessions must be ended early.
             all.add(&request("0", "browser", f64::from(i)));
         }
         assert!(all.slots.len() <= 100 && all.slots_by_client.len() == 100 && all.free.len() + 100 == all.slots.len());

@@ -8,8 +8,8 @@ use std::str::FromStr;
 /// Maximum number of bounds.
 const MAX_BOUNDS: usize = 63;
 
-/// The upper bounds of ranges of sizes: `0,4372,19284` stands for no body, 1 to 4,372 bytes, 4,373 to 19,284 bytes, and
-/// more. A first bound of 0 may be left out.
+/// The upper bounds of ranges of sizes. For example, `0,4372,19284` defines the ranges no body, 1 to 4,372 bytes, 4,373
+/// to 19,284 bytes, and more. A first bound of 0 may be left out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SizeRanges {
     /// The positive bounds in ascending order.
@@ -41,7 +41,7 @@ impl SizeRanges {
         }
     }
 
-    /// The sizes of a class, for people.
+    /// The sizes of a class as text for reports.
     pub fn range(&self, class: usize) -> String {
         match self.limits(class) {
             (_, Some(0)) => "no body".to_owned(),

@@ -221,7 +221,7 @@ impl Time {
     }
 }
 
-/// Computes the figures about sizes in a profile. `max` is the largest size: it cannot be computed from steps.
+/// Computes the metrics of sizes in a profile. `max` is the largest size: it cannot be computed from steps.
 pub(super) fn describe(counts: &SizeCounts, max: u64) -> Sizes {
     let sorted = counts.sorted();
     let responses: u64 = sorted.iter().map(|size| size.count).sum();

@@ -1,7 +1,7 @@
-//! Service times by URL and by hour: which URLs are slow, and when the server was.
+//! Service times by URL and by hour: the slow URLs, and the hours in which the server was slow.
 //!
-//! URLs have times as long as they have a counter in [`TopUrls`]: a URL that gets a new counter starts without times.
-//! At most [`MAX_HOURS`] hours have times; later hours are ignored.
+//! The times of a URL are kept while the URL has a counter in [`TopUrls`]. A URL that gets a new counter starts without
+//! times. At most [`MAX_HOURS`] hours have times; later hours are ignored.
 
 use super::TopUrls;
 use super::sparse_times::SparseTimes;
@@ -28,8 +28,8 @@ pub(super) struct SlowRequests {
 }
 
 impl SlowRequests {
-    /// Adds the service time of a request whose URL has the counter in this slot. `is_new` says that another URL had
-    /// the slot before.
+    /// Adds the service time of a request. `slot` is the slot of its URL's counter, and whether the counter is new. If
+    /// the counter is new, the times of the slot's former URL are removed.
     pub fn add(&mut self, slot: Option<(usize, bool)>, second: i64, service_ns: Option<u64>) {
         if let Some((slot, true)) = slot
             && let Some(times) = self.by_slot.get_mut(slot)
@@ -75,7 +75,7 @@ impl SlowRequests {
     pub fn hour(&self, show: impl Fn(i64) -> String) -> Option<SlowestHour> {
         let enough = self.by_hour.iter().filter(|(_, times)| times.samples() >= MIN_TIMES);
         let mut hours: Vec<(f64, i64)> = enough.map(|(hour, times)| (times.percentile(0.95), *hour)).collect();
-        // Of equal hours, the first one.
+        // Sorted by percentile. Of hours with the same percentile, the earliest comes last.
         hours.sort_by(|a, b| a.0.total_cmp(&b.0).then(b.1.cmp(&a.1)));
         let (_, slowest) = hours.last().filter(|_| hours.len() > 1)?;
         let (usual, _) = hours[hours.len() / 2];

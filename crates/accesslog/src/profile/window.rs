@@ -180,8 +180,8 @@ impl Window {
         sized.times.add(service_ns);
     }
 
-    /// Service times of the responses with a body of this size, in bytes. Steps of sizes that are only partly in the
-    /// range belong to it if their mean size does.
+    /// Service times of the responses with a body whose size is in this range, in bytes. A step of sizes that is only
+    /// partly in the range counts if its mean size is in the range.
     pub(super) fn times_of_sizes(&self, from: u64, to: u64) -> SparseTimes {
         let mut all = SparseTimes::default();
         for sized in self.times_by_size.values() {

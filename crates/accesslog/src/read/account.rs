@@ -145,7 +145,7 @@ impl<'a, S: FnMut(&Entry<'_>) -> EntryDecision> Account<'a, S> {
         }
     }
 
-    /// Detects the format of the next lines, if most lines before them were malformed.
+    /// Detects the format of the next lines if most of the preceding lines were malformed.
     fn detect_again(&mut self, next: &[u8]) {
         if !self.watch.is_mostly_malformed() || !self.may_detect {
             return self.watch.restart(CHECK_INTERVAL_LINES);

@@ -1,11 +1,11 @@
 //! Chooses times within a second for requests whose timestamps are whole seconds.
 //!
 //! Other lines of the same logs may have finer timestamps, from another server or in another format. If there are
-//! enough, requests are spread like these fine timestamps. The gaps between the fine timestamps of the last minute are
-//! placed into the second in their order, and stretched to fill the second. The second's number selects the first gap,
-//! so that a replay is reproducible. So the requests are a Poisson process or bursty if the fine timestamps are. With
-//! fewer than [`MIN_FINE_STAMPS`] fine timestamps, the requests of a second are spread at equal distances, in the order
-//! of the log.
+//! enough, requests are spread like these fine timestamps, so they are bursty or a Poisson process if the fine
+//! timestamps are. The gaps between the fine timestamps of the last minute are placed into the second in their order,
+//! and stretched to fill the second. The number of the second determines which gap is the first, so a replay is
+//! reproducible. With fewer than [`MIN_FINE_STAMPS`] fine timestamps, the requests of a second are spread at equal
+//! distances, in the order of the log.
 //!
 //! Memory: 32 KiB.
 

@@ -102,8 +102,8 @@ impl Timeline {
         Place::Course(time_ns)
     }
 
-    /// Whether the lines after a large step forward contradict the step. At the end of a log, whether the step is too
-    /// large for the few lines that follow.
+    /// Whether a timestamp is too far ahead. Most of the following lines must confirm a large step forward. At the end
+    /// of a log, where few lines follow, the step must not be much longer than the recent gaps.
     fn is_ahead(&self, time_ns: i64, newest_ns: i64, following: impl ExactSizeIterator<Item = i64>) -> bool {
         let count = following.len();
         let agreeing = following.filter(|next_ns| *next_ns >= time_ns.saturating_sub(self.window_ns)).count();

@@ -24,7 +24,7 @@ impl Default for Limits {
 
 /// Minimum size of a block: a byte order mark must fit into it.
 const MIN_BLOCK: usize = 16;
-/// Number of bytes of a line that is too long that are kept.
+/// Number of bytes that are kept of a line that exceeds the limit.
 const KEPT_OF_LONG_LINE: usize = 4096;
 
 /// A part of a log. Its memory is reused.

@@ -151,7 +151,7 @@ fn a_little_disorder_changes_only_the_times_between_requests() {
     }
     let mut disordered = profile(&requests, Options::default());
     for profile in [&mut ordered, &mut disordered] {
-        // These figures may depend on the order of the requests: sums of times have other rounding errors, and bursts
+        // These metrics may depend on the order of the requests: sums of times have other rounding errors, and bursts
         // may end elsewhere.
         (profile.interarrival_s, profile.sessions) = (None, None);
         profile.classes.iter_mut().for_each(|class| class.mean_service_s = None);

@@ -47,8 +47,8 @@ fn strftime(letter: char, run: &str) -> &str {
     }
 }
 
-/// A sequence of directives. Adjacent `strftime` fields share one directive; each of Apache's own words has a separate
-/// directive.
+/// A sequence of directives. Adjacent `strftime` fields share one directive. Apache's own formats, such as `msec_frac`,
+/// need a separate directive each.
 #[derive(Default)]
 struct Directives {
     text: String,

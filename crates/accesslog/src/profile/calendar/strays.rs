@@ -63,7 +63,7 @@ pub(super) fn core<I: DoubleEndedIterator<Item = (i64, u64)>>(minutes: impl Fn()
     })
 }
 
-/// A gap near the start or the end of the log.
+/// A gap near one end of the log, which may separate stray requests from all others.
 #[derive(Clone, Copy)]
 struct Gap {
     length_s: i64,
