@@ -35,19 +35,19 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// Maximum number of malformed lines that are kept and shown.
 const SHOWN_MALFORMED_LINES: usize = 5;
 
-/// Reads the logs and delivers their profile.
+/// Reads the logs, prints their profile, and writes the files that the flags request.
 pub fn main(args: &CharacterizeArgs) -> anyhow::Result<Exit> {
     if args.list_formats {
         print(&(Format::names().join("\n") + "\n"))?;
         return Ok(Exit::Ok);
     }
-    // Parses the times in flags before it reads the logs, so that their errors are reported early. The logs' own time
-    // zone is known only afterwards.
+    // The times in flags are parsed here only to report their errors before the logs are read. They are parsed again in
+    // the time zone of the logs, which is not known yet.
     let zone = args.timezone.clone().unwrap_or(TimeZone::UTC);
     let _ = (options(args, &zone)?, filter(args, &zone)?);
     let formats = formats(args)?;
     let other = args.against.as_deref().map(read_profile).transpose()?;
-    // By default, forms as many classes as the profile has that is compared.
+    // By default, the number of classes is that of the profile in `--against`.
     let classes = other.as_ref().map(|other| other.classes.len()).filter(|n| *n > 0);
     let out = OutFile::create_optional(args.out.as_deref(), "--out")?;
     let html = OutFile::create_optional(args.html.as_deref(), "--html")?;
@@ -91,8 +91,8 @@ pub fn main(args: &CharacterizeArgs) -> anyhow::Result<Exit> {
     })
 }
 
-/// Reads all logs. Returns the profile, and whether the reading was interrupted; `None` if it was interrupted before
-/// the first line.
+/// Reads all logs. Returns the profile, and whether the user interrupted the reading; `None` if the interruption came
+/// before the first line.
 fn characterize(
     args: &CharacterizeArgs,
     classes: Option<usize>,

@@ -14,7 +14,7 @@ Examples:
   $ brimful doctor descriptors ports io_uring
   $ brimful doctor --script | sh";
 
-/// `brimful doctor`.
+/// Arguments of `brimful doctor`.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES, next_help_heading = "Output")]
 pub struct DoctorArgs {

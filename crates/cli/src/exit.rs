@@ -39,7 +39,7 @@ impl From<Exit> for ExitCode {
 #[error("{0}")]
 pub struct UsageError(pub String);
 
-/// The error that the model misses an objective even without load.
+/// The error for a model that misses an objective even without load.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct MissedObjectiveError(pub String);

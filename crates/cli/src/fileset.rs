@@ -14,7 +14,7 @@ const EXAMPLES: &str = "\
 Examples:
   $ brimful fileset workload.toml /srv/www";
 
-/// `brimful fileset`.
+/// Arguments of `brimful fileset`.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct FilesetArgs {

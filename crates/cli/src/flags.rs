@@ -9,7 +9,7 @@ pub use hdr::HdrArgs;
 pub use request::RequestArgs;
 use std::path::PathBuf;
 
-/// How results are shown.
+/// Flags for the output of results.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Output")]
 pub struct OutputArgs {
@@ -24,7 +24,7 @@ pub struct OutputArgs {
     pub quiet: bool,
 }
 
-/// How much of a Record is shown to people.
+/// Flags for the amount of detail in the report of a Record.
 #[derive(Clone, Copy, Debug, Args)]
 pub struct DetailArgs {
     /// Show every figure: all of httperf's groups, and all times side by side

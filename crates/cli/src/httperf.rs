@@ -57,7 +57,7 @@ pub fn main(words: &[String]) -> anyhow::Result<Exit> {
     Ok(if record.interrupted { Exit::Interrupted } else { Exit::Ok })
 }
 
-/// The figures of httperf's report that are not in the Record.
+/// The values in httperf's report that the Record does not contain.
 fn extra(options: &Options, record: &Record, detail: Option<ConnectionDetail>) -> HttperfFigures {
     let cpu_s = cpu_s(&record.generator);
     let Some(detail) = detail else { return HttperfFigures { cpu_s, ..HttperfFigures::default() } };
@@ -68,7 +68,7 @@ fn extra(options: &Options, record: &Record, detail: Option<ConnectionDetail>) -
         lengths: detail.session_lengths().to_vec(),
     };
     let burst = match options.period {
-        // One connection follows another, so a burst has one connection. httperf reports no burst for a single attempt.
+        // Connections start one after another, so a burst has one connection. httperf reports 0 for a single attempt.
         Period::OneAfterAnother => u32::from(record.counts.connect_attempts > 1),
         _ => detail.max_connect_burst(),
     };

@@ -39,7 +39,7 @@ use trace::CallTrace;
 /// Number of clients of a closed loop if no flag and no workload defines the load.
 const DEFAULT_CLIENTS: u64 = 10;
 
-/// Generates the load, and delivers its Record.
+/// Generates the load, and prints its Record or writes it to the file of `--out`.
 pub fn main(args: &LoadArgs) -> anyhow::Result<Exit> {
     let mut options = options(args)?;
     let workload = &mut options.load.workload;
@@ -180,8 +180,8 @@ fn options(args: &LoadArgs) -> anyhow::Result<RunOptions> {
     }
     args.choosers.apply(&mut options)?;
     let is_default_load = apply_load(args, load, trace, &mut options.load)?;
-    // Clients of a closed loop let the kernel retry connection attempts. With a short time limit they would behave like
-    // S-Clients.
+    // Clients of a closed loop have no default time limit for connection attempts, because the kernel retries these.
+    // With a short time limit, the clients would behave like S-Clients.
     if matches!(options.load.workload.load, Some(Load::Closed { .. })) {
         options.server.connections.connect_timeout = args.request.connections.connect_timeout;
     }
@@ -236,7 +236,7 @@ fn apply_load(
     let listed = workload.list_call_limit().unwrap_or(u64::MAX);
     options.calls = args.requests.map_or(u64::MAX, |count| count.0).min(listed);
     let is_counted = options.calls < u64::MAX;
-    // The run ends with the last session.
+    // The run ends with the last session, so it needs no duration.
     let sessions_are_counted = workload.sessions().is_some_and(|sessions| sessions.number.is_some());
     let default = if is_counted || sessions_are_counted { Nanos::MAX } else { DEFAULT_DURATION };
     options.window = args.duration.or(scheduled).unwrap_or(default);

@@ -1,4 +1,4 @@
-//! `brimful completions` and `brimful man`: made from the same definitions as `--help`.
+//! `brimful completions` and `brimful man`. Both generate their output from the definitions of `--help`.
 
 use crate::exit::Exit;
 use crate::output::{OutFile, print};
@@ -18,7 +18,7 @@ const MAN_EXAMPLES: &str = "\
 Examples:
   $ brimful man /usr/local/share/man/man1";
 
-/// `brimful completions`.
+/// Arguments of `brimful completions`.
 #[derive(Debug, Args)]
 #[command(after_help = COMPLETIONS_EXAMPLES)]
 pub struct CompletionsArgs {
@@ -26,7 +26,7 @@ pub struct CompletionsArgs {
     pub shell: Shell,
 }
 
-/// `brimful man`.
+/// Arguments of `brimful man`.
 #[derive(Debug, Args)]
 #[command(after_help = MAN_EXAMPLES)]
 pub struct ManArgs {

@@ -20,7 +20,7 @@ const EXAMPLES: &str = "\
 Examples:
   $ brimful merge shard-1.json shard-2.json --out whole.json";
 
-/// `brimful merge`.
+/// Arguments of `brimful merge`.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct MergeArgs {
@@ -48,11 +48,11 @@ pub struct MergeArgs {
 /// milliseconds.
 const MAX_START_DIFFERENCE: Duration = Duration::from_millis(100);
 
-/// Minimum number of Records for each thread. With fewer, another thread would save no time.
+/// Minimum number of Records for each thread. If threads had fewer Records, an additional thread would save no time.
 const RECORDS_PER_THREAD: usize = 8;
 
-/// Size in bytes of a block that is allocated and freed. Afterwards, the C library keeps up to twice this size of
-/// freed memory.
+/// Size in bytes of a block that is allocated and freed at the start. After that, the C library keeps freed memory up
+/// to twice this size.
 const FREED_BLOCK: usize = 16 << 20;
 
 /// Merges the Records, writes the Record of the whole load and judges its objectives.
@@ -80,9 +80,9 @@ pub fn main(args: &MergeArgs) -> anyhow::Result<Exit> {
 /// Reads and merges the Records. Also returns when each shard started. Each thread reads one Record at a time, because
 /// the Records of a fleet may exceed this host's memory.
 fn read_and_merge(paths: &[PathBuf]) -> anyhow::Result<(Merger, Vec<SystemTime>)> {
-    // Without this allocation, three quarters of the time are spent on returning memory to the kernel and requesting it
-    // again. The GNU C library keeps up to twice the size of the largest block that was mapped and freed (mallopt(3),
-    // M_MMAP_THRESHOLD).
+    // Without this allocation, three quarters of the run time are spent on returning memory to the kernel and
+    // requesting it again. The GNU C library keeps freed memory up to twice the size of the largest block that was
+    // mapped and freed (mallopt(3), M_MMAP_THRESHOLD).
     drop(black_box(Vec::<u8>::with_capacity(FREED_BLOCK)));
     let threads = available_parallelism().map_or(1, NonZero::get).min(paths.len() / RECORDS_PER_THREAD).max(1);
     let merge = |paths: &[PathBuf]| -> anyhow::Result<(Merger, Vec<SystemTime>)> {

@@ -46,7 +46,7 @@ pub fn main(args: &ModuleArgs) -> anyhow::Result<Exit> {
 fn switch(args: &SwitchArgs, on: bool) -> anyhow::Result<Exit> {
     let manifest = match &args.memory {
         Some(_) => None,
-        // If there is no server on this host, the memory may belong to a server in a container.
+        // If there is no server on this host, the shared memory may belong to a server in a container.
         None => manifest(args.server, &args.location).unwrap_or_default(),
     };
     let path = memory_path(args.server, manifest.as_ref(), args.memory.as_deref());
@@ -66,7 +66,7 @@ fn status(args: &StatusArgs) -> anyhow::Result<Exit> {
         }
         let server = match find_server(*kind, &args.location) {
             Ok(server) => server,
-            // If no server was named, nginx or Apache may be missing.
+            // If the user named no server, it is not an error that nginx or Apache is missing.
             Err(error) if args.server.is_none() || !elsewhere.is_empty() => {
                 print(&format!("{}: {error}\n", kind.name()))?;
                 continue;

@@ -90,7 +90,7 @@ pub fn print_note(text: &str) {
     let _ = to_stderr(&to_locale_charset(&wrapped(&escape_controls(text))));
 }
 
-/// Merges the results of several outputs, all of which were attempted. Returns the first error, and prints the others.
+/// Merges the results of several outputs. Returns the first error, and prints the others.
 pub fn first_failure<T>(
     main: anyhow::Result<T>,
     others: impl IntoIterator<Item = anyhow::Result<()>>,

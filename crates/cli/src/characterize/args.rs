@@ -13,7 +13,7 @@ Examples:
   $ brimful characterize '/var/log/nginx/access.log*'
   $ brimful characterize access.log --out workload.toml";
 
-/// `brimful characterize`.
+/// Arguments of `brimful characterize`.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct CharacterizeArgs {

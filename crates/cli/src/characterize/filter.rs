@@ -49,8 +49,8 @@ impl Filter {
     }
 }
 
-/// Whether something is kept: no skip rule matches it and, if there are keep rules, at least one of them does. Each
-/// item of `matches` is one rule: whether it is a skip rule, and whether it matches.
+/// Whether the rules keep a request: no skip rule matches and, if there are keep rules, at least one of them matches.
+/// Each item of `matches` is one rule: whether it is a skip rule, and whether it matches.
 fn is_kept(matches: impl Iterator<Item = (bool, bool)>) -> bool {
     let mut any_kept = false;
     let mut kept = false;
@@ -185,7 +185,7 @@ mod tests {
         ] {
             assert_eq!(matches(pattern.as_bytes(), text.as_bytes()), expected, "{pattern} {text}");
         }
-        // Backtracking is fast even in its worst case.
+        // Backtracking must be fast even in its worst case.
         let long = vec![b'a'; 100_000];
         assert!(!matches(b"*a*a*a*a*a*a*b", &long));
     }

@@ -1,5 +1,5 @@
-//! Handles habits from other load generators. Flags with the same meaning are aliases. For other flags, this module
-//! adds a tip to the error, because an alias would be a guess.
+//! Helps users of other load generators. A flag of another tool that has the same meaning is an alias. For other flags,
+//! this module adds a tip to the error, because an alias would be a guess.
 
 use clap::Command;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
@@ -51,7 +51,7 @@ pub(super) const FLAGS: &[(&[&str], &str)] = &[
     ),
 ];
 
-/// Adds a tip to an error that a user of another tool is likely to make.
+/// Adds a tip to an error that users of other tools often cause.
 pub fn with_hint(mut error: clap::Error, words: &[OsString], command: &Command) -> clap::Error {
     let words: Vec<String> = words.iter().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
     // Clap suggests to pass an unknown flag as a value, which is never what the user wants here.

@@ -8,7 +8,7 @@ use clap::Args;
 use std::path::PathBuf;
 use std::time::SystemTime;
 
-/// `--hdr`.
+/// The flag `--hdr`.
 #[derive(Debug, Args)]
 pub struct HdrArgs {
     /// Write the response times for HdrHistogram's tools: FILE.hgrm by percentile, FILE.hlog by interval

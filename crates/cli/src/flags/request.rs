@@ -17,7 +17,7 @@ use brimful_run::{ConnectOverrides, ConnectTo, Endpoint};
 use clap::Args;
 use std::path::PathBuf;
 
-/// Requests, connections, TLS, and the load generator.
+/// Flags for requests, connections, TLS, and the load generator.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Request")]
 pub struct RequestArgs {
@@ -56,7 +56,7 @@ pub struct RequestArgs {
     pub generator: GeneratorArgs,
 }
 
-/// How connections are used.
+/// Flags for connections.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Connections")]
 pub struct ConnectionArgs {
@@ -122,7 +122,7 @@ pub struct ConnectionArgs {
     pub receive_buffer: Option<Bytes>,
 }
 
-/// TLS of https:// URLs.
+/// Flags for the TLS of https:// URLs.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Connections")]
 pub struct TlsArgs {
@@ -155,7 +155,7 @@ pub struct TlsArgs {
     pub sni: Option<String>,
 }
 
-/// The load generator.
+/// Flags for the load generator.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Engine")]
 pub struct GeneratorArgs {

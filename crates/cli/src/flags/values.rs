@@ -27,7 +27,7 @@ pub enum Arrivals {
     Trace(PathBuf),
 }
 
-/// The sampling interval of one group of figures. If the group is `None`, the interval is for all groups.
+/// The sampling interval of one group of metrics. If the group is `None`, the interval is for all groups.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GroupInterval(pub Option<GroupName>, pub Nanos);
 
@@ -215,7 +215,7 @@ pub fn parse_mix(text: &str) -> Result<MixList, String> {
     shares.map(MixList).ok_or_else(|| format!("`{text}` is not a mix: write it like light=0.7,heavy=0.3"))
 }
 
-/// Parses a duration, like `10s`. A number without a unit is in seconds, because nobody means another unit.
+/// Parses a duration, like `10s`. A number without a unit is in seconds.
 pub fn parse_time(text: &str) -> Result<Nanos, ParseUnitError> {
     let seconds = text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
     let with_unit = if seconds { format!("{text}s") } else { text.to_owned() };

@@ -20,8 +20,8 @@ use std::sync::Arc;
 /// The User-Agent header of httperf.
 const USER_AGENT: &str = "httperf/0.9.0";
 
-/// Time limit for connection attempts before a test. If the server has several addresses, an attempt to each checks
-/// whether the server accepts connections there.
+/// Time limit of a connection attempt before a test. If the server has several addresses, one attempt to each address
+/// checks whether the server accepts connections at it.
 const CONNECT_TIMEOUT: Nanos = Nanos::from_secs(3);
 
 /// Warnings about options without effect, each with the reason.

@@ -10,7 +10,7 @@ use brimful_core::workload::{
 use brimful_run::RunOptions;
 use clap::Args;
 
-/// The requests, and the expected responses.
+/// Flags for the requests and the expected responses.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Request")]
 pub struct ChooserArgs {

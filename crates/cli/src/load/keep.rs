@@ -16,7 +16,8 @@ use std::time::{Duration, Instant};
 
 /// Time between two writes of the file.
 const INTERVAL: Duration = Duration::from_secs(1);
-/// Time between the request for the shards' figures and the write. Each shard replies when it next wakes up.
+/// Time between the request for the shards' results and the write of the file. Each shard replies when it next wakes
+/// up.
 const COLLECTION_TIME: Duration = Duration::from_millis(150);
 
 /// A file that contains a complete Record at all times after the first write.

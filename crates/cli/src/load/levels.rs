@@ -11,7 +11,7 @@ use std::str::FromStr;
 /// The highest number of levels of a sweep.
 const MAX_LEVELS: usize = 100;
 
-/// Loads at rising levels.
+/// Flags for loads at rising levels.
 #[derive(Debug, Args)]
 pub struct SweepArgs {
     /// Make the load at rising rates, like 100:16000:x2 or 1000:5000:+500

@@ -12,7 +12,7 @@ use brimful_workload::read_session_log;
 use clap::Args;
 use std::path::{Path, PathBuf};
 
-/// Sessions instead of single calls.
+/// Flags for sessions instead of single calls.
 #[derive(Debug, Default, Args)]
 #[command(next_help_heading = "Load")]
 pub struct SessionArgs {

@@ -17,10 +17,10 @@ use std::time::{Duration, Instant};
 
 /// Rest before the next level, in which an overloaded server can work off its backlog.
 const REST: Duration = Duration::from_secs(1);
-/// How often a rest checks whether the user has interrupted the sweep.
+/// Interval at which a rest checks whether the user has interrupted the sweep.
 const STOP_CHECK: Duration = Duration::from_millis(20);
 
-/// Makes the load at each level, and delivers the document.
+/// Generates the load at each level, and prints the Sweep document or writes it to the file of `--out`.
 pub fn main(args: &LoadArgs, plan: &RunPlan, levels: Levels<'_>) -> anyhow::Result<Exit> {
     let out = OutFile::create_optional(args.output.out.as_deref(), "--out")?;
     let html = OutFile::create_optional(args.html.as_deref(), "--html")?;
@@ -83,7 +83,7 @@ fn rest(stop: &AtomicBool) -> bool {
     !stop.load(Ordering::Relaxed)
 }
 
-/// The exit code of a sweep. Overload is its purpose, so calls that fail do not matter.
+/// The exit code of a sweep. A sweep overloads the server on purpose, so failed calls do not affect the exit code.
 fn code(sweep: &Sweep) -> Exit {
     let has_completed = sweep.levels.iter().any(|level| level.record.counts.completed > 0);
     let is_stopped = sweep.levels.iter().any(|level| level.record.stopped_by.is_some());

@@ -129,8 +129,8 @@ impl TracedCalls {
     }
 }
 
-/// The kind of failure: the response's status if it is an error, or else how the call ended. `None` if the call did not
-/// fail.
+/// The kind of a failed call: the response's status if it is an error, or else how the call ended. `None` if the call
+/// did not fail.
 fn failure_kind(exchange: &Exchange) -> Option<String> {
     match exchange.outcome.end {
         End::Completed { status } if status >= 400 => Some(status.to_string()),

@@ -113,8 +113,8 @@ impl Server for Apache {
     }
 
     fn check(&self, module: &[u8]) -> anyhow::Result<()> {
-        // The string `brimful_module` identifies the module. The server's own test compares the magic number in the
-        // structure of that name.
+        // The string `brimful_module` identifies the module. The server's configuration test compares the magic number
+        // in the structure of that name.
         let is_module = module.starts_with(b"\x7fELF") && module.windows(14).any(|window| window == b"brimful_module");
         match is_module {
             true => Ok(()),

@@ -10,16 +10,16 @@ Examples:
   $ brimful module status
   $ sudo brimful module remove nginx";
 
-/// `brimful module`.
+/// Arguments of `brimful module`.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct ModuleArgs {
-    /// What to do with the module.
+    /// The action.
     #[command(subcommand)]
     pub action: Action,
 }
 
-/// The actions.
+/// The actions of `brimful module`.
 #[derive(Debug, Subcommand)]
 pub enum Action {
     /// Build the module for the installed server, and configure the server to load it
@@ -53,7 +53,7 @@ impl ServerKind {
     }
 }
 
-/// `brimful module install`.
+/// Arguments of `brimful module install`.
 #[derive(Debug, Args)]
 pub struct InstallArgs {
     /// The server: nginx or apache
@@ -87,7 +87,7 @@ pub struct InstallArgs {
     pub yes: bool,
 }
 
-/// `brimful module remove`.
+/// Arguments of `brimful module remove`.
 #[derive(Debug, Args)]
 pub struct RemoveArgs {
     /// The server: nginx or apache
@@ -101,7 +101,7 @@ pub struct RemoveArgs {
     pub reload: bool,
 }
 
-/// `brimful module on` and `off`.
+/// Arguments of `brimful module on` and `off`.
 #[derive(Debug, Args)]
 pub struct SwitchArgs {
     /// The server: nginx or apache
@@ -115,7 +115,7 @@ pub struct SwitchArgs {
     pub memory: Option<PathBuf>,
 }
 
-/// `brimful module status`.
+/// Arguments of `brimful module status`.
 #[derive(Debug, Args)]
 pub struct StatusArgs {
     /// The server: nginx or apache [default: both]
@@ -126,7 +126,7 @@ pub struct StatusArgs {
     pub location: ServerLocationArgs,
 }
 
-/// Which of several installations of a server.
+/// Flags that locate a server's installation, in case there are several.
 #[derive(Clone, Debug, Default, Args)]
 pub struct ServerLocationArgs {
     /// The server's program [default: from PATH]

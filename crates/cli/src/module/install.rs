@@ -103,13 +103,13 @@ fn settings(args: &InstallArgs) -> anyhow::Result<Settings> {
     Ok(Settings { memory, cpu_one_in: args.cpu_one_in, classes: args.classes.clone() })
 }
 
-/// The path of the manifest of a server.
+/// The path of a server's manifest: beside the module, with the extension `.json`.
 pub fn manifest_path(server: &dyn Server) -> PathBuf {
     server.module().with_extension("json")
 }
 
-/// Checks that each file can be written: the file does not exist, or an earlier installation made it, and its directory
-/// is writable.
+/// Checks that each file can be written: its directory is writable, and the file either does not exist or was made by
+/// an earlier installation.
 fn check_places(server: &dyn Server, pieces: &[ConfigFile], before: Option<&Manifest>) -> anyhow::Result<()> {
     let module = server.module();
     let links = pieces.iter().filter_map(|piece| Some(piece.link.as_ref()?.0.as_path()));

@@ -206,7 +206,7 @@ fn temporary_path(path: &Path) -> PathBuf {
     path.with_file_name(name)
 }
 
-/// The change that would restore this file or link.
+/// The change that restores the present state of this file or link; `None` if it does not exist.
 fn existing(path: &Path) -> io::Result<Option<Change>> {
     let found = match fs::symlink_metadata(path) {
         Ok(found) => found,

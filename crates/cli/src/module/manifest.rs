@@ -129,8 +129,8 @@ impl Manifest {
         Some(states.find(|state| *state == FileState::AsMade).unwrap_or(first))
     }
 
-    /// The version of this manifest that is written before anything is made: unfinished, and with the entries of the
-    /// earlier manifest.
+    /// The manifest to write before the first change: marked as unfinished, with the entries of the earlier manifest
+    /// added.
     pub fn planned(&self, before: Option<&Manifest>) -> Manifest {
         let mut planned = Manifest { unfinished: true, ..self.clone() };
         let is_new = |made: &&InstalledItem| !self.made.contains(made);

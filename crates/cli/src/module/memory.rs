@@ -98,12 +98,13 @@ pub fn is_module_memory(path: &Path) -> bool {
     ModuleFile::open(path).is_ok()
 }
 
-/// Whether a process with this ID exists on this host. On the host, processes of containers have other IDs than inside.
+/// Whether a process with this ID exists on this host. A process in a container has another ID on the host than inside
+/// the container.
 fn is_running(pid: u32) -> bool {
     Path::new("/proc").join(pid.to_string()).exists()
 }
 
-/// Adds the exit code to an error. A file that is not a server's memory is bad input; an I/O error belongs to the
+/// Adds the exit code to an error. A file that is not a server's memory is bad input; an I/O error is an error of the
 /// environment.
 fn file_error(path: &Path, error: ModuleFileError) -> anyhow::Error {
     let words = format!("{}: {error}", path.display());
@@ -171,7 +172,7 @@ mod tests {
             return;
         }
         assert_eq!(default_path(places.clone()), of_others);
-        // The header now names a process of the user to whom the file belongs.
+        // Now the header names a process of the user that owns the file.
         let mut process = Command::new("sleep").arg("1000").uid(65_534).spawn().unwrap();
         let mut bytes = memory_of(&[0]);
         bytes[header::MASTER_PID_OFFSET..][..4].copy_from_slice(&process.id().to_ne_bytes());

@@ -46,7 +46,7 @@ pub fn main(args: &RemoveArgs) -> anyhow::Result<Exit> {
             prefix: args.location.prefix.clone().or(manifest.prefix.clone()),
             config: args.location.config.clone().or(manifest.config.clone()),
         };
-        // The program is checked before it is run.
+        // The manifest names this program, so check who can write to it before it is run.
         trust::check(&manifest.binary)?;
         server = find_server(args.server, &place)?;
         check_trust(&*server, &place, &manifest_path)?;

@@ -127,7 +127,7 @@ pub fn check_trust(server: &dyn Server, place: &ServerLocationArgs, manifest: &P
     [server.module(), manifest, server.config()].into_iter().chain(place.prefix.as_deref()).try_for_each(trust::check)
 }
 
-/// The directive that turns recording on, without a semicolon.
+/// The module's directive, which turns recording on, without a semicolon.
 ///
 /// # Errors
 /// When the path of the memory cannot be written in a configuration.

@@ -267,7 +267,7 @@ pub fn deliver(file: Option<OutFile>, document: &str, shown: &str) -> anyhow::Re
 /// Advice after a panic that did not affect the document.
 const DEFECT: &str = "this is a defect of brimful: please report it with the document";
 
-/// Returns the text of a document, or the document itself if making the text panics.
+/// Calls `text`, and returns its result. If it panics, returns the document instead.
 pub fn text_or_document(text: impl FnOnce() -> String, document: &str) -> String {
     panics::catch_panic(text).unwrap_or_else(|message| {
         print_note(&format!("the text cannot be made ({message}), so the whole document is printed; {DEFECT}"));
@@ -275,7 +275,8 @@ pub fn text_or_document(text: impl FnOnce() -> String, document: &str) -> String
     })
 }
 
-/// Makes a page. A panic becomes an error, because the measurements are still in the document.
+/// Calls `make`, which makes an HTML page. A panic becomes an error, so that the measurements in the document are not
+/// lost.
 pub fn page<E>(make: impl FnOnce() -> Result<String, E>) -> anyhow::Result<String>
 where
     E: std::error::Error + Send + Sync + 'static,

@@ -15,7 +15,7 @@ use jiff::tz::TimeZone;
 use site::{AttributionChoice, SiteArgs};
 use std::path::PathBuf;
 
-/// `brimful plan`.
+/// Arguments of `brimful plan`.
 #[derive(Debug, Args)]
 pub struct PlanArgs {
     /// The step of planning.
@@ -40,7 +40,7 @@ const SOLVE_EXAMPLES: &str = "\
 Examples:
   $ brimful plan solve model.json";
 
-/// `brimful plan solve`.
+/// Arguments of `brimful plan solve`.
 #[derive(Debug, Args)]
 #[command(after_help = SOLVE_EXAMPLES)]
 pub struct SolveArgs {
@@ -62,7 +62,7 @@ const WHAT_IF_EXAMPLES: &str = "\
 Examples:
   $ brimful plan what-if model.json --set cpu.servers=4 --slo 'p99<200ms'";
 
-/// `brimful plan what-if`.
+/// Arguments of `brimful plan what-if`.
 #[derive(Debug, Args)]
 #[command(after_help = WHAT_IF_EXAMPLES)]
 pub struct WhatIfArgs {
@@ -96,7 +96,7 @@ const FORECAST_EXAMPLES: &str = "\
 Examples:
   $ brimful plan forecast rates.csv --model model.json --slo 'p99<200ms'";
 
-/// `brimful plan forecast`.
+/// Arguments of `brimful plan forecast`.
 #[derive(Debug, Args)]
 #[command(after_help = FORECAST_EXAMPLES)]
 pub struct ForecastArgs {
@@ -154,7 +154,7 @@ Examples:
   $ brimful plan calibrate low.json middle.json high.json --out model.json
   $ brimful plan calibrate --log access.log --utilization sar.txt --attribution cpu=size --alone empty.json";
 
-/// `brimful plan calibrate`.
+/// Arguments of `brimful plan calibrate`.
 #[derive(Debug, Args)]
 #[command(after_help = CALIBRATE_EXAMPLES)]
 pub struct CalibrateArgs {
@@ -201,7 +201,7 @@ pub struct CalibrateArgs {
     pub html: Option<PathBuf>,
 }
 
-/// A model, and how to solve it.
+/// Arguments that select a model and the method that solves it.
 #[derive(Debug, Args)]
 pub struct ModelArgs {
     /// The model in JSON or TOML, or a document that contains one, like a survey; `-` is stdin

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 /// Directory with the sources that Debian's package nginx-dev installs.
 const DEBIAN_SOURCES: &str = "/usr/share/nginx/src";
-/// Number of digits of the shortest signature of any version, without the three sizes.
+/// Minimum number of digits in a signature after its first three numbers. No version of nginx has a shorter signature.
 const MIN_DIGITS: usize = 30;
 
 /// Compiles the module in a scratch directory.
@@ -114,7 +114,8 @@ fn configure_arguments(arguments: &[String], module: &Path) -> Vec<String> {
         ["--add-module=", "--add-dynamic-module=", "--builddir="].iter().any(|start| argument.starts_with(start))
             || argument.ends_with("=dynamic")
     };
-    // The sources of some libraries exist only on the machine on which nginx was built.
+    // The sources of some libraries exist only on the machine on which nginx was built. Arguments that name them are
+    // left out.
     let is_elsewhere = |argument: &str| {
         ["--with-openssl", "--with-pcre", "--with-zlib", "--with-libatomic"]
             .iter()

@@ -45,7 +45,7 @@ pub struct SiteArgs {
     pub programs: Option<PathBuf>,
 }
 
-/// A rule of `--attribution`: `bytes`, or `cpu=bytes` for one resource.
+/// A value of `--attribution`: a rule for all resources, like `bytes`, or for one resource, like `cpu=bytes`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AttributionChoice {
     /// The resource; `None` for all resources without a rule of their own.
@@ -62,12 +62,12 @@ pub enum RuleName {
     Size,
     Bytes,
     Requests,
-    /// The name of a class that alone uses the resource.
+    /// The only class that uses the resource, by its name.
     Class(String),
 }
 
 impl RuleName {
-    /// The rules for messages.
+    /// The names of the rules, as text for messages.
     pub const ALL: &str = "auto, regression, line, size, bytes, requests, or the name of a class";
 }
 
@@ -95,7 +95,7 @@ impl FromStr for AttributionChoice {
     }
 }
 
-/// A Record of a run of one class alone.
+/// A value of `--alone`: the Record of a run in which only one class made requests.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AloneFile {
     /// The class; `None` for the class of answers without a body.
@@ -107,7 +107,7 @@ impl FromStr for AloneFile {
     type Err = String;
 
     fn from_str(text: &str) -> Result<AloneFile, String> {
-        // A path may contain `=`.
+        // If the whole text is an existing path, it is not split at `=`.
         let is_path = std::path::Path::new(text).exists();
         match text.split_once('=').filter(|_| !is_path) {
             Some((class, path)) if class.is_empty() || path.is_empty() => {
@@ -120,7 +120,7 @@ impl FromStr for AloneFile {
     }
 }
 
-/// A demand that is known from elsewhere.
+/// A value of `--demand`: a demand that is known from other measurements.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KnownDemand {
     pub resource: String,
@@ -142,7 +142,7 @@ impl FromStr for KnownDemand {
     }
 }
 
-/// The rate of clients' access links.
+/// A value of `--access`: the rate of clients' access links.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AccessRate {
     /// The class; `None` for all classes without a rate of their own.
