@@ -41,7 +41,7 @@ pub struct Comparison {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Difference {
     /// Name of the metric.
-    pub figure: String,
+    pub metric: String,
     /// Unit of the metric.
     pub unit: Unit,
     /// The metric's value in the first profile; `None` if unknown.
@@ -196,12 +196,12 @@ impl Pair<'_> {
 }
 
 impl Difference {
-    fn new(figure: &str, unit: Unit, before: Option<f64>, after: Option<f64>, tolerance: f64) -> Difference {
+    fn new(metric: &str, unit: Unit, before: Option<f64>, after: Option<f64>, tolerance: f64) -> Difference {
         let [before, after] = [before, after].map(|figure| figure.filter(|figure| figure.is_finite()));
         let tolerance = if tolerance.is_finite() { tolerance.max(0.0) } else { 0.0 };
         let both = before.zip(after);
         Difference {
-            figure: figure.to_owned(),
+            metric: metric.to_owned(),
             unit,
             before,
             after,
@@ -314,7 +314,7 @@ mod tests {
         let comparison = compare(before, after);
         let apart =
             comparison.differences.into_iter().filter(|difference| difference.is_within_tolerance == Some(false));
-        let apart: Vec<String> = apart.map(|difference| difference.figure).collect();
+        let apart: Vec<String> = apart.map(|difference| difference.metric).collect();
         assert_eq!(comparison.all_within_tolerance, apart.is_empty());
         apart
     }
@@ -330,7 +330,7 @@ mod tests {
                 "{difference:?}"
             );
         }
-        let figures: Vec<&str> = comparison.differences.iter().map(|difference| difference.figure.as_str()).collect();
+        let figures: Vec<&str> = comparison.differences.iter().map(|difference| difference.metric.as_str()).collect();
         assert!(figures.contains(&"class large: share of data") && figures.contains(&"method POST"), "{figures:?}");
         assert!(!figures.contains(&"method PATCH"), "rare methods must not be compared");
         assert!(
@@ -404,7 +404,7 @@ mod tests {
         assert_eq!(apart(&a_profile(), &other_order), [""; 0]);
         let renamed = with(vec![class("a", 8_000, 0.8, 0.3), class("b", 2_000, 0.2, 0.7)]);
         assert_eq!(apart(&a_profile(), &renamed), [""; 0]);
-        assert!(compare(&a_profile(), &renamed).differences.iter().any(|d| d.figure.starts_with("class large / b: ")));
+        assert!(compare(&a_profile(), &renamed).differences.iter().any(|d| d.metric.starts_with("class large / b: ")));
         let with_empty = |name: &str, empty: f64, rest: f64| {
             with(vec![class(EMPTY_CLASS, 1_000, empty, 0.0), class(name, 9_000, rest, 1.0)])
         };
@@ -427,7 +427,7 @@ mod tests {
     fn what_is_not_known_or_no_number_has_no_verdict() {
         let after = Profile { sessions: None, ..a_profile() };
         let comparison = compare(&a_profile(), &after);
-        let think = comparison.differences.iter().find(|d| d.figure == "think time").unwrap();
+        let think = comparison.differences.iter().find(|d| d.metric == "think time").unwrap();
         assert_eq!(
             (think.before, think.after, think.relative_difference, think.is_within_tolerance),
             (Some(30.0), None, None, None)

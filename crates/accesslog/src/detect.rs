@@ -214,8 +214,8 @@ impl Candidate {
     fn all(lines: &[&[u8]]) -> Vec<Candidate> {
         let mut candidates: Vec<Candidate> =
             Format::candidates().into_iter().map(|format| Candidate::new(format, lines)).collect();
-        for Inferred { base, format, remark } in columns::inferred(lines) {
-            let loose = format!("{base} + fields");
+        for Inferred { base_format, format, remark } in columns::inferred(lines) {
+            let loose = format!("{base_format} + fields");
             let Some(place) = candidates.iter().position(|candidate| candidate.format.name() == loose) else {
                 continue;
             };

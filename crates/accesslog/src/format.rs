@@ -59,7 +59,7 @@ struct BuiltIn {
     format: &'static str,
     tail: Tail,
     /// Whether the format's timestamps are taken at the end of the request.
-    is_end: bool,
+    is_end_time: bool,
 }
 
 const COMMON: &str = r#"$remote_addr $ident $user [$time_local] "$request" $status $body_bytes_sent"#;
@@ -124,21 +124,21 @@ const FORWARDED_COMBINED: &str = concat!(
 
 /// Formats whose lines follow one pattern, in the order in which detection tries them.
 static BUILT_IN: [BuiltIn; 15] = [
-    BuiltIn { name: "varnish", format: VARNISH, tail: Tail::End, is_end: true },
-    BuiltIn { name: "alb", format: ALB, tail: Tail::Anything, is_end: true },
-    BuiltIn { name: "elb", format: ELB, tail: Tail::End, is_end: false },
-    BuiltIn { name: "s3", format: S3, tail: Tail::Anything, is_end: false },
-    BuiltIn { name: "ingress-nginx", format: INGRESS_NGINX, tail: Tail::End, is_end: true },
-    BuiltIn { name: "traefik", format: TRAEFIK, tail: Tail::End, is_end: false },
-    BuiltIn { name: "envoy", format: ENVOY, tail: Tail::End, is_end: false },
-    BuiltIn { name: "istio", format: ISTIO, tail: Tail::End, is_end: false },
-    BuiltIn { name: "vhost_combined", format: VHOST_COMBINED, tail: Tail::End, is_end: false },
-    BuiltIn { name: "forwarded combined", format: FORWARDED_COMBINED, tail: Tail::End, is_end: true },
-    BuiltIn { name: "forwarded common", format: FORWARDED_COMMON, tail: Tail::End, is_end: true },
-    BuiltIn { name: "%v combined", format: V_COMBINED, tail: Tail::End, is_end: false },
-    BuiltIn { name: "%v common", format: V_COMMON, tail: Tail::End, is_end: false },
-    BuiltIn { name: "combined", format: COMBINED, tail: Tail::End, is_end: true },
-    BuiltIn { name: "common", format: COMMON, tail: Tail::End, is_end: true },
+    BuiltIn { name: "varnish", format: VARNISH, tail: Tail::End, is_end_time: true },
+    BuiltIn { name: "alb", format: ALB, tail: Tail::Anything, is_end_time: true },
+    BuiltIn { name: "elb", format: ELB, tail: Tail::End, is_end_time: false },
+    BuiltIn { name: "s3", format: S3, tail: Tail::Anything, is_end_time: false },
+    BuiltIn { name: "ingress-nginx", format: INGRESS_NGINX, tail: Tail::End, is_end_time: true },
+    BuiltIn { name: "traefik", format: TRAEFIK, tail: Tail::End, is_end_time: false },
+    BuiltIn { name: "envoy", format: ENVOY, tail: Tail::End, is_end_time: false },
+    BuiltIn { name: "istio", format: ISTIO, tail: Tail::End, is_end_time: false },
+    BuiltIn { name: "vhost_combined", format: VHOST_COMBINED, tail: Tail::End, is_end_time: false },
+    BuiltIn { name: "forwarded combined", format: FORWARDED_COMBINED, tail: Tail::End, is_end_time: true },
+    BuiltIn { name: "forwarded common", format: FORWARDED_COMMON, tail: Tail::End, is_end_time: true },
+    BuiltIn { name: "%v combined", format: V_COMBINED, tail: Tail::End, is_end_time: false },
+    BuiltIn { name: "%v common", format: V_COMMON, tail: Tail::End, is_end_time: false },
+    BuiltIn { name: "combined", format: COMBINED, tail: Tail::End, is_end_time: true },
+    BuiltIn { name: "common", format: COMMON, tail: Tail::End, is_end_time: true },
 ];
 
 /// Fields that are often added to Common, Combined and vhost_combined. They are recognized without inspecting their
@@ -222,7 +222,7 @@ impl Format {
             Some("fields") => (built_in.format.to_owned(), Tail::Fields { with_time: base.ends_with("common") }),
             Some(text) => (format!("{} {}", built_in.format, addition_format(text)?), built_in.tail),
         };
-        let pattern = nginx::built_in(&format, tail, built_in.is_end)?;
+        let pattern = nginx::built_in(&format, tail, built_in.is_end_time)?;
         Some(Format::from_pattern(if addition.is_some() { name } else { lower }, pattern))
     }
 
@@ -231,7 +231,7 @@ impl Format {
         static OPEN_ENDED: LazyLock<Vec<(&str, Format)>> = LazyLock::new(|| {
             let extended = BUILT_IN.iter().filter(|built_in| built_in.is_extended());
             let compiled = extended.filter_map(|built_in| {
-                let pattern = nginx::built_in(built_in.format, Tail::Anything, built_in.is_end)?;
+                let pattern = nginx::built_in(built_in.format, Tail::Anything, built_in.is_end_time)?;
                 Some((built_in.name, Format::from_pattern(built_in.name, pattern)))
             });
             compiled.collect()

@@ -300,7 +300,7 @@ impl<S: FnMut(&Entry<'_>) -> EntryDecision> Merge<'_, S> {
         read.lines.filtered += read.lines.parsed.saturating_sub(self.delivery.kept);
         read.lines.parsed = self.delivery.kept;
         read.lines.out_of_order = self.delivery.out_of_order;
-        read.lines.first_malformed.truncate(self.options.first_malformed);
+        read.lines.first_malformed.truncate(self.options.max_malformed);
         Ok(read)
     }
 }

@@ -235,7 +235,7 @@ impl Profiler {
 
     /// Length of the span in seconds. If timestamps are in whole seconds, the span ends at the end of the last second.
     fn span_s(&self, span: &Span) -> f64 {
-        let resolution = if self.seen.has_fine_stamps() { 0.0 } else { 1.0 };
+        let resolution = if self.seen.has_subsecond_times() { 0.0 } else { 1.0 };
         (span.last_ns.abs_diff(span.first_ns) as f64 / SECOND_NS + resolution).max(1.0)
     }
 

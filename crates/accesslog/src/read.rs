@@ -34,7 +34,7 @@ pub struct ReadOptions {
     /// The formats of the lines; detected from the first lines if `None`.
     pub formats: Option<Formats>,
     /// Maximum number of malformed lines to keep for display; the first ones are kept.
-    pub first_malformed: usize,
+    pub max_malformed: usize,
     /// Whether to read files to their current end. Otherwise, files are read only up to the size that they had when
     /// they were found.
     pub follow_growth: bool,
@@ -44,7 +44,7 @@ pub struct ReadOptions {
 
 impl Default for ReadOptions {
     fn default() -> ReadOptions {
-        ReadOptions { formats: None, first_malformed: 5, follow_growth: false, stop: Arc::default() }
+        ReadOptions { formats: None, max_malformed: 5, follow_growth: false, stop: Arc::default() }
     }
 }
 
@@ -156,7 +156,7 @@ pub(crate) fn read_prepared(
     let sources: Vec<Source> = logs.iter().map(path).collect();
     let settings = Settings {
         may_detect: options.formats.is_none(),
-        max_malformed: options.first_malformed,
+        max_malformed: options.max_malformed,
         max_line_bytes: limits.line,
     };
     let reporter = ProgressReporter { progress, total_bytes, last: Instant::now() };

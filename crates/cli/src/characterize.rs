@@ -25,7 +25,7 @@ use brimful_accesslog::{Entry, LogError};
 use brimful_core::profile::{self, Profile};
 use brimful_core::text::{one_line, strip_bom, strip_bom_bytes};
 use brimful_report::profile::{Against, Compared, comparison, csv, seconds_csv, text};
-use filter::{Filter, instant, window};
+use filter::{Filter, parse_instant, parse_window};
 use jiff::tz::{Offset, TimeZone};
 use meter::ProgressMeter;
 use std::path::Path;
@@ -100,7 +100,7 @@ fn characterize(
     stop: &Arc<AtomicBool>,
 ) -> anyhow::Result<Option<(Profile, bool)>> {
     let reading =
-        ReadOptions { formats, first_malformed: SHOWN_MALFORMED_LINES, stop: stop.clone(), ..ReadOptions::default() };
+        ReadOptions { formats, max_malformed: SHOWN_MALFORMED_LINES, stop: stop.clone(), ..ReadOptions::default() };
     let logs = Logs::open(&args.logs, reading).map_err(log_error)?;
     let (zone, zone_note) = time_zone(args, &logs);
     let filter = filter(args, &zone)?;
@@ -176,7 +176,7 @@ fn time_zone(args: &CharacterizeArgs, logs: &Logs) -> (TimeZone, Option<String>)
 }
 
 fn options(args: &CharacterizeArgs, zone: &TimeZone) -> anyhow::Result<Options> {
-    let peak = args.peak.as_deref().map(|peak| window(peak, zone, "--peak")).transpose()?;
+    let peak = args.peak.as_deref().map(|peak| parse_window(peak, zone, "--peak")).transpose()?;
     if args.session_gap.0 == 0 {
         return Err(
             UsageError("--session-gap must be more than 0s; --no-sessions detects no sessions".to_owned()).into()
@@ -207,7 +207,7 @@ fn options(args: &CharacterizeArgs, zone: &TimeZone) -> anyhow::Result<Options> 
 
 fn filter(args: &CharacterizeArgs, zone: &TimeZone) -> anyhow::Result<Filter> {
     let instant_of =
-        |time: &Option<String>, flag: &str| time.as_deref().map(|time| instant(time, zone, flag)).transpose();
+        |time: &Option<String>, flag: &str| time.as_deref().map(|time| parse_instant(time, zone, flag)).transpose();
     let filter = Filter {
         since: instant_of(&args.since, "--since")?,
         until: instant_of(&args.until, "--until")?,

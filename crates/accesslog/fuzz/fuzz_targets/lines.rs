@@ -14,7 +14,7 @@ use std::sync::LazyLock;
 
 fuzz_target!(|input: &[u8]| {
     let whole = read(Cursor::new(input.to_vec()));
-    let bytewise = read(Drops(input.to_vec(), 0));
+    let bytewise = read(OneByteReader(input.to_vec(), 0));
     // If the input is itself compressed, the results are not compared. The result for damaged compressed bytes depends
     // on the number of bytes that are read at once, and an additional layer of gzip would not be decompressed.
     let is_packed =
@@ -79,9 +79,9 @@ fn gzip(bytes: &[u8]) -> Vec<u8> {
 }
 
 /// A reader that returns its bytes one at a time.
-struct Drops(Vec<u8>, usize);
+struct OneByteReader(Vec<u8>, usize);
 
-impl io::Read for Drops {
+impl io::Read for OneByteReader {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         let (Some(to), Some(&byte)) = (into.first_mut(), self.0.get(self.1)) else {
             return Ok(0);

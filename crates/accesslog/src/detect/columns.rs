@@ -41,7 +41,7 @@ const DURATION_LABELS: [&str; 14] = [
 /// A format that was inferred from lines with additional fields.
 pub(super) struct Inferred {
     /// The common format that the lines begin with.
-    pub base: &'static str,
+    pub base_format: &'static str,
     /// The format with the added fields; `None` if no added field is a duration.
     pub format: Option<Format>,
     /// A note for the user about how the fields are read.
@@ -122,10 +122,10 @@ fn infer(base: &'static str, open: &mut Format, lines: &[&[u8]]) -> Option<Infer
         let is_known = roles.iter().any(|role| matches!(role, Role::Process | Role::Keepalive | Role::Sent));
         let remark = "Whole numbers after the log's other fields look like process IDs, counts or bytes: none is read as the \
                               time that a request took. If one is a duration, name it with --format.";
-        return is_known.then(|| Inferred { base, format: None, remark: Some(remark.to_owned()) });
+        return is_known.then(|| Inferred { base_format: base, format: None, remark: Some(remark.to_owned()) });
     }
     let remark = guess.map(|(place, guess, requests)| remark(place, &guess, &requests, &roles, name));
-    Some(Inferred { base, format: Some(Format::by_name(&name(&roles))?), remark })
+    Some(Inferred { base_format: base, format: Some(Format::by_name(&name(&roles))?), remark })
 }
 
 /// Writes a note for the user: how the numbers are read, and how to choose another unit.

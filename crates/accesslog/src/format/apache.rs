@@ -15,8 +15,8 @@ const LETTERS: &str =
 /// Compiles the format string of a `LogFormat`, or the whole directive.
 pub(crate) fn pattern(format: &str) -> Result<Pattern, LogError> {
     let refused = |why: String| LogError::BadFormat(format!("the LogFormat `{}` {why}", excerpt(format)));
-    let (pieces, is_end) = pieces(&unescape(format_string(format))).map_err(refused)?;
-    Pattern::new(pieces, Traits { tail: Tail::End, is_end, has_escapes: true }).map_err(refused)
+    let (pieces, is_end_time) = pieces(&unescape(format_string(format))).map_err(refused)?;
+    Pattern::new(pieces, Traits { tail: Tail::End, is_end_time, has_escapes: true }).map_err(refused)
 }
 
 /// Strips `LogFormat "` and the nickname after the format string, if present.
@@ -34,7 +34,7 @@ fn format_string(format: &str) -> &str {
 /// The pieces of a format string, and whether its timestamps are taken at the end of the request.
 fn pieces(format: &str) -> Result<(Vec<Piece>, bool), String> {
     let mut pieces = Vec::new();
-    let mut is_end = false;
+    let mut is_end_time = false;
     let mut rest = format;
     while let Some((literal, after)) = rest.split_once('%') {
         pieces.push(Piece::Literal(literal.into()));
@@ -46,14 +46,14 @@ fn pieces(format: &str) -> Result<(Vec<Piece>, bool), String> {
                 pieces.extend([Piece::Literal(b"[".to_vec()), directive.piece()?, Piece::Literal(b"]".to_vec())])
             }
             ("t", argument) => {
-                is_end |= argument.starts_with("end:");
+                is_end_time |= argument.starts_with("end:");
                 pieces.extend(time_pieces(argument)?);
             }
             _ => pieces.push(directive.piece()?),
         }
     }
     pieces.push(Piece::Literal(rest.into()));
-    Ok((pieces, is_end))
+    Ok((pieces, is_end_time))
 }
 
 /// A directive such as `%!200,304>{Referer}i`.

@@ -16,14 +16,14 @@ pub(crate) fn pattern(format: &str) -> Result<Pattern, LogError> {
 
 /// Compiles a format string whose quotes are already removed. `escape` is the value of `escape=`.
 pub(crate) fn compile(content: &str, escape: &str) -> Result<Pattern, LogError> {
-    let traits = Traits { tail: Tail::End, is_end: true, has_escapes: escape != "none" };
+    let traits = Traits { tail: Tail::End, is_end_time: true, has_escapes: escape != "none" };
     let refused = |why| LogError::BadFormat(format!("the log_format `{}` {why}", excerpt(content)));
     pieces(content, variable).and_then(|pieces| Pattern::new(pieces, traits)).map_err(refused)
 }
 
 /// Compiles a built-in format. A test checks that all built-in formats compile.
-pub(crate) fn built_in(format: &str, tail: Tail, is_end: bool) -> Option<Pattern> {
-    let traits = Traits { tail, is_end, has_escapes: true };
+pub(crate) fn built_in(format: &str, tail: Tail, is_end_time: bool) -> Option<Pattern> {
+    let traits = Traits { tail, is_end_time, has_escapes: true };
     let known = |name: &str| built_in_variable(name).or_else(|| variable(name));
     pieces(format, known).and_then(|pieces| Pattern::new(pieces, traits)).ok()
 }

@@ -191,7 +191,7 @@ pub(crate) enum Tail {
 pub(crate) struct Traits {
     pub tail: Tail,
     /// Whether the format's timestamps are taken at the end of the request.
-    pub is_end: bool,
+    pub is_end_time: bool,
     /// Whether a backslash before a quote makes the quote part of the text.
     pub has_escapes: bool,
 }
@@ -254,7 +254,7 @@ impl Pattern {
             Tail::Fields { with_time } => state.tail(line, at, with_time)?,
             _ => {}
         }
-        state.finish(line, *has_parts, traits.is_end)?;
+        state.finish(line, *has_parts, traits.is_end_time)?;
         Ok(Parsed::Request(state.raw))
     }
 

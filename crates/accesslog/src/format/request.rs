@@ -221,8 +221,8 @@ fn is_host_name(text: &[u8]) -> bool {
 /// Converts the time of a request's end into its start time. A time in whole seconds is not changed, because its
 /// rounding error may exceed the correction.
 #[inline]
-pub(crate) fn move_to_start(entry: &mut Entry<'_>, is_end: bool) {
-    if is_end
+pub(crate) fn move_to_start(entry: &mut Entry<'_>, is_end_time: bool) {
+    if is_end_time
         && entry.has_subsecond_time
         && let Some(begun_ns) = entry.service_ns.and_then(|ns| entry.time_ns.checked_sub(i64::try_from(ns).ok()?))
         && begun_ns >= 0

@@ -82,7 +82,7 @@ fn by_ranges(window: &Window, ranges: &SizeRanges) -> (Vec<LogClass>, String) {
     if window.zero_length > 0 {
         found.push(empty_class(window, &all));
     }
-    for class in 1..ranges.classes() {
+    for class in 1..ranges.class_count() {
         let members: Vec<SizeCount> =
             sizes.iter().filter(|size| ranges.class_of(size.bytes) == class).copied().collect();
         let (from, to) = ranges.limits(class);

@@ -55,7 +55,7 @@ impl FieldCounts {
     }
 
     /// Whether any timestamp has fractions of a second.
-    pub fn has_fine_stamps(&self) -> bool {
+    pub fn has_subsecond_times(&self) -> bool {
         self.fine > 0
     }
 }
@@ -161,7 +161,7 @@ fn same_stamps(profiler: &Profiler, span: &Span) -> Option<String> {
 
 fn whole_seconds(profiler: &Profiler) -> Option<String> {
     let note = "Stamps are whole seconds: times between requests are too, and bursts shorter than one cannot be seen.";
-    (!profiler.seen.has_fine_stamps()).then(|| note.to_owned())
+    (!profiler.seen.has_subsecond_times()).then(|| note.to_owned())
 }
 
 fn no_sizes(profiler: &Profiler) -> Option<String> {

@@ -18,12 +18,12 @@ pub struct SizeRanges {
 
 impl SizeRanges {
     /// The ranges of Menascé, Peraino, Dinh & Dinh (CMG 1999), Table 1.
-    pub fn of_the_paper() -> SizeRanges {
+    pub fn menasce_1999() -> SizeRanges {
         SizeRanges { bounds: vec![4_372, 19_284] }
     }
 
     /// Number of classes, including the class of answers without a body.
-    pub fn classes(&self) -> usize {
+    pub fn class_count(&self) -> usize {
         self.bounds.len() + 2
     }
 
@@ -89,17 +89,17 @@ mod tests {
     #[test]
     fn bounds_belong_to_the_class_below_them() {
         let ranges: SizeRanges = "0,4372,19284".parse().unwrap();
-        assert_eq!(ranges, SizeRanges::of_the_paper());
+        assert_eq!(ranges, SizeRanges::menasce_1999());
         assert_eq!(ranges, "4372,19284".parse().unwrap());
         let classes = [0, 1, 4_372, 4_373, 19_284, 19_285, u64::MAX].map(|bytes| ranges.class_of(bytes));
-        assert_eq!((classes, ranges.classes()), ([0, 1, 1, 2, 2, 3, 3], 4));
+        assert_eq!((classes, ranges.class_count()), ([0, 1, 1, 2, 2, 3, 3], 4));
         let names: Vec<String> = (0..4).map(|class| ranges.name(class)).collect();
         assert_eq!(names, ["empty", "1-4372", "4373-19284", "from-19285"]);
         assert_eq!(ranges.range(2), "4,373 – 19,284 bytes");
         let ranges: SizeRanges = "0,1k,10k,100KiB".parse().unwrap();
         assert_eq!(ranges.name(4), "from-102401");
         let ranges: SizeRanges = "0".parse().unwrap();
-        assert_eq!((ranges.classes(), ranges.name(1), ranges.class_of(7)), (2, "from-1".to_owned(), 1));
+        assert_eq!((ranges.class_count(), ranges.name(1), ranges.class_of(7)), (2, "from-1".to_owned(), 1));
     }
 
     #[test]

@@ -130,9 +130,9 @@ mod tests {
     use super::*;
 
     /// A reader that returns its bytes one at a time.
-    struct Drops(&'static [u8]);
+    struct OneByteReader(&'static [u8]);
 
-    impl Read for Drops {
+    impl Read for OneByteReader {
         fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
             let count = self.0.len().min(1);
             let (now, later) = self.0.split_at(count);
@@ -144,7 +144,7 @@ mod tests {
 
     #[test]
     fn a_look_ahead_takes_nothing() {
-        let mut input = Input::new(Box::new(Drops(b"abcdef")), None);
+        let mut input = Input::new(Box::new(OneByteReader(b"abcdef")), None);
         assert_eq!(&input.peek(4).unwrap()[..4], b"abcd");
         assert_eq!((input.bytes_read(), input.has_ended()), (0, false));
         let mut text = String::new();

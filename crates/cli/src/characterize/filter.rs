@@ -136,7 +136,7 @@ fn split_exclamation(text: &str) -> (bool, &str) {
 /// Parses the time in a flag, and returns it in nanoseconds since 1970. The time is in RFC 3339, or a date with or
 /// without a time of day, in the zone. If clocks were set back and the time occurs twice, the first one is used. If
 /// clocks were set forward and the time was skipped, it is moved forward by the same amount.
-pub fn instant(text: &str, zone: &TimeZone, flag: &str) -> Result<i64, UsageError> {
+pub fn parse_instant(text: &str, zone: &TimeZone, flag: &str) -> Result<i64, UsageError> {
     let text = text.trim();
     let clock = || text.parse::<DateTime>().ok().or_else(|| Some(text.parse::<civil::Date>().ok()?.at(0, 0, 0, 0)));
     let on_clocks = || zone.to_ambiguous_timestamp(clock()?).compatible().ok();
@@ -150,11 +150,11 @@ pub fn instant(text: &str, zone: &TimeZone, flag: &str) -> Result<i64, UsageErro
 }
 
 /// Parses the two times of `FROM/TO`.
-pub fn window(text: &str, zone: &TimeZone, flag: &str) -> Result<(i64, i64), UsageError> {
+pub fn parse_window(text: &str, zone: &TimeZone, flag: &str) -> Result<(i64, i64), UsageError> {
     let usage = |why: &str| UsageError(format!("{flag}: {why}: write it like 2026-03-01T14:00/2026-03-01T15:00"));
     let (from, to) = text.split_once('/').ok_or_else(|| usage("a window has a start and an end"))?;
-    let from = instant(from, zone, flag)?;
-    let to = instant(to, zone, flag)?;
+    let from = parse_instant(from, zone, flag)?;
+    let to = parse_instant(to, zone, flag)?;
     if from < to { Ok((from, to)) } else { Err(usage("a window must end after it starts")) }
 }
 
@@ -226,20 +226,20 @@ mod tests {
     #[test]
     fn times_are_instants_or_what_clocks_show() {
         let berlin = TimeZone::get("Europe/Berlin").unwrap();
-        let at = |text: &str| instant(text, &berlin, "--since").map(|ns| ns / 1_000_000_000).ok();
+        let at = |text: &str| parse_instant(text, &berlin, "--since").map(|ns| ns / 1_000_000_000).ok();
         assert_eq!(at("1970-01-02"), Some(86_400 - 3600));
         assert_eq!(at("1970-01-01T02:30"), Some(5400));
         assert_eq!(at("1970-01-01 02:30:01"), Some(5401));
         assert_eq!(at("1970-01-01T02:30:00Z"), Some(9000));
         assert_eq!(at("1970-01-01T02:30:00+02:00"), Some(1800));
         for text in ["", "now", "12:00", "1970-13-01", "9999999999999"] {
-            let error = instant(text, &berlin, "--since").unwrap_err().to_string();
+            let error = parse_instant(text, &berlin, "--since").unwrap_err().to_string();
             assert!(error.contains("--since") && error.contains("2026-03-01"), "{text}: {error}");
         }
         let utc = TimeZone::UTC;
-        assert_eq!(window("1970-01-01/1970-01-01T00:01", &utc, "--peak").unwrap(), (0, 60_000_000_000));
+        assert_eq!(parse_window("1970-01-01/1970-01-01T00:01", &utc, "--peak").unwrap(), (0, 60_000_000_000));
         for text in ["1970-01-01", "1970-01-02/1970-01-01", "1970-01-01/1970-01-01", "/", "a/b"] {
-            assert!(window(text, &utc, "--peak").is_err(), "{text}");
+            assert!(parse_window(text, &utc, "--peak").is_err(), "{text}");
         }
     }
 }

@@ -52,7 +52,7 @@ impl Against {
     /// Creates the comparison with the profile in this file.
     pub fn new(path: String, comparison: &Comparison) -> Against {
         let figure = |d: &Difference| Figure {
-            figure: d.figure.clone(),
+            figure: d.metric.clone(),
             before: d.before,
             after: d.after,
             off: d.relative_difference,
@@ -87,7 +87,7 @@ pub fn comparison(path: &str, comparison: &Comparison) -> String {
         let allowed =
             if difference.is_within_tolerance.is_some() { shown(Some(difference.tolerance)) } else { "-".to_owned() };
         vec![
-            foreign(&difference.figure, 44),
+            foreign(&difference.metric, 44),
             shown(difference.before),
             shown(difference.after),
             mark.to_owned(),
@@ -119,7 +119,7 @@ fn verdict(comparison: &Comparison) -> String {
     if apart.is_empty() {
         return format!("alike in all {held} figures that both have");
     }
-    let named: Vec<String> = apart.iter().take(MAX_NAMED).map(|d| foreign(&d.figure, 60)).collect();
+    let named: Vec<String> = apart.iter().take(MAX_NAMED).map(|d| foreign(&d.metric, 60)).collect();
     let more = match apart.len().saturating_sub(MAX_NAMED) {
         0 => String::new(),
         n => format!(" and {n} more"),

@@ -149,7 +149,7 @@ impl<'a> State<'a> {
     }
 
     #[inline]
-    pub(super) fn finish(&mut self, line: &'a [u8], has_parts: bool, is_end: bool) -> Result<(), LineParseError> {
+    pub(super) fn finish(&mut self, line: &'a [u8], has_parts: bool, is_end_time: bool) -> Result<(), LineParseError> {
         let stamp = match (has_parts, self.stamp) {
             (true, Some(stamp)) => Some(self.parts.with_fraction(stamp)),
             (true, None) => self.parts.stamp(),
@@ -165,7 +165,7 @@ impl<'a> State<'a> {
         if !self.forwarded.is_empty() {
             entry.client = self.forwarded;
         }
-        move_to_start(entry, is_end);
+        move_to_start(entry, is_end_time);
         Ok(())
     }
 }

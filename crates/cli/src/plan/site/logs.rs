@@ -41,11 +41,15 @@ enum ClassBounds {
 impl LogClasses {
     /// The classes of `--size-classes`, or of the paper, or of the profile.
     pub fn new(args: &SiteArgs, profile: &Profile) -> LogClasses {
-        let ranges = args.size_classes.clone().or_else(|| args.as_the_paper.then(SizeRanges::of_the_paper));
+        let ranges = args.size_classes.clone().or_else(|| args.as_the_paper.then(SizeRanges::menasce_1999));
         let Some(ranges) = ranges else { return LogClasses::of_profile(profile) };
         // The paper numbers its classes by size.
         let name = |class| if args.as_the_paper { format!("class{}", class + 1) } else { ranges.name(class) };
-        LogClasses { names: (0..ranges.classes()).map(name).collect(), empty: Some(0), by: ClassBounds::Ranges(ranges) }
+        LogClasses {
+            names: (0..ranges.class_count()).map(name).collect(),
+            empty: Some(0),
+            by: ClassBounds::Ranges(ranges),
+        }
     }
 
     fn of_profile(profile: &Profile) -> LogClasses {
