@@ -1,7 +1,7 @@
 //! The text that httperf prints before a test: the options as httperf understood them.
 
 use super::getopt::OptionValue;
-use super::options::{OPTIONS, Options, Parts, Period};
+use super::options::{OPTIONS, Options, Period, PrintedParts};
 use std::fmt::Write;
 
 /// The first line of the output: most of the given options, and the options with a default, in httperf's order.
@@ -17,10 +17,10 @@ pub fn command_line(options: &Options) -> String {
     }
     for (name, parts) in [("print-reply", options.print_reply), ("print-request", options.print_request)] {
         match parts {
-            Parts { head: true, body: true } => add(name.to_owned()),
-            Parts { head: true, body: false } => add(format!("{name}=header")),
-            Parts { head: false, body: true } => add(format!("{name}=body")),
-            Parts { .. } => {}
+            PrintedParts { head: true, body: true } => add(name.to_owned()),
+            PrintedParts { head: true, body: false } => add(format!("{name}=header")),
+            PrintedParts { head: false, body: true } => add(format!("{name}=body")),
+            PrintedParts { .. } => {}
         }
     }
     if options.hog {

@@ -1,7 +1,7 @@
 //! `--print-request` and `--print-reply`: print every line that is sent and received, with the number of its call, as
 //! soon as the call has ended (httperf(1)).
 
-use super::options::{Options, Parts};
+use super::options::{Options, PrintedParts};
 use crate::output;
 use brimful_run::{CallHook, Exchange, MessagePrefix};
 use std::fmt::Write;
@@ -13,7 +13,7 @@ const MAX_PRINTED_BYTES: usize = 1 << 20;
 pub fn call_hook(options: &Options) -> Option<CallHook> {
     let request = options.print_request;
     let reply = options.print_reply;
-    if request == Parts::default() && reply == Parts::default() {
+    if request == PrintedParts::default() && reply == PrintedParts::default() {
         return None;
     }
     let mut number = 0_u64;
@@ -24,12 +24,12 @@ pub fn call_hook(options: &Options) -> Option<CallHook> {
     }))
 }
 
-fn text(number: u64, exchange: &Exchange, request: Parts, reply: Parts) -> String {
+fn text(number: u64, exchange: &Exchange, request: PrintedParts, reply: PrintedParts) -> String {
     let mut text = String::new();
     add(&mut text, 'S', number, &exchange.request, request);
     if exchange.response.total_bytes > 0 {
         add(&mut text, 'R', number, &exchange.response, reply);
-        let sizes = exchange.size.filter(|_| reply != Parts::default());
+        let sizes = exchange.size.filter(|_| reply != PrintedParts::default());
         if let Some(size) = sizes {
             let _ = writeln!(text, "RS{number}: header {} content {} footer 0", size.head, size.body);
         }
@@ -39,7 +39,7 @@ fn text(number: u64, exchange: &Exchange, request: Parts, reply: Parts) -> Strin
 
 /// Adds the lines of one message. Each line begins with `S` for sent or `R` for received, `H` for head or `B` for body,
 /// and the number of the call.
-fn add(text: &mut String, direction: char, number: u64, kept: &MessagePrefix, parts: Parts) {
+fn add(text: &mut String, direction: char, number: u64, kept: &MessagePrefix, parts: PrintedParts) {
     let end = kept.bytes.windows(4).position(|bytes| bytes == b"\r\n\r\n").map_or(kept.bytes.len(), |at| at + 4);
     let (head, body) = kept.bytes.split_at(end);
     for (letter, bytes, wanted) in [('H', head, parts.head), ('B', body, parts.body)] {
@@ -47,7 +47,7 @@ fn add(text: &mut String, direction: char, number: u64, kept: &MessagePrefix, pa
             let _ = writeln!(text, "{direction}{letter}{number}:{line}");
         }
     }
-    if direction == 'S' && parts != Parts::default() {
+    if direction == 'S' && parts != PrintedParts::default() {
         let _ = writeln!(text, "SS{number}: header {} content {}", head.len(), body.len());
     }
 }
@@ -75,12 +75,12 @@ mod tests {
             size: Some(ResponseSize { head: 19, body: 11 }),
             outcome: Outcome { call, due: Nanos::ZERO, at: Nanos::ZERO, end, bytes_sent: 1, bytes_received: 1 },
         };
-        let all = Parts { head: true, body: true };
-        let head = Parts { head: true, body: false };
+        let all = PrintedParts { head: true, body: true };
+        let head = PrintedParts { head: true, body: false };
         let shown = text(7, &exchange, head, all);
         let expected = "SH7:GET / HTTP/1.1\nSH7:Host: a\nSH7:\nSS7: header 27 content 0\nRH7:HTTP/1.1 200 OK\nRH7:\n\
                         RB7:hello\nRB7:there\nRS7: header 19 content 11 footer 0\n";
         assert_eq!(shown, expected);
-        assert_eq!(text(0, &exchange, Parts::default(), Parts::default()), "");
+        assert_eq!(text(0, &exchange, PrintedParts::default(), PrintedParts::default()), "");
     }
 }

@@ -77,8 +77,8 @@ pub struct Options {
     pub num_conns: u64,
     pub period: Period,
     pub port: Option<u16>,
-    pub print_reply: Parts,
-    pub print_request: Parts,
+    pub print_reply: PrintedParts,
+    pub print_request: PrintedParts,
     pub receive_buffer: u32,
     pub retry_on_failure: bool,
     pub send_buffer: u32,
@@ -99,7 +99,7 @@ pub struct Options {
     pub wsesslog: Option<Wsesslog>,
     pub wset: Option<Wset>,
     /// The words that are not options.
-    pub others: Vec<String>,
+    pub operands: Vec<String>,
 }
 
 /// The time between the starts of connections or sessions.
@@ -120,7 +120,7 @@ pub enum Period {
 
 /// Selects the parts of each request or reply that are printed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Parts {
+pub struct PrintedParts {
     pub head: bool,
     pub body: bool,
 }
@@ -177,8 +177,8 @@ impl Default for Options {
             num_conns: 1,
             period: Period::default(),
             port: None,
-            print_reply: Parts::default(),
-            print_request: Parts::default(),
+            print_reply: PrintedParts::default(),
+            print_request: PrintedParts::default(),
             receive_buffer: 16 * 1024,
             retry_on_failure: false,
             send_buffer: 4 * 1024,
@@ -198,7 +198,7 @@ impl Default for Options {
             wsess: None,
             wsesslog: None,
             wset: None,
-            others: Vec::new(),
+            operands: Vec::new(),
         }
     }
 }
@@ -209,8 +209,8 @@ impl Options {
     /// # Errors
     /// A description of the first invalid option, and the form of its value.
     pub fn parse(words: &[String]) -> Result<Options, String> {
-        let (given, others) = getopt::parse(OPTIONS, words)?;
-        let mut options = Options { others, ..Options::default() };
+        let (given, operands) = getopt::parse(OPTIONS, words)?;
+        let mut options = Options { operands, ..Options::default() };
         for (name, value) in given {
             options.set(name, value.as_deref()).map_err(|form| {
                 let value = value.as_deref().unwrap_or_default();
@@ -340,11 +340,11 @@ fn client(text: &str) -> Result<(u64, u64), String> {
         .ok_or_else(|| "this client's number, from 0, and the number of clients, like 0/4".into())
 }
 
-fn parts(value: Option<&str>) -> Result<Parts, String> {
+fn parts(value: Option<&str>) -> Result<PrintedParts, String> {
     match value {
-        None => Ok(Parts { head: true, body: true }),
-        Some("header") => Ok(Parts { head: true, body: false }),
-        Some("body") => Ok(Parts { head: false, body: true }),
+        None => Ok(PrintedParts { head: true, body: true }),
+        Some("header") => Ok(PrintedParts { head: true, body: false }),
+        Some("body") => Ok(PrintedParts { head: false, body: true }),
         Some(_) => Err("header or body, or no value for both".to_owned()),
     }
 }
@@ -440,7 +440,7 @@ mod tests {
             read("--wsess=10,5,2 --burst-len 5 --client 1/3 --print-reply=header -v --wset 1024,.25").unwrap();
         assert_eq!(options.wsess, Some(Wsess { sessions: 10, calls: 5, think_s: 2.0 }));
         assert_eq!((options.burst_length, options.client, options.verbose), (5, (1, 3), true));
-        assert_eq!(options.print_reply, Parts { head: true, body: false });
+        assert_eq!(options.print_reply, PrintedParts { head: true, body: false });
         assert_eq!(options.wset, Some(Wset { files: 1024, advance_share: 0.25 }));
         let options = read("--wlog=y,a,b --wsesslog 3,0.5,s,t --session-cookie").unwrap();
         assert_eq!(options.wlog, Some(Wlog { repeat: true, file: "a,b".into() }));

@@ -55,8 +55,8 @@ pub fn warnings(options: &Options) -> Vec<String> {
         "--failure-status has an effect only for sessions (--wsess, --wsesslog)",
     );
     warn(
-        !options.others.is_empty(),
-        &format!("arguments that are not options have no effect: {}", options.others.join(" ")),
+        !options.operands.is_empty(),
+        &format!("arguments that are not options have no effect: {}", options.operands.join(" ")),
     );
     warnings
 }

@@ -213,7 +213,7 @@ fn write_files(
     // Remove files that an earlier installation made at other paths.
     for made in before.iter().flat_map(|before| &before.made) {
         let path = made.path();
-        let is_left = !manifest.contains(path) && planned.state(path) == Some(FileState::AsMade);
+        let is_left = !manifest.contains(path) && planned.state(path) == Some(FileState::Unchanged);
         if is_left && !matches!(made, InstalledItem::Directory { .. }) {
             journal.remove(path)?;
         }

@@ -126,7 +126,7 @@ impl Manifest {
     pub fn state(&self, path: &Path) -> Option<FileState> {
         let mut states = self.made.iter().filter(|made| made.path() == path).map(InstalledItem::state);
         let first = states.next()?;
-        Some(states.find(|state| *state == FileState::AsMade).unwrap_or(first))
+        Some(states.find(|state| *state == FileState::Unchanged).unwrap_or(first))
     }
 
     /// The manifest to write before the first change: marked as unfinished, with the entries of the earlier manifest
@@ -161,7 +161,7 @@ impl InstalledItem {
 
     /// The present state of the file, link or directory.
     fn state(&self) -> FileState {
-        let Ok(found) = fs::symlink_metadata(self.path()) else { return FileState::Gone };
+        let Ok(found) = fs::symlink_metadata(self.path()) else { return FileState::Removed };
         let is_as_made = match self {
             InstalledItem::File { path, hash: made } => {
                 found.is_file() && fs::read(path).is_ok_and(|bytes| hash(&bytes) == *made)
@@ -169,7 +169,7 @@ impl InstalledItem {
             InstalledItem::Link { path, to } => fs::read_link(path).is_ok_and(|now| now == *to),
             InstalledItem::Directory { .. } => found.is_dir(),
         };
-        if is_as_made { FileState::AsMade } else { FileState::Changed }
+        if is_as_made { FileState::Unchanged } else { FileState::Changed }
     }
 }
 
@@ -177,11 +177,11 @@ impl InstalledItem {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileState {
     /// The item is unchanged.
-    AsMade,
+    Unchanged,
     /// The item was changed, or replaced by something else.
     Changed,
     /// The item was removed.
-    Gone,
+    Removed,
 }
 
 /// FNV-1a hash with 64 bits (Fowler, Noll & Vo 1991).
@@ -236,8 +236,10 @@ mod tests {
         let planned = manifest(b"new").planned(Some(&manifest(b"old")));
         assert!(planned.unfinished && planned.made.len() == 2);
         assert_eq!(manifest(b"old").planned(Some(&manifest(b"old"))).made.len(), 1);
-        assert_eq!(planned.state(&file), Some(FileState::Gone));
-        for (text, state) in [("old", FileState::AsMade), ("new", FileState::AsMade), ("mine", FileState::Changed)] {
+        assert_eq!(planned.state(&file), Some(FileState::Removed));
+        for (text, state) in
+            [("old", FileState::Unchanged), ("new", FileState::Unchanged), ("mine", FileState::Changed)]
+        {
             fs::write(&file, text).unwrap();
             assert_eq!(planned.state(&file), Some(state), "{text}");
         }
@@ -251,10 +253,10 @@ mod tests {
         let link = directory.path().join("link");
         let of_file = InstalledItem::file(&file, b"text");
         let of_link = InstalledItem::Link { path: link.clone(), to: "file".into() };
-        assert_eq!((of_file.state(), of_link.state()), (FileState::Gone, FileState::Gone));
+        assert_eq!((of_file.state(), of_link.state()), (FileState::Removed, FileState::Removed));
         fs::write(&file, "text").unwrap();
         std::os::unix::fs::symlink("file", &link).unwrap();
-        assert_eq!((of_file.state(), of_link.state()), (FileState::AsMade, FileState::AsMade));
+        assert_eq!((of_file.state(), of_link.state()), (FileState::Unchanged, FileState::Unchanged));
         fs::write(&file, "Text").unwrap();
         fs::remove_file(&link).unwrap();
         std::os::unix::fs::symlink("other", &link).unwrap();

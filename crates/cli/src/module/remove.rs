@@ -91,7 +91,7 @@ fn check_manifest(manifest: &Manifest, server: &dyn Server) -> anyhow::Result<()
     let links = pieces.iter().filter_map(|piece| Some(&piece.link.as_ref()?.0));
     let paths = pieces.iter().map(|piece| &piece.path).chain(links);
     let included: Vec<PathBuf> = paths.filter_map(|path| Some(canonical(path.parent()?))).collect();
-    for made in manifest.made.iter().filter(|made| manifest.state(made.path()) != Some(FileState::Gone)) {
+    for made in manifest.made.iter().filter(|made| manifest.state(made.path()) != Some(FileState::Removed)) {
         let path = made.path();
         let name = path.file_name().and_then(OsStr::to_str).unwrap_or_default();
         let directory = canonical(path.parent().unwrap_or(Path::new("/")));
@@ -125,8 +125,8 @@ fn remove_unchanged(manifest: &Manifest, journal: &mut Journal) -> anyhow::Resul
     let mut kept = Vec::new();
     for made in manifest.made.iter().rev() {
         match (made, manifest.state(made.path())) {
-            (InstalledItem::Directory { .. }, _) | (_, Some(FileState::Gone) | None) => {}
-            (_, Some(FileState::AsMade)) => journal.remove(made.path())?,
+            (InstalledItem::Directory { .. }, _) | (_, Some(FileState::Removed) | None) => {}
+            (_, Some(FileState::Unchanged)) => journal.remove(made.path())?,
             (InstalledItem::File { path, .. }, Some(FileState::Changed)) => kept.push(move_aside(path, journal)?),
             (InstalledItem::Link { path, .. }, Some(FileState::Changed)) => kept.push(path.clone()),
         }

@@ -16,7 +16,7 @@ pub struct SiteArgs {
     /// Demand of a class from a Record of a run of this class alone; without CLASS=, of answers without a body. Three or
     /// more Records of other sizes yield the cost without a body from a line (repeatable)
     #[arg(long, value_name = "[CLASS=]RECORD", requires = "log", conflicts_with = "records")]
-    pub alone: Vec<AloneFile>,
+    pub alone: Vec<SingleClassRecord>,
     /// Demand of a class that is known from elsewhere, like disk3.empty=1.74ms (repeatable)
     #[arg(long, value_name = "RESOURCE.CLASS=TIME", requires = "log", conflicts_with = "records")]
     pub demand: Vec<KnownDemand>,
@@ -68,7 +68,7 @@ pub enum RuleName {
 
 impl RuleName {
     /// The names of the rules, as text for messages.
-    pub const ALL: &str = "auto, regression, line, size, bytes, requests, or the name of a class";
+    pub const NAMES: &str = "auto, regression, line, size, bytes, requests, or the name of a class";
 }
 
 impl FromStr for AttributionChoice {
@@ -80,7 +80,7 @@ impl FromStr for AttributionChoice {
             None => (None, text.trim()),
         };
         if rule.is_empty() || resource.is_some_and(str::is_empty) {
-            return Err(format!("`{text}` is not a rule: write it like cpu=size; the rules are {}", RuleName::ALL));
+            return Err(format!("`{text}` is not a rule: write it like cpu=size; the rules are {}", RuleName::NAMES));
         }
         let rule = match rule {
             "auto" => RuleName::Automatic,
@@ -97,25 +97,25 @@ impl FromStr for AttributionChoice {
 
 /// A value of `--alone`: the Record of a run in which only one class made requests.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct AloneFile {
+pub struct SingleClassRecord {
     /// The class; `None` for the class of answers without a body.
     pub class: Option<String>,
     pub path: PathBuf,
 }
 
-impl FromStr for AloneFile {
+impl FromStr for SingleClassRecord {
     type Err = String;
 
-    fn from_str(text: &str) -> Result<AloneFile, String> {
+    fn from_str(text: &str) -> Result<SingleClassRecord, String> {
         // If the whole text is an existing path, it is not split at `=`.
         let is_path = std::path::Path::new(text).exists();
         match text.split_once('=').filter(|_| !is_path) {
             Some((class, path)) if class.is_empty() || path.is_empty() => {
                 Err(format!("`{text}` needs a class and a file: write it like images=images.json"))
             }
-            Some((class, path)) => Ok(AloneFile { class: Some(class.to_owned()), path: path.into() }),
+            Some((class, path)) => Ok(SingleClassRecord { class: Some(class.to_owned()), path: path.into() }),
             None if text.is_empty() => Err("the name of a file is missing".to_owned()),
-            None => Ok(AloneFile { class: None, path: text.into() }),
+            None => Ok(SingleClassRecord { class: None, path: text.into() }),
         }
     }
 }
@@ -197,11 +197,11 @@ mod tests {
 
     #[test]
     fn records_belong_to_a_class_or_to_answers_without_a_body() {
-        let alone: AloneFile = "images=a=b.json".parse().unwrap();
-        assert_eq!(alone, AloneFile { class: Some("images".to_owned()), path: "a=b.json".into() });
-        assert_eq!("empty.json".parse::<AloneFile>().unwrap().class, None);
+        let alone: SingleClassRecord = "images=a=b.json".parse().unwrap();
+        assert_eq!(alone, SingleClassRecord { class: Some("images".to_owned()), path: "a=b.json".into() });
+        assert_eq!("empty.json".parse::<SingleClassRecord>().unwrap().class, None);
         for text in ["", "=a", "a="] {
-            assert!(text.parse::<AloneFile>().is_err(), "{text}");
+            assert!(text.parse::<SingleClassRecord>().is_err(), "{text}");
         }
     }
 

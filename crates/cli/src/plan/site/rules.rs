@@ -84,7 +84,7 @@ fn resolve(name: &RuleName, classes: &[String]) -> Result<SiteRule, UsageError> 
             None => {
                 return Err(UsageError(format!(
                     "--attribution: `{name}` is neither a rule nor a class; the rules are {}; the classes are {}",
-                    RuleName::ALL,
+                    RuleName::NAMES,
                     classes.join(", ")
                 )));
             }
