@@ -14,7 +14,8 @@ from .wide import wide
 URL = f"http://{SERVER_ADDRESS}:{PORT}/page"
 # Time that a run may take to end by itself after its last call, in seconds: longer than every timeout of a run.
 END_TIMEOUT_S = 15
-# Time that a load lasts longer than the window, so that the Record's last, possibly short, interval is outside it.
+# Time by which a load is longer than the measured window. The last interval of the Record may be short, and is then
+# outside of the window.
 SPARE_S = 1
 # Loop steps per request at which Apache's capacity is measured, to interpolate the steps for a given capacity.
 TRIALS = (30_000, 90_000)

@@ -18,7 +18,7 @@ from .program import Program
 OURS = "brimful"
 CURVE_POINTS = 1000
 NETWORKS = 200
-# Number of random networks of the large size that the linearizer is timed on.
+# Number of large random networks on which the linearizer is timed.
 SIMILAR_NETWORKS = 12
 
 

@@ -172,7 +172,7 @@ fn sample(
 fn states(port: u16, rounds: u32) -> Result<BTreeMap<&'static str, Counted>> {
     let mut measured = BTreeMap::new();
     for _ in 0..rounds {
-        let (counted, us) = timed(|| proc_net_tcp::connections(port));
+        let (counted, us) = timed(|| proc_net_tcp::count_connections(port));
         see(&mut measured, "proc_net_tcp", "/proc/net/tcp".to_owned(), counted?, us);
     }
     for (name, ebpf) in [("ebpf", true), ("plain", false)] {

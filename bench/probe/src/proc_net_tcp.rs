@@ -24,7 +24,7 @@ const STATES: [Option<State>; 11] = [
 ];
 
 /// IPv4 connections of a local port by state. States without connections are left out.
-pub fn connections(port: u16) -> io::Result<BTreeMap<State, u64>> {
+pub fn count_connections(port: u16) -> io::Result<BTreeMap<State, u64>> {
     let mut text = Vec::new();
     File::open(Path::new("/proc/net/tcp"))?.read_to_end(&mut text)?;
     Ok(count(&text, port))
