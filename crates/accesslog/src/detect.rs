@@ -93,7 +93,7 @@ impl Formats {
 
     /// Merges another set into this set. Appends the formats that this set lacks, and adds the counts of the formats
     /// that both sets have.
-    pub fn join(&mut self, others: Formats) {
+    pub fn merge(&mut self, others: Formats) {
         for other in others.formats {
             match self.formats.iter_mut().find(|known| known.format.name() == other.format.name()) {
                 Some(known) => {
@@ -137,8 +137,8 @@ impl Formats {
             None => return Err(LineParseError::at_byte(0, "a format to read it with")),
         };
         let (index, parsed) = self.read_by_another(line, malformed)?;
-        // A format that accepts any fields does not become the current format: it would also read lines that another
-        // format understands better.
+        // A format that accepts any additional fields does not become the current format, because it would also read
+        // lines of a more specific format.
         if self.formats.get(index).is_some_and(|counted| !counted.format.is_loose()) {
             self.current = index;
         }

@@ -370,7 +370,7 @@ impl Results {
         lines.malformed += more.malformed;
         lines.filtered += more.filtered;
         lines.first_malformed.extend(more.first_malformed);
-        self.read.formats.join(read.formats);
+        self.read.formats.merge(read.formats);
         if let Some((place, source)) = self.read.sources.get_mut(place).zip(read.sources.into_iter().next()) {
             *place = source;
         }
@@ -384,7 +384,7 @@ fn read_concurrently(
     shared: &SharedProgress,
     batches: SyncSender<Batch>,
 ) -> Result<ReadSummary, LogError> {
-    let limits = Limits { block: CONCURRENT_BLOCK, ..Limits::default() };
+    let limits = Limits { block_bytes: CONCURRENT_BLOCK, ..Limits::default() };
     let mut batch = Batch::default();
     let mut packer = Packer::default();
     let mut sink = |entry: &Entry<'_>| {

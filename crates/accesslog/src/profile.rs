@@ -177,7 +177,8 @@ impl Profiler {
         let seconds = self.seconds_of(window, &span);
         let peak = self.peak(window, &seconds);
         let peak_seconds = seconds.clone();
-        let bursts = self.calendar.seconds(seconds).map_or_else(Bursts::unknown, |counts| bursts::describe(&counts));
+        let bursts =
+            self.calendar.counts_per_second(seconds).map_or_else(Bursts::unknown, |counts| bursts::describe(&counts));
         let span_s = self.span_s(&span);
         let notes = notes::notes(&self, read, &span, window, &bursts);
         let (classes, classes_by) = classes::classes(window, &self.options);
@@ -203,8 +204,8 @@ impl Profiler {
             sizes: sizes::describe(&sizes, self.largest),
             service_s: times(&self.service_ns),
             upstream_s: times(&self.upstream_ns),
-            slowest_hour: self.slow.hour(|time_ns| rfc3339(time_ns, &zone)),
-            slowest_urls: self.slow.urls(&self.urls),
+            slowest_hour: self.slow.slowest_hour(|time_ns| rfc3339(time_ns, &zone)),
+            slowest_urls: self.slow.slowest_urls(&self.urls),
             interarrival_s: times(&self.gaps.finish()),
             classes,
             classes_by,
@@ -260,7 +261,7 @@ impl Profiler {
 
     /// Requests per second around the busiest second of the peak window.
     fn busiest_seconds(&self, peak: &Range<i64>) -> Option<SecondCounts> {
-        let counts = self.calendar.seconds(peak.clone())?;
+        let counts = self.calendar.counts_per_second(peak.clone())?;
         let busiest = (0..counts.len()).max_by_key(|second| (counts[*second], std::cmp::Reverse(*second)))?;
         let from = busiest.saturating_sub(SERIES_S / 2).min(counts.len().saturating_sub(SERIES_S));
         let shown = counts.get(from..(from + SERIES_S).min(counts.len()))?;

@@ -157,7 +157,7 @@ pub(crate) fn read_prepared(
     let settings = Settings {
         may_detect: options.formats.is_none(),
         max_malformed: options.max_malformed,
-        max_line_bytes: limits.line,
+        max_line_bytes: limits.line_bytes,
     };
     let reporter = ProgressReporter { progress, total_bytes, last: Instant::now() };
     let mut parser = Parser { account: Account::new(formats, sources, settings, sink), reporter, ended: 0, current: 0 };
@@ -247,7 +247,7 @@ impl<S: FnMut(&Entry<'_>) -> EntryDecision> Parser<'_, S> {
     fn parse_whole(&mut self, logs: Vec<OpenedLog>, options: &ReadOptions, limits: Limits) {
         let is_wanted = || !options.stop.load(Ordering::Relaxed);
         let longest = logs.iter().map(OpenedLog::head_bytes).max().unwrap_or(0);
-        let limits = Limits { block: limits.block.min(longest + 1), ..limits };
+        let limits = Limits { block_bytes: limits.block_bytes.min(longest + 1), ..limits };
         if is_wanted() {
             read_blocks(logs, options.follow_growth, limits, |message| {
                 let block = self.parse(message);
@@ -517,7 +517,7 @@ mod tests {
             std::fs::write(file.path(), &log).unwrap();
             let found = || source::find(&[file.path().to_string_lossy().into_owned()]).unwrap();
             let whole = read_found(Limits::default(), found()).unwrap();
-            let pieces = read_found(Limits { block, line: 600 }, found()).unwrap();
+            let pieces = read_found(Limits { block_bytes: block, line_bytes: 600 }, found()).unwrap();
             for (read, stamps) in [&whole, &pieces] {
                 let [all, parsed, malformed, filtered] = counts(&read.lines);
                 prop_assert_eq!(all, parsed + malformed + filtered);

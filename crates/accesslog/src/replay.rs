@@ -44,7 +44,7 @@ pub struct Options {
     /// Methods to send. Requests with other methods are not replayed.
     pub methods: Vec<String>,
     /// Rules that replace the beginnings of paths.
-    pub map: Vec<PathRule>,
+    pub path_rules: Vec<PathRule>,
     /// A document root in which a file of each response's size is created. Calls request these files instead of the
     /// log's paths.
     pub fileset: Option<PathBuf>,
@@ -58,7 +58,7 @@ impl Default for Options {
             window_ns: 5 * SECOND_NS,
             max_gap_ns: None,
             methods: ["GET", "HEAD"].map(str::to_owned).to_vec(),
-            map: Vec::new(),
+            path_rules: Vec::new(),
             fileset: None,
         }
     }
@@ -218,7 +218,7 @@ impl Replayer {
         }
         let path = match self.options.fileset.clone() {
             Some(root) => self.file(&root, entry.bytes.unwrap_or(0))?,
-            None => PathRule::apply(&self.options.map, path),
+            None => PathRule::apply(&self.options.path_rules, path),
         };
         self.sequence += 1;
         let time_ns = entry.time_ns;

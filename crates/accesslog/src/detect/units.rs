@@ -29,7 +29,7 @@ const MAX_ZERO_PERCENT: usize = 2;
 const MAX_WRITE_DELAY_NS: i64 = 2_000_000_000;
 /// Minimum number of lines in a log whose order is considered.
 const MIN_ORDERED_LINES: usize = 8;
-/// A unit is implausible if it puts at least this number of responses more out of order than the best unit does.
+/// A unit is implausible if it causes more responses to be out of order than the best unit, by at least this number.
 const MIN_DISORDER: usize = 2;
 
 /// A request with a number that is its duration in an unknown unit.

@@ -342,7 +342,7 @@ impl Field {
             }
             [first, ..] => {
                 let end = self.find_end(*first, rest, has_escapes);
-                // Ignored unquoted fields contain no spaces, so a `-` after the first space stands for the next quoted
+                // Ignored unquoted fields contain no spaces, so a `-` after the first space replaces the next quoted
                 // field.
                 let is_word = self.kind == FieldKind::Skip && !self.is_quoted;
                 match end {

@@ -219,7 +219,7 @@ impl Calendar {
     }
 
     /// Number of requests in each second of `range`; `None` unless all requests in this range are counted per second.
-    pub fn seconds(&self, range: Range<i64>) -> Option<Vec<u64>> {
+    pub fn counts_per_second(&self, range: Range<i64>) -> Option<Vec<u64>> {
         if range.end - range.start > MAX_HOURS as i64 * HOUR_S {
             return None;
         }

@@ -89,7 +89,7 @@ fn by_ranges(window: &Window, ranges: &SizeRanges) -> (Vec<LogClass>, String) {
         if !members.is_empty() {
             let named = LogClass {
                 name: ranges.name(class),
-                range: ranges.range(class),
+                range: ranges.range_text(class),
                 derived_from: "--size-classes".to_owned(),
                 ..LogClass::default()
             };
@@ -201,7 +201,8 @@ fn class_of_sizes(
 }
 
 fn by_key(window: &Window, how: &str) -> (Vec<LogClass>, String) {
-    let mut found: Vec<LogClass> = window.keyed.iter().map(|(key, keyed)| key_class(window, key, keyed)).collect();
+    let mut found: Vec<LogClass> =
+        window.requests_by_key.iter().map(|(key, keyed)| key_class(window, key, keyed)).collect();
     found.sort_by(|a, b| b.requests.cmp(&a.requests).then_with(|| a.name.cmp(&b.name)));
     (found, how.to_owned())
 }

@@ -42,7 +42,7 @@ impl SizeRanges {
     }
 
     /// The sizes of a class as text for reports.
-    pub fn range(&self, class: usize) -> String {
+    pub fn range_text(&self, class: usize) -> String {
         match self.limits(class) {
             (_, Some(0)) => "no body".to_owned(),
             (from, Some(to)) => format!("{} – {} bytes", count(from), count(to)),
@@ -95,7 +95,7 @@ mod tests {
         assert_eq!((classes, ranges.class_count()), ([0, 1, 1, 2, 2, 3, 3], 4));
         let names: Vec<String> = (0..4).map(|class| ranges.name(class)).collect();
         assert_eq!(names, ["empty", "1-4372", "4373-19284", "from-19285"]);
-        assert_eq!(ranges.range(2), "4,373 – 19,284 bytes");
+        assert_eq!(ranges.range_text(2), "4,373 – 19,284 bytes");
         let ranges: SizeRanges = "0,1k,10k,100KiB".parse().unwrap();
         assert_eq!(ranges.name(4), "from-102401");
         let ranges: SizeRanges = "0".parse().unwrap();

@@ -52,7 +52,7 @@ impl SlowRequests {
     }
 
     /// The URLs with the highest 95th percentiles.
-    pub fn urls(&self, urls: &TopUrls) -> Vec<UrlTimes> {
+    pub fn slowest_urls(&self, urls: &TopUrls) -> Vec<UrlTimes> {
         let timed = urls.slots().filter_map(|(slot, url)| Some((self.by_slot.get(slot)?, url)));
         let mut timed: Vec<_> = timed.filter(|(times, _)| times.samples() >= MIN_TIMES).collect();
         let p95 = |times: &SparseTimes| times.percentile(0.95);
@@ -72,7 +72,7 @@ impl SlowRequests {
 
     /// The hour with the highest 95th percentile; `None` if fewer than two hours have enough times. `show` formats a
     /// time in nanoseconds since 1970.
-    pub fn hour(&self, show: impl Fn(i64) -> String) -> Option<SlowestHour> {
+    pub fn slowest_hour(&self, show: impl Fn(i64) -> String) -> Option<SlowestHour> {
         let enough = self.by_hour.iter().filter(|(_, times)| times.samples() >= MIN_TIMES);
         let mut hours: Vec<(f64, i64)> = enough.map(|(hour, times)| (times.percentile(0.95), *hour)).collect();
         // Sorted by percentile. Of hours with the same percentile, the earliest comes last.

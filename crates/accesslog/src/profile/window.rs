@@ -50,7 +50,7 @@ pub struct Window {
     /// The most requested URLs.
     pub urls: TopUrls,
     /// Requests by class key, unless classes are formed by size; at most 64 keys and `other`.
-    pub keyed: BTreeMap<String, KeyedRequests>,
+    pub requests_by_key: BTreeMap<String, KeyedRequests>,
     hasher: RandomState,
 }
 
@@ -128,7 +128,7 @@ impl Window {
             times_by_size: BTreeMap::new(),
             sizes: SizeCounts::default(),
             urls: TopUrls::with_hasher(URLS, hasher.clone()),
-            keyed: BTreeMap::new(),
+            requests_by_key: BTreeMap::new(),
             hasher,
         }
     }
@@ -141,7 +141,7 @@ impl Window {
         self.times_by_size.clear();
         self.sizes.clear();
         self.urls.clear();
-        self.keyed.clear();
+        self.requests_by_key.clear();
     }
 
     /// Whether a time is certainly in the window. `false` if the start of the window is out of range.
@@ -194,13 +194,14 @@ impl Window {
     }
 
     fn add_keyed(&mut self, entry: &Entry<'_>, key: &str, bytes: u64, url: (&[u8], u64)) {
-        let key = if self.keyed.contains_key(key) || self.keyed.len() < MAX_KEYS { key } else { OTHER };
-        if let Some(keyed) = self.keyed.get_mut(key) {
+        let key =
+            if self.requests_by_key.contains_key(key) || self.requests_by_key.len() < MAX_KEYS { key } else { OTHER };
+        if let Some(keyed) = self.requests_by_key.get_mut(key) {
             return keyed.add(entry, bytes, url);
         }
         let mut keyed = KeyedRequests::new(self.hasher.clone());
         keyed.add(entry, bytes, url);
-        self.keyed.insert(key.to_owned(), keyed);
+        self.requests_by_key.insert(key.to_owned(), keyed);
     }
 }
 

@@ -159,7 +159,7 @@ impl<'a, S: FnMut(&Entry<'_>) -> EntryDecision> Account<'a, S> {
         if !sample::reads_half(&self.formats, &lines)
             && let Ok(formats) = Formats::detect(&lines)
         {
-            self.formats.join(formats);
+            self.formats.merge(formats);
         }
         self.watch.restart(self.watch.until.saturating_mul(2));
     }

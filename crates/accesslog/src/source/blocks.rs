@@ -11,14 +11,14 @@ use std::io::{ErrorKind, Read};
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limits {
     /// Number of bytes that are read at a time. The default fits into the second-level cache of a core.
-    pub block: usize,
+    pub block_bytes: usize,
     /// Maximum length of a line, without its newline.
-    pub line: usize,
+    pub line_bytes: usize,
 }
 
 impl Default for Limits {
     fn default() -> Limits {
-        Limits { block: 256 * 1024, line: 1024 * 1024 }
+        Limits { block_bytes: 256 * 1024, line_bytes: 1024 * 1024 }
     }
 }
 
@@ -92,7 +92,7 @@ impl Blocks {
     pub fn new(decoder: Decoder, head: Vec<u8>, limits: Limits) -> Blocks {
         Blocks {
             decoder,
-            limits: Limits { block: limits.block.max(MIN_BLOCK), line: limits.line },
+            limits: Limits { block_bytes: limits.block_bytes.max(MIN_BLOCK), line_bytes: limits.line_bytes },
             decoded: head.len() as u64,
             carry: head,
             is_at_start: true,
@@ -151,7 +151,7 @@ impl Blocks {
             if self.has_ended {
                 return if block.len() == 0 { BlockContent::End } else { BlockContent::Lines };
             }
-            if block.len() > self.limits.line {
+            if block.len() > self.limits.line_bytes {
                 block.keep_first(KEPT_OF_LONG_LINE);
                 self.is_in_long_line = true;
                 return BlockContent::TooLong;
@@ -162,7 +162,7 @@ impl Blocks {
 
     /// Appends to the block until it is full or the log ends.
     fn fill(&mut self, block: &mut Block) {
-        let to = block.to + self.limits.block;
+        let to = block.to + self.limits.block_bytes;
         if block.bytes.len() < to {
             block.bytes.resize(to, 0);
         }
@@ -213,7 +213,7 @@ mod tests {
                     let bytes = block.bytes().strip_suffix(b"\n").unwrap_or(block.bytes());
                     lines.extend(bytes.split(|&byte| byte == b'\n').map(|line| {
                         // A line in the middle of a block may exceed the limit, too.
-                        (line.len() <= limits.line).then(|| line.to_vec())
+                        (line.len() <= limits.line_bytes).then(|| line.to_vec())
                     }));
                 }
             }
@@ -241,13 +241,13 @@ mod tests {
                 expected.pop();
             }
             let head = head.min(log.len());
-            prop_assert_eq!(lines(&log, head, Limits { block, line: longest }), expected);
+            prop_assert_eq!(lines(&log, head, Limits { block_bytes: block, line_bytes: longest }), expected);
         }
     }
 
     #[test]
     fn a_mark_before_the_text_is_none_of_it() {
-        let small = Limits { block: 1, line: 1000 };
+        let small = Limits { block_bytes: 1, line_bytes: 1000 };
         assert_eq!(lines(b"\xef\xbb\xbfa\nb", 0, small), [Some(b"a".to_vec()), Some(b"b".to_vec())]);
         assert_eq!(lines(b"\xef\xbb\xbfa\n", 4, small), [Some(b"a".to_vec())]);
         assert!(lines(b"\xef\xbb\xbf", 0, small).is_empty());
@@ -256,14 +256,17 @@ mod tests {
 
     #[test]
     fn a_long_line_takes_no_more_memory_than_the_longest_that_may_be() {
-        let limits = Limits { block: 1000, line: 5000 };
+        let limits = Limits { block_bytes: 1000, line_bytes: 5000 };
         let log = [b"first\n".to_vec(), vec![b'x'; 3_000_000], b"\nlast".to_vec()].concat();
         let mut blocks = Blocks::new(Decoder::new(Input::new(Box::new(Cursor::new(log)), None)), Vec::new(), limits);
         let mut block = Block::default();
         let mut pieces = Vec::new();
         while pieces.last() != Some(&BlockContent::End) {
             pieces.push(blocks.next(&mut block));
-            assert!(block.bytes.len() <= limits.line + 2 * limits.block && blocks.carry.len() <= limits.block);
+            assert!(
+                block.bytes.len() <= limits.line_bytes + 2 * limits.block_bytes
+                    && blocks.carry.len() <= limits.block_bytes
+            );
         }
         assert_eq!(pieces, [BlockContent::Lines, BlockContent::TooLong, BlockContent::Lines, BlockContent::End]);
     }

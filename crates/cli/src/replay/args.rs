@@ -112,7 +112,7 @@ impl ReplayArgs {
             constant_rate,
             window_ns: i64::try_from(self.sort_within.0).unwrap_or(i64::MAX),
             max_gap_ns: self.max_gap.map(|gap| gap.0),
-            map: self.map.clone(),
+            path_rules: self.map.clone(),
             fileset: self.fileset.clone(),
             ..Options::default()
         };

@@ -31,7 +31,7 @@ fn counts_are_those_of_a_map_in_whatever_order_stamps_come() {
     assert_eq!(calendar.busiest_second, *seconds.values().max().unwrap());
     let range = MONDAY - 1_234..MONDAY + 8_000;
     let expected: Vec<u64> = range.clone().map(|second| seconds.get(&second).copied().unwrap_or(0)).collect();
-    assert_eq!(calendar.seconds(range), Some(expected));
+    assert_eq!(calendar.counts_per_second(range), Some(expected));
     let mut windows = BTreeMap::<i64, u64>::new();
     minutes.iter().for_each(|(minute, count)| *windows.entry(minute.div_euclid(7_200) * 7_200).or_default() += count);
     let (from, requests) = calendar.busiest_window(7_200).unwrap();
@@ -128,7 +128,9 @@ fn memory_has_a_bound_and_what_is_not_known_is_not_said() {
     assert!(calendar.uncounted_requests > 0 && counted + calendar.uncounted_requests == 20_000);
     let known = calendar.days.iter().filter(|day| {
         let from = day.number * DAY_S;
-        calendar.seconds(from..from + 3_600).is_some_and(|seconds| seconds.iter().sum::<u64>() == day.requests)
+        calendar
+            .counts_per_second(from..from + 3_600)
+            .is_some_and(|seconds| seconds.iter().sum::<u64>() == day.requests)
     });
     assert!((1..=MAX_HOURS).contains(&known.count()));
     for extreme in [i64::MIN, i64::MAX, 0, -1] {
@@ -146,10 +148,14 @@ fn the_busiest_hours_keep_their_seconds() {
     for hour in 1..3_000 {
         calendar.add((MONDAY + hour * HOUR_S) * NS, MONDAY + hour * HOUR_S);
     }
-    assert_eq!(calendar.seconds(MONDAY..MONDAY + 3_600).map(|seconds| seconds.iter().sum()), Some(1_000u64));
-    assert_eq!(calendar.seconds(MONDAY + 3_600..MONDAY + 4 * 3_600), None, "the seconds of these hours were dropped");
+    assert_eq!(calendar.counts_per_second(MONDAY..MONDAY + 3_600).map(|seconds| seconds.iter().sum()), Some(1_000u64));
     assert_eq!(
-        calendar.seconds(MONDAY - 7_200..MONDAY - 3_600),
+        calendar.counts_per_second(MONDAY + 3_600..MONDAY + 4 * 3_600),
+        None,
+        "the seconds of these hours were dropped"
+    );
+    assert_eq!(
+        calendar.counts_per_second(MONDAY - 7_200..MONDAY - 3_600),
         Some(vec![0; 3_600]),
         "hours without requests must have counts of zero"
     );

@@ -12,14 +12,14 @@ pub(super) struct Index {
 }
 
 impl Index {
-    /// The slot with this hash for which `is_it` returns `true`. Slots with other hashes are mostly rejected without
-    /// calling `is_it`.
-    pub fn find(&self, hash: u64, is_it: impl Fn(usize) -> bool) -> Option<usize> {
+    /// The slot with this hash for which `is_match` returns `true`. Slots with other hashes are mostly rejected without
+    /// calling `is_match`.
+    pub fn find(&self, hash: u64, is_match: impl Fn(usize) -> bool) -> Option<usize> {
         let mask = self.cells.len().checked_sub(1)?;
         let mut at = home(hash, mask);
         loop {
             let slot = slot_of(self.cells[at])?;
-            if self.cells[at] >> 32 == hash >> 32 && is_it(slot) {
+            if self.cells[at] >> 32 == hash >> 32 && is_match(slot) {
                 return Some(slot);
             }
             at = (at + 1) & mask;

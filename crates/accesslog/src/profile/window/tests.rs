@@ -41,8 +41,8 @@ fn the_busiest_of_many_hours_is_whole() {
     let with_body: u64 = busiest.sizes.sorted().iter().map(|size| size.count).sum();
     assert_eq!(with_body + busiest.zero_length, busiest.requests);
     assert_eq!(busiest.urls.sorted().iter().map(|url| url.requests).sum::<u64>(), busiest.requests);
-    assert_eq!(busiest.keyed.values().map(|keyed| keyed.requests).sum::<u64>(), busiest.requests);
-    assert_eq!(busiest.keyed.values().map(|keyed| keyed.bytes).sum::<u64>(), busiest.bytes);
+    assert_eq!(busiest.requests_by_key.values().map(|keyed| keyed.requests).sum::<u64>(), busiest.requests);
+    assert_eq!(busiest.requests_by_key.values().map(|keyed| keyed.bytes).sum::<u64>(), busiest.bytes);
 }
 
 #[test]
@@ -70,7 +70,7 @@ fn the_whole_is_the_same_whether_it_lies_in_one_window_or_in_two() {
         let whole = windows.clone().take_busiest().unwrap();
         assert_eq!((whole.from_ns, whole.seconds), (from_ns - 60 * NS, 3_600));
         let urls: Vec<_> = whole.urls.sorted().iter().map(|url| (url.url.clone(), url.requests)).collect();
-        let keyed: Vec<_> = whole.keyed.iter().map(|(key, keyed)| (key.clone(), keyed.requests)).collect();
+        let keyed: Vec<_> = whole.requests_by_key.iter().map(|(key, keyed)| (key.clone(), keyed.requests)).collect();
         (windows.kept.len(), (whole.requests, whole.bytes, whole.zero_length, whole.sizes.sorted(), urls, keyed))
     };
     let (one, two) = (described(HOUR), described(HOUR + HOUR / 2));
@@ -90,7 +90,10 @@ fn memory_that_is_used_again_has_nothing_of_before() {
         let hour = window.from_ns / HOUR;
         let sizes = window.sizes.sorted().iter().map(|size| size.count).sum::<u64>();
         assert_eq!((window.requests, window.bytes), ((hour % 10 + 1) as u64, ((hour % 10 + 1) * (hour % 3)) as u64));
-        assert_eq!((sizes + window.zero_length, window.keyed.len() as u64), (window.requests, window.requests));
+        assert_eq!(
+            (sizes + window.zero_length, window.requests_by_key.len() as u64),
+            (window.requests, window.requests)
+        );
         let of_hour = format!("/{hour}/").into_bytes();
         assert!(window.urls.sorted().iter().all(|url| url.requests == 1 && url.url.starts_with(&of_hour)));
         assert_eq!(window.urls.sorted().len() as u64, window.requests);
@@ -118,8 +121,8 @@ fn keys_are_bounded() {
         add(&mut windows, 0, &format!("/{i}"), i);
     }
     let window = windows.take_busiest().unwrap();
-    assert_eq!((window.keyed.len(), window.keyed[OTHER].requests), (MAX_KEYS + 1, 936));
-    let other = &window.keyed[OTHER];
+    assert_eq!((window.requests_by_key.len(), window.requests_by_key[OTHER].requests), (MAX_KEYS + 1, 936));
+    let other = &window.requests_by_key[OTHER];
     assert_eq!((other.min_bytes, other.max_bytes, other.bytes), (64, 999, (64..1_000).sum()));
     assert_eq!(other.sum_of_squared_bytes, (64..1_000u64).map(|i| (i * i) as f64).sum::<f64>());
 }
