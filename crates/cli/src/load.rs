@@ -79,13 +79,13 @@ pub fn main(args: &LoadArgs) -> anyhow::Result<Exit> {
     let observer = RunObserver { stop_when, ..trace.observer() };
     let load = |observer: &RunObserver| run(&plan, observer, &stop).map(|output| output.record);
     let mut record = match &kept {
-        Some(kept) => kept.during(&plan, observer, load),
+        Some(kept) => kept.write_during_run(&plan, observer, load),
         None => progress::run_with_bar("load", plan.options().load.window, args.output.quiet, observer, load),
     }?;
     let judged = judge_objectives(&record, &args.slo).map(|objectives| record.objectives = objectives);
     record.warm_up_s = warm_up_s;
     record.calibration = found.and_then(|record| record.calibration);
-    // The Record is the main result, so it is delivered before everything else.
+    // The Record is the main result, so it is printed and written before all other outputs.
     let delivered = deliver_record(&record, &args.output, args.detail, out);
     let others = [
         judged.map_err(anyhow::Error::from),

@@ -6,7 +6,7 @@ use std::fmt::Write;
 
 /// The first line of the output: most of the given options, and the options with a default, in httperf's order.
 pub fn command_line(options: &Options) -> String {
-    let (client, clients) = options.client;
+    let (client, clients) = options.client_and_total;
     let mut line = "httperf".to_owned();
     let mut add = |text: String| {
         line.push_str(" --");

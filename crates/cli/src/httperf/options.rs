@@ -62,7 +62,7 @@ pub struct Options {
     pub add_header: String,
     pub burst_length: u32,
     /// This client's number (from 0), and the number of clients.
-    pub client: (u64, u64),
+    pub client_and_total: (u64, u64),
     pub close_with_reset: bool,
     pub debug: u32,
     pub failure_status: Option<u16>,
@@ -162,7 +162,7 @@ impl Default for Options {
         Options {
             add_header: String::new(),
             burst_length: 1,
-            client: (0, 1),
+            client_and_total: (0, 1),
             close_with_reset: false,
             debug: 0,
             failure_status: None,
@@ -229,7 +229,7 @@ impl Options {
         match name {
             "add-header" => self.add_header += text,
             "burst-length" => self.burst_length = at_least_one(text)?,
-            "client" => self.client = client(text)?,
+            "client" => self.client_and_total = client(text)?,
             "close-with-reset" => self.close_with_reset = true,
             "debug" => self.debug = number(text)?,
             "failure-status" => self.failure_status = Some(number(text)?),
@@ -439,7 +439,7 @@ mod tests {
         let options =
             read("--wsess=10,5,2 --burst-len 5 --client 1/3 --print-reply=header -v --wset 1024,.25").unwrap();
         assert_eq!(options.wsess, Some(Wsess { sessions: 10, calls: 5, think_s: 2.0 }));
-        assert_eq!((options.burst_length, options.client, options.verbose), (5, (1, 3), true));
+        assert_eq!((options.burst_length, options.client_and_total, options.verbose), (5, (1, 3), true));
         assert_eq!(options.print_reply, PrintedParts { head: true, body: false });
         assert_eq!(options.wset, Some(Wset { files: 1024, advance_share: 0.25 }));
         let options = read("--wlog=y,a,b --wsesslog 3,0.5,s,t --session-cookie").unwrap();

@@ -89,7 +89,7 @@ pub fn plan(options: &Options) -> anyhow::Result<RunPlan> {
             window: Nanos::MAX,
             calls,
             // The seed depends only on the client's number, so the same client repeats the same test.
-            seed: options.client.0 + 1,
+            seed: options.client_and_total.0 + 1,
             tick: None,
             // In httperf, a refused connection counts towards --num-conns, and the next connection does not wait.
             back_off: false,
@@ -183,7 +183,7 @@ fn workload(options: &Options) -> anyhow::Result<Workload> {
     let class = &mut workload.classes[0];
     if let Some(Wset { files, advance_share }) = options.wset {
         let files = u32::try_from(files).unwrap_or(u32::MAX);
-        let (first, stride) = options.client;
+        let (first, stride) = options.client_and_total;
         let number = |number| u32::try_from(number).unwrap_or(u32::MAX);
         class.file_set = Some(FileSet {
             ratio: Some(advance_share),

@@ -37,7 +37,7 @@ impl PartialRecordFile {
 
     /// Runs the plan with `run`, and writes the Record so far once a second. Errors, such as a full disk, do not end
     /// the run, because the complete Record is delivered at its end.
-    pub fn during<T>(&self, plan: &RunPlan, observer: RunObserver, run: impl FnOnce(&RunObserver) -> T) -> T {
+    pub fn write_during_run<T>(&self, plan: &RunPlan, observer: RunObserver, run: impl FnOnce(&RunObserver) -> T) -> T {
         let backup: Arc<ResultBackup> = Arc::default();
         let observer = RunObserver { results_so_far: ResultsSoFar::Kept(Arc::clone(&backup)), ..observer };
         let done = AtomicBool::new(false);

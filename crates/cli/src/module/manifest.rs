@@ -139,7 +139,7 @@ impl Manifest {
     }
 
     /// The uppermost directory that `install` made.
-    pub fn top(&self) -> Option<&Path> {
+    pub fn top_directory(&self) -> Option<&Path> {
         self.made.iter().find(|made| matches!(made, InstalledItem::Directory { .. })).map(InstalledItem::path)
     }
 }

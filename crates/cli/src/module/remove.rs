@@ -64,7 +64,7 @@ pub fn main(args: &RemoveArgs) -> anyhow::Result<Exit> {
         print_note(&format!("{} cannot be removed; remove it by hand", memory.display()));
     }
     // The manifest is removed last, so that an interrupted removal can be repeated.
-    journal::remove_with_directories(&canonical(&manifest_path), manifest.top().map(canonical).as_deref())
+    journal::remove_with_directories(&canonical(&manifest_path), manifest.top_directory().map(canonical).as_deref())
         .with_context(|| format!("cannot remove {}", manifest_path.display()))?;
     print(&format!("{} no longer has the module\n", server.version()))?;
     for path in kept {
