@@ -1,6 +1,6 @@
-//! Feeds arbitrary bytes as a log. Checks that nothing panics, that the counts of lines add up, and that the result is
-//! the same whether the bytes arrive at once, one by one, or in a gzip file. `README.md` contains the command that runs
-//! this target.
+//! Feeds arbitrary bytes as a log. Checks that nothing panics, and that the counts of lines add up. Also checks that
+//! the result does not depend on whether the bytes arrive at once, one by one, or in a gzip file. `README.md` contains
+//! the command that runs this target.
 #![no_main]
 
 use brimful_accesslog::LogError;

@@ -2,9 +2,9 @@
 //! 1999, §2, from their Figs. 3 and 4).
 //!
 //! All hours of the week are divided into two groups with one mean rate each: a block of successive hours on a set of
-//! days, and the rest. Every block on every set of days is tried. The block whose division explains most of the
-//! variance of the 168 rates is used (the criterion of Otsu, *A threshold selection method from gray-level histograms*,
-//! 1979), if it explains enough.
+//! days, and the rest. Every block on every set of days is tried. The best block is the one whose division explains the
+//! largest share of the variance of the 168 rates (the criterion of Otsu, *A threshold selection method from gray-level
+//! histograms*, 1979). There are no busy hours if this share is too small.
 
 use brimful_core::profile::BusyHours;
 

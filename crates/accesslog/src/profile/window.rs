@@ -1,10 +1,10 @@
 //! Collects the requests of windows of time, and chooses which windows to keep.
 //!
-//! The busiest window is known only at the end. So the window with the most requests so far is kept, and also the three
-//! windows that were used last, because lines of a log are slightly out of order. Windows start at whole multiples of
-//! their length since 1970. A log that is not longer than a window is a single window, even if it does not start at a
-//! multiple. A window that is used again after it was dropped contains only the later requests. The calendar has the
-//! true number of requests. The memory of dropped windows is reused.
+//! The busiest window is known only at the end, so the window with the most requests so far is kept. The three windows
+//! that were used last are kept, too, because lines of a log are slightly out of order. Windows start at whole
+//! multiples of their length since 1970. A log that is not longer than a window is a single window, even if it does not
+//! start at a multiple. A window that is used again after it was dropped contains only the later requests. The calendar
+//! has the true number of requests. The memory of dropped windows is reused.
 
 use super::calendar::{DAY_S, NS};
 use super::options::OTHER;
