@@ -38,9 +38,7 @@ const SERVER_DIRECTORIES: [&str; 7] = [
 pub struct ProgramOutput {
     /// Whether the exit status was 0.
     pub succeeded: bool,
-    /// The program's stdout.
     pub stdout: String,
-    /// The program's stderr.
     pub stderr: String,
 }
 

@@ -29,7 +29,6 @@ struct Prepared {
     server: Box<dyn Server>,
     settings: Settings,
     pieces: Vec<ConfigFile>,
-    /// The path of the manifest.
     manifest_path: PathBuf,
     /// The manifest of an earlier installation, if there is one.
     before: Option<Manifest>,

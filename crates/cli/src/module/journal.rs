@@ -1,13 +1,13 @@
 //! Makes several changes to the file system, either all or none. Each change is recorded with the information to undo
 //! it.
 //!
-//! A file is written under a temporary name and renamed when it is complete, so that a server that has mapped the
-//! former file keeps the former content. A journal that is dropped undoes all changes, the latest first; `commit` makes
-//! them final.
+//! A file is written under a temporary name and renamed when it is complete. So a server that has mapped the former
+//! file keeps the former content. A journal that is dropped undoes all changes, the latest first; `commit` makes them
+//! final.
 //!
 //! A killed program undoes nothing. So the first change is to write the manifest, which lists the files that will be
-//! made. The directories for the manifest are made under a temporary name and appear together with it. `sweep` and
-//! `remove_temporary_directories` remove temporary files and directories of killed programs.
+//! made. The directories for the manifest are made under a temporary name and appear together with it.
+//! `remove_temporary_file` and `remove_temporary_directories` remove temporary files and directories of killed programs.
 
 use anyhow::Context;
 use std::fs::{self, DirBuilder, OpenOptions, Permissions};

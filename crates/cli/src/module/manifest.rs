@@ -14,7 +14,6 @@ use std::path::{Path, PathBuf};
 const SCHEMA: &str = "brimful.module-manifest/1";
 const MAX_BYTES: u64 = 1 << 20;
 
-/// The manifest of an installation.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Manifest {
     schema: String,
@@ -47,23 +46,18 @@ pub struct Manifest {
 pub enum InstalledItem {
     /// A regular file.
     File {
-        /// Path of the file.
         path: PathBuf,
         /// Hash of the file's content, 64-bit FNV-1a in hexadecimal. It detects changes, not forgery.
         hash: String,
     },
     /// A symbolic link.
     Link {
-        /// Path of the link.
         path: PathBuf,
         /// Target of the link.
         to: PathBuf,
     },
     /// A directory.
-    Directory {
-        /// Path of the directory.
-        path: PathBuf,
-    },
+    Directory { path: PathBuf },
 }
 
 impl Manifest {
@@ -150,7 +144,6 @@ impl InstalledItem {
         InstalledItem::File { path: path.to_owned(), hash: hash(bytes) }
     }
 
-    /// Path of the file, link or directory.
     pub fn path(&self) -> &Path {
         match self {
             InstalledItem::File { path, .. } | InstalledItem::Link { path, .. } | InstalledItem::Directory { path } => {

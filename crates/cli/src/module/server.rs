@@ -96,7 +96,6 @@ pub struct Settings {
 /// A configuration file of the module.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConfigFile {
-    /// Path of the file.
     pub path: PathBuf,
     /// Content of the file.
     pub text: String,

@@ -75,7 +75,6 @@ impl ScratchDirectory {
         self.0.join(name)
     }
 
-    /// The path of the directory.
     pub fn path(&self) -> &Path {
         &self.0
     }
@@ -83,7 +82,7 @@ impl ScratchDirectory {
 
 impl Drop for ScratchDirectory {
     fn drop(&mut self) {
-        // Errors are ignored: the next sweep removes the rest.
+        // Errors are ignored: the next call of `remove_orphans` removes the rest.
         let _ = fs::remove_dir_all(&self.0);
     }
 }

@@ -1,8 +1,8 @@
 //! Checks whether a path can be trusted: only root and the caller can have written to it. The files that a server reads
 //! and the files that a manifest lists must be trusted.
 //!
-//! A path is trusted if root or the caller owns the file and each directory and link on the way to it, and other users
-//! can write to none of them. A sticky directory that others can write to, like /tmp, is accepted, because in such a
+//! The file and each directory and link on the way to it must belong to root or the caller, and no other user may be
+//! able to write to them. A sticky directory that others can write to, like /tmp, is accepted, because in such a
 //! directory users cannot replace files of other users.
 
 use anyhow::Context;

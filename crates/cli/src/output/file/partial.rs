@@ -73,7 +73,6 @@ impl Replacement {
         &self.name
     }
 
-    /// The open file.
     pub fn file(&mut self) -> &mut File {
         &mut self.file
     }
