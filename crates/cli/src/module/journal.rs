@@ -7,7 +7,8 @@
 //!
 //! A killed program undoes nothing. So the first change is to write the manifest, which lists the files that will be
 //! made. The directories for the manifest are made under a temporary name and appear together with it.
-//! `remove_temporary_file` and `remove_temporary_directories` remove temporary files and directories of killed programs.
+//! `remove_temporary_file` and `remove_temporary_directories` remove the temporary files and directories of killed
+//! programs.
 
 use anyhow::Context;
 use std::fs::{self, DirBuilder, OpenOptions, Permissions};
