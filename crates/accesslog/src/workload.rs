@@ -55,8 +55,8 @@ pub struct GeneratedWorkload {
 /// Creates the workload with the traffic of a profile's peak window.
 ///
 /// # Errors
-/// [`LogError::NoRequests`] if the window has no URL that can be requested, or if sessions were required and the profile
-/// has no sessions.
+/// [`LogError::NoRequests`] if the window has no URL that can be requested, or if sessions were required and the
+/// profile has no sessions.
 pub fn workload(profile: &Profile, choice: ArrivalChoice) -> Result<GeneratedWorkload, LogError> {
     let mut names = BTreeSet::new();
     let mut classes: Vec<RequestClass> = Vec::new();

@@ -16,7 +16,8 @@ pub enum Exit {
     /// The command succeeded.
     Ok = 0,
     /// The command succeeded, but an objective was missed. For `load`, more calls failed than were completed, or a
-    /// condition of `--stop-when` ended the load. For `survey`, the server failed calls, or the measurements refuted the model.
+    /// condition of `--stop-when` ended the load. For `survey`, the server failed calls, or the measurements refuted
+    /// the model.
     MissedObjective = 1,
     /// Wrong usage, or bad input.
     UsageError = 2,

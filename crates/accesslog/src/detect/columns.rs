@@ -215,8 +215,8 @@ impl<'a> Column<'_, 'a> {
         Some(numbers)
     }
 
-    /// The meaning of the column, judged by its own values only. `None` if the values have a decimal point, because such
-    /// columns are recognized elsewhere.
+    /// The meaning of the column, judged by its own values only. `None` if the values have a decimal point, because
+    /// such columns are recognized elsewhere.
     fn role(&self) -> Option<Role> {
         let label = self.rows.first().and_then(|row| row.fields.get(self.place)).map_or(&[][..], |field| field.label);
         let is_quoted =

@@ -47,7 +47,8 @@ pub fn main(args: &LoadArgs, plan: &RunPlan, levels: Levels<'_>) -> anyhow::Resu
     first_failure(delivered, [write_page(html, "sweep", &sweep), failure.map_or(Ok(()), Err)])
 }
 
-/// Makes the load at each level, and appends the results to `measured`. Ends early if a level was interrupted or stopped.
+/// Generates the load at each level, and appends the results to `measured`. Ends early if a level was interrupted or
+/// stopped.
 fn measure(
     args: &LoadArgs,
     options: &RunOptions,
