@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// Minimum duration of a run whose progress is shown.
+/// Progress is shown for runs of at least this duration.
 const WORTH_SHOWING: Nanos = Nanos::from_secs(2);
 /// Width of a bar, in columns.
 const BAR_WIDTH: usize = 28;
@@ -27,8 +27,8 @@ pub fn is_shown(duration: Nanos, quiet: bool) -> bool {
     !quiet && duration >= WORTH_SHOWING && std::io::stderr().is_terminal()
 }
 
-/// Makes a run of about `duration` with this observer. Meanwhile shows a bar with the results so far, if it is worth
-/// showing.
+/// Calls `run` with this observer. During the run, shows a progress bar with the results so far, unless the run is
+/// short or stderr is not a terminal.
 pub fn run_with_bar<T>(
     what: &str,
     duration: Nanos,
@@ -44,7 +44,8 @@ pub fn run_with_bar<T>(
     with_progress_bar(what, duration, Some(&live), || run(&observer))
 }
 
-/// Runs `body`, which takes about `duration`. Meanwhile shows a bar, if there are `live` figures of the run.
+/// Runs `body`, which takes about `duration`. Meanwhile shows a progress bar with the `live` results of the run, if
+/// there are any.
 pub fn with_progress_bar<T>(what: &str, duration: Nanos, live: Option<&LiveProgress>, body: impl FnOnce() -> T) -> T {
     let Some(live) = live else { return body() };
     let bar = new_bar(what, duration);
@@ -59,7 +60,7 @@ pub fn with_progress_bar<T>(what: &str, duration: Nanos, live: Option<&LiveProgr
         };
         // The run continues even if the code of the bar panics.
         scope.spawn(move || panics::catch_panic(refresh));
-        // Set even if `body` panics: the scope waits for the thread of the bar.
+        // Ends the bar's thread even if `body` panics. Otherwise the scope would wait for this thread forever.
         let done = SetOnDrop(&done);
         let result = body();
         drop(done);
@@ -101,7 +102,7 @@ pub fn show(bar: &ProgressBar, began: Instant, duration: Nanos, calls: &str) {
     bar.set_message(fitted(&output::to_locale_charset(&message), bar.prefix().chars().count()));
 }
 
-/// The parts of the message that fit into one line of the terminal, beside the prefix and the bar.
+/// The message, without its last parts if it does not fit into one line of the terminal beside the prefix and the bar.
 fn fitted(message: &str, prefix: usize) -> String {
     let columns = tcgetwinsize(std::io::stderr()).map_or(usize::MAX, |size| usize::from(size.ws_col));
     let room = columns.saturating_sub(prefix + BAR_WIDTH + " [] ".len());
@@ -128,8 +129,8 @@ fn hang_up_signal() -> &'static [i32] {
     if ignored.is_some_and(|ignored| ignored & bit != 0) { &[] } else { &[SIGHUP] }
 }
 
-/// Calls `stop` on Ctrl-C, SIGTERM, or another of these signals. A second Ctrl-C ends the process, unless it follows at
-/// once: `timeout -s INT` and some shells send the signal twice.
+/// Calls `stop` on Ctrl-C, SIGTERM, or another of these signals. A second Ctrl-C ends the process, unless it follows
+/// within moments: `timeout -s INT` and some shells send the signal twice.
 pub fn handle_stop_signals(others: &[i32], mut stop: impl FnMut() + Send + 'static) -> anyhow::Result<()> {
     const REPEATED_SIGNAL: Duration = Duration::from_secs(1);
     let signals = signal_hook::iterator::Signals::new([SIGINT, SIGTERM].iter().chain(others));

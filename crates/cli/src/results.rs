@@ -19,7 +19,7 @@ pub fn deliver_record(
     let text = || brimful_report::load::text(record, detail);
     let text = if args.json { json.clone() } else { text_or_document(text, &json) };
     deliver(out, &json, &text)?;
-    // The text contains the warning already.
+    // The text output contains the warning; the JSON output does not, so the warning is printed on stderr.
     if let Some(warning) = brimful_report::load::warning(record).filter(|_| args.json && !args.quiet) {
         print_note(&warning);
     }

@@ -19,7 +19,7 @@ pub const DEFAULT_DURATION: Nanos = Nanos::from_secs(10);
 /// Time limit of a connection attempt without `--connect-timeout`, except in closed loops.
 const CONNECT_TIMEOUT: Nanos = Nanos::from_secs(3);
 
-/// The options of a run against this URL, with a workload but no load yet.
+/// The options of a run against this URL, with the request classes of its workload. The caller adds the load.
 ///
 /// # Errors
 /// When flags contradict one another or the URL, or the server cannot be reached.
@@ -78,7 +78,7 @@ pub fn run_options(url: &str, args: &RequestArgs) -> anyhow::Result<RunOptions> 
     })
 }
 
-/// The TLS options for an https:// endpoint. A first handshake checks them.
+/// The TLS options for an https:// endpoint. A handshake with the server checks them.
 fn tls_options(
     endpoint: &Endpoint,
     args: &RequestArgs,

@@ -112,9 +112,9 @@ fn plan(args: &SurveyArgs) -> anyhow::Result<SurveyPlan> {
     })
 }
 
-/// Number of HTTP/2 streams per connection, unless a flag sets it: as many as a server should allow (RFC 9113 §6.5.2).
-/// Calls share connections once all open connections are in use. More connections would cost the server more handshakes
-/// at the very time when it is overloaded, and with TLS it might never recover.
+/// Number of HTTP/2 streams per connection, unless a flag sets it: RFC 9113 recommends that servers allow at least this
+/// many (§6.5.2). Calls share connections once all open connections are in use. More connections would cost the server
+/// more handshakes at the very time when it is overloaded, and with TLS it might never recover.
 fn shared_streams(args: &SurveyArgs) -> Option<usize> {
     const STREAMS: usize = 100;
     let request = &args.request;
@@ -137,7 +137,7 @@ fn server_processes(args: &SurveyArgs, endpoint: &Endpoint) -> anyhow::Result<Ve
     if !args.process.is_empty() {
         return Ok(args.process.clone());
     }
-    // For a Unix socket, the survey itself explains that it watches no process.
+    // A Unix socket has no port. In this case the survey itself reports that it watches no process.
     let Some(port) = endpoint.port() else { return Ok(Vec::new()) };
     let owners = listener_owners(port)
         .context("the server's processes cannot be watched (--black-box surveys it by its responses alone)")?;
@@ -150,8 +150,8 @@ fn default_report() -> PathBuf {
     PathBuf::from(format!("brimful-survey-{now}.html"))
 }
 
-/// Restores the CPUs of a surveyed server at the end of stdin, however the survey ended. The survey itself starts this
-/// command.
+/// Undoes the survey's change of the server's CPUs or quota as soon as stdin ends. The survey starts this command with
+/// a pipe as stdin, so stdin ends when the survey ends, even if it is killed.
 pub fn restore_former_state() -> anyhow::Result<Exit> {
     // A signal that ends the survey, sent by a terminal or by a shell's job control, must not end this process as well.
     let ignored = Arc::default();

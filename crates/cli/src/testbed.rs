@@ -38,7 +38,7 @@ pub fn main(args: &TestbedArgs) -> anyhow::Result<u8> {
     let wanted =
         CpuRequest { server: list(&args.server_cpus), clients: list(&args.client_cpus), router: args.router_cpu };
     let cpus = Cpus::choose(&brimful_os::cpus::online(), &wanted).map_err(with_exit_code)?;
-    // `become_root` must be called before the first thread starts.
+    // `become_root` works only in a process with a single thread, because it creates a user namespace (unshare(2)).
     brimful_testbed::become_root().map_err(with_exit_code)?;
     let seed = shape.seed;
     let began_at = SystemTime::now();
@@ -74,7 +74,8 @@ pub fn main(args: &TestbedArgs) -> anyhow::Result<u8> {
     Ok(exit_code)
 }
 
-/// Runs as the first process of the user's command, inside the test bed. Returns the command's exit code.
+/// Runs the hidden command that is the first process inside the test bed. It starts the user's command, and returns the
+/// command's exit code.
 pub fn inside(args: &TestbedInitArgs) -> anyhow::Result<u8> {
     brimful_testbed::run_init(args.parent, &args.command).map_err(with_exit_code)
 }

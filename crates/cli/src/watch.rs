@@ -35,7 +35,7 @@ use program_states::ProgramStates;
 use prometheus::Exporter;
 use session::Session;
 
-/// Watches the server until the end of the watch, and prints the results.
+/// Watches the server until the user or a limit ends the watch, and prints the results.
 pub fn main(args: &WatchArgs) -> anyhow::Result<Exit> {
     let options = WatchOptions::new(args)?;
     let out = OutFile::create_optional(args.out.as_deref(), "--out")?;
@@ -47,11 +47,11 @@ pub fn main(args: &WatchArgs) -> anyhow::Result<Exit> {
     let mut session = Session::open(&options)?;
     let mut display = Display::open(&options, &mut events)?;
     if let (Some(serving), Display::Screen(screen)) = (&serving, &mut display) {
-        // The screen hides the message on stderr, so it is repeated on the screen.
-        screen.show_news(serving.message.clone());
+        // The screen hides stderr, so the message is repeated on the screen.
+        screen.show_status(serving.message.clone());
     }
     if let Some(exporter) = exporter.as_ref().filter(|_| !args.quiet && !args.json && !args.paper_tables) {
-        display.show_news(format!("metrics are at http://{}/metrics", exporter.address));
+        display.show_status(format!("metrics are at http://{}/metrics", exporter.address));
     }
     let ended = run(&options, &mut session, &events, &mut display, logs.as_mut(), exporter.as_ref());
     let notices = display.close();
@@ -93,10 +93,10 @@ fn run(
     let mut program_states = ProgramStates::new(&options.config.processes);
     loop {
         if let Some(tick) = session.tick() {
-            program_states.status_messages(&tick.sample).into_iter().for_each(|news| display.show_news(news));
+            program_states.status_messages(&tick.sample).into_iter().for_each(|news| display.show_status(news));
             let suspended = tick.rates.suspended();
             if suspended > Nanos::ZERO {
-                display.show_news(format!("the machine was suspended for {}", suspended.to_rounded_string()));
+                display.show_status(format!("the machine was suspended for {}", suspended.to_rounded_string()));
             }
             if let Some(logs) = &mut logs {
                 logs.write(&tick, &mut |notice| display.show_notice(notice));
@@ -117,7 +117,7 @@ fn run(
         }
         match events.next(ends_in.min(session.time_until_due())) {
             Some(Event::Stop) => return Ok(StopReason::Stopped),
-            Some(Event::Client(news)) => display.show_news(news),
+            Some(Event::Client(news)) => display.show_status(news),
             Some(Event::Terminal(event)) if display.handle(&event)? == Flow::Quit => return Ok(StopReason::Stopped),
             _ => {}
         }

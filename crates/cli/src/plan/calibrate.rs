@@ -23,8 +23,8 @@ pub fn main(args: &CalibrateArgs) -> anyhow::Result<Exit> {
     let options = CalibrateOptions { servers: args.servers, attribution, ..CalibrateOptions::default() };
     let calibrated = calibrate(&records, options).map_err(|error| with_file_names(error, args))?;
     let names = args.records.iter().map(|path| display_name(path)).collect();
-    // No demands are drawn, because the intervals come from the calibration, which knows the correlations of the
-    // demands.
+    // The intervals need no random draws of the demands here: the calibration has computed them, and it knows the
+    // correlations of the demands.
     let options = WhatIfOptions { draws: 0, ..WhatIfOptions::default() };
     let limits = what_if(&calibrated.model, &Scenario::default(), &options)?.before.stations;
     let calibration = Calibration::new(calibrated, limits, names);
@@ -39,8 +39,8 @@ pub fn main(args: &CalibrateArgs) -> anyhow::Result<Exit> {
     Ok(Exit::Ok)
 }
 
-/// The rule by which classes share a cost. Records need no rule per resource, because runs of each class alone measure
-/// it.
+/// The rule of `--attribution` by which classes share a cost. With Records, a rule per resource is an error: runs of
+/// each class alone measure the shares at each resource.
 fn attribution(choices: &[AttributionChoice]) -> Result<Attribution, UsageError> {
     match choices {
         [] => Ok(Attribution::default()),

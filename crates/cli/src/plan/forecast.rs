@@ -21,7 +21,7 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-/// Number of bytes at the beginning of a file from which its kind is detected.
+/// Number of bytes at the beginning of a file that are read to detect whether it is an access log or a table.
 const HEAD_BYTES: u64 = 65_536;
 
 /// Forecasts the arrivals and delivers the forecast.
@@ -83,7 +83,7 @@ fn seasons(given: &[usize]) -> Option<Vec<usize>> {
     (!given.is_empty()).then(|| given.iter().copied().filter(|length| *length > 0).collect())
 }
 
-/// The rate that arrivals must not reach; `None` if no limit is known.
+/// The limit that the arrival rate must stay below; `None` if no limit is known.
 fn limit(args: &ForecastArgs, model: Option<&Model>) -> anyhow::Result<Option<Limit>> {
     if let Some(limit) = args.limit {
         return Ok(Some(Limit { rate: limit.0, reason: "the given limit".to_owned() }));

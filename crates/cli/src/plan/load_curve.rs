@@ -25,7 +25,7 @@ pub fn load_curve(outlook: &Outlook, method: Method) -> Result<Option<Curve>, Mo
     let range = match (outlook.stations.first(), classes.as_slice()) {
         (Some(limit), _) if all_open && open > 0.0 => {
             let highest = limit.saturation_rate * MAX_SHARE;
-            // The curve includes the model's own rate.
+            // The curve extends at least to the arrival rate in the model.
             let highest = if outlook.solution.is_some() { highest.max(open) } else { highest };
             format!("rate={}..{highest}:{POINTS}", highest / POINTS as f64)
         }

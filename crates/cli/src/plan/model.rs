@@ -71,9 +71,9 @@ fn parse(text: &str) -> Result<Parsed, String> {
     }
 }
 
-/// Parses the document as a model, or the model in it. A document that contains a model may have other `demands`, as a
-/// survey does, but never `stations`. Document and model are both parsed from the text, so that errors have line
-/// numbers.
+/// Parses the document as a model, or parses the model inside it. A document with `stations` is a model itself: a
+/// document that contains a model may have other `demands`, as a survey does, but never `stations`. Both are parsed
+/// from the text, so that errors have line numbers.
 fn choose(
     keys: Map<String, Value>,
     itself: impl FnOnce() -> Result<Model, String>,
@@ -108,7 +108,7 @@ fn choose(
     })
 }
 
-/// Notes from the verdict of a document that contains a model.
+/// A warning if the verdict of the document says that the measurements behind its model are not valid.
 fn doubts(keys: &Map<String, Value>) -> Vec<String> {
     let Some(verdict) = keys.get("verdict").filter(|verdict| verdict["valid"] == false) else { return Vec::new() };
     let why = verdict["reasons"][0]["message"].as_str().unwrap_or("the document gives no reason");

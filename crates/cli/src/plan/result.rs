@@ -6,7 +6,7 @@ use clap::Args;
 use serde::Serialize;
 use std::path::PathBuf;
 
-/// Where a result goes.
+/// Flags for the destinations of a result.
 #[derive(Debug, Args)]
 pub struct ResultArgs {
     /// Print the whole document as JSON, and nothing else

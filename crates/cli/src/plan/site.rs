@@ -53,7 +53,7 @@ pub fn main(args: &CalibrateArgs) -> anyhow::Result<Exit> {
             format!("{TOO_FEW_STEPS}; or choose a rule that needs only one step, like --attribution requests");
         return Err(in_file(message).into());
     }
-    if utilization.is_local {
+    if utilization.has_local_times {
         let note = format!("times in {} have no zone; they are read in the zone of {origin}", display_name(file));
         utilization.notes.push(note);
     }
@@ -77,7 +77,7 @@ fn site(
     programs: &[ProgramUse],
 ) -> anyhow::Result<Site> {
     let data = SiteData::new(args, utilization, counted)?;
-    if data.reached.is_empty() {
+    if data.used_steps.is_empty() {
         return Err(UsageError(no_common_time_message(profile, utilization)).into());
     }
     let mut model = Model { classes: data.model_classes(), ..Model::default() };
@@ -88,14 +88,14 @@ fn site(
         let name = &utilization.resources[index];
         let steps = data.steps(index);
         let found = data.demands(index, rule, &steps)?;
-        notes.extend(resource_notes(name, &counted.classes, &found, utilization, index, &data.reached));
+        notes.extend(resource_notes(name, &counted.classes, &found, utilization, index, &data.used_steps));
         model.stations.push(data.station(index, &found));
         model.demands.push(found.demands.iter().map(|demand| demand.value).collect());
         model.joint_demands.extend(joint_demands(&model.classes, name, &found.joint));
         let sources = data.known.sources(name, counted.classes.len());
         half_widths.push(half_widths_of(&found, &sources));
         let spans: Vec<(f64, f64)> = steps.iter().map(|step| (step.from_s as f64, step.seconds)).collect();
-        // Programs are known by their CPU time, so they explain the CPU only.
+        // Only the CPU time of programs is known, so programs cannot explain the use of other resources.
         let program = programs::behind(&found.outliers, &spans, programs).filter(|_| name == CPU);
         let servers = f64::from(data.servers(index));
         resources.push(Resource { program, ..resource(name, &counted.classes, &found, rule, &sources, servers) });
@@ -104,7 +104,8 @@ fn site(
     if args.site.as_the_paper {
         notes.push("the paper solved its model by Seidmann's approximation: plan solve --method seidmann".to_owned());
     }
-    // If any half width is unknown, none is used. Otherwise the intervals of predictions would be too narrow.
+    // If the half width of one demand is unknown, all half widths are left out: treating that demand as exact would
+    // make the intervals of predictions too narrow.
     model.demand_ci95_half_width = half_widths.into_iter().collect::<Option<_>>().unwrap_or_default();
     notes.extend(network::add(&mut model, &args.site, &data.mean_bytes())?);
     check_every_class_visits_a_station(&model)?;
@@ -113,8 +114,8 @@ fn site(
         schema: SCHEMA.to_owned(),
         headline: format!("{station} is the bottleneck: it saturates at {} of this mix.", rate(saturation)),
         resources,
-        steps: data.reached.len() as u64,
-        step_s: data.seconds() / data.reached.len() as f64,
+        steps: data.used_steps.len() as u64,
+        step_s: data.seconds() / data.used_steps.len() as f64,
         requests: data.requests().iter().sum::<f64>() as u64,
         model,
         notes,
@@ -130,7 +131,7 @@ fn half_widths_of(found: &SiteDemands, sources: &[Option<String>]) -> Option<Vec
     found.demands.iter().zip(sources).map(half_width).collect()
 }
 
-/// A note if demands depend on a rule of proportion.
+/// A note that names the resources whose demands depend on a proportional rule, which the data do not test.
 fn rule_note(resources: &[Resource]) -> Option<String> {
     let by_rule = |resource: &&Resource| !matches!(resource.rule.as_str(), "regression" | "line");
     let names: Vec<&str> = resources.iter().filter(by_rule).map(|resource| resource.name.as_str()).collect();
@@ -165,22 +166,22 @@ fn resource_notes(
     found: &SiteDemands,
     utilization: &Utilization,
     index: usize,
-    reached: &[usize],
+    used_steps: &[usize],
 ) -> Vec<String> {
     let mut notes: Vec<String> =
         found.joint.iter().map(|group| joint_demand_note(name, group, classes, found.rule)).collect();
-    let saturated = reached.iter().filter(|step| utilization.steps[**step].shares[index] >= SATURATED).count();
-    if 2 * saturated > reached.len() {
+    let saturated = used_steps.iter().filter(|step| utilization.steps[**step].shares[index] >= SATURATED).count();
+    if 2 * saturated > used_steps.len() {
         notes.push(format!(
             "{name} was saturated in {saturated} of {} steps, independent of the requests: use a time with less load, or, if \
              other programs used it, the output of `pidstat` for the server's programs",
-            reached.len()
+            used_steps.len()
         ));
     }
     notes
 }
 
-/// The note that these classes have a joint demand.
+/// The note that only the joint demand of these classes is known.
 fn joint_demand_note(resource: &str, group: &[usize], names: &[String], rule: SiteRule) -> String {
     let names: Vec<&str> = group.iter().filter_map(|class| names.get(*class)).map(String::as_str).collect();
     let why = match rule {
@@ -194,7 +195,7 @@ fn joint_demand_note(resource: &str, group: &[usize], names: &[String], rule: Si
     )
 }
 
-/// The zone of times without a zone, and the origin of that zone.
+/// The time zone of timestamps that state none, and a text that says where this zone is from.
 fn zone(args: &CalibrateArgs, logs: &[String]) -> (TimeZone, String) {
     if let Some(zone) = &args.timezone {
         return (zone.clone(), "--timezone".to_owned());
@@ -274,7 +275,7 @@ fn resource(
     Resource {
         name: name.to_owned(),
         rule: rule_name(found.rule).to_owned(),
-        why: describe(found, rule.from, classes, known),
+        why: describe(found, rule.origin, classes, known),
         intercept: found.intercept.map(|intercept| intercept.value),
         background: found.background,
         check,

@@ -27,7 +27,7 @@ const MIN_STEP_S: f64 = 10.0;
 const MIN_STEPS: f64 = 20.0;
 /// Message for too few steps.
 pub const TOO_FEW_STEPS: &str = "it has fewer than two steps of time: a regression needs many, with different loads";
-/// The formats that can be read, for messages.
+/// The formats that can be read, for error messages.
 const FORMATS: &str = "a CSV with a header like time,cpu,disk; `sar -u` and `sar -d`, `mpstat`, `pidstat`, or `sadf -d FILE -- -u -d`; \
                      `iostat -x -t`; `vmstat -t`; a Record; or kernel.jsonl of `brimful watch --log`";
 
@@ -38,10 +38,10 @@ pub struct Utilization {
     pub resources: Vec<String>,
     /// The steps in the order of time.
     pub steps: Vec<UtilizationStep>,
-    /// Number of CPUs whose mean is the first resource; `None` if the text does not state it.
+    /// Number of CPUs over which the first resource is a mean; `None` if the text does not state it.
     pub cpus: Option<u32>,
-    /// Whether the text has times without a zone. They were read in the zone of the caller.
-    pub is_local: bool,
+    /// Whether the text has timestamps without a time zone. They were read in the zone that the caller passed.
+    pub has_local_times: bool,
     /// Notes about the way in which the text was read.
     pub notes: Vec<String>,
 }
@@ -64,7 +64,8 @@ impl UtilizationStep {
     }
 }
 
-/// Parses a text in any of the formats. Times without a zone are read in `zone`. Error messages say what to do.
+/// Parses a text in any of the formats. Timestamps without a time zone are read in `zone`. Error messages say what to
+/// do.
 pub fn parse(text: &str, zone: &TimeZone) -> Result<Utilization, String> {
     let text = brimful_core::text::strip_bom(text);
     let kind = kind(text);
@@ -77,7 +78,7 @@ pub fn parse(text: &str, zone: &TimeZone) -> Result<Utilization, String> {
         Kind::Table => table::read(text, zone),
     }?;
     if matches!(kind, Kind::Sadf | Kind::Vmstat | Kind::Iostat | Kind::Sar) {
-        // Timestamps are in whole seconds, so the samples were taken half a second later on average.
+        // The timestamps are in whole seconds, so samples were taken half a second later than stated, on average.
         found.steps.iter_mut().for_each(|step| step.start_ms = step.start_ms.saturating_add(500));
     }
     let found = found.in_longer_steps();
@@ -115,7 +116,8 @@ fn kind(text: &str) -> Kind {
 }
 
 impl Utilization {
-    /// Merges short steps into steps of the length that a regression needs, if enough steps remain.
+    /// Merges short steps into steps of about [`MIN_STEP_S`], or into shorter ones if fewer than [`MIN_STEPS`] would
+    /// remain.
     fn in_longer_steps(mut self) -> Utilization {
         let total: f64 = self.steps.iter().map(|step| step.seconds).sum();
         let mut lengths: Vec<f64> = self.steps.iter().map(|step| step.seconds).collect();
@@ -127,7 +129,7 @@ impl Utilization {
         }
         let mut longer: Vec<UtilizationStep> = Vec::new();
         for step in &self.steps {
-            // A gap ends the open step, even if the step is shorter than wanted.
+            // A gap between steps ends the current merged step, even if it is shorter than wanted.
             let can_be_extended = |open: &&mut UtilizationStep| {
                 open.seconds + 0.5 * usual < wanted && (step.start_ms - open.end_ms()) as f64 <= 500.0 * usual
             };

@@ -35,7 +35,7 @@ impl Display {
         let line = match step {
             SurveyEvent::Begin(what, duration) => {
                 if let Some(bar) = &self.bar {
-                    // A step without a load has no figures.
+                    // A step without a load has no live results.
                     self.live.iter().for_each(|live| live.restart());
                     bar.set_length(duration.0 / 1_000_000);
                     bar.set_prefix(one_line(what).into_owned());
@@ -122,7 +122,7 @@ fn objective_text(objective: &PredictedObjective) -> Option<String> {
     Some(format!("; {objective} up to {} ({} … {})", rate(median), rate(low), rate(high)))
 }
 
-/// The main figures of a measured level.
+/// The main results of a measured level.
 fn level_summary(level: &Level) -> String {
     let time = |seconds: Option<f64>| seconds.map_or("-".to_owned(), |s| Nanos::from_secs_f64(s).to_rounded_string());
     let busy = level.utilization.measured.map_or("-".to_owned(), whole_percent);

@@ -39,7 +39,7 @@ fn request_flags(words: impl Iterator<Item = OsString>) -> Vec<OsString> {
     given.flat_map(|flag| spelled_out(flag, &matches)).collect()
 }
 
-/// Spells out a flag in its long form, once for each of its values.
+/// Writes a flag in its long form, once for each of its values.
 fn spelled_out(flag: &Arg, matches: &ArgMatches) -> Vec<OsString> {
     let Some(name) = flag.get_long() else { return Vec::new() };
     if !flag.get_action().takes_values() {

@@ -67,12 +67,13 @@ pub struct TestbedArgs {
     pub command: Vec<String>,
 }
 
-/// The hidden command by which `brimful testbed` starts the first process of its command.
+/// The hidden command that `brimful testbed` starts as the first process inside the test bed. It starts the user's
+/// command.
 #[derive(Debug, Args)]
 pub struct TestbedInitArgs {
     /// The process whose end ends all processes of the command.
     pub parent: u32,
-    /// The command.
+    /// The user's command, with its arguments.
     #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
     pub command: Vec<String>,
 }

@@ -55,10 +55,10 @@ impl Display {
     }
 
     /// Shows a message that the next message replaces.
-    pub fn show_news(&mut self, news: String) {
+    pub fn show_status(&mut self, status: String) {
         match self {
-            Display::Screen(screen) => screen.show_news(news),
-            _ => print_note(&news),
+            Display::Screen(screen) => screen.show_status(status),
+            _ => print_note(&status),
         }
     }
 

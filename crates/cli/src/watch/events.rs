@@ -45,7 +45,8 @@ impl Events {
         let mut before = false;
         progress::handle_stop_signals(hang_up, move || {
             if std::mem::replace(&mut before, true) {
-                // A second signal may end the process before the loop restores the terminal.
+                // A second Ctrl-C may end the process before the loop restores the terminal, so the terminal is
+                // restored here.
                 ratatui::restore();
             }
             // Sending fails if the loop has ended.

@@ -13,7 +13,7 @@ use std::time::SystemTime;
 /// Number of lines after which the header is repeated.
 const LINES_PER_HEADER: u64 = 20;
 
-/// Placeholder of an unknown figure.
+/// Placeholder of an unknown value.
 pub const UNKNOWN_MARK: &str = "–";
 
 /// The columns of the output, and the state that decides when the header is printed.
@@ -25,7 +25,7 @@ pub struct Lines {
     has_module: bool,
 }
 
-/// A figure, with its title and unit.
+/// A column: the title, unit and width of one metric, and the function that returns its value.
 struct Column {
     group: GroupName,
     title: &'static str,
@@ -96,7 +96,7 @@ impl Lines {
         self.columns.iter().copied().filter(move |column| has_module || column.group != GroupName::Module)
     }
 
-    /// The header: two lines with titles and units. Figures of programs and ports are sums over all of them.
+    /// The header: two lines with titles and units. Values of programs and ports are sums over all programs and ports.
     fn header(&self) -> String {
         let row = |first: &str, word: fn(&Column) -> &'static str| {
             let cells = self.columns().map(|column| format!(" {:>1$}", word(column), column.width));
@@ -141,7 +141,7 @@ fn kernel(rates: &Rates) -> Option<&Kernel> {
     Some(&rates.kernel.as_ref()?.figures)
 }
 
-/// The sum of a figure over all programs. `figure` gets the length of the interval in seconds.
+/// The sum of a metric over all programs. The second argument of `figure` is the length of the interval in seconds.
 fn programs(rates: &Rates, figure: fn(&Program, f64) -> Option<f64>) -> Option<f64> {
     let process = rates.process.as_ref().filter(|process| !process.figures.process.is_empty())?;
     let seconds = process.length().as_secs_f64();
@@ -160,7 +160,7 @@ fn module(rates: &Rates) -> Option<&Module> {
     Some(&rates.module.as_ref()?.figures).filter(|module| !module.servers.is_empty())
 }
 
-/// The sum of a figure over all ports whose requests are measured.
+/// The sum of a metric over all ports whose requests are measured.
 fn ports(rates: &Rates, figure: fn(&SocketPort) -> Option<f64>) -> Option<f64> {
     rates.requests.as_ref()?.figures.ports.iter().map(figure).sum()
 }

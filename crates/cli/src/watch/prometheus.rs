@@ -108,7 +108,7 @@ fn reply(request: &[u8], pages: &Pages) -> Option<String> {
         Ok(httparse::Status::Complete(_)) => {}
     }
     let mut hosts = parsed.headers.iter().filter(|header| header.name.eq_ignore_ascii_case("host"));
-    if !hosts.all(|header| pages.hosts.accept(header.value)) {
+    if !hosts.all(|header| pages.hosts.accepts(header.value)) {
         return Some(error("421 Misdirected Request", &pages.hosts.refusal()));
     }
     let path = parsed.path.unwrap_or_default().split('?').next().unwrap_or_default();

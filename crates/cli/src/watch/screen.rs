@@ -1,4 +1,4 @@
-//! The live screen: the bottleneck in words, and the figures of every group below it, on one page.
+//! The live screen: a sentence about the bottleneck, and the metrics of every group below it, on one page.
 //!
 //! A frame is a pure function of a [`ScreenState`]. The terminal is restored however the watch ends, even if it ends by
 //! a panic or a signal.
@@ -42,8 +42,8 @@ impl Screen {
     }
 
     /// Shows a message until the next message.
-    pub fn show_news(&mut self, news: String) {
-        self.picture.set_notice(news);
+    pub fn show_status(&mut self, status: String) {
+        self.picture.set_notice(status);
     }
 
     pub fn show_notice(&mut self, notice: String) {

@@ -1,4 +1,4 @@
-//! A running monitor: takes samples when they are due, and keeps the latest figures and the history.
+//! A running monitor: takes samples when they are due, and keeps the latest rates and the history.
 
 use super::options::WatchOptions;
 use brimful_core::Nanos;
@@ -41,7 +41,7 @@ impl Session {
         if options.once {
             sampler.require_processes()?;
         }
-        // The prober measures only once, so its buffer is dropped.
+        // The speed is measured only once, so the prober and its buffer are dropped.
         let host_probe = Prober::new().measure();
         let began = clock::now();
         Ok(Session {
@@ -84,12 +84,12 @@ impl Session {
         &self.current
     }
 
-    /// The findings on the present bottleneck.
+    /// The findings about the current bottleneck.
     pub fn findings(&self) -> Vec<Finding> {
         bottleneck(&self.current)
     }
 
-    /// The source of each kind of figures.
+    /// The source of each kind of metrics.
     pub fn sources(&self) -> BTreeMap<String, String> {
         self.meter.sources()
     }

@@ -1,4 +1,4 @@
-//! The data of a site: counts and utilizations by step, and what is known about the demands.
+//! The data of a web site: requests and utilizations by time step, and the demands that are known in advance.
 
 use super::CPU;
 use super::known::KnownDemands;
@@ -9,14 +9,14 @@ use crate::plan::utilization::Utilization;
 use brimful_core::model::{ClassKind, ModelClass, Scheduling, Station, StationKind};
 use brimful_estimate::site::{SiteDemands, SiteOptions, SiteStep, site_demands};
 
-/// The data of a site, and what is known about its demands.
+/// The data of a web site, and the demands that are known in advance.
 pub(super) struct SiteData<'a> {
     args: &'a CalibrateArgs,
     utilization: &'a Utilization,
     counted: &'a StepCounts,
     pub known: KnownDemands,
-    /// Indices of the steps that the logs reach.
-    pub reached: Vec<usize>,
+    /// Indices of the time steps that are used, from [`StepCounts::steps`].
+    pub used_steps: Vec<usize>,
     /// Number of CPUs; `None` if it is not known.
     cpus: Option<u32>,
 }
@@ -29,15 +29,15 @@ impl<'a> SiteData<'a> {
     ) -> anyhow::Result<SiteData<'a>> {
         let known = KnownDemands::read(&args.site, &utilization.resources, &counted.classes, counted.empty)?;
         let cpus = args.servers.or(utilization.cpus);
-        Ok(SiteData { args, utilization, counted, known, reached: counted.steps(), cpus })
+        Ok(SiteData { args, utilization, counted, known, used_steps: counted.steps(), cpus })
     }
 
-    /// Length of all steps, in seconds.
+    /// Total length of the used steps, in seconds.
     pub fn seconds(&self) -> f64 {
-        self.reached.iter().map(|step| self.utilization.steps[*step].seconds).sum()
+        self.used_steps.iter().map(|step| self.utilization.steps[*step].seconds).sum()
     }
 
-    /// Number of requests of each class in all steps.
+    /// Number of requests of each class in the used steps.
     pub fn requests(&self) -> Vec<f64> {
         self.sums(&self.counted.requests)
     }
@@ -49,7 +49,7 @@ impl<'a> SiteData<'a> {
     }
 
     fn sums(&self, table: &[Vec<f64>]) -> Vec<f64> {
-        let sum = |class: usize| self.reached.iter().map(|step| table[*step][class]).sum();
+        let sum = |class: usize| self.used_steps.iter().map(|step| table[*step][class]).sum();
         (0..self.counted.classes.len()).map(sum).collect()
     }
 
@@ -70,14 +70,14 @@ impl<'a> SiteData<'a> {
         if resource == 0 { self.cpus.unwrap_or(1) } else { 1 }
     }
 
-    /// The steps of a resource.
+    /// The used steps, with the requests and with the busy time of one resource.
     pub fn steps(&self, resource: usize) -> Vec<SiteStep> {
-        // The shares may be relative to more CPUs than the server can use.
+        // The shares in the data may be relative to all CPUs of the host, which may be more than the server can use.
         let shared_by = if resource == 0 { self.utilization.cpus.unwrap_or(self.servers(resource)) } else { 1 };
-        site_steps(self.utilization, self.counted, &self.reached, resource, f64::from(shared_by))
+        site_steps(self.utilization, self.counted, &self.used_steps, resource, f64::from(shared_by))
     }
 
-    /// Divides the busy time of a resource by a rule.
+    /// Divides the busy time of a resource among the classes, according to a rule.
     pub fn demands(&self, resource: usize, rule: ResourceRule, steps: &[SiteStep]) -> anyhow::Result<SiteDemands> {
         let name = &self.utilization.resources[resource];
         let classes = &self.counted.classes;
@@ -107,7 +107,7 @@ impl<'a> SiteData<'a> {
 
     /// Notes about the logs, the utilizations and the known demands.
     pub fn notes(&self) -> Vec<String> {
-        let mut notes = vec![self.counted.lines.clone()];
+        let mut notes = vec![self.counted.lines_summary.clone()];
         notes.extend(self.counted.notes.iter().chain(&self.utilization.notes).chain(&self.known.notes).cloned());
         if self.cpus.is_none() && self.utilization.resources.first().is_some_and(|name| name == CPU) {
             notes.push("cpu is assumed to be one CPU; set the number with --servers".to_owned());
@@ -116,11 +116,11 @@ impl<'a> SiteData<'a> {
     }
 }
 
-/// The steps of one resource. `servers` is the number of servers that the shares are relative to.
+/// The steps of one resource. `servers` is the number of CPUs or disks that a share of 1 stands for.
 fn site_steps(
     utilization: &Utilization,
     counted: &StepCounts,
-    reached: &[usize],
+    used_steps: &[usize],
     index: usize,
     servers: f64,
 ) -> Vec<SiteStep> {
@@ -134,5 +134,5 @@ fn site_steps(
             busy: at.shares[index] * servers,
         }
     };
-    reached.iter().map(step).collect()
+    used_steps.iter().map(step).collect()
 }

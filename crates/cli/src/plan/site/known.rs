@@ -1,4 +1,4 @@
-//! Demands that are known before the steps are looked at: from Records of runs of one class alone, and from flags.
+//! Demands that are known independently of the time steps: from Records of runs of one class alone, and from flags.
 
 use super::CPU;
 use crate::documents::{display_name, read_record};
@@ -10,24 +10,24 @@ use brimful_estimate::{SizePoint, fit_size};
 use brimful_model::Estimate;
 use std::collections::BTreeMap;
 
-/// Minimum number of runs, all of other sizes, that determine a line over sizes.
+/// Minimum number of runs, each with another response size, to which a line is fitted.
 const MIN_POINTS: usize = 3;
-/// Responses of more bytes than this have a body: a head is smaller.
+/// A mean response size above this, in bytes, shows that responses have a body. A head alone is smaller.
 const MAX_HEAD_BYTES: f64 = 4096.0;
 
 /// Known demands of all resources.
 #[derive(Debug, Default)]
 pub(super) struct KnownDemands {
-    /// Demand and its source, by resource and class.
+    /// Each demand with a text that names its source, by resource and class.
     demands: BTreeMap<(String, usize), (Estimate, String)>,
-    /// Cost of an answer without a body from a line over sizes, by resource.
+    /// Demand of a response without a body, by resource: the intercept of the line fitted to demand by response size.
     intercepts: BTreeMap<String, Estimate>,
     /// Notes about the Records.
     pub notes: Vec<String>,
 }
 
 impl KnownDemands {
-    /// Reads `--alone` and `--demand`. `empty` is the index of the class of answers without a body.
+    /// Reads `--alone` and `--demand`. `empty` is the index of the class of responses without a body.
     pub fn read(
         args: &SiteArgs,
         resources: &[String],
@@ -68,7 +68,8 @@ impl KnownDemands {
         (0..classes).map(source).collect()
     }
 
-    /// The cost of an answer without a body at a resource, from a line over sizes.
+    /// The demand of a response without a body at a resource: the intercept of the line fitted to demand by response
+    /// size.
     pub fn intercept(&self, resource: &str) -> Option<Estimate> {
         self.intercepts.get(resource).copied()
     }
@@ -81,7 +82,8 @@ impl KnownDemands {
         Ok(())
     }
 
-    /// Adds runs without the name of a class: one run of answers without a body, or runs of several sizes.
+    /// Adds runs for which `--alone` names no class: runs of responses without a body, or runs of several response
+    /// sizes.
     fn add_unnamed(
         &mut self,
         runs: Vec<(String, AloneRun)>,
@@ -112,7 +114,7 @@ impl KnownDemands {
         Ok(())
     }
 
-    /// Fits a line over the sizes of runs, as in Fig. 5 of Menascé et al. (CMG 1999).
+    /// Fits a line to the demands of the runs by response size, as in Fig. 5 of Menascé et al. (CMG 1999).
     fn add_line(&mut self, runs: &[(String, AloneRun)], resources: &[String]) -> anyhow::Result<()> {
         for resource in resources {
             let point = |(_, run): &(String, AloneRun)| {
@@ -156,7 +158,7 @@ impl KnownDemands {
     }
 }
 
-/// The demands of a run at those resources that the Record has.
+/// The demands that a run measured, by resource. Resources that the Record does not contain are left out.
 fn measured(run: &AloneRun, resources: &[String]) -> Vec<(String, Estimate)> {
     let of_resource = |resource: &String| {
         let estimate = if resource == CPU { Some(run.cpu) } else { run.disks.get(resource).copied() };

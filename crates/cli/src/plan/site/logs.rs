@@ -11,9 +11,9 @@ use jiff::tz::{Offset, TimeZone};
 use std::fs::File;
 use std::io::Read;
 
-/// Number of bytes of a log that are searched for the offset of its times.
+/// Number of bytes of a log that are searched for a timestamp with an offset from UTC.
 const HEAD_BYTES: u64 = 64 * 1024;
-/// With at most this many steps, the first and the last step are kept, although the logs may cover only a part of them.
+/// With at most this many steps, the first and the last step are used, although the logs may cover only a part of them.
 const FEW_STEPS: usize = 10;
 
 /// The profile of the logs, which defines the size classes.
@@ -27,23 +27,24 @@ pub(super) fn profile(logs: &[String], reading: ReadOptions) -> anyhow::Result<P
 pub(super) struct LogClasses {
     names: Vec<String>,
     by: ClassBounds,
-    /// Index of the class of answers without a body, if there is one.
+    /// Index of the class of responses without a body, if there is one.
     empty: Option<usize>,
 }
 
 enum ClassBounds {
-    /// The user's ranges.
+    /// Ranges of sizes, from `--size-classes` or `--as-the-paper`.
     Ranges(SizeRanges),
     /// The smallest size of each class of the profile, in ascending order, and the index of the class.
     Profile(Vec<(u64, usize)>),
 }
 
 impl LogClasses {
-    /// The classes of `--size-classes`, or of the paper, or of the profile.
+    /// The classes of `--size-classes`, the classes of Menascé et al. (CMG 1999) with `--as-the-paper`, or else the
+    /// classes of the profile.
     pub fn new(args: &SiteArgs, profile: &Profile) -> LogClasses {
         let ranges = args.size_classes.clone().or_else(|| args.as_the_paper.then(SizeRanges::menasce_1999));
         let Some(ranges) = ranges else { return LogClasses::of_profile(profile) };
-        // The paper numbers its classes by size.
+        // Menascé et al. (CMG 1999) number the classes by size, from 1.
         let name = |class| if args.as_the_paper { format!("class{}", class + 1) } else { ranges.name(class) };
         LogClasses {
             names: (0..ranges.class_count()).map(name).collect(),
@@ -72,18 +73,18 @@ impl LogClasses {
     }
 }
 
-/// Requests and bytes in each step of the utilizations, by class.
+/// Requests and bytes in each time step, by class.
 pub(super) struct StepCounts {
     /// Names of the classes that have requests in these steps.
     pub classes: Vec<String>,
-    /// Index of the class of answers without a body, if it has requests.
+    /// Index of the class of responses without a body, if it has requests.
     pub empty: Option<usize>,
     /// Number of requests, steps × classes.
     pub requests: Vec<Vec<f64>>,
     /// Number of bytes of responses, steps × classes.
     pub bytes: Vec<Vec<f64>>,
-    /// The counts of the logs' lines, as a sentence.
-    pub lines: String,
+    /// A sentence with the number of lines read, by outcome.
+    pub lines_summary: String,
     /// Notes about the classes.
     pub notes: Vec<String>,
 }
@@ -99,7 +100,8 @@ impl StepCounts {
         let mut requests = vec![vec![0.0; classes.names.len()]; steps.len()];
         let mut bytes_sent = requests.clone();
         let mut sink = |entry: &Entry<'_>| {
-            // If the log's times are whole seconds, requests arrived half a second later on average.
+            // If the log's timestamps are in whole seconds, requests arrived half a second later than logged, on
+            // average.
             let at_ms =
                 entry.time_ns.div_euclid(1_000_000).saturating_add(if entry.has_subsecond_time { 0 } else { 500 });
             let after = steps.partition_point(|step| step.start_ms <= at_ms);
@@ -118,13 +120,13 @@ impl StepCounts {
             empty: classes.empty,
             requests,
             bytes: bytes_sent,
-            lines: describe_line_counts(&read.lines),
+            lines_summary: describe_line_counts(&read.lines),
             notes: Vec::new(),
         };
         Ok(counted.without_unused_classes())
     }
 
-    /// Leaves out classes without requests in the steps that are used: nothing is known about their demands.
+    /// Removes classes without requests in the used steps: their demands cannot be estimated.
     fn without_unused_classes(self) -> StepCounts {
         let steps = self.steps();
         let is_used = |class: &usize| steps.iter().any(|step| self.requests[*step][*class] > 0.0);
@@ -143,7 +145,7 @@ impl StepCounts {
             requests: keep(&self.requests),
             bytes: keep(&self.bytes),
             notes: self.notes.into_iter().chain([note]).collect(),
-            lines: self.lines,
+            lines_summary: self.lines_summary,
         }
     }
 

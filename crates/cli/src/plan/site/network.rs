@@ -79,7 +79,7 @@ fn push(model: &mut Model, name: &str, kind: StationKind, demands: Vec<f64>) -> 
     }
     model.stations.push(Station { name: name.to_owned(), kind, scheduling: Scheduling::Ps, ..Station::default() });
     if !model.demand_ci95_half_width.is_empty() {
-        // Sizes are counted, so these demands have no interval; 0 stands for exact.
+        // These demands are computed from exact sizes, so the half width of their intervals is 0.
         model.demand_ci95_half_width.push(vec![0.0; demands.len()]);
     }
     model.demands.push(demands);

@@ -1,8 +1,8 @@
-//! Names the program behind the steps that requests do not explain, from process accounting or a log of `brimful
-//! watch`.
+//! Finds the program that used the CPU in outlying steps, whose utilization the requests do not explain. The data are
+//! process accounting or a log of `brimful watch`.
 //!
-//! In the paper, the job that used 37 % of the CPU was found in the log of process accounting. The program whose use of
-//! the CPU rises most in the outlying steps is named, if it explains enough of them.
+//! The program whose use of the CPU rises most in the outlying steps is named, if it explains enough of them. Menascé
+//! et al. (CMG 1999) found a job that used 37 % of the CPU in this way.
 
 use crate::documents::display_name;
 use crate::exit::UsageError;
@@ -12,11 +12,11 @@ use brimful_report::plan::site::SiteProgram;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// A program is named if it explains at least this share of the time that requests do not explain.
+/// A program is named if it accounts for at least this share of the busy time that requests do not explain.
 const MIN_EXPLAINED: f64 = 0.3;
-/// Length of a record of process accounting, version 3 (`struct acct_v3` in linux/acct.h).
+/// Length in bytes of a record of process accounting, version 3 (`struct acct_v3` in linux/acct.h).
 const RECORD: usize = 64;
-/// Version of these records. Records of other byte orders have bit 7 set.
+/// Version of the records that a little-endian machine writes. A big-endian machine also sets bit 7.
 const VERSION: u8 = 3;
 /// Ticks per second in these records.
 const TICKS_PER_S: f64 = 100.0;
@@ -31,7 +31,8 @@ pub(super) struct ProgramUse {
     pub cpu_s: f64,
 }
 
-/// Reads the file of `--programs`, or process.jsonl beside kernel.jsonl. Empty if there is no such file.
+/// Reads the file of `--programs`, or else process.jsonl in the directory of kernel.jsonl. Empty if there is no such
+/// file.
 pub(super) fn read(given: Option<&Path>, utilization: &Path) -> anyhow::Result<Vec<ProgramUse>> {
     let path = match given {
         Some(path) => path.to_owned(),
@@ -46,7 +47,7 @@ pub(super) fn read(given: Option<&Path>, utilization: &Path) -> anyhow::Result<V
     Ok(parse(&bytes).map_err(|why| UsageError(format!("--programs {name}: {why}")))?)
 }
 
-/// The log of programs in the directory of a log of the kernel.
+/// The log of programs, process.jsonl, in the same directory as this kernel.jsonl.
 fn beside(utilization: &Path) -> Option<PathBuf> {
     let is_log = utilization.file_name().is_some_and(|name| name == "kernel.jsonl");
     Some(utilization.with_file_name("process.jsonl")).filter(|path| is_log && path.is_file())
@@ -60,7 +61,7 @@ fn parse(bytes: &[u8]) -> Result<Vec<ProgramUse>, String> {
     }
 }
 
-/// Lines of process.jsonl. The last line may be incomplete.
+/// Parses the lines of process.jsonl. The last line may be incomplete.
 fn of_log(bytes: &[u8]) -> Result<Vec<ProgramUse>, String> {
     let text = std::str::from_utf8(bytes).map_err(|error| format!("{error}: {FORMATS}"))?;
     let mut found = Vec::new();
@@ -83,7 +84,8 @@ fn of_log(bytes: &[u8]) -> Result<Vec<ProgramUse>, String> {
     Ok(found)
 }
 
-/// Records of process accounting: one for each process that ended. Its CPU time is spread over its life.
+/// Parses records of process accounting, one for each process that ended. The CPU time of a process is spread evenly
+/// over its lifetime.
 fn of_accounting(bytes: &[u8]) -> Result<Vec<ProgramUse>, String> {
     let is_accounting = bytes.len().is_multiple_of(RECORD) && bytes.chunks(RECORD).all(|record| record[1] == VERSION);
     if !is_accounting {
@@ -101,7 +103,7 @@ fn process(record: &[u8]) -> Option<ProgramUse> {
     let length = name.iter().position(|byte| *byte == 0).unwrap_or(name.len());
     let name = String::from_utf8_lossy(&name[..length]).into_owned();
     let is_sane = elapsed.is_finite() && elapsed >= 0.0 && !name.is_empty();
-    // A process that lived for less than a tick still had a moment.
+    // A process that ended within a tick is recorded with a lifetime of 0. It is assumed to have lived for one tick.
     is_sane.then(|| ProgramUse { name, from_s, to_s: from_s + elapsed.max(0.01), cpu_s })
 }
 
@@ -110,7 +112,7 @@ fn ticks(packed: u16) -> f64 {
     f64::from(packed & 0x1fff) * 8_f64.powi(i32::from(packed >> 13))
 }
 
-/// The program whose CPU use explains most of the outlying steps. `steps` are the start and length of all steps in
+/// The program whose use of the CPU rises most in the outlying steps. `steps` are the start and length of all steps in
 /// seconds, including the outlying ones.
 pub(super) fn behind(outliers: &[OutlyingStep], steps: &[(f64, f64)], uses: &[ProgramUse]) -> Option<SiteProgram> {
     let is_outlier = |from_s: f64| outliers.iter().any(|outlier| outlier.from_s == from_s.floor() as i64);
@@ -136,9 +138,9 @@ pub(super) fn behind(outliers: &[OutlyingStep], steps: &[(f64, f64)], uses: &[Pr
     (excess(&most) >= MIN_EXPLAINED * unexplained).then_some(most)
 }
 
-/// CPU time of a program within some steps, if it used the CPU evenly.
+/// CPU time of a program within these steps, if it used the CPU evenly over its lifetime.
 fn cpu_time_within(used: &ProgramUse, steps: &[(f64, f64)]) -> f64 {
-    // Steps are in the order of time.
+    // Steps are sorted by time.
     let first = steps.partition_point(|(from, seconds)| from + seconds <= used.from_s);
     let overlapping = steps[first..].iter().take_while(|(from, _)| *from < used.to_s);
     let overlap = |(from, seconds): &(f64, f64)| (used.to_s.min(from + seconds) - used.from_s.max(*from)).max(0.0);

@@ -7,26 +7,26 @@ use brimful_core::quantity::{number, seconds};
 use brimful_estimate::EstimateError;
 use brimful_estimate::site::{RuleReason, SiteDemands, SiteRule};
 
-/// Rules of Menascé et al. (CMG 1999), §3.5: the CPU and the disk of documents by size (Eq. 3), the disks of the system
-/// and of the logs equally for every request (Eq. 4).
+/// Rules of Menascé et al. (CMG 1999), §3.5. The CPU and disk3, which has the documents, are shared by size (Eq. 3).
+/// Requests share disk1, the system's disk, and disk2, the disk of the logs, equally (Eq. 4).
 const PAPER_RULES: [(&str, SiteRule); 4] =
     [("cpu", SiteRule::Size), ("disk1", SiteRule::Requests), ("disk2", SiteRule::Requests), ("disk3", SiteRule::Size)];
 
-/// The rule of a resource.
+/// The rule by which classes share the busy time of a resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct ResourceRule {
     pub rule: SiteRule,
-    pub from: Origin,
+    pub origin: Origin,
 }
 
-/// The origin of a rule.
+/// The reason why a rule applies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Origin {
     /// The user did not choose a rule.
     Default,
-    /// `--attribution`.
+    /// The user chose the rule by `--attribution`.
     Attribution,
-    /// `--as-the-paper`.
+    /// The rule is part of `--as-the-paper`.
     Paper,
 }
 
@@ -56,14 +56,14 @@ fn rule_of(args: &CalibrateArgs, resource: &str, classes: &[String]) -> Result<R
     let of_all = |choice: &&AttributionChoice| choice.resource.is_none();
     let own = args.attribution.iter().find(of_name);
     if let Some(choice) = own.or_else(|| args.attribution.iter().find(of_all)) {
-        return Ok(ResourceRule { rule: resolve(&choice.rule, classes)?, from: Origin::Attribution });
+        return Ok(ResourceRule { rule: resolve(&choice.rule, classes)?, origin: Origin::Attribution });
     }
     if !args.site.as_the_paper {
-        return Ok(ResourceRule { rule: SiteRule::Automatic, from: Origin::Default });
+        return Ok(ResourceRule { rule: SiteRule::Automatic, origin: Origin::Default });
     }
     let of_paper = PAPER_RULES.iter().find(|(name, _)| name.eq_ignore_ascii_case(resource));
     match of_paper {
-        Some((_, rule)) => Ok(ResourceRule { rule: *rule, from: Origin::Paper }),
+        Some((_, rule)) => Ok(ResourceRule { rule: *rule, origin: Origin::Paper }),
         None => Err(UsageError(format!(
             "--as-the-paper has no rule for `{resource}`, only for cpu, disk1 (system), disk2 (logs) and disk3 (documents): \
              add --attribution {resource}=requests for a disk with logs, or {resource}=size for one with documents"
@@ -145,7 +145,7 @@ pub(super) fn describe(found: &SiteDemands, from: Origin, classes: &[String], kn
     format!("{rule}: {reason}{known}")
 }
 
-/// Names the resource in an error of its estimate, and the flags that help.
+/// Adds the name of the resource to an error of its estimate, and the flags that avoid the error.
 pub(super) fn explain_error(error: EstimateError, resource: &str, empty: Option<&str>) -> anyhow::Error {
     let hint = match &error {
         EstimateError::NoIntercept => {

@@ -18,9 +18,9 @@ pub(super) fn time_of_day(words: &[&str]) -> Option<(i64, usize)> {
         let number = text.parse::<i64>().ok()?;
         ((1..=2).contains(&text.len()) && (0..below).contains(&number)).then_some(number)
     };
-    // A second of 60 is a leap second.
     let hour = part(24)?;
     let minute = part(60)?;
+    // Second 60 is a leap second.
     let second = part(61)?;
     if parts.next().is_some() {
         return None;
@@ -53,7 +53,7 @@ pub(super) fn date(text: &str) -> Option<Date> {
     Date::new(year, i8::try_from(month).ok()?, i8::try_from(day).ok()?).ok()
 }
 
-/// Whether the text is another date in countries that write the day first.
+/// Whether the text would be a different date in countries that write the day before the month.
 pub(super) fn is_ambiguous(text: &str) -> bool {
     let mut numbers = text.split('/').map(|part| part.trim().parse::<i16>().unwrap_or(99));
     matches!((numbers.next(), numbers.next()), (Some(a), Some(b)) if a <= 12 && b <= 12 && a != b)
@@ -87,15 +87,15 @@ pub(super) fn parse_time(text: &str, zone: &TimeZone) -> Result<(i64, bool), Str
     Ok((at.map_or(parsed_ms, jiff::Timestamp::as_millisecond), true))
 }
 
-/// The instants of successive lines that state only the time of day.
+/// The instants of successive lines whose timestamps have a time of day but no date.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct LineTimes {
     date: Date,
     second: i64,
     /// The instant of the last line, in milliseconds since 1970.
     pub at_ms: i64,
-    /// The instant of the line before, in milliseconds since 1970. It is equal to `at_ms` if the time between the lines
-    /// is unknown.
+    /// The instant of the previous line, in milliseconds since 1970. It is equal to `at_ms` if the time between the
+    /// lines is unknown.
     pub before_ms: i64,
 }
 
@@ -119,7 +119,8 @@ impl LineTimes {
         Some(())
     }
 
-    /// Moves on to a time. The interval before it is ignored.
+    /// Moves on to the time of a header, at which the next interval starts. The time since the previous line is not an
+    /// interval.
     pub fn restart(&mut self, second: i64, zone: &TimeZone) -> Option<()> {
         self.advance_to(second, zone)?;
         self.before_ms = self.at_ms;

@@ -56,7 +56,7 @@ fn of_record(record: &Record) -> Result<Utilization, String> {
     Ok(Utilization { cpus: Some(cpus), ..samples.finish() })
 }
 
-/// Number of CPUs that were watched. If this number is unknown, the maximum number that the processes used at once.
+/// Number of CPUs that were watched. If unknown, the highest number of CPUs that the processes used at the same time.
 fn cpus(server: &Server) -> u32 {
     let cores = |interval: &ServerInterval| interval.process_cores.unwrap_or(0.0);
     let used = server.intervals.iter().map(cores).filter(|cores| cores.is_finite()).fold(0.0, f64::max);
@@ -94,7 +94,7 @@ fn of_log(text: &str) -> Result<Utilization, String> {
     Ok(Utilization { cpus: u32::try_from(cpus).ok().filter(|n| *n > 0), ..samples.finish() })
 }
 
-/// Busy share of the CPUs. Time in which CPUs wait for disks is part of `idle`.
+/// Busy share of the CPUs. Time in which CPUs wait for disks is part of `idle`, so it does not count as busy.
 fn busy(shares: CpuShares) -> f64 {
     1.0 - shares.idle
 }

@@ -8,7 +8,7 @@ use super::{CPU, Utilization};
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 
-/// A part of a report.
+/// The part of a report that the current line belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Part {
     Cpu,
@@ -28,7 +28,7 @@ pub(super) fn is_header(line: &str) -> bool {
 pub(super) fn read(text: &str, zone: &TimeZone) -> Result<Utilization, String> {
     let mut samples = Samples::default();
     let mut cpus = None;
-    let mut is_local = false;
+    let mut has_local_times = false;
     let mut has_times = false;
     // Start of the current report's interval: the time of the previous report.
     let mut before_ms = None;
@@ -45,7 +45,7 @@ pub(super) fn read(text: &str, zone: &TimeZone) -> Result<Utilization, String> {
         if let Some((instant_ms, by_zone)) = stamp(&words, zone) {
             (before_ms, at_ms) = (at_ms, Some(instant_ms));
             has_times = true;
-            is_local |= by_zone;
+            has_local_times |= by_zone;
             if words.first().is_some_and(|word| is_ambiguous(word)) && notes.is_empty() {
                 let date = words.first().copied().unwrap_or_default();
                 notes.push(format!(
@@ -81,10 +81,10 @@ pub(super) fn read(text: &str, zone: &TimeZone) -> Result<Utilization, String> {
     }
     let found = samples.finish();
     let cpus = cpus.filter(|_| found.resources.first().is_some_and(|name| name == CPU));
-    Ok(Utilization { cpus, is_local, notes, ..found })
+    Ok(Utilization { cpus, has_local_times, notes, ..found })
 }
 
-/// The resource of a line and its busy share.
+/// The name of a line's resource, and its busy share.
 fn sample<'a>(part: Option<Part>, columns: &[&str], words: &[&'a str]) -> Option<(&'a str, f64)> {
     if words.len() != columns.len() {
         return None;

@@ -8,7 +8,7 @@ use jiff::tz::TimeZone;
 pub(super) fn read(text: &str, zone: &TimeZone) -> Result<Utilization, String> {
     let mut columns: Vec<&str> = Vec::new();
     let mut samples = Samples::default();
-    let mut is_local = false;
+    let mut has_local_times = false;
     for (number, line) in (1..).zip(text.lines()) {
         if let Some(header) = line.strip_prefix("# hostname;") {
             columns = header.split(';').collect();
@@ -18,7 +18,7 @@ pub(super) fn read(text: &str, zone: &TimeZone) -> Result<Utilization, String> {
         let field =
             |name: &str| columns.iter().position(|column| *column == name).and_then(|at| fields.get(at).copied());
         let number_of = |name: &str| field(name).and_then(figure);
-        // A line that reports a restart has no interval.
+        // A line that reports a restart of the machine has no interval.
         let Some(seconds) = field("interval").and_then(|text| text.parse::<i64>().ok()).filter(|s| *s > 0) else {
             continue;
         };
@@ -36,7 +36,7 @@ pub(super) fn read(text: &str, zone: &TimeZone) -> Result<Utilization, String> {
             None => clock::parse_time(time, zone),
         }
         .map_err(|error| format!("line {number}: {error}"))?;
-        is_local |= by_zone;
+        has_local_times |= by_zone;
         samples.add(to_ms.saturating_sub(seconds.saturating_mul(1000)), to_ms, &name, busy);
     }
     if samples.is_empty() {
@@ -44,5 +44,5 @@ pub(super) fn read(text: &str, zone: &TimeZone) -> Result<Utilization, String> {
                     `sadf -d FILE -- -u -d`"
             .to_owned());
     }
-    Ok(Utilization { is_local, ..samples.finish() })
+    Ok(Utilization { has_local_times, ..samples.finish() })
 }

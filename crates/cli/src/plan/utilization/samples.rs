@@ -19,7 +19,7 @@ impl Samples {
         }
     }
 
-    /// Adds to the share of a resource, for example one program's share of the CPUs.
+    /// Adds to the busy share of a resource in an interval, for example the share of one of several programs.
     pub fn add_part(&mut self, from_ms: i64, to_ms: i64, resource: &str, busy: f64) {
         let before = self.0.get(&(from_ms, to_ms)).and_then(|at| at.get(resource)).copied().unwrap_or(0.0);
         self.add(from_ms, to_ms, resource, before + busy);
@@ -29,8 +29,8 @@ impl Samples {
         self.0.is_empty()
     }
 
-    /// The steps that have samples of all resources. Single CPUs are dropped if their mean is known. Resources that
-    /// were never busy are dropped if any resource was busy.
+    /// Combines the samples into steps. Intervals without a sample of every resource are left out. Single CPUs are
+    /// dropped if the mean of all CPUs is known, and resources that were never busy if another resource was busy.
     pub fn finish(self) -> Utilization {
         let mut found: BTreeMap<&str, (usize, f64)> = BTreeMap::new();
         for (name, busy) in self.0.values().flatten() {
@@ -57,7 +57,7 @@ impl Samples {
         };
         let mut steps: Vec<UtilizationStep> = Vec::new();
         for ((from_ms, to_ms), at) in &self.0 {
-            // If two files overlap, the first one is used.
+            // If intervals overlap, for example those of two files, the first one is used.
             let is_after = steps.last().is_none_or(|last| last.end_ms() <= *from_ms);
             if let Some(shares) = shares(at).filter(|_| is_after) {
                 let seconds = to_ms.saturating_sub(*from_ms) as f64 / 1000.0;

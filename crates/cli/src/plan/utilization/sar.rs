@@ -66,7 +66,7 @@ pub(super) fn read(text: &str, zone: &TimeZone) -> Result<Utilization, String> {
     let found = reader.samples.finish();
     let is_mean = found.resources.first().is_some_and(|name| name == CPU);
     let cpus = reader.cpus.filter(|_| is_mean);
-    Ok(Utilization { is_local: true, cpus, notes: reader.notes, ..found })
+    Ok(Utilization { has_local_times: true, cpus, notes: reader.notes, ..found })
 }
 
 impl<'a> Reader<'a> {
@@ -91,7 +91,7 @@ impl<'a> Reader<'a> {
         let Some((second, taken)) = time_of_day(&words) else { return Ok(()) };
         let fields = words.get(taken..).unwrap_or_default();
         if !fields.iter().any(|field| figure(field).is_some()) {
-            // The line is a header, or it reports a restart and is followed by a header.
+            // The line is a header of an activity, or it reports a restart of the machine and a header follows.
             self.activity = activity(fields);
             self.columns = fields.to_vec();
             return self.advance_to(second, true, zone);

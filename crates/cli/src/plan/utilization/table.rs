@@ -7,10 +7,10 @@ use brimful_forecast::Timestamp;
 use jiff::tz::TimeZone;
 use std::collections::BTreeMap;
 
-/// If any utilization exceeds this, all utilizations are percentages.
+/// Highest value of a utilization that is a share. If any value exceeds this, all values are percentages.
 const MAX_SHARE: f64 = 1.5;
 
-/// Reads a header like `time,cpu,disk`, then the start of each step and its utilizations.
+/// Reads a header like `time,cpu,disk`, followed by rows with the start of a step and the utilizations in that step.
 pub(super) fn read(text: &str, zone: &TimeZone) -> Result<Utilization, String> {
     let mut rows = csv::parse(text).into_iter();
     let header = rows.next().ok_or_else(|| format!("it is empty: use {FORMATS}"))?;
@@ -23,22 +23,22 @@ pub(super) fn read(text: &str, zone: &TimeZone) -> Result<Utilization, String> {
         return Err("it needs a header that names the resources, like time,cpu,disk".to_owned());
     }
     let mut times: BTreeMap<i64, Vec<f64>> = BTreeMap::new();
-    let mut is_local = false;
+    let mut has_local_times = false;
     for row in rows {
         let in_line = |why: String| format!("line {}: {why}", row.line);
         let (time_ms, by_zone) =
             clock::parse_time(row.fields.first().map_or("", String::as_str), zone).map_err(in_line)?;
-        is_local |= by_zone;
+        has_local_times |= by_zone;
         let value = |text: &String| figure(text.trim_end_matches('%').trim()).filter(|x| *x >= 0.0);
         let values: Option<Vec<f64>> = row.fields.iter().skip(1).map(value).collect();
         let values = values.filter(|values| values.len() == resources.len());
         let values = values.ok_or_else(|| in_line(format!("{} utilizations were expected", resources.len())))?;
         times.insert(time_ms, values);
     }
-    Ok(Utilization { steps: steps(&times, resources.len()), resources, is_local, ..Utilization::default() })
+    Ok(Utilization { steps: steps(&times, resources.len()), resources, has_local_times, ..Utilization::default() })
 }
 
-/// Makes the steps. Each step lasts until the next one starts, but at most as long as the median step.
+/// Makes the steps of the table. Each step lasts until the next one starts, but at most as long as the median step.
 fn steps(times: &BTreeMap<i64, Vec<f64>>, resources: usize) -> Vec<UtilizationStep> {
     let begin: Vec<i64> = times.keys().copied().collect();
     let mut gaps: Vec<i64> = begin.windows(2).map(|pair| pair[1].saturating_sub(pair[0])).collect();

@@ -39,8 +39,8 @@ fn sar_of_a_file_with_a_restart_past_midnight() {
     assert_eq!(begins(&found), [0, 300, 900, 1200], "the interval that contains the restart is left out");
     assert_eq!(shares(&found, 0), [0.3, 0.4, 0.55, 0.2], "idle time and waits for disks are not busy");
     assert_eq!(shares(&found, 1), [0.125, 0.25, 0.5, 0.0625]);
-    assert!(found.is_local && found.notes.is_empty(), "{:?}", found.notes);
-    // The samples are from the last hour of a day in Berlin.
+    assert!(found.has_local_times && found.notes.is_empty(), "{:?}", found.notes);
+    // Berlin is one hour ahead of UTC, so the first interval begins an hour earlier than with UTC.
     let berlin = parse(SAR, &parse_zone("Europe/Berlin").unwrap()).unwrap();
     assert_eq!(from(&berlin), "2026-11-22T22:40:01.5Z");
 }
@@ -88,19 +88,19 @@ fn iostat_without_its_first_report() {
     assert_eq!((shares(&found, 0), shares(&found, 1)), (vec![0.25, 0.5], vec![0.1, 0.2]));
     let iso = IOSTAT.replace("11/22/2026 10:", "2026-11-22T10:").replace(" AM", "+0100");
     let iso = iso.replace("11/22/2026", "2026-11-22");
-    assert_eq!((from(&read(&iso)).as_str(), read(&iso).is_local), ("2026-11-22T09:15:01.5Z", false));
+    assert_eq!((from(&read(&iso)).as_str(), read(&iso).has_local_times), ("2026-11-22T09:15:01.5Z", false));
 }
 
 #[test]
 fn vmstat_without_its_first_line() {
     let found = read(VMSTAT);
     assert_eq!((from(&found).as_str(), begins(&found)), ("2026-11-22T10:15:01.5Z", vec![0, 30, 60]));
-    assert_eq!((shares(&found, 0), found.is_local), (vec![0.4, 0.8, 0.1], false));
+    assert_eq!((shares(&found, 0), found.has_local_times), (vec![0.4, 0.8, 0.1], false));
     let berlin = parse_zone("Europe/Berlin").unwrap();
     let local = parse(&VMSTAT.replace("                 UTC", "                 CET"), &berlin).unwrap();
-    assert_eq!((from(&local).as_str(), local.is_local), ("2026-11-22T09:15:01.5Z", true), "CET is ambiguous");
+    assert_eq!((from(&local).as_str(), local.has_local_times), ("2026-11-22T09:15:01.5Z", true), "CET is ambiguous");
     let ahead = read(&VMSTAT.replace("                 UTC", "                 +03"));
-    assert_eq!((from(&ahead).as_str(), ahead.is_local), ("2026-11-22T07:15:01.5Z", false));
+    assert_eq!((from(&ahead).as_str(), ahead.has_local_times), ("2026-11-22T07:15:01.5Z", false));
 }
 
 #[test]
@@ -110,7 +110,7 @@ fn sadf_for_databases() {
     assert_eq!(from(&found), "2026-03-02T10:00:00.5Z", "a time is the end of its step");
     assert_eq!((shares(&found, 0), shares(&found, 1)), (vec![0.3, 0.5], vec![0.125, 0.25]));
     let local = parse(&SADF.replace(" UTC", ""), &parse_zone("+01:00").unwrap()).unwrap();
-    assert_eq!((from(&local).as_str(), local.is_local), ("2026-03-02T09:00:00.5Z", true));
+    assert_eq!((from(&local).as_str(), local.has_local_times), ("2026-03-02T09:00:00.5Z", true));
 }
 
 #[test]
@@ -155,7 +155,7 @@ fn a_table_of_shares_or_percent() {
     assert_eq!(read("when;cpu\n1772445600;0.5\n1772445900;1\n").steps[1].shares, [1.0]);
     let local = "time,cpu\n2026-03-02 10:00,0.5\n2026-03-02 10:05,0.6\n";
     let local = parse(local, &parse_zone("+02:00").unwrap()).unwrap();
-    assert_eq!((from(&local).as_str(), local.is_local), ("2026-03-02T08:00:00Z", true));
+    assert_eq!((from(&local).as_str(), local.has_local_times), ("2026-03-02T08:00:00Z", true));
 }
 
 #[test]

@@ -23,7 +23,7 @@ pub(super) fn read(text: &str, zone: &TimeZone) -> Result<Utilization, String> {
     let mut samples = Samples::default();
     let (mut columns, mut named): (Vec<&str>, Option<TimeZone>) = (Vec::new(), None);
     let mut before_ms = None;
-    let mut is_local = false;
+    let mut has_local_times = false;
     let mut rows = 0_u64;
     let mut has_times = false;
     for line in text.lines() {
@@ -47,7 +47,7 @@ pub(super) fn read(text: &str, zone: &TimeZone) -> Result<Utilization, String> {
             continue;
         };
         has_times = true;
-        is_local |= own.is_none();
+        has_local_times |= own.is_none();
         if let Some(from_ms) = before_ms {
             samples.add(from_ms, to_ms, CPU, 1.0 - (idle + number("wa").unwrap_or(0.0)) / 100.0);
         }
@@ -58,7 +58,7 @@ pub(super) fn read(text: &str, zone: &TimeZone) -> Result<Utilization, String> {
         (_, true) => Err("it has no second line, and the first covers the time since the machine was started; run \
                           `vmstat -t 60` for a while"
             .to_owned()),
-        _ => Ok(Utilization { is_local, ..samples.finish() }),
+        _ => Ok(Utilization { has_local_times, ..samples.finish() }),
     }
 }
 

@@ -1,5 +1,5 @@
-//! The connections of the HTTP server, on one thread that never waits for a single connection: a client that sends half
-//! a request delays no other client.
+//! The connections of the HTTP server. One thread serves all of them and never blocks on any of them: a client that
+//! sends half a request delays no other client.
 //!
 //! The number and the duration of connections are limited. If there are too many, the oldest connection is closed and
 //! never the newest, so that a client that sends its request at once always gets a response.
@@ -54,7 +54,7 @@ impl Connections {
         let _ = poll(&mut fds, left.as_ref());
     }
 
-    /// Reads, writes and accepts as far as possible without waiting.
+    /// Reads, writes and accepts as much as is possible without waiting.
     pub fn serve(&mut self, now: Instant, reply: Reply<'_>) {
         // Open connections are served before new ones, because a finished connection makes room for a new one.
         self.open.retain_mut(|connection| connection.advance(reply).is_ok_and(|done| !done));
@@ -86,8 +86,8 @@ impl Connections {
                 }
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return,
                 Err(error) if matches!(error.kind(), ErrorKind::ConnectionAborted | ErrorKind::Interrupted) => {}
-                // For example, no descriptor is left. Closing the oldest connection frees one. If there is no
-                // connection, the loop waits.
+                // Accepting can fail because the process has no free file descriptor. Closing the oldest connection
+                // frees one. If no connection is open, the loop waits.
                 Err(_) if self.open.pop_front().is_some() => {}
                 Err(_) => return std::thread::sleep(Duration::from_millis(100)),
             }
@@ -96,7 +96,7 @@ impl Connections {
 }
 
 impl Connection {
-    /// Reads and writes as far as possible. Returns whether the connection is finished.
+    /// Reads and writes as much as is possible without waiting. Returns whether the connection is finished.
     fn advance(&mut self, reply: Reply<'_>) -> io::Result<bool> {
         loop {
             if let Some(left) = &mut self.response {

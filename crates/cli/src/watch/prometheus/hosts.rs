@@ -20,7 +20,7 @@ impl Hosts {
     }
 
     /// Whether a request with this `Host` is meant for this host.
-    pub fn accept(&self, host: &[u8]) -> bool {
+    pub fn accepts(&self, host: &[u8]) -> bool {
         let Ok(host) = std::str::from_utf8(host) else { return false };
         let name = without_port(host.trim());
         let is_address = match name.strip_prefix('[').and_then(|name| name.strip_suffix(']')) {
@@ -74,7 +74,7 @@ mod tests {
             "metrics.example.:80",
             " localhost ",
         ] {
-            assert!(hosts.accept(host.as_bytes()), "{host}");
+            assert!(hosts.accepts(host.as_bytes()), "{host}");
         }
         for host in [
             "evil.example",
@@ -91,9 +91,9 @@ mod tests {
             "::1:",
             "a:b:c",
         ] {
-            assert!(!hosts.accept(host.as_bytes()), "{host}");
+            assert!(!hosts.accepts(host.as_bytes()), "{host}");
         }
-        assert!(!hosts.accept(b"\xff"));
+        assert!(!hosts.accepts(b"\xff"));
         assert!(hosts.refusal().contains("localhost, web1, metrics.example, or start"), "{}", hosts.refusal());
     }
 }

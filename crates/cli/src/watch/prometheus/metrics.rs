@@ -43,14 +43,14 @@ pub fn text(sample: &Sample) -> String {
     page.0
 }
 
-/// The text of the page, as far as it is written.
+/// The text of the metrics page, to which metrics are appended.
 #[derive(Default)]
 struct Page(String);
 
 /// The names and values of a metric's labels.
 type Labels<'a> = &'a [(&'a str, &'a dyn Display)];
 
-/// A metric. Its description is written before its first sample.
+/// A metric of the page. Its description is written before its first sample.
 struct Metric<'p> {
     page: &'p mut Page,
     name: &'static str,

@@ -17,7 +17,7 @@ use brimful_core::server::{
 use brimful_core::text::one_line;
 use brimful_monitor::GroupName;
 use brimful_monitor::thresholds::USED_MEMORY_SHARE;
-use ratatui::style::{Color, Style as Look};
+use ratatui::style::{Color, Style as TextStyle};
 use ratatui::text::{Line, Span};
 
 /// A part of the screen: a heading, and lines below it.
@@ -65,7 +65,7 @@ impl Panel {
         let Some(room) = height.checked_sub(1) else { return Vec::new() };
         match self.rows.len() {
             rows if rows <= room => {}
-            // If there is room for only one line, that line shows figures, and the heading has the number of missing
+            // If there is room for only one line, that line shows metrics, and the heading has the number of missing
             // lines.
             rows if room < 2 => {
                 self.rows.truncate(room);
@@ -115,19 +115,19 @@ fn first_width<const N: usize>(columns: &Columns<N>, width: usize) -> usize {
     width.saturating_sub(fitting_columns(columns, width).map(|(_, _, width)| width).sum::<usize>() + 1)
 }
 
-/// A name in the first column.
+/// A name, cut or padded to the width of the first column.
 fn name(text: &str, width: usize) -> Vec<Span<'static>> {
     let cut: String = one_line(text).chars().take(width.saturating_sub(2)).collect();
     vec![Span::raw(format!("{:<width$}", format!("  {cut}")))]
 }
 
-fn cells<const N: usize>(columns: &Columns<N>, width: usize, texts: [(String, Look); N]) -> Vec<Span<'static>> {
+fn cells<const N: usize>(columns: &Columns<N>, width: usize, texts: [(String, TextStyle); N]) -> Vec<Span<'static>> {
     let cell_of = |(index, _, width): (usize, _, usize)| cell(&texts[index].0, width, texts[index].1);
     fitting_columns(columns, width).map(cell_of).collect()
 }
 
-fn plain(text: String) -> (String, Look) {
-    (text, Look::new())
+fn plain(text: String) -> (String, TextStyle) {
+    (text, TextStyle::new())
 }
 
 /// The panel of the watched programs.
@@ -152,7 +152,7 @@ pub fn programs(picture: &ScreenState, PanelSize { width, .. }: PanelSize) -> Op
         let Program { cpu_s, run_queue_wait_s, processes, .. } = program;
         let share = |part: f64| if *cpu_s > 0.0 { program.cores * part / cpu_s } else { 0.0 };
         let waits = run_queue_wait_s.map(|wait| if wait > 0.0 { wait / (wait + cpu_s) } else { 0.0 });
-        let gone = if *processes == 0 { picture.style.utilization(1.0) } else { Look::new() };
+        let gone = if *processes == 0 { picture.style.utilization(1.0) } else { TextStyle::new() };
         let texts = [
             (processes.to_string(), gone),
             plain(or_unknown(program.running, |n| n.to_string())),
@@ -366,7 +366,7 @@ fn machine_facts(kernel: &Kernel, style: Style) -> [Vec<Span<'static>>; 3] {
     ]
 }
 
-/// Lines of facts without columns, indented.
+/// Lists items on indented lines without columns, on at most `most` lines.
 fn indented(facts: &[Span<'static>], width: usize, most: usize) -> Vec<Line<'static>> {
     let mut lines = wrap_items(facts, "   ", width.saturating_sub(3), most);
     for line in &mut lines {

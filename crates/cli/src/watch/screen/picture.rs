@@ -126,8 +126,8 @@ impl ScreenState {
     }
 }
 
-/// Advice on how to get an unknown figure that the user requested: the most useful one. If all requested figures are
-/// known, names the missing programs.
+/// Advice on how to get the most useful of the unknown metrics that the user requested. If all requested metrics are
+/// known, names the programs that are not running.
 fn hint(sources: &BTreeMap<String, String>) -> Option<String> {
     const MOST_USEFUL_FIRST: [&str; 12] = [
         "listener",
@@ -156,7 +156,7 @@ fn hint(sources: &BTreeMap<String, String>) -> Option<String> {
 
 #[cfg(test)]
 impl ScreenState {
-    /// A picture of an invented host.
+    /// The state of the screen of an invented host.
     pub fn for_test(rates: Rates) -> ScreenState {
         ScreenState {
             host: "web1".to_owned(),

@@ -1,10 +1,10 @@
-//! The colours of the screen (bold and dim text if colours are off), and the layout of figures in columns.
+//! The colours of the screen (bold and dim text if colours are off), and the layout of values in columns.
 
 use crate::watch::lines::UNKNOWN_MARK;
 use brimful_core::text::one_line;
 use brimful_monitor::Severity;
 use brimful_monitor::thresholds::{BUSY_SHARE, Level};
-use ratatui::style::{Color, Modifier, Style as Look};
+use ratatui::style::{Color, Modifier, Style as TextStyle};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Paragraph;
 use std::borrow::Cow;
@@ -26,20 +26,20 @@ impl Style {
         Style { colours: false }
     }
 
-    pub fn title(self) -> Look {
-        Look::new().add_modifier(Modifier::REVERSED)
+    pub fn title(self) -> TextStyle {
+        TextStyle::new().add_modifier(Modifier::REVERSED)
     }
 
-    pub fn heading(self) -> Look {
+    pub fn heading(self) -> TextStyle {
         self.coloured(Color::Cyan).add_modifier(Modifier::BOLD)
     }
 
-    pub fn dim(self) -> Look {
-        Look::new().add_modifier(Modifier::DIM)
+    pub fn dim(self) -> TextStyle {
+        TextStyle::new().add_modifier(Modifier::DIM)
     }
 
-    /// The look of a finding with this severity.
-    pub fn severity(self, severity: Severity) -> Look {
+    /// The text style of a finding with this severity.
+    pub fn severity(self, severity: Severity) -> TextStyle {
         match severity {
             Severity::Fine => self.coloured(Color::Green),
             Severity::Near => self.coloured(Color::Yellow).add_modifier(Modifier::BOLD),
@@ -47,22 +47,22 @@ impl Style {
         }
     }
 
-    /// The look of a utilization: plain text if the utilization is far below 1.
-    pub fn utilization(self, share: f64) -> Look {
+    /// The text style of a utilization: plain if the utilization is far below 1.
+    pub fn utilization(self, share: f64) -> TextStyle {
         self.level(BUSY_SHARE, share)
     }
 
-    /// The look of a value with a threshold: the look of the finding that the value would cause.
-    pub fn level(self, level: Level, value: f64) -> Look {
-        level.severity_of(value).map_or(Look::new(), |severity| self.severity(severity))
+    /// The text style of a value with thresholds: the style of the finding that this value would cause.
+    pub fn level(self, level: Level, value: f64) -> TextStyle {
+        level.severity_of(value).map_or(TextStyle::new(), |severity| self.severity(severity))
     }
 
-    /// The look of a rate of losses: plain text for zero, and the look of a limit for any other rate.
-    pub fn loss(self, per_s: f64) -> Look {
-        if per_s > 0.0 { self.severity(Severity::Limit) } else { Look::new() }
+    /// The text style of a rate of losses: plain for zero, and the style of a reached limit for any other rate.
+    pub fn loss(self, per_s: f64) -> TextStyle {
+        if per_s > 0.0 { self.severity(Severity::Limit) } else { TextStyle::new() }
     }
 
-    /// A bar that consists of parts. Each part has its share of the width, its character and its colour.
+    /// A bar of several parts, each with its share of the bar's width, its character and its colour.
     pub fn bar(self, width: usize, parts: &[(f64, char, Color)]) -> Vec<Span<'static>> {
         let mut spans = Vec::new();
         let mut end = 0;
@@ -77,8 +77,8 @@ impl Style {
         spans
     }
 
-    fn coloured(self, colour: Color) -> Look {
-        if self.colours { Look::new().fg(colour) } else { Look::new() }
+    fn coloured(self, colour: Color) -> TextStyle {
+        if self.colours { TextStyle::new().fg(colour) } else { TextStyle::new() }
     }
 }
 
@@ -115,11 +115,11 @@ pub fn paragraph(mut lines: Vec<Line<'static>>) -> Paragraph<'static> {
 }
 
 /// A right-aligned cell of a column.
-pub fn cell(text: &str, width: usize, look: Look) -> Span<'static> {
+pub fn cell(text: &str, width: usize, look: TextStyle) -> Span<'static> {
     Span::styled(format!(" {text:>0$}", width - 1), look)
 }
 
-/// The text of a figure; a placeholder if the figure is unknown.
+/// The text of a value, or a placeholder if the value is unknown.
 pub fn or_unknown<T>(value: Option<T>, show: impl FnOnce(T) -> String) -> String {
     value.map_or(UNKNOWN_MARK.to_owned(), show)
 }

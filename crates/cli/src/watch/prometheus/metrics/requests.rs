@@ -8,7 +8,7 @@ use brimful_monitor::ModuleSample;
 use brimful_monitor::module::{ClassSample, ServerSample, TimesSample, start_ns};
 use std::fmt::Display;
 
-/// The octaves, counted from 256 ns, at which buckets end: from 1 µs to 17 s.
+/// The octaves at which buckets end. Octave n ends at 256 ns · 2ⁿ, so the bounds are 1 µs to 17 s.
 const OCTAVES: std::ops::RangeInclusive<usize> = 2..=26;
 
 /// The labels and the sample of a class.

@@ -45,7 +45,7 @@ pub fn requests(picture: &ScreenState, PanelSize { width, .. }: PanelSize) -> Op
     (!servers.is_empty()).then_some(panel)
 }
 
-/// Texts of a class's rates, and of its mean times.
+/// The table cells of a class: its rates, and its mean times.
 fn texts(class: &ModuleClass) -> ([String; 2], [String; 7]) {
     let Phases { head, parse, process, upstream, send, log } = class.phases_us;
     let time = |us: Option<f64>| or_unknown(us, |us| quantity::seconds(us / 1e6));
@@ -57,7 +57,7 @@ fn texts(class: &ModuleClass) -> ([String; 2], [String; 7]) {
     (rates, [mean(parse), mean(process), p99, mean(log), time(cpu), mean(upstream), time(client)])
 }
 
-/// Facts about a server as a whole.
+/// The line about a whole server: its name, its workers, and totals over all classes.
 fn facts(server: &ModuleServer) -> Vec<String> {
     let mut facts = vec![server.name.clone()];
     if !server.recording {
