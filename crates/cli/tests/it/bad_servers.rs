@@ -1,4 +1,4 @@
-//! Tests misbehaving servers, and a host without descriptors: every call is accounted for, by its kind of failure.
+//! Tests misbehaving servers, and a host without file descriptors: the Record counts every call by its kind of failure.
 
 use crate::documents;
 use crate::program::{Running, brimful, lock_machine_shared, run, words};
@@ -124,7 +124,7 @@ fn a_lack_of_descriptors_counts_as_client_limited() {
     assert!(reason.is_some_and(|reason| reason.message.contains("ulimit -n")), "{:#?}", record.verdict);
 }
 
-/// The process may open fewer descriptors than it needs before the load starts.
+/// If the limit on descriptors is too low even to start a load, the error says how to raise the limit.
 #[test]
 fn a_lack_of_all_descriptors_says_what_to_do() {
     let server = RawServer::never_answers();

@@ -44,7 +44,8 @@ fn the_load_of_a_workload_follows_the_calibration() {
         .unwrap();
     let (_target, url) = start_target(&["--service", "a=0us"]);
     let asks = ["load", &url, "--calibrate", "--workload", file.to_str().unwrap(), "-d", "200ms", "--json", "--quiet"];
-    // The calls that measure the size of a response have no schedule, so they have no ticks, either.
+    // The load is preceded by calls that measure the size of a response. These calls have no schedule, so `--tick` must
+    // not affect them.
     let asks = [&asks[..], &["--tick", "1ms"]].concat();
     let record = documents::record(&Running::start(brimful(&asks)).finish().exits(&[0, 4]).stdout);
     assert_eq!((record.counts.scheduled, record.target.starts_with(&url)), (10, true), "{}", record.target);
@@ -60,7 +61,7 @@ fn without_a_load_only_the_curve_is_shown() {
     let full = full_backlog_listener();
     let s_clients =
         ["load", &full.url(), "--calibrate", "--s-clients", "2", "--connect-timeout", "20ms", "-d", "100ms"];
-    // The load that follows the calibration gets no response, either.
+    // The load after the calibration gets no response, either.
     let done = Running::start(brimful(&[&s_clients[..], &["--quiet"]].concat())).finish().exits(&[3, 4]);
     assert!(done.stdout.contains("\nClient      can offer ") && done.stderr.is_empty(), "{done:#?}");
 
@@ -75,7 +76,7 @@ fn without_a_load_only_the_curve_is_shown() {
     assert!(record.counts.completed > 0 && record.counts.connect_attempts >= record.counts.completed);
 }
 
-/// The server of the calibration uses the same protocol as the server under test.
+/// The built-in server that is loaded for the calibration uses the same protocol as the server under test.
 #[test]
 fn the_calibration_uses_the_protocol_of_the_load() {
     let _machine = lock_machine_shared();

@@ -222,7 +222,7 @@ fn logs_of_several_servers_are_merged() {
     let part = |keep: fn(usize) -> bool| -> String {
         log().lines().enumerate().filter(|(i, _)| keep(*i)).map(|(_, line)| line.to_owned() + "\n").collect()
     };
-    // The logs of two servers. The second server's log was rotated.
+    // The logs of two servers. The log of server b was rotated, so it is in two files.
     let paths = [
         files.write("b.log", part(|i| i % 3 == 0 && i >= 2000)),
         files.write("b.log.1", part(|i| i % 3 == 0 && i < 2000)),
@@ -387,7 +387,7 @@ fn after_ctrl_c_the_lines_read_so_far_are_shown_and_marked() {
         });
         pipe.write_all(log().as_bytes()).unwrap();
         kill_process(Pid::from_child(&child), Signal::INT).unwrap();
-        // The thread that handles signals sets the flag within this time.
+        // Within this time, the thread that handles signals has set the flag that ends the reading.
         std::thread::sleep(Duration::from_secs(1));
         // Writing fails if the program has already ended. The program does not wait for the end of the stream.
         let _ = pipe.write_all(log().repeat(4).as_bytes());
@@ -399,7 +399,7 @@ fn after_ctrl_c_the_lines_read_so_far_are_shown_and_marked() {
     assert!(stdout.contains("Interrupted: ") || stderr.contains("interrupted before"), "{stdout}\n{stderr}");
 }
 
-/// Prints a note about a part of a test that was skipped.
+/// Prints the reason why a part of a test is skipped.
 #[allow(clippy::disallowed_macros, reason = "a test that is left out says so")]
 fn note(text: &str) {
     println!("{text}");
@@ -439,7 +439,7 @@ fn real_logs_are_read_completely() {
     }
 }
 
-/// A line of a log with the time that the answer took, in microseconds.
+/// A log line with the service time in microseconds.
 fn timed(second: u32, url: &str, bytes: &str, took_us: u64) -> String {
     let (day, clock) = (second / 86_400, second % 86_400);
     let (hour, minute, second) = (clock / 3600, clock / 60 % 60, clock % 60);
@@ -491,7 +491,7 @@ fn ranges_of_sizes_are_checked() {
     characterize(&[&path, "--size-classes", "1k", "--classes", "3"]).fails(2, "--classes");
     let found = profile(&[&path, "--size-classes", "1k"]);
     assert_eq!(found.classes.iter().map(|class| class.requests).sum::<u64>(), found.peak.requests);
-    // The Workload has the same classes.
+    // The workload in the profile has the same classes as the profile.
     assert_eq!(found.workload.unwrap().classes.len(), found.classes.len());
 }
 

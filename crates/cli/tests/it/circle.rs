@@ -1,6 +1,6 @@
-//! Validates the workload model, which Menascé, Almeida & Dowdy (1999, §4) had planned but were not allowed to do. A
-//! log is characterized, its Workload loads nginx, and the log of *that* load is characterized. The two profiles must
-//! be alike.
+//! Validates the workload model. Menascé, Almeida & Dowdy (1999, §4) had planned this validation, but had no permission
+//! for it. A log is characterized, its Workload loads nginx, and the log of *that* load is characterized. The two
+//! profiles must be alike.
 
 use crate::program::run;
 use brimful_core::profile::Profile;
@@ -11,7 +11,7 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-/// Rate of the first log in calls per second, and the length of this log.
+/// Rate of the first log in calls per second (`RATE`), and length of this log in seconds (`SECONDS`).
 const RATE: u64 = 150;
 const SECONDS: u64 = 20;
 
@@ -79,7 +79,8 @@ fn the_log_of_a_characterized_load_has_the_same_profile() {
     // Arrival times are tested in `brimful-workload`, because a busy machine may not keep the schedule.
 }
 
-/// Rate of new sessions per second in the second log, and the length of that log.
+/// Rate of new sessions per second in the second log (`SESSION_RATE`), and length of that log in seconds
+/// (`SESSIONS_S`).
 const SESSION_RATE: f64 = 12.0;
 const SESSIONS_S: f64 = 30.0;
 
@@ -140,7 +141,7 @@ fn the_log_of_characterized_sessions_has_the_same_sessions() {
     let extra = format!("location / {{ root {root}; access_log {second} timed; }}");
     let nginx = Nginx::start(NginxOptions { extra, http, ..NginxOptions::default() });
     let (url, seconds) = (nginx.url(), format!("{SESSIONS_S}s"));
-    // With other seeds, the mean lengths of a hundred random sessions may differ by a fifth.
+    // The mean lengths of a hundred random sessions may differ by a fifth between seeds, so the seed is fixed.
     let chance = ["--seed", "1", "--source-ip", "127.20.0.0/16"];
     let load = [&["load", &url, "--workload", &workload, "--duration", &seconds, "--json"], &chance[..]].concat();
     let record: Value = serde_json::from_str(&run(&load).exits(&[0, 4]).stdout).unwrap();

@@ -22,7 +22,8 @@ fn the_host_is_examined() {
         assert_eq!(finding["fix"].is_string(), finding["status"] == "shortfall", "{finding:#}");
         assert!(finding["value"].is_string() && finding["means"].is_string(), "{finding:#}");
     }
-    // Shortfalls are counted only in the text: steal and timers are measured each time and may differ.
+    // Shortfalls are counted in the text itself, not in the JSON document: steal and timers are measured for each
+    // output and may differ.
     let shortfalls = text.matches("fix: ").count();
     let last = text.lines().last().unwrap();
     assert!(last.starts_with(&format!("{shortfalls} shortfall")) || (shortfalls == 0 && last.starts_with("nothing")));

@@ -42,7 +42,7 @@ fn the_commands_of_readme_and_tutorial_work() {
             let what = format!("{page}: {run}");
             if command.starts_with("brimful survey") {
                 begins(&run, dir.path());
-                // The limit of the default objective depends on the server.
+                // The limit of the default objective depends on the server, so the limit in the example is replaced.
                 assert_has_lines(&shown.replace("p99 < 10ms", "p99 < 150ms"), &an_example(), &what);
                 continue;
             }
@@ -94,8 +94,8 @@ pub fn commands(page: &str) -> Vec<(String, String)> {
     found
 }
 
-/// Asserts that the printed lines have the same names in the same order. A name ends at two spaces; `*` marks disturbed
-/// levels, and sentences have no name.
+/// Asserts that the printed lines have the names of the shown lines, in the same order. A name ends before two spaces,
+/// and excludes the `*` that marks disturbed levels. Sentences have no name.
 pub fn assert_has_lines(shown: &str, printed: &str, what: &str) {
     let names = |text: &str| -> Vec<String> {
         let named = text.lines().filter_map(|line| line.split_once("  "));

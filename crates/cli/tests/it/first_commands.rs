@@ -1,4 +1,4 @@
-//! Tests `docs/from-other-tools.md`: runs every command in it against nginx, but loads only for a moment. Errors must
+//! Tests the commands in `docs/from-other-tools.md` against nginx, with loads that last only a moment. Errors must
 //! match the page word for word; the output of a load must have the lines shown.
 
 use crate::examples::{assert_has_lines, commands};

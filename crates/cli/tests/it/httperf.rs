@@ -27,7 +27,7 @@ fn keys_and_numbers(line: &str) -> (String, Vec<f64>) {
     let (mut keys, mut number, mut numbers) = (String::new(), String::new(), Vec::new());
     for c in line.chars().chain(['\n']) {
         let in_number = c.is_ascii_digit() || (c == '.' && !number.is_empty());
-        // The 2 of 2xx and the power of ten are parts of keys rather than figures.
+        // The 2 of 2xx and the power of ten are parts of keys, not values.
         let of_key = keys.ends_with(|last: char| last.is_alphanumeric() || last == '^' || last == '*');
         if in_number && !of_key {
             number.push(c);
@@ -50,7 +50,7 @@ fn keys_and_numbers(line: &str) -> (String, Vec<f64>) {
     (keys.to_owned(), numbers)
 }
 
-/// The figures that autobench extracts from a report: the numbers that follow certain words.
+/// The values that autobench extracts from a report: the numbers that follow certain words.
 fn autobench_figures(output: &str) -> [f64; 9] {
     let number_after = |line: &str, word: &str| {
         let line = output.lines().find(|found| found.starts_with(line)).unwrap_or_else(|| panic!("no {line}"));
@@ -71,7 +71,7 @@ fn autobench_figures(output: &str) -> [f64; 9] {
     ]
 }
 
-/// Determines which figures of a command line are comparable.
+/// Whether the rate or the server determines the pace of a test. This determines which values must be equal.
 #[derive(Clone, Copy, PartialEq)]
 enum Paced {
     /// The rate determines the pace of the test, so rates are equal.
@@ -206,7 +206,7 @@ fn the_report_is_that_of_the_real_httperf() {
     }
 }
 
-/// The paths that both programs request are compared in order.
+/// Both programs request the same paths in the same order.
 #[test]
 fn files_are_requested_in_the_order_of_the_real_httperf() {
     let asked = Arc::new(Mutex::new(Vec::new()));

@@ -99,8 +99,8 @@ fn the_effect_of_a_quota_is_predicted_measured_and_undone() {
         done
     };
     if may {
-        // On a busy machine a survey may end before the change. The accuracy of predictions is tested with simulated
-        // servers.
+        // On a busy machine a survey may end before it changes the quota, so it is tried three times. The accuracy of
+        // predictions is tested with simulated servers.
         let what_if = (0..3).find_map(|_| documents::survey(&surveyed().stdout).what_if);
         let what_if = what_if.expect("the change was made in one of three surveys");
         assert_eq!((&*what_if.change, what_if.saturation_rate.predicted > Some(0.0)), ("quota=50%", true));

@@ -35,7 +35,8 @@ fn run_all_loads(url: &str) {
             if !connections.is_empty() {
                 assert_eq!(counts.established, CALLS);
             } else if pace[0] == "--rate" {
-                // A busy host may delay the first response until the last call is due, but not in every run.
+                // On a busy host, the first response may arrive after the last call is due, so that no connection is
+                // reused. This does not happen in every run.
                 let reused = |counts: &Counts| counts.established < CALLS;
                 let in_another_run = || (0..10).any(|_| reused(&load(&args).0.counts));
                 assert!(reused(&counts) || in_another_run(), "no connection was used twice: {pace:?}, {counts:#?}");
@@ -59,7 +60,7 @@ fn all_loads_on_nginx() {
 
 #[test]
 fn all_loads_on_apache_event() {
-    // There is a worker for each call, and one more. With few free workers, Apache closes kept connections, and calls
+    // Apache has a worker for each call, and one more. With few free workers, Apache closes kept connections, and calls
     // on them are lost.
     let max_workers = CALLS as usize + 1;
     run_all_loads(&Apache::start(ApacheOptions { max_workers, ..Default::default() }).url());
@@ -67,7 +68,7 @@ fn all_loads_on_apache_event() {
 
 #[test]
 fn all_loads_on_apache_prefork() {
-    // There is one process for every connection that an open load may keep. A connection without a process would wait
+    // Apache has a process for every connection that an open load may keep. A connection without a process would wait
     // for 75 s.
     let options = ApacheOptions { mpm: Mpm::Prefork, max_workers: CALLS as usize, ..ApacheOptions::default() };
     run_all_loads(&Apache::start(options).url());
@@ -80,7 +81,7 @@ fn the_number_of_calls_is_rate_times_duration() {
     assert_eq!((record.counts.scheduled, record.seed, record.interrupted), (600, 11, false));
     assert_eq!(record.window_s, 1.2);
     let offered: Vec<u64> = record.intervals.iter().map(|interval| interval.offered).collect();
-    // Later intervals contain only late responses.
+    // No call is due in later intervals: they contain only late responses.
     assert!(offered.starts_with(&[500, 100]) && offered[2..].iter().all(|calls| *calls == 0), "{offered:?}");
     let accounts = std::path::Path::new("/proc/self/schedstat").exists();
     assert_eq!(record.generator.host.cpu_wait_s.is_some(), accounts, "{:?}", record.generator);

@@ -90,7 +90,7 @@ fn two_shards_of_a_schedule_make_the_whole_schedule() {
     assert_eq!(merged.generator.threads, 3);
     assert!(merged.generator.host_probe.unwrap().arithmetic_mops <= a.generator.host_probe.unwrap().arithmetic_mops);
     assert_eq!(merged.generator.busy, a.generator.busy.max(b.generator.busy));
-    // Verdicts depend on the machine's load, so they are not compared.
+    // Verdicts depend on how busy the machine is, so they are not compared.
     let unjudged = |mut shards: Vec<ShardOrigin>| {
         shards.iter_mut().for_each(|shard| shard.reasons.clear());
         shards
@@ -107,7 +107,7 @@ fn two_shards_of_a_schedule_make_the_whole_schedule() {
     let one = words(&runs.merge(&["2.json"], &[]).exits(&[0, 4]).stdout);
     assert!(one.contains("note: This is shard 2/2 of a load: `brimful merge` it with the others."), "{one}");
 
-    // Shards that started one after the other did not make one load at the requested rate, so a message is printed.
+    // Shards that started one after another did not make one load at the requested rate. The merge prints a warning.
     runs.change(|record| record["started_at"] = json!("2024-01-01T00:00:00Z"));
     assert!(runs.merge(&["1.json", "changed.json"], &[]).stderr.contains("give all shards the same --start-at"));
     assert_eq!(runs.merge(&["1.json", "changed.json"], &["--quiet"]).stderr, "");

@@ -14,7 +14,7 @@ use tempfile::TempDir;
 
 pub const NGINX: &str = "/usr/sbin/nginx";
 
-/// A directory with a server configuration that includes files from two of the directory's subdirectories.
+/// Makes a directory with a server configuration, which includes files from two subdirectories.
 pub fn prefix(config: &str) -> TempDir {
     let directory = tempfile::tempdir().unwrap();
     fs::write(directory.path().join("nginx.conf"), config).unwrap();
@@ -185,12 +185,12 @@ fn install_and_remove(server: &Daemon, name: &str, more: &[&str], graceful: Sign
 }
 
 fn names(directory: &Path) -> Vec<PathBuf> {
-    all_paths(directory).into_iter().filter(|path| !is_the_servers(path)).collect()
+    all_paths(directory).into_iter().filter(|path| !is_written_by_server(path)).collect()
 }
 
 /// Whether the server itself wrote this file. Apache replaces its `server.pid` at each reload, by way of a file with a
 /// random suffix.
-fn is_the_servers(path: &Path) -> bool {
+fn is_written_by_server(path: &Path) -> bool {
     ["client_body", "proxy", "fastcgi", "scgi", "uwsgi", "error.log", "cgisock", "server.pid"]
         .iter()
         .any(|name| path.components().any(|part| part.as_os_str().to_string_lossy().starts_with(name)))
@@ -255,7 +255,7 @@ fn changed_files_are_kept() {
     fs::write(at("given.so"), built_module()).unwrap();
     let given = format!("--module={}", at("given.so").display());
     module("install", "nginx", directory.path(), &["--yes", &given]).exits(&[0]);
-    // The module is installed again, with other classes.
+    // The module is installed a second time, with other classes.
     module("install", "nginx", directory.path(), &["--yes", &given, "--class", "all=size 0-"]).exits(&[0]);
     assert!(fs::read_to_string(at("conf.d/brimful.conf")).unwrap().contains("brimful_class all size 0-;"));
     let changed = fs::read_to_string(at("conf.d/brimful.conf")).unwrap() + "# mine\n";

@@ -1,5 +1,5 @@
 //! Tests demands that the Server Module measures: a load of two classes, `brimful plan calibrate`, and a survey. The
-//! tests assert the sources of figures and their relations, never their values.
+//! tests assert the sources of the demands and the relations between them, never their values.
 
 use crate::documents;
 use crate::plan::{Files, path_argument, plan};
@@ -121,7 +121,8 @@ fn classes_with_other_names_are_not_used() {
     assert!(warnings.contains("it knows no class") && warnings.contains(remedy), "{warnings}");
 }
 
-/// The accuracy of the demands is tested with the simulated servers of `brimful-survey`.
+/// A survey uses the Server Module's measurements if the module has the same classes as the load, and says so
+/// otherwise. The accuracy of the demands is tested with the simulated servers of `brimful-survey`.
 #[test]
 fn a_survey_uses_the_servers_measurements_of_classes_with_the_same_names() {
     const NOT_USED: &str = "what the Server Module measures is not used";

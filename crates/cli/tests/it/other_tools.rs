@@ -48,7 +48,7 @@ fn every_brimful_command_on_the_page_works() {
         let done = Running::start(command).finish();
         // Exit code 4 means that the host made the generator late.
         let done = done.exits(&[0, 4]);
-        // httperf's report shows the responses in another form.
+        // httperf's report has another format, in which responses are counted on the line `Reply status`.
         let answered = done.stdout.contains("\nErrors      none\n") || done.stdout.contains("Reply status");
         let failed = done.stdout.contains("FAILING") || !answered;
         assert!(!failed, "{line}: {}", done.stdout);

@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
-/// The reference cases, which the tests of the model use, too.
+/// The reference cases, which the tests of `brimful-model` use, too: models with known solutions.
 pub fn cases() -> Vec<Value> {
     serde_json::from_str(include_str!("../../../model/tests/data/cases.json")).unwrap()
 }
@@ -17,7 +17,7 @@ pub fn case(name: &str) -> Value {
     cases().into_iter().find(|case| case["name"] == name).unwrap()
 }
 
-/// The model of a case. The case's settings of stations replace the model's settings.
+/// The model of a case. The case may contain rate multipliers of stations, which become part of the model.
 pub fn model(case: &Value) -> Value {
     let parts = ["stations", "classes", "demands"].map(|key| (key.to_owned(), case[key].clone()));
     let mut model = Value::Object(parts.into_iter().collect());
@@ -67,7 +67,7 @@ pub fn json(args: &[&str]) -> Value {
 
 /// Asserts that every command that reads models reads this document. Returns the model's solution.
 pub fn assert_plans_read(files: &Files, document: &str) -> Value {
-    // The rate is so low that every server can serve it.
+    // The arrival rate is low enough for every server.
     let history =
         "time,requests\n".to_owned() + &(1..=60).map(|day| format!("{},1\n", 86_400 * day)).collect::<String>();
     let series = files.write("history.csv", history);
@@ -84,8 +84,9 @@ pub fn assert_plans_read(files: &Files, document: &str) -> Value {
     solved
 }
 
-/// The paper's server at 120 requests per second, with demands that are exact to 1 %.
-pub fn paper() -> Value {
+/// The model of the server of Menascé et al. (CMG 1999) at 120 requests per second. The half width of each demand's
+/// confidence interval is 1 % of the demand.
+pub fn paper_model() -> Value {
     let mut model = model(&case("paper_open_120tps"));
     let half = |row: &Value| Value::from(numbers(row).iter().map(|d| d * 0.01).collect::<Vec<_>>());
     model["demand_ci95_half_width"] = model["demands"].as_array().unwrap().iter().map(half).collect();
@@ -103,8 +104,8 @@ pub fn check_golden(name: &str, text: &str) {
     assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
 }
 
-/// Asserts that the example document of the page's tests has the keys of this document. Figures are not compared,
-/// because their last digits may differ.
+/// Asserts that the example document for the tests of the HTML page has the keys of this document. Values are not
+/// compared, because their last digits may differ.
 pub fn assert_same_keys_as_example(name: &str, document: &Value) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../web/test/examples").join(name);
     if std::env::var_os("BRIMFUL_BLESS").is_some() {

@@ -36,7 +36,7 @@ fn record(rates: &[(&str, f64)]) -> Value {
     };
     let classes: serde_json::Map<String, Value> =
         rates.iter().map(|(class, x)| ((*class).to_owned(), of(x * completed / rate))).collect();
-    // The figures of single seconds vary, in different ways for server and generator, but their means are exact.
+    // The values of single seconds vary, in different ways for server and generator, but their means are exact.
     let wobble = |i: u32| 1.0 + 0.05 * f64::from(i % 4 % 3) - 0.0375;
     let course = (0..(SECONDS + DRAIN) as u32).map(|i| {
         let share = if f64::from(i) < SECONDS { 1.0 } else { 0.0 };
@@ -205,7 +205,7 @@ fn a_single_run_has_no_interval_and_says_so() {
     let found = json(&calibrate(&runs[1..2], &[]));
     assert!(found["uncertainty"][0][0]["ci95"].is_null() && found["saturation"]["ci95"].is_null(), "{found:#}");
     assert!(found["model"].get("demand_ci95_half_width").is_none(), "{found:#}");
-    // A prediction from unknown intervals has no interval either.
+    // If the intervals of the demands are unknown, predictions have no intervals either.
     let solved = plan(&["solve", &out]).exits(&[0]).stdout;
     assert!(!solved.contains("90 %"), "{solved}");
 }

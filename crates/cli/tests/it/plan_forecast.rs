@@ -1,7 +1,7 @@
 //! Tests `brimful plan forecast`: dates, configurations, and unusable histories.
 
 use crate::plan::{
-    Files, assert_same_keys_as_example, check_golden, embedded_document, json, paper, path_argument, plan,
+    Files, assert_same_keys_as_example, check_golden, embedded_document, json, paper_model, path_argument, plan,
 };
 use std::fs;
 
@@ -21,7 +21,7 @@ fn history(first_rate: f64) -> String {
 fn the_date_of_the_limit_and_the_cheapest_configuration() {
     let files = Files::new();
     let series = files.write("days.csv", history(45.0));
-    let model = files.write("model.json", paper().to_string());
+    let model = files.write("model.json", paper_model().to_string());
     let configurations = files.write(
         "configurations.csv",
         "name,price,set\nas it is,200,\ntwo more CPUs,340,CPU.servers=4\nfaster CPU,300,CPU.speed=1.2x\n",
@@ -49,7 +49,7 @@ fn the_date_of_the_limit_and_the_cheapest_configuration() {
 fn the_limit_is_the_saturation_or_the_maximum_utilization() {
     let files = Files::new();
     let series = files.write("days.csv", history(45.0));
-    let model = files.write("model.json", paper().to_string());
+    let model = files.write("model.json", paper_model().to_string());
     let limit = |more: &[&str]| {
         let found = json(&[&["forecast", &series, "--model", &model], more].concat());
         found["limit"]["rate"].as_f64().unwrap()
@@ -66,7 +66,7 @@ fn a_limit_that_is_exceeded_already_exits_1() {
     let series = files.write("days.csv", history(45.0));
     let done = plan(&["forecast", &series, "--limit", "30"]).exits(&[1]);
     assert!(done.stdout.starts_with("Arrivals already reached 30.0 req/s"), "{}", done.stdout);
-    let model = files.write("model.json", paper().to_string());
+    let model = files.write("model.json", paper_model().to_string());
     plan(&["forecast", &series, "--model", &model, "--slo", "mean<1ms"]).fails(1, "even without load");
 }
 
@@ -102,7 +102,7 @@ fn unusable_histories_are_refused() {
     ask(&["--configurations", "x"], "--model");
     ask(&["--horizon", "soon"], "write it like");
     ask(&["--unit", "requests"], "counts");
-    let model = files.write("model.json", paper().to_string());
+    let model = files.write("model.json", paper_model().to_string());
     let configurations = files.write("c.csv", "name,price,set\nfaster,10,CPU.sped=2x\n");
     ask(&["--model", &model, "--configurations", &configurations], "c.csv: `CPU.sped=2x`");
 }

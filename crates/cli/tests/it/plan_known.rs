@@ -1,5 +1,5 @@
-//! Tests the whole path from a server with known demands to its model, with real programs: `brimful target`, `load
-//! --watch`, `plan calibrate`, and the commands that read a model.
+//! Tests that real programs recover the known demands of a server: `brimful target`, `load --watch`, `plan calibrate`,
+//! and the commands that read a model.
 
 use crate::documents;
 use crate::plan::{Files, assert_plans_read, json, numbers, path_argument};
@@ -17,7 +17,7 @@ fn the_demands_of_the_target_are_recovered() {
     let files = Files::new();
     let (target, url) = start_target(&["--service", "a=2ms,b=8ms"]);
     let address = url.trim_start_matches("http://");
-    // On a busy machine a run may miss its rate. In that case all runs are repeated, at most three times.
+    // A busy machine may disturb runs. If no run is usable, all runs are repeated, up to two times.
     let usable = (0..3).find_map(|_| {
         let runs = measured(&files, address);
         let records = runs.each_ref().map(|path| documents::record(&fs::read_to_string(path).unwrap()));
@@ -58,7 +58,7 @@ fn measured(files: &Files, address: &str) -> [String; 4] {
         let file = files.path(&format!("{}{rate}.json", &path[1..]));
         let (url, out) = (format!("http://{address}{path}"), file.to_str().unwrap());
         let load = ["load", &url, "--rate", rate, "--duration", "1500ms", "--watch", "--out", out, "--quiet"];
-        // A busy host may make calls late, which the Record says. That does not matter here.
+        // The Record says if a busy host made calls late. That does not matter here, so exit code 4 is accepted.
         Running::start(brimful(&load)).finish().exits(&[0, 4]);
         out.to_owned()
     })

@@ -7,14 +7,14 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-/// Table 2 without the links: demands in seconds, resources × classes.
+/// Table 2 of Menascé et al. (CMG 1999) without its rows for network links: demands in seconds, resources × classes.
 const TABLE_2: [(&str, [f64; 4]); 4] = [
     ("cpu", [0.000_4, 0.008_52, 0.064_76, 0.334_4]),
     ("disk1", [0.000_74; 4]),
     ("disk2", [0.000_67; 4]),
     ("disk3", [0.001_74, 0.001_84, 0.013_99, 0.072_25]),
 ];
-/// The paper's errors of throughput (131 instead of 120 per second) and of utilization.
+/// Relative errors of the predictions in the paper: of throughput (131 instead of 120 per second) and of utilization.
 const PAPER_THROUGHPUT_ERROR: f64 = 0.092;
 const PAPER_UTILIZATION_ERROR: f64 = 0.065;
 /// Requests per second at which the paper's server saturates, by its Tables 1 and 2.
@@ -123,7 +123,7 @@ fn wrong_rules_name_what_there_is() {
     fails(&["--alone", "/no/such/file"], "cannot read /no/such/file");
     fails(&["--programs", "/no/such/file"], "cannot read /no/such/file");
     fails(&["--access", "images=1mbit"], "there is no class `images`");
-    // Two steps do not determine what an answer without a body costs.
+    // Two steps are too few to determine the demand of a response without a body.
     let utilization = fs::read_to_string(&traffic[1]).unwrap();
     let two: String = utilization.lines().take(3).map(|line| format!("{line}\n")).collect();
     let short = [traffic[0].clone(), files.write("short.csv", two)];
@@ -154,12 +154,12 @@ fn the_network_follows_from_the_sizes() {
         model["stations"].as_array().unwrap().iter().map(|station| station["name"].as_str().unwrap()).collect();
     assert_eq!(names[4..], ["in-link", "out-link", "round-trips", "access-link"]);
     let row = |station: usize| numbers(&model["demands"][station]);
-    // An answer without a body: its head of 300 bytes, and headers of 40 bytes of the response, an acknowledgement, and
-    // four segments of the connection.
+    // A response without a body has a head of 300 bytes. Six segments have 40 bytes of TCP and IP headers each: the
+    // response, an acknowledgement, and four segments that open and close the connection.
     let bytes = 300.0 + 6.0 * 40.0;
     assert!((row(5)[0] - bytes * 8.0 / 10e6).abs() < 1e-12 && (row(6)[0] - 0.120).abs() < 1e-12, "{model}");
     assert!((row(7)[0] - 2.0 * bytes * 8.0 / 128e3).abs() < 1e-9, "{model}");
-    // 45 kB need four segments for the connection, 32 for the response, and three flights.
+    // A response of 45 kB needs 32 segments, four more for the connection, and three flights of segments.
     assert!((row(6)[3] - 0.240).abs() < 1e-12, "{model}");
     assert!((row(5)[3] / (45_553.0 * 8.0 / 10e6) - 1.0).abs() < 0.1, "{model}");
     let solved = json(&["solve", &out]);

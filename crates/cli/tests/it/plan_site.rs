@@ -147,7 +147,8 @@ fn the_program_behind_the_outliers_is_named() {
     plan(&[&args[..], &["--programs", &log]].concat()).fails(2, "pacct of process accounting");
 }
 
-/// A Record of a run of 20 seconds: a request takes this CPU time, and its response has this many bytes.
+/// A Record of a run of 20 seconds at `rate` requests per second, each with this CPU time and this size of its
+/// response.
 fn alone(rate: f64, cpu_s: f64, bytes: f64) -> String {
     let mut record: Value = serde_json::from_str(include_str!("../data/idle.record.json")).unwrap();
     let completed = (20.0 * rate) as u64;
@@ -165,7 +166,7 @@ fn runs_of_a_class_alone_are_known_demands() {
     let log = files.write("access.log", log().replace("200 50000 ", "304 - "));
     let sar = files.write("sar", sar());
     let site = ["calibrate", "--json", "--log", &log, "--utilization", &sar];
-    // The 20 ms are those of answers without a body now.
+    // In this log, the requests with a demand of 20 ms have responses without a body.
     let empty = files.write("empty.json", alone(20.0, 0.020, 250.0));
     let found = plan(&[&site[..], &["--alone", &empty, "--attribution", "size"]].concat()).exits(&[0]).stdout;
     let found: Value = serde_json::from_str(&found).unwrap();
@@ -175,7 +176,7 @@ fn runs_of_a_class_alone_are_known_demands() {
     assert!(demands[0]["known"].as_str().unwrap().contains("empty.json"), "{found}");
     assert!((demands[1]["demand"].as_f64().unwrap() / DEMANDS[0] - 1.0).abs() < 0.05, "{found}");
 
-    // Three runs of other sizes have the intercept 20 ms.
+    // A line through three runs with different response sizes has the intercept 20 ms.
     let runs =
         [1e5, 2e5, 4e5].map(|bytes| files.write(&format!("{bytes}.json"), alone(20.0, 0.020 + 1e-8 * bytes, bytes)));
     let line = ["--attribution", "cpu=size", "--alone", &runs[0], "--alone", &runs[1], "--alone", &runs[2]];

@@ -1,8 +1,8 @@
 //! Tests `brimful plan solve`: the reference networks, the text, and errors.
 
 use crate::plan::{
-    Files, assert_same_keys_as_example, case, cases, check_golden, embedded_document, json, model, numbers, paper,
-    path_argument, plan,
+    Files, assert_same_keys_as_example, case, cases, check_golden, embedded_document, json, model, numbers,
+    paper_model, path_argument, plan,
 };
 use crate::program::{brimful, lock_machine_shared};
 use serde_json::{Value, json};
@@ -62,7 +62,7 @@ fn every_reference_network_is_solved() {
 #[test]
 fn the_text_is_a_sentence_and_tables() {
     let files = Files::new();
-    let paper = files.write("paper.json", paper().to_string());
+    let paper = files.write("paper.json", paper_model().to_string());
     let text = plan(&["solve", &paper]).exits(&[0]).stdout;
     assert!(
         text.starts_with("CPU is the bottleneck: 123 req/s (123–124); after it, Disk3 at 235 req/s.\n\n"),
@@ -93,7 +93,7 @@ fn approximate_methods_say_so() {
 #[test]
 fn the_solution_has_a_curve_over_the_load() {
     let files = Files::new();
-    let open = files.write("open.json", paper().to_string());
+    let open = files.write("open.json", paper_model().to_string());
     let points = json(&["solve", &open])["curve"]["points"].as_array().unwrap().clone();
     assert_eq!(points.len(), 60);
     let means: Vec<f64> = points.iter().map(|p| p["steady"]["mean_response_time"].as_f64().unwrap()).collect();
@@ -108,7 +108,7 @@ fn the_solution_has_a_curve_over_the_load() {
 #[test]
 fn long_names_are_cut_and_control_characters_escaped() {
     let files = Files::new();
-    let mut model = paper();
+    let mut model = paper_model();
     for list in ["stations", "classes"] {
         for part in model[list].as_array_mut().unwrap() {
             let name = format!("\u{1b}[2Ja name that goes on and on and on: {}", part["name"].as_str().unwrap());
@@ -216,7 +216,7 @@ fn unknown_parts_of_a_model_are_named_and_ignored() {
 #[test]
 fn the_page_contains_the_document() {
     let files = Files::new();
-    let path = files.write("paper.json", paper().to_string());
+    let path = files.write("paper.json", paper_model().to_string());
     let html = path_argument(&files.path("page.html"));
     let solved = json(&["solve", &path, "--html", &html]);
     assert_eq!(embedded_document("solution", &html), solved);

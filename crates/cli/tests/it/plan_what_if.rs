@@ -1,13 +1,15 @@
 //! Tests `brimful plan what-if`: changes, curves, objectives, and errors.
 
 use crate::plan::{
-    Files, assert_same_keys_as_example, case, check_golden, embedded_document, json, model, paper, path_argument, plan,
+    Files, assert_same_keys_as_example, case, check_golden, embedded_document, json, model, paper_model, path_argument,
+    plan,
 };
 use std::fs;
 
 #[test]
 fn the_papers_faster_cpu() {
-    // The paper's change from 168 MHz to 250 MHz, with the results "0.592 s" and "183 tps".
+    // Menascé et al. (CMG 1999) replaced a CPU of 168 MHz by one of 250 MHz. They give "0.592 s" and "183 tps" as
+    // results.
     let files = Files::new();
     let path = files.write("paper.json", model(&case("paper_open_120tps")).to_string());
     let found = json(&["what-if", &path, "--method", "seidmann", "--set", "CPU.demand=0.672x"]);
@@ -20,7 +22,7 @@ fn the_papers_faster_cpu() {
 #[test]
 fn the_text_shows_before_and_after() {
     let files = Files::new();
-    let path = files.write("paper.json", paper().to_string());
+    let path = files.write("paper.json", paper_model().to_string());
     let asked = ["what-if", &path, "--set", "CPU.speed=1.5x", "--add-class", "batch:rate=2,CPU=5ms,Disk1=2ms"];
     let objectives = ["--slo", "class4:p95<2s", "--slo", "CPU.utilization<70%"];
     check_golden("plan-what-if.txt", &plan(&[&asked[..], &objectives].concat()).exits(&[0]).stdout);
@@ -37,7 +39,7 @@ fn the_text_shows_before_and_after() {
 #[test]
 fn a_missed_objective_exits_1() {
     let files = Files::new();
-    let path = files.write("paper.json", paper().to_string());
+    let path = files.write("paper.json", paper_model().to_string());
     let ask = |more: &[&str]| plan(&[&["what-if", &path, "--slo", "class4:mean<1s"], more].concat());
     assert!(ask(&[]).exits(&[1]).stdout.contains("✗"));
     assert!(ask(&["--set", "CPU.servers=4"]).exits(&[0]).stdout.contains("✓"));

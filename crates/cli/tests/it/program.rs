@@ -11,18 +11,19 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 /// Time limit of every wait, sufficient even on a busy host. It only protects tests from hanging.
-pub const LIMIT: Duration = Duration::from_secs(600);
+pub const WAIT_LIMIT: Duration = Duration::from_secs(600);
 
-/// Lock on the machine. Tests that make load share it; tests that other load would disturb lock it exclusively.
+/// Lock that represents the machine. Tests that make load share it; tests that other load would disturb lock it
+/// exclusively.
 static MACHINE: RwLock<()> = RwLock::new(());
 
-/// Acquires the lock on the machine for reading, for tests that run several programs at once. They must not call [`run`]
-/// while they hold it: `run` acquires it again, which deadlocks if another thread waits for it exclusively.
+/// Locks the machine in shared mode, for tests that run several programs at once. They must not call [`run`] while they
+/// hold the lock: `run` locks it again, which deadlocks if another thread waits for the exclusive lock.
 pub fn lock_machine_shared() -> RwLockReadGuard<'static, ()> {
     MACHINE.read().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Locks the machine exclusively, for tests whose figures other load would distort.
+/// Locks the machine exclusively, for tests whose measurements other load would distort.
 pub fn lock_machine_exclusively() -> RwLockWriteGuard<'static, ()> {
     MACHINE.write().unwrap_or_else(PoisonError::into_inner)
 }
@@ -60,7 +61,7 @@ pub fn words(text: &str) -> String {
 pub fn wait_until(happened: impl Fn() -> bool) {
     let began = Instant::now();
     while !happened() {
-        assert!(began.elapsed() < LIMIT, "the condition was not true within the time limit");
+        assert!(began.elapsed() < WAIT_LIMIT, "the condition was not true within the time limit");
         thread::sleep(Duration::from_millis(2));
     }
 }
@@ -111,7 +112,7 @@ impl Running {
         let (ended, wait_for_end) = channel();
         let pid = Pid::from_child(&child);
         thread::spawn(move || {
-            if wait_for_end.recv_timeout(LIMIT) == Err(RecvTimeoutError::Timeout) {
+            if wait_for_end.recv_timeout(WAIT_LIMIT) == Err(RecvTimeoutError::Timeout) {
                 // Killing fails only if the program has just ended.
                 let _ = kill_process(pid, Signal::KILL);
             }

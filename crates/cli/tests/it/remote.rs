@@ -106,8 +106,8 @@ fn samples_of_another_clock_are_mapped_to_the_loads_clock() {
     let during = |t_s: f64| (-1.0..record.duration_s + 1.0).contains(&t_s);
     assert!(server.intervals.iter().all(|interval| during(interval.t_s)), "{:#?}", server.intervals);
     let busy: f64 = server.intervals.iter().filter_map(|i| Some(i.process_cores? * i.length_s)).sum();
-    // On a busy machine samples are late. Figures before the first sample and after the last one in the window are
-    // inferred.
+    // On a busy machine samples are late. CPU time before the first sample and after the last one in the window is
+    // extrapolated.
     assert!(busy >= 0.5 * process.cpu_s, "{busy} s of {process:?}");
     for part in ["clock", "monitor", "process", "listener", "cpu"] {
         assert!(!server.sources[part].starts_with("none"), "{:#?}", server.sources);

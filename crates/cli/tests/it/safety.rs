@@ -1,5 +1,5 @@
 //! Tests that results survive full disks, limits and kills, and that other users of the machine cannot interfere by
-//! planted files, locks or names. `make test-safety` runs only these tests.
+//! files, locks or names that they create first. `make test-safety` runs only these tests.
 
 mod limits;
 mod module_install;

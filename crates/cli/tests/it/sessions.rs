@@ -189,7 +189,7 @@ fn each_session_sends_back_its_own_cookies() {
             for (id, cookies) in of_ids {
                 assert_eq!((cookies[0].as_str(), cookies.len()), ("", 7));
                 let both = format!("{id}; seen=yes");
-                // The server may answer one of the first burst's two later calls before the other one has its
+                // The server may answer one of the later two calls of the first burst before the other one has a
                 // connection.
                 assert!(cookies[1..3].iter().all(|sent| *sent == id || *sent == both), "{cookies:?}");
                 assert!(cookies[3..].iter().all(|sent| *sent == both), "{cookies:?}");

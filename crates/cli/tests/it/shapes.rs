@@ -35,7 +35,8 @@ fn s_clients_overload_a_server_that_accepts_nothing() {
         let Counts { connect_attempts, abandoned, .. } = record.counts;
         assert_eq!(abandoned, connect_attempts);
         assert!(record.generator.max_open_connections <= 50);
-        // There are at most D/T = 500 attempts per second, because each attempt lasts T.
+        // There are at most D/T = 50/0.1 s = 500 attempts per second: D S-Clients make one attempt each at a time,
+        // which lasts until the connect timeout T.
         assert!(connect_attempts <= 1000, "{:#?}", record.counts);
         connect_attempts
     };

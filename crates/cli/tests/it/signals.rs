@@ -1,7 +1,7 @@
 //! Tests Ctrl-C and other signals: measurements are kept and marked, and changes to the host are undone.
 
 use crate::documents;
-use crate::program::{LIMIT, Running, brimful, lock_machine_shared, start_target, wait_until};
+use crate::program::{Running, WAIT_LIMIT, brimful, lock_machine_shared, start_target, wait_until};
 use brimful_core::record::ReasonCode;
 use brimful_testkit::RawServer;
 use rustix::process::Signal;
@@ -37,7 +37,7 @@ fn an_interrupted_load_leaves_its_record() {
         let pace = ["--clients", "1", "--think", "3ms", "--duration", "1h", "--out", out.to_str().unwrap()];
         let load = Running::start(on_a_terminal(&[&["load", &server.url()], &pace[..]].concat()));
         for _ in 0..50 {
-            requests.recv_timeout(LIMIT).expect("the server receives a request");
+            requests.recv_timeout(WAIT_LIMIT).expect("the server receives a request");
         }
         load.signal(signal);
         let done = load.finish().exits(&[130]);
@@ -61,7 +61,8 @@ fn a_load_under_nohup_ignores_sighup() {
     nohup.args(["-c", r#"trap '' HUP; exec "$@""#, "sh", env!("CARGO_BIN_EXE_brimful")]);
     nohup.args(["load", &server.url(), "--clients", "1", "--think", "3ms", "--duration", "1h", "--json"]);
     let load = Running::start(nohup);
-    let asked = |times| (0..times).for_each(|_| requests.recv_timeout(LIMIT).expect("the server receives a request"));
+    let asked =
+        |times| (0..times).for_each(|_| requests.recv_timeout(WAIT_LIMIT).expect("the server receives a request"));
     asked(20);
     load.signal(Signal::HUP);
     asked(100);

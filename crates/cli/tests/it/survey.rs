@@ -14,8 +14,8 @@ use std::fs;
 /// Maximum number of tries of a survey that other programs can disturb.
 const TRIES: usize = 3;
 
-/// The survey of a program that has ended. Asserts that the exit code and the first sentence agree with the verdict.
-/// Also asserts that a survey without all its levels says so.
+/// Parses the survey of a program that has ended. Asserts that the exit code and the first sentence agree with the
+/// verdict, and that a survey without all its levels says so.
 fn ended(done: &Done, document: &str) -> Survey {
     use ReasonCode::{
         Incomplete, Interrupted, ModelRefuted, OtherWork, RateLimited, ServerChanged, ServerDied, ServerErrors,
@@ -56,8 +56,9 @@ fn is_planned_with(survey: &Survey, document: &str) {
     let close = |value: f64, expected: f64| (value / expected - 1.0).abs() < 1e-6;
     assert!(close(solved["saturation_rate"].as_f64().unwrap(), predicted), "{predicted}: {solved:#}");
     assert!(close(numbers(&solved["throughput"]).iter().sum(), 0.7 * predicted), "{predicted}: {solved:#}");
-    // At the rates in its model, the solution of the model equals the survey's own prediction. If the survey saw pauses of
-    // the server, its prediction also contains the time for which calls wait for their ends, and the model does not.
+    // At the rates in its model, the solution of the model equals the survey's own prediction. If the survey observed
+    // pauses of the server, its prediction also contains the time for which calls wait until a pause ends. The model
+    // does not contain this time.
     let there = |level: &&&Level| (level.fraction - 0.7).abs() < 1e-9 && level.workload == "mix";
     if let Some(level) = of_role(survey, Role::HeldOut).iter().find(there) {
         let [response, solved] = [level.steady_response_s.unwrap(), solved["mean_response_time"].as_f64().unwrap()];
@@ -275,7 +276,8 @@ fn interrupted(url: &str, more: &[&str], token: &str) -> (Done, Survey) {
     (done, survey)
 }
 
-/// The predictions are tested with the simulated servers of `brimful-survey`.
+/// A black-box survey measures only responses: its levels have no utilization. The predictions are tested with the
+/// simulated servers of `brimful-survey`.
 #[test]
 fn a_black_box_is_surveyed_by_its_responses_alone() {
     let _machine = lock_machine_shared();

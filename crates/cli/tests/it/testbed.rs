@@ -193,7 +193,7 @@ fn nothing_is_left_behind_however_it_ends() {
     }
 }
 
-/// Two test beds share a directory of names. The test bed that created the directory ends first.
+/// A test bed continues to work after the end of another one that created the directory of names which both share.
 #[test]
 fn a_test_bed_that_ends_does_not_disturb_another_one() {
     let _machine = lock_machine_shared();

@@ -93,7 +93,8 @@ fn untrusted_certificates_are_errors_before_the_run() {
     run(&["load", &url, "--insecure", "-n", "1"]).fails(2, "is not TLS: if it speaks plain HTTP, write http://");
 }
 
-/// nginx responds 400. Other servers reset the connection or send a TLS alert, which is not HTTP.
+/// An http:// URL of a port that speaks TLS is reported with the advice to write https://. nginx responds 400 to such
+/// requests. Other servers reset the connection or send a TLS alert, which is not HTTP.
 #[test]
 fn an_http_url_of_a_tls_server_is_reported() {
     let certificates = Certificates::new();

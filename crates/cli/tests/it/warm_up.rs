@@ -1,4 +1,4 @@
-//! Tests `load --warm-up`: the calls of the warm-up are in no figure.
+//! Tests `load --warm-up`: the results of the run exclude the calls of the warm-up.
 
 use crate::documents;
 use crate::program::{run, words};

@@ -69,7 +69,8 @@ fn programs_and_ports_have_short_forms() {
 fn the_text_of_one_interval_has_every_figure_of_webmonitor() {
     let (_nginx, port) = nginx();
     let text = run(&["watch", "--port", &port, "--once", "--interval", "100ms"]).exits(&[0]).stdout;
-    // These are the rows of the Kernel Module in Table 2 of the paper, by this project's names.
+    // The rows of the Kernel Module in Table 2 of the WebMonitor paper (Almeida, Almeida & Yates 1997), by this
+    // project's names.
     for name in [
         "user",
         "system",

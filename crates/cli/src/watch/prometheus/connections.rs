@@ -154,7 +154,8 @@ mod tests {
         }
     }
 
-    /// The clock does not advance, so no connection is closed because of its time limit.
+    /// A client with a whole request gets its response although other clients have sent half a request. The test's
+    /// clock does not advance, so no connection exceeds its time limit.
     #[test]
     fn half_a_request_delays_no_other_client() {
         let ((mut connections, connect), now) = (connections(), Instant::now());

@@ -152,8 +152,8 @@ fn only_the_first_address_is_loaded_with_the_flag() {
     assert!(connections[0] <= 1 && connections[1] >= 20, "{connections:?}");
 }
 
-/// A name may have an address at which no server listens. For example, `localhost` is also ::1, but many servers listen
-/// only on 127.0.0.1.
+/// If no server listens at one address of a name, the load uses only the other addresses. For example, `localhost` is
+/// also ::1, but many servers listen only on 127.0.0.1.
 #[test]
 fn an_address_that_refuses_at_the_start_is_not_loaded() {
     let server = server_at("127.0.0.2:0".parse().unwrap());
@@ -231,7 +231,8 @@ fn a_server_that_moves_to_another_address_is_found_again() {
     assert!(before.completed > 0 && after.connections >= 1, "{:?}", record.addresses);
 }
 
-/// httperf uses the first address of a name. That may be an IPv6 address at which no server listens.
+/// `brimful httperf` uses an address of the name at which the server listens. The original httperf uses the first
+/// address, which may be an IPv6 address at which no server listens.
 #[test]
 fn httperf_finds_the_address_that_a_server_listens_at() {
     let server = server_at("127.0.0.3:0".parse().unwrap());

@@ -46,7 +46,7 @@ fn a_gate_does_not_pass_a_server_that_answers_503_or_429() {
     }
 }
 
-/// This test makes the load of docs/ci.md, with a shorter duration.
+/// The load in docs/ci.md fails for a server that responds 503. The test shortens the duration.
 #[test]
 fn the_recipe_for_ci_fails_a_server_that_answers_503() {
     let recipe = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/ci.md")).unwrap();

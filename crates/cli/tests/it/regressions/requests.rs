@@ -2,7 +2,7 @@
 
 use crate::documents;
 use crate::plan::Files;
-use crate::program::{LIMIT, Running, brimful, lock_machine_shared, run};
+use crate::program::{Running, WAIT_LIMIT, brimful, lock_machine_shared, run};
 use brimful_core::record::Record;
 use brimful_testkit::{Nginx, NginxOptions, RawServer, Request, with_length};
 use std::fs;
@@ -144,6 +144,6 @@ fn httperf_sends_a_whole_url_as_httperf_does() {
             seen.iter().map(line).collect::<Vec<_>>()
         });
         assert_eq!(lines[0], lines[1], "{flags:?}");
-        assert!(!lines[0].is_empty(), "{flags:?} within {LIMIT:?}");
+        assert!(!lines[0].is_empty(), "{flags:?} within {WAIT_LIMIT:?}");
     }
 }

@@ -49,7 +49,8 @@ fn a_survey_does_not_starve_a_server_that_gives_each_connection_a_worker() {
     assert!(survey.levels.iter().all(|level: &Level| level.clients.is_none_or(|clients| clients <= 4)));
 }
 
-/// Python's HTTPServer and other servers with a single thread serve one connection at a time.
+/// The survey uses one connection at a time if the server serves only one at a time, like Python's HTTPServer and other
+/// servers with a single thread.
 #[test]
 fn a_server_with_one_connection_at_a_time_is_surveyed_with_one() {
     let server = WorkerServer::with_keep_alive(1, SERVICE);
@@ -58,7 +59,8 @@ fn a_server_with_one_connection_at_a_time_is_surveyed_with_one() {
     assert_eq!(survey.connections.most, Some(1));
 }
 
-/// Unicorn, php -S and gunicorn's sync workers close each connection.
+/// The survey makes each call on a new connection if the server closes each connection, like Unicorn, php -S and
+/// gunicorn's sync workers.
 #[test]
 fn a_server_that_closes_each_connection_is_surveyed_with_a_new_one_for_each_call() {
     let server = WorkerServer::without_keep_alive(2, SERVICE);

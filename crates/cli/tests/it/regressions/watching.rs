@@ -15,7 +15,7 @@ impl Killed {
     fn start(program: &Path, arguments: &[&str]) -> Killed {
         let child = Command::new(program).args(arguments).stdin(Stdio::piped()).spawn();
         let killed = Killed(child.unwrap());
-        // Until the new process executes the program, it has the test's name.
+        // Until the new process executes the program, its name is that of the test program.
         let name = program.file_name().unwrap().as_encoded_bytes();
         let comm = format!("/proc/{}/comm", killed.0.id());
         crate::program::wait_until(|| fs::read(&comm).is_ok_and(|now| now.starts_with(&name[..name.len().min(15)])));

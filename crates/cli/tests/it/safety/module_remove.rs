@@ -7,8 +7,8 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt, lchown};
 use std::path::Path;
 
-/// Writes a manifest of nginx's module in this directory. The manifest says that this program made the things in
-/// `made`.
+/// Writes a manifest of nginx's module in this directory. The manifest says that brimful created everything that `made`
+/// lists.
 fn write_manifest(directory: &Path, binary: &Path, made: Value) {
     let text = json!({
         "schema": "brimful.module-manifest/1", "server": "nginx", "version": "nginx/1", "binary": binary,

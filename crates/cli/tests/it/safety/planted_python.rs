@@ -7,7 +7,7 @@ use crate::target;
 use std::fs;
 use std::path::Path;
 
-/// A working directory with planted modules that have the names of the package and of modules of Python's library. Each
+/// A working directory with Python modules that have the names of the package and of modules of Python's library. Each
 /// module creates the file `ran` when Python loads it.
 fn planted() -> Files {
     let files = Files::new();

@@ -138,7 +138,8 @@ fn a_file_size_limit_leaves_the_record_on_stdout() {
     assert_eq!(fs::metadata(&trace).unwrap().len(), 8 * 1024);
 }
 
-/// A log on stdin is read while it is replayed. Files for the responses are created at the same time.
+/// If a replay cannot create all files for the responses, it still delivers the Record, and the error names the reason.
+/// The log is on stdin, so the files are created during the replay.
 #[test]
 fn a_replay_that_cannot_create_all_files_leaves_the_record_and_says_why() {
     let _machine = lock_machine_shared();
@@ -148,7 +149,7 @@ fn a_replay_that_cannot_create_all_files_leaves_the_record_and_says_why() {
     let line = |second: u32, bytes: u32| {
         format!("127.0.0.1 - - [01/Mar/2026:10:00:{second:02} +0000] \"GET / HTTP/1.1\" 200 {bytes} \"-\" \"-\"\n")
     };
-    // Requests are read some lines and seconds in advance, in order to be sorted.
+    // To sort the requests by time, brimful reads some lines and seconds of the log in advance.
     fs::write(&log, (0..400).map(|n| line(n / 20, 100)).collect::<String>() + &line(40, 1 << 20)).unwrap();
     let server = RawServer::content_length("hello");
     let root = place.path().to_str().unwrap();
@@ -176,6 +177,7 @@ fn a_truncated_log_leaves_the_record_of_the_replayed_part() {
     fs::write(&packed, &whole[..whole.len() - 6]).unwrap();
     let server = RawServer::content_length("hello");
     let done = run(&["replay", packed.to_str().unwrap(), &server.url(), "--json", "--speed", "10x"]);
-    // The Record has the replayed part, whether the truncation is an error or a note.
+    // The Record describes the part of the log that was replayed, whether brimful reports the truncated log as an error
+    // or in a note.
     assert_eq!(documents::record(&done.stdout).counts.completed, 3, "{}", done.stderr);
 }

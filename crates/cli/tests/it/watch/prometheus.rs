@@ -72,7 +72,7 @@ fn counters_are_served_during_the_watch() {
     let (status, why) = fetch(&address, "GET /metrics HTTP/1.1\r\nHost: evil.example\r\n\r\n");
     assert!(status == 421 && why.contains("--prometheus-host NAME") && !why.contains("brimful_"), "{why}");
     assert_eq!(fetch(&address, "nonsense\r\n\r\n").0, 400);
-    // Clients that send half a request do not delay other clients.
+    // The server responds to a client even if other clients have sent only half a request.
     let half = || {
         let mut stream = TcpStream::connect(&address).unwrap();
         stream.write_all(b"GET /metrics HTTP/1.1\r\n").unwrap();

@@ -115,7 +115,7 @@ fn the_papers_tables_have_all_their_rows() {
     let _machine = lock_machine_shared();
     let mut made_up = MadeUp::start();
     let text = made_up.watched(&["watch", "--module", &made_up.file(), "--paper-tables"], 1_000);
-    // These are the rows of Tables 4 to 8 of the WebMonitor paper (Almeida, Almeida & Yates 1997).
+    // The rows of Tables 4 to 8 of the WebMonitor paper (Almeida, Almeida & Yates 1997).
     for row in [
         "conn/s",
         "Mbit/s",

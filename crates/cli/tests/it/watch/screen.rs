@@ -1,7 +1,7 @@
 //! Tests the live screen, on a terminal made by `script`: the screen opens, closes, and is followed by the summary.
 
 use super::nginx;
-use crate::program::{LIMIT, lock_machine_shared, wait_until};
+use crate::program::{WAIT_LIMIT, lock_machine_shared, wait_until};
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs;
 use std::io::{Read, Write};
@@ -45,7 +45,7 @@ impl Terminal {
     fn shows(&self, text: &str) {
         let began = std::time::Instant::now();
         wait_until(|| {
-            let (output, late) = (self.output(), began.elapsed() > LIMIT / 2);
+            let (output, late) = (self.output(), began.elapsed() > WAIT_LIMIT / 2);
             assert!(!late, "{text:?} does not appear: {:?}", output.get(output.len().saturating_sub(3000)..));
             self.output().contains(text)
         });
