@@ -21,8 +21,8 @@ pub struct PackedAccount {
     pub window_ns: Option<u64>,
     /// The request classes, in the workload's order.
     pub classes: Vec<PackedClass>,
-    /// Time from the start of a connection attempt to its establishment. `None` if no connection was established. The
-    /// other distributions are also `None` if nothing was timed.
+    /// Time from the start of a connection attempt to its establishment; `None` if no connection was established. The
+    /// other distributions are also `None` if they contain no times.
     pub connect_time: Option<PackedTimes>,
     /// Time from the establishment of a connection to the end of its TLS handshake.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -50,9 +50,10 @@ pub struct PackedAccount {
     /// the shortest intervals (1/32 s) count them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub completed_by_part: Vec<u32>,
-    /// Length of a batch in nanoseconds, a power of two.
+    /// Length of a batch of the method of batch means, in nanoseconds: a power of two.
     pub batch_ns: u64,
-    /// Response times, grouped in batches by the end of their calls, up to the last non-empty batch.
+    /// Response times in batches by the time at which calls ended, up to the last non-empty batch. They determine the
+    /// confidence interval of the mean response time.
     pub batches: Vec<PackedBatch>,
     /// Outcomes of the sessions, if the workload has sessions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -84,8 +85,8 @@ pub struct NotFollowed {
     pub nowhere: u64,
 }
 
-/// Outcomes of the sessions of a run, as in `SessionFigures`. Distributions of counts are stored as if the counts were
-/// nanoseconds.
+/// Outcomes of the sessions of a run, as in `SessionFigures`. Distributions of counts have the format of distributions
+/// of times: a count of 3 is stored as 3 ns.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PackedSessions {
     /// Number of sessions whose last call was completed.
@@ -187,7 +188,7 @@ pub struct PackedInterval {
     pub response_us: Option<String>,
 }
 
-/// The response times of one batch.
+/// Response times of the calls that ended in one batch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PackedBatch {
     /// Number of response times.

@@ -29,8 +29,9 @@ impl AliasTable {
         }
         let mut shares: Vec<f64> = weights.iter().map(|weight| weight / total * weights.len() as f64).collect();
         let heaviest = (0..weights.len()).max_by(|a, b| weights[*a].total_cmp(&weights[*b])).unwrap_or(0) as u32;
-        // When `below` or `above` is empty, each remaining column belongs entirely to its own item. Only rounding
-        // errors leave a column to an item of weight zero.
+        // Initially, each column belongs entirely to its own item; the loop changes the columns that two items share.
+        // Rounding errors may keep the loop from the column of an item of weight zero, so it belongs to the heaviest
+        // item.
         let unshared = |index: usize| match weights[index] {
             0.0 => Entry { own: 0, other: heaviest },
             _ => Entry { own: u32::MAX, other: index as u32 },

@@ -82,13 +82,13 @@ pub struct CallSpec {
 }
 
 impl CallSpec {
-    /// A call outside any session. Its [`RequestId`] is the number of its class.
+    /// A call outside any session. The call's [`RequestId`] is the number of the class.
     pub fn for_class(class: ClassId) -> CallSpec {
         CallSpec { class, request: RequestId(u64::from(class.0)), session: None }
     }
 }
 
-/// A workload's answer to [`Workload::next`].
+/// The return value of [`Workload::next`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NextCall {
     /// This call is due or overdue. The schedule determines `due`, never the clock.
@@ -107,18 +107,18 @@ pub enum NextCall {
         /// The call to make.
         call: CallSpec,
     },
-    /// Nothing is due before this instant, unless the outcome of a call makes something due sooner.
+    /// No call is due before this instant, unless the outcome of a call in flight makes another call due sooner.
     NotBefore(Nanos),
-    /// Nothing is due until a call in flight ends.
+    /// No call is due until a call in flight ends.
     WaitForOutcome,
-    /// Nothing will ever be due again.
+    /// No call will be due any more.
     Done,
 }
 
 /// Decides which call is due and when. A workload never reads a clock: its caller passes the time.
 pub trait Workload {
-    /// Returns the next step at `now`, while `in_flight` calls of this shard have not ended yet. The engine calls
-    /// `next` repeatedly until nothing is due.
+    /// Returns a call that is due at `now`, or when the next call may be due. `in_flight` is the number of calls of
+    /// this shard that have not ended yet. The engine calls `next` repeatedly until no call is due.
     fn next(&mut self, now: Nanos, in_flight: usize) -> NextCall;
 
     /// Called when a connection of this shard has been established. S-Clients begin their next attempt then.
@@ -134,8 +134,8 @@ pub trait Workload {
         None
     }
 
-    /// Whether an unfinished session wants its connections closed until its next call is due. Called after each call of
-    /// the session has ended.
+    /// Whether an unfinished session wants its connections closed until its next call is due. The engine asks after
+    /// each call of the session has ended.
     fn closes_between_bursts(&self, _session: SessionId) -> bool {
         false
     }
@@ -378,7 +378,7 @@ pub trait Observer {
     fn merge(&mut self, other: Self);
 }
 
-/// Two observers that receive the same events.
+/// A pair of observers, both of which receive every event.
 impl<A: Observer, B: Observer> Observer for (A, B) {
     type PerCall = (A::PerCall, B::PerCall);
 

@@ -40,7 +40,7 @@ pub struct JointDemand {
     pub shares: Vec<f64>,
 }
 
-/// One station.
+/// A station of the network: a queue with one or more servers, or a delay.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Station {
@@ -98,7 +98,7 @@ pub struct IdleCost {
 }
 
 impl Default for Station {
-    /// A station with one exponential server, without a name and without other work.
+    /// A queueing station with one server, exponential service times, no name, and no other work.
     fn default() -> Self {
         Self {
             name: String::new(),
@@ -142,7 +142,7 @@ pub enum Scheduling {
     Preemptive,
 }
 
-/// One class of request.
+/// A class of requests, which have the same demands and arrive in the same way.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ModelClass {

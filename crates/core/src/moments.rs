@@ -1,5 +1,5 @@
-//! Mean and variance of a sample, in two passes. The second pass sums squared deviations from the mean. This keeps all
-//! digits of values whose differences are small compared with their mean.
+//! Mean and variance of a sample, in two passes. The second pass sums squared deviations from the mean, which avoids
+//! cancellation if the values differ little compared with their mean.
 
 /// The arithmetic mean; `None` if there are no values.
 pub fn mean(values: &[f64]) -> Option<f64> {

@@ -37,7 +37,7 @@ pub struct Profile {
     pub timezone: String,
     /// Number of requests.
     pub requests: u64,
-    /// Bytes of all answers.
+    /// Number of bytes of all answers.
     pub bytes: u64,
     /// The busiest window of the log. Classes, burstiness and the workload describe this window.
     pub peak: Peak,
@@ -64,7 +64,7 @@ pub struct Profile {
     pub slowest_urls: Vec<UrlTimes>,
     /// The request classes of the peak window.
     pub classes: Vec<LogClass>,
-    /// The method that formed the classes, and the reason for the number of classes.
+    /// The method that formed the classes, and the reason for their number.
     pub classes_by: String,
     /// The index of dispersion of arrivals in the peak window, for several lengths of the epoch.
     pub dispersion: Vec<Dispersion>,
@@ -92,7 +92,7 @@ pub struct Profile {
     pub workload: Option<Workload>,
     /// The reason for the choice of the workload's arrival process.
     pub workload_arrivals_why: String,
-    /// Caveats about these figures, one sentence each.
+    /// Caveats about this profile, one sentence each.
     pub notes: Vec<String>,
 }
 
@@ -224,7 +224,7 @@ pub struct BusyHours {
     pub explained: f64,
 }
 
-/// Requests in each second of a short time.
+/// Requests in each second of a short period.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SecondCounts {
     /// The first second, RFC 3339.
@@ -251,7 +251,8 @@ pub struct UrlTimes {
     pub url: String,
     /// The method of most of the URL's requests.
     pub method: String,
-    /// Service times of the URL's requests since the URL got a counter. Percentiles are accurate to 6 %.
+    /// Service times of the URL's requests, except requests before the URL was frequent enough to get a counter of its
+    /// own. Percentiles are accurate to 6 %.
     pub service_s: Times,
     /// The URL's share of the service time of all requests.
     pub share_time: f64,
@@ -287,7 +288,7 @@ pub struct Tail {
     pub responses: u64,
 }
 
-/// A distribution of times in seconds, or of the counts of a session or burst.
+/// A distribution of times in seconds, or of counts per session or burst.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Times {
     /// Number of values in the distribution.
@@ -309,7 +310,8 @@ pub struct LogClass {
     pub name: String,
     /// The requests that belong to the class, for people: `1 – 4,372 bytes`.
     pub range: String,
-    /// Origin of the class: `from the spanning tree's cluster 1`.
+    /// Method that formed the class, like `from the spanning tree's cluster 1` for clustering by a minimum spanning
+    /// tree.
     pub derived_from: String,
     /// Number of requests of the class.
     pub requests: u64,
@@ -431,7 +433,7 @@ pub struct Sessions {
     pub bursts: Times,
     /// Distribution of the number of requests in a burst.
     pub requests_per_burst: Times,
-    /// Distribution of the time between two bursts of a session, in seconds.
+    /// Distribution of the think times in seconds: times between successive bursts of a session.
     pub think_s: Times,
     /// Number of sessions that were ended early because too many were open at once.
     pub cut_short: u64,

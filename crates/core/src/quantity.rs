@@ -45,14 +45,14 @@ pub fn count(n: u64) -> String {
     group_thousands(n as f64)
 }
 
-/// A count with its noun. `thing` is the noun in the singular: `1 call`, `27,000 calls`, `3 processes`.
-pub fn pluralize(n: u64, thing: &str) -> String {
-    let ending = match thing {
+/// A count with its noun, which is given in the singular: `1 call`, `27,000 calls`, `3 processes`.
+pub fn pluralize(n: u64, noun: &str) -> String {
+    let ending = match noun {
         _ if n == 1 => "",
-        _ if thing.ends_with('s') || thing.ends_with('x') || thing.ends_with("ch") => "es",
+        _ if noun.ends_with('s') || noun.ends_with('x') || noun.ends_with("ch") => "es",
         _ => "s",
     };
-    format!("{} {thing}{ending}", count(n))
+    format!("{} {noun}{ending}", count(n))
 }
 
 /// A number for a column of fixed width: `1.23`, `12.3`, `123`. Numbers below one have two decimals as well.

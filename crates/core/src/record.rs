@@ -52,7 +52,8 @@ pub struct Record {
     /// The condition of `--stop-when` that ended the run early, like `p99>1s for 5s`; absent if no condition did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stopped_by: Option<String>,
-    /// Length of the warm-up before the run, in seconds. Its calls are in no figure of this Record. Absent without one.
+    /// Length of the warm-up before the run, in seconds; absent if there was no warm-up. The results of the Record
+    /// exclude the calls of the warm-up.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub warm_up_s: Option<f64>,
     /// Verdict on whether the run's measurements can be trusted.
@@ -385,7 +386,7 @@ pub struct AddressRecord {
 /// Outcomes of redirects in a run that follows them.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Redirects {
-    /// The calls that followed redirects. All other figures of the Record exclude these calls. The response time of a
+    /// The calls that followed redirects. All other results of the Record exclude these calls. The response time of a
     /// call that followed a redirect starts when the redirected call was due.
     pub followed: ClassRecord,
     /// The redirects that were not followed.
@@ -432,18 +433,18 @@ pub struct SessionFigures {
     pub failed_connections: Option<SessionSummary>,
 }
 
-/// Distribution of one figure over the sessions.
+/// Distribution of a quantity over the sessions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SessionSummary {
-    /// Mean of the figure, exact.
+    /// Mean of the quantity, exact.
     pub mean: f64,
-    /// Median of the figure. All quantiles are accurate to 0.1 %.
+    /// Median of the quantity. All quantiles are accurate to 0.1 %.
     pub p50: f64,
-    /// 90th percentile of the figure.
+    /// 90th percentile of the quantity.
     pub p90: f64,
-    /// 99th percentile of the figure.
+    /// 99th percentile of the quantity.
     pub p99: f64,
-    /// Maximum of the figure, exact.
+    /// Maximum of the quantity, exact.
     pub max: f64,
 }
 
@@ -481,7 +482,7 @@ impl ShardOrigin {
     /// agreed start.
     pub fn start_skew(shards: &[ShardOrigin]) -> Option<(usize, f64)> {
         let hosts: BTreeSet<&str> = shards.iter().map(|shard| shard.host.as_str()).collect();
-        // A lost part has reported no offset.
+        // A part with which contact was lost has reported no offset.
         let mut began: Vec<f64> = shards.iter().filter_map(|shard| shard.offset_us).collect();
         let mut errors: Vec<f64> = shards.iter().map(|shard| shard.clock_error_us.unwrap_or(0.0)).collect();
         began.sort_by(f64::total_cmp);

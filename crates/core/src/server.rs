@@ -1,10 +1,10 @@
-//! The monitor's figures of a server over an interval: a whole run (`Record.server`), the second between two lines of
+//! The monitor's metrics of a server over an interval: a whole run (`Record.server`), the second between two lines of
 //! `brimful watch`, or the interval of one line of `brimful watch --log`.
 //!
 //! Four groups correspond to WebMonitor's Kernel Module (Almeida, Almeida & Yates 1997, Table 2): [`Kernel`],
 //! [`Program`], [`Network`] and [`Connections`]. [`Module`] corresponds to its Server Module. [`SocketRequests`]
 //! describes servers without such a module. Rates, `…_per_s`, are means over the interval; shares lie between 0 and 1;
-//! other figures are values at the end of the interval. A figure that the kernel does not provide is `null`, never
+//! other metrics are values at the end of the interval. A metric that the kernel does not provide is `null`, never
 //! zero, and [`Server::sources`] says why.
 
 mod connections;
@@ -29,27 +29,27 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// The monitor's figures of a server over a run.
+/// The monitor's metrics of a server over a run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Server {
-    /// The source of each kind of figures, or `none: …` with the reason and the remedy.
+    /// The source of each kind of metrics, or `none: …` with the reason and the remedy.
     pub sources: BTreeMap<String, String>,
     /// Cost of monitoring.
     pub overhead: Overhead,
     /// Offset between the server's and the generator's clocks, if the server is on another host.
     pub clock: Option<ClockOffset>,
-    /// Figures of the machine.
+    /// Metrics of the machine.
     #[serde(flatten)]
     pub kernel: Kernel,
-    /// Figures of the server's programs.
+    /// Metrics of the server's programs.
     pub process: Vec<Program>,
-    /// Figures of the network namespace of the server.
+    /// Metrics of the network namespace of the server.
     pub network: Option<Network>,
-    /// Figures of the server's ports.
+    /// Metrics of the server's ports.
     #[serde(flatten)]
     pub connections: Connections,
-    /// Figures of the Server Module, if the server has loaded the module.
+    /// Metrics of the Server Module, if the server has loaded the module.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub module: Option<Module>,
     /// Requests observed on the server's sockets, if that was requested.
@@ -58,12 +58,12 @@ pub struct Server {
     /// Speed of the server's host when `brimful watch` began there.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub host_probe: Option<HostProbe>,
-    /// The main figures in successive intervals of the run.
+    /// The main metrics in successive intervals of the run.
     pub intervals: Vec<ServerInterval>,
 }
 
-/// Speed of one CPU of a host, measured for about ten milliseconds. Both figures vary when neighbours share the cache,
-/// the core or the clock frequency. Runs are comparable if their probes are similar.
+/// Speed of one CPU of a host, measured for about ten milliseconds. Both speeds vary when other work on the machine
+/// shares the cache, the core or the clock frequency. Runs are comparable if their probes are similar.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct HostProbe {
     /// Millions of integer operations per second. Each operation depends on the result of the previous one.
@@ -73,7 +73,7 @@ pub struct HostProbe {
 }
 
 impl HostProbe {
-    /// Combines two probes: the lower value of each figure.
+    /// Combines two probes: the lower value of each speed.
     pub fn slower(self, other: HostProbe) -> HostProbe {
         HostProbe {
             arithmetic_mops: self.arithmetic_mops.min(other.arithmetic_mops),

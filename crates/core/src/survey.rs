@@ -92,7 +92,7 @@ pub struct Survey {
     /// Load and delays that calibration caused on the server.
     #[serde(default)]
     pub inflicted: Option<Inflicted>,
-    /// Pauses of the server that are longer than its calls explain, if it has any.
+    /// Pauses of the server that are longer than its calls explain; absent if none were observed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pauses: Option<ServerPauses>,
     /// Throughput of the overloaded server by connection policy, if both policies were measured.
@@ -210,8 +210,8 @@ impl fmt::Display for Connections {
     }
 }
 
-/// Pauses of the server, in which it completes no call although calls are in progress: garbage collection or scheduling,
-/// for example. They show as gaps between completions.
+/// Pauses in which the server completes no call although calls are in progress, for example because of garbage
+/// collection or scheduling. They appear as gaps between completions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ServerPauses {
     /// Pauses per second, whatever the load.
@@ -222,7 +222,7 @@ pub struct ServerPauses {
     pub mean_s: f64,
     /// Length of the longest pause, in seconds.
     pub longest_s: f64,
-    /// Number of pauses from which the figures are estimated.
+    /// Number of observed pauses, from which the rates and lengths are estimated.
     pub seen: u64,
 }
 
@@ -263,7 +263,7 @@ pub struct WhatIf {
     pub response_time_s: Comparison,
     /// Speed of the server just before and after the change, relative to its speed during calibration.
     pub host_speed: Option<f64>,
-    /// Verdict on whether these figures can be trusted.
+    /// Verdict on whether the measurements of the changed server can be trusted.
     pub verdict: Verdict,
 }
 
@@ -313,7 +313,7 @@ pub struct ByClients {
 pub struct InsideServer {
     /// Number of requests whose CPU time was measured.
     pub sampled: u64,
-    /// Squared coefficient of variation of the CPU time of a request within its class. All classes share this figure,
+    /// Squared coefficient of variation of the CPU time of a request within its class. It is one value for all classes,
     /// which follows from their second moments.
     pub scv: Option<f64>,
     /// Half width of the 95 % confidence interval of `scv`.
@@ -331,7 +331,7 @@ pub struct InsideServer {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Inflicted {
     /// Mean load over all of calibration, including pauses: utilization of the server's CPUs by its processes. If the
-    /// processes cannot be observed, this figure is the throughput as a share of the server's capacity.
+    /// processes cannot be observed, the throughput as a share of the server's capacity replaces the utilization.
     pub mean_load: f64,
     /// Permitted bound of `mean_load`.
     #[serde(default)]
@@ -487,7 +487,7 @@ pub struct Stopped {
 }
 
 impl Survey {
-    /// Whether the measurements are valid, even if the model is refuted.
+    /// Whether the measurements are valid. They may be valid even if they refute the model.
     pub fn is_measured_well(&self) -> bool {
         self.verdict.reasons.iter().all(|reason| reason.code == ReasonCode::ModelRefuted)
     }

@@ -34,8 +34,9 @@ pub fn one_line(text: &str) -> Cow<'_, str> {
     escape(text, is_control)
 }
 
-/// Converts a text to ASCII: signs become their usual substitutes (`+-`, `us`, `...`), other characters become escapes.
-/// If a substitute is longer than the sign, the next run of spaces is shortened, so that columns stay aligned.
+/// Converts a text to ASCII: symbols become their usual substitutes (`+-`, `us`, `...`), and other characters become
+/// escapes. If a substitute is longer than the symbol, the next run of spaces is shortened, so that columns stay
+/// aligned.
 pub fn to_ascii(text: &str) -> Cow<'_, str> {
     if text.is_ascii() {
         return Cow::Borrowed(text);
@@ -90,10 +91,10 @@ fn push_ascii(shown: &mut String, c: char) {
         '“' | '”' => "\"",
         '²' => "^2",
         '\u{a0}' | '\u{202f}' => " ",
-        // Marks that show whether an interval contains the measurement.
+        // Symbols that show whether an interval contains the measurement: yes, no.
         '✓' => "y",
         '✗' => "n",
-        // Bars of charts and shades, in increasing order of height and darkness.
+        // Bars of charts and shades, in increasing order of height and darkness, become ASCII characters.
         '▁' => "_",
         '▂' => ",",
         '▃' => "-",

@@ -63,7 +63,7 @@ pub struct Workload {
     pub tls: Option<Tls>,
 }
 
-/// One class of request.
+/// A class of requests, with its weight in the mix.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RequestClass {

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 /// Resources that the generator used on its host.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Generator {
-    /// CPU time of the generator, in seconds. This figure is exact.
+    /// CPU time of the generator, in seconds, exact.
     pub cpu_s: Option<f64>,
     /// CPU time in user mode, in seconds, as sampled by the kernel's clock ticks; `None` if there were too few ticks.
     pub cpu_user_s: Option<f64>,
@@ -34,7 +34,7 @@ pub struct Generator {
     #[serde(default)]
     pub host: HostContention,
     /// Speed of a CPU of the generator's host right before the load began: the generator's first CPU, if the generator
-    /// is pinned. For a load that several processes generated, the lowest value of each figure. `None` if the speed was
+    /// is pinned. For a load that several processes generated, the lowest value of each field. `None` if the speed was
     /// not measured.
     #[serde(default)]
     pub host_probe: Option<HostProbe>,
@@ -47,8 +47,8 @@ pub struct Generator {
     pub body_error: Option<String>,
 }
 
-/// CPU time that the host withheld from the generator during the run, as accounted by the host's kernel. A figure that
-/// the kernel does not provide is absent.
+/// CPU time that the host withheld from the generator during the run, as accounted by the host's kernel. Times and
+/// shares that the kernel does not provide are absent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct HostContention {
     /// Time for which a thread was ready to run while the CPU ran something else, in seconds: the highest value of any

@@ -12,11 +12,11 @@ pub struct Connections {
     pub listener: Option<Listener>,
     /// Number of connections of all watched ports together, by TCP state.
     pub connections: Option<BTreeMap<State, u64>>,
-    /// Figures of each watched port.
+    /// Metrics of each watched port.
     pub ports: Vec<Port>,
 }
 
-/// Figures of one port of the server.
+/// Metrics of one port of the server.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Port {
@@ -29,7 +29,7 @@ pub struct Port {
     pub connections: Option<BTreeMap<State, u64>>,
 }
 
-/// Figures of listening sockets.
+/// Metrics of listening sockets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Listener {

@@ -1,10 +1,10 @@
-//! Figures of successive intervals, for charts and logs.
+//! Metrics of successive intervals, for charts and logs.
 
 use super::CpuShares;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The main figures of the interval between two samples of the monitor, for charts.
+/// The main metrics of the interval between two samples of the monitor, for charts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct ServerInterval {
@@ -44,7 +44,7 @@ pub struct ServerInterval {
     pub workers_busy: Option<f64>,
 }
 
-/// One line of `brimful watch --log`: one group's figures of the interval that ends at `at`.
+/// One line of `brimful watch --log`: one group's metrics of the interval that ends at `at`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LogLine<T> {
     /// End of the interval by the wall clock, RFC 3339 in UTC with milliseconds. The wall clock may step, so lengths
@@ -57,7 +57,7 @@ pub struct LogLine<T> {
     pub length_s: f64,
     /// Time for which the machine was suspended during the interval, in seconds. `length_s` excludes this time.
     pub suspended_s: f64,
-    /// The group's figures.
+    /// The group's metrics.
     #[serde(flatten)]
     pub figures: T,
 }

@@ -1,10 +1,10 @@
-//! Kernel group: figures of the machine.
+//! Kernel group: metrics of the machine.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Kernel group: figures of the machine.
+/// Kernel group: metrics of the machine.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Kernel {
@@ -12,7 +12,7 @@ pub struct Kernel {
     pub cpu: Option<CpuShares>,
     /// Numbers of the watched CPUs.
     pub cpus: Vec<usize>,
-    /// Figures of each watched CPU that was online for the whole interval.
+    /// Metrics of each watched CPU that was online for the whole interval.
     pub cores: Vec<Core>,
     /// Number of threads in the whole machine that ran or waited for a CPU, excluding the monitor's own.
     pub runnable: Option<u64>,
@@ -56,7 +56,7 @@ pub struct CpuShares {
     pub io_wait: Option<f64>,
 }
 
-/// Figures of one CPU.
+/// Metrics of one CPU.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Core {
     /// Number of the CPU.

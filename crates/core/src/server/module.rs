@@ -12,7 +12,7 @@ pub struct Module {
     /// The servers, one for each file that a module writes. A server that replaced its file during the interval appears
     /// twice, once for each part of the interval.
     pub servers: Vec<ModuleServer>,
-    /// Figures of each class of request of each server.
+    /// Metrics of each class of request of each server.
     pub classes: Vec<ModuleClass>,
 }
 
@@ -38,7 +38,7 @@ pub struct ModuleServer {
     pub workers_busy: Option<f64>,
     /// Highest number of requests or connections that the server handles at a time, if the server has such a limit.
     pub workers_most: Option<u64>,
-    /// Number of workers for which the file had no room. The figures exclude the requests of these workers.
+    /// Number of workers for which the file had no room. All other metrics exclude the requests of these workers.
     pub workers_lost: u64,
     /// CPU time of the server's workers per second: 1.5 is one and a half CPUs.
     pub cores: Option<f64>,
@@ -46,7 +46,7 @@ pub struct ModuleServer {
     /// is not measured.
     pub cpu_one_in: u64,
     /// CPU time of the server's processes in user mode, per request. Linux samples user and system time at clock ticks,
-    /// every few milliseconds. Therefore this figure is known only for many requests together, not by class.
+    /// every few milliseconds. Therefore this time is known only for many requests together, not by class.
     pub cpu_user_us: Option<f64>,
     /// CPU time of the server's processes in the kernel, per request.
     pub cpu_system_us: Option<f64>,

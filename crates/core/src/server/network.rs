@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Network group: figures of one network namespace.
+/// Network group: metrics of one network namespace.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Network {
@@ -17,7 +17,7 @@ pub struct Network {
     pub interfaces: BTreeMap<String, NetworkTraffic>,
     /// Packets per second that the kernel dropped because a CPU's receive queue was full, in the whole machine.
     pub queue_overflows_per_s: Option<f64>,
-    /// Figures of TCP in this namespace.
+    /// Metrics of TCP in this namespace.
     pub tcp: Option<Tcp>,
 }
 
@@ -44,7 +44,7 @@ pub struct NetworkTraffic {
     pub collisions_per_s: f64,
 }
 
-/// Figures of TCP in a network namespace, for all ports.
+/// Metrics of TCP in a network namespace, for all ports.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Tcp {

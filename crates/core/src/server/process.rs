@@ -1,16 +1,16 @@
-//! Process group: figures of the server's programs.
+//! Process group: metrics of the server's programs.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Figures of the process group, as in one line of the group's log (`brimful watch --log`).
+/// Metrics of the process group, as in one line of the group's log (`brimful watch --log`).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Programs {
-    /// Figures of each of the server's programs.
+    /// Metrics of each of the server's programs.
     pub process: Vec<Program>,
 }
 
-/// Process group: figures of one program, which is a set of processes with their descendants. Totals are over the
+/// Process group: metrics of one program, which is a set of processes with their descendants. Totals are over the
 /// interval.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]

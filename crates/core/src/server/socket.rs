@@ -19,11 +19,11 @@ pub struct SocketRequests {
     pub slice_s: Option<f64>,
     /// Number of slices that ended in the interval.
     pub slices: u64,
-    /// Figures of each port.
+    /// Metrics of each port.
     pub ports: Vec<SocketPort>,
     /// Requests of each port by the size of their answers.
     pub classes: Vec<SocketClass>,
-    /// Limitations of these figures, as text for people.
+    /// Limitations of these metrics, as text for people.
     pub limits: Vec<String>,
 }
 

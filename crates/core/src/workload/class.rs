@@ -104,19 +104,19 @@ impl RequestClass {
     }
 
     /// The path of a target, percent-encoded as browsers do.
-    pub fn path(&self, place: usize) -> Cow<'_, str> {
+    pub fn path(&self, index: usize) -> Cow<'_, str> {
         match (&self.file_set, self.contents.list.as_deref()) {
-            (Some(set), _) => Cow::Owned(set.path(&encode_target(&self.path), place as u32)),
-            (None, Some(List::Urls(list))) => Cow::Borrowed(list.path(place)),
-            (None, Some(List::Requests(list))) => Cow::Borrowed(list.get(place).map_or("", |request| &request.path)),
-            (None, None) => encode_target(self.urls.get(place).map_or(self.path.as_str(), |url| &url.path)),
+            (Some(set), _) => Cow::Owned(set.path(&encode_target(&self.path), index as u32)),
+            (None, Some(List::Urls(list))) => Cow::Borrowed(list.path(index)),
+            (None, Some(List::Requests(list))) => Cow::Borrowed(list.get(index).map_or("", |request| &request.path)),
+            (None, None) => encode_target(self.urls.get(index).map_or(self.path.as_str(), |url| &url.path)),
         }
     }
 
-    /// The target with this number.
-    pub fn target(&self, place: usize) -> Target<'_> {
+    /// The target with this index.
+    pub fn target(&self, index: usize) -> Target<'_> {
         let own = match self.contents.list.as_deref() {
-            Some(List::Requests(list)) => list.get(place),
+            Some(List::Requests(list)) => list.get(index),
             _ => None,
         };
         let given =
@@ -125,7 +125,7 @@ impl RequestClass {
         let headers = of_class.chain(own.iter().flat_map(|own| &own.headers));
         Target {
             method: own.and_then(|own| own.method.as_deref()).unwrap_or(&self.method),
-            path: self.path(place),
+            path: self.path(index),
             headers: headers.map(|(name, value)| (name.as_str(), value.as_str())).collect(),
             body: own.and_then(|own| own.body.as_deref()).unwrap_or(&self.body),
         }
@@ -137,23 +137,23 @@ impl RequestClass {
     }
 
     /// The weight of a target, relative to the weights of the class's other targets.
-    pub fn weight(&self, place: usize) -> f64 {
+    pub fn weight(&self, index: usize) -> f64 {
         match (self.popularity, self.contents.list.as_deref()) {
-            (Some(popularity), _) => popularity.weight(place),
+            (Some(popularity), _) => popularity.weight(index),
             (None, _) if self.file_set.is_some() => 1.0,
-            (None, Some(List::Urls(list))) => list.weight(place),
-            (None, Some(List::Requests(list))) => list.get(place).map_or(0.0, |request| request.weight),
-            (None, None) => self.urls.get(place).map_or(1.0, |url| url.weight),
+            (None, Some(List::Urls(list))) => list.weight(index),
+            (None, Some(List::Requests(list))) => list.get(index).map_or(0.0, |request| request.weight),
+            (None, None) => self.urls.get(index).map_or(1.0, |url| url.weight),
         }
     }
 
     /// Size of the body of the answer to a target in bytes, if known.
-    pub fn bytes(&self, place: usize) -> Option<u64> {
+    pub fn bytes(&self, index: usize) -> Option<u64> {
         match (&self.file_set, self.contents.list.as_deref()) {
-            (Some(set), _) => set.file_bytes(place as u32),
-            (None, Some(List::Urls(list))) => list.bytes(place),
-            (None, Some(List::Requests(list))) => list.get(place)?.bytes,
-            (None, None) => self.urls.get(place)?.bytes,
+            (Some(set), _) => set.file_bytes(index as u32),
+            (None, Some(List::Urls(list))) => list.bytes(index),
+            (None, Some(List::Requests(list))) => list.get(index)?.bytes,
+            (None, None) => self.urls.get(index)?.bytes,
         }
     }
 
@@ -241,7 +241,7 @@ impl RequestClass {
                 self.bad(&format!("no request in {file} is of this class: give one \"class\": \"{}\"", self.name))
             );
         }
-        match (0..self.len()).all(|place| self.weight(place) == 0.0) {
+        match (0..self.len()).all(|index| self.weight(index) == 0.0) {
             true => Err(self.bad("none of those that are listed has a weight above zero")),
             false => Ok(()),
         }

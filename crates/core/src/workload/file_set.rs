@@ -10,15 +10,15 @@ use serde::{Deserialize, Serialize};
 /// Highest number of files in a set.
 pub const MAX_FILES: u32 = 100_000_000;
 
-/// Files below the class's path.
+/// A set of files below the class's path.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FileSet {
     /// Number of files.
     pub files: u32,
-    /// Share of the calls that advance to the next file; calls then request the files in order. With 0.25, every fourth
-    /// call advances; with 1, every call advances, including the first. The first file follows the last. If absent,
-    /// each call requests a random file.
+    /// Share of the calls that advance to the next file, if the files are requested in order. With 0.25, every fourth
+    /// call advances; with 1, every call advances, including the first. After the last file, the first file follows. If
+    /// absent, each call requests a random file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ratio: Option<f64>,
     /// Number of the first file that is requested if the files are requested in order.

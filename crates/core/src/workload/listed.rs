@@ -173,22 +173,22 @@ impl UrlList {
         self.ends.len()
     }
 
-    pub fn path(&self, place: usize) -> &str {
-        let from = place.checked_sub(1).and_then(|before| self.ends.get(before)).copied().unwrap_or(0);
-        let to = self.ends.get(place).copied().unwrap_or(from);
+    pub fn path(&self, index: usize) -> &str {
+        let from = index.checked_sub(1).and_then(|before| self.ends.get(before)).copied().unwrap_or(0);
+        let to = self.ends.get(index).copied().unwrap_or(from);
         self.text.get(from as usize..to as usize).unwrap_or_default()
     }
 
-    pub fn weight(&self, place: usize) -> f64 {
-        self.weights.get(place).copied().unwrap_or(1.0)
+    pub fn weight(&self, index: usize) -> f64 {
+        self.weights.get(index).copied().unwrap_or(1.0)
     }
 
     pub fn has_weights(&self) -> bool {
         !self.weights.is_empty()
     }
 
-    pub fn bytes(&self, place: usize) -> Option<u64> {
-        self.bytes.get(place).copied().filter(|bytes| *bytes != UNKNOWN_SIZE)
+    pub fn bytes(&self, index: usize) -> Option<u64> {
+        self.bytes.get(index).copied().filter(|bytes| *bytes != UNKNOWN_SIZE)
     }
 }
 
@@ -341,13 +341,13 @@ impl Rows {
 
     /// The value at a row and a column, both from 0; empty if there is no such value.
     pub fn cell(&self, row: usize, column: usize) -> &str {
-        let place = row * self.columns.len() + column;
-        let from = place.checked_sub(1).and_then(|before| self.ends.get(before)).copied().unwrap_or(0);
-        let to = self.ends.get(place).copied().unwrap_or(from);
+        let index = row * self.columns.len() + column;
+        let from = index.checked_sub(1).and_then(|before| self.ends.get(before)).copied().unwrap_or(0);
+        let to = self.ends.get(index).copied().unwrap_or(from);
         self.text.get(from as usize..to as usize).unwrap_or_default()
     }
 
-    /// The position of the first value of a column that contains a forbidden character.
+    /// The position of the first value in a column that contains a forbidden character.
     pub(super) fn find(&self, column: usize, forbidden: impl Fn(char) -> bool) -> Option<LineError> {
         let bad = |row: &usize| self.cell(*row, column).contains(&forbidden);
         let row = (0..self.len()).find(bad)?;
@@ -431,7 +431,7 @@ mod tests {
     #[test]
     fn paths_are_encoded_as_browsers_do() {
         let list = UrlList::parse("/ü?q=ß 2\n/a#part\n/ö/{csv.größe}\n".as_bytes()).unwrap();
-        let paths: Vec<&str> = (0..list.len()).map(|place| list.path(place)).collect();
+        let paths: Vec<&str> = (0..list.len()).map(|index| list.path(index)).collect();
         assert_eq!(paths, ["/%C3%BC?q=%C3%9F", "/a", "/%C3%B6/{csv.größe}"]);
         let requests = ListedRequest::parse("{\"path\": \"/ü?q='\"}".as_bytes()).unwrap();
         assert_eq!(requests[0].path, "/%C3%BC?q=%27");
