@@ -36,7 +36,7 @@ pub fn main(args: &SurveyArgs) -> anyhow::Result<Exit> {
     let display = Display::new(args.output.quiet);
     plan.live.clone_from(&display.live);
     let crew = fleet::start(args, shared_streams(args), &stop)?;
-    let mut survey = display.during(|| survey(&plan, crew, &stop, &mut |step| display.show(&step)))?;
+    let mut survey = display.with_updates(|| survey(&plan, crew, &stop, &mut |step| display.show(&step)))?;
     survey.report = report.name();
     let written = page(|| brimful_report::html::html(&survey)).and_then(|page| report.commit(&page));
     if written.is_err() {
@@ -46,7 +46,8 @@ pub fn main(args: &SurveyArgs) -> anyhow::Result<Exit> {
     let detail = if args.full { Detail::Full } else { Detail::Main };
     let text = || brimful_report::survey::text(&survey, detail);
     let text = if args.output.json { json.clone() } else { text_or_document(text, &json) };
-    // If neither file received the document, it is printed, because the text contains only a part of it.
+    // If the document is written neither to `--out` nor into the report, it is printed: the text contains only a part
+    // of it.
     let needs_document = written.is_err() && out.is_none() && !args.output.json;
     let delivered = deliver(out, &json, &if needs_document { text + "\n" + &json } else { text });
     match (written, delivered) {
@@ -151,7 +152,7 @@ fn default_report() -> PathBuf {
 }
 
 /// Undoes the survey's change of the server's CPUs or quota as soon as stdin ends. The survey starts this command with
-/// a pipe as stdin, so stdin ends when the survey ends, even if it is killed.
+/// a pipe as stdin, so stdin ends when the survey ends, even if the survey is killed.
 pub fn restore_former_state() -> anyhow::Result<Exit> {
     // A signal that ends the survey, sent by a terminal or by a shell's job control, must not end this process as well.
     let ignored = Arc::default();

@@ -34,7 +34,7 @@ pub struct SessionOutcome {
     pub bursts: u32,
     /// Whether a failed call ended the session.
     pub failed: bool,
-    /// Whether the session was already in progress when the run began. The figures exclude the session's calls before
+    /// Whether the session was already in progress when the run began. The counts exclude the session's calls before
     /// the run.
     pub began_before_run: bool,
 }

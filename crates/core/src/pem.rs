@@ -19,7 +19,8 @@ pub fn without_bom(bytes: &[u8]) -> &[u8] {
     bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes)
 }
 
-/// Describes the content of a file if it is not the expected one, with the remedy; `None` if the content looks right.
+/// Describes the content of a file if it is not the wanted one, and how to correct it; `None` if the content looks
+/// right.
 pub fn explain(path: &Path, bytes: &[u8], wanted: PemKind) -> Option<String> {
     let file = quoted(path);
     let bytes = without_bom(bytes);

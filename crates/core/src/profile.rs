@@ -220,7 +220,8 @@ pub struct BusyHours {
     pub rate: f64,
     /// Mean requests per second in all other hours of the week.
     pub other_rate: f64,
-    /// Share of the variance of the rates of the hours of the week that these hours explain.
+    /// Share of the variance of hourly rates over the week that the difference between these hours and the others
+    /// explains.
     pub explained: f64,
 }
 

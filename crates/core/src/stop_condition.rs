@@ -9,7 +9,7 @@ use crate::units::Nanos;
 use std::fmt;
 use std::str::FromStr;
 
-/// How long a condition must hold if the user gives no time.
+/// Time for which a condition must hold if the user gives no time.
 pub const DEFAULT_HOLD: Nanos = Nanos::from_secs(5);
 /// The shortest time for which a condition must hold. In a shorter time, too few calls end.
 const MIN_HOLD: Nanos = Nanos::from_millis(100);
@@ -23,7 +23,7 @@ pub struct StopCondition {
     pub measure: Measure,
     /// The limit that the measure must exceed: seconds for a time, a fraction for a share.
     pub limit: f64,
-    /// How long the measure must exceed the limit.
+    /// Time for which the measure must exceed the limit.
     pub hold: Nanos,
 }
 

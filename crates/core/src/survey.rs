@@ -321,7 +321,7 @@ pub struct InsideServer {
     /// Whether the server has more workers than CPUs, so that workers share the CPUs. If so, the variability in the
     /// model does not describe service times but is fitted to the calls' waiting times.
     pub takes_turns: bool,
-    /// Highest number of workers, if it limits the number of calls in service.
+    /// Highest number of workers; absent if it does not limit the number of calls in service.
     pub workers: Option<u64>,
     /// Mean number of busy workers while the server was saturated.
     pub workers_busy: Option<f64>,

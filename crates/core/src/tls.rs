@@ -93,7 +93,7 @@ pub enum TlsFault {
     NothingInCommon,
     /// The server requires a client certificate, or rejected the client's certificate.
     ClientCertificate,
-    /// The server does not recognise the server name.
+    /// The server does not recognise the server name that the client sent.
     UnknownName,
     /// The server does not support the requested HTTP version.
     Protocol,

@@ -180,8 +180,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// The expected values come from `new URL(text, "http://h").href` in Node.js 20. The exception is `^`, which the
-    /// Standard encodes since 2023.
+    /// Texts are encoded like `new URL(text, "http://h").href` in Node.js 20 encodes them. The exception is `^`, which
+    /// the Standard encodes since 2023.
     #[test]
     fn paths_and_queries_are_encoded_as_browsers_do() {
         for (text, encoded) in [

@@ -23,8 +23,8 @@ pub fn main(args: &CalibrateArgs) -> anyhow::Result<Exit> {
     let options = CalibrateOptions { servers: args.servers, attribution, ..CalibrateOptions::default() };
     let calibrated = calibrate(&records, options).map_err(|error| with_file_names(error, args))?;
     let names = args.records.iter().map(|path| display_name(path)).collect();
-    // The intervals need no random draws of the demands here: the calibration has computed them, and it knows the
-    // correlations of the demands.
+    // The what-if computes no intervals from random draws of the demands: the calibration computes the intervals,
+    // because it knows the correlations of the demands.
     let options = WhatIfOptions { draws: 0, ..WhatIfOptions::default() };
     let limits = what_if(&calibrated.model, &Scenario::default(), &options)?.before.stations;
     let calibration = Calibration::new(calibrated, limits, names);

@@ -78,7 +78,8 @@ fn is_log(path: &Path) -> bool {
     opened.is_ok() && accesslog::history::is_log(&head)
 }
 
-/// The seasons of `--season`, in steps; `None` to detect them. `--season 0` means that there are none.
+/// The lengths of seasons from `--season`, in time steps; `None` to detect them. `--season 0` means that there are no
+/// seasons.
 fn seasons(given: &[usize]) -> Option<Vec<usize>> {
     (!given.is_empty()).then(|| given.iter().copied().filter(|length| *length > 0).collect())
 }

@@ -144,7 +144,7 @@ fn rule_note(resources: &[Resource]) -> Option<String> {
     })
 }
 
-/// A model in which a class needs no time anywhere cannot be solved.
+/// Checks that every class has a demand at some station. Otherwise the model cannot be solved.
 fn check_every_class_visits_a_station(model: &Model) -> Result<(), UsageError> {
     let is_free = |class: &usize| model.demands.iter().all(|row| row[*class] == 0.0);
     match (0..model.classes.len()).find(is_free) {
@@ -210,7 +210,7 @@ fn zone(args: &CalibrateArgs, logs: &[String]) -> (TimeZone, String) {
     }
 }
 
-/// The message of the error that no step contains a request.
+/// The error message for logs and utilizations that have no time in common.
 fn no_common_time_message(profile: &Profile, utilization: &Utilization) -> String {
     let shown = |at_ms: i64| Timestamp::from_unix(at_ms.div_euclid(1000)).to_string();
     let from = utilization.steps.first().map_or(String::new(), |step| shown(step.start_ms));

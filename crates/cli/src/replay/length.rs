@@ -18,7 +18,7 @@ use brimful_core::quantity::pluralize;
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Maximum number of stored bytes that are read. The rest of larger logs is estimated.
+/// Maximum number of bytes of the log files, before decompression, that are read. The rest of larger logs is estimated.
 const READ_BYTES: u64 = 256 << 20;
 /// A pause is reported if its length is at least the length of the whole replay divided by this number, and at least
 /// [`MIN_LONG_PAUSE`].

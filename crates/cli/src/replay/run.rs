@@ -43,7 +43,7 @@ pub struct ReplayFeed {
     read: ReadSummary,
     summary: Summary,
     pub calls: u64,
-    /// When the last call was due.
+    /// Time at which the last call was due.
     pub last_due: Nanos,
 }
 
@@ -157,7 +157,7 @@ pub fn mean_rate(calls: u64, last_due: Nanos, flag: &str) -> anyhow::Result<f64>
     Ok(Rate((calls - 1) as f64 / last_due.as_secs_f64()).0)
 }
 
-/// Checks that no log is stdin.
+/// Checks that no log is stdin, which cannot be read twice. The error names `flag` as the reason for reading twice.
 pub fn check_readable_twice(args: &ReplayArgs, flag: &str) -> anyhow::Result<()> {
     if args.logs().iter().any(|log| log == "-") {
         return Err(

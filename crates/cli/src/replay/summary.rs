@@ -75,7 +75,7 @@ pub fn duration_text(time: Nanos) -> String {
     parts.join(" ")
 }
 
-/// The message of the error that no line of the logs makes a call.
+/// The error message if no line of the logs results in a call.
 pub fn no_call_message(read: &ReadSummary, summary: &Summary) -> String {
     let not_sent = unsent_requests(summary).map_or(String::new(), |left_out| format!("; not sent: {left_out}"));
     format!(
@@ -85,7 +85,7 @@ pub fn no_call_message(read: &ReadSummary, summary: &Summary) -> String {
     )
 }
 
-/// Counts of requests that are not sent, by reason.
+/// A text with the numbers of requests that are not sent, by reason; `None` if there are none.
 pub fn unsent_requests(summary: &Summary) -> Option<String> {
     let methods = match summary.other_methods {
         0 => None,

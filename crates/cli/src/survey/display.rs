@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 pub struct Display {
     quiet: bool,
     bar: Option<ProgressBar>,
-    /// The live figures of the current run; `None` if no bar shows them.
+    /// The results so far of the current run; `None` if no bar shows them.
     pub live: Option<Arc<LiveProgress>>,
     current: Mutex<Option<(Instant, Nanos)>>,
 }
@@ -64,7 +64,7 @@ impl Display {
     }
 
     /// Runs `body`, and updates the bar during that time.
-    pub fn during<T>(&self, body: impl FnOnce() -> T) -> T {
+    pub fn with_updates<T>(&self, body: impl FnOnce() -> T) -> T {
         let (Some(bar), Some(live)) = (&self.bar, &self.live) else { return body() };
         let done = AtomicBool::new(false);
         std::thread::scope(|scope| {

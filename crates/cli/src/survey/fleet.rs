@@ -1,5 +1,5 @@
-//! The fleet that makes a survey's loads (`--shards`). The fleet gets the survey's request flags as the user wrote
-//! them.
+//! The fleet of load generator processes that makes a survey's loads (`--shards`). The fleet receives the survey's
+//! request flags as the user wrote them.
 
 use super::args::SurveyArgs;
 use crate::flags::RequestArgs;

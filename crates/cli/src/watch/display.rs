@@ -28,7 +28,7 @@ impl Display {
         })
     }
 
-    /// Shows the latest figures.
+    /// Shows the latest metrics.
     pub fn show(&mut self, session: &Session) -> anyhow::Result<Flow> {
         match self {
             Display::Screen(screen) => screen.show(session).map(|()| Flow::Continue),

@@ -38,7 +38,7 @@ pub enum StopReason {
 /// The kind of live display.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum View {
-    /// A screen with all figures, which is redrawn.
+    /// A screen with all metrics, which is redrawn.
     Screen,
     /// One line of text per interval.
     Lines,
@@ -56,7 +56,7 @@ impl WatchOptions {
         }
         let mut intervals = intervals(args)?;
         if args.once {
-            // With --once, all groups need the same interval, so that one interval has figures of all of them.
+            // With --once, all groups need the same interval, so that one interval has metrics of every group.
             let longest = GroupName::ALL.iter().filter_map(|&group| intervals.get(group)).max();
             for group in GroupName::ALL {
                 intervals.set(group, intervals.get(group).and(longest));

@@ -175,7 +175,7 @@ mod tests {
         let latest = Arc::<Mutex<Latest>>::default();
         let exporter = Exporter { address: ([127, 0, 0, 1], 1).into(), latest: latest.clone() };
         let pages = Pages::new(Hosts::new(&[]), latest);
-        // A page that is rendered again does not have the mark.
+        // The test adds this mark to the rendered page. A page that is rendered again does not contain the mark.
         let mark = "marked as rendered\n";
         let fetch = || reply(b"GET /metrics HTTP/1.1\r\n\r\n", &pages).unwrap();
         exporter.publish(&Sample::default());

@@ -35,7 +35,7 @@ impl Screen {
         Ok(screen)
     }
 
-    /// Shows the latest figures, unless the screen is paused.
+    /// Shows the latest metrics, unless the screen is paused.
     pub fn show(&mut self, session: &Session) -> anyhow::Result<()> {
         self.picture.update(session);
         self.draw()

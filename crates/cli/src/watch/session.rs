@@ -15,7 +15,7 @@ pub struct Session {
     schedule: Schedule,
     tracker: Tracker,
     history: History,
-    /// The latest figures of each group.
+    /// The latest metrics of each group.
     current: Rates,
     /// The start of the watch, by `CLOCK_MONOTONIC`.
     began: Nanos,
@@ -79,7 +79,7 @@ impl Session {
         clock::now() - self.began
     }
 
-    /// The latest figures of each group.
+    /// The latest metrics of each group.
     pub fn latest_rates(&self) -> &Rates {
         &self.current
     }
@@ -99,7 +99,7 @@ impl Session {
         self.cpu().as_secs_f64() / self.elapsed().as_secs_f64().max(1e-9)
     }
 
-    /// Takes a last sample of all groups. Returns the figures and findings of the whole watch.
+    /// Takes a last sample of all groups. Returns the metrics and findings of the whole watch.
     pub fn finish(mut self) -> (Server, Vec<Finding>) {
         self.history.close(self.meter.last_sample());
         let overhead = self.meter.overhead(self.cpu());

@@ -4,7 +4,7 @@
 //! In a `console` block, the command after `$ ` is run in a copy of the example's directory, and must print exactly the
 //! lines below it. With `BRIMFUL_BLESS=1`, sessions and files are rewritten.
 //!
-//! The commands of `README.md` and `docs/tutorial.md` measure, so their figures always differ. They are run in order,
+//! The commands of `README.md` and `docs/tutorial.md` measure, so their numbers always differ. They are run in order,
 //! and must print lines that start like the lines on the page. Surveys are only started, and the lines on the page are
 //! compared with an example survey.
 

@@ -43,7 +43,7 @@ fn in_colour(args: &[&str]) -> Done {
     let text = |bytes| String::from_utf8(bytes).unwrap();
     let (stdout, stderr) = (text(output.stdout), text(output.stderr));
     for written in [&stdout, &stderr] {
-        // This program's own escape sequences are a number and an `m`.
+        // The program's own escape sequences set colours: `ESC [`, numbers, and `m`.
         let mut foreign = written.split('\x1b').skip(1).filter(|rest| {
             let end = rest.trim_start_matches('[').trim_start_matches(|c: char| c.is_ascii_digit() || c == ';');
             !end.starts_with('m')

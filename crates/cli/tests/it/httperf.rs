@@ -27,7 +27,7 @@ fn keys_and_numbers(line: &str) -> (String, Vec<f64>) {
     let (mut keys, mut number, mut numbers) = (String::new(), String::new(), Vec::new());
     for c in line.chars().chain(['\n']) {
         let in_number = c.is_ascii_digit() || (c == '.' && !number.is_empty());
-        // The 2 of 2xx and the power of ten are parts of keys, not values.
+        // The 2 of 2xx and the powers of ten belong to the text of a line, not to its numbers.
         let of_key = keys.ends_with(|last: char| last.is_alphanumeric() || last == '^' || last == '*');
         if in_number && !of_key {
             number.push(c);

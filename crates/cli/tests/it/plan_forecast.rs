@@ -9,7 +9,7 @@ use std::fs;
 fn history(first_rate: f64) -> String {
     let day = |i: u32| {
         let season = if i % 7 < 5 { 1.1 } else { 0.75 };
-        // Small irregular noise gives the back-test errors to measure.
+        // Small irregular noise, because the back-test of a history without noise would have no errors to measure.
         let noise = f64::from(i * i % 11) / 200.0;
         let count = 86_400.0 * first_rate * 1.0025_f64.powi(i as i32) * season * (1.0 + noise);
         format!("{},{count:.0}\n", 1_767_225_600 + 86_400 * i)

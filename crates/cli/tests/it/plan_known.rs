@@ -37,10 +37,10 @@ fn the_demands_of_the_target_are_recovered() {
     assert_eq!((indices(&found["used"]), indices(&reported)), (used.clone(), left_out), "{found:#}");
     let demands = numbers(&found["model"]["demands"][0]);
     for (class, demand) in found["model"]["classes"].as_array().unwrap().iter().zip(demands) {
-        // Classes are named by their paths if there are runs of both classes.
+        // If only one class has usable runs, it is not named by its path. Runs 2 and 3 are of /b.
         let of_b = class["name"] == "/b" || used.iter().all(|index| *index >= 2);
         let burnt = WORK_S[usize::from(of_b)];
-        // These short runs have few calls. On a busy machine, their CPU time and their end may fall into different
+        // These short runs have few calls. On a busy machine, a call's CPU time and its end may fall into different
         // intervals.
         assert!(demand > 0.5 * burnt && demand < 2.0 * burnt + 0.001, "{demand} of {burnt}: {found:#}");
     }

@@ -1,5 +1,6 @@
-//! Tests that `brimful plan calibrate --as-the-paper` derives Table 2 of Menascé et al. (CMG 1999) from an access log and
-//! utilizations with the paper's proportions, and that the model predicts what the paper could predict.
+//! Tests that `brimful plan calibrate --as-the-paper` derives Table 2 of Menascé et al. (CMG 1999) from an access log
+//! and utilizations with the paper's proportions, and that the errors of the model's predictions do not exceed those in
+//! the paper.
 
 use crate::plan::{Files, json, numbers, path_argument, plan};
 use serde_json::Value;

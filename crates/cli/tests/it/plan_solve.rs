@@ -10,7 +10,7 @@ use std::fs;
 use std::io::Write;
 use std::process::Stdio;
 
-/// The method of a case; `auto` if the case's method cannot solve networks.
+/// The `--method` that solves a reference case; `auto` if the case's solver has no method of its own.
 fn method(case: &Value) -> &'static str {
     match case["solver"].as_str().unwrap() {
         "open_seidmann" | "closed_seidmann_mva" => "seidmann",

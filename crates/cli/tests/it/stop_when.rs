@@ -5,7 +5,7 @@ use crate::program::{run, words};
 use brimful_core::record::Record;
 use brimful_testkit::RawServer;
 
-/// The longest that a load of these tests may offer calls, in seconds; much longer than any condition needs.
+/// Planned duration of the loads in these tests, in seconds: much longer than any condition needs.
 const PLANNED_S: &str = "60";
 
 /// Runs an open load that must end with exit code 1, and returns its Record. Exit code 4, for a busy host that made the

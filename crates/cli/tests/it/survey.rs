@@ -1,5 +1,5 @@
-//! Tests `brimful survey` of real servers, with levels much too short for reliable figures. The tests assert only what
-//! does not depend on how busy the machine is. The accuracy of predictions is tested with the simulated servers of
+//! Tests `brimful survey` of real servers, with levels much too short for reliable measurements. The tests assert only
+//! what does not depend on how busy the machine is. The accuracy of predictions is tested with the simulated servers of
 //! `brimful-survey`.
 
 use crate::documents;

@@ -108,7 +108,7 @@ fn an_http_url_of_a_tls_server_is_reported() {
         for how in [&[][..], &["--http", "2"]] {
             let load = ["load", &url, "--clients", "1", "-n", "3"];
             let done = run(&[&load[..], how].concat());
-            // nginx's 400 comes in HTTP/1, so it is not a response to an HTTP/2 request.
+            // nginx sends its 400 in HTTP/1, so it is not a response to an HTTP/2 request.
             let done = done.exits(if how.is_empty() { &codes } else { &[1, 4] });
             assert!(words(&done.stdout).contains(hint), "{url} {how:?}: {}", done.stdout);
         }

@@ -87,7 +87,7 @@ impl FileSet {
         Some(self.bytes.as_ref()?.quantile(share).round() as u64)
     }
 
-    /// Describes what is wrong with the set; `None` if the set is valid.
+    /// Describes the error in the parameters of the set; `None` if the set is valid.
     pub(super) fn problem(&self) -> Option<&'static str> {
         let ratio = |ratio: &f64| ratio.is_finite() && (0.0..=1.0).contains(ratio);
         if self.files == 0 || self.files > MAX_FILES {
@@ -110,7 +110,7 @@ mod tests {
         FileSet::new(files)
     }
 
-    /// The manual of httperf contains this path as an example.
+    /// File 103 of 1,024 has the path that is an example in httperf's manual.
     #[test]
     fn the_103rd_of_1024_files_is_where_httperf_has_it() {
         assert_eq!(files(1024).path("/wset1024", 103), "/wset1024/0/1/0/3.html");

@@ -10,7 +10,7 @@ use brimful_estimate::{SizePoint, fit_size};
 use brimful_model::Estimate;
 use std::collections::BTreeMap;
 
-/// Minimum number of runs, each with another response size, to which a line is fitted.
+/// Minimum number of runs, of different response sizes, to which a line is fitted.
 const MIN_POINTS: usize = 3;
 /// A mean response size above this, in bytes, shows that responses have a body. A head alone is smaller.
 const MAX_HEAD_BYTES: f64 = 4096.0;

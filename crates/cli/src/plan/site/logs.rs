@@ -23,7 +23,7 @@ pub(super) fn profile(logs: &[String], reading: ReadOptions) -> anyhow::Result<P
     profiler.finish(&read).map_err(log_error)
 }
 
-/// The classes of requests by size.
+/// The size classes of requests.
 pub(super) struct LogClasses {
     names: Vec<String>,
     by: ClassBounds,

@@ -95,7 +95,7 @@ fn findings(picture: &ScreenState, width: usize, most: usize) -> Vec<Line<'stati
             line
         })
         .collect();
-    // A constant number of lines keeps the panels in place.
+    // The number of lines is constant, so that the panels below do not move between frames.
     lines.resize(most.min(2).max(lines.len()), Line::default());
     lines
 }

@@ -24,7 +24,7 @@ pub struct ScreenState {
     pub monitor_cpu_share: f64,
     pub findings: Vec<Finding>,
     pub rates: Rates,
-    /// Advice on how to get the most useful of the unknown figures.
+    /// Advice on how to get the most useful of the unknown metrics.
     pub hint: Option<String>,
     /// The last notice, and the elapsed time of the watch when the notice was set.
     notice: Option<(String, Nanos)>,
@@ -73,7 +73,7 @@ impl ScreenState {
         }
     }
 
-    /// Updates the figures, unless the display is paused.
+    /// Updates the metrics, unless the display is paused.
     pub fn update(&mut self, session: &Session) {
         if self.paused {
             return;
@@ -101,7 +101,7 @@ impl ScreenState {
         self.enabled.has(group) && !self.hidden.contains(&group)
     }
 
-    /// The figures of the machine, if they are known and not hidden.
+    /// The metrics of the machine, if they are known and not hidden.
     pub fn kernel(&self) -> Option<&Kernel> {
         self.rates.kernel.as_ref().filter(|_| self.shows(GroupName::Kernel)).map(|stretch| &stretch.figures)
     }

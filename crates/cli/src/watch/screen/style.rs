@@ -115,8 +115,8 @@ pub fn paragraph(mut lines: Vec<Line<'static>>) -> Paragraph<'static> {
 }
 
 /// A right-aligned cell of a column.
-pub fn cell(text: &str, width: usize, look: TextStyle) -> Span<'static> {
-    Span::styled(format!(" {text:>0$}", width - 1), look)
+pub fn cell(text: &str, width: usize, style: TextStyle) -> Span<'static> {
+    Span::styled(format!(" {text:>0$}", width - 1), style)
 }
 
 /// The text of a value, or a placeholder if the value is unknown.

@@ -50,7 +50,7 @@ fn closed_loop_clients_do_not_spin_while_a_server_is_away() {
         let done = load(&[&server.url(), "-c", "5", "-d", "1s", "--engine", engine]).exits(&[1, 4]);
         let counts = documents::record(&done.stdout).counts;
         assert_eq!(counts.completed, 20);
-        // Each client waits at most 10, 20, 40 … 640 ms, and at least half of each time.
+        // The waits between a client's attempts are at most 10, 20, 40 … 640 ms, and at least half of each.
         assert!((5..=60).contains(&counts.refused), "{engine}: {counts:?}");
     }
 }

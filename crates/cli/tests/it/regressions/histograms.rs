@@ -11,7 +11,7 @@ use std::path::Path;
 /// The first bytes of a compressed V2 histogram, in base64.
 const COMPRESSED: &str = "HISTFAAA";
 
-/// Makes a load of forty calls, whose figures do not matter.
+/// Makes a load of forty calls. Its results do not matter.
 fn load(url: &str, rest: &[&str]) -> Record {
     let args = [&["load", url, "--rate", "400", "--requests", "40", "--json"], rest].concat();
     documents::record(&run(&args).exits(&[0, 4]).stdout)

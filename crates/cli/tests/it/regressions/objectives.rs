@@ -103,7 +103,7 @@ fn a_gate_expects_the_statuses_that_it_is_given() {
     let absent = RawServer::status(404);
     let said = words(&load(&absent.url(), &["--slo", "p95<1h", "--expect-status", "200,3xx"], 1).stdout);
     assert!(said.contains("no answer was as expected: 40 of 40 were 404"), "{said}");
-    // A 404 may be expected for some calls, but hardly for all.
+    // A 404 may be expected for some calls. If all responses are 404, the text asks whether the path is right.
     let said = words(&load(&absent.url(), &["--slo", "p95<1h"], 0).stdout);
     assert!(said.contains("All 40 responses were 4xx (404):") && said.contains("Is the path right?"), "{said}");
 }

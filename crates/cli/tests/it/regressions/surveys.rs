@@ -36,8 +36,8 @@ fn tried(survey: impl Fn() -> Survey, is_right: impl Fn(&Survey) -> bool) -> Sur
     panic!("{TRIES} surveys did not find what they should; the last one: {last:#?}");
 }
 
-/// Gunicorn with threads, Apache prefork and Puma give each connection a worker. The bug: 32 idle connections occupied
-/// all workers, and no call got a response.
+/// The survey uses no more connections than the server has workers. Gunicorn with threads, Apache prefork and Puma give
+/// each connection a worker. The bug: 32 idle connections occupied all workers, and no call got a response.
 #[test]
 fn a_survey_does_not_starve_a_server_that_gives_each_connection_a_worker() {
     let server = WorkerServer::with_keep_alive(4, SERVICE);

@@ -9,7 +9,7 @@ use std::process::Stdio;
 use std::thread::sleep;
 use std::time::Instant;
 
-/// Number of times during an installation at which it is killed, spread evenly over its duration.
+/// Number of trials. Each kills the installation at another time; the times are spread evenly over its duration.
 const INSTANTS: u32 = 20;
 
 #[test]

@@ -1,4 +1,4 @@
-//! Tests output names that another user has already used, and files that other users can read.
+//! Tests output files whose names another user has used first, and output files that other users must not read.
 
 use crate::documents;
 use crate::program::{Running, brimful, lock_machine_shared, run, wait_until};

@@ -10,16 +10,16 @@ use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
-/// The imitated server, which counts requests on command.
-struct MadeUp {
+/// An imitated server: a program that records requests in shared memory on command, as the module does.
+struct ImitatedServer {
     directory: tempfile::TempDir,
     child: Child,
     input: ChildStdin,
     output: BufReader<ChildStdout>,
 }
 
-impl MadeUp {
-    fn start() -> MadeUp {
+impl ImitatedServer {
+    fn start() -> ImitatedServer {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
         let directory = tempfile::tempdir().unwrap();
         let program = directory.path().join("program");
@@ -36,7 +36,7 @@ impl MadeUp {
         command.arg(directory.path().join("brimful-made-up")).stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = command.spawn().unwrap();
         let (input, output) = (child.stdin.take().unwrap(), BufReader::new(child.stdout.take().unwrap()));
-        let mut server = MadeUp { directory, child, input, output };
+        let mut server = ImitatedServer { directory, child, input, output };
         server.answer();
         server
     }
@@ -74,7 +74,7 @@ impl MadeUp {
     }
 }
 
-impl Drop for MadeUp {
+impl Drop for ImitatedServer {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
@@ -84,7 +84,7 @@ impl Drop for MadeUp {
 #[test]
 fn recorded_requests_are_in_the_document_the_text_and_the_log() {
     let _machine = lock_machine_shared();
-    let mut made_up = MadeUp::start();
+    let mut made_up = ImitatedServer::start();
     let pid = made_up.child.id().to_string();
     let server: Server = documents::document(&made_up.watched(&["watch", "--process", &pid, "--json"], 1_000));
     let Module { servers, classes } = server.module.expect("the module was found by its process");
@@ -113,7 +113,7 @@ fn recorded_requests_are_in_the_document_the_text_and_the_log() {
 #[test]
 fn the_papers_tables_have_all_their_rows() {
     let _machine = lock_machine_shared();
-    let mut made_up = MadeUp::start();
+    let mut made_up = ImitatedServer::start();
     let text = made_up.watched(&["watch", "--module", &made_up.file(), "--paper-tables"], 1_000);
     // The rows of Tables 4 to 8 of the WebMonitor paper (Almeida, Almeida & Yates 1997).
     for row in [
