@@ -36,11 +36,11 @@ pub fn main(args: &ReplayArgs) -> anyhow::Result<Exit> {
     }
     let first = run(args, &first_plan, ReplayPass { constant_rate: None, max_calls: u64::MAX, duration }, &stop)?;
     first.print_replay_summary(args);
-    let (false, Some(feed)) = (first.record.interrupted, &first.feed) else {
+    let (false, Some(counts)) = (first.record.interrupted, &first.counts) else {
         let delivered = deliver_record(&first.record, &args.output, args.detail, out);
         return first_failure(delivered, [first.check_logs_read()]);
     };
-    let rate = mean_rate(feed.calls, feed.last_due, FLAG)?;
+    let rate = mean_rate(counts.calls, counts.last_due, FLAG)?;
     if !args.output.quiet {
         print_note(&format!("in {}, the same calls follow at a constant rate", PAUSE.to_rounded_string()));
     }
@@ -49,7 +49,8 @@ pub fn main(args: &ReplayArgs) -> anyhow::Result<Exit> {
         deliver_record(&first.record, &args.output, args.detail, out)?;
         return Ok(Exit::Interrupted);
     }
-    let flat = run(args, &flat_plan, ReplayPass { constant_rate: Some(rate), max_calls: feed.calls, duration }, &stop)?;
+    let flat =
+        run(args, &flat_plan, ReplayPass { constant_rate: Some(rate), max_calls: counts.calls, duration }, &stop)?;
     let delivered = deliver_pair(args, &first.record, &flat.record, out.zip(flat_out));
     first_failure(delivered, [flat.check_logs_read()])
 }

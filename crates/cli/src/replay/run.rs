@@ -33,13 +33,13 @@ pub struct ReplayPass {
 pub struct ReplayOutcome {
     pub record: Record,
     /// The lines read and the calls made; `None` if the run ended before the logs did, or the logs could not be read.
-    pub feed: Option<ReplayFeed>,
+    pub counts: Option<ReplayCounts>,
     /// The error that ended the reading of the logs.
     read_error: Option<LogError>,
 }
 
-/// The lines that were read, and the calls that were made from them.
-pub struct ReplayFeed {
+/// Counts of the lines that were read, and of the calls that were made from them.
+pub struct ReplayCounts {
     read: ReadSummary,
     summary: Summary,
     pub calls: u64,
@@ -84,14 +84,14 @@ pub fn run(args: &ReplayArgs, plan: &RunPlan, pass: ReplayPass, stop: &AtomicBoo
     // An error in reading the logs explains more than the error that the run had no calls.
     match (record, read_feed.into_inner().unwrap_or_else(PoisonError::into_inner)) {
         (Ok(record), Some(Err(error))) if record.counts.scheduled > 0 => {
-            Ok(ReplayOutcome { record, feed: None, read_error: Some(error) })
+            Ok(ReplayOutcome { record, counts: None, read_error: Some(error) })
         }
         (_, Some(Err(error))) => Err(log_error(error)),
-        (Err(_), Some(Ok(feed))) if feed.calls == 0 && feed.read.lines.read > 0 => {
-            Err(UsageError(summary::no_call_message(&feed.read, &feed.summary)).into())
+        (Err(_), Some(Ok(counts))) if counts.calls == 0 && counts.read.lines.read > 0 => {
+            Err(UsageError(summary::no_call_message(&counts.read, &counts.summary)).into())
         }
-        (record, Some(Ok(feed))) => Ok(ReplayOutcome { record: record?, feed: Some(feed), read_error: None }),
-        (record, None) => Ok(ReplayOutcome { record: record?, feed: None, read_error: None }),
+        (record, Some(Ok(counts))) => Ok(ReplayOutcome { record: record?, counts: Some(counts), read_error: None }),
+        (record, None) => Ok(ReplayOutcome { record: record?, counts: None, read_error: None }),
     }
 }
 
@@ -101,7 +101,7 @@ fn feed(
     pass: ReplayPass,
     push: &mut dyn FnMut(StreamedCall) -> bool,
     stop: &AtomicBool,
-) -> Result<ReplayFeed, LogError> {
+) -> Result<ReplayCounts, LogError> {
     let ends = args.duration.unwrap_or(Nanos::MAX);
     let mut calls = 0;
     let mut last = Nanos::ZERO;
@@ -143,7 +143,7 @@ fn feed(
         return Err(error);
     }
     let summary = if accepts_more { replayer.finish(&mut emit) } else { replayer.summary() };
-    Ok(ReplayFeed { read, summary, calls, last_due: last })
+    Ok(ReplayCounts { read, summary, calls, last_due: last })
 }
 
 /// Mean rate of these calls, in calls per second. The last call was due at `last_due`.
@@ -178,8 +178,8 @@ impl ReplayOutcome {
 
     /// Prints the counts of the logs' lines and requests on stderr.
     pub fn print_replay_summary(&self, args: &ReplayArgs) {
-        if let Some(feed) = self.feed.as_ref().filter(|_| !args.output.quiet) {
-            summary::print_replay_summary(&feed.read, &feed.summary, &self.record);
+        if let Some(counts) = self.counts.as_ref().filter(|_| !args.output.quiet) {
+            summary::print_replay_summary(&counts.read, &counts.summary, &self.record);
         }
     }
 }

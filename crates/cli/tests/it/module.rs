@@ -15,7 +15,7 @@ use tempfile::TempDir;
 pub const NGINX: &str = "/usr/sbin/nginx";
 
 /// Makes a directory with a server configuration, which includes files from two subdirectories.
-pub fn prefix(config: &str) -> TempDir {
+pub fn make_prefix(config: &str) -> TempDir {
     let directory = tempfile::tempdir().unwrap();
     fs::write(directory.path().join("nginx.conf"), config).unwrap();
     make_directories(directory.path());
@@ -68,7 +68,7 @@ pub fn files_without_logs(directory: &Path) -> Vec<(PathBuf, Vec<u8>)> {
 pub fn built_module() -> &'static Vec<u8> {
     static MODULE: OnceLock<Vec<u8>> = OnceLock::new();
     MODULE.get_or_init(|| {
-        let directory = prefix(NGINX_CONF_WITH_MODULES);
+        let directory = make_prefix(NGINX_CONF_WITH_MODULES);
         module("install", "nginx", directory.path(), &["--yes"]).exits(&[0]);
         fs::read(directory.path().join("modules/ngx_http_brimful_module.so")).unwrap()
     })
@@ -198,7 +198,7 @@ fn is_written_by_server(path: &Path) -> bool {
 
 #[test]
 fn changes_that_nginx_refuses_are_undone() {
-    let directory = prefix(NGINX_CONF_WITH_MODULES);
+    let directory = make_prefix(NGINX_CONF_WITH_MODULES);
     let before = all_files(directory.path());
     // nginx's own binary has the right signature, but it is not a module.
     let given = format!("--module={NGINX}");
@@ -210,7 +210,7 @@ fn changes_that_nginx_refuses_are_undone() {
 
 #[test]
 fn a_module_for_another_nginx_is_refused() {
-    let directory = prefix(NGINX_CONF_WITH_MODULES);
+    let directory = make_prefix(NGINX_CONF_WITH_MODULES);
     let before = all_files(directory.path());
     let file = tempfile::NamedTempFile::new().unwrap();
     let given = format!("--module={}", file.path().display());
@@ -224,7 +224,7 @@ fn a_module_for_another_nginx_is_refused() {
 
 #[test]
 fn a_configuration_without_includes_is_not_edited() {
-    let directory = prefix("pid nginx.pid;\nerror_log error.log;\nevents {}\nhttp { access_log off; }\n");
+    let directory = make_prefix("pid nginx.pid;\nerror_log error.log;\nevents {}\nhttp { access_log off; }\n");
     let at = |name: &str| directory.path().join(name);
     let config = fs::read_to_string(at("nginx.conf")).unwrap();
     let file = at("given.so");
@@ -250,7 +250,7 @@ fn a_configuration_without_includes_is_not_edited() {
 
 #[test]
 fn changed_files_are_kept() {
-    let directory = prefix(NGINX_CONF_WITH_MODULES);
+    let directory = make_prefix(NGINX_CONF_WITH_MODULES);
     let at = |name: &str| directory.path().join(name);
     fs::write(at("given.so"), built_module()).unwrap();
     let given = format!("--module={}", at("given.so").display());
@@ -272,7 +272,7 @@ fn changed_files_are_kept() {
 
 #[test]
 fn bad_input_is_refused() {
-    let directory = prefix(NGINX_CONF_WITH_MODULES);
+    let directory = make_prefix(NGINX_CONF_WITH_MODULES);
     let at = |name: &str| directory.path().join(name);
     let install = |more: &[&str]| module("install", "nginx", directory.path(), more);
     install(&[]).fails(2, "use --yes");

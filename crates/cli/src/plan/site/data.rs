@@ -27,7 +27,7 @@ impl<'a> SiteData<'a> {
         utilization: &'a Utilization,
         counted: &'a StepCounts,
     ) -> anyhow::Result<SiteData<'a>> {
-        let known = KnownDemands::read(&args.site, &utilization.resources, &counted.classes, counted.empty)?;
+        let known = KnownDemands::read(&args.site, &utilization.resources, &counted.classes, counted.empty_class)?;
         let cpus = args.servers.or(utilization.cpus);
         Ok(SiteData { args, utilization, counted, known, used_steps: counted.steps(), cpus })
     }
@@ -84,11 +84,11 @@ impl<'a> SiteData<'a> {
         let options = SiteOptions {
             rule: rule.rule,
             known: self.known.demands_at(name, classes.len()),
-            empty: self.counted.empty,
+            empty: self.counted.empty_class,
             intercept: self.known.intercept(name),
             without_background: self.args.site.as_the_paper,
         };
-        let empty = self.counted.empty.map(|class| classes[class].as_str());
+        let empty = self.counted.empty_class.map(|class| classes[class].as_str());
         site_demands(classes.len(), steps, &options).map_err(|error| explain_error(error, name, empty))
     }
 

@@ -28,7 +28,7 @@ pub(super) struct LogClasses {
     names: Vec<String>,
     by: ClassBounds,
     /// Index of the class of responses without a body, if there is one.
-    empty: Option<usize>,
+    empty_class: Option<usize>,
 }
 
 enum ClassBounds {
@@ -48,17 +48,17 @@ impl LogClasses {
         let name = |class| if args.as_the_paper { format!("class{}", class + 1) } else { ranges.name(class) };
         LogClasses {
             names: (0..ranges.class_count()).map(name).collect(),
-            empty: Some(0),
+            empty_class: Some(0),
             by: ClassBounds::Ranges(ranges),
         }
     }
 
     fn of_profile(profile: &Profile) -> LogClasses {
         let names: Vec<String> = profile.classes.iter().map(|class| class.name.clone()).collect();
-        let empty = names.iter().position(|name| name == classes::EMPTY_CLASS);
-        let sized = profile.classes.iter().enumerate().filter(|(index, _)| Some(*index) != empty);
+        let empty_class = names.iter().position(|name| name == classes::EMPTY_CLASS);
+        let sized = profile.classes.iter().enumerate().filter(|(index, _)| Some(*index) != empty_class);
         let from = sized.map(|(index, class)| (class.bytes_range[0], index)).collect();
-        LogClasses { names, by: ClassBounds::Profile(from), empty }
+        LogClasses { names, by: ClassBounds::Profile(from), empty_class }
     }
 
     fn class_of(&self, bytes: u64) -> usize {
@@ -67,7 +67,7 @@ impl LogClasses {
             ClassBounds::Profile(from) => {
                 let after = from.partition_point(|(least, _)| *least <= bytes);
                 let sized = from.get(after.saturating_sub(1)).map_or(0, |(_, class)| *class);
-                if bytes == 0 { self.empty.unwrap_or(sized) } else { sized }
+                if bytes == 0 { self.empty_class.unwrap_or(sized) } else { sized }
             }
         }
     }
@@ -78,7 +78,7 @@ pub(super) struct StepCounts {
     /// Names of the classes that have requests in these steps.
     pub classes: Vec<String>,
     /// Index of the class of responses without a body, if it has requests.
-    pub empty: Option<usize>,
+    pub empty_class: Option<usize>,
     /// Number of requests, steps × classes.
     pub requests: Vec<Vec<f64>>,
     /// Number of bytes of responses, steps × classes.
@@ -117,7 +117,7 @@ impl StepCounts {
         let read = read(logs, reading, &mut sink, &mut |_| {}).map_err(log_error)?;
         let counted = StepCounts {
             classes: classes.names,
-            empty: classes.empty,
+            empty_class: classes.empty_class,
             requests,
             bytes: bytes_sent,
             lines_summary: describe_line_counts(&read.lines),
@@ -141,7 +141,7 @@ impl StepCounts {
         let note = format!("no request of {} is in these steps, so the model does not have it", names.join(", "));
         StepCounts {
             classes: used.iter().map(|class| self.classes[*class].clone()).collect(),
-            empty: self.empty.and_then(|empty| used.iter().position(|class| *class == empty)),
+            empty_class: self.empty_class.and_then(|empty| used.iter().position(|class| *class == empty)),
             requests: keep(&self.requests),
             bytes: keep(&self.bytes),
             notes: self.notes.into_iter().chain([note]).collect(),

@@ -1,6 +1,6 @@
 //! Tests a `brimful module install` that is killed: the installation can be repeated or removed.
 
-use crate::module::{NGINX_CONF_WITH_MODULES, built_module, files_without_logs, module, prefix};
+use crate::module::{NGINX_CONF_WITH_MODULES, built_module, files_without_logs, make_prefix, module};
 use crate::program::{brimful, lock_machine_shared};
 use crate::safety::run_in;
 use std::fs;
@@ -14,7 +14,7 @@ const INSTANTS: u32 = 20;
 
 #[test]
 fn a_killed_installation_can_be_repeated_or_removed() {
-    let directory = prefix(NGINX_CONF_WITH_MODULES);
+    let directory = make_prefix(NGINX_CONF_WITH_MODULES);
     let temporary = tempfile::tempdir().unwrap();
     let (place, scratch) = (directory.path(), temporary.path().join("scratch"));
     fs::create_dir(&scratch).unwrap();
@@ -60,7 +60,7 @@ fn a_killed_installation_can_be_repeated_or_removed() {
 
 #[test]
 fn an_unfinished_installation_is_reported() {
-    let directory = prefix(NGINX_CONF_WITH_MODULES);
+    let directory = make_prefix(NGINX_CONF_WITH_MODULES);
     let file = tempfile::Builder::new().suffix(".so").tempfile().unwrap();
     fs::write(file.path(), built_module()).unwrap();
     let given = format!("--module={}", file.path().display());

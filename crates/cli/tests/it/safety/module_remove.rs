@@ -1,6 +1,6 @@
 //! Tests `brimful module`, run by root, for a server whose directory another user can write to.
 
-use crate::module::{NGINX, NGINX_CONF_WITH_MODULES, built_module, files_without_logs, module, prefix};
+use crate::module::{NGINX, NGINX_CONF_WITH_MODULES, built_module, files_without_logs, make_prefix, module};
 use crate::safety::{NOBODY, is_root};
 use serde_json::{Value, json};
 use std::fs::{self, Permissions};
@@ -39,7 +39,7 @@ fn root_does_not_run_or_rename_what_another_users_manifest_names() {
     let elsewhere = tempfile::tempdir().unwrap();
     let (victim, mark) = (elsewhere.path().join("brimful.conf"), elsewhere.path().join("mark"));
     fs::write(&victim, "root's").unwrap();
-    let directory = prefix(NGINX_CONF_WITH_MODULES);
+    let directory = make_prefix(NGINX_CONF_WITH_MODULES);
     let program = directory.path().join("program");
     write_program(&program, &mark);
     write_manifest(directory.path(), &program, json!([{"kind": "file", "path": &victim, "hash": "0"}]));
@@ -65,7 +65,7 @@ fn root_does_not_run_or_rename_what_another_users_manifest_names() {
 fn a_directory_that_others_can_write_to_is_refused() {
     let elsewhere = tempfile::tempdir().unwrap();
     let mark = elsewhere.path().join("mark");
-    let directory = prefix(NGINX_CONF_WITH_MODULES);
+    let directory = make_prefix(NGINX_CONF_WITH_MODULES);
     let program = directory.path().join("program");
     write_program(&program, &mark);
     write_manifest(directory.path(), &program, json!([]));
@@ -85,7 +85,7 @@ fn a_manifest_with_files_that_install_does_not_make_is_refused() {
     let elsewhere = tempfile::tempdir().unwrap();
     let victim = elsewhere.path().join("brimful.conf");
     fs::write(&victim, "not the module's").unwrap();
-    let directory = prefix(NGINX_CONF_WITH_MODULES);
+    let directory = make_prefix(NGINX_CONF_WITH_MODULES);
     let own = directory.path().join("conf.d/mine.conf");
     fs::write(&own, "# mine\n").unwrap();
     let outside = directory.path().join("conf.d/../../x/brimful.conf");
@@ -109,7 +109,7 @@ fn a_manifest_with_files_that_install_does_not_make_is_refused() {
 
 #[test]
 fn an_installation_in_roots_own_directory_is_removed() {
-    let directory = prefix(NGINX_CONF_WITH_MODULES);
+    let directory = make_prefix(NGINX_CONF_WITH_MODULES);
     let before = files_without_logs(directory.path());
     let file = tempfile::Builder::new().suffix(".so").tempfile().unwrap();
     fs::write(file.path(), built_module()).unwrap();
