@@ -237,7 +237,7 @@ fn apply_load(
     options.calls = args.requests.map_or(u64::MAX, |count| count.0).min(listed);
     let is_counted = options.calls < u64::MAX;
     // The run ends with the last session, so it needs no duration.
-    let sessions_are_counted = workload.sessions().is_some_and(|sessions| sessions.number.is_some());
+    let sessions_are_counted = workload.sessions().is_some_and(|sessions| sessions.max_sessions.is_some());
     let default = if is_counted || sessions_are_counted { Nanos::MAX } else { DEFAULT_DURATION };
     options.window = args.duration.or(scheduled).unwrap_or(default);
     options.tick = args.tick;

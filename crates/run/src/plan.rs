@@ -181,7 +181,7 @@ impl RunPlan {
             PlannedLoad::Open { .. } => false,
             PlannedLoad::Closed { .. } | PlannedLoad::ClosedBursts { .. } | PlannedLoad::SClients { .. } => is_counted,
             PlannedLoad::Sessions { sessions, .. } => {
-                sessions.number.is_some() || is_counted && sessions.kind() != LoadKind::Open
+                sessions.max_sessions.is_some() || is_counted && sessions.kind() != LoadKind::Open
             }
             PlannedLoad::Log { .. } => true,
         }

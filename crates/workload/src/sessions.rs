@@ -50,7 +50,7 @@ impl Plan {
     /// Number of sessions that this user begins in the whole load.
     fn sessions_of_user(&self, user: SessionId) -> u64 {
         let share = |number| Shard { index: u64::from(user.0), count: self.users.max(1) }.share(number);
-        self.load.number.map_or(u64::MAX, share)
+        self.load.max_sessions.map_or(u64::MAX, share)
     }
 }
 
@@ -114,7 +114,7 @@ impl Sessions {
             SessionArrivals::Open { rate, arrivals } => {
                 let arrivals = Arrivals::new(arrivals.parse::<ArrivalProcess>()?, *rate, seed)?;
                 let before = past.as_ref().map_or(Nanos::ZERO, |past| past.span);
-                let left = load.number.map_or(u64::MAX, |number| shard.share(number));
+                let left = load.max_sessions.map_or(u64::MAX, |number| shard.share(number));
                 sessions.coming = Some(FutureSessions::new(arrivals, seeds, shard, before, left));
                 past.iter().for_each(|past| sessions.admit_sessions_in_progress(past));
             }

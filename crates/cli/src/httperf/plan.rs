@@ -233,16 +233,16 @@ fn sessions(options: &Options) -> anyhow::Result<Sessions> {
         let bytes = std::fs::read(&wsesslog.file).map_err(|error| named(&error))?;
         sessions.scripts =
             read_session_log(brimful_core::text::strip_bom_bytes(&bytes)).map_err(|error| named(&error))?;
-        sessions.number = Some(wsesslog.sessions);
+        sessions.max_sessions = Some(wsesslog.sessions);
         sessions.think_s = Spread::Constant(wsesslog.think_s);
         use_browser_connections(&mut sessions, options);
     } else if let Some(wsess) = options.wsess {
-        sessions.number = Some(wsess.sessions);
+        sessions.max_sessions = Some(wsess.sessions);
         sessions.calls_per_session = Some(constant(wsess.calls));
         sessions.think_s = Spread::Constant(wsess.think_s);
         use_browser_connections(&mut sessions, options);
     } else {
-        sessions.number = Some(options.num_conns);
+        sessions.max_sessions = Some(options.num_conns);
         sessions.calls_per_session = Some(constant(options.num_calls));
         sessions.connections = 1;
         sessions.pipelined = options.burst_length > 1;
@@ -295,7 +295,7 @@ mod tests {
         let sessions = sessions_of("--num-conns 100 --num-calls 7 --rate 50");
         let arrivals = "constant".to_owned();
         assert_eq!(sessions.session_arrivals, SessionArrivals::Open { rate: Rate(50.0), arrivals });
-        assert_eq!((sessions.number, sessions.calls(), sessions.connections), (Some(100), 7.0, 1));
+        assert_eq!((sessions.max_sessions, sessions.calls(), sessions.connections), (Some(100), 7.0, 1));
         assert!(!sessions.pipelined);
         let sessions = sessions_of("--num-calls 6 --burst-length 3");
         assert_eq!(sessions.session_arrivals, SessionArrivals::Closed { users: 1, rest_s: Spread::Constant(0.0) });
@@ -305,7 +305,7 @@ mod tests {
     #[test]
     fn sessions_are_sessions() {
         let sessions = sessions_of("--wsess=10,5,2 --burst-length 2 --max-connections 3 --rate 1 --session-cookies");
-        assert_eq!((sessions.number, sessions.calls(), sessions.connections), (Some(10), 5.0, 3));
+        assert_eq!((sessions.max_sessions, sessions.calls(), sessions.connections), (Some(10), 5.0, 3));
         assert_eq!(sessions.think_s, Spread::Constant(2.0));
         assert!(sessions.pipelined && sessions.cookies);
     }

@@ -74,14 +74,14 @@ impl SessionArgs {
         let one_after_another = || SessionArrivals::Closed { users: 1, rest_s: Spread::Constant(0.0) };
         let sessions = match (&self.wsess, &self.wsesslog) {
             (Some(UniformSessions { sessions, calls, think_s }), _) => Sessions {
-                number: Some(*sessions),
+                max_sessions: Some(*sessions),
                 calls_per_session: Some(Spread::Constant(*calls as f64)),
                 calls_per_burst: Spread::Constant(self.burst_length.map_or(1.0, |length| length.0 as f64)),
                 think_s: think_s.clone(),
                 ..Sessions::with_arrivals(one_after_another())
             },
             (None, Some(ScriptedSessions { sessions, think_s, file })) => Sessions {
-                number: Some(*sessions),
+                max_sessions: Some(*sessions),
                 think_s: think_s.clone(),
                 scripts: scripts(file)?,
                 ..Sessions::with_arrivals(one_after_another())
@@ -210,7 +210,7 @@ mod tests {
         };
         workload.load = asked.load().unwrap();
         let sessions = workload.sessions().unwrap();
-        assert_eq!((sessions.number, sessions.calls(), sessions.max_burst_calls()), (Some(10), 7.0, Some(3)));
+        assert_eq!((sessions.max_sessions, sessions.calls(), sessions.max_burst_calls()), (Some(10), 7.0, Some(3)));
         assert_eq!(sessions.session_arrivals, SessionArrivals::Closed { users: 1, rest_s: Spread::Constant(0.0) });
         assert_eq!(workload.validate(), Ok(()));
 

@@ -9,9 +9,9 @@
 //! or, in place of `rate`, one of
 //!
 //! ```toml
-//! stages = [{ length_s = 30.0, rate = 1000.0 }]             # from `rate` or 0 to the first stage's rate, and so on
+//! stages = [{ length_s = 30.0, rate = 1000.0 }]             # linear, beginning at `rate` (0 if absent)
 //! trace = { file = "arrivals.txt", speed = 2.0 }
-//! log = { files = ["access.log"], speed = 2.0 }             # with the logged requests; for `brimful replay`
+//! log = { files = ["access.log"], speed = 2.0 }             # replays logged requests; only for `brimful replay`
 //! clients = 10                                              # with `think_s = 1.0` between an answer and the next call
 //! s_clients = 500                                           # connection attempts in progress at all times
 //! sessions = { rate = 2.0, bursts = "geometric:4.2", think_s = "exponential:20" }     # see `sessions.rs`
@@ -46,8 +46,8 @@ pub enum Load {
     },
     /// Calls arrive at recorded instants, independent of the server.
     Trace(Trace),
-    /// The requests of access logs arrive at their logged times, independent of the server. Only `brimful replay` makes
-    /// this load.
+    /// The requests of access logs arrive at their logged times, independent of the server. Only `brimful replay`
+    /// creates this load.
     Log(LogReplay),
     /// Clients make calls, and wait for each answer before the next call.
     Closed {

@@ -1,4 +1,4 @@
-//! Laws of popularity: request frequency by rank.
+//! How often each item of a list is requested, as a function of its popularity rank.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -16,10 +16,10 @@ pub enum Popularity {
 }
 
 impl Popularity {
-    /// The weight of the item at this position of the list, from 0.
-    pub fn weight(self, place: usize) -> f64 {
+    /// Relative request frequency of the item with this rank; the most popular item has rank 0.
+    pub fn weight(self, rank: usize) -> f64 {
         let Popularity::Zipf(exponent) = self;
-        (place as f64 + 1.0).powf(-exponent)
+        (rank as f64 + 1.0).powf(-exponent)
     }
 }
 

@@ -3,8 +3,8 @@
 //! ```toml
 //! [load.sessions]
 //! rate = 2.0                      # new sessions per second, by the process `arrivals` (poisson if absent)
-//! bursts = "geometric:4.2"        # bursts of a session, like a page and its objects; 1 if absent
-//! calls_per_burst = "3"           # the first call, then the rest after its answer; 1 if absent
+//! bursts = "geometric:4.2"        # number of bursts per session; 1 if absent
+//! calls_per_burst = "3"           # calls per burst, like a page and its objects; 1 if absent
 //! think_s = "lognormal:20,1.5"    # from the last answer of a burst to the next burst; 0 if absent
 //! connections = 6                 # maximum number of connections per session; 6 if absent
 //! pipelined = true                # calls after the first share a connection; if absent, no call shares its connection
@@ -22,17 +22,18 @@
 //! rest_s = "exponential:30"       # from the end of a user's session to the next one; 0 if absent
 //! ```
 //!
-//! in place of `bursts` one of
+//! or, in place of `bursts`, one of
 //!
 //! ```toml
 //! stay = 0.8                      # probability of another burst after each burst
 //! calls = 50                      # calls of a session, in as many bursts as necessary
 //! ```
 //!
-//! Scripted sessions ([`Script`]) can replace `bursts` and `calls_per_burst`. They are used in order.
+//! Scripted sessions ([`Script`]) can replace `bursts` and `calls_per_burst`. New sessions use the scripts in order.
 //!
-//! Bursts and think times are as in httperf's `--wsess` (Mosberger & Jin 1998); each number is a [`Spread`]. New
-//! sessions at a `rate` whose users `stay` are a partly open system (Schroeder, Wierman & Harchol-Balter 2006): the
+//! Bursts and think times are as in httperf's `--wsess` (Mosberger & Jin 1998). The first call of a burst is sent
+//! alone; the other calls are sent when it is answered. Bursts, calls and times can be constants or distributions
+//! ([`Spread`]). A load with `rate` and `stay` is a partly open system (Schroeder, Wierman & Harchol-Balter 2006): the
 //! number of bursts is geometric, of mean 1/(1 − `stay`).
 
 mod script;
@@ -55,8 +56,8 @@ const BROWSER_CONNECTIONS: u32 = 6;
 pub struct Sessions {
     /// Determines when sessions begin.
     pub session_arrivals: SessionArrivals,
-    /// Total number of sessions; `None` without a bound.
-    pub number: Option<u64>,
+    /// Maximum number of sessions in total; `None` if unlimited.
+    pub max_sessions: Option<u64>,
     /// Number of bursts of a session, at least 1, drawn by [`Spread::count`].
     pub bursts: Spread,
     /// Alternative to `bursts`: number of calls of a session, at least 1, drawn by [`Spread::count`]. The session has
@@ -182,7 +183,7 @@ impl Sessions {
     pub fn with_arrivals(session_arrivals: SessionArrivals) -> Sessions {
         Sessions {
             session_arrivals,
-            number: None,
+            max_sessions: None,
             bursts: one(),
             calls_per_session: None,
             calls_per_burst: one(),
@@ -197,7 +198,7 @@ impl Sessions {
         }
     }
 
-    /// The kind of load, which determines when the next session begins.
+    /// Whether sessions begin independently of the server (open) or after earlier sessions have ended (closed).
     pub fn kind(&self) -> LoadKind {
         match self.session_arrivals {
             SessionArrivals::Open { .. } => LoadKind::Open,
@@ -250,10 +251,12 @@ impl Sessions {
         if self.bursts.mean() < 1.0 || self.calls_per_burst.mean() < 1.0 || calls < 1.0 {
             return bad("a session has 1 burst or more, and a burst 1 call or more: raise bursts or calls_per_burst");
         }
-        if self.number == Some(0) {
+        if self.max_sessions == Some(0) {
             return bad("no sessions make no load: write sessions = 1 or more");
         }
-        if self.in_progress && (self.number.is_some() || self.calls_per_session.is_some() || !self.scripts.is_empty()) {
+        if self.in_progress
+            && (self.max_sessions.is_some() || self.calls_per_session.is_some() || !self.scripts.is_empty())
+        {
             return bad("a load that is in progress has no first session, and its sessions have bursts: leave out \
                         in_progress, or sessions, calls and script");
         }
@@ -314,7 +317,7 @@ impl TryFrom<Fields> for Sessions {
         };
         Ok(Sessions {
             session_arrivals,
-            number: sessions,
+            max_sessions: sessions,
             bursts,
             calls_per_session: calls,
             calls_per_burst: calls_per_burst.unwrap_or_else(one),
@@ -343,7 +346,7 @@ impl From<Sessions> for Fields {
             arrivals,
             users,
             rest_s,
-            sessions: sessions.number,
+            sessions: sessions.max_sessions,
             bursts: (drawn && calls_per_session.is_none()).then_some(bursts),
             stay: None,
             calls: calls_per_session,
@@ -373,7 +376,7 @@ mod tests {
         let sessions = read("rate = 2").unwrap();
         let expected = Sessions {
             session_arrivals: SessionArrivals::Open { rate: Rate(2.0), arrivals: "poisson".to_owned() },
-            number: None,
+            max_sessions: None,
             bursts: Spread::Constant(1.0),
             calls_per_session: None,
             calls_per_burst: Spread::Constant(1.0),

@@ -71,7 +71,7 @@ pub enum SpreadError {
     Impossible {
         /// The distribution in its notation.
         spread: String,
-        /// The error, and how to correct it.
+        /// The reason, and how to correct the parameters.
         why: &'static str,
     },
 }
@@ -113,9 +113,9 @@ impl Spread {
         }
     }
 
-    /// A whole number of at least 1: the quantile at `p`, randomly rounded up or down. It is rounded up with the
-    /// probability of its fractional part, which preserves the mean if no value is below 1. The binary digits of `p`
-    /// after the 26th decide the rounding, so a count also uses only one uniform number.
+    /// A whole number of at least 1: the quantile at `p`, rounded up or down at random. The probability of rounding up
+    /// is the fractional part of the quantile, which preserves the mean if no value is below 1. The binary digits of
+    /// `p` after the 26th determine the rounding, so that a count uses only one uniform number.
     pub fn count(&self, p: f64) -> u64 {
         const SHIFT: f64 = (1_u64 << 26) as f64;
         // The cast saturates, and converts NaN to zero.
@@ -259,7 +259,8 @@ mod tests {
         let n = 1 << 20;
         for (text, mean) in [("3", 3.0), ("2.25", 2.25), ("geometric:4.2", 4.2), ("lognormal:9,0.3", 9.0), ("0.2", 1.0)]
         {
-            // Multiples of an irrational number fill the unit interval evenly, in their last digits as well.
+            // Multiples of the golden ratio, modulo 1, are spread evenly over the unit interval, and so are their last
+            // binary digits, which determine the rounding.
             let uniform = (0..n).map(|i| (f64::from(i) * 0.618_033_988_749_894_9).fract());
             let sum: u64 = uniform.map(|p| of(text).count(p)).sum();
             assert!((sum as f64 / f64::from(n) / mean - 1.0).abs() < 5e-3, "{text}: {}", sum as f64 / f64::from(n));

@@ -188,10 +188,12 @@ fn a_session_with_a_number_of_calls_has_the_bursts_that_they_need() {
 
 #[test]
 fn no_more_sessions_begin_than_were_asked_for() {
-    let number = Some(10);
-    let open = Load { number, ..browsing(open(100.0, "poisson")) };
+    let max_sessions = Some(10);
+    let open = Load { max_sessions, ..browsing(open(100.0, "poisson")) };
     // Of three users, the last has one session fewer than the other two. Of twenty users, half have no session.
-    for load in [open, Load { number, ..browsing(closed(3, "1")) }, Load { number, ..browsing(closed(20, "1")) }] {
+    for load in
+        [open, Load { max_sessions, ..browsing(closed(3, "1")) }, Load { max_sessions, ..browsing(closed(20, "1")) }]
+    {
         for shards in [1, 2, 7] {
             let seen: Vec<Seen> =
                 Shard::WHOLE.split(shards).map(|shard| run(sessions(&load, 1_000_000, 3, shard), steady)).collect();
@@ -204,7 +206,7 @@ fn no_more_sessions_begin_than_were_asked_for() {
 /// A single user must make all sessions, one after another. A failed session counts, too.
 #[test]
 fn a_single_user_makes_all_sessions() {
-    let load = Load { number: Some(4), bursts: spread("2"), think_s: spread("1"), ..closed(1, "0") };
+    let load = Load { max_sessions: Some(4), bursts: spread("2"), think_s: spread("1"), ..closed(1, "0") };
     let seen = run(sessions(&load, 60, 1, Shard::WHOLE), |nth| (SERVICE, if nth == 2 { End::TimedOut } else { OK }));
     let due: Vec<u64> = times(&seen).into_iter().map(|(_, due, _)| due).collect();
     assert_eq!(due, [0, 1_100, 1_200, 1_300, 2_400, 2_500, 3_600]);
@@ -214,7 +216,7 @@ fn a_single_user_makes_all_sessions() {
 
 #[test]
 fn scripted_sessions_are_made_in_turn() {
-    let load = scripted(Load { number: Some(4), think_s: spread("1"), ..closed(1, "0") });
+    let load = scripted(Load { max_sessions: Some(4), think_s: spread("1"), ..closed(1, "0") });
     let seen = run(sessions(&load, 60, 1, Shard::WHOLE), steady);
     let made: Vec<(usize, u64)> = seen
         .made
@@ -438,7 +440,7 @@ proptest! {
             1 => open(rate, "selfsimilar:0.8"),
             _ => closed((rate * 10.0) as u64, "exponential:7"),
         };
-        let load = Load { connections: 2, pipelined, number, ..browsing(load) };
+        let load = Load { connections: 2, pipelined, max_sessions: number, ..browsing(load) };
         let load = match length {
             0 => Load { in_progress: in_progress && number.is_none(), ..load },
             1 => Load { calls_per_session: Some(spread("geometric:9")), ..load },

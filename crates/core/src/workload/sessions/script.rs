@@ -71,16 +71,16 @@ pub struct ScriptedRequest<'w> {
 
 impl ScriptedRequest<'_> {
     /// The [`RequestId`] of the first scripted call. It is greater than the `RequestId`s of all classes.
-    const FIRST: u64 = 1 << 63;
+    const FIRST_SCRIPTED_ID: u64 = 1 << 63;
 
     /// The [`RequestId`] of the `nth` scripted call, counted from 0 over all sessions.
     pub fn request_id(nth: u32) -> RequestId {
-        RequestId(ScriptedRequest::FIRST | u64::from(nth))
+        RequestId(ScriptedRequest::FIRST_SCRIPTED_ID | u64::from(nth))
     }
 
     /// The number of the scripted call with this [`RequestId`]; `None` if the request belongs to no scripted call.
     pub fn index_of(request: RequestId) -> Option<usize> {
-        request.0.checked_sub(ScriptedRequest::FIRST).map(|nth| nth as usize)
+        request.0.checked_sub(ScriptedRequest::FIRST_SCRIPTED_ID).map(|nth| nth as usize)
     }
 }
 
