@@ -84,14 +84,14 @@ impl<'a> UnsentBodies<'a> {
         !self.by_slot.is_empty() && self.by_slot.remove(&slot).is_some()
     }
 
-    /// Time at which the next waiting body is sent although the server has not requested it.
-    pub fn next(&self) -> Option<Nanos> {
-        self.continues.next()
+    /// The time at which the next body that still waits is sent without a request from the server.
+    pub fn next_deadline(&self) -> Option<Nanos> {
+        self.continues.next_deadline()
     }
 
-    /// Notes a call whose body could not be read.
+    /// Records that the body of this call could not be read.
     #[cold]
-    pub fn fail(&mut self, call: TimerKey, error: EngineError) {
+    pub fn note_unreadable(&mut self, call: TimerKey, error: EngineError) {
         self.unreadable.push(call);
         self.error.get_or_insert(error);
     }
@@ -126,7 +126,7 @@ impl<'a> UnsentBodies<'a> {
                 Some(BodyChunk { bytes: bytes.into(), is_last, is_from_file: true })
             }
             Err(error) => {
-                self.fail(TimerKey { slot, stamp, stream: 0 }, error);
+                self.note_unreadable(TimerKey { slot, stamp, stream: 0 }, error);
                 None
             }
         }
@@ -134,7 +134,7 @@ impl<'a> UnsentBodies<'a> {
 
     /// Removes and returns the timer of a body that the server has not requested in time.
     pub fn pop_overdue<P>(&mut self, now: Nanos, connections: &Connections<P>) -> Option<TimerKey> {
-        self.continues.next()?;
+        self.continues.next_deadline()?;
         let by_slot = &self.by_slot;
         let is_waiting = |call: TimerKey| match connections.get(call.slot).and_then(|open| open.protocol.http2()) {
             Some(http2) => {

@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex};
 
 /// Maximum number of bytes read from a file at once.
 pub(crate) const PIECE_BYTES: usize = 64 * 1024;
-/// Maximum number of bytes kept in memory of a file that has no size, such as a pipe.
+/// Maximum number of bytes that are kept in memory for a file without a size, such as a pipe.
 const MAX_PIPED_BYTES: u64 = 1 << 30;
 /// The name of standard input on command lines.
 const STDIN: &str = "-";
@@ -37,15 +37,14 @@ enum Content {
 impl BodyFile {
     /// Opens a file; `-` is standard input. The file's size at this time is the length that requests announce.
     ///
-    /// # Errors
-    /// [`EngineError::BodyFile`] if the file cannot be read or has no size.
+    /// [`EngineError::BodyFile`] if the file cannot be read, is a directory, or is a pipe with more than 1 GiB.
     pub fn open(path: &Path) -> Result<BodyFile, EngineError> {
         if let Some(content) = read_once(path, None)? {
             return Ok(BodyFile::in_memory(path, content));
         }
         let failed = |error: io::Error| unreadable(path, &error.to_string());
         let is_stdin = path == Path::new(STDIN) || path == Path::new(STDIN_FILE);
-        // Standard input may be a socket, which cannot be opened by name: its descriptor is duplicated.
+        // Standard input may be a socket, which cannot be opened by name. So its descriptor is duplicated.
         let file = match is_stdin {
             true => io::stdin().as_fd().try_clone_to_owned().map(File::from),
             false => File::open(path),
@@ -90,8 +89,9 @@ impl BodyFile {
     }
 }
 
-/// The content of a path that can be read only once. If the path was read before, returns the kept content; otherwise
-/// reads it from `file`, if given. A command may open its body several times, but a pipe yields its content once.
+/// The content of a file that can be read only once, such as a pipe. A command may open the same file several times, so
+/// the first call reads `file` and keeps the content, and later calls with this path return it. Returns `None` if
+/// nothing is kept and there is no `file`.
 fn read_once(path: &Path, file: Option<File>) -> Result<Option<Arc<[u8]>>, EngineError> {
     static CONTENTS: Mutex<BTreeMap<PathBuf, Arc<[u8]>>> = Mutex::new(BTreeMap::new());
     let key = if path == Path::new(STDIN_FILE) { Path::new(STDIN) } else { path };

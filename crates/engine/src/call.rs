@@ -54,7 +54,7 @@ pub struct Call<P> {
 pub struct EarlierAttempts {
     /// Number of earlier attempts.
     pub attempts: u8,
-    /// Whether the call was moved away from a connection that had no stream for it.
+    /// Whether the call was moved to another connection, because its first connection had no free stream.
     pub was_moved: bool,
     /// Whether the call must be sent on a new connection.
     pub needs_new_connection: bool,
@@ -83,7 +83,8 @@ impl<P> Call<P> {
         }
     }
 
-    /// Whether to send a call again after its connection is gone. Otherwise the call would end with `end`.
+    /// Whether to send the call again after its connection has ended. `end` is the end of the call if it is not sent
+    /// again.
     pub fn may_retry_after_close(&self, end: End, policy: &ConnectionPolicy) -> bool {
         policy.retry_closed && self.earlier.attempts < MAX_CLOSES && matches!(end, End::ClosedOnReuse { .. })
     }

@@ -25,7 +25,7 @@ pub struct Connection<P> {
     pub phase: Phase,
     /// The session that the connection belongs to, if any. The connection carries only calls of that session.
     pub session: Option<SessionId>,
-    /// Identifies the current attempt, handshake or close: a timer with another stamp is void.
+    /// Identifies the current attempt, handshake or close. Timers that were started with another stamp are void.
     pub stamp: u32,
     /// Number of calls begun on the connection.
     pub calls_begun: u64,
@@ -46,9 +46,9 @@ pub struct Connection<P> {
     pub attempted_at: Nanos,
     /// Index of the connection's source address.
     pub source: usize,
-    /// Number of the server's address that the connection goes to.
+    /// Number of the server address that the connection goes to.
     pub address: u16,
-    /// Number of connection attempts made so far.
+    /// Number of attempts to establish this connection so far; each attempt uses another source address.
     pub attempts: usize,
     /// The list of available connections that contains this connection, and its index in that list.
     pub listed: Option<(Availability, u32)>,
@@ -101,8 +101,9 @@ impl<P> Connection<P> {
         self.opened_before_run || self.responses > 0
     }
 
-    /// Whether the connection's last call has begun.
-    pub fn has_begun_its_last(&self, lifetime: u64) -> bool {
+    /// Whether the last call that this connection may carry has begun. `lifetime` is the maximum number of calls of a
+    /// connection.
+    pub fn has_begun_last_call(&self, lifetime: u64) -> bool {
         self.is_spent
             || self.calls_begun >= lifetime
             || self.protocol.http2().is_some_and(|http2| http2.refuses_new_streams())

@@ -23,7 +23,7 @@ pub struct Connections<P> {
     /// Slots of available connections that belong to no session, one list per [`Availability`]. The slot added latest
     /// is last.
     available: [Vec<u32>; 2],
-    /// Number of times that a connection was chosen in turn.
+    /// Number of calls of [`Connections::available_in_turn`] so far.
     turn: usize,
     sessions: SessionConnections<P>,
     limits: Limits,
@@ -49,9 +49,9 @@ struct OpenCount {
     now: u64,
     /// Highest number of sockets that were open at once: of connections and of connection attempts.
     max: u64,
-    /// Number of attempts since the latest wait that failed without having had a socket.
+    /// Number of attempts that have failed since the latest wait without ever having a socket.
     without_socket: u64,
-    /// Number of turns since all attempts were last known to have a socket or to have failed.
+    /// Number of turns of the event loop since it was last known that each attempt had a socket or had failed.
     turns_unknown: u32,
 }
 
@@ -59,7 +59,7 @@ impl OpenCount {
     /// Updates the maximum after a wait. `open` is the number of connections before the events of the wait were
     /// handled. `known` says whether every connection attempt is known to have a socket.
     fn update_max(&mut self, open: u64, known: bool) {
-        /// Number of turns within which the kernel completes everything that one turn can request.
+        /// After this many turns, the kernel has completed every attempt that was requested before them.
         const MAX_UNKNOWN: u32 = 64;
         let open = open.saturating_sub(std::mem::take(&mut self.without_socket));
         self.turns_unknown = if known { 0 } else { self.turns_unknown + 1 };
@@ -79,7 +79,7 @@ impl Limits {
         let depth = streams.map_or(self.depth, |streams| self.depth.min(streams as usize));
         match connection.phase {
             Phase::Closing => None,
-            _ if calls >= depth || connection.has_begun_its_last(self.lifetime) => None,
+            _ if calls >= depth || connection.has_begun_last_call(self.lifetime) => None,
             Phase::Open if calls == 0 => Some(Availability::Idle),
             _ => Some(Availability::Shared),
         }
@@ -216,7 +216,7 @@ impl<P> Connections<P> {
     /// Whether the connection in this slot has carried its last call.
     pub fn is_finished(&self, slot: u32) -> bool {
         self.get(slot).is_some_and(|connection| {
-            connection.calls_in_flight() == 0 && connection.has_begun_its_last(self.limits.lifetime)
+            connection.calls_in_flight() == 0 && connection.has_begun_last_call(self.limits.lifetime)
         })
     }
 
@@ -297,14 +297,14 @@ impl<P> Connections<P> {
         self.sessions.established(session)
     }
 
-    /// Ends a session. Its connections are still to be closed. Returns the number of connections that were established
-    /// for it.
+    /// Ends a session; the caller must still close its connections. Returns the number of connections that were
+    /// established for the session.
     pub fn end_session(&mut self, session: SessionId) -> u32 {
         self.sessions.end(session)
     }
 
-    /// Takes the empty call queue away from a session's connection to save memory: thousands of sessions may be in long
-    /// think times.
+    /// Frees the empty call queue of a session's connection for reuse: thousands of sessions may be in long think
+    /// times.
     pub fn release_queue(&mut self, slot: u32) {
         if let Some(connection) = self.slots.get_mut(slot as usize).and_then(|slot| slot.connection.as_mut()) {
             self.sessions.recycle_queue(std::mem::take(&mut connection.calls));

@@ -1,15 +1,15 @@
-//! Deadlines with a common timeout. A queue keeps them in order, because each new deadline is the latest. No heap and
-//! no kernel timer per connection is needed; kernel timers would lower the possible rate of abandoned attempts by a
-//! third.
+//! Deadlines with a common timeout. A queue keeps them in order, because each new deadline is the latest. This requires
+//! no heap, and no kernel timer per connection: kernel timers would reduce the maximum rate of abandoned connection
+//! attempts by a third.
 //!
-//! When a call or connection ends, its deadline stays in the queue and is void. Void deadlines are dropped when they
-//! reach the front of the queue. All void deadlines are dropped whenever they may be more than half of the queue, so
-//! that one stuck call does not keep the deadlines of all later calls in memory.
+//! When a call or connection ends, its deadline stays in the queue and is void. A void deadline is dropped when it
+//! reaches the front of the queue. When more than half of the deadlines may be void, all void deadlines are dropped.
+//! Otherwise, one stuck call would keep the deadlines of all later calls in memory.
 
 use brimful_core::Nanos;
 use std::collections::VecDeque;
 
-/// Minimum length of the queue at which void deadlines are searched for.
+/// If the queue is shorter than this, it is not searched for void deadlines.
 const MIN_CLEANED: usize = 1024;
 
 /// Identifies the attempt, handshake or call that a deadline was set for. The deadline is void once the connection has
@@ -45,9 +45,9 @@ impl Deadlines {
         self.queue.push_back((now + self.after, key));
     }
 
-    /// Postpones the deadlines of all operations that began at or after `since`, because the operations may really have
-    /// begun just before `until`. A later postponement that begins at `until` does not move these deadlines again: a
-    /// deadline that moved with every long turn would never pass.
+    /// Postpones the deadlines of all operations that began at or after `since`. Their requests may have been sent as
+    /// late as just before `until`, because the thread was stopped in between. A later postponement that begins at
+    /// `until` does not move these deadlines again: otherwise, a series of stalls could postpone a deadline forever.
     pub fn postpone(&mut self, since: Nanos, until: Nanos) {
         let first = since + self.after;
         for (deadline, _) in self.queue.iter_mut().rev().take_while(|(deadline, _)| *deadline >= first) {
@@ -78,7 +78,7 @@ impl Deadlines {
     }
 
     /// The time of the next deadline, void or not.
-    pub fn next(&self) -> Option<Nanos> {
+    pub fn next_deadline(&self) -> Option<Nanos> {
         self.queue.front().map(|(deadline, _)| *deadline)
     }
 }
@@ -99,11 +99,15 @@ mod tests {
         }
         let live = |key: TimerKey| key.stamp % 2 == 1;
         assert_eq!(deadlines.pop_expired(Nanos(5), live), None);
-        assert_eq!(deadlines.next(), Some(Nanos(11)), "the void deadline at the front is dropped before its time");
+        assert_eq!(
+            deadlines.next_deadline(),
+            Some(Nanos(11)),
+            "the void deadline at the front is dropped before its time"
+        );
         assert_eq!(deadlines.pop_expired(Nanos(12), live), Some(key(1)));
         assert_eq!(deadlines.pop_expired(Nanos(12), live), None);
         assert_eq!(deadlines.pop_expired(Nanos(13), live), Some(key(3)));
-        assert_eq!(deadlines.next(), None);
+        assert_eq!(deadlines.next_deadline(), None);
     }
 
     #[test]
@@ -125,7 +129,7 @@ mod tests {
         let mut deadlines = Deadlines::new(Nanos(10));
         (0..4).for_each(|t| deadlines.arm(Nanos(u64::from(t)), key(t)));
         deadlines.postpone(Nanos(2), Nanos(102));
-        // One long turn follows directly after another.
+        // Two more stalls follow directly. They must not postpone the deadlines again.
         deadlines.postpone(Nanos(102), Nanos(202));
         deadlines.postpone(Nanos(202), Nanos(302));
         let live = |_: TimerKey| true;

@@ -1,4 +1,4 @@
-//! Measures the gaps between due times, and decides from these gaps how long to wait beyond a due time.
+//! Measures the gaps between due times, and decides how long the generator waits beyond a due time.
 //!
 //! A sleep until an exact instant costs more CPU time than a call. If the gaps between due times are longer than the
 //! shortest sleeps, the generator pays this cost to be punctual. If they are shorter, the responses to earlier calls
@@ -8,7 +8,7 @@
 use brimful_core::Nanos;
 
 /// Mean gap between due times below which calls are dense.
-const DENSE: Nanos = Nanos::from_micros(64);
+const DENSE_GAP: Nanos = Nanos::from_micros(64);
 /// Maximum time to wait for a response beyond a due time.
 const MAX_DELAY: Nanos = Nanos::from_micros(50);
 /// Approximate number of calls over which the mean is taken.
@@ -24,7 +24,7 @@ pub struct CallDensity {
 impl Default for CallDensity {
     /// Calls do not count as dense until enough due times have been noted.
     fn default() -> CallDensity {
-        CallDensity { latest: Nanos::ZERO, gap_ns: 4 * DENSE.0 }
+        CallDensity { latest: Nanos::ZERO, gap_ns: 4 * DENSE_GAP.0 }
     }
 }
 
@@ -32,14 +32,14 @@ impl CallDensity {
     /// Notes the due time of a call.
     pub fn note(&mut self, due: Nanos) {
         // Caps the gap, so that the mean recovers from a long pause after about as many calls as from a short one.
-        let gap = due.0.saturating_sub(self.latest.0).min(4 * DENSE.0);
+        let gap = due.0.saturating_sub(self.latest.0).min(4 * DENSE_GAP.0);
         self.latest = self.latest.max(due);
         self.gap_ns = (self.gap_ns * (AVERAGED_CALLS - 1) + gap) / AVERAGED_CALLS;
     }
 
-    /// Whether the mean gap between due times is shorter than [`DENSE`].
+    /// Whether the mean gap between due times is shorter than [`DENSE_GAP`].
     pub fn is_dense(self) -> bool {
-        self.gap_ns < DENSE.0
+        self.gap_ns < DENSE_GAP.0
     }
 
     /// The time until which to wait for a call with this due time. [`Nanos::ZERO`] (at once) and [`Nanos::MAX`] (never)

@@ -139,7 +139,7 @@ pub(crate) struct AddressRotation {
     next: usize,
     /// Number of addresses in use that this shard has not connected to yet.
     unvisited: usize,
-    /// Number of failed attempts of sessions. Each failure moves all sessions to their next address.
+    /// Number of failed connection attempts of sessions. Each failure moves every session to its next address.
     moved: usize,
     resolver: Option<Resolver>,
     /// Number of the resolver's answers that were already applied.

@@ -13,7 +13,7 @@ use std::collections::VecDeque;
 /// ending a call.
 const RECHECK: Nanos = Nanos::from_millis(1);
 
-/// A call that follows a redirect. Its user has waited since the first call was due.
+/// A call that follows a redirect. Its due time is that of the first call, because the user has waited since then.
 #[derive(Clone, Copy, Debug)]
 pub struct RedirectedCall {
     pub spec: CallSpec,
@@ -22,7 +22,7 @@ pub struct RedirectedCall {
     pub ready: Nanos,
 }
 
-/// The calls that are to begin, and the number of calls that have not ended.
+/// The calls that have not begun yet, and the number of calls that have not ended.
 #[derive(Debug)]
 pub struct DueCalls<P> {
     /// Time at which the workload is asked for its next calls.
@@ -41,14 +41,14 @@ pub struct DueCalls<P> {
     in_flight: usize,
 }
 
-/// The ticks of a run in which calls begin only at ticks.
+/// The ticks of a run in which calls begin only at regular ticks ([`Config::tick`]).
 #[derive(Clone, Copy, Debug)]
 struct Ticks {
     interval: Nanos,
     next: Nanos,
 }
 
-/// The limit on connections: calls wait when as many are open as [`ConnectionPolicy::max_per_shard`] allows.
+/// The limit on connections: calls wait while [`ConnectionPolicy::max_per_shard`] connections are open and busy.
 ///
 /// [`ConnectionPolicy::max_per_shard`]: crate::ConnectionPolicy::max_per_shard
 #[derive(Clone, Copy, Debug)]

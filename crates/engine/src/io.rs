@@ -121,7 +121,8 @@ pub enum IoEvent {
     },
     /// Bytes were received. [`Io::received`] returns them until the next event is taken.
     Received {
-        /// Whether the server is known to have closed its side; more bytes may precede that end.
+        /// Whether the server is known to have closed its side. More bytes may still follow before the end of the
+        /// stream.
         last: bool,
     },
     /// The server has closed its side, and everything that it sent was received.
@@ -149,7 +150,7 @@ pub trait Io<'a>: Sized {
     /// Takes over an established connection.
     fn adopt(&mut self, token: Token, warm: WarmConnection) -> Result<(), Errno>;
 
-    /// Starts a connection attempt. An error has the meaning of `NotEstablished`, except that nothing has to be closed.
+    /// Starts a connection attempt. An error means the same as `NotEstablished`, except that nothing has to be closed.
     fn connect(&mut self, token: Token, route: Route) -> Result<(), Errno>;
 
     /// Adds an address of the server, which gets the next number.
@@ -164,7 +165,7 @@ pub trait Io<'a>: Sized {
     }
 
     /// Requests one [`IoEvent::Sent`] once the kernel has accepted everything sent so far. The bytes sent last must
-    /// belong to one call alone. The event does not come if the connection can send no more.
+    /// belong to one call alone. If the connection can send no more, there is no such event.
     fn notify_when_sent(&mut self, token: Token);
 
     /// Number of bytes sent on this slot's connection that the kernel is known not to have accepted.
@@ -179,7 +180,7 @@ pub trait Io<'a>: Sized {
     /// Flushes, then waits for an event. The wait ends at `until` or after a short time, whichever is earlier.
     fn wait(&mut self, clock: Clock, until: Nanos) -> Result<WaitTimes, EngineError>;
 
-    /// Sets whether waits end exactly on time, which is the default, or use as little CPU time as possible.
+    /// Sets whether waits end exactly on time, which is the default, or a little late to save CPU time.
     fn set_exact(&mut self, exactly: bool);
 
     /// The next event.
@@ -196,7 +197,7 @@ pub trait Io<'a>: Sized {
     fn received(&self) -> &[u8];
 }
 
-/// The end of a call whose connection attempt failed.
+/// How a call ends if its connection attempt failed with this error.
 pub fn end_of_failed_attempt(errno: Errno) -> End {
     match errno {
         Errno::MFILE | Errno::NFILE => End::ClientLimited(ExhaustedResource::Descriptors),
@@ -275,8 +276,8 @@ mod tests {
         (bytes, None)
     }
 
-    /// Expects `Reset` after a failed write. The failed write consumes the socket's error, so the next read returns 0
-    /// bytes as at the end of a stream.
+    /// Expects a `Reset` after a failed write, although the next read returns 0 bytes as at the end of a stream: the
+    /// failed write has consumed the socket's error.
     fn a_reset_that_a_write_meets_is_reported_as_a_reset<'a, I: Io<'a>>() {
         for pipelined in [false, true] {
             let Some((mut io, clock, server)) = connected::<I>(pipelined) else { return };

@@ -199,8 +199,8 @@ pub struct Run<O> {
     pub interrupted: bool,
     /// CPU time of all shards.
     pub cpu: CpuTime,
-    /// The longest time for which a shard was kept from its work: the length of a turn, less the time that the shard
-    /// slept deliberately.
+    /// The longest time for which a shard could not work: the length of a turn, less the time that the shard slept
+    /// deliberately.
     pub longest_gap: Nanos,
     /// Share of the time for which the busiest shard worked. Waiting and spinning do not count as work.
     pub busy_share: f64,

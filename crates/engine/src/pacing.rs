@@ -12,7 +12,7 @@ use brimful_core::Nanos;
 
 /// The longest wait, and so the longest time until a stop request is noticed.
 const MAX_WAIT: Nanos = Nanos::from_millis(50);
-/// Share of the sleeps that end within a learnt margin.
+/// Share of the sleeps whose lateness should be within the learnt margin.
 const QUANTILE: f64 = 0.9;
 /// Step by which the margin is learnt, in nanoseconds.
 const STEP_NS: f64 = 1_000.0;
@@ -23,9 +23,10 @@ const MIN_MARGIN_NS: f64 = 2_000.0;
 const MAX_MARGIN_NS: f64 = 200_000.0;
 /// The margin before any sleep was measured.
 const INITIAL_MARGIN_NS: f64 = 50_000.0;
-/// Binary logarithm of the longest wait in the first octave, in nanoseconds: 2¹⁴ ns = 16 µs.
+/// Binary logarithm of the upper end of the first octave, in nanoseconds: 2¹⁴ ns = 16 µs. Each further octave ends at
+/// twice the length of the previous one.
 const FIRST_OCTAVE_LOG2: u32 = 14;
-/// Number of octaves of waits, each with its own margin. The last one is for waits of 8 ms and more.
+/// Number of octaves of waits, each with its own margin. The last octave is for waits of 2²² ns = 4 ms and more.
 const OCTAVES: usize = 10;
 
 /// How a wait was spent.
@@ -37,7 +38,7 @@ pub struct WaitTimes {
     pub busy_waited: Nanos,
     /// Time at which the latest check for events began.
     pub polled_at: Nanos,
-    /// Maximum time by which a check for events, or the sleep in a check, exceeded its planned duration.
+    /// Maximum time by which a check for events, with its sleep, took longer than planned.
     pub overslept: Nanos,
 }
 
@@ -47,7 +48,7 @@ pub struct Pacer {
     margins_ns: [f64; OCTAVES],
     /// The octave of the latest wait that slept.
     octave: usize,
-    /// Whether to spin. If not, a wait ends late, together with its sleep.
+    /// Whether to spin before the end of a wait. If not, a wait ends when its sleep does, which may be late.
     exactly: bool,
 }
 
@@ -61,17 +62,17 @@ impl Pacer {
         self.exactly = exactly;
     }
 
-    /// Waits for an event, at most until `until` and at most for [`MAX_WAIT`]. `look` returns whether there is an
-    /// event: it sleeps until there is one or the given time has come, and does not sleep if it is given no time.
+    /// Waits for an event, at most until `until` and at most for [`MAX_WAIT`]. `poll` checks for events and returns
+    /// whether there is one. It sleeps until an event or for at most the given time. With `None`, it does not sleep.
     pub fn wait<E>(
         &mut self,
         clock: Clock,
         until: Nanos,
-        mut look: impl FnMut(Option<Nanos>) -> Result<bool, E>,
+        mut poll: impl FnMut(Option<Nanos>) -> Result<bool, E>,
     ) -> Result<WaitTimes, E> {
         let began = clock.now();
         if until <= began {
-            look(None)?;
+            poll(None)?;
             return Ok(WaitTimes { polled_at: began, ..WaitTimes::default() });
         }
         let limit = until.min(began + MAX_WAIT);
@@ -82,7 +83,7 @@ impl Pacer {
         let mut is_first = true;
         loop {
             let sleep = self.sleep(limit - now);
-            let has_event = look(sleep)?;
+            let has_event = poll(sleep)?;
             let polled_at = now;
             let woke = clock.now();
             overslept = overslept.max(woke - (now + sleep.unwrap_or_default()));
@@ -102,7 +103,7 @@ impl Pacer {
         }
     }
 
-    /// How long to sleep if this much time is `left`; `None` if it is time to spin.
+    /// Time to sleep if the wait ends in `left`; `None` if it is time to spin.
     fn sleep(&mut self, left: Nanos) -> Option<Nanos> {
         if !self.exactly {
             return Some(left);

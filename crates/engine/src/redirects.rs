@@ -94,7 +94,7 @@ impl<'a> Redirects<'a> {
         call.class == self.policy.class()
     }
 
-    /// The request of a call that follows a redirect. With `last`, the connection ends after this request.
+    /// The request of a call that follows a redirect. With `last`, it is the last request on its connection.
     pub fn request(&self, call: &CallSpec, last: bool) -> Option<Request> {
         let hop = self.under_way.get(&call.request)?;
         let render_last = || self.render(&hop.method, &hop.target, hop.class, true);

@@ -17,7 +17,7 @@ use std::borrow::Cow;
 /// Provides the request of each call. Each shard has its own provider, which may hold cookies or counters. A request
 /// that many calls share is rendered once and borrowed; a request for one call is owned.
 pub trait Requests<'a> {
-    /// The request of this call, which is sent next. With `last`, the connection ends after this request.
+    /// The request of this call, which is sent next. With `last`, it is the last request on its connection.
     fn request(&mut self, call: &CallSpec, last: bool) -> Cow<'a, Request>;
 
     /// The file with the body of this call's request, if [`Request::streamed_bytes`] is not 0. With HTTP/1, such a
@@ -45,7 +45,8 @@ pub trait Requests<'a> {
         None
     }
 
-    /// Notes that a call has ended, whether its request was sent or not. The request will not be asked for again.
+    /// Notes that a call has ended, whether or not its request was sent. [`Requests::request`] is not called for it
+    /// again.
     fn ended(&mut self, _call: &CallSpec) {}
 
     /// Notes that a session has ended. A later session may reuse its number.

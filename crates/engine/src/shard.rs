@@ -111,8 +111,8 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         }
     }
 
-    /// Ends a call. The kernel has accepted `bytes_sent` bytes of the call's request; this number is certain only
-    /// now. The number decides whether the call was sent, and how the call can have ended.
+    /// Ends a call. `bytes_sent` is the number of bytes of its request that the kernel has accepted; only now is this
+    /// number certain. It determines whether the call counts as sent, and which ends are possible.
     fn end(&mut self, call: &mut Call<O::PerCall>, end: End, bytes_sent: u64) {
         let sent = bytes_sent > 0 && !matches!(end, End::ClientLimited(_));
         if let Some(at) = call.sent_at.get().filter(|_| sent) {
@@ -174,8 +174,8 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
     }
 }
 
-/// Corrects how a call ended, given whether anything was `sent`: bytes that arrive without a request are not a
-/// response, and a request that was not sent cannot have timed out.
+/// Corrects the end of a call, given whether any byte of its request was `sent`. Bytes that arrive without a request
+/// are not a response, and a call that was not sent cannot have timed out.
 fn possible_end(end: End, sent: bool) -> End {
     match end {
         End::Reset { .. } => End::Reset { sent },

@@ -33,7 +33,7 @@ pub struct ShardTime {
 pub struct Stall {
     /// The time at which the turn began.
     pub since: Nanos,
-    /// The latest time at which requests sent in the turn can have left.
+    /// The latest time at which the requests of the turn can have been sent.
     pub until: Nanos,
 }
 
@@ -53,7 +53,7 @@ impl ShardTime {
 
     /// Waits for the start of the run, or until `stop` is set.
     pub fn wait_for_start(&mut self, stop: &AtomicBool) {
-        // Read before the start, because reading it takes longer than the first call may be late.
+        // Read before the start, because reading it would make the first call late.
         self.cpu_wait_before = contention::thread_cpu_wait();
         self.clock.wait_for_start(stop);
         self.cpu_before = clock::thread_cpu();
@@ -98,7 +98,7 @@ impl ShardTime {
         working.max(outside_waits).min(self.now.0) as f64 / self.now.0.max(1) as f64
     }
 
-    /// The longest time for which the shard was kept from its work.
+    /// The longest time for which the shard could not work.
     pub fn longest_gap(&self) -> Nanos {
         self.longest_gap
     }

@@ -1,16 +1,16 @@
 //! Tracks up to which time all received data has been read.
 //!
-//! A generator that was stopped, or is behind, finds responses in its sockets that arrived long ago. Whether a
-//! response arrived by a certain time is known only after all data that had arrived by then was read. One check of
-//! the sockets may not read all data. If data arrives faster than it is read, the sockets are never empty. Then a
-//! fixed number of checks is enough, because each check reads the data that has waited longest.
+//! A generator that was stopped, or is behind, finds responses in its sockets that arrived long ago. Whether a response
+//! arrived by a certain time is known only after all data that had arrived by then was read. One check of the sockets
+//! may not read all data, and if data arrives faster than it is read, the sockets are never empty. In that case a fixed
+//! number of checks is enough, because each check reads the data that has waited longest.
 
 use brimful_core::Nanos;
 
-/// Number of checks that read the kernel's largest default receive buffer (6 MiB) to its end, if each check reads
-/// from only one connection.
+/// After this many checks, the kernel's largest default receive buffer (6 MiB) has been read to its end, even if each
+/// check reads from only one connection.
 const MAX_CHECKS: u64 = 16;
-/// Number of connections from which one check reads at least some data. Connections take turns.
+/// Minimum number of connections from which one check reads some data. Connections take turns.
 const CONNECTIONS_PER_CHECK: u64 = 16;
 
 /// The checks of the sockets since the sockets were last empty.

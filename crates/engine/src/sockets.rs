@@ -9,7 +9,7 @@ use brimful_core::Nanos;
 use rustix::io::Errno;
 use std::borrow::Cow;
 
-/// Maximum time for which an operation that is requested during event handling is kept from the kernel.
+/// Maximum delay before an operation that is requested during event handling is handed to the kernel.
 const MAX_HOLD: Nanos = Nanos::from_micros(10);
 
 /// The sockets of one shard.
@@ -120,8 +120,8 @@ impl<'a, I: Io<'a>> Sockets<I> {
         self.failure.take().map_or(Ok(()), Err)
     }
 
-    /// Flushes, then waits for an event until `until`. `exactly` chooses whether the wait ends exactly on time
-    /// or uses as little CPU time as possible.
+    /// Flushes, then waits for an event until `until`. With `exactly`, the wait ends exactly on time; otherwise it may
+    /// end a little late to save CPU time.
     pub fn wait(&mut self, clock: Clock, until: Nanos, exactly: bool) -> Result<WaitTimes, EngineError> {
         if exactly != self.is_exact {
             self.io.set_exact(exactly);

@@ -6,10 +6,9 @@ use crate::connections::Connections;
 use crate::deadlines::{Deadlines, TimerKey};
 use brimful_core::Nanos;
 
-/// Time within which the server must close a connection after the last response. A connection that waits for its
-/// close uses a descriptor: a server that completes 1,000 calls per second and never closes would use 1,000
-/// descriptors.
-const SERVER_CLOSES_WITHIN: Nanos = Nanos::from_secs(1);
+/// Timeout for the server to close a connection after the last response. A connection that waits for its close uses a
+/// descriptor: at 1,000 connections per second, a server that never closes would use 1,000 descriptors.
+const CLOSE_TIMEOUT: Nanos = Nanos::from_secs(1);
 
 /// One queue of deadlines for each phase of a connection.
 #[derive(Debug)]
@@ -42,7 +41,7 @@ impl Timers {
             attempts: policy.connect_timeout.map(Deadlines::new),
             handshakes: Deadlines::new(policy.response_timeout),
             responses: Deadlines::new(policy.response_timeout),
-            closes: Deadlines::new(SERVER_CLOSES_WITHIN.min(policy.response_timeout)),
+            closes: Deadlines::new(CLOSE_TIMEOUT.min(policy.response_timeout)),
         }
     }
 
@@ -70,14 +69,15 @@ impl Timers {
     }
 
     /// The next deadline; [`Nanos::MAX`] if there is none.
-    pub fn next(&self) -> Nanos {
-        let attempts = self.attempts.as_ref().and_then(Deadlines::next);
-        let all = [attempts, self.handshakes.next(), self.responses.next(), self.closes.next()];
+    pub fn next_deadline(&self) -> Nanos {
+        let attempts = self.attempts.as_ref().and_then(Deadlines::next_deadline);
+        let all =
+            [attempts, self.handshakes.next_deadline(), self.responses.next_deadline(), self.closes.next_deadline()];
         all.into_iter().flatten().fold(Nanos::MAX, Nanos::min)
     }
 
-    /// Postpones the deadlines of all operations that began at or after `since`, because they may really have begun
-    /// just before `until`.
+    /// Postpones the deadlines of all operations that began at or after `since`: their requests may have been sent as
+    /// late as just before `until`, because the thread was stopped in between.
     pub fn postpone(&mut self, since: Nanos, until: Nanos) {
         let all = [&mut self.handshakes, &mut self.responses, &mut self.closes];
         self.attempts.iter_mut().chain(all).for_each(|deadlines| deadlines.postpone(since, until));

@@ -6,7 +6,8 @@ use brimful_core::SessionId;
 use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasherDefault, Hasher};
 
-/// Maximum number of empty call queues that are kept. About this many bursts end in a row before another burst begins.
+/// Maximum number of empty call queues that are kept for reuse. Rarely do more bursts than this end before another
+/// burst begins.
 const MAX_SPARE_QUEUES: usize = 16;
 
 /// The connections of all sessions.
@@ -162,8 +163,8 @@ impl<P> SessionConnections<P> {
 mod tests {
     use super::*;
 
-    /// Uses session numbers of one shard: every `step`-th number. A hash table of 1,024 buckets chooses the bucket by
-    /// the low bits of the hash.
+    /// The numbers of one shard's sessions are multiples of `step`. Expects that the low bits of their hashes spread
+    /// them evenly over a hash table of 1,024 buckets.
     #[test]
     fn every_nth_number_is_spread_over_the_buckets() {
         for step in [1u32, 2, 64, 1 << 10, 1 << 20, 3, 1000] {

@@ -59,10 +59,10 @@ struct Socket<'a> {
 #[derive(Clone, Copy)]
 struct Reading {
     token: Token,
-    /// Whether the connection's end was reported already. The connection must be read to its end, because there will be
-    /// no further event.
+    /// Whether the end of the connection was reported already. There will be no further event, so the connection must
+    /// be read to its end now.
     hung_up: bool,
-    /// Whether there is urgent data. It cuts reads short although more data may follow.
+    /// Whether there is urgent (out-of-band) data. A read ends at urgent data although more data may follow.
     urgent: bool,
     reads_left: u32,
 }
@@ -217,7 +217,7 @@ impl<'a> Io<'a> for Epoll<'a> {
     }
 
     fn left_unread(&mut self) -> bool {
-        // After a full batch of events there may be more.
+        // If the batch of events is full, more events may be ready.
         !self.unread.is_empty() || self.events.len() == self.events.capacity()
     }
 

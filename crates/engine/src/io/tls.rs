@@ -75,7 +75,7 @@ struct Slot {
     session: Option<Box<Session>>,
     /// Plaintext to encrypt together with the other data sent in this turn.
     gathered: Vec<u8>,
-    /// The sends since the kernel had last accepted everything.
+    /// Lengths of the sends since the kernel last had accepted all bytes.
     sends: VecDeque<SentBytes>,
     /// Plaintext that was received before the connection was adopted.
     early: Vec<u8>,
@@ -349,7 +349,7 @@ impl<'a, I: Io<'a>> Tls<'a, I> {
             slot.sends.clear();
         }
         inner.send_copied(token, &scratch.outgoing);
-        // Noted even if the kernel seems to have accepted the bytes: a later event may show the contrary.
+        // Noted even if the kernel seems to have accepted all bytes: a later event may show that it has not.
         slot.note_send(SentBytes { plaintext: plaintext.len(), encrypted: scratch.outgoing.len() });
         scratch.outgoing.clear();
     }

@@ -46,7 +46,7 @@ pub struct Uring<'a> {
     handled: usize,
     /// The buffer with the latest received bytes, and the number of bytes.
     received: Option<(u16, usize)>,
-    /// The connection whose receive must be armed, and whether data may have arrived already.
+    /// The connection whose receive must be requested again, and whether data may have arrived already.
     rearm: Option<(Token, bool)>,
     /// Connections with requests to gather into one send.
     gathering: Vec<Token>,
@@ -325,7 +325,8 @@ impl<'a> Uring<'a> {
 
     /// Registers a socket that was opened outside the ring.
     fn register(&mut self, token: Token, socket: &OwnedFd, connecting: bool) -> Result<(), Errno> {
-        // The slot may still hold the socket of its previous connection, whose close has not been submitted.
+        // The slot may still contain the socket of its previous connection, if the close of that connection has not
+        // been submitted.
         if !self.ring.submission().is_empty() {
             self.submit();
         }

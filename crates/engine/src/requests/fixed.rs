@@ -121,10 +121,10 @@ impl FixedRequests {
         let requests = &self.classes[usize::from(call.class.0)];
         match &requests.source {
             Source::Rendered(all) => {
-                let place =
+                let index =
                     requests.target(call.request, || Draws::draws_for_call(self.seed, call.class, call.request));
-                let forms = &all[place];
-                Cow::Borrowed(if last { forms.last(&self.settings, requests, place) } else { &forms.kept_open })
+                let forms = &all[index];
+                Cow::Borrowed(if last { forms.last(&self.settings, requests, index) } else { &forms.kept_open })
             }
             Source::AnyPath(forms) => {
                 let draws = Draws::draws_for_call(self.seed, call.class, call.request);
@@ -181,7 +181,7 @@ impl ClassRequests {
             (None, Order::Listed | Order::Once) => TargetChoice::InOrder,
             (None, Order::Random) if class.len() <= 1 => TargetChoice::InOrder,
             (None, Order::Random) => {
-                let weights: Vec<f64> = (0..class.len()).map(|place| class.weight(place)).collect();
+                let weights: Vec<f64> = (0..class.len()).map(|index| class.weight(index)).collect();
                 AliasTable::new(&weights).map_or(TargetChoice::InOrder, TargetChoice::Random)
             }
         };
@@ -196,8 +196,8 @@ impl ClassRequests {
                 Source::AnyPath(Box::new([compile(false)?, compile(true)?]))
             }
             _ => {
-                let compile = |place, last| requests.compile(Some(place), settings, last);
-                let compile_both = |place| Ok([compile(place, false)?, compile(place, true)?]);
+                let compile = |index, last| requests.compile(Some(index), settings, last);
+                let compile_both = |index| Ok([compile(index, false)?, compile(index, true)?]);
                 Source::PerTarget((0..class.len()).map(compile_both).collect::<Result<_, EngineError>>()?)
             }
         };
@@ -206,11 +206,11 @@ impl ClassRequests {
 
     fn forms(&self, settings: &RequestSettings) -> Result<Vec<Forms>, EngineError> {
         let failed = |source| EngineError::Request { class: self.class.name.clone(), source };
-        let render_forms = |place| {
-            let kept_open = self.render_target(place, None, settings, false).map_err(failed)?;
+        let render_forms = |index| {
+            let kept_open = self.render_target(index, None, settings, false).map_err(failed)?;
             let forms = Forms { kept_open, last: OnceLock::new() };
-            if place < MAX_EAGER {
-                forms.last(settings, self, place);
+            if index < MAX_EAGER {
+                forms.last(settings, self, index);
             }
             Ok(forms)
         };
@@ -221,12 +221,12 @@ impl ClassRequests {
     /// text.
     fn render_target(
         &self,
-        place: usize,
+        index: usize,
         path: Option<&str>,
         settings: &RequestSettings,
         last: bool,
     ) -> Result<Request, RequestError> {
-        let target = self.class.target(place);
+        let target = self.class.target(index);
         let headers = owned(&target.headers);
         let method = target.method;
         let path = path.unwrap_or(&target.path);
@@ -237,11 +237,11 @@ impl ClassRequests {
         }
     }
 
-    /// Compiles a template for one target. Without `place`, compiles one template for all targets, which differ only
-    /// in path.
+    /// Compiles a template for the target with index `index`. If `index` is `None`, compiles one template for all
+    /// targets, which differ only in path.
     fn compile(
         &self,
-        place: Option<usize>,
+        index: Option<usize>,
         settings: &Arc<RequestSettings>,
         last: bool,
     ) -> Result<Template, EngineError> {
@@ -249,10 +249,10 @@ impl ClassRequests {
         let failed = |source| EngineError::Request { class: class.name.clone(), source };
         let invalid =
             |error: TemplateError| EngineError::Template { class: class.name.clone(), why: error.to_string() };
-        let any_path = place.is_none();
-        let place = place.unwrap_or(0);
-        let target = class.target(place);
-        let request = self.render_target(place, any_path.then_some("/"), settings, last).map_err(failed)?;
+        let any_path = index.is_none();
+        let index = index.unwrap_or(0);
+        let target = class.target(index);
+        let request = self.render_target(index, any_path.then_some("/"), settings, last).map_err(failed)?;
         let template = if settings.version == Version::Http2 {
             Template::compile_http2(request, &target, any_path, settings, class.rows())
         } else {
@@ -280,7 +280,7 @@ impl ClassRequests {
             Source::AnyPath(forms) => {
                 let path = match &self.class.file_set {
                     Some(_) => self.class.path(0).len(),
-                    None => (0..self.class.len()).map(|place| self.class.path(place).len()).max().unwrap_or(0),
+                    None => (0..self.class.len()).map(|index| self.class.path(index).len()).max().unwrap_or(0),
                 };
                 forms.iter().map(|template| template.max_request_bytes(path)).max().unwrap_or(0)
             }
@@ -301,13 +301,13 @@ impl Forms {
         self.last.get().map_or_else(last, |request| request.bytes().len()).max(kept_open)
     }
 
-    fn last(&self, settings: &RequestSettings, requests: &ClassRequests, place: usize) -> &Request {
+    fn last(&self, settings: &RequestSettings, requests: &ClassRequests, index: usize) -> &Request {
         // HTTP/2 does not end a connection by a header field.
         if settings.version == Version::Http2 {
             return &self.kept_open;
         }
         // This cannot fail, because the other form was rendered without an error.
-        let render = || requests.render_target(place, None, settings, true).unwrap_or_else(|_| self.kept_open.clone());
+        let render = || requests.render_target(index, None, settings, true).unwrap_or_else(|_| self.kept_open.clone());
         self.last.get_or_init(|| Box::new(render()))
     }
 }

@@ -23,8 +23,8 @@ pub struct RequestSettings {
 }
 
 impl RequestSettings {
-    /// A request with these header fields in addition to the shared fields. With `last`, the connection ends after this
-    /// request. Non-ASCII characters of the path are percent-encoded.
+    /// A request with these header fields in addition to the shared fields. With `last`, it is the last request on its
+    /// connection. Non-ASCII characters of the path are percent-encoded.
     ///
     /// # Errors
     /// [`RequestError`] if the request cannot be sent as HTTP.
@@ -39,7 +39,7 @@ impl RequestSettings {
         Ok(self.streamed(method, path, headers, body.len() as u64, last)?.with_body(body))
     }
 
-    /// Like [`RequestSettings::request`], but the body, whose length in bytes is given, is sent separately.
+    /// Like [`RequestSettings::request`], but for a body of `body_bytes` bytes that is sent separately.
     ///
     /// # Errors
     /// [`RequestError`] if the request cannot be sent as HTTP.

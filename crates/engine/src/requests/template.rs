@@ -24,8 +24,8 @@ pub(super) struct Template {
     head: Head,
     body: Vec<Part>,
     rows: Option<Arc<Rows>>,
-    /// With HTTP/1, a request without bytes that has the same properties. With HTTP/2, the request with its
-    /// placeholders unfilled.
+    /// With HTTP/1, an empty request with the properties of the rendered ones, such as the method. With HTTP/2, the
+    /// request with its placeholders as text.
     prototype: Request,
     /// Upper bound of the request's length in bytes, without the path.
     max_bytes: usize,
@@ -124,7 +124,7 @@ impl Template {
         encode_in_request_line(&mut path);
         let body = parts(target.body, rows)?;
         let is_fixed = body.iter().all(|part| matches!(part, Part::Text(_)));
-        // Content-Length is computed for each body.
+        // If the length of the body varies, Content-Length is left out here and computed for each call.
         let headers =
             target.headers.iter().filter(|(name, _)| is_fixed || !name.eq_ignore_ascii_case("Content-Length"));
         let headers: Result<Vec<_>, TemplateError> =
@@ -152,7 +152,7 @@ impl Template {
     }
 
     fn render_bytes(&self, head: &[Part], path: &str, draws: Draws) -> Request {
-        let filled = |(place, part)| Filled { part, place, template: self, draws, path };
+        let filled = |(index, part)| Filled { part, index, template: self, draws, path };
         let first = head.len();
         let body = || (first..).zip(&self.body).map(filled);
         let length: usize = body().map(|part| part.length()).sum();
@@ -164,16 +164,16 @@ impl Template {
     }
 
     fn render_fields(&self, fields: &Fields, path: &str, draws: Draws) -> Request {
-        let mut place = 0;
+        let mut index = 0;
         let mut filled = |parts: &[Part]| {
             let mut bytes = Vec::new();
             for part in parts {
-                Filled { part, place, template: self, draws, path }.write(0, &mut bytes);
-                place += 1;
+                Filled { part, index, template: self, draws, path }.write(0, &mut bytes);
+                index += 1;
             }
             bytes
         };
-        // All parts are valid UTF-8.
+        // Cannot fail: all parts are valid UTF-8.
         let text = |bytes| String::from_utf8(bytes).unwrap_or_default();
         let path = text(filled(&fields.path));
         let headers = fields.headers.iter().map(|(name, value)| (name.clone(), text(filled(value))));
@@ -244,7 +244,7 @@ fn content_length_range(head: &[u8]) -> Option<(usize, usize)> {
 struct Filled<'t> {
     part: &'t Part,
     /// Index of the part among all parts. Each part has its own random values.
-    place: usize,
+    index: usize,
     template: &'t Template,
     draws: Draws,
     path: &'t str,
@@ -257,9 +257,9 @@ impl Filled<'_> {
     }
 
     fn number(&self, from: u64, to: u64) -> u64 {
-        // The high half of the product is uniform to within 2⁻⁶⁴ of the range.
+        // Multiplication maps 64 random bits to the range. The result is uniform to within 2⁻⁶⁴ of the range.
         let range = u128::from(to - from) + 1;
-        from + ((u128::from(self.draws.bits(2 * self.place as u64)) * range) >> 64) as u64
+        from + ((u128::from(self.draws.bits(2 * self.index as u64)) * range) >> 64) as u64
     }
 
     fn length(&self) -> usize {
@@ -284,10 +284,10 @@ impl Filled<'_> {
             Part::Length => write!(bytes, "{body}"),
             Part::Seq => write!(bytes, "{}", self.draws.number),
             Part::Uuid => {
-                let place = 2 * self.place as u64;
+                let index = 2 * self.index as u64;
                 // Version 4, variant 10 (RFC 9562 §5.4).
-                let high = self.draws.bits(place) & !0xf000 | 0x4000;
-                let low = self.draws.bits(place + 1) & (u64::MAX >> 2) | 1 << 63;
+                let high = self.draws.bits(index) & !0xf000 | 0x4000;
+                let low = self.draws.bits(index + 1) & (u64::MAX >> 2) | 1 << 63;
                 let (a, b, c) = (high >> 32, high >> 16 & 0xffff, high & 0xffff);
                 write!(bytes, "{a:08x}-{b:04x}-{c:04x}-{:04x}-{:012x}", low >> 48, low & 0xffff_ffff_ffff)
             }

@@ -15,7 +15,7 @@ use brimful_core::{
 };
 use rustix::io::Errno;
 
-/// The end of a call whose connection was lost; [`Shard::end`] corrects whether the call was sent.
+/// The end of a call whose connection was lost. [`Shard::end`] sets `sent` to its true value.
 const RESET: End = End::Reset { sent: true };
 
 impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O, I> {
@@ -26,8 +26,8 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         let slot = token.slot;
         match (connection.phase, event) {
             (Phase::Connecting, IoEvent::Established) => self.established(slot, now),
-            // An attempt itself can only be refused. A reset means that the connection was established, and closed
-            // before this shard looked.
+            // A connection attempt can be refused, but not reset. So a reset means that the connection was established
+            // and then reset before this shard handled the event.
             (Phase::Connecting, IoEvent::NotEstablished(Errno::CONNRESET | Errno::PIPE)) => {
                 self.open(slot, now);
                 self.close(slot);
@@ -250,8 +250,8 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
     pub(super) fn close(&mut self, slot: u32) {
         let Some(connection) = self.connections.get(slot) else { return };
         let is_reused = connection.is_reused();
-        // If the server has sent anything, on any stream, after it could have received the call, it had not closed the
-        // connection before the call.
+        // If data arrived on any stream after the call was sent, the server had not closed the connection before the
+        // call.
         let last_received_at = connection.protocol.http2().map_or(Nanos::ZERO, |_| connection.last_received_at);
         self.drop_connection(slot, |_, call| {
             let is_silent = call.response_bytes == 0 && call.sent_at.get().is_none_or(|at| last_received_at <= at);

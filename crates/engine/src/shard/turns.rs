@@ -25,7 +25,7 @@ const BURST: usize = 8;
 const TICK_BURST: usize = 32;
 /// A call that has not begun this long after the window's end is not begun at all, so that the load is bounded in time.
 const MAX_OVERRUN: Nanos = Nanos::from_secs(1);
-/// Interval at which the live figures are refreshed.
+/// Interval at which the live metrics are published.
 const PUBLISH_INTERVAL: Nanos = Nanos::from_millis(100);
 /// Initial capacity of a session's call queue; it grows on demand.
 const INITIAL_CALLS: usize = 16;
@@ -47,7 +47,7 @@ pub struct ShardUsage {
     pub body_error: Option<String>,
 }
 
-/// How a shard's turns ended.
+/// The result of all turns of a shard.
 struct TurnsEnd {
     interrupted: bool,
     /// Share of the time in which the shard had work to do; 0 for a shard without any work, for example if there are
@@ -82,7 +82,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         Ok((self.observer, used))
     }
 
-    /// Takes turns until every call has ended or `stop` is set.
+    /// Runs turns of the event loop until every call has ended or `stop` is set.
     fn take_turns(&mut self, stop: &AtomicBool) -> Result<TurnsEnd, EngineError> {
         self.time.wait_for_start(stop);
         if stop.load(Ordering::Relaxed) {
@@ -106,7 +106,8 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
                 self.observer.publish(published);
                 self.refresh_addresses();
             }
-            // Measured before the wait for the last responses, because that wait would dilute the share.
+            // The busy share is measured before the wait for the last responses, because the shard is mostly idle
+            // during that wait.
             let has_begun_all = self.due_calls.is_exhausted() && self.time.now() >= PUBLISH_INTERVAL;
             if busy_share.is_none() && (has_begun_all || self.time.now() >= self.config.window) {
                 busy_share = Some(self.time.busy_share());
@@ -120,7 +121,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         })
     }
 
-    /// Ends all calls that are still under way, and reports the last figures.
+    /// Ends all calls that are still under way, and publishes the final metrics.
     fn finish(&mut self) -> Result<(), EngineError> {
         self.end_all();
         self.observer.on_sessions_in_progress(self.workload.sessions_in_progress());
@@ -130,8 +131,8 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         Ok(())
     }
 
-    /// Number of calls to begin before the sockets are checked. A whole pipeline is begun at once, so that it leaves
-    /// in one write.
+    /// Maximum number of calls to begin before the sockets are checked. It is at least the pipeline depth, so that a
+    /// whole pipeline leaves in one write.
     fn burst(&self) -> usize {
         let burst = if self.config.tick.is_some() && !self.due_calls.is_behind() { TICK_BURST } else { BURST };
         burst.max(self.config.connections.pipeline)
@@ -262,8 +263,8 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         }
     }
 
-    /// A connection for a call to a server with several addresses; `None` if one more connection may be opened to an
-    /// address that this shard has not connected to.
+    /// A connection for a call to a server with several addresses. Returns `None` if the call should open a connection
+    /// to an address that this shard has not connected to yet.
     fn available_in_turn(&mut self) -> Option<u32> {
         if self.addresses.has_unvisited_address() && self.due_calls.may_open(self.connections.open_count()) {
             return None;
@@ -297,7 +298,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
     /// Waits for events, and handles them.
     fn wait(&mut self) -> Result<(), EngineError> {
         self.hand_over_output();
-        let next_deadline = self.timers.next().min(self.bodies.next().unwrap_or(Nanos::MAX));
+        let next_deadline = self.timers.next_deadline().min(self.bodies.next_deadline().unwrap_or(Nanos::MAX));
         let until = self.due_calls.wake_at().min(next_deadline);
         let waited = self.sockets.wait(self.time.clock(), until, self.due_calls.wants_exact_waits())?;
         self.end_turn(waited);
@@ -329,7 +330,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         }
     }
 
-    /// Ends attempts and calls that are overdue. If the generator was kept from reading, data that arrived in time
+    /// Ends attempts and calls that are overdue. If the generator was stopped for some time, data that arrived in time
     /// may still be in the sockets. So a deadline counts as passed only after all data that had arrived by then was
     /// read.
     fn end_overdue(&mut self) {

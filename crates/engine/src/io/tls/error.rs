@@ -12,19 +12,19 @@ pub enum SecurityError {
         path: PathBuf,
         /// Kind of content that the file should have, such as `certificate`.
         what: &'static str,
-        /// The label of the first line that the file should have.
+        /// PEM label that the file should contain, as in `-----BEGIN label-----`.
         begin: &'static str,
         /// The error in the file.
         why: String,
     },
-    /// A file does not contain what it should.
+    /// A PEM file does not have the expected content.
     #[error("{path} holds no usable {what}: {why}", path = path.display())]
     WrongContent {
         /// Path of the file.
         path: PathBuf,
         /// Kind of content that the file should have, such as `certificate`.
         what: &'static str,
-        /// The content that the file has, and advice to the user.
+        /// The actual content of the file, and advice to the user.
         why: String,
     },
     /// The server's name cannot occur in a certificate.

@@ -102,8 +102,8 @@ fn await_socket(socket: &OwnedFd, what: PollFlags, until: Instant) -> Result<(),
 pub enum Handshake {
     /// TLS works, with these parameters.
     Succeeded(TlsSpoken),
-    /// There was no connection, or the handshake took too long. This does not mean that TLS fails: the server may be
-    /// overloaded on purpose.
+    /// No connection was established, or the handshake took too long. TLS may still work: a load test may be
+    /// overloading the server.
     Inconclusive,
     /// TLS does not work.
     Failed {
@@ -135,7 +135,7 @@ impl Security {
                     Err(failed) => return Err(failed),
                 }
                 if session.send_close_notify(&mut scratch.outgoing).is_ok() {
-                    // The result does not depend on whether this arrives.
+                    // The result does not depend on whether close_notify arrives.
                     let _ = send_all(&socket, &mut scratch, until);
                 }
                 Ok(session)

@@ -39,8 +39,8 @@ pub(super) fn read(
     Ok(Arc::new(SingleCertAndKey::from(CertifiedKey::new(chain, signing))))
 }
 
-/// Whether the certificate belongs to this private key. If so, it contains the public key byte for byte, in every
-/// version of X.509.
+/// Whether the certificate belongs to this private key, that is, contains its public key byte for byte. This test works
+/// for every version of X.509.
 fn is_key_of(key: &dyn SigningKey, certificate: &CertificateDer<'_>) -> bool {
     key.public_key().is_none_or(|public| certificate.windows(public.len()).any(|window| window == &public[..]))
 }

@@ -31,7 +31,7 @@ pub struct Tampering {
     pub notify: bool,
 }
 
-/// The data and events that a shard would have received.
+/// The data that the client has received, and the events that a shard would get.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Received {
     /// Whether the handshake was completed.

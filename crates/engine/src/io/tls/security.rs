@@ -160,8 +160,8 @@ fn trusted(options: &SecurityOptions, provider: &Arc<CryptoProvider>) -> Result<
             named
         }
         None => {
-            // Unparsable certificates are skipped: among hundreds of authorities one is nearly always malformed, and
-            // the user cannot change that.
+            // Unparsable certificates are skipped: of the hundreds of authorities in a store, one is nearly always
+            // malformed, and the user cannot change that.
             roots.add_parsable_certificates(certificates(&store().ok_or(SecurityError::NoTrustStore)?)?);
             Vec::new()
         }

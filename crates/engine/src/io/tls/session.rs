@@ -181,7 +181,7 @@ impl Session {
         outgoing: &mut Vec<u8>,
         mut write: impl FnMut(&mut Traffic<'_>, &mut Vec<u8>) -> Result<usize, EncryptError>,
     ) -> Result<(), Error> {
-        /// Upper bound of the number of steps that the output of rustls takes.
+        /// Maximum number of rustls states to process before data can be written.
         const MAX_STEPS: usize = 8;
         for _ in 0..MAX_STEPS {
             let UnbufferedStatus { discard, state } = self.tls.process_tls_records(&mut self.incomplete);

@@ -1,8 +1,8 @@
 //! The TLS session tickets that one shard has received from its server.
 //!
-//! A TLS 1.3 ticket is used only once (RFC 8446 §C.4), so a shard needs as many tickets as connections that it opens at
-//! the same time; rustls' own store keeps eight. Because tickets expire, the latest is used first and the oldest is
-//! dropped first.
+//! A TLS 1.3 ticket is used only once (RFC 8446 §C.4), so a shard needs one ticket for each connection that it opens at
+//! the same time; rustls' own store keeps only eight. Because tickets expire, the latest is used first and the oldest
+//! is dropped first.
 
 use brimful_core::panics::lock;
 use rustls::NamedGroup;
@@ -18,15 +18,15 @@ const MAX_TICKETS: usize = 4096;
 /// Tickets of the run's only server. The lock is never contended, because a shard runs on one thread.
 #[derive(Default)]
 pub struct Tickets {
-    /// Whether sessions are resumed at all.
+    /// Whether to resume sessions; if false, no tickets are kept.
     resume: bool,
     known: Mutex<Known>,
 }
 
 #[derive(Default)]
 struct Known {
-    /// The key exchange group that the server chose; later handshakes offer this group first. Otherwise, each
-    /// handshake with a server that rejects the first offer would take another round trip.
+    /// The key exchange group that the server chose. Later handshakes offer this group first: if the server rejected
+    /// the first offer, each handshake would take one more round trip.
     group: Option<NamedGroup>,
     tls12: Option<Tls12ClientSessionValue>,
     tls13: VecDeque<Tls13ClientSessionValue>,

@@ -8,7 +8,8 @@ use io_uring::squeue::{Entry, Flags};
 use io_uring::types::{DestinationSlot, Fixed};
 use rustix::net::SocketAddrAny;
 
-/// Number of bits for the slot, more than a ring's table needs. The bits above them hold the kind of operation.
+/// Number of bits for the slot in user data. They suffice for every slot of a ring's table. Higher bits contain the
+/// kind of operation.
 const SLOT_BITS: u32 = 28;
 
 /// The kind of an operation. It is stored in the operation's user data together with the connection's token.

@@ -51,7 +51,7 @@ impl Uring<'_> {
             _ if result == -libc::ENOBUFS || result == -libc::EINTR => self.receive(token, true),
             _ => {}
         }
-        // The end of the stream directly follows the last bytes.
+        // The completion for the end of the stream directly follows that of the last bytes.
         let is_end = |next: &cqueue::Entry| {
             next.user_data() == entry.user_data() && next.result() == 0 && !cqueue::more(next.flags())
         };

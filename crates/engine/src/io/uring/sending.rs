@@ -36,9 +36,9 @@ impl Uring<'_> {
         self.gathering.truncate(kept);
     }
 
-    /// Sends the gathered requests of a connection, one send at a time, because sends could overtake one another.
-    /// Returns whether no further send needs to be requested. The completion of a send under way continues with the
-    /// remaining requests.
+    /// Sends the gathered requests of a connection. Only one send is under way at a time, because sends could overtake
+    /// one another. Returns false if the caller must call again in a later turn; otherwise, the completion of the send
+    /// under way continues with the remaining requests.
     fn send_unsent(&mut self, token: Token) -> bool {
         let turn = self.turn;
         let Some(slot) = self.get_mut(token) else { return true };
@@ -113,11 +113,12 @@ impl Uring<'_> {
         } else if slot.short > 0 {
             (LONG_REQUEST + slot.short).saturating_sub(sent)
         } else {
-            // The send of a short request failed: no byte was sent.
+            // The send of a short request failed. Nothing was sent, so all bytes count as unsent.
             usize::MAX
         };
         if slot.short > 0 {
-            // The receive reports the end, after any data that the server sent before.
+            // Not all bytes were sent. The receive operation reports the end of the connection, after all data that
+            // arrived earlier.
             return None;
         }
         if !slot.unsent.is_empty() {
@@ -128,8 +129,8 @@ impl Uring<'_> {
     }
 }
 
-/// A send operation. With MSG_WAITALL alone, it continues when the socket has room again; with MSG_DONTWAIT too, it
-/// fails instead.
+/// A send operation. With MSG_WAITALL alone, it waits for room in the socket and continues. With MSG_DONTWAIT as well,
+/// it fails instead of waiting.
 pub(super) fn send(token: Token, bytes: *const u8, length: usize, flags: i32) -> Entry {
     let entry = opcode::Send::new(Fixed(token.slot), bytes, length as u32).flags(flags);
     entry.build().user_data(user_data(token, OperationKind::Send))

@@ -244,7 +244,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
             connection.phase = Phase::Closing;
             connection.stamp = stamp;
             self.timers.start_close(self.time.now(), slot, stamp);
-            // The connection may have been available until now, with room for calls behind those under way.
+            // The connection may have been listed as available, with room for more pipelined calls.
             self.connections.update_availability(slot);
         }
     }

@@ -21,9 +21,9 @@ use crate::shard::Shard;
 use brimful_core::{End, Http2Frame, Nanos, Observer, ResponseSize, Retry, Workload};
 use brimful_http::{ClosedStream, REFUSED_STREAM, StreamEnd, StreamObserver};
 
-/// Maximum number of bytes of replies to the server's frames that the server may leave unread; beyond that, the
-/// connection is dropped.
-const MAX_OWED_BYTES: usize = 256 * 1024;
+/// Maximum number of bytes of replies to the server's frames (such as PING) that the server has not read. Beyond this
+/// limit, the connection is dropped.
+const MAX_UNREAD_REPLY_BYTES: usize = 256 * 1024;
 
 impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O, I> {
     /// Sends the first requests on a connection that has just become usable.
@@ -98,7 +98,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         }
         if self.sockets.unsent(slot) == 0 {
             http2.clear_pending_replies();
-        } else if http2.pending_reply_bytes() > MAX_OWED_BYTES {
+        } else if http2.pending_reply_bytes() > MAX_UNREAD_REPLY_BYTES {
             self.drop_connection(slot, |_, _| End::Malformed);
         }
     }
@@ -122,7 +122,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
                 }
                 Err(error) => {
                     let stamp = call.stamp;
-                    self.bodies.fail(TimerKey { slot, stamp, stream: wanted.stream }, error);
+                    self.bodies.note_unreadable(TimerKey { slot, stamp, stream: wanted.stream }, error);
                     return;
                 }
             }
