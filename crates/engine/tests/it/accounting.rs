@@ -47,7 +47,8 @@ fn a_stop_ends_every_call_in_flight(case: Case) {
     assert!(calls.iter().all(|call| matches!(call.end(), End::Unfinished { .. })), "{calls:?}");
 }
 
-/// A fleet's shards used to wait for their start, although the fleet had been killed.
+/// Expects that a run that was stopped before its agreed start ends at once. A fleet's shards used to wait for the
+/// start even though the fleet had been killed.
 fn a_stop_ends_the_wait_for_an_agreed_start(case: Case) {
     const FAR_AHEAD: Nanos = Nanos::from_secs(600);
     let server = RawServer::never_answers();
@@ -67,8 +68,8 @@ fn a_server_that_dies_is_reset_then_refused(case: Case) {
     assert_eq!(count(&calls, |end| refused(end) || reset(end)), 30);
 }
 
-/// While the server is away, calls are refused, except calls on a connection whose end has not been noticed yet. Before
-/// and after, all calls complete.
+/// The server stops listening for a while, and then listens again. Expects that all calls before and after complete.
+/// Calls in between are refused, except calls on a connection whose end has not been noticed yet.
 fn a_listener_that_comes_back_is_used_again(case: Case) {
     let answering = || script([Step::Request, Step::Send(with_length(b"hello"))]);
     let server = RawServer::start(answering());

@@ -105,7 +105,8 @@ fn wants(expected: Vec<u8>) -> RawServer {
     })
 }
 
-/// Tests lengths of less than one piece, of exactly one and two pieces, and of many pieces.
+/// Expects that every call sends the whole file, for lengths of less than one piece, of exactly one and two pieces, and
+/// of many pieces.
 fn a_file_is_sent_whole_and_again_for_every_call(case: Case) {
     for length in [1, 65_536, 131_072, 3_000_000] {
         let expected = content(length);
@@ -351,7 +352,7 @@ fn streams_wait_for_a_request_of_their_bodies(case: Case) {
     });
     let calls = upload_on_streams(case, server.addr(), &file, true).calls(5).run_closed(1);
     assert_eq!((ok(&calls), count_connects(&calls)), (5, 1));
-    // If the server rejects the request by its head, no body is sent.
+    // If the server rejects the request after its head, no body is sent.
     let server = http2_server(settings(&[]), |peer, _| {
         while let Some((kind, _, stream, _)) = peer.frame() {
             assert_ne!(kind, kind::DATA);

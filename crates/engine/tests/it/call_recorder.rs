@@ -24,9 +24,9 @@ pub struct ObservedCall {
     pub retries: u32,
     /// Number of the server's address.
     pub address: u16,
-    /// Length of the request and number of bytes of the response, as the observer got them.
-    pub request: usize,
-    pub bytes: u64,
+    /// Lengths in bytes of the request and the response, as reported to the observer.
+    pub request_bytes: usize,
+    pub response_bytes: u64,
     pub size: Option<ResponseSize>,
     pub outcome: Option<Outcome>,
 }
@@ -85,9 +85,9 @@ impl ObservedCall {
         assert_eq!(outcome.bytes_sent > 0, was_sent, "{self:?}");
         assert_eq!(self.first_byte.is_some(), outcome.bytes_received > 0, "{self:?}");
         // An observer does not get the frames of HTTP/2.
-        if self.request > 0 {
-            assert_eq!(self.bytes, outcome.bytes_received, "{self:?}");
-            assert!(self.request as u64 >= outcome.bytes_sent, "{self:?}");
+        if self.request_bytes > 0 {
+            assert_eq!(self.response_bytes, outcome.bytes_received, "{self:?}");
+            assert!(self.request_bytes as u64 >= outcome.bytes_sent, "{self:?}");
         }
         let size = self.size.map(|size| size.head + size.body);
         assert!(size.is_none_or(|size| size <= outcome.bytes_received), "{self:?}");
@@ -111,7 +111,7 @@ pub struct CallRecorder {
     pub addresses: Vec<String>,
     /// Number of sessions that had not ended when the run ended.
     pub in_progress: u64,
-    /// Counts calls as they end.
+    /// Number of calls that have ended so far; the test can read it during the run.
     pub ended: Arc<AtomicU64>,
     /// Blocks the shard's thread for this long when the call with this index has ended.
     pub stall: Option<(usize, Duration)>,
@@ -164,7 +164,7 @@ impl Observer for CallRecorder {
     }
 
     fn on_request(&mut self, call: &mut PerCall, bytes: &[u8]) {
-        self.calls[call.0.expect("it was scheduled")].request += bytes.len();
+        self.calls[call.0.expect("it was scheduled")].request_bytes += bytes.len();
     }
 
     fn on_body_piece(&mut self, call: &mut PerCall, bytes: &[u8]) {
@@ -176,7 +176,7 @@ impl Observer for CallRecorder {
     }
 
     fn on_bytes(&mut self, call: &mut PerCall, bytes: &[u8]) {
-        self.calls[call.0.expect("it was scheduled")].bytes += bytes.len() as u64;
+        self.calls[call.0.expect("it was scheduled")].response_bytes += bytes.len() as u64;
     }
 
     fn on_response(&mut self, call: &mut PerCall, size: &ResponseSize) {

@@ -1,4 +1,4 @@
-//! Runs each test on both engines; in its own process or network namespace if it needs one.
+//! Runs each test on both engines. A test can run in a process or network namespace of its own.
 
 use brimful_engine::Engine;
 use brimful_testkit::CLOSE_INHERITED;
@@ -49,9 +49,9 @@ impl Case {
             .or_else(|| case.cannot_run("io_uring is forbidden: `sysctl kernel.io_uring_disabled=0`"))
     }
 
-    /// Runs the test again in its own process, after bash has run `setup`. That process inherits only the three
-    /// standard descriptors. In that process this function returns `argument`. In this process it returns `None` after
-    /// the test has passed in the new process.
+    /// Runs the test again in a new process, which bash starts after it has run `setup`, and which inherits only the
+    /// three standard descriptors. In the new process, this function returns `argument`. In the calling process, it
+    /// returns `None` once the test has passed in the new process.
     pub fn in_own_process(self, setup: &str, argument: &str) -> Option<String> {
         self.again(Command::new("bash"), setup, argument)
     }
@@ -95,7 +95,7 @@ impl Case {
 
 /// Whether the kernel allows this process to create an io_uring ring.
 fn uring_is_allowed() -> bool {
-    // SAFETY: without parameters to write to, the call fails in any case: with EFAULT if io_uring is allowed.
+    // SAFETY: the call has no memory to write to, so it always fails: with EFAULT if io_uring is allowed.
     let result = unsafe { libc::syscall(libc::SYS_io_uring_setup, 1, std::ptr::null_mut::<libc::c_void>()) };
     result == -1 && std::io::Error::last_os_error().raw_os_error() == Some(libc::EFAULT)
 }

@@ -104,7 +104,8 @@ fn bytes_on_an_idle_connection_end_it(case: Case) {
     assert_eq!((count(&calls, completed), count_connects(&calls)), (3, 3));
 }
 
-/// The empty line comes directly after a response, some time after a response, or before a response.
+/// Sends an empty line directly after a response, some time after it, or before it. Expects that the line is counted,
+/// and that the connection stays open.
 fn a_stray_empty_line_is_skipped_and_counted(case: Case) {
     let (answer, stray) = (with_length(b"hi"), || Step::Send(b"\r\n".to_vec()));
     let behind = vec![Step::Request, Step::Send([&answer[..], b"\r\n"].concat())];
@@ -114,7 +115,7 @@ fn a_stray_empty_line_is_skipped_and_counted(case: Case) {
     let cut = vec![Step::Request, Step::Send([&answer[..], b"\r"].concat()), pause(), Step::Send(b"\n".to_vec())];
     for steps in [behind, later, before.clone(), cut] {
         let server = RawServer::start(script(steps.clone()));
-        // Calls follow one another directly or after a pause, so that the line also comes while no response is
+        // Calls follow one another directly or after a pause. After a pause, the line arrives while no response is
         // expected.
         let plan = Plan::new(case, server.addr()).calls(4);
         for calls in [plan.run_closed(1), plan.run_open(10.0)] {
@@ -170,7 +171,8 @@ fn a_large_request_is_sent_whole(case: Case) {
     }
 }
 
-/// With the smallest buffers, requests and responses are sent in many parts.
+/// With the smallest socket buffers, requests and responses are sent in many parts. Expects that every call completes
+/// with its whole response.
 fn small_buffers_lose_nothing(case: Case) {
     let server = RawServer::with_handler(|request| with_length(&request.body));
     for length in [4000, 100_000] {

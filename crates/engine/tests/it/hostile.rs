@@ -25,7 +25,7 @@ on_each_engine!(
 /// counted.
 const TIMEOUT: Nanos = Nanos::from_millis(40);
 const CALLS: u64 = 6;
-/// Number of behaviours tested at the same time. They spend most of the time waiting.
+/// Number of behaviours that are tested at the same time; each test mostly waits.
 const AT_ONCE: usize = 6;
 
 fn every_call_is_counted_once_on_kept_connections(case: Case) {
@@ -43,7 +43,8 @@ fn every_call_is_counted_once_on_new_connections(case: Case) {
 fn plan(case: Case, addr: SocketAddr) -> Plan {
     Plan::new(case, addr).calls(CALLS).configure(|c| {
         (c.connections.connect_timeout, c.connections.response_timeout) = (Some(TIMEOUT), TIMEOUT);
-        // The run ends when its calls have ended, because it may take long on a slow host to give up a flood.
+        // The window is much longer than the run needs, because a slow host may take long to end a call that is flooded
+        // with bytes. The run ends with its last call.
         c.window = Nanos::from_secs(600);
     })
 }

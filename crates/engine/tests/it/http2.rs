@@ -134,7 +134,8 @@ fn caddy_answers_every_call(case: Case) {
     assert_eq!(lines.matches("\"size\":6,\"status\":200").count() as u64, CALLS);
 }
 
-/// The bodies have a quarter of a megabyte, so that they wait for flow-control windows several times.
+/// Each body is 256 KiB long, so that it has to wait for flow-control windows several times. Expects that the server
+/// receives every body whole.
 fn bodies_arrive_whole_at_real_servers(case: Case) {
     let body = "0123456789abcdef".repeat(16 * 1024);
     let nginx = Nginx::start(NginxOptions {
@@ -206,7 +207,7 @@ fn no_more_streams_are_opened_than_the_server_allows(case: Case) {
     });
     let plan = plan(case, server.addr()).calls(401);
     let calls = plan.configure(|c| c.connections.warm_connections = 2).run_closed(4);
-    // The last call waits for another call, which does not come.
+    // The server responds to calls in pairs, so a call without a second one gets no response.
     let done = count(&calls, completed);
     assert!(done >= 396, "{done}");
     assert_eq!(most.load(Ordering::SeqCst), 2);
@@ -234,7 +235,8 @@ fn a_connection_ends_after_its_last_call_with_a_goodbye(case: Case) {
     wait_until(|| goodbyes.load(Ordering::SeqCst) == count_connects(&calls));
 }
 
-/// The length of each response depends on its stream's number, and the responses come in reverse order.
+/// The length of each response depends on its stream's number, and the responses come in reverse order. Expects that
+/// each call gets the response of its own stream.
 fn answers_belong_to_their_streams(case: Case) {
     let server = http2_server(settings(&[]), |peer, _| {
         loop {
@@ -262,8 +264,8 @@ fn answers_belong_to_their_streams(case: Case) {
 
 const SHORT: Nanos = Nanos::from_millis(60);
 
-/// On a busy machine the other responses may be late too, and their calls are then rightly overdue. In that case the
-/// test is repeated with a longer timeout.
+/// Expects that an overdue call is ended alone, and that all other calls complete. On a busy machine the other
+/// responses may be late too. In that case the test is repeated with a longer timeout.
 fn an_overdue_call_gives_up_its_stream_alone(case: Case) {
     let mut timeout = SHORT;
     while !one_overdue_call_gives_up_its_stream_alone(case, timeout) {
@@ -360,7 +362,8 @@ fn a_refused_stream_is_sent_again_a_bounded_number_of_times(case: Case) {
     assert!(plain.run_closed(2).iter().all(|call| call.end() == End::StreamReset && call.retries == 0));
 }
 
-/// RFC 9113 §8.7: the server has not processed streams after the last one that GOAWAY names.
+/// A server that sends GOAWAY has not processed the streams after the last one that GOAWAY names (RFC 9113 §8.7).
+/// Expects that the calls on these streams are sent again and complete.
 fn a_call_that_a_server_going_away_leaves_out_is_sent_again(case: Case) {
     let server = http2_server(settings(&[]), |peer, number| {
         if number > 0 {
@@ -402,9 +405,9 @@ fn a_body_waits_for_its_window_until_the_timeout(case: Case) {
     assert_eq!(count(&calls, |end| end == End::TimedOut), 10);
 }
 
-/// The call ends by timeout however fast the response arrives, and whether or not the server respects the windows.
-/// After the stream is reset, more data may arrive than the client tolerates. Then the connection ends, and so does
-/// the next call.
+/// Expects that the call ends by timeout, however fast the response arrives and whether or not the server respects the
+/// windows. After the stream is reset, more data may arrive than the client tolerates. Then the connection ends, and so
+/// does the next call.
 fn an_endless_response_times_out(case: Case) {
     let server = http2_server(settings(&[]), |peer, _| {
         let Some(stream) = peer.request() else { return };
@@ -418,7 +421,8 @@ fn an_endless_response_times_out(case: Case) {
     assert_eq!(count(&calls, |end| matches!(end, End::TimedOut | End::Malformed)), 2, "{calls:?}");
 }
 
-/// The first reset ends a call. All further resets are counted, and may affect the next call.
+/// Resets one stream again and again. Expects that the first reset ends its call, and that the others end the
+/// connection; they may affect the next call.
 fn a_storm_of_resets_ends_its_connection(case: Case) {
     let server = http2_server(settings(&[]), |peer, _| {
         let Some(stream) = peer.request() else { return };
@@ -433,21 +437,21 @@ fn a_storm_of_resets_ends_its_connection(case: Case) {
 
 /// Tests that a call never ends with a response if the server sends bytes that are not HTTP/2.
 fn bytes_that_are_not_http2_are_malformed(case: Case) {
-    /// A server that sends `what` repeatedly, as long as the client reads.
-    fn without_end(what: Vec<u8>) -> impl Fn(&mut Http2Peer<'_>, usize) + Send + Sync + 'static {
-        behind(Vec::new(), what)
+    /// A server that sends `bytes` repeatedly, as long as the client reads.
+    fn without_end(bytes: Vec<u8>) -> impl Fn(&mut Http2Peer<'_>, usize) + Send + Sync + 'static {
+        behind(Vec::new(), bytes)
     }
-    fn behind(first: Vec<u8>, what: Vec<u8>) -> impl Fn(&mut Http2Peer<'_>, usize) + Send + Sync + 'static {
+    fn behind(first: Vec<u8>, bytes: Vec<u8>) -> impl Fn(&mut Http2Peer<'_>, usize) + Send + Sync + 'static {
         move |peer, _| {
             peer.request();
             peer.send(&first);
-            while peer.send(&what.repeat(100)) {}
+            while peer.send(&bytes.repeat(100)) {}
         }
     }
-    fn once(what: Vec<u8>) -> impl Fn(&mut Http2Peer<'_>, usize) + Send + Sync + 'static {
+    fn once(bytes: Vec<u8>) -> impl Fn(&mut Http2Peer<'_>, usize) + Send + Sync + 'static {
         move |peer, _| {
             peer.request();
-            peer.send(&what);
+            peer.send(&bytes);
             peer.drain();
         }
     }
@@ -512,7 +516,8 @@ fn bytes_that_are_not_http2_are_malformed(case: Case) {
     assert_eq!(count(&calls, reset), 5);
 }
 
-/// The server responds on the only connection after all calls have arrived; calls that were due later have waited less.
+/// The server responds after all calls have arrived on the only connection. Expects that the response time of each call
+/// includes its wait for a stream: calls that were due later have waited less.
 fn waiting_for_a_stream_counts_as_response_time(case: Case) {
     let server = http2_server(settings(&[]), |peer, _| {
         let streams = peer.requests(STREAMS);

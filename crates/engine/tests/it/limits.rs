@@ -92,8 +92,8 @@ fn calls_use_the_addresses_that_have_free_ports(case: Case) {
     assert!(run.observer.calls.iter().all(|call| call.lateness() <= delay), "a port is found without a pause: {delay}");
 }
 
-/// Whether the connection was held until the end of the run. The run may end before the generator noticed that the
-/// connection was accepted.
+/// Whether the call was under way until the end of the run, because its connection was held. The run may end before the
+/// generator has noticed that the connection was accepted.
 fn held(end: End) -> bool {
     matches!(end, End::Unfinished { .. })
 }

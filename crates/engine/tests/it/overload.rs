@@ -90,7 +90,8 @@ fn s_clients_keep_their_rate_whatever_the_server_does(case: Case) {
         let calls = &run.observer.calls;
         let (attempts, established) =
             (count_connects(calls), calls.iter().filter(|call| call.established.is_some()).count());
-        // A successful attempt makes room for another before its timeout T has passed.
+        // An attempt that succeeds ends before its timeout T, and another attempt follows. So each established
+        // connection adds at most one attempt.
         assert!((2 * D..=D * 6 + established).contains(&attempts), "{attempts} attempts, {established} established");
         abandoned_on_time(run, timeout);
         // Each of the D clients has an attempt under way or due, up to the last attempt that is due in the window.

@@ -43,7 +43,7 @@ impl Chooser for Numbered {}
 #[derive(Clone)]
 struct Own<'a> {
     body: usize,
-    /// The request of every call with an even number, if there is one.
+    /// The request that all calls with an even number share; `None` if each call has its own.
     shared: Option<&'a Request>,
     rendered: Arc<AtomicU64>,
     answered: Arc<Mutex<HashMap<RequestId, Vec<u8>>>>,
@@ -139,8 +139,8 @@ fn own_and_shared_requests_keep_their_order(case: Case) {
     }
 }
 
-/// The server responds to the beginning of a request, and closes while the rest is being sent. Expects that every
-/// call is counted once.
+/// The server responds at once and resets the connection while the request is being sent. Expects that every call is
+/// counted once.
 fn an_own_request_outlives_its_connection(case: Case) {
     let server = RawServer::start(script([Step::Send(with_length(b"")), Step::Reset]));
     for plan in ways(case, server.addr(), 20) {

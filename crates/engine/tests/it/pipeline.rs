@@ -55,7 +55,8 @@ fn responses_may_come_in_one_piece_or_many(case: Case) {
     }
 }
 
-/// Lengths and methods differ, so that the length of a response shows to which call it belongs.
+/// The responses differ in length, and one request is a HEAD. Expects that each call gets its own response; the length
+/// shows which call a response belongs to.
 fn each_call_gets_its_own_response(case: Case) {
     let class = |n: usize| RequestClass {
         path: format!("/{}", n * 1000),
@@ -153,8 +154,8 @@ fn a_closing_connection_gets_no_call(case: Case) {
     assert_eq!((count(&calls, completed), count_connects(&calls)), (10, 10), "{calls:?}");
 }
 
-/// Calls are made at intervals on one connection, without responses. When the first call times out, the later calls are
-/// reset.
+/// The server never responds to calls that were made at intervals on one connection. Expects that the first call times
+/// out, and that the later calls are lost with the connection.
 fn only_the_overdue_time_out(case: Case) {
     let server = RawServer::never_answers();
     let timeout = Nanos::from_millis(300);
@@ -169,7 +170,7 @@ fn only_the_overdue_time_out(case: Case) {
 }
 
 fn a_burst_is_sent_after_the_burst_before_it_ended(case: Case) {
-    // The calls are sent one by one.
+    // The server responds to each request separately.
     let server = RawServer::with_handler(|_| with_length(b"hello"));
     let plan = Plan::new(case, server.addr()).calls(120).configure(|c| c.connections.pipeline = DEPTH);
     let calls = plan.run_closed_bursts(3 * DEPTH as u64);

@@ -57,7 +57,8 @@ fn a_connection_that_ends_before_it_is_noticed_was_not_refused(case: Case) {
     }
 }
 
-/// The request is larger than all buffers on its way, so it is still being sent when the connection ends.
+/// The request is larger than all buffers on its way, so it is still being sent when the connection ends. Expects that
+/// the call ends as reset.
 fn a_connection_that_ends_within_a_large_request_is_reset(case: Case) {
     const BIG: usize = 8 << 20;
     for end in [Step::Reset, Step::Close] {
@@ -70,7 +71,8 @@ fn a_connection_that_ends_within_a_large_request_is_reset(case: Case) {
     }
 }
 
-/// The next call comes much later, so that no call meets the connection while it is ending.
+/// The next call comes much later, when the end of the connection has already been noticed. Expects that it gets a new
+/// connection and completes.
 fn a_connection_that_ends_between_calls_is_replaced(case: Case) {
     for end in [Step::Reset, Step::Close] {
         let server = RawServer::start(script([Step::Request, Step::Send(with_length(b"hello")), end.clone()]));
@@ -79,7 +81,9 @@ fn a_connection_that_ends_between_calls_is_replaced(case: Case) {
     }
 }
 
-/// Makes enough calls that a reset sometimes arrives before the client has read the bytes in front of it.
+/// The server sends a response whose body ends with the connection, and then resets the connection. Expects that no
+/// call completes. There are enough calls that some resets arrive before the client has read the bytes in front of
+/// them.
 fn a_reset_ends_no_body_that_a_close_would_have_ended(case: Case) {
     const CALLS: usize = 400;
     let cut = b"HTTP/1.1 200 OK\r\n\r\nhello".to_vec();

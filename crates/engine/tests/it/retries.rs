@@ -33,7 +33,7 @@ fn a_close_of_a_reused_connection_is_a_close_on_reuse(case: Case) {
         let calls = Plan::new(case, server.addr()).calls(6).run_closed(1);
         assert_eq!((ends(&calls), count_connects(&calls)), (vec![OK, CLOSED, OK, CLOSED, OK, CLOSED], 3), "{end:?}");
     }
-    // A part of the response had arrived.
+    // If a part of the response has arrived, the call is not sent again.
     let part = Step::Send(b"HTTP/1.1 2".to_vec());
     let steps = [Step::Request, Step::Send(with_length(b"hello")), Step::Request, part, Step::Close];
     let server = RawServer::start(script(steps));
@@ -66,7 +66,8 @@ fn a_call_on_a_closed_connection_is_sent_again_if_configured(case: Case) {
     }
 }
 
-/// On the second connection there was no response, so that connection's end counts as a reset.
+/// The call is sent again once. The second connection ends before any response, which counts as a reset and not as a
+/// close on reuse, so the call is not sent again.
 fn a_call_is_sent_again_a_bounded_number_of_times(case: Case) {
     let answers = script([Step::Request, Step::Send(with_length(b"hello")), Step::Request, Step::Close]);
     let closes = script([Step::Request, Step::Close]);

@@ -38,7 +38,7 @@ fn sessions(sessions: f64) -> Load {
 }
 
 fn run(plan: &Plan, load: &Load) -> Run<CallRecorder> {
-    // The run ends before the next period begins.
+    // The sessions arrive in an on-off process with a period of 5 s. The run ends before the second period.
     let extent = WorkloadLimits { window: plan.config.window.min(Nanos::from_millis(4_900)), calls: u64::MAX };
     let sessions = |shard| Sessions::new(load, Mix::new(&[1.0], 1).unwrap(), extent, 1, shard).unwrap();
     let run = plan.drive(sessions, CallRecorder::default, &Control::default());
@@ -71,8 +71,8 @@ fn ended(accepted: &Accepted, connections: u32) -> BTreeMap<IpAddr, Vec<usize>> 
     std::mem::take(&mut *accepted.lock().unwrap())
 }
 
-/// Runs six sessions, on one shard and on two, and checks what is the same in all tests. Returns the number of
-/// connections of each session.
+/// Runs six sessions, on one shard and on two, and checks the counts that all tests of six sessions have in common.
+/// Returns the number of connections of each session.
 fn six(case: Case, load: &Load) -> Vec<u32> {
     let (server, accepted) = counting();
     let mut connections = Vec::new();
@@ -106,8 +106,8 @@ fn connections_are_closed_between_bursts_if_configured(case: Case) {
     assert_eq!(six(case, &load), [2; 12]);
 }
 
-/// The server responds to the first call of a burst, and then to the other four at once, after it has received all
-/// four.
+/// The server responds to the first call of a burst, and to the other four only after it has received all four. Expects
+/// that each session needs only one connection.
 fn calls_of_a_burst_are_pipelined_if_configured(case: Case) {
     let server = RawServer::start(|conn, _| {
         let mut reader = BufReader::new(&conn);

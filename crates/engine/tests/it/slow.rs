@@ -73,7 +73,7 @@ fn an_endless_body_uses_no_memory(case: Case) {
     let grown = high_water_mark() - before;
     assert_eq!(count(&calls, |end| end == End::Unfinished { sent: true }), 2);
     let received: u64 = calls.iter().map(|call| call.outcome().bytes_received).sum();
-    // Bytes that were sent and not received are in the sockets' buffers, which hold much less than `ENOUGH`.
+    // Bytes that were sent but not received are still in the sockets' buffers, which hold much less than `ENOUGH`.
     assert!(received > ENOUGH / 3, "{received} bytes of {ENOUGH}");
     assert!(grown < 8 << 20, "{grown} bytes of memory for {received} received");
 }

@@ -137,7 +137,8 @@ impl Plan {
         self.go(|shard| self.clients(clients, shard), CallRecorder::default, &Control::default()).observer.calls
     }
 
-    /// Like [`Plan::run_closed`], but groups of clients share a connection: as many clients as a pipeline is deep.
+    /// Like [`Plan::run_closed`], but each group of clients shares one connection. A group has as many clients as the
+    /// pipeline is deep.
     pub fn run_closed_bursts(&self, clients: u64) -> Vec<ObservedCall> {
         let depth = self.config.connections.pipeline as u32;
         let bursts = |shard| ClosedBursts::new(clients, depth, Nanos::ZERO, self.mix(), self.extent(), shard);
@@ -192,7 +193,7 @@ impl Plan {
         run
     }
 
-    /// Runs this workload under any observer.
+    /// Runs this workload with any observer.
     pub fn drive<W: Workload + Send, O: Observer + Send>(
         &self,
         workload: impl Fn(Shard) -> W,
@@ -221,8 +222,8 @@ impl Plan {
     }
 }
 
-/// Upper bound of the delay that the generator itself adds to any measured time. Before it gives up a call, the
-/// generator wakes, acts, and looks at its sockets. No turn was longer than the longest gap.
+/// Upper bound of the delay that the generator itself adds to any measured time. Before it ends an overdue call, the
+/// generator wakes, acts, and checks its sockets. No turn of its event loop was longer than the longest gap.
 pub fn max_generator_delay<O>(run: &Run<O>) -> Nanos {
     Nanos(4 * run.longest_gap.0)
 }

@@ -43,8 +43,8 @@ fn a_stall_of_the_server_shows_in_every_delayed_call(case: Case) {
     assert!(late <= delay, "{late} late; the longest gap was {}", run.longest_gap);
 }
 
-/// The generator itself stalls. Calls keep their due times, so response time and lateness show the stall, but service
-/// time does not.
+/// The generator itself stalls. Expects that the calls keep their due times, so that their response time and lateness
+/// include the stall, but their service time does not.
 fn a_stall_of_the_generator_is_lateness_and_never_service_time(case: Case) {
     let server = start_serial_server(Duration::from_millis(1), None);
     let new_observer = || CallRecorder { stall: Some((30, Duration::from_millis(100))), ..CallRecorder::default() };
@@ -167,7 +167,8 @@ fn several_shards_make_the_same_calls_as_one(case: Case) {
     assert_eq!(due(1), due(3));
 }
 
-/// Calls come due throughout a tick and begin at its end at the earliest, so they are half a tick late on average.
+/// Expects that every call is made. Calls come due throughout a tick and begin at its end at the earliest, so they are
+/// half a tick late on average.
 fn ticks_delay_calls_but_lose_none(case: Case) {
     let server = brimful_testkit::RawServer::content_length("x");
     let plan = Plan::new(case, server.addr()).calls(400).configure(|c| c.tick = Some(Nanos::from_millis(10)));
