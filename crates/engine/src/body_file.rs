@@ -37,6 +37,7 @@ enum Content {
 impl BodyFile {
     /// Opens a file; `-` is standard input. The file's size at this time is the length that requests announce.
     ///
+    /// # Errors
     /// [`EngineError::BodyFile`] if the file cannot be read, is a directory, or is a pipe with more than 1 GiB.
     pub fn open(path: &Path) -> Result<BodyFile, EngineError> {
         if let Some(content) = read_once(path, None)? {

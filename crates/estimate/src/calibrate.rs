@@ -4,7 +4,7 @@
 //! CPU time of the server, over the same part of the run. A run that contradicts the others is reported ([`OddRun`]).
 //! The background work is measured in a run with hardly any load; without such a run it is fitted too. Disks that were
 //! used become stations in the same way. Mean response times determine the variability of service and the delay
-//! elsewhere ([`crate::fit_response`]). Where the Server Module measured the requests, its figures are used
+//! elsewhere ([`crate::fit_response`]). Where the Server Module measured the requests, its measurements are used
 //! ([`InsideDemands`]). [`Source`] states what each demand was derived from.
 //!
 //! A demand has two intervals. The interval of the regression shows how far the runs deviate from one law. The interval
@@ -51,7 +51,7 @@ use brimful_model::saturation_rate;
 use cpu::CpuFit;
 use runs::Runs;
 
-/// Number of intervals of a demand curve.
+/// Number of intervals into which a demand curve divides the range of rates.
 const CURVE_INTERVALS: u32 = 40;
 
 /// Estimates the model of a server from Records. Unusable Records are listed and not used.
@@ -146,7 +146,8 @@ fn classes(runs: &Runs) -> Vec<ModelClass> {
 }
 
 /// Half widths in the form of a model: the distance of each estimate to the farther end of its interval. Empty if the
-/// intervals at the CPU, the first station, are not known: a half width of 0 would stand for an exact demand.
+/// intervals at the CPU, the first station, are not known, because a half width of 0 would mean that the demand is
+/// exact.
 fn half_widths(model: &Model, uncertainty: &[Vec<Uncertainty>]) -> Vec<Vec<f64>> {
     if uncertainty.first().is_none_or(|cpu| cpu.iter().any(|known| known.ci95.is_none())) {
         return Vec::new();

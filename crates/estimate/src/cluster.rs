@@ -3,8 +3,8 @@
 //! In one dimension, the minimum spanning tree is the sorted sequence. Removing its k − 1 longest edges leaves k
 //! clusters (Menascé, Almeida & Dowdy, *Capacity Planning and Performance Modeling*, 1994; used for the request classes
 //! of Menascé et al., CMG 1999, §3.3). The cost is the cost of sorting n values. Sizes span orders of magnitude, so the
-//! longest edges are between the largest values. So request many clusters and then merge the small ones, as Menascé et
-//! al. did with 150 clusters.
+//! longest edges are between the largest values. Callers should therefore request many clusters and then merge the
+//! small ones, as Menascé et al. did with 150 clusters.
 
 use crate::EstimateError;
 use brimful_core::number::check_non_negative;

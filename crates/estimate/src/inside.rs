@@ -1,5 +1,5 @@
-//! Reads the Server Module's figures of the server's requests from a Record, by class. No other module of this crate
-//! reads them.
+//! Reads the Server Module's measurements of requests from a Record, by class. No other module of this crate reads
+//! them.
 //!
 //! Classes of the module and classes of the load are the same if their names are equal. Times are seconds of CPU time.
 
@@ -13,7 +13,7 @@ use std::fmt;
 /// as a share of the completed requests. The numbers differ because the module's counting does not begin and end
 /// exactly with the load.
 const MAX_MISCOUNT: f64 = 0.25;
-/// Difference in the number of requests that is always allowed.
+/// Difference in the number of requests that is allowed in addition, for short runs.
 const ALLOWED_MISCOUNT: f64 = 20.0;
 
 /// CPU time of the requests of one class, as measured by the module.
@@ -49,7 +49,7 @@ pub struct Workers {
     pub busy: f64,
 }
 
-/// The reason why the module's figures cannot be used.
+/// The reason why the module's measurements cannot be used.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ModuleMismatch {
     /// The module has no class of this class's name.
@@ -80,8 +80,8 @@ pub enum ModuleMismatch {
 }
 
 impl ModuleDemand {
-    /// The module's figures for these classes of the Record. The figures of a class are `None` if it has no requests.
-    /// The result is `None` without the module.
+    /// The module's measurements of these classes of the Record. An entry is `None` if its class has no requests. The
+    /// result is `None` without the module.
     ///
     /// # Errors
     /// When the module's classes are not the classes of the load, or it measured too few requests of a class.
@@ -158,8 +158,8 @@ pub fn competing_workers(record: &Record) -> Option<u64> {
 
 /// Squared coefficient of variation of the CPU time of requests of the same class, and its standard error.
 ///
-/// One figure is used for all classes. It is chosen so that the second moment of all requests at these rates is right:
-/// Σ x·σ² ÷ Σ x·D². The standard error assumes that samples are independent, and that the unknown kurtosis is 3, as for
+/// One value is used for all classes. It is chosen so that the second moment of all requests at these rates is right: Σ
+/// x·σ² ÷ Σ x·D². The standard error assumes that samples are independent, and that the unknown kurtosis is 3, as for
 /// the normal distribution.
 pub fn scv_within_classes(classes: &[ModuleDemand], demands: &[f64], rates: &[f64]) -> Option<(f64, f64)> {
     let squares: f64 = demands.iter().zip(rates).map(|(demand, rate)| rate * (demand * demand)).sum();
@@ -194,8 +194,8 @@ fn class_demand(record: &Record, module: &Module, name: &str, completed: f64) ->
     pooled.ok_or_else(|| ModuleMismatch::Unsampled { class: name.to_owned() })
 }
 
-/// Converts the module's figures of a class, which are untrusted input. `None` if a figure is impossible, or if the CPU
-/// time of fewer than two requests was measured.
+/// Converts the module's measurements of a class, which are untrusted input. `None` if a value is impossible, or if the
+/// CPU time of fewer than two requests was measured.
 fn parse_class(class: &ModuleClass) -> Option<ModuleDemand> {
     let is_figure = |value: f64| value.is_finite() && value >= 0.0;
     let cpu =

@@ -132,7 +132,7 @@ fn nnls(a: &DMatrix<f64>, y: &DVector<f64>) -> Option<DVector<f64>> {
     let mut x = DVector::zeros(p);
     let mut free: Vec<usize> = Vec::new();
     let tolerance = 1e-13 * y.norm();
-    // Each round lowers the sum of squares, so the loop ends; the bound covers rounding errors.
+    // Each round lowers the sum of squares, so the loop ends. The bound is a safeguard against rounding errors.
     for _ in 0..3 * p {
         let descent = a.tr_mul(&(y - a * &x));
         let held = (0..p).filter(|j| !free.contains(j) && descent[*j] > tolerance);
@@ -143,8 +143,8 @@ fn nnls(a: &DMatrix<f64>, y: &DVector<f64>) -> Option<DVector<f64>> {
         loop {
             let svd = a.select_columns(&free).try_svd(true, true, f64::EPSILON, 1000)?;
             let z = svd.solve(y, f64::EPSILON).ok()?;
-            // For each unknown that would become negative: the share of the way to z that it can move. An unknown that
-            // was just freed cannot move at all.
+            // x moves towards z. For an unknown that would become negative: the share of the way after which it reaches
+            // zero. An unknown that was just freed cannot move at all.
             let reach = |k: usize| match x[free[k]] {
                 from if from > 0.0 => from / (from - z[k]),
                 _ => 0.0,

@@ -4,7 +4,7 @@
 //! - [`mod@calibrate`]: a model from Records.
 //! - [`demand`]: service demands from utilizations, by least squares or by a rule of proportion, with intervals.
 //! - [`server`]: the model and the predictions of a survey.
-//! - [`window`]: throughput and CPU time of one Record; [`mod@inside`]: the figures of the Server Module in it.
+//! - [`window`]: throughput and CPU time of one Record; [`mod@inside`]: its measurements by the Server Module.
 //! - [`site`]: demands from an access log and the output of `sar`.
 //! - [`burstiness`]: the burstiness of arrivals, and how bursts raise demands.
 //! - [`rate_search`]: the rate at which an objective is just met, from slices of load.

@@ -1,19 +1,19 @@
 //! Estimates the rate at which an objective is just met, from short slices of load at several rates.
 //!
 //! An objective of a percentile limits the share of calls, in the long run, that take longer than a limit: `p99<50ms`
-//! permits 1 %. The host's good and bad moments count together, so a single slice decides little. Rare disturbances are
-//! an exception: see below. The search keeps a posterior distribution of the rate, proposes the rate of the next slice
-//! from it, and says how precisely the rate is known: Watson & Pelli 1983 (QUEST), with an unknown slope and dispersion
-//! as in Kontsevich & Tyler 1999 and Schütt et al. 2016.
+//! permits 1 %. The speed of the host varies over time, and the long run includes all of its speeds, so a single slice
+//! says little. Rare disturbances are treated separately (below). The search keeps a posterior distribution of the
+//! rate, proposes the rate of the next slice from it, and says how precisely the rate is known: Watson & Pelli 1983
+//! (QUEST), with an unknown slope and dispersion as in Kontsevich & Tyler 1999 and Schütt et al. 2016.
 //!
 //! - **The curve**: near the rate θ at which the permitted share p is reached, the log odds of the share grow in
 //!   proportion to the logarithm of the rate: ln(s / (1 − s)) = ln(p / (1 − p)) + b ln(rate / θ).
-//! - **A slice** has k of n calls beyond the limit. The calls of a slice share its good or bad moments, so k has a
-//!   beta-binomial distribution with an unknown correlation ρ.
+//! - **A slice** has k of n calls beyond the limit. The calls of a slice are correlated by the host's speed at the
+//!   time, so k has a beta-binomial distribution with an unknown correlation ρ.
 //! - **A disturbance** of the host, which may last as long as a slice, can put any share of its calls beyond the limit,
-//!   whatever the rate. Up to one slice in ten may be disturbed; such a slice tells nothing about the rate. The shares
-//!   of slices are a mixture of the two distributions (contamination: Tukey 1960). Without it, a single slice with half
-//!   of its calls beyond the limit lowered the rate by a third.
+//!   whatever the rate. Up to one slice in ten may be disturbed; such a slice has no information about the rate. The
+//!   shares of slices are a mixture of the two distributions (contamination: Tukey 1960). Without the mixture, a single
+//!   slice with half of its calls beyond the limit lowered the rate by a third.
 //! - **An objective of the mean** is treated alike: ln(mean / limit) = b ln(rate / θ), and the mean of a slice has a
 //!   gamma distribution with an unknown variance. The mean of a disturbed slice may have any magnitude.
 //!
@@ -25,7 +25,8 @@ use statrs::function::gamma::ln_gamma;
 
 /// Number of rates in the grid.
 const RATES: usize = 400;
-/// The bounds of the slope b: from a server whose response hardly depends on the rate, to one at a cliff.
+/// The bounds of the slope b. At the lower bound, response times hardly depend on the rate; at the upper bound, they
+/// rise abruptly at one rate.
 const SLOPES: [f64; 2] = [4.0, 100.0];
 const SLOPE_STEPS: usize = 12;
 /// The bounds of the correlation ρ of the calls of a slice, or of the squared coefficient of variation of its mean.
@@ -34,11 +35,11 @@ const VARIATIONS: [f64; 2] = [1e-3, 1.0];
 const DISPERSION_STEPS: usize = 8;
 /// Candidates for the share of slices that are disturbed.
 const DISTURBED_SHARES: [f64; 3] = [0.02, 0.05, 0.1];
-/// Logarithm of the ratio of the largest mean of a disturbed slice to the smallest.
+/// Logarithm of the ratio of the largest to the smallest mean that a disturbed slice may have.
 const DISTURBED_MAGNITUDES: f64 = 14.0;
 /// Quantiles of the posterior at which the next slices are placed, in turn. Slices on both sides of the rate show the
 /// slope of the curve.
-const PLACES: [f64; 4] = [0.5, 0.8, 0.35, 0.65];
+const SLICE_QUANTILES: [f64; 4] = [0.5, 0.8, 0.35, 0.65];
 
 /// The quantity that an objective limits.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -140,7 +141,7 @@ impl RateSearch {
         self.slices
     }
 
-    /// The rate at which the objective is just met, as far as it is known.
+    /// The current estimate of the rate at which the objective is just met.
     pub fn estimate(&self) -> RateEstimate {
         let marginal = self.marginal();
         let quantile = |share| self.quantile(&marginal, share);
@@ -149,14 +150,14 @@ impl RateSearch {
         RateEstimate { rate: quantile(0.5), interval90: [quantile(0.05) / step, quantile(0.95) * step] }
     }
 
-    /// Half the distance of two rates of the grid, in logarithms.
+    /// Half the distance between neighbouring rates of the grid, in logarithms.
     fn half_step(&self) -> f64 {
         (self.log_rates[1] - self.log_rates[0]) / 2.0
     }
 
     /// The rate at which the next slice should be measured: a quantile of the posterior.
     pub fn next_rate(&self) -> f64 {
-        self.quantile(&self.marginal(), PLACES[self.slices % PLACES.len()])
+        self.quantile(&self.marginal(), SLICE_QUANTILES[self.slices % SLICE_QUANTILES.len()])
     }
 
     /// The posterior of the rates of the grid.
@@ -184,14 +185,14 @@ impl RateSearch {
     }
 }
 
-/// Logarithm of the likelihood of a slice for one scatter, as a function of the distance b ln(rate / θ). It is
-/// tabulated, because the grid needs it at many more distances.
+/// Table of the logarithm of the likelihood of a slice for one scatter, as a function of the distance b ln(rate / θ).
+/// The grid looks up far more distances than the table has.
 struct Likelihood {
     logs: Vec<f64>,
 }
 
 impl Likelihood {
-    /// The distances from `-FARTHEST` to `FARTHEST`, beyond which the likelihood hardly changes.
+    /// The table covers distances from `-FARTHEST` to `FARTHEST`; beyond them, the likelihood hardly changes.
     const FARTHEST: f64 = 12.0;
     const PER_UNIT: f64 = 20.0;
 
@@ -222,7 +223,7 @@ fn log_likelihood(limited: LimitedMeasure, distance: f64, scatter: Scatter, slic
             let (a, b) = (share * weight, (1.0 - share) * weight);
             let (beyond, calls) = (beyond as f64, calls as f64);
             let regular = ln_beta(beyond + a, calls - beyond + b) - ln_beta(a, b);
-            // Any share of the calls is equally likely.
+            // In a disturbed slice, all shares of calls beyond the limit are equally likely.
             (regular, ln_beta(beyond + 1.0, calls - beyond + 1.0))
         }
         (LimitedMeasure::Mean, Slice::Mean(ratio)) if ratio > 0.0 => {
@@ -270,7 +271,7 @@ mod tests {
             }
         }
 
-        /// A slice of which one in twenty is disturbed.
+        /// Measures a slice; one slice in twenty is disturbed.
         fn disturbed_calls(&self, rate: f64, rng: &mut Pcg64Mcg) -> Slice {
             if rng.random::<f64>() < 0.05 {
                 return Slice::Calls { beyond: rng.random_range(0..=2000), calls: 2000 };
@@ -323,7 +324,7 @@ mod tests {
         assert!((0.84..=0.97).contains(&coverage), "coverage {coverage}");
     }
 
-    /// A slice that the host disturbs tells nothing about the server.
+    /// Expects that disturbed slices do not change the estimates: they say nothing about the server.
     #[test]
     fn rare_disturbances_hardly_change_the_rate() {
         let (error, coverage) = search_all(LimitedMeasure::Share(0.01), Server::disturbed_calls);

@@ -1,9 +1,9 @@
 //! Delay elsewhere and variability of service, which cannot be derived from utilizations.
 //!
-//! At a first-come-first-served station, R = Z0 + D + W·(1 + scv)/2. W is the mean wait at the same level if the
-//! service of each class were exponential ([`exponential_wait`](brimful_model::exponential_wait)). D is known from the
-//! utilizations. The relation is linear in Z0 and scv, so the mean response times at the calibration levels determine
-//! both, if the levels' waits differ enough.
+//! At a first-come-first-served station, R = Z0 + D + W·(1 + scv)/2. Z0 is the delay elsewhere. W is the mean wait at
+//! the same level if the service of each class were exponential
+//! ([`exponential_wait`](brimful_model::exponential_wait)). D is known from the utilizations. The relation is linear in
+//! Z0 and scv, so the mean response times at the calibration levels determine both, if the levels' waits differ enough.
 
 use crate::EstimateError;
 use crate::least_squares::fit_non_negative;
@@ -74,8 +74,8 @@ pub fn fit_response(points: &[ResponsePoint]) -> Result<ResponseFit, EstimateErr
         other => other?,
     };
     let (delay, scv) = (fit.values[0], fit.values[1]);
-    // Only the noise counts. If waits are shorter than with constant service, the model does not fit, but scv is
-    // certainly 0.
+    // The error is computed from the noise alone, without the misfit of an scv held at 0: if waits are shorter than
+    // with constant service, the model does not fit, but scv is certainly 0.
     match fit.uncertainty.map(|u| u.noise_stddev * u.standard_error_ratio(1)) {
         Some(error) if error <= MAX_STANDARD_ERROR * (1.0 + scv) => {
             Ok(ResponseFit { delay, scv, basis: ScvBasis::Fitted, scv_standard_error: Some(error) })
@@ -87,7 +87,7 @@ pub fn fit_response(points: &[ResponsePoint]) -> Result<ResponseFit, EstimateErr
 /// Fits Z0 ≥ 0 for a known scv with this standard error.
 ///
 /// # Errors
-/// When there is no point of positive weight, or a figure is invalid.
+/// When there is no point of positive weight, or a number is invalid.
 pub fn fit_delay(points: &[ResponsePoint], scv: f64, standard_error: f64) -> Result<ResponseFit, EstimateError> {
     check(points)?;
     let counted: Vec<ResponsePoint> = points.iter().filter(|p| p.weight > 0.0).copied().collect();

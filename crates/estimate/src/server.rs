@@ -54,7 +54,7 @@ use brimful_core::survey::{ByClients, InsideServer, Law, ProgramDemand, ServerPa
 use brimful_model::correlation::identity;
 use brimful_model::{Estimate, HostSlowness, Method, ModelError, Quota, solve_open};
 
-/// Load of the model that the survey hands out, as a share of the saturation rate. A server should run at most at this
+/// Load of the model that the survey writes, as a share of the saturation rate. A server should run at most at this
 /// load to have room for peaks. At saturation itself an open network has no solution.
 pub const OPERATING_SHARE: f64 = 0.7;
 

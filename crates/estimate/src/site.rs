@@ -69,7 +69,7 @@ pub struct SiteOptions {
     pub rule: SiteRule,
     /// The demand of each class, in seconds, if it was measured separately.
     pub known: Vec<Option<Estimate>>,
-    /// Index of the class of answers without a body, if there is one.
+    /// Index of the class whose answers have no body, if there is one.
     pub empty: Option<usize>,
     /// Cost of an answer without a body, in seconds, from a line through runs of several sizes.
     pub intercept: Option<Estimate>,
@@ -87,8 +87,8 @@ pub struct SiteDemands {
     pub reason: RuleReason,
     /// Demand of each class in seconds, by the rule.
     pub demands: Vec<Estimate>,
-    /// Groups of classes whose demand is only known for all of them together. A rule that the user chose leaves no such
-    /// groups.
+    /// Groups of classes whose demand is only known for all classes of the group together. There are none if the user
+    /// chose the rule.
     pub joint: Vec<Vec<usize>>,
     /// Cost of an answer without a body that the rule used, in seconds.
     pub intercept: Option<Estimate>,
@@ -100,7 +100,7 @@ pub struct SiteDemands {
     /// Demand of each class in seconds, by attribution in equal parts to all requests (Eq. 4). The background is first
     /// subtracted from the busy time.
     pub by_requests: Vec<f64>,
-    /// Number of servers that are busy without any requests.
+    /// Mean number of servers that background work keeps busy.
     pub background: f64,
     /// Comparison of the utilization in the second half of the steps with a prediction from the first half. `None` if
     /// there are too few steps.

@@ -2,8 +2,8 @@
 //!
 //! b counts epochs with more arrivals than the mean, and every run has some by chance. So b is set to 0 unless the
 //! counts are dispersed significantly more than Poisson arrivals. D = D_f + α·b is then fitted to the demands of the
-//! mean request in the runs ([`crate::fit_burst_demand`]). All runs use epochs of the same length: the longest of any
-//! run.
+//! average request of the runs ([`crate::fit_burst_demand`]). All runs use epochs of the same length: the longest of
+//! any run.
 
 use super::cpu::CpuFit;
 use super::figures::is_bursty;
@@ -18,7 +18,7 @@ use brimful_core::quantity::percent;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// Smallest range of b over the runs for which the cost of bursts is fitted.
+/// The cost of bursts is fitted only if b varies by at least this much over the runs.
 const MIN_RANGE: f64 = 0.05;
 
 /// Burstiness of the runs, and the cost of bursts.
@@ -26,7 +26,7 @@ const MIN_RANGE: f64 = 0.05;
 pub struct Bursts {
     /// The runs with an open load, whose arrivals did not wait for responses.
     pub runs: Vec<BurstRun>,
-    /// Fit of D = D_f + α·b, where D is the demand of the mean request of the model's mix. `None` if b varies by less
+    /// Fit of D = D_f + α·b, where D is the demand of an average request of the model's mix. `None` if b varies by less
     /// than 0.05 over the runs, or if the line cannot be fitted.
     pub demand: Option<BurstDemand>,
     /// b for which the model's demands are valid: the mean over the runs that the demands were fitted to.
@@ -72,8 +72,7 @@ pub(super) fn fit(runs: &Runs, cpu: &CpuFit, model: &Model) -> Result<Bursts, Es
     })
 }
 
-/// The demand of the mean request of the model's mix in each run. The mix of a run itself may differ from the model's
-/// mix.
+/// For each run: its burstiness, and the demand of an average request of the model's mix. The run's own mix may differ.
 fn levels(seen: &[(&Run, BurstRun)], runs: &Runs, cpu: &CpuFit) -> Vec<BurstLevel> {
     let mix = runs.mix();
     let mean = mix.iter().zip(&cpu.demands).map(|(x, d)| x * d).sum::<f64>() / mix.iter().sum::<f64>();

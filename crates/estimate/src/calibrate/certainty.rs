@@ -42,7 +42,7 @@ impl Uncertainty {
         Uncertainty { source, ci95: None, fit_ci95: None, bootstrap_ci95: None }
     }
 
-    /// The uncertainty of a demand that comes from a single run.
+    /// Converts the uncertainty to that of a demand that comes from a single run, which has no interval.
     pub(super) fn of_single_run(self) -> Uncertainty {
         Uncertainty { ci95: None, ..self }
     }
@@ -57,7 +57,7 @@ impl Uncertainty {
     }
 }
 
-/// The confidence interval of a figure that cannot be negative.
+/// The confidence interval of a quantity that cannot be negative.
 pub(super) fn interval(value: f64, half_width: Option<f64>) -> Option<Interval> {
     half_width.map(|half_width| Interval { low: (value - half_width).max(0.0), high: value + half_width })
 }

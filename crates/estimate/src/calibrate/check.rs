@@ -1,5 +1,5 @@
-//! Rejects Records of another version, or with impossible figures. Such a Record is an error instead of being excluded,
-//! because the program that wrote it may also be wrong about other figures.
+//! Rejects Records of another version, or with impossible values. Such a Record is an error instead of being excluded,
+//! because the program that wrote it may have written other wrong values.
 
 use crate::EstimateError;
 use crate::window::{completed_in_window, window_means};
@@ -7,13 +7,14 @@ use brimful_core::number::check_non_negative;
 use brimful_core::record::{Record, SCHEMA};
 use brimful_core::server::{CpuShares, Server};
 
-/// Greatest ratio of busy CPUs to CPUs. It may exceed 1 because the two are measured by different clocks.
+/// Maximum accepted ratio of busy CPUs to CPUs. The ratio may exceed 1, because the two are measured by different
+/// clocks.
 const MAX_BUSY_RATIO: f64 = 1.1;
 
-/// Upper bound of the number of CPUs, for a Record that does not state it: the largest number that Linux supports.
+/// Number of CPUs that is assumed as the upper bound for a Record without this number: the maximum that Linux supports.
 const MAX_CPUS: usize = 8192;
 
-/// Shares of CPU time may be outside of 0..1 by this rounding error.
+/// Rounding error by which shares of CPU time may be outside of 0..1.
 const ROUNDING: f64 = 0.01;
 
 /// Returns an error for the first impossible Record. The message counts Records from 1.
@@ -45,7 +46,7 @@ fn check_record(record: &Record, by_process: bool) -> Result<(), String> {
     let most = (all as f64 + record.classes.len() as f64) * (1.0 + 1e-6);
     if completed_in_window(record) > most {
         return Err(format!(
-            "{} calls per second for {} s are more than the {all} that its classes completed: {REFUSED}",
+            "{} calls per second for {} s are more than the {all} that its classes completed: {IMPOSSIBLE_ADVICE}",
             record.rates.completed, record.window_s
         ));
     }
@@ -64,7 +65,9 @@ fn check_server(record: &Record, server: &Server, by_process: bool) -> Result<()
         let CpuShares { user, system, idle, steal, .. } = *cpu;
         for share in [user, system, idle, steal] {
             if !(-ROUNDING..=1.0 + ROUNDING).contains(&share) {
-                return Err(format!("a share of the CPUs' time is {share}, and shares are from 0 to 1: {REFUSED}"));
+                return Err(format!(
+                    "a share of the CPUs' time is {share}, and shares are from 0 to 1: {IMPOSSIBLE_ADVICE}"
+                ));
             }
         }
     }
@@ -80,9 +83,9 @@ fn check_server(record: &Record, server: &Server, by_process: bool) -> Result<()
     Ok(())
 }
 
-/// The advice for an impossible Record.
-const REFUSED: &str = "no run has such figures, so measure again";
+/// End of the message about an impossible Record: the advice to the user.
+const IMPOSSIBLE_ADVICE: &str = "no run has such figures, so measure again";
 
 fn figure(what: &str, value: f64) -> Result<(), String> {
-    check_non_negative(value, || what.to_owned()).map(|_| ()).map_err(|error| format!("{error}: {REFUSED}"))
+    check_non_negative(value, || what.to_owned()).map(|_| ()).map_err(|error| format!("{error}: {IMPOSSIBLE_ADVICE}"))
 }

@@ -26,13 +26,13 @@ use brimful_model::Estimate;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// If background work uses more than this share of the CPUs, there is a warning.
+/// Share of the CPUs above which background work causes a warning.
 const NOTABLE_BACKGROUND: f64 = 0.05;
 
-/// Greatest ratio of the CPU time that the Server Module measured to the CPU time of the server's processes.
+/// Maximum accepted ratio of the CPU time that the Server Module measured to the CPU time of the server's processes.
 const MAX_MODULE_EXCESS: f64 = 1.1;
 
-/// The demand of the mean request of one run, for the mix of that run.
+/// The demand of an average request of one run, at the mix of that run.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct RunDemand {
     /// Index of the Record in the input, from 0.
@@ -58,7 +58,7 @@ pub(super) struct CpuFit {
     pub load_dependence: Option<LoadDependence>,
     pub outlier: Option<OddRun>,
     pub errors: DemandErrors,
-    /// Number of busy servers without requests, at saturation.
+    /// Mean number of CPUs that background work keeps busy at saturation.
     fixed: f64,
 }
 
@@ -80,8 +80,8 @@ pub(super) fn fit_without_module(runs: &Runs, options: CalibrateOptions) -> Resu
     Ok(fit_law(runs, options, None, law, &constant, &mut Vec::new()))
 }
 
-/// `constant` is the fit of the law with demands that do not depend on the load. `module` contains the Server Module's
-/// measurements, if the law uses them.
+/// Fits the law, with the load dependence that the runs show. `constant` is the fit with demands that do not depend on
+/// the load. `module` contains the Server Module's measurements, if the law uses them.
 fn fit_law(
     runs: &Runs,
     options: CalibrateOptions,
@@ -123,7 +123,8 @@ fn fit_law(
         (None, true) => Source::Proportional,
         (None, false) => runs.source(class),
     };
-    // The seconds of a single run scatter far less than runs differ. The module's samples are measurements of their own.
+    // Runs differ far more than the seconds within one run, so the interval from a single run would be too narrow. The
+    // module's samples do not depend on the number of runs.
     let is_single_run = runs.used.len() == 1 && module.is_none();
     let uncertainty = demands.iter().enumerate().map(|(class, demand)| {
         let uncertainty = errors.uncertainty(class, *demand, source(class));
@@ -141,8 +142,8 @@ fn fit_law(
     }
 }
 
-/// Refits the law to resampled seconds of the runs. The statistic contains the demands at saturation, and then the
-/// number of busy servers without requests. It is `None` if the runs have no time series to draw from.
+/// Refits the law to resampled seconds of the runs. The statistic contains the demands at saturation, followed by the
+/// number of CPUs that background work keeps busy. It is `None` if the runs have no time series to draw from.
 fn bootstrap(runs: &Runs, law: &Law, factors: &[f64], resampling: Resampling) -> Option<Bootstrap> {
     let series: Vec<Vec<TimeSlice>> = runs.used.iter().map(|r| r.slices.clone()).collect();
     let (per_request, fixed) = law.term.map_or((0.0, 0.0), |term| term.shape.at_saturation());
@@ -157,7 +158,7 @@ fn bootstrap(runs: &Runs, law: &Law, factors: &[f64], resampling: Resampling) ->
     moving_blocks(&series, resampling, statistic).ok()
 }
 
-/// The observation of the run with its seconds replaced by the drawn seconds.
+/// The observation of a run whose seconds are replaced by the drawn seconds.
 fn resampled(run: &Run, drawn: &[&TimeSlice]) -> Observation {
     let ratio = |figure: fn(&TimeSlice) -> f64| {
         let measured = run.slices.iter().map(figure).fold(0.0, |sum, value| sum + value);
@@ -172,7 +173,7 @@ fn resampled(run: &Run, drawn: &[&TimeSlice]) -> Observation {
 }
 
 impl CpuFit {
-    /// Number of busy servers without requests.
+    /// Mean number of CPUs that background work keeps busy.
     pub fn background(&self) -> Estimate {
         self.errors.fit.background
     }
@@ -184,12 +185,12 @@ impl CpuFit {
         own.max(own - self.background().value / servers + runs.idle.utilization.unwrap_or(0.0)).min(0.99)
     }
 
-    /// The load dependence in the form of a model.
+    /// The load dependence as the idle cost of the model's station.
     pub fn idle_cost(&self) -> Option<IdleCost> {
         self.load_dependence.as_ref().and_then(|load| load.shape.idle_cost(load.weight.value))
     }
 
-    /// The demand of a run's mean request, as measured and as fitted.
+    /// The demand of an average request of a run, as measured and as fitted.
     pub fn explain(&self, run: &Run, servers: u32) -> RunDemand {
         let rate = run.rate();
         let fitted_s = match &self.load_dependence {
@@ -220,7 +221,8 @@ impl CpuFit {
         let taken_by_others = servers - free - self.fixed;
         let demand = mean(&self.demands);
         let rate = free / demand;
-        // d rate = −(rate·dD + d fixed)/D, for D of each class, the term of the load dependence, and the background.
+        // The rate is (capacity − fixed)/D, so a small error changes it by −(rate·dD + d fixed)/D. dD comes from the
+        // demand of each class and from the load dependence, d fixed from the background.
         let load_fixed = self.load_dependence.as_ref().map_or(0.0, |load| load.shape.at_saturation().1);
         let by_demand: Vec<f64> =
             shares.iter().zip(&errors.factors).map(|(share, factor)| rate * share * factor / demand).collect();
@@ -232,8 +234,8 @@ impl CpuFit {
                 Some((servers - taken_by_others - fixed).max(0.0) / mean(demands))
             })
         });
-        // A load dependence is extrapolated to saturation. The interval of one shape ignores that another shape may be
-        // right.
+        // A load dependence is extrapolated to saturation. The interval of one shape does not include the error of
+        // choosing the wrong shape.
         let rivals = self.load_dependence.iter().flat_map(|load| load.rival_saturations(taken_by_others, mix));
         let rivals: Vec<f64> = rivals.filter(|rate| rate.is_finite()).collect();
         let include_rivals = |interval: Interval| {

@@ -13,7 +13,7 @@ pub(super) struct DemandErrors {
     pub bootstrap: Option<Bootstrap>,
     /// The ratio of the demand of each class to the fitted joint demand of the classes that it is merged with.
     pub factors: Vec<f64>,
-    /// The addition of the load dependence to each demand at saturation, divided by the weight of the load dependence.
+    /// Amount that the load dependence adds to each demand at saturation, divided by the weight of the load dependence.
     pub load_per_request: f64,
     /// Standard error of the Server Module's measurement of each class.
     pub sampling_errors: Vec<f64>,

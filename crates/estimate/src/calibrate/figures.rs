@@ -1,4 +1,4 @@
-//! Figures of one Record, in addition to the figures of its window ([`crate::window`]).
+//! Computes metrics of one Record, in addition to those of its window ([`crate::window`]).
 
 use crate::burstiness::dispersion;
 use crate::window::{course, in_use, overlap};
@@ -7,7 +7,7 @@ use brimful_core::server::Server;
 use brimful_core::workload::LoadKind;
 use std::collections::BTreeMap;
 
-/// A part of a run: one of the generator's intervals.
+/// A part of a run: one interval of the generator's time series.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TimeSlice {
     pub completed: f64,
@@ -15,7 +15,7 @@ pub(super) struct TimeSlice {
     pub seconds: f64,
 }
 
-/// The rule by which the load scheduled calls.
+/// Whether the load was open or closed, or of another kind.
 pub(super) fn load_kind(record: &Record) -> LoadKind {
     LoadKind::from_workload(record.workload.as_ref())
 }

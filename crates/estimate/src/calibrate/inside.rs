@@ -15,7 +15,7 @@ use brimful_core::quantity::seconds;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// Demands that differ by at most this share agree, whatever their intervals.
+/// Demands that differ by at most this share count as equal, whatever their intervals.
 const MAX_DISAGREEMENT: f64 = 0.1;
 
 /// Demands at the CPU: measured inside the server, and estimated from the runs alone.
@@ -23,12 +23,12 @@ const MAX_DISAGREEMENT: f64 = 0.1;
 pub struct InsideDemands {
     /// One entry for each class, in the model's order.
     pub classes: Vec<InsideDemand>,
-    /// Squared coefficient of variation of the CPU time of requests of the same class. It is one figure for all
-    /// classes, from their second moments.
+    /// Squared coefficient of variation of the CPU time of requests of the same class. It is one value for all classes,
+    /// from their second moments.
     pub scv: Option<f64>,
     /// Standard error of `scv`.
     pub scv_standard_error: Option<f64>,
-    /// Number of workers that may want a CPU at the same time. If there are more workers than CPUs, they take turns.
+    /// Number of workers that may need a CPU at the same time. If there are more workers than CPUs, they take turns.
     /// Waiting times then do not show the variability of service, so the model's variability is fitted instead of
     /// measured.
     pub workers: Option<u64>,
@@ -133,8 +133,8 @@ impl InsideDemands {
 }
 
 impl InsideDemand {
-    /// Compares the intervals of measurement and regression. The interval of the model is not suitable: it is wide if
-    /// the runs contradict the module.
+    /// Compares the intervals of the measurement and the regression. The interval of the model is not used: it is also
+    /// wide if the runs contradict the module.
     fn disagrees(&self) -> bool {
         let Some(other) = self.regression_ci95 else { return false };
         let half_width = self.measured_ci95_half_width.unwrap_or(0.0);
@@ -154,7 +154,7 @@ impl Runs {
         (0..self.classes.len()).map(demand).collect()
     }
 
-    /// The reason why the module's figures are not used; `None` if they are used or there are none.
+    /// The reason why the module's measurements are not used; `None` if they are used or do not exist.
     fn module_unused(&self) -> Option<String> {
         let why = self.used.iter().find_map(|run| run.module.as_ref()?.as_ref().err())?;
         Some(format!("what the Server Module measured is not used, the demands are those of the runs: {why}"))

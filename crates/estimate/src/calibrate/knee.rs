@@ -18,7 +18,8 @@ const MAX_SHARE_DIFFERENCE: f64 = 0.05;
 /// Sensitivity of Kneedle, as its authors recommend.
 const SENSITIVITY: f64 = 1.0;
 
-/// If a knee is farther than this from the model's saturation, as a share of the saturation rate, there is a warning.
+/// Maximum distance of a knee from the model's saturation, as a share of the saturation rate. A larger distance causes
+/// a warning.
 const MAX_KNEE_DISTANCE: f64 = 0.15;
 
 const NO_KNEE: &str = "throughput follows the load as far as it was measured: measure past saturation";
@@ -34,8 +35,8 @@ pub struct KneeCheck {
     pub knee: Option<Knee>,
     /// The reason why there is no knee, and what to do about it.
     pub knee_absent: Option<String>,
-    /// The universal scalability law of the throughput as a function of the number of requests present. It is fitted to
-    /// closed runs if there are any, and otherwise to the open runs that kept up.
+    /// The universal scalability law of the throughput as a function of the number of requests in the server. It is
+    /// fitted to closed runs if there are any, and otherwise to the open runs that kept up.
     pub usl: Option<UslFit>,
     /// The reason why no law was fitted, and what to do about it.
     pub usl_absent: Option<String>,
@@ -50,7 +51,7 @@ pub struct MeasuredLoad {
     pub offered: f64,
     /// Number of complete responses per second.
     pub completed: f64,
-    /// Mean number of requests present, by Little's law (N = X·R).
+    /// Mean number of requests in the server, by Little's law (N = X·R).
     pub present: Option<f64>,
     /// Whether the load was closed, so that calls waited for responses.
     pub closed: bool,

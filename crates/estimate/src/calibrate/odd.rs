@@ -49,7 +49,7 @@ pub(super) fn find(law: &Law, runs: &[Run], observations: &[Observation], server
         };
         let (expected, error) = expected(&fit, term, &others, &observations[i])?;
         let busy = observations[i].busy;
-        // If the other runs agree exactly, there is no error to compare with.
+        // If the other runs agree exactly, the error is 0 and the residual is infinite.
         let residual = Some((busy - expected) / error).filter(|residual| residual.is_finite())?;
         let t = StudentsT::new(0.0, 1.0, fit.degrees_of_freedom as f64).ok()?;
         let p = (2.0 * t.sf(residual.abs()) * runs.len() as f64).min(1.0);

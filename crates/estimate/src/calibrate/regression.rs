@@ -1,4 +1,4 @@
-//! Regression of busy time over the runs, with the utilization law that the runs can determine.
+//! Regression of busy time over the runs, with as many unknowns of the utilization law as the runs can determine.
 
 use super::runs::{LeftOut, Run, Runs};
 use crate::EstimateError;
@@ -6,7 +6,7 @@ use crate::demand::collinear::COLLINEAR;
 use crate::demand::law::Law;
 use crate::demand::{Background, DemandFit, Observation, check, counted};
 
-/// The CPU's busy time in each run.
+/// One observation for each run: its throughput and its number of busy CPUs.
 pub(super) fn observe(runs: &[Run]) -> Vec<Observation> {
     runs.iter().map(|run| run.observe(run.busy)).collect()
 }

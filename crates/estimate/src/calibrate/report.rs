@@ -18,19 +18,20 @@ use serde::Serialize;
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Calibrated {
     /// The model. Its stations are `cpu`, the disks that were used, and `elsewhere`, a delay, if there were response
-    /// times. Its open classes have the mean rates of the runs of the mix, or of all runs if each had one class.
+    /// times. The rates of its open classes are means over the runs with several classes, or over all runs if each had
+    /// only one class.
     pub model: Model,
     /// Uncertainty of each of the [`Model::demands`], stations × classes.
     pub uncertainty: Vec<Vec<Uncertainty>>,
     /// Demands at `cpu` in each bootstrap draw, draws × classes. They preserve how errors vary together, for intervals
-    /// of figures computed from several demands. Empty if the runs have no time series.
+    /// of values computed from several demands. Empty if the runs have no time series.
     #[serde(skip)]
     pub cpu_draws: Vec<Vec<f64>>,
     /// The rate at which the model saturates, at the mix of its classes.
     pub saturation: Saturation,
     /// Classes that the runs cannot distinguish at the CPU.
     pub merged: Vec<Merged>,
-    /// Number of CPUs that the server itself keeps busy without requests.
+    /// Mean number of CPUs that background work of the server keeps busy.
     pub background: Estimate,
     /// Condition number of the regression at the CPU; above about 30 the intervals are wide.
     pub condition_number: f64,
@@ -38,7 +39,7 @@ pub struct Calibrated {
     pub load_dependence: Option<LoadDependence>,
     /// D(X) of the mix, from the lowest rate measured to saturation. Empty if D does not depend on the load.
     pub demand_curve: Vec<DemandAtRate>,
-    /// For each run that the demands were fitted to: the demand of its mean request, as measured and as fitted.
+    /// For each run that the demands were fitted to: the demand of an average request, as measured and as fitted.
     pub runs: Vec<RunDemand>,
     /// The outlier: the run whose CPU time differs significantly from the prediction of a fit to all other runs.
     pub odd: Option<OddRun>,
@@ -74,7 +75,7 @@ pub struct Saturation {
     pub bottleneck: String,
 }
 
-/// Demand of the mean request of the mix at one rate.
+/// Demand of an average request of the mix at one rate.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct DemandAtRate {
     /// Requests per second, all classes together.
@@ -102,7 +103,7 @@ pub struct Merged {
     /// Share of each class in the requests of these classes, over all used runs. The joint demand is valid for these
     /// shares.
     pub shares: Vec<f64>,
-    /// Demand of the mean request of these classes, in seconds.
+    /// Demand of an average request of these classes, in seconds.
     pub joint_demand_s: f64,
 }
 

@@ -1,4 +1,4 @@
-//! Sorts the runs of the Records into loaded, idle and unusable ones, with the figures that a fit needs.
+//! Sorts the runs of the Records into loaded, idle and unusable ones, and collects the values that a fit needs.
 
 use super::certainty::Source;
 use super::check::check;
@@ -73,14 +73,14 @@ pub(super) struct Run {
     pub arrivals: Option<(f64, Vec<u64>)>,
     /// Bytes received in `seconds`, by class.
     bytes: Vec<Option<f64>>,
-    /// The Server Module's measurement of each class. `None` without the module; an error if its figures cannot be
+    /// The Server Module's measurement of each class. `None` without the module; an error if its measurements cannot be
     /// used.
     pub module: Option<Result<Vec<Option<ModuleDemand>>, ModuleMismatch>>,
     /// Number of workers that can compete for the CPUs, if the module reports it.
     pub threads: Option<u64>,
 }
 
-/// The server's host without load. A figure is `None` if no Record contains it.
+/// The server's host without load. A value is `None` if no Record contains it.
 #[derive(Default)]
 pub(super) struct Idle {
     pub records: Vec<usize>,
@@ -284,8 +284,8 @@ fn run(record: usize, r: &Record, names: &[String], classes: &[Option<&ClassReco
     })
 }
 
-/// Means over all idle Records, weighted by their length. `all_cpus` is whether the model's servers are all watched
-/// CPUs.
+/// Means over all idle Records, weighted by their length. `all_cpus` says whether the model's servers are all of the
+/// watched CPUs.
 fn idle_figures(idle: &[(usize, &Record)], by_process: bool, all_cpus: bool) -> Idle {
     let windows: Vec<(WindowMeans, &Server)> =
         idle.iter().filter_map(|(_, r)| Some((window_means(r, by_process)?, r.server.as_ref()?))).collect();

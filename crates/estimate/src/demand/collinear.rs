@@ -3,14 +3,15 @@
 use crate::EstimateError;
 use crate::least_squares::Design;
 
-/// Condition number above which a dependency among the columns spoils the estimates (about 30: Belsley, Kuh & Welsch).
+/// Condition number above which near-dependent columns make the estimates useless (about 30: Belsley, Kuh & Welsch).
 pub(crate) const COLLINEAR: f64 = 30.0;
 
-/// Groups of classes whose summed columns can be distinguished.
+/// Merges classes into groups until the columns of the groups (sums over their classes) can be distinguished. Returns
+/// the groups.
 ///
-/// While the columns are nearly dependent, merges the pair with the most negative entry of the projection on the
-/// near-null space. That entry does not depend on the order of the classes. Pairs with equal entries are merged in one
-/// step, so the result does not depend on the order either.
+/// Each step merges the pair with the most negative entry of the projection on the near-null space. That entry does not
+/// depend on the order of the classes. Pairs with equal entries are merged in one step, so the result does not depend
+/// on the order either.
 pub(crate) fn merge_collinear(
     classes: usize,
     weights: &[f64],

@@ -8,7 +8,7 @@ use nalgebra::{DMatrix, DVector};
 pub struct DemandFit {
     /// D of each class, in seconds; merged classes share one demand.
     pub demands: Vec<Estimate>,
-    /// Number of busy servers without requests. It has no interval if it was an input of the fit.
+    /// b₀: mean number of servers that background work keeps busy. It has no interval if it was an input of the fit.
     pub background: Estimate,
     /// Condition number of the column-scaled design matrix, after merging; above about 30 the intervals are wide.
     pub condition_number: f64,
@@ -18,7 +18,7 @@ pub struct DemandFit {
     /// Number of observations of positive weight minus the number of unknowns.
     pub degrees_of_freedom: usize,
     /// Groups of at least two classes that the observations cannot distinguish, in ascending order. Each class of a
-    /// group has the demand of the group's mean request at the observed mix; at another mix, that demand may be
+    /// group has the demand of an average request of the group at the observed mix; at another mix, that demand may be
     /// different.
     pub indistinguishable_classes: Vec<Vec<usize>>,
     /// w: the weight of the load dependence, if the law has one.

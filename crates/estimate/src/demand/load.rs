@@ -4,16 +4,16 @@
 //!
 //! | shape | term | meaning |
 //! |---|---|---|
-//! | [`Shape::PerSecond`] | w | wake-ups, timers, batches that fill up: a cost of any use at all |
+//! | [`Shape::PerSecond`] | w | a constant cost as soon as there is load: wake-ups, timers, batches that fill up |
 //! | [`Shape::Idle`] of 2 | w·X·I² | a request that finds the server idle costs more |
 //! | [`Shape::Busy`] | w·X·(1 − I) | contention between requests |
 //!
-//! I is the share of the servers' time in which they are idle. A Model has the demands at saturation, and the second
-//! and third shape as its `IdleCost`. A call finds the servers idle with probability I and causes the cost of waking
-//! them. Its response causes the cost of waking the recipient, which is idle about as often. The square is empirical:
-//! on nginx and on the reference server, I² predicts the cost of a request at saturation from levels up to 60 %, and I
-//! alone does not. A survey knows more about the server and can distinguish other powers (`server::law` explains the
-//! difference).
+//! I is the share of the servers' time in which they are idle. A Model has the demands at saturation, and represents
+//! the second and third shape by its `IdleCost`. A call finds the servers idle with probability I and causes the cost
+//! of waking them. Its response causes the cost of waking the recipient, which is idle about as often. The square is
+//! empirical: on nginx and on the reference server, I² predicts the cost of a request at saturation from levels up to
+//! 60 %, and I alone does not. A survey knows more about the server and can distinguish other powers (`server::law`
+//! explains the difference).
 //!
 //! The term is tested by the F test of nested models (Seber & Lee, *Linear Regression Analysis*, 2003, §4.3), with
 //! Bonferroni's correction for the number of shapes. The shape with the smallest residuals is chosen. The terms are
@@ -138,7 +138,7 @@ fn residual_sum(fit: &DemandFit) -> Option<f64> {
 }
 
 impl LoadDependence {
-    /// D: demand of the mean request of a mix at `rate` requests per second, in seconds. `mix` has one share for each
+    /// D: demand of an average request of a mix at `rate` requests per second, in seconds. `mix` has one share for each
     /// class; the shares need not sum to 1. The demand is constant below the lowest level measured and above
     /// saturation.
     pub fn demand(&self, rate: f64, mix: &[f64]) -> f64 {
@@ -174,13 +174,14 @@ impl LoadDependence {
         &self.fit
     }
 
-    /// Demand of the mean request of the mix, without the term, in seconds.
+    /// Demand of an average request of the mix, without the term, in seconds.
     fn base(&self, mix: &[f64]) -> f64 {
         let total: f64 = mix.iter().sum();
         mix.iter().zip(&self.demands).map(|(share, demand)| share * demand.value).sum::<f64>() / total
     }
 
-    /// Busy servers at a rate, by bisection: the term depends on the number of idle servers.
+    /// Number of busy servers at a rate. It is found by bisection, because the term depends on the number of idle
+    /// servers.
     fn busy(&self, rate: f64, base: f64) -> f64 {
         let needed = |busy: f64| self.fit.background.value + rate * base + self.weight.value * self.term.at(rate, busy);
         let (mut low, mut high) = (0.0, self.term.servers.count);

@@ -23,7 +23,7 @@ impl Observation {
     }
 }
 
-/// The number of busy servers without requests.
+/// b₀: mean number of servers that background work keeps busy.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Background {
     /// The background is unknown, and fitted with the demands.

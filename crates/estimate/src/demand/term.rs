@@ -76,7 +76,8 @@ impl Term {
 }
 
 impl Shape {
-    /// The term's addition to each request when this share of the servers is idle, without the weight.
+    /// Amount that the term adds to the demand of each request if this share of the servers is idle, without the
+    /// weight.
     fn per_request(self, idle: f64) -> f64 {
         match self {
             Shape::PerSecond => 0.0,
@@ -85,13 +86,13 @@ impl Shape {
         }
     }
 
-    /// The term's addition to each request at this idleness, minus its addition at saturation.
+    /// Amount that the term adds to the demand of each request at this idle share, minus the amount at saturation.
     pub(crate) fn beyond_saturation(self, idle: f64) -> f64 {
         self.per_request(idle) - self.per_request(0.0)
     }
 
-    /// The term in the form of a model that has demands at saturation. `None` for a constant term, which the model's
-    /// background contains.
+    /// The term as the idle cost of a model whose demands are those at saturation. `None` for a constant term, which is
+    /// part of the model's background.
     pub(crate) fn idle_cost(self, weight: f64) -> Option<IdleCost> {
         match self {
             Shape::PerSecond => None,
@@ -100,7 +101,8 @@ impl Shape {
         }
     }
 
-    /// The term's addition at saturation to each request, and to the busy servers without requests, without the weight.
+    /// Amounts that the term adds at saturation to the demand of each request, and to the number of servers that
+    /// background work keeps busy, without the weight.
     pub(crate) fn at_saturation(self) -> (f64, f64) {
         (self.per_request(0.0), if self == Shape::PerSecond { 1.0 } else { 0.0 })
     }

@@ -52,9 +52,9 @@ pub struct Measurement {
     pub seconds: f64,
     /// Calls completed per second, by class.
     pub throughput: Vec<f64>,
-    /// The kernel's figures for the time of the measurement.
+    /// The kernel's metrics during the measurement.
     pub kernel: KernelFigures,
-    /// The Server Module's figures for the time of the measurement.
+    /// The Server Module's measurements of the requests in this time.
     pub module: ModuleFigures,
     /// Response times of the calls.
     pub responses: ResponseFigures,
@@ -62,7 +62,7 @@ pub struct Measurement {
     pub timeline: Timeline,
 }
 
-/// The kernel's figures of the server and its host during a measurement.
+/// The kernel's metrics of the server and its host during a measurement.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct KernelFigures {
     /// Mean number of CPUs that the server's processes keep busy; `None` if the CPUs cannot be observed.
@@ -75,7 +75,7 @@ pub struct KernelFigures {
     pub programs: Vec<ProgramUsage>,
 }
 
-/// The Server Module's figures of a measurement. Without the module, all figures are empty.
+/// The Server Module's measurements. Without the module, they are all empty.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ModuleFigures {
     /// CPU time of the requests, by class; `None` for a class that the module did not measure.
@@ -100,7 +100,7 @@ pub struct ResponseFigures {
 /// The course of a measurement over time.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Timeline {
-    /// Length of the warm-up in seconds. All other figures of the measurement exclude the warm-up.
+    /// Length of the warm-up in seconds. All other values of the measurement exclude the warm-up.
     pub warm_up: f64,
     /// Time in seconds for which the server rested after the measurement.
     pub pause_after: f64,
@@ -226,7 +226,7 @@ fn pool_load(replayed: &[&ReplayedMeasurement]) -> PooledMeasurement {
     }
 }
 
-/// Combines the figures of several measurements. `answered` are the measurements that have a mean response time, and
+/// Combines the values of several measurements. `answered` are the measurements that have a mean response time, and
 /// `responses` are these mean response times.
 fn pool_figures(measurements: &[&Measurement], answered: &[&Measurement], responses: &[f64]) -> Measurement {
     let first = measurements[0];

@@ -40,7 +40,8 @@ pub(super) fn fit(
     let costs: Vec<CallCost> = levels.chain(highest.filter(|_| !is_cpu_full)).filter_map(cost_of).collect();
     let saturated = bottleneck.saturated_cost.filter(|_| is_cpu_full || costs.len() < MIN_COSTS).map(|seconds| {
         let calls = highest.map_or(0.0, |pooled| pooled.measurement.rate() * pooled.measurement.seconds);
-        // The variability of calls is known more precisely than the differences between few blocks.
+        // The variance of the cost is estimated from the differences between blocks. It is at least the variance that
+        // the calls themselves cause: few blocks may differ too little by chance.
         let between_blocks = highest.and_then(|pooled| Some(pooled.rate_variance? / pooled.measurement.rate().powi(2)));
         let of_calls = highest.and_then(|pooled| pooled.work_scv).map_or(0.0, |work| work.scv / calls);
         SaturatedCost { seconds, calls, variance: between_blocks.unwrap_or(0.0).max(of_calls) }
@@ -97,7 +98,8 @@ fn class_demands(facts: &ServerFacts, loads: &PooledLoads, mean: f64) -> Vec<f64
     costs.into_iter().map(|cost| cost * mean / mean_cost).collect()
 }
 
-/// The server's network at one request of the mix per second. `cpu` are its CPUs, and `bottleneck` may add a pool.
+/// The queueing network of the server, at one request of the mix per second. `cpu` is the station of the CPUs, and
+/// `bottleneck` may add a pool.
 fn network(facts: &ServerFacts, cpu: &CpuFit, bottleneck: &Bottleneck) -> Model {
     let new_station =
         |name: &str, kind| Station { name: name.to_owned(), kind, scheduling: Scheduling::Fcfs, ..Station::default() };

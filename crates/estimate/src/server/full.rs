@@ -49,7 +49,8 @@ pub(super) struct Pool {
     pub includes_cpu_time: bool,
 }
 
-/// The figures of a pool that whole numbers and yes or no describe. Few blocks would leave them to chance.
+/// The discrete properties of a pool. A bootstrap takes them from all blocks together, because a draw of few blocks
+/// would determine them by chance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct PoolShape {
     pub capacity: u32,
@@ -307,7 +308,7 @@ struct CpuUse {
 }
 
 impl CpuUse {
-    /// Computes the figures under one load. CPUs that cannot be observed count as fully used.
+    /// Computes the use of the CPUs under one load. CPUs that cannot be observed count as fully used.
     fn new(facts: &ServerFacts, pooled: &PooledMeasurement) -> CpuUse {
         let servers = f64::from(facts.servers);
         let cost = pooled.measurement.cost(facts.idle_busy);

@@ -32,7 +32,7 @@ pub(super) struct CallCost {
     pub idle: f64,
     /// Cost of the call in CPU seconds.
     pub seconds: f64,
-    /// Number of calls whose mean this is.
+    /// Number of calls over which the cost was averaged.
     pub calls: f64,
 }
 
@@ -41,7 +41,7 @@ pub(super) struct CallCost {
 pub(super) struct SaturatedCost {
     /// Cost of the call in CPU seconds.
     pub seconds: f64,
-    /// Number of calls whose mean this is.
+    /// Number of calls over which the cost was averaged.
     pub calls: f64,
     /// Variance of the cost, relative to its square; 0 if it is not known.
     pub variance: f64,
@@ -219,7 +219,8 @@ mod tests {
         SaturatedCost { seconds, calls: 1e4, variance: 0.0 }
     }
 
-    /// Few calls were measured at saturation, and many at the levels.
+    /// If few calls were measured at saturation, expects that the many calls at the levels correct the cost at
+    /// saturation. If many were measured, expects that this cost does not change.
     #[test]
     fn the_levels_improve_the_cost_at_saturation() {
         let levels = costs(|idle| 0.01 + 0.005 * idle);

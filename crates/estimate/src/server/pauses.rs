@@ -53,7 +53,8 @@ pub(super) type Pause = (f64, f64);
 pub(super) struct PauseDetector {
     /// The shortest gap that is a pause, in seconds, for each load of calibration.
     thresholds: BTreeMap<OfferedLoad, f64>,
-    /// Length of an ordinary gap under closed loads, in seconds. A gap is as much longer than the pause that causes it.
+    /// Length of an ordinary gap under closed loads, in seconds. A gap that a pause causes is longer than the pause by
+    /// this length.
     usual_gap: f64,
     /// Number of CPUs that the server keeps busy during a pause.
     pub busy: f64,
@@ -164,15 +165,15 @@ fn threshold(measurements: &[&Measurement]) -> Option<f64> {
         return None;
     }
     lengths.sort_by(|a, b| b.total_cmp(a));
-    // Gaps that are too short to be seen are shorter than two parts.
+    // Gaps shorter than two parts of the count of completed calls cannot be seen.
     let exceeded_by = |share: f64| lengths.get((share * calls) as usize).copied().unwrap_or(part_s).max(part_s);
     let [start, later] = TAIL.map(exceeded_by);
     let scale = ((later - start) / (TAIL[0] / TAIL[1]).ln()).max(0.5 * part_s);
     Some(start + SCALE_MARGIN * scale * (TAIL[0] * calls / FALSE_GAPS).ln())
 }
 
-/// Gaps of at least two parts in which calls were in progress and none was completed. The calls of an open load are in
-/// progress from their arrival.
+/// Gaps of at least two parts (the intervals in which completed calls are counted) in which calls were in progress and
+/// none was completed. The calls of an open load are in progress from their arrival.
 fn gaps(completed: &CompletedCalls, arrivals: &[(f64, usize)], is_closed: bool) -> Vec<Pause> {
     let part_s = completed.part_s;
     let mut gaps = Vec::new();

@@ -22,12 +22,13 @@ use rand_pcg::Pcg64Mcg;
 const DRAWS: usize = 100;
 /// Largest number of arrivals that are replayed in each draw.
 const MAX_ARRIVALS: f64 = 50_000.0;
-/// Number of bisections in the search for the highest rate that meets a limit. They yield 0.4 % of the saturation rate.
+/// Number of bisections in the search for the highest rate that meets a limit. They narrow the range to 0.4 % of the
+/// saturation rate.
 const BISECTIONS: usize = 8;
 /// Largest number of arrivals that are replayed in each bisection.
 const MAX_SEARCH_ARRIVALS: f64 = 8_000.0;
 
-/// A predicted figure, and the interval that is expected to contain 90 % of measurements.
+/// A predicted value, and the interval that is expected to contain 90 % of measurements.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PredictedFigure {
     /// The median of the draws.
@@ -36,7 +37,7 @@ pub struct PredictedFigure {
     pub interval90: [f64; 2],
 }
 
-/// Predicted figures of a level in seconds, for a host whose speed varies as during calibration.
+/// Predictions for a load level on a host whose speed varies as during calibration. Times are in seconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ExpectedLevel {
     /// Mean response time.
@@ -48,8 +49,8 @@ pub struct ExpectedLevel {
 }
 
 /// Models that are fitted to blocks drawn with replacement. If the capacity is extrapolated, the law of the cost is
-/// drawn at random too. All models have the same variability of the delay
-/// elsewhere, and the same shape of the pool as `fit`, the model of all blocks.
+/// drawn at random too. All models have the same variability of the delay elsewhere and the same shape of the pool as
+/// `fit`, the model of all blocks.
 pub(super) fn bootstrap(
     facts: &ServerFacts,
     blocks: &[Vec<ReplayedMeasurement>],
@@ -139,7 +140,7 @@ pub(super) fn predict_level(
 pub struct ResponseLimit {
     /// The limit, in seconds.
     pub seconds: f64,
-    /// The figure that is limited: the mean, or the share of calls whose response time exceeds the limit.
+    /// The quantity that is limited: the mean, or the share of calls whose response time exceeds the limit.
     pub limited: LimitedMeasure,
     /// Index of the class to which the limit applies; `None` for all calls.
     pub class: Option<usize>,
@@ -237,7 +238,7 @@ pub(super) fn predict_saturation(
 }
 
 impl PredictedFigure {
-    /// Summarizes the figures of all draws. There must be at least one draw.
+    /// Summarizes the values of all draws. There must be at least one draw.
     fn from_draws(mut values: Vec<f64>) -> PredictedFigure {
         values.sort_unstable_by(f64::total_cmp);
         PredictedFigure {

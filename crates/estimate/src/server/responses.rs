@@ -1,4 +1,5 @@
-//! Estimates two figures from response times: the delay elsewhere (outside all queues) and the variability of service.
+//! Estimates two quantities from response times: the delay elsewhere (outside all queues) and the variability of
+//! service.
 //!
 //! A host that is slow for a moment causes queues, and so does variable service. To distinguish the two, the arrivals
 //! of each measurement are replayed through the model, on a host whose speed changes as measured. One replay has

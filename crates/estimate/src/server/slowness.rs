@@ -39,7 +39,7 @@ impl ExpectedCost {
 
 /// Variance of the number of calls of a stretch, due to the calls that are in progress at its start and at its end.
 const EDGES: f64 = 0.5;
-/// Standard errors of caution for the stretches of a single measurement.
+/// The value of `caution` in [`drift_share`] for the stretches of a single measurement, in standard errors.
 pub(super) const CAUTION: f64 = 1.5;
 
 /// Ratio of the standard deviation that is due to the host to the whole standard deviation of `seen`. The variance of

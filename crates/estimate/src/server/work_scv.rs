@@ -62,7 +62,8 @@ impl WorkScv {
     }
 }
 
-/// Part of the variance of constant service times that calls between two stretches leave.
+/// Variance that calls in progress between two stretches cause even if service times are constant. It is part of the
+/// standard error.
 const MIN_VARIANCE: f64 = 0.03;
 
 #[cfg(test)]

@@ -7,10 +7,10 @@ use brimful_core::record::Record;
 use brimful_model::Estimate;
 use std::collections::BTreeMap;
 
-/// Minimum number of stretches of the run that yield an interval.
+/// Minimum number of stretches (short intervals) of a run from which a confidence interval can be estimated.
 const MIN_STRETCHES: usize = 3;
 
-/// Figures of a run of one class alone.
+/// Measurements of a run of one class alone.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AloneRun {
     /// Mean bytes received for a request, including the head of the response; `None` if the Record has no bytes.
@@ -21,7 +21,7 @@ pub struct AloneRun {
     pub disks: BTreeMap<String, Estimate>,
 }
 
-/// Measures a run of one class alone. The error says what is missing.
+/// Computes the measurements of a run of one class alone. The error says what is missing in the Record.
 pub fn measure_alone(record: &Record) -> Result<AloneRun, String> {
     let by_process = window_means(record, true);
     let means = by_process.or_else(|| window_means(record, false)).ok_or(

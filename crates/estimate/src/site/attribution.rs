@@ -11,7 +11,7 @@ use brimful_model::Estimate;
 pub(super) struct Attributed {
     /// Demand of each class in seconds.
     pub demands: Vec<f64>,
-    /// Number of servers that are busy without requests.
+    /// Mean number of servers that background work keeps busy.
     pub background: f64,
 }
 
@@ -92,7 +92,7 @@ impl Totals {
         }
     }
 
-    /// The share of each class in the busy time that the classes with known demands leave.
+    /// The share of each class in the busy time that remains after the classes with known demands.
     fn shares(&self, rule: SiteRule, known: &[Option<f64>]) -> Vec<f64> {
         let weight = |class: usize| match rule {
             _ if known[class].is_some() => 0.0,

@@ -1,7 +1,7 @@
 //! The choice of a rule, the intervals of its demands, and a test of its prediction.
 //!
-//! A rule that the user chose is used, or the reason why it cannot be is an error. Otherwise, the first possible rule
-//! of this list is used:
+//! If the user chose a rule, that rule is used; it is an error if it cannot be applied. Otherwise, the first possible
+//! rule of this list is used:
 //!
 //! 1. regression, if the steps distinguish all classes;
 //! 2. Eq. 3, if the cost of an answer without a body was measured;
@@ -23,9 +23,9 @@ use brimful_model::Estimate;
 
 /// Minimum number of steps for a test of the prediction.
 const MIN_CHECKED: usize = 8;
-/// Number of steps that all draws of the bootstrap contain together, at most.
+/// Maximum total number of steps in all draws of the bootstrap.
 const MAX_DRAWN_STEPS: usize = 400_000;
-/// Limits of the number of draws.
+/// Minimum and maximum number of draws of the bootstrap.
 const MIN_DRAWS: usize = 100;
 const MAX_DRAWS: usize = 1000;
 
@@ -95,7 +95,7 @@ pub(super) fn choose(
         return Ok(Choice { rule: SiteRule::Size, reason: RuleReason::InterceptMeasured, joint: Vec::new() });
     }
     if let Ok(line) = Line::fit(steps, options) {
-        if line.is_settled() {
+        if line.has_positive_coefficients() {
             let reason = RuleReason::SizesDistinguished(line.condition_number());
             return Ok(Choice { rule: SiteRule::Line, reason, joint: Vec::new() });
         }
@@ -142,7 +142,7 @@ pub(super) fn estimates(
     Ok(demands.iter().enumerate().map(estimate).collect())
 }
 
-/// Half widths of the demands' 95 % intervals, from the scatter of the steps.
+/// Half widths of the demands' 95 % intervals, from a bootstrap over the steps.
 fn scatter(rule: SiteRule, classes: usize, steps: &[&SiteStep], options: &SiteOptions) -> Option<Vec<f64>> {
     let draws = (MAX_DRAWN_STEPS / steps.len().max(1)).clamp(MIN_DRAWS, MAX_DRAWS);
     let resampling = Resampling { draws, ..Resampling::default() };
@@ -159,7 +159,7 @@ fn scatter(rule: SiteRule, classes: usize, steps: &[&SiteStep], options: &SiteOp
     Some(demands.iter().enumerate().map(half).collect())
 }
 
-/// The change of each demand if the known demands are as large as their intervals allow.
+/// Absolute change of each demand if each known demand is at the upper end of its interval.
 fn error_of_known(
     rule: SiteRule,
     classes: usize,

@@ -9,7 +9,7 @@ use crate::EstimateError;
 use crate::demand::{DemandFit, Observation, fit_demands};
 use brimful_model::Estimate;
 
-/// Highest half width of the cost of a request, relative to this cost, at which it is known well.
+/// The cost of a request counts as known well if the half width of its interval is at most this share of the cost.
 const MAX_RELATIVE_ERROR: f64 = 0.3;
 
 /// A fitted line.
@@ -50,8 +50,8 @@ impl Line {
         Ok(Line { per_request, per_byte, is_intercept_known: intercept.is_some(), fit })
     }
 
-    /// Whether both coefficients are positive by more than their intervals.
-    pub fn is_settled(&self) -> bool {
+    /// Whether both coefficients are significantly positive: their intervals do not include zero.
+    pub fn has_positive_coefficients(&self) -> bool {
         let positive = |estimate: &Estimate| estimate.ci95_half_width.is_some_and(|half| half < estimate.value);
         positive(&self.per_byte) && (self.is_intercept_known || positive(&self.per_request))
     }
@@ -66,7 +66,7 @@ impl Line {
             && half(&self.per_byte) >= self.per_byte.value
     }
 
-    /// Number of servers that are busy without requests.
+    /// Mean number of servers that background work keeps busy.
     pub fn background(&self) -> f64 {
         self.fit.background.value
     }
