@@ -5,8 +5,8 @@
 //! - A refused stream (`REFUSED_STREAM`, or a GOAWAY whose last stream is an earlier one) has not been processed, so
 //!   any request may be sent again (RFC 9113 §8.7).
 //! - It is unknown whether a request on a closed connection was processed. With `--retry-closed` the request is sent
-//!   again as browsers do, whatever its method. This requires that the connection had carried a response before or been
-//!   idle, and that no byte of the response arrived.
+//!   again as browsers do, whatever its method, provided that the connection had carried a response or was opened
+//!   before the run, and that no byte of the response arrived.
 //! - Each call is sent again a limited number of times, so that it ends even if the server refuses every request.
 //! - A call that waits to be sent again has not ended. The shard begins it before all other calls.
 
@@ -25,7 +25,7 @@ pub struct Call<P> {
     pub spec: CallSpec,
     pub due: Nanos,
     pub observer_data: P,
-    /// Identifies the call among the calls of its connection; see [`Connection::is_awaiting_response`].
+    /// A number that identifies the call among the calls of its connection; see [`Connection::is_awaiting_response`].
     ///
     /// [`Connection::is_awaiting_response`]: crate::connection::Connection::is_awaiting_response
     pub stamp: u32,

@@ -25,7 +25,8 @@ pub struct Connection<P> {
     pub phase: Phase,
     /// The session that the connection belongs to, if any. The connection carries only calls of that session.
     pub session: Option<SessionId>,
-    /// Identifies the current attempt, handshake or close. Timers that were started with another stamp are void.
+    /// A number that identifies the current attempt, handshake or close. Timers that were started with another stamp
+    /// are void.
     pub stamp: u32,
     /// Number of calls begun on the connection.
     pub calls_begun: u64,

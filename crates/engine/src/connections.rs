@@ -30,7 +30,7 @@ pub struct Connections<P> {
     /// HTTP/2: the number of streams that the server allowed in its latest announcement.
     streams_allowed: Option<u32>,
     open: OpenCount,
-    /// Number of stamps used so far; it wraps around at 2³².
+    /// Number of stamps used so far; it wraps around at 2³². A stamp identifies a call or an attempt.
     stamps: u32,
 }
 
@@ -56,8 +56,8 @@ struct OpenCount {
 }
 
 impl OpenCount {
-    /// Updates the maximum after a wait. `open` is the number of connections before the events of the wait were
-    /// handled. `known` says whether every connection attempt is known to have a socket.
+    /// Updates the maximum after a wait. `open` is the number of connections and attempts before the events of the wait
+    /// were handled. `known` is true if every attempt is known to have a socket or to have failed.
     fn update_max(&mut self, open: u64, known: bool) {
         /// After this many turns, the kernel has completed every attempt that was requested before them.
         const MAX_UNKNOWN: u32 = 64;
@@ -140,7 +140,7 @@ impl<P> Connections<P> {
         self.streams_allowed = http2.and_then(|http2| http2.max_streams()).or(self.streams_allowed);
     }
 
-    /// Number of connections and attempts.
+    /// Number of open connections and of connection attempts.
     #[inline]
     pub fn open_count(&self) -> u64 {
         self.open.now
@@ -151,13 +151,15 @@ impl<P> Connections<P> {
         self.open.max
     }
 
-    /// Notes that an attempt failed because this host had no socket for it. The attempt is about to be removed.
+    /// Notes that a connection attempt failed because this host had no socket for it. The caller is about to remove the
+    /// attempt.
     pub fn note_socket_shortage(&mut self) {
         self.open.without_socket += 1;
     }
 
-    /// Counts the connections after a wait. `open` is the number of connections before the events of the wait were
-    /// handled. `known` says whether every connection attempt is known to have a socket.
+    /// Updates the highest number of open sockets after a wait. `open` is the number of connections and attempts before
+    /// the events of the wait were handled. `known` is true if every attempt is known to have a socket or to have
+    /// failed.
     pub fn count_open(&mut self, open: u64, known: bool) {
         self.open.update_max(open, known);
     }
@@ -207,8 +209,8 @@ impl<P> Connections<P> {
         sessions.available(session, availability)
     }
 
-    /// Whether a connection may have room for a further call. Sessions have connections of their own, and it is unknown
-    /// which session calls next.
+    /// Whether a connection may have room for a further call. While there are sessions, the answer is true: they have
+    /// connections of their own, and it is unknown which session calls next.
     pub fn may_have_room(&self) -> bool {
         !self.sessions.is_empty() || self.available().is_some()
     }

@@ -86,10 +86,10 @@ pub(crate) struct Resolver {
     latest: Arc<LatestAnswer>,
 }
 
-/// The latest answer of the resolver.
+/// The latest addresses from the resolver.
 #[derive(Debug, Default)]
 struct LatestAnswer {
-    /// Number of answers so far.
+    /// Number of the resolver's answers so far.
     count: AtomicU64,
     addresses: Mutex<Vec<SocketAddr>>,
 }

@@ -87,7 +87,7 @@ impl<P> DueCalls<P> {
     }
 
     /// Notes that the workload has no further calls.
-    pub fn exhaust(&mut self) {
+    pub fn note_exhausted(&mut self) {
         self.is_exhausted = true;
         self.ask_at = Nanos::MAX;
     }

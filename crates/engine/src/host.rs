@@ -32,7 +32,7 @@ pub fn check_descriptors(needed: u64, shards: u64, uring: bool) -> Result<(), En
     if needed <= available {
         return Ok(());
     }
-    // The limit to suggest: rounded up to a multiple of 100, with some descriptors to spare for files.
+    // The limit that the message suggests: rounded up to a multiple of 100, with some descriptors to spare for files.
     let raise_to = needed.saturating_add(descriptors_in_use() + shards + 16).div_ceil(100).saturating_mul(100);
     Err(EngineError::Descriptors { needed, available, raise_to })
 }

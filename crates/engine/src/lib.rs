@@ -386,7 +386,7 @@ impl Config {
         }
         let target = addresses.first().and_then(Address::tcp);
         let sources = match (policy.source, target) {
-            (Some(range), Some(target)) => range.usable(&target)?,
+            (Some(range), Some(target)) => range.usable_addresses(&target)?,
             _ => Vec::new(),
         };
         let is_pipelined = policy.pipeline > 1 || self.http2;

@@ -138,7 +138,7 @@ impl<'a, R: Requests<'a>> Requests<'a> for SessionRequests<'a, R> {
         if redirects.follows_redirect(call) {
             return redirects.redirect_in(call, head, None);
         }
-        // `without_cookies` returns the request that was sent, however often it is called.
+        // Returns the same request that was sent, because the request of a call never changes.
         let first = self.without_cookies(call, false);
         self.redirects.as_mut()?.redirect_in(call, head, Some(&first))
     }
@@ -162,7 +162,7 @@ impl<'a, R: Requests<'a>> Requests<'a> for SessionRequests<'a, R> {
 impl<'a, R: Requests<'a>> SessionRequests<'a, R> {
     fn receive_cookies(&mut self, call: &CallSpec, session: SessionId, head: &[u8]) {
         let known_target = self.jars.as_ref().and_then(|jars| jars.targets.get(&session).cloned());
-        // `without_cookies` returns the request that was sent, however often it is called.
+        // Returns the same request that was sent, because the request of a call never changes.
         let target = known_target.unwrap_or_else(|| self.without_cookies(call, false).target().to_vec());
         if let Some(jars) = &mut self.jars {
             let jar = jars.by_session.entry(session).or_default();

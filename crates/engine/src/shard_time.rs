@@ -1,4 +1,4 @@
-//! A shard's view of time: the instant at which it acts, and how it has spent the time so far.
+//! A shard's clock as last read, and how the shard has spent the time so far.
 
 use crate::clock::Clock;
 use crate::contention;

@@ -95,7 +95,7 @@ impl<'a, I: Io<'a>> Sockets<I> {
         self.held_since = self.held_since.or(Some(now));
     }
 
-    /// Whether an operation has been kept from the kernel for too long.
+    /// Whether an operation has waited for more than [`MAX_HOLD`], so that it must be handed to the kernel now.
     pub fn must_flush(&self, now: Nanos) -> bool {
         self.held_since.is_some_and(|since| now > since + MAX_HOLD)
     }
@@ -107,8 +107,8 @@ impl<'a, I: Io<'a>> Sockets<I> {
         Ok(())
     }
 
-    /// Flushes before a connection is closed. Output of other connections stays held back. An error is kept for
-    /// [`Sockets::take_failure`].
+    /// Hands all operations to the kernel before a connection is closed. HTTP/2 output of other connections that is not
+    /// handed over yet is not sent. An error is kept for [`Sockets::take_failure`].
     pub fn flush_before_close(&mut self) {
         if let Err(error) = self.io.flush() {
             self.failure = Some(error);

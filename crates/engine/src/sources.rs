@@ -49,7 +49,7 @@ impl Cidr {
     ///
     /// # Errors
     /// [`EngineError::Source`] if there is no such address, or if the addresses are of another family than `target`.
-    pub fn usable(self, target: &SocketAddr) -> Result<Vec<IpAddr>, EngineError> {
+    pub fn usable_addresses(self, target: &SocketAddr) -> Result<Vec<IpAddr>, EngineError> {
         if !self.is_of_family(target) {
             let why = format!("the server's address {} is of another family", target.ip());
             return Err(EngineError::Source { range: self.to_string(), why });
@@ -159,12 +159,12 @@ mod tests {
     #[test]
     fn only_this_hosts_addresses_are_usable() {
         let target = TARGET.parse().unwrap();
-        let usable = "127.0.0.0/29".parse::<Cidr>().unwrap().usable(&target).unwrap();
+        let usable = "127.0.0.0/29".parse::<Cidr>().unwrap().usable_addresses(&target).unwrap();
         assert_eq!(usable.len(), 6);
         // TEST-NET-2 (RFC 5737) is not assigned to any host.
-        let error = "198.51.100.0/30".parse::<Cidr>().unwrap().usable(&target).unwrap_err().to_string();
+        let error = "198.51.100.0/30".parse::<Cidr>().unwrap().usable_addresses(&target).unwrap_err().to_string();
         assert!(error.contains("198.51.100.0/30") && error.contains("ip address"), "{error}");
-        assert!("::1".parse::<Cidr>().unwrap().usable(&target).is_err());
+        assert!("::1".parse::<Cidr>().unwrap().usable_addresses(&target).is_err());
     }
 
     #[test]

@@ -324,7 +324,7 @@ mod tests {
         assert!((0.84..=0.97).contains(&coverage), "coverage {coverage}");
     }
 
-    /// Expects that disturbed slices do not change the estimates: they say nothing about the server.
+    /// Expects that disturbed slices hardly change the estimates, because they say nothing about the server.
     #[test]
     fn rare_disturbances_hardly_change_the_rate() {
         let (error, coverage) = search_all(LimitedMeasure::Share(0.01), Server::disturbed_calls);
@@ -346,7 +346,8 @@ mod tests {
     fn the_rate_of_a_mean_is_found_and_its_interval_covers_it() {
         let (error, coverage) = search_all(LimitedMeasure::Mean, Server::mean);
         assert!(error < 0.03, "median error {error}");
-        // The means of these servers are known more precisely than the grid resolves, so the intervals are too wide.
+        // There is no upper bound: the means of these servers are known more precisely than the grid resolves, so the
+        // intervals are wider than necessary.
         assert!(coverage >= 0.84, "coverage {coverage}");
     }
 

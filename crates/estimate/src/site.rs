@@ -44,7 +44,7 @@ pub struct SiteStep {
 /// demand is subtracted first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SiteRule {
-    /// The rule that the data support best.
+    /// The rule is chosen by what the steps can distinguish (`choice.rs`).
     #[default]
     Automatic,
     /// Least squares over the steps, with one demand for each class.
@@ -70,7 +70,7 @@ pub struct SiteOptions {
     /// The demand of each class, in seconds, if it was measured separately.
     pub known: Vec<Option<Estimate>>,
     /// Index of the class whose answers have no body, if there is one.
-    pub empty: Option<usize>,
+    pub empty_class: Option<usize>,
     /// Cost of an answer without a body, in seconds, from a line through runs of several sizes.
     pub intercept: Option<Estimate>,
     /// Whether requests cause all the busy time, as the paper assumes. Otherwise the busy time without requests is
@@ -102,8 +102,8 @@ pub struct SiteDemands {
     pub by_requests: Vec<f64>,
     /// Mean number of servers that background work keeps busy.
     pub background: f64,
-    /// Comparison of the utilization in the second half of the steps with a prediction from the first half. `None` if
-    /// there are too few steps.
+    /// The utilization in the second half of the steps, compared with a prediction from the first half. `None` if there
+    /// are too few steps.
     pub check: Option<HeldOutCheck>,
     /// Steps with work that is not in the log.
     pub outliers: Vec<OutlyingStep>,
@@ -146,7 +146,7 @@ impl SiteOptions {
         self.known.get(class).copied().flatten()
     }
 
-    /// CPU seconds per second that the classes with known demands used in a step.
+    /// Number of servers that the classes with known demands kept busy in a step.
     fn known_busy(&self, step: &SiteStep) -> f64 {
         let busy = |(class, requests): (usize, &f64)| Some(self.known(class)?.value * requests / step.seconds);
         step.requests.iter().enumerate().filter_map(busy).sum()

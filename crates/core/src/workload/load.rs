@@ -103,7 +103,7 @@ impl FromStr for Stage {
 pub struct Trace {
     /// Path of the file, which has one instant in seconds per line.
     pub file: String,
-    /// Factor by which the gaps between instants are divided.
+    /// Speed of the replay: the gaps between instants are divided by this factor.
     #[serde(default = "original")]
     pub speed: f64,
 }
@@ -114,7 +114,7 @@ pub struct Trace {
 pub struct LogReplay {
     /// Paths of the logs.
     pub files: Vec<String>,
-    /// Factor by which the gaps between requests are divided.
+    /// Speed of the replay: the gaps between requests are divided by this factor.
     #[serde(default = "original")]
     pub speed: f64,
     /// Whether the requests are made at a constant rate instead of at their logged times.
@@ -174,7 +174,7 @@ impl Load {
         }
     }
 
-    /// Checks the conditions that the types do not express.
+    /// Checks the conditions that the types do not guarantee.
     pub(super) fn validate(&self) -> Result<(), WorkloadError> {
         let bad = |message: &'static str| Err(WorkloadError::BadLoad(message));
         let rate_is_bad = |rate: f64| !(rate.is_finite() && rate >= 0.0);

@@ -98,7 +98,7 @@ pub enum SessionArrivals {
         /// The arrival process, in the notation of `--arrivals`.
         arrivals: String,
     },
-    /// A fixed number of users begin sessions again and again.
+    /// A fixed number of users, each of whom begins a new session after the previous one.
     Closed {
         /// Number of users.
         users: u64,
@@ -225,7 +225,7 @@ impl Sessions {
         written.max().or_else(|| longest.is_finite().then_some(longest as u64))
     }
 
-    /// Checks the conditions that the types do not express.
+    /// Checks the conditions that the types do not guarantee.
     ///
     /// # Errors
     /// [`WorkloadError::BadSessions`] or [`WorkloadError::BadLoad`], with the first problem.

@@ -9,7 +9,7 @@
 //! quantiles:0=1,0.5=3,0.9=12,1=80  probability=value, with linear interpolation
 //! ```
 //!
-//! A draw is [`Spread::quantile`] of one uniform number, so skipping n draws means skipping n numbers.
+//! Each draw is the [`Spread::quantile`] of one uniform random number. To skip n draws, skip n random numbers.
 
 mod written;
 
@@ -122,7 +122,7 @@ impl Spread {
         ((self.quantile(p) + (p * SHIFT).fract()).floor() as u64).max(1)
     }
 
-    /// Checks the conditions that the type does not express.
+    /// Checks the conditions that the type does not guarantee.
     ///
     /// # Errors
     /// [`SpreadError::Impossible`] when no distribution has these parameters.
@@ -154,7 +154,7 @@ impl Spread {
             [[first, _], .., [last, _]] => (*first, *last) == (0.0, 1.0),
             _ => false,
         };
-        // Comparisons with NaN are false, so NaN is rejected.
+        // All comparisons with NaN are false, so points with NaN are rejected.
         let rise = points.iter().zip(points.iter().skip(1)).all(|(a, b)| a[0] <= b[0] && a[1] <= b[1]);
         let bounded = points.iter().all(|[_, value]| (0.0..=MAX_VALUE).contains(value));
         match (ends, rise && bounded) {

@@ -14,8 +14,8 @@ const MAX_SPARE_QUEUES: usize = 16;
 #[derive(Debug)]
 pub(super) struct SessionConnections<P> {
     by_session: HashMap<SessionId, OneSession, BuildHasherDefault<NumberHasher>>,
-    /// The session that called last and the slot of its connection, if it has only one connection and may pipeline its
-    /// calls. This saves a look-up for each call of a burst.
+    /// The session of the latest call and the slot of its connection, if it has only one connection and may pipeline
+    /// its calls. This saves a look-up for each call of a burst.
     latest: Option<(SessionId, u32)>,
     /// Empty call queues of idle connections, so that bursts need not allocate.
     spare_queues: Vec<VecDeque<Call<P>>>,
@@ -28,8 +28,8 @@ struct OneSession {
     slots: Vec<u32>,
     /// Number of established connections, including those that were closed.
     established: u32,
-    /// Whether the server closes each connection after one response. If so, no connection carries a second call before
-    /// the response to the first.
+    /// Whether the server closes each connection after one response. If so, a connection with a call under way gets no
+    /// second call.
     closed_after_each: bool,
 }
 

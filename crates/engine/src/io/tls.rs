@@ -43,8 +43,8 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Maximum number of sends whose lengths are kept separately until the kernel has accepted them; the lengths of later
-/// sends are added up.
+/// Maximum number of sends whose lengths are stored separately until the kernel has accepted them. The lengths of
+/// further sends are summed.
 const MAX_COUNTED_SENDS: usize = 64;
 
 /// The connections of another [`Io`], secured by TLS.
@@ -169,7 +169,6 @@ impl<'a, I: Io<'a>> Io<'a> for Tls<'a, I> {
 
     fn wait(&mut self, clock: Clock, until: Nanos) -> Result<WaitTimes, EngineError> {
         self.send_gathered();
-        // If there are events already, there is no need to wait.
         let until = if self.events.is_empty() { until } else { Nanos::ZERO };
         self.inner.wait(clock, until)
     }

@@ -103,7 +103,7 @@ impl<'a> Io<'a> for Uring<'a> {
             .map_err(unavailable)?;
         let mut probe = Probe::new();
         ring.submitter().register_probe(&mut probe).map_err(unavailable)?;
-        // Bind is the newest operation that is used, so a kernel that supports bind supports all others.
+        // Of the operations that are used, bind is the newest, so a kernel that supports bind supports all of them.
         if !probe.is_supported(opcode::Bind::CODE) {
             return Err(unavailable(std::io::ErrorKind::Unsupported.into()));
         }
@@ -229,7 +229,7 @@ impl<'a> Io<'a> for Uring<'a> {
         } else if tried_in == self.turn {
             self.buffers_of_closed.push(outgoing);
         }
-        // An operation under way keeps its socket open even after the descriptor was closed.
+        // Cancels the operations under way: each would keep its socket open even after the descriptor was closed.
         for (under_way, kind) in
             [(connecting, OperationKind::Connect), (receiving, OperationKind::Receive), (sending, OperationKind::Send)]
         {
@@ -255,7 +255,8 @@ impl<'a> Io<'a> for Uring<'a> {
         self.left_unread = false;
         let mut pacer = self.pacer;
         let has_unhandled = self.handled < self.completions.len();
-        // Does not block while sends wait for the result of an earlier one: they can be tried as soon as it is known.
+        // Does not block while gathered requests wait for the result of an earlier send: they can be sent as soon as
+        // the result is known.
         let until =
             if has_unhandled || !self.sent.is_empty() || !self.gathering.is_empty() { Nanos::ZERO } else { until };
         let mut first = true;
@@ -460,7 +461,7 @@ fn as_close(entry: Entry, token: Token) -> Entry {
     entry.flags(Flags::SKIP_SUCCESS).user_data(user_data(token, OperationKind::Close))
 }
 
-/// Whether the error only ends the wait, or reports a shortage that later completions will relieve.
+/// Whether the error is temporary: it only ended the wait, or it reports a shortage that later completions will end.
 fn is_transient(error: &std::io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::ETIME | libc::EINTR | libc::EBUSY | libc::EAGAIN))
 }

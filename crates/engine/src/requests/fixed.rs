@@ -4,7 +4,7 @@
 //! Up to [`MAX_RENDERED`] requests of a class, or [`MAX_RENDERED_HTTP2`] with HTTP/2, are rendered before the run. Each
 //! request has a second form that ends its connection. This form is rendered before the run for the first [`MAX_EAGER`]
 //! requests. For the other requests, it is rendered when it is first sent. Larger classes, and classes with
-//! placeholders, have templates: fetching a request that is in no cache takes longer than rendering it.
+//! placeholders, have templates: reading a rendered request from main memory takes longer than rendering it again.
 
 use super::template::{Draws, Template};
 use super::{RequestSettings, Requests};
@@ -217,8 +217,8 @@ impl ClassRequests {
         (0..self.class.len()).map(render_forms).collect()
     }
 
-    /// Renders the request of one target. `path`, if given, replaces the target's path. Placeholders are kept as
-    /// text.
+    /// Renders the request of the target with this index. `path`, if given, replaces the target's path. Placeholders
+    /// are not filled in.
     fn render_target(
         &self,
         index: usize,

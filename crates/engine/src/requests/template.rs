@@ -76,8 +76,8 @@ const UUID_BYTES: usize = 36;
 const MAX_DIGITS: usize = 20;
 
 impl Template {
-    /// Compiles an HTTP/1 request that was rendered with its placeholders, and whose body has `body` bytes. With
-    /// `any_path`, the request was rendered for the path `/`, which the path of the call's target replaces.
+    /// Compiles an HTTP/1 request that was rendered without filling in its placeholders, and whose body has `body`
+    /// bytes. With `any_path`, the request was rendered for the path `/`, which the path of the call's target replaces.
     pub fn compile(
         rendered: &Request,
         body: usize,

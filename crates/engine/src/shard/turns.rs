@@ -23,7 +23,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 const BURST: usize = 8;
 /// Maximum number of calls begun in a row at a tick, unless the generator is behind.
 const TICK_BURST: usize = 32;
-/// A call that has not begun this long after the window's end is not begun at all, so that the load is bounded in time.
+/// If a call has not begun this long after the end of the window, it is not begun at all, so that the load is bounded
+/// in time.
 const MAX_OVERRUN: Nanos = Nanos::from_secs(1);
 /// Interval at which the live metrics are published.
 const PUBLISH_INTERVAL: Nanos = Nanos::from_millis(100);
@@ -193,7 +194,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
                     return false;
                 }
                 NextCall::Done => {
-                    self.due_calls.exhaust();
+                    self.due_calls.note_exhausted();
                     return false;
                 }
             }

@@ -1,5 +1,5 @@
-//! Tests that every call is counted, whatever happens to it. All tests of the engine check that the counts add up
-//! (`ObservedCall::check`); these tests check the counts themselves.
+//! Tests that every call is counted, whatever happens to it. All tests of the engine check that the counts are
+//! consistent (`ObservedCall::check`); these tests also check the expected counts.
 
 use crate::call_recorder::{ObservedCall, completed, count, count_connects, refused, reset};
 use crate::case::{Case, on_each_engine};
@@ -133,7 +133,8 @@ fn shards_account_for_the_same_calls(case: Case) {
     assert_eq!(plan.run_closed(9).len(), 300);
 }
 
-/// With the same seed, and a server whose responses depend only on the request, both engines must count the same.
+/// Expects that both engines count the same calls and bytes, if they have the same seed and the server's responses
+/// depend only on the request.
 #[test]
 fn both_engines_count_the_same() {
     let path = concat!(module_path!(), "::both_engines_count_the_same");

@@ -168,8 +168,8 @@ fn requests_get_the_heads_of_responses(case: Case) {
     }
 }
 
-/// A workload of sessions, one after another or at the same time. Each has a fixed number of calls, `at_once` of which
-/// are under way.
+/// A workload of sessions, one after another or at the same time. Each session has a fixed number of calls, of which
+/// `at_once` are under way at the same time.
 struct Visits {
     at_once: u32,
     /// For each session that has begun: the number of calls still to come, and of calls under way.

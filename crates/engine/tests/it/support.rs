@@ -120,7 +120,7 @@ impl Plan {
         self.go(|shard| self.constant(rate, shard), new_observer, &Control::default())
     }
 
-    /// Like [`Plan::run_open`], but stops when this condition holds, so that the test does not depend on time.
+    /// Like [`Plan::run_open`], but stops when `enough` returns true, so that the test does not depend on time.
     pub fn run_open_until(&self, rate: f64, enough: impl Fn(&Control) -> bool + Send) -> Run<CallRecorder> {
         let control = &Control::default();
         std::thread::scope(|scope| {

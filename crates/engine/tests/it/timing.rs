@@ -21,8 +21,9 @@ on_each_engine!(
 );
 
 /// The most important test of the engine. 100 calls are due 10 ms apart, at a server that takes 1 ms for each and
-/// stalls once for 100 ms. The call that meets the stall takes 101 ms. The calls that come due during the stall take
-/// 92, 83, 74 … ms. A generator that waits for responses before it sends would report only one slow call.
+/// stalls once for 100 ms. Expects that the call that is in service during the stall takes 101 ms, and that the calls
+/// that come due during the stall take 92, 83, 74 … ms. A generator that waits for responses before it sends would
+/// report only one slow call.
 fn a_stall_of_the_server_shows_in_every_delayed_call(case: Case) {
     let server = start_serial_server(Duration::from_millis(1), Some((30, Duration::from_millis(100))));
     let run = Plan::new(case, server.addr()).calls(100).run_open_load(100.0, &Control::default());

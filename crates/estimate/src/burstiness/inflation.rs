@@ -59,7 +59,7 @@ impl BurstDemand {
 pub struct BurstEffect {
     /// Factor by which every demand at the station was multiplied.
     pub factor: f64,
-    /// The model with the multiplied demands, for computing response times.
+    /// The model with the multiplied demands, from which response times can be computed.
     pub model: Model,
     /// Requests per second at which the model saturated before the change.
     pub saturation_before: f64,

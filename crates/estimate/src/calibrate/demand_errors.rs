@@ -11,7 +11,7 @@ use brimful_model::correlation::identity;
 pub(super) struct DemandErrors {
     pub fit: DemandFit,
     pub bootstrap: Option<Bootstrap>,
-    /// The ratio of the demand of each class to the fitted joint demand of the classes that it is merged with.
+    /// The ratio of the demand of each class to the joint demand of the group of classes that it is merged with.
     pub factors: Vec<f64>,
     /// Amount that the load dependence adds to each demand at saturation, divided by the weight of the load dependence.
     pub load_per_request: f64,

@@ -60,7 +60,8 @@ fn point(run: &Run, model: &Model) -> Option<ResponsePoint> {
     })
 }
 
-/// Service time at all stations, without waiting. It includes the slowdown by background work.
+/// Service time of a request of this class at all stations, without waiting. It includes the slowdown by background
+/// work.
 fn service(model: &Model, run: &Run, class: usize) -> f64 {
     let stations = model.stations.iter().enumerate();
     stations.map(|(k, station)| demands_under_load(model, run, k)[class] / (1.0 - station.background)).sum()

@@ -117,7 +117,7 @@ impl InsideDemands {
         self.scv.zip(self.scv_standard_error).filter(|_| !takes_turns)
     }
 
-    /// A warning for each class whose two demands disagree.
+    /// A warning for each class whose measured demand and regression demand disagree.
     fn warnings(&self) -> impl Iterator<Item = String> {
         self.classes.iter().filter(|class| class.disagrees()).map(|class| {
             format!(

@@ -9,7 +9,7 @@ use brimful_core::server::Server;
 use brimful_core::workload::LoadKind;
 use std::collections::BTreeSet;
 
-/// A run that completes less than this share of the offered calls is past saturation.
+/// If a run completes less than this share of the offered calls, the server is past saturation.
 const MIN_COMPLETED: f64 = 0.95;
 
 /// Returns the reason if the Record cannot be used.
@@ -84,7 +84,7 @@ pub(super) fn authority(target: &str) -> &str {
     rest.split(['/', '?', '#']).next().unwrap_or(rest)
 }
 
-/// Returns an error if the Records are of different servers. The index of each Record in the input is given.
+/// Returns an error if the Records are of different servers. `watched` has the index of each Record in the input.
 pub(super) fn same_server(watched: &[(usize, &Record, &Server)]) -> Result<(), EstimateError> {
     let Some((first, a, server)) = watched.first() else { return Ok(()) };
     let programs = |s: &Server| s.process.iter().map(|p| p.name.clone()).collect::<BTreeSet<_>>();

@@ -33,7 +33,7 @@ pub struct OddRun {
     pub p: f64,
 }
 
-/// Finds the outlier, if there is one. `law` is the form of the fit without load dependence.
+/// Finds the outlier, if there is one. `law` is the utilization law that the runs determine, without load dependence.
 pub(super) fn find(law: &Law, runs: &[Run], observations: &[Observation], servers: Servers) -> Option<OddRun> {
     let against_others = |i: usize| {
         let others: Vec<&Observation> =
@@ -79,7 +79,7 @@ fn expected(
 }
 
 impl OddRun {
-    /// The warning for users of the model; `name` is the name of the Record.
+    /// The warning about this run for users of the model; `name` is the name of its Record.
     pub fn warning(&self, name: &str) -> String {
         let direction = if self.busy > self.expected { "more" } else { "less" };
         format!(

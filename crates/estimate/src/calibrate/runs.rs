@@ -19,7 +19,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// A server counts as idle at a load below this share of the highest load.
 const IDLE_LOAD: f64 = 0.01;
 
-/// If a server past saturation uses less than this share of its CPUs, something else is its bottleneck.
+/// If a server past saturation uses less than this share of its CPUs, the CPUs are not its bottleneck.
 const SATURATED_UTILIZATION: f64 = 0.8;
 
 /// Name of the only class in the Record of a load without classes.
@@ -46,7 +46,7 @@ pub(super) struct Runs {
     others: f64,
     /// The largest number of busy CPUs in a run past saturation.
     saturated: Option<f64>,
-    /// Number of runs whose calls began late.
+    /// Number of runs in which the generator began calls late.
     late: usize,
     /// Whether all loads without classes requested the same path.
     one_path: bool,

@@ -21,7 +21,7 @@ pub struct DemandFit {
     /// group has the demand of an average request of the group at the observed mix; at another mix, that demand may be
     /// different.
     pub indistinguishable_classes: Vec<Vec<usize>>,
-    /// w: the weight of the load dependence, if the law has one.
+    /// w: the weight of the law's term for load dependence, if it has one.
     pub(crate) term: Option<Estimate>,
     pub(crate) covariance: Option<FitCovariance>,
 }

@@ -30,7 +30,7 @@ pub struct SizeFit {
     pub per_request_s: Estimate,
     /// b: cost of a byte, in seconds.
     pub per_byte_s: Estimate,
-    /// The coefficient that would have been negative, if there is one.
+    /// The coefficient that was set to zero because it would have been negative; `None` if there is none.
     pub held_at_zero: Option<Held>,
     /// Share of the variance that the line explains; 1 if there is no variance.
     pub r2: f64,

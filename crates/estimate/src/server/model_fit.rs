@@ -137,7 +137,8 @@ impl ModelFit {
         model
     }
 
-    /// Mean time in seconds for which a call waits because of pauses, beyond the capacity that they cost.
+    /// Mean time in seconds for which a call waits because of pauses, in addition to the effect of the capacity that
+    /// the pauses take.
     pub fn wait_for_pauses(&self, rate: f64, mix: &[f64]) -> f64 {
         if self.pauses.are_none() {
             return 0.0;

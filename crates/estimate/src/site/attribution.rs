@@ -38,7 +38,7 @@ pub(super) fn attribute(
             let busy_s = (totals.busy_s - background * totals.seconds).max(0.0);
             let mut known: Vec<Option<f64>> =
                 (0..classes).map(|class| options.known(class).map(|demand| demand.value)).collect();
-            if let (SiteRule::Size, Some(empty)) = (rule, options.empty)
+            if let (SiteRule::Size, Some(empty)) = (rule, options.empty_class)
                 && known[empty].is_none()
             {
                 let intercept = intercept(steps, options).ok_or(EstimateError::NoIntercept)?;

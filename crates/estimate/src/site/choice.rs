@@ -130,7 +130,7 @@ pub(super) fn estimates(
     let demands = attribute(rule, classes, steps, options)?.demands;
     let scatter = scatter(rule, classes, steps, options);
     let from_known = error_of_known(rule, classes, steps, options, &demands);
-    let fitted = options.empty.filter(|empty| rule == SiteRule::Size && options.known(*empty).is_none());
+    let fitted = options.empty_class.filter(|empty| rule == SiteRule::Size && options.known(*empty).is_none());
     let estimate = |(class, value): (usize, &f64)| {
         let own = match (options.known(class), fitted) {
             (Some(known), _) => known.ci95_half_width,

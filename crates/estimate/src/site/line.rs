@@ -91,7 +91,7 @@ impl Line {
 
 /// The cost of an answer without a body, if it was measured separately.
 pub(super) fn known_intercept(options: &SiteOptions) -> Option<Estimate> {
-    options.empty.and_then(|class| options.known(class)).or(options.intercept)
+    options.empty_class.and_then(|class| options.known(class)).or(options.intercept)
 }
 
 /// The cost of an answer without a body: measured separately, or else the intercept of the fitted line. `None` if the

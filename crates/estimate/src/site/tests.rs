@@ -45,7 +45,7 @@ fn paper_steps(size_variation: f64) -> Vec<SiteStep> {
 
 fn known_first(demand: f64) -> SiteOptions {
     let known = vec![Some(Estimate { value: demand, ci95_half_width: Some(demand / 20.0) }), None, None, None];
-    SiteOptions { known, empty: Some(0), ..SiteOptions::default() }
+    SiteOptions { known, empty_class: Some(0), ..SiteOptions::default() }
 }
 
 #[test]
@@ -103,15 +103,16 @@ fn a_measured_intercept_divides_a_steady_mix_as_in_equation_3() {
     let check = found.check.unwrap();
     assert!((check.predicted / check.measured - 1.0).abs() < 0.01 && check.step_error < 0.005, "{check:?}");
     // Without the measurement, the classes of a steady mix have one joint demand.
-    let found = site_demands(4, &paper_steps(0.0), &SiteOptions { empty: Some(0), ..SiteOptions::default() }).unwrap();
+    let found =
+        site_demands(4, &paper_steps(0.0), &SiteOptions { empty_class: Some(0), ..SiteOptions::default() }).unwrap();
     assert_eq!((found.rule, found.reason, found.joint.len()), (SiteRule::Regression, RuleReason::Indistinct, 1));
-    let error = SiteOptions { rule: SiteRule::Size, empty: Some(0), ..SiteOptions::default() };
+    let error = SiteOptions { rule: SiteRule::Size, empty_class: Some(0), ..SiteOptions::default() };
     assert_eq!(site_demands(4, &paper_steps(0.0), &error), Err(EstimateError::NoIntercept));
 }
 
 #[test]
 fn the_intercept_is_fitted_if_bytes_vary_apart_from_requests() {
-    let options = SiteOptions { empty: Some(0), ..SiteOptions::default() };
+    let options = SiteOptions { empty_class: Some(0), ..SiteOptions::default() };
     let steps: Vec<SiteStep> = paper_steps(0.3)
         .into_iter()
         .map(|step| {
@@ -140,7 +141,7 @@ fn requests_share_equally_if_bytes_cost_nothing() {
             SiteStep { busy: step.requests.iter().sum::<f64>() * 0.000_74 / 60.0 + 2e-4 * noise, ..step }
         })
         .collect();
-    let found = site_demands(4, &steps, &SiteOptions { empty: Some(0), ..SiteOptions::default() }).unwrap();
+    let found = site_demands(4, &steps, &SiteOptions { empty_class: Some(0), ..SiteOptions::default() }).unwrap();
     assert_eq!((found.rule, &found.reason), (SiteRule::Requests, &RuleReason::BytesCostNothing), "{found:?}");
     assert!(found.joint.is_empty() && (found.demands[0].value / 0.000_74 - 1.0).abs() < 0.02, "{found:?}");
 }

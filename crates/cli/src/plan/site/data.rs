@@ -84,7 +84,7 @@ impl<'a> SiteData<'a> {
         let options = SiteOptions {
             rule: rule.rule,
             known: self.known.demands_at(name, classes.len()),
-            empty: self.counted.empty_class,
+            empty_class: self.counted.empty_class,
             intercept: self.known.intercept(name),
             without_background: self.args.site.as_the_paper,
         };

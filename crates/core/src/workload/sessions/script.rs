@@ -97,7 +97,7 @@ impl Workload {
     pub fn scripted_requests(&self) -> impl Iterator<Item = ScriptedRequest<'_>> {
         let scripts = self.sessions().map_or(&[][..], |sessions| &sessions.scripts);
         let calls = scripts.iter().flat_map(|script| &script.bursts).flat_map(|burst| &burst.calls);
-        // In a valid workload, every call has a request.
+        // A valid workload has a request for every call, so no call is dropped here.
         calls.filter_map(|call| self.scripted_request(call).ok())
     }
 

@@ -19,7 +19,8 @@ const REQUEST: &[u8] = b"GET / HTTP/1.1\r\n\r\n";
 /// How the server's bytes are changed before the client receives them.
 #[derive(Clone, Debug, Default)]
 pub struct Tampering {
-    /// Lengths of the pieces in which the bytes arrive, used cyclically; if empty, they arrive as they were sent.
+    /// Lengths of the pieces in which the client receives the server's bytes, used cyclically. If empty, the client
+    /// receives them as the server sent them.
     pub pieces: Vec<usize>,
     /// Offset of the byte to change, and a mask of the bits to flip in this byte.
     pub flip: Option<(usize, u8)>,

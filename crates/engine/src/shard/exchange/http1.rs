@@ -13,7 +13,7 @@ use brimful_core::{End, Event, Nanos, Observer, ResponseSize, Workload};
 use brimful_http::{ParseStep, Protocol, Request, Response};
 use std::borrow::Cow;
 
-/// What follows a response on its connection, if it is known.
+/// The data or event that follows a response on its connection, as far as it is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Following {
     Nothing,
