@@ -7,7 +7,7 @@
 
 use brimful_core::Nanos;
 
-/// Mean gap between due times below which calls are dense.
+/// Calls are dense if the mean gap between their due times is shorter than this.
 const DENSE_GAP: Nanos = Nanos::from_micros(64);
 /// Maximum time to wait for a response beyond a due time.
 const MAX_DELAY: Nanos = Nanos::from_micros(50);

@@ -75,13 +75,13 @@ impl<P> DueCalls<P> {
         }
     }
 
-    /// Lets the workload be asked for its next calls as soon as possible.
+    /// Makes the shard ask the workload for its next calls as soon as possible.
     #[inline]
     pub fn ask_workload_now(&mut self) {
         self.ask_at = Nanos::ZERO;
     }
 
-    /// Lets the workload be asked for its next calls at this time.
+    /// Makes the shard ask the workload for its next calls at this time.
     pub fn ask_workload_at(&mut self, at: Nanos) {
         self.ask_at = at;
     }

@@ -14,7 +14,7 @@ use brimful_core::Nanos;
 const MAX_WAIT: Nanos = Nanos::from_millis(50);
 /// Share of the sleeps whose lateness should be within the learnt margin.
 const QUANTILE: f64 = 0.9;
-/// Step by which the margin is learnt, in nanoseconds.
+/// Step by which the margin is adjusted after a sleep, in nanoseconds.
 const STEP_NS: f64 = 1_000.0;
 /// Duration of the shortest sleep. Setting a timer and waking up takes time too, so a shorter sleep would cost more
 /// than spinning.

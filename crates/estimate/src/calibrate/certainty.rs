@@ -25,14 +25,14 @@ pub enum Source {
     /// Measured for each request inside the server. The remaining CPU time of the server is shared equally by all
     /// requests.
     Direct,
-    /// The utilization law, from runs of which some had this class alone.
+    /// Fitted by the utilization law to runs, some of which had only this class.
     SingleClassRun,
-    /// The utilization law, from runs of several mixes.
+    /// Fitted by the utilization law to runs of several mixes.
     Regression,
-    /// A rule of proportion, because the runs cannot distinguish the class from others. The interval is proportional to
-    /// the interval of the joint demand; it does not include the error of the rule.
+    /// Computed by a rule of proportion, because the runs cannot distinguish the class from others. The interval is
+    /// proportional to the interval of the joint demand; it does not include the error of the rule.
     Proportional,
-    /// The part of the response times that the stations do not explain.
+    /// Derived from the part of the response times that the stations do not explain.
     ResponseTimes,
 }
 

@@ -1,4 +1,4 @@
-//! The term of a load-dependent demand. [`super::load`] explains the shapes.
+//! The term of the utilization law for demands that depend on the load. [`super::load`] explains the shapes.
 
 use super::observation::Observation;
 use brimful_core::model::IdleCost;

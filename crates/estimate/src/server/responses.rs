@@ -251,7 +251,7 @@ fn response_point(fit: &ModelFit, facts: &ServerFacts, pooled: &PooledMeasuremen
         }
         _ => return None,
     };
-    // Background work slows service down, as in the solver.
+    // As in the solver, background work increases the service time.
     let demand = work / (1.0 - station.background);
     let response = response - elsewhere;
     let is_valid = exponential_wait.is_finite() && demand.is_finite() && response >= 0.0;

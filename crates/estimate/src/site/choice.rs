@@ -65,7 +65,8 @@ pub struct HeldOutCheck {
     pub measured: f64,
     /// Predicted mean number of busy servers.
     pub predicted: f64,
-    /// Root mean square of the difference in a step, in busy servers.
+    /// Root mean square, over these steps, of the difference between the measured and the predicted number of busy
+    /// servers.
     pub step_error: f64,
 }
 

@@ -58,7 +58,7 @@ fn alert_fault(alert: AlertDescription) -> TlsFault {
     }
 }
 
-/// Returns the details of an error that its kind does not show; `None` if there are none.
+/// Returns the details of an error that its [`TlsFault`] does not contain; `None` if there are none.
 pub fn describe(error: &Error) -> Option<String> {
     match error {
         Error::InvalidCertificate(CertificateError::NotValidForNameContext { presented, .. }) => {

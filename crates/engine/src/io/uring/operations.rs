@@ -24,7 +24,7 @@ pub enum OperationKind {
     Close,
 }
 
-/// The user data of an operation.
+/// Encodes the connection's token and the kind of an operation as the operation's user data.
 pub fn user_data(token: Token, kind: OperationKind) -> u64 {
     u64::from(token) | (kind as u64) << SLOT_BITS
 }

@@ -11,8 +11,8 @@ use io_uring::squeue::{Entry, Flags};
 use io_uring::types::Fixed;
 use io_uring::{cqueue, opcode};
 
-/// Number of bytes of a request that count as accepted by the kernel as soon as the request is sent, because an empty
-/// socket has room for them. The rest counts as accepted when the send has completed.
+/// The first bytes of a request, up to this number, count as accepted by the kernel as soon as they are sent, because
+/// an empty socket has room for them. The rest counts as accepted when the send has completed.
 pub(super) const LONG_REQUEST: usize = 4096;
 
 impl Slot<'_> {
