@@ -17,7 +17,7 @@ use brimful_model::Estimate;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// Upper bound of the Gauss–Newton steps. Convergence takes about 20 steps.
+/// Maximum number of Gauss–Newton steps. Convergence usually takes about 20 steps.
 const MAX_STEPS: usize = 300;
 
 /// The throughput that was measured at one load.
@@ -138,7 +138,7 @@ fn start(points: &[LoadPoint]) -> Result<[f64; 3], EstimateError> {
     let fit = fit_non_negative(&columns, &linear, &weights)?;
     let mut c = [fit.values[0], fit.values[1], fit.values[2]];
     if c[0] == 0.0 {
-        // The steps need a positive 1/γ to start from, because the law is undefined at 1/γ = 0.
+        // The starting point needs a positive 1/γ, because the law is undefined at 1/γ = 0.
         c[0] = 0.01 * linear.iter().copied().fold(f64::INFINITY, f64::min);
     }
     Ok(c)
@@ -172,7 +172,7 @@ fn gauss_newton(points: &[LoadPoint], mut c: [f64; 3]) -> Result<([f64; 3], Opti
     Err(EstimateError::Indistinct { condition_number: f64::INFINITY })
 }
 
-/// Half width of the confidence interval of a function of c whose gradient is `gradient`.
+/// Half width of the 95 % confidence interval of a function of c, from the gradient of this function.
 fn spread_along(u: &Uncertainty, gradient: [f64; 3]) -> f64 {
     let pairs = (0..3).flat_map(|i| (0..3).map(move |j| (i, j)));
     let variance: f64 = pairs.map(|(i, j)| gradient[i] * gradient[j] * u.covariance[(i, j)]).sum();

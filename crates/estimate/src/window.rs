@@ -1,5 +1,5 @@
-//! Reads the completed requests and the CPU time of a Record over the same window. Other modules get both figures from
-//! here.
+//! Reads the completed requests and the CPU time of a Record over the same window: the time in which load is offered.
+//! Other modules use these functions, so that both values always cover the same time.
 //!
 //! If the server's processes were watched, the CPU time is their time and excludes other programs. Otherwise, it is the
 //! time that all programs used on the watched CPUs.
@@ -9,7 +9,7 @@ use brimful_core::account::WINDOW_PARTS;
 use brimful_core::record::{ClassRecord, Interval, Record};
 use brimful_core::server::{CpuShares, Server, ServerInterval};
 
-/// Throughput and CPU use of a server in the window of a Record.
+/// Throughput and CPU use of a server in the window of a Record, which is the time in which load is offered.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WindowMeasurement {
     /// Length of the window in seconds.
@@ -22,14 +22,13 @@ pub struct WindowMeasurement {
 
 impl WindowMeasurement {
     /// Measures the classes `classes` of the Record in its window. `None` in `classes` represents a class that the
-    /// Record does not have. A Record has only the total completions of each class. So the same share of every class's
-    /// completions is assumed to be in the window. `by_process` is as in [`window_means`].
+    /// Record does not have. A Record has only the total completions of each class, so every class is assumed to
+    /// complete the same share of its requests in the window. `by_process` is as in [`window_means`].
     pub fn in_window(record: &Record, classes: &[Option<&ClassRecord>], by_process: bool) -> Option<Self> {
         Self::after_warm_up(0.0, record, classes, by_process)
     }
 
-    /// Like [`WindowMeasurement::in_window`], without the first `warm_up` seconds. During these seconds, an idle server
-    /// warms up.
+    /// Like [`WindowMeasurement::in_window`], without the first `warm_up` seconds, in which an idle server warms up.
     pub fn after_warm_up(
         warm_up: f64,
         record: &Record,
@@ -46,9 +45,10 @@ impl WindowMeasurement {
         Some(Self { seconds, throughput: classes.iter().map(|class| rate * share(class)).collect(), busy })
     }
 
-    /// Length in seconds, and throughput of each class per second, for a server whose CPUs cannot be observed. Both
-    /// come from the complete intervals of the Record that begin after `warm_up` seconds.
-    pub fn throughput_from_answers(
+    /// Measures the throughput of a server whose CPUs cannot be observed. Returns the length of the measurement in
+    /// seconds, and the completed requests per second of each class. Uses the intervals of the Record that lie in the
+    /// window and begin after `warm_up` seconds.
+    pub fn throughput_from_responses(
         warm_up: f64,
         record: &Record,
         classes: &[Option<&ClassRecord>],
@@ -57,7 +57,7 @@ impl WindowMeasurement {
         let span = |i: &Interval| (i.t_s, i.t_s + i.length_s);
         let whole = record.intervals.iter().map(span).filter(|(from, to)| *from >= warm_up && *to <= window.1 + 1e-9);
         let whole: Vec<Span> = whole.collect();
-        // If no interval is complete, the whole window counts.
+        // If there is no such interval, the whole window is used.
         let span = whole.first().zip(whole.last()).map_or(window, |(first, last)| (first.0, last.1));
         let seconds = span.1 - span.0;
         let all: f64 = classes.iter().flatten().map(|class| class.counts.completed as f64).sum();
@@ -83,8 +83,8 @@ pub struct WindowMeans {
     pub busy: f64,
 }
 
-/// Means over the window in which load is offered, between the monitor's first and last sample in the window. Neither
-/// figure counts set-up before the window or late responses after it.
+/// Means over the window in which load is offered, between the monitor's first and last sample in the window. Set-up
+/// before the window and late responses after the window are excluded.
 ///
 /// With `by_process`, the CPU time covers the server's processes, and otherwise all programs on the watched CPUs.
 /// Returns `None` if the Record has no CPU time, or no length.
@@ -97,7 +97,7 @@ fn window_means_after(warm_up: f64, record: &Record, by_process: bool) -> Option
     let busy_overall = busy(server, by_process)?;
     let window = (0.0, record.window_s.min(record.duration_s));
     let completed = completed_in_window(record);
-    let course = course(server, by_process).unwrap_or_default();
+    let course = busy_by_interval(server, by_process).unwrap_or_default();
     let in_window: Vec<(Span, f64)> =
         course.into_iter().filter(|((from, to), _)| *from >= warm_up && *to <= window.1 && to > from).collect();
     let watched_seconds: f64 = in_window.iter().map(|((from, to), _)| to - from).sum();
@@ -165,7 +165,7 @@ const MIN_CALLS: f64 = 20.0;
 /// generator and of the monitor limit how short a stretch can be. `None` if the Record has no time series of the
 /// processes' CPU time.
 pub fn stretches(record: &Record, from: f64) -> Option<Vec<RunStretch>> {
-    let course = course(record.server.as_ref()?, true)?;
+    let course = busy_by_interval(record.server.as_ref()?, true)?;
     let mut stretches: Vec<RunStretch> = Vec::new();
     let mut open: Option<RunStretch> = None;
     for (span, calls) in finest_spans(record, from, &course) {
@@ -211,8 +211,8 @@ pub(crate) fn overlap(a: Span, b: Span) -> f64 {
 }
 
 /// Number of calls that were completed in a span of the window, from the generator's intervals. The interval in which
-/// the window ends also contains late responses. So it counts only for the completions of the window that the earlier
-/// intervals do not contain.
+/// the window ends also contains late responses. Of its completions, at most the difference between the window's total
+/// and the earlier intervals is counted.
 fn completed_in(record: &Record, window: Span, span: Span) -> f64 {
     let own = |interval: &Interval| (interval.t_s, interval.t_s + interval.length_s);
     let is_whole = |interval: &&Interval| own(interval).1 <= window.1 + 1e-9;
@@ -227,8 +227,8 @@ fn completed_in(record: &Record, window: Span, span: Span) -> f64 {
     record.intervals.iter().map(completed_in_interval).sum()
 }
 
-/// Number of busy CPUs in each of the monitor's intervals; `None` if the figure is missing in some intervals.
-pub(crate) fn course(server: &Server, by_process: bool) -> Option<Vec<(Span, f64)>> {
+/// Number of busy CPUs in each of the monitor's intervals; `None` if some intervals have no CPU time.
+pub(crate) fn busy_by_interval(server: &Server, by_process: bool) -> Option<Vec<(Span, f64)>> {
     let cpus = server.kernel.cpus.len() as f64;
     let busy = |i: &ServerInterval| if by_process { i.process_cores } else { i.cpu.map(|c| in_use(c) * cpus) };
     server.intervals.iter().map(|i| Some(((i.t_s, i.t_s + i.length_s), busy(i)?))).collect()

@@ -52,7 +52,7 @@ impl Trial {
         let classes: Vec<Option<&ClassRecord>> = classes.iter().map(|class| record.classes.get(&class.name)).collect();
         let warm_up_s = warm_up.as_secs_f64();
         let observed = WindowMeasurement::after_warm_up(warm_up_s, &record, &classes, true);
-        let answers = WindowMeasurement::throughput_from_answers(warm_up_s, &record, &classes);
+        let answers = WindowMeasurement::throughput_from_responses(warm_up_s, &record, &classes);
         Trial { observed, answers, class_names, record }
     }
 

@@ -1,7 +1,7 @@
 //! Computes metrics of one Record, in addition to those of its window ([`crate::window`]).
 
 use crate::burstiness::dispersion;
-use crate::window::{course, in_use, overlap};
+use crate::window::{busy_by_interval, in_use, overlap};
 use brimful_core::record::{Interval, Record, Summary};
 use brimful_core::server::Server;
 use brimful_core::workload::LoadKind;
@@ -53,7 +53,7 @@ pub(super) fn is_bursty(counts: &[u64]) -> bool {
 /// Divides the window into the generator's intervals. The monitor's CPU times are assigned to the intervals in
 /// proportion to the overlap.
 pub(super) fn slices(record: &Record, server: &Server, by_process: bool) -> Vec<TimeSlice> {
-    let course = course(server, by_process).unwrap_or_default();
+    let course = busy_by_interval(server, by_process).unwrap_or_default();
     let slice = |i: &Interval| {
         let span = (i.t_s, i.t_s + i.length_s);
         let seconds = course.iter().map(|(watched, _)| overlap(span, *watched)).sum::<f64>();

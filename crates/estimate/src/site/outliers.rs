@@ -6,7 +6,8 @@ use crate::demand::DemandFit;
 
 /// A step is an outlier if its distance above the fit to the other steps exceeds this multiple of their scatter.
 const OUTLIER_DISTANCE: f64 = 4.0;
-/// Lower bound of the scatter, in busy servers. Tools print rounded figures, so the scatter may seem smaller.
+/// Lower bound of the scatter, in busy servers. Monitoring tools round utilizations, so the measured scatter may be
+/// smaller than the true scatter.
 const MIN_SCATTER: f64 = 0.005;
 /// Largest share of the steps that may be excluded as outliers.
 const MAX_OUTLIERS: f64 = 0.4;
@@ -24,7 +25,7 @@ pub struct OutlyingStep {
     pub unexplained_busy: f64,
 }
 
-/// The indices of the steps that are not outliers, and the outliers.
+/// Separates the steps: returns the indices of the steps that are not outliers, and the outliers.
 pub(super) fn without_outliers(
     classes: usize,
     steps: &[SiteStep],
@@ -59,8 +60,8 @@ fn furthest(fit: &DemandFit, steps: &[SiteStep], kept: &[usize]) -> Option<(usiz
         step.busy - law - fit.background.value
     };
     let distances: Vec<f64> = kept.iter().map(unexplained_busy).collect();
-    // Many outliers raise the fit for all steps, so distances are measured from their median. Medians are robust
-    // against outliers: 1.4826 times the median absolute deviation estimates the standard deviation.
+    // Many outliers raise the fit for all steps, so each distance is compared with the median distance. Medians are
+    // robust against outliers: 1.4826 times the median absolute deviation estimates the standard deviation.
     let usual = median(distances.iter().copied())?;
     let scatter = (1.4826 * median(distances.iter().map(|x| (x - usual).abs()))?).max(MIN_SCATTER);
     let (position, most) = distances.iter().map(|x| x - usual).enumerate().max_by(|a, b| a.1.total_cmp(&b.1))?;
@@ -73,7 +74,8 @@ fn median(values: impl Iterator<Item = f64>) -> Option<f64> {
     values.get(values.len() / 2).copied()
 }
 
-/// The median gap between outliers in seconds, if it divides at least three quarters of all gaps.
+/// The period of the outliers in seconds: their median gap. `None` unless at least three quarters of the gaps are
+/// multiples of the median gap.
 pub(super) fn period(outliers: &[OutlyingStep]) -> Option<i64> {
     if outliers.len() < MIN_PERIODIC {
         return None;

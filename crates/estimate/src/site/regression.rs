@@ -26,19 +26,20 @@ pub(super) fn regress(classes: usize, steps: &[&SiteStep], options: &SiteOptions
     Ok(DemandFit {
         demands: (0..classes).map(demand).collect(),
         indistinguishable_classes: fit.indistinguishable_classes.iter().map(class_group).collect(),
-        // Its columns are those of the unknown classes only.
+        // The covariance of the fit covers only the unknown classes, so it is omitted.
         covariance: None,
         ..fit
     })
 }
 
-/// The observation of a step from whose busy servers `explained` servers are subtracted.
+/// Converts a step into an observation. `explained` is the number of busy servers that known demands explain; it is
+/// subtracted.
 pub(super) fn observation(step: &SiteStep, throughput: Vec<f64>, explained: f64) -> Observation {
     // All steps of the same length have the same variance, because rounding and other work do not depend on the load.
     Observation { throughput, busy: (step.busy - explained).max(0.0), weight: step.seconds }
 }
 
-/// Whether the background is fitted.
+/// The background: 0 if the options exclude it, otherwise fitted.
 pub(super) fn background(options: &SiteOptions) -> Background {
     if options.without_background { Background::Known(0.0) } else { Background::Fitted }
 }

@@ -1,7 +1,7 @@
 use super::*;
 
-/// Steps of a quarter of an hour. There are two classes whose proportion changes, 0.05 servers of background, and an
-/// occasional job.
+/// Steps of a quarter of an hour. Two classes with changing proportions need 10 ms and 80 ms per request. The
+/// background keeps 0.05 servers busy, and `job` adds its busy servers to each step.
 fn steps(job: impl Fn(i64) -> f64) -> Vec<SiteStep> {
     let step = |index: i64| {
         let (a, b) = (900.0 * (5.0 + (index % 7) as f64), 900.0 * (1.0 + (index % 3) as f64));
@@ -17,12 +17,14 @@ fn steps(job: impl Fn(i64) -> f64) -> Vec<SiteStep> {
     (0..96).map(step).collect()
 }
 
-/// Demands of the paper's CPU (Table 2), and the classes' shares of the requests and of the bytes (Table 1).
+/// CPU demands in seconds (Table 2 of Menascé et al., CMG 1999), and the classes' shares of the requests and of the
+/// bytes (Table 1).
 const PAPER_CPU: [f64; 4] = [0.000_4, 0.008_52, 0.064_76, 0.334_4];
 const REQUEST_SHARES: [f64; 4] = [0.4576, 0.4347, 0.0878, 0.0199];
 const BYTE_SHARES: [f64; 4] = [0.0, 0.2309, 0.3541, 0.4149];
 
-/// Steps of a minute in which all classes come in the paper's proportions. Mean sizes vary by `size_variation`.
+/// Steps of a minute in which the classes have the proportions of [`REQUEST_SHARES`]. The mean response size varies
+/// from step to step by the share `size_variation`.
 fn paper_steps(size_variation: f64) -> Vec<SiteStep> {
     let step = |index: i64| {
         let requests: Vec<f64> =
@@ -56,7 +58,7 @@ fn demands_come_from_counts_and_utilizations() {
     assert!((found.background - 0.05).abs() < 0.01 && found.outliers.is_empty());
     assert_eq!((found.rule, &found.demands), (SiteRule::Regression, &fit.demands));
     assert!(matches!(found.reason, RuleReason::Distinguished(_)) && found.joint.is_empty());
-    // Both rules attribute the whole busy time that is due to requests.
+    // Attribution by bytes and attribution by requests each divide the whole busy time that requests cause.
     let handed = |demands: &[f64]| {
         steps(|_| 0.0).iter().map(|s| s.requests.iter().zip(demands).map(|(n, d)| n * d).sum::<f64>()).sum::<f64>()
     };

@@ -23,7 +23,8 @@ fn records_of_a_server_become_its_model() {
     assert_eq!(names, ["cpu", "sda", "elsewhere"], "an idle disk is not a station");
     let classes: Vec<(&str, f64)> = c.model.classes.iter().map(|k| (k.name.as_str(), k.rate.unwrap())).collect();
     assert_eq!(classes, [("heavy", 50.0), ("light", 200.0)]);
-    // The disk's 0.2 ms and the background work explain part of the 5 ms, so a smaller delay elsewhere remains.
+    // Responses take 5 ms outside the CPU. The disk's 0.2 ms explains a part, and 4.8 ms remain for the station
+    // `elsewhere`.
     for (row, (expected, within)) in
         c.model.demands.iter().zip([([0.005, 0.001], 1e-9), ([0.0002; 2], 1e-9), ([0.0048; 2], 0.03)])
     {
@@ -45,7 +46,7 @@ fn records_of_a_server_become_its_model() {
 
 #[test]
 fn a_call_that_hangs_changes_no_demand() {
-    // The rates grow during the run, so the figures would be wrong if server and generator were read over different
+    // The rates grow during the run, so the demands would be wrong if CPU time and completions were read over different
     // windows.
     let until = |end_s: f64| {
         let [light, heavy] = [("light", 100.0), ("heavy", 20.0)].map(|(class, rate)| {
@@ -235,7 +236,7 @@ proptest! {
     }
 }
 
-/// Changes one figure of a Record.
+/// Sets one field of a Record to a number.
 type Edit = fn(&mut Record, f64);
 
 const EDITS: [Edit; 16] = [

@@ -37,8 +37,8 @@ fn regression(case: &Value) -> Value {
     json!({ "background_utilization": fit.background.value / servers, "demands": demands })
 }
 
-/// Attributes the busy time: by the paper's Eq. 3 for resources whose use depends on the bytes, and by Eq. 4 for
-/// others.
+/// Attributes the busy time to the classes (Menascé et al., CMG 1999): by Eq. 3 for resources whose use depends on the
+/// bytes, and by Eq. 4 for other resources.
 fn proportional(inputs: &Value) -> Value {
     let (completions, shares) = (numbers(&inputs["completions"]), numbers(&inputs["bytes_share"]));
     let seconds = |utilization: &str, servers: f64| number(&inputs[utilization]) * servers * number(&inputs["T"]);

@@ -12,7 +12,7 @@ fn noise(rng: &mut Pcg64) -> f64 {
     (0..12).map(|_| rng.random::<f64>()).sum::<f64>() - 6.0
 }
 
-/// A minute of observations in which both the load and the disturbance of the CPU drift. The demand is 4 ms.
+/// 200 observations in which the load and the CPU's background work drift independently. The demand is 4 ms.
 fn drifting(seed: u64) -> Vec<Observation> {
     let mut rng = Pcg64::seed_from_u64(seed);
     let (mut load, mut disturbance) = (0.0, 0.0);
@@ -67,7 +67,7 @@ fn near(a: f64, b: f64, within: f64) -> bool {
     (a - b).abs() <= within * b.abs()
 }
 
-/// Generates invalid and extreme numbers.
+/// Generates numbers, some of which are invalid or extreme.
 pub fn invalid_number() -> impl Strategy<Value = f64> {
     let odd = [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, f64::MAX, f64::MIN_POSITIVE, 5e-324, 0.0, -0.0, -1.0, 1.0];
     prop_oneof![1 => prop::sample::select(odd.to_vec()), 4 => 0.0..1e6f64]

@@ -28,8 +28,7 @@ proptest! {
         let mode = if fitted { Background::Fitted } else { Background::Known(background) };
         match fit_demands(demands.len(), &observations, mode) {
             Ok(fit) if fit.indistinguishable_classes.is_empty() => {
-                // The tolerance covers rounding errors of the number of busy servers, amplified by the condition
-                // number.
+                // The condition number of the fit amplifies the rounding errors of the number of busy servers.
                 let largest = observations.iter().map(|o| o.busy).fold(0.0, f64::max);
                 let slowest = rows.iter().flatten().copied().fold(f64::INFINITY, f64::min);
                 let tolerance = 1e-12 * fit.condition_number * largest / slowest.min(1.0);
@@ -92,7 +91,7 @@ fn planted() -> impl Strategy<Value = (Vec<Vec<f64>>, Vec<f64>, Vec<f64>, f64)> 
     })
 }
 
-/// Generates invalid and extreme numbers.
+/// Generates numbers, some of which are invalid or extreme.
 fn invalid_number() -> impl Strategy<Value = f64> {
     let odd = [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, f64::MAX, f64::MIN_POSITIVE, 5e-324, 0.0, -0.0, -1.0, 1.0];
     prop_oneof![2 => any::<f64>(), 2 => prop::sample::select(odd.to_vec()), 6 => 0.0..1e6f64]

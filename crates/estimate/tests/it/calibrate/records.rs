@@ -1,4 +1,4 @@
-//! Builds Records of servers whose demands are known.
+//! Builds Records of a server whose demands are known.
 
 use brimful_core::record::Record;
 use brimful_estimate::EstimateError;
@@ -33,7 +33,7 @@ pub fn record(path: &str, rates: &[(&str, f64)]) -> Value {
     let rate: f64 = rates.iter().map(|(_, x)| x).sum();
     let work: f64 = rates.iter().map(|(class, x)| x * demand(class)).sum();
     let cores = 0.02 + work;
-    // Mean response time of one server with processor sharing, and 5 ms elsewhere.
+    // Mean response time in µs: one server with processor sharing, and 5 ms outside the server's CPU.
     let response = |class: &str| 1e6 * (0.005 + demand(class) + work / (1.0 - work) * work / rate.max(1e-9));
     let mean = rates.iter().map(|(class, x)| x / rate * response(class)).sum::<f64>();
     let classes: serde_json::Map<String, Value> = rates
@@ -44,7 +44,8 @@ pub fn record(path: &str, rates: &[(&str, f64)]) -> Value {
             ((*class).to_owned(), of)
         })
         .collect();
-    // The figures of each second vary, independently for server and generator. Their means over the run are exact.
+    // Completions and CPU use vary from second to second, independently of each other. Their means over the run are
+    // exact.
     let wobble = |i: u32| 1.0 + 0.1 * f64::from(i % 4 % 3) - 0.075;
     let intervals: Vec<Value> = (0..(SECONDS + DRAIN) as u32)
         .map(|i| {

@@ -50,7 +50,7 @@ fn each_demand_states_its_source() {
 
 #[test]
 fn figures_of_the_module_take_precedence() {
-    // Only the mix is measured, so a regression could not distinguish the classes. Each request takes another 0.3 ms
+    // All runs have the same mix, so a regression could not distinguish the classes. Each request takes another 0.3 ms
     // outside its phases.
     let mix = [(100.0, 25.0), (200.0, 50.0), (300.0, 75.0)].map(|(light, heavy)| {
         let mut r = record("/", &[("light", light), ("heavy", heavy)]);
@@ -89,12 +89,13 @@ fn figures_of_the_module_are_compared_with_the_regression() {
     assert!(heavy.regression_ci95.is_some() && heavy.ci95.is_some() && compared.no_regression.is_none());
     assert!(near(light.measured_s.unwrap(), 0.001, 1e-9) && light.sampled == 300, "{light:?}");
     assert_eq!(c.model.demands[0], [heavy.demand_s, light.demand_s]);
-    // Only the mix is measured. The regression cannot distinguish the classes, but the module can.
+    // Both runs have the same mix. A regression cannot distinguish the classes, but the module can.
     let mixes: Vec<Value> = runs().drain(3..).map(inside).collect();
     let c = calibrate_records(&mixes).unwrap();
     let compared = c.inside.unwrap();
     assert!(compared.classes.iter().all(|class| class.regression_s.is_none() && class.ci95.is_some()), "{compared:?}");
-    // If the module's class also contains other requests, it is not the load's class.
+    // The module counts 9,000 requests of a class of which the load sent 4,000. So the module's class also contains
+    // other requests, and its measurements are not used.
     let mut busy = inside(record("/", &[("light", 200.0)]));
     busy["server"]["module"]["classes"][1]["requests"] = json!(9_000);
     let c = calibrate_records(&[runs().remove(0), busy]).unwrap();
@@ -107,7 +108,7 @@ fn figures_of_the_module_are_compared_with_the_regression() {
 
 #[test]
 fn a_disagreement_causes_a_warning() {
-    // The module's rules confuse the two classes, so its figures contradict the regression.
+    // The module's rules confuse the two classes, so the module's demands contradict the regression.
     let c =
         calibrate_records(&runs().into_iter().map(|r| measured_inside(r, 0.0007, 0.0047)).collect::<Vec<_>>()).unwrap();
     assert!(c.warnings.iter().any(|w| w.contains("by regression over the runs")), "{:?}", c.warnings);
@@ -265,7 +266,7 @@ fn intervals_cover_the_truth_at_their_level() {
     let (mut held, mut saturation_held) = ([0, 0], 0);
     for seed in 0..TRIALS {
         let mut rng = Pcg64::seed_from_u64(seed);
-        // The figures of the runs vary by about 1 %, and the figures of single seconds vary more.
+        // The CPU use of a run varies by about 1 %, and that of a single second varies more.
         let mut noise = |size: f64| size * ((0..12).map(|_| rng.random::<f64>()).sum::<f64>() - 6.0);
         let records: Vec<Value> = runs()
             .into_iter()

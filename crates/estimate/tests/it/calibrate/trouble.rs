@@ -1,4 +1,4 @@
-//! Tests calibration with bursty loads, with knees, and with invalid input.
+//! Tests calibration with bursty loads, with loads beyond saturation, and with invalid input.
 
 use super::records::{calibrate_records, near, record, runs, set_cores};
 use brimful_core::model::Model;
@@ -20,7 +20,7 @@ fn in_bursts(rate: f64, cost: f64) -> Value {
     r
 }
 
-/// A load with the same mean, at a constant rate.
+/// A load with a constant rate.
 fn even(rate: f64) -> Value {
     record("/", &[("light", rate)])
 }
