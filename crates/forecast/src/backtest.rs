@@ -13,8 +13,8 @@ use crate::series::MIN_VALUES;
 /// Maximum number of origins of a back-test.
 const MAX_ORIGINS: usize = 10;
 
-/// Upper bound of the factor by which intervals are widened. Larger errors come from a sudden change in the history and
-/// say little about the future.
+/// Upper bound of the factor by which intervals are widened. Errors that require a larger factor come from a sudden
+/// change in the history and say little about the future.
 pub(crate) const MAX_WIDENING: f64 = 2.0;
 
 /// The preferred candidate is kept if its error is at most this many times the smallest error of all candidates.
@@ -42,8 +42,8 @@ pub(crate) struct BacktestChoice {
 }
 
 /// Chooses a candidate by forecasts from up to ten origins in the second half of the history. If the history is too
-/// short for a back-test, the first candidate is chosen. It is a fit of rates, not of logarithms, because nothing
-/// supports proportional growth.
+/// short for a back-test, the first candidate is chosen. This candidate is a fit of the rates, not of their logarithms,
+/// because a short history is no evidence of proportional growth.
 pub(crate) fn choose(
     candidates: &Candidates,
     rates: &[f64],
@@ -81,8 +81,8 @@ struct Trial {
     horizon: usize,
     /// Results of each candidate, indexed like the candidates.
     tallies: Vec<Tally>,
-    /// Sum of the mean absolute errors of the seasonal naive method before each origin, times the number of forecast
-    /// steps.
+    /// Denominator of the MASE. For each origin, the mean absolute error of the seasonal naive method before the origin
+    /// is multiplied by the number of forecast steps; the products are summed.
     naive: f64,
     /// Sums of absolute errors below this value, in arrivals per second, are rounding errors.
     rounding: f64,
@@ -166,7 +166,8 @@ struct Tally {
 }
 
 impl Tally {
-    /// Counts the forecasts of the open steps. Errors up to `rounding`, in arrivals per second, count as zero.
+    /// Adds the errors of one forecast, except in closed steps. Errors up to `rounding`, in arrivals per second, count
+    /// as zero.
     fn count(&mut self, fitted: &Fitted, future: &[f64], rounding: f64, is_closed: impl Fn(usize) -> bool) {
         let (t80, t95) = fitted.quantiles();
         let predicted = fitted.predict(future.len()).into_iter().zip(future).enumerate();

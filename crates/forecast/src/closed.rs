@@ -28,10 +28,10 @@ impl ClosedSteps {
             periods.iter().copied().filter(|period| *period > 1 && rates.len() / period >= MIN_PERIODS).collect();
         periods.sort_unstable();
         let Some(period) = periods.pop() else { return ClosedSteps::default() };
-        let is_closed_at: Vec<bool> = (0..period).map(|place| is_closed(rates, place, period)).collect();
+        let is_closed_at: Vec<bool> = (0..period).map(|index| is_closed(rates, index, period)).collect();
         let closed = is_closed_at.iter().filter(|closed| **closed).count();
-        // If nothing ever arrives, zero is the level, and no step is closed.
         let inner_period = periods.iter().copied().rfind(|inner_period| period % inner_period == 0).unwrap_or(period);
+        // If nothing ever arrives, the rate is constantly zero, and no step is closed.
         if closed == 0 || closed == period {
             ClosedSteps::default()
         } else {
@@ -51,7 +51,8 @@ impl ClosedSteps {
     }
 
     /// The rates as if all steps were open. A closed step gets a value interpolated between the same step of the
-    /// nearest open days. If there are no open days, the value is interpolated between the nearest open steps.
+    /// nearest open inner periods, for example the same hour of the nearest open days. If there are none, the value is
+    /// interpolated between the nearest open steps.
     pub(crate) fn opened(&self, rates: &[f64]) -> Vec<f64> {
         let mut opened = rates.to_vec();
         for index in (0..rates.len()).filter(|index| self.contains(*index)) {
@@ -77,8 +78,8 @@ impl ClosedSteps {
     }
 }
 
-fn is_closed(rates: &[f64], place: usize, period: usize) -> bool {
-    let seen: Vec<f64> = rates.iter().skip(place).step_by(period).copied().collect();
+fn is_closed(rates: &[f64], index: usize, period: usize) -> bool {
+    let seen: Vec<f64> = rates.iter().skip(index).step_by(period).copied().collect();
     let recent = &seen[seen.len().saturating_sub(RECENT_PERIODS)..];
     let open = recent.iter().filter(|rate| **rate > 0.0).count();
     recent.len() >= MIN_PERIODS && open <= usize::from(recent.len() >= MIN_PERIODS_WITH_EXCEPTION)

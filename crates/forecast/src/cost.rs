@@ -132,9 +132,9 @@ impl CostRow {
         let capacity = capacity.filter(|c| *c > 0.0);
         let crossing = capacity.map(|c| crossing(forecast, c)).transpose()?;
         let per_million = |rate: f64| (rate > 0.0).then(|| configuration.price_per_month / (rate * MONTH_S / 1e6));
-        let end = forecast.begins().plus_seconds((months * MONTH_S) as i64);
+        let end = forecast.start().plus_seconds((months * MONTH_S) as i64);
         let holds = |date: Option<Timestamp>| date.is_none_or(|date| date >= end);
-        let until = |date: Timestamp| ((date.unix() - forecast.begins().unix()) as f64 / MONTH_S).max(0.0);
+        let until = |date: Timestamp| ((date.unix() - forecast.start().unix()) as f64 / MONTH_S).max(0.0);
         let mean_at_capacity = |capacity: f64| capacity * forecast.present_rate / forecast.present_peak_rate;
         Ok(Self {
             configuration: configuration.clone(),

@@ -45,8 +45,8 @@ const MAX_HORIZON_STEPS: usize = 100_000;
 pub fn forecast(series: &Series, options: &ForecastOptions) -> Result<Forecast, ForecastError> {
     options.check()?;
     let History { series, peak, seasons, note } = History::new(series, options)?;
-    // Seasons follow local time, so the fit treats local time as continuous, without changes of the clocks.
-    let rates = &series.by_place();
+    // Seasons follow local time, so the rates are indexed as if the clocks never changed.
+    let rates = &series.rates_by_clock_index();
     if rates.len() < MIN_VALUES {
         return Err(ForecastError::SeriesTooShort { given: rates.len(), needed: MIN_VALUES });
     }
@@ -77,11 +77,11 @@ pub fn forecast(series: &Series, options: &ForecastOptions) -> Result<Forecast, 
     let months = horizon as f64 * f64::from(series.step_s) / MONTH_S;
     let (t80, t95) = fitted.quantiles();
     let steps = series.rates.len();
-    let place = |h: usize| series.place(steps + h).saturating_sub(rates.len());
-    let predicted = fitted.predict((0..horizon).map(place).max().map_or(0, |last| last + 1));
+    let ahead = |h: usize| series.clock_index(steps + h).saturating_sub(rates.len());
+    let predicted = fitted.predict((0..horizon).map(ahead).max().map_or(0, |last| last + 1));
     let point = |h: usize| {
-        let (location, sd) = predicted[place(h)];
-        let is_closed = closed_steps.contains(rates.len() + place(h));
+        let (location, sd) = predicted[ahead(h)];
+        let is_closed = closed_steps.contains(rates.len() + ahead(h));
         let at = |t: f64| if is_closed { 0.0 } else { fitted.scale.inverse(location + t * widening * sd) };
         ForecastPoint {
             time: series.time(steps + h),

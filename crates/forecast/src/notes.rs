@@ -15,7 +15,7 @@ use std::collections::BTreeSet;
 /// be compared with the next.
 pub(crate) const MIN_GROWTH_HISTORY_S: f64 = 2.0 * MONTH_S;
 
-/// An error one step ahead of more than this many (robust) standard deviations is considered a sudden change.
+/// A one-step-ahead error of more than this many robust standard deviations is considered a sudden change.
 const JUMP_DEVIATIONS: f64 = 8.0;
 
 /// Errors below this share of a history's range are considered rounding errors.
@@ -74,13 +74,13 @@ pub(crate) fn notes(forecast: &Forecast, found: &FitSummary<'_>, wanted: Option<
             "Values far from those around them ({}, the first at {}) were kept out of the trend: holidays, outages or sales \
              come on top of this forecast.",
             outliers.len(),
-            forecast.history.time_of_place(*first)
+            forecast.history.time_of_clock_index(*first)
         ));
     }
     let places = rates.iter().map(|r| fitted.scale.transform(*r));
     let (low, high) = places.fold((f64::MAX, f64::MIN), |(low, high), p| (low.min(p), high.max(p)));
     if let Some(at) = jump(&fitted.trend.errors, ROUNDING * (high - low)) {
-        let time = forecast.history.time_of_place(fitted.values - fitted.trend.errors.len() + at);
+        let time = forecast.history.time_of_clock_index(fitted.values - fitted.trend.errors.len() + at);
         notes.push(format!(
             "At {time} arrivals changed beyond all that came before; if that was a change for good, forecast only what follows."
         ));

@@ -12,7 +12,7 @@ use serde::Serialize;
 /// A forecast of arrivals.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Forecast {
-    /// The history that the forecast is based on: the given history, or its days.
+    /// The history that the forecast is based on: the given history, or its daily means.
     pub history: Series,
     /// Mean arrivals per second over the last week.
     pub present_rate: f64,
@@ -101,8 +101,8 @@ pub struct ForecastPoint {
 }
 
 impl Forecast {
-    /// The end of the history, which is the start of the forecast.
-    pub fn begins(&self) -> Timestamp {
+    /// Start of the forecast, which is the end of the history.
+    pub fn start(&self) -> Timestamp {
         self.history.time(self.history.rates.len())
     }
 

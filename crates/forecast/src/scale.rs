@@ -23,10 +23,10 @@ impl Scale {
     }
 
     /// Converts a value on this scale to a rate, which is never negative and always finite.
-    pub(crate) fn inverse(self, place: f64) -> f64 {
+    pub(crate) fn inverse(self, value: f64) -> f64 {
         match self {
-            Self::Linear => place.clamp(0.0, f64::MAX),
-            Self::Log => place.exp().min(f64::MAX),
+            Self::Linear => value.clamp(0.0, f64::MAX),
+            Self::Log => value.exp().min(f64::MAX),
         }
     }
 }

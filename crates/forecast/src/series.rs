@@ -6,7 +6,7 @@
 //! Unordered times are sorted. Other defects, such as a time that occurs twice, are errors.
 
 use crate::ForecastError;
-use crate::time::{DAY_S, ParseTimestampError, Timestamp, Written};
+use crate::time::{DAY_S, ParseTimestampError, ParsedTime, Timestamp};
 use crate::zone::Zone;
 use brimful_core::csv;
 use brimful_core::number::NumberError;
@@ -119,13 +119,13 @@ impl Series {
     pub fn parse(text: &str, unit: Unit, zone: Option<&Zone>) -> Result<Self, ForecastError> {
         let text = brimful_core::text::strip_bom(text);
         let written = if text.trim_start().starts_with('[') { read_json(text)? } else { read_csv(text)? };
-        let by_clock = |p: Point<Written>| Point {
+        let by_clock = |p: Point<ParsedTime>| Point {
             at: p.at,
-            time: zone.map_or_else(|| p.time.on_own_clocks(), |zone| zone.read(p.time)),
+            time: zone.map_or_else(|| p.time.to_timestamp(), |zone| zone.read(p.time)),
             value: p.value,
         };
         let mut offsets: Vec<(i64, i32)> =
-            written.iter().filter_map(|p| Some((p.time.on_own_clocks().unix(), p.time.offset_s()?))).collect();
+            written.iter().filter_map(|p| Some((p.time.to_timestamp().unix(), p.time.offset_s()?))).collect();
         offsets.sort_unstable();
         let mixed_offsets = zone.is_none() && offsets.windows(2).any(|w| w[0].1 != w[1].1);
         let last = Zone::fixed(offsets.last().map_or(0, |(_, offset)| *offset));
@@ -169,7 +169,7 @@ impl Series {
 
     /// The index that a step would have if the clocks never changed. When clocks are set back, two steps share an
     /// index. If clocks change by a time that is not a multiple of the step, returns `index`.
-    pub(crate) fn place(&self, index: usize) -> usize {
+    pub(crate) fn clock_index(&self, index: usize) -> usize {
         let step = i64::from(self.step_s);
         let shift = self.time(index).offset_s() - self.time(0).offset_s();
         if self.by_day() || i64::from(shift) % step != 0 {
@@ -178,29 +178,29 @@ impl Series {
         usize::try_from(index as i64 + i64::from(shift) / step).unwrap_or(0)
     }
 
-    /// The rates, indexed by [`Series::place`]. If two steps share an index, its rate is their mean. An index that no
-    /// step has gets the mean of its neighbours.
-    pub(crate) fn by_place(&self) -> Vec<f64> {
-        let mut places: Vec<(f64, f64)> = Vec::with_capacity(self.rates.len());
+    /// The rates, indexed by [`Series::clock_index`]. If two steps share an index, its rate is their mean. An index
+    /// that no step has gets the mean of its neighbours.
+    pub(crate) fn rates_by_clock_index(&self) -> Vec<f64> {
+        let mut sums: Vec<(f64, f64)> = Vec::with_capacity(self.rates.len());
         for (i, rate) in self.rates.iter().enumerate() {
-            let place = self.place(i);
-            places.resize(places.len().max(place + 1), (0.0, 0.0));
-            places[place].0 += rate;
-            places[place].1 += 1.0;
+            let at = self.clock_index(i);
+            sums.resize(sums.len().max(at + 1), (0.0, 0.0));
+            sums[at].0 += rate;
+            sums[at].1 += 1.0;
         }
         let known = |(sum, count): &(f64, f64)| (*count > 0.0).then(|| sum / count);
-        let mut rates: Vec<f64> = Vec::with_capacity(places.len());
-        for (i, place) in places.iter().enumerate() {
-            let next = || places[i..].iter().find_map(known).unwrap_or(0.0);
+        let mut rates: Vec<f64> = Vec::with_capacity(sums.len());
+        for (i, sum) in sums.iter().enumerate() {
+            let next = || sums[i..].iter().find_map(known).unwrap_or(0.0);
             let halfway = || (rates.last().copied().unwrap_or(0.0) + next()) / 2.0;
-            rates.push(known(place).unwrap_or_else(halfway));
+            rates.push(known(sum).unwrap_or_else(halfway));
         }
         rates
     }
 
-    /// The start of the step for which [`Series::place`] returns `place`.
-    pub(crate) fn time_of_place(&self, place: usize) -> Timestamp {
-        let by = (place as i64).saturating_mul(i64::from(self.step_s));
+    /// The start of the step for which [`Series::clock_index`] returns `clock_index`.
+    pub(crate) fn time_of_clock_index(&self, clock_index: usize) -> Timestamp {
+        let by = (clock_index as i64).saturating_mul(i64::from(self.step_s));
         self.zone.time(self.start.local().saturating_add(by).clamp(-MAX_TIME_S, MAX_TIME_S))
     }
 
@@ -218,7 +218,7 @@ impl Series {
         let into_day = self.start.local().rem_euclid(DAY_S);
         let skip = usize::try_from((DAY_S - into_day) % DAY_S / step).ok()?;
         let skip = skip + usize::from(into_day % step != 0);
-        let rates = self.by_place();
+        let rates = self.rates_by_clock_index();
         let days: Vec<&[f64]> = rates.get(skip..)?.chunks_exact(per_day).collect();
         let means: Vec<f64> = days.iter().map(|day| day.iter().sum::<f64>() / per_day as f64).collect();
         let mut ratios: Vec<f64> = days
@@ -229,7 +229,7 @@ impl Series {
             .collect();
         ratios.sort_by(f64::total_cmp);
         let peak_to_mean = *ratios.get((ratios.len() * 19).div_ceil(20).saturating_sub(1)).unwrap_or(&1.0);
-        let series = Self { start: self.time_of_place(skip), step_s: DAY_S as u32, rates: means, ..self.clone() };
+        let series = Self { start: self.time_of_clock_index(skip), step_s: DAY_S as u32, rates: means, ..self.clone() };
         (!series.rates.is_empty()).then_some(DailySeries { series, peak_to_mean })
     }
 }
@@ -272,7 +272,7 @@ impl fmt::Display for Place {
     }
 }
 
-fn read_csv(text: &str) -> Result<Vec<Point<Written>>, ForecastError> {
+fn read_csv(text: &str) -> Result<Vec<Point<ParsedTime>>, ForecastError> {
     let mut points = Vec::new();
     for (i, row) in csv::parse(text).into_iter().enumerate() {
         let at = Place::Line(row.line);
@@ -287,7 +287,7 @@ fn read_csv(text: &str) -> Result<Vec<Point<Written>>, ForecastError> {
     Ok(points)
 }
 
-fn read_json(text: &str) -> Result<Vec<Point<Written>>, ForecastError> {
+fn read_json(text: &str) -> Result<Vec<Point<ParsedTime>>, ForecastError> {
     let entries: Vec<Value> = serde_json::from_str(text)
         .map_err(|error| Place::Line(error.line()).refused(format!("no JSON array: {error}")))?;
     let mut points = Vec::new();
@@ -311,7 +311,7 @@ fn read_json(text: &str) -> Result<Vec<Point<Written>>, ForecastError> {
 }
 
 /// Parses a point; `None` if its value is missing.
-fn point(at: Place, time: &str, value: &str) -> Result<Option<Point<Written>>, ForecastError> {
+fn point(at: Place, time: &str, value: &str) -> Result<Option<Point<ParsedTime>>, ForecastError> {
     let time = time.parse().map_err(|error: ParseTimestampError| at.refused(error.to_string()))?;
     if value.is_empty() {
         return Ok(None);
@@ -350,12 +350,12 @@ fn regular(points: &[Point<Timestamp>], step_s: u32, zone: Zone) -> Result<Serie
     let tolerance = if step >= DAY_S { CLOCK_CHANGE_S } else { 0 };
     let by_day = step % DAY_S == 0;
     // Daily steps are counted in local time, because not every day has 24 hours.
-    let place = |time: Timestamp| if by_day { time.local() } else { time.unix() };
+    let clock_s = |time: Timestamp| if by_day { time.local() } else { time.unix() };
     let start = if by_day { zone.time(first.local()) } else { zone.show(first) };
     let mut series = Series::empty(start, step_s, zone);
     let mut made_up = 0;
     for point in points {
-        let since = place(point.time) - place(first);
+        let since = clock_s(point.time) - clock_s(first);
         let index = (since + step / 2).div_euclid(step);
         if (since - index * step).abs() > tolerance || (index as usize) < series.rates.len() {
             return Err(point.at.refused(format!(

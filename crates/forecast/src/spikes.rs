@@ -83,11 +83,11 @@ impl Expected {
         let (centers, near): (Vec<f64>, Vec<f64>) = (0..adjusted.len()).map(|i| neighbourhood(&adjusted, i)).unzip();
         let median_error: Vec<f64> =
             adjusted.iter().zip(&centers).map(|(value, center)| (value - center).abs()).collect();
-        // Some indices of a period are noisier than others, such as busy hours.
-        let by_place: Vec<f64> = (0..season.len())
-            .map(|place| median(median_error.iter().skip(place).step_by(season.len()).copied().collect()))
+        // The spread depends on the index within the period: busy hours vary more than quiet hours.
+        let by_index: Vec<f64> = (0..season.len())
+            .map(|index| median(median_error.iter().skip(index).step_by(season.len()).copied().collect()))
             .collect();
-        let spread = |i: usize| near[i].max(if by_place.is_empty() { 0.0 } else { by_place[i % by_place.len()] }) / MAD;
+        let spread = |i: usize| near[i].max(if by_index.is_empty() { 0.0 } else { by_index[i % by_index.len()] }) / MAD;
         Expected {
             values: centers.iter().enumerate().map(|(i, center)| center + season_at(i)).collect(),
             spreads: (0..adjusted.len()).map(spread).collect(),
@@ -127,7 +127,7 @@ fn median_season(values: &[f64], period: usize) -> Vec<f64> {
     (0..period).map(|place| median((place..whole * period).step_by(period).map(above).collect())).collect()
 }
 
-/// The mean of all values, which single spikes change little.
+/// The mean rate. Only the lower bound of the spread depends on this mean, so spikes need not be excluded.
 fn level(rates: &[f64]) -> f64 {
     rates.iter().sum::<f64>() / rates.len() as f64
 }

@@ -42,7 +42,7 @@ impl Timestamp {
     }
 
     /// The same point in time, for clocks that are `offset_s` seconds ahead of UTC.
-    pub(crate) fn on_clocks(self, offset_s: i32) -> Self {
+    pub(crate) fn with_offset(self, offset_s: i32) -> Self {
         Self { offset_s, ..self }
     }
 
@@ -99,22 +99,22 @@ pub struct ParseTimestampError(String);
 
 impl FromStr for Timestamp {
     type Err = ParseTimestampError;
-    /// Parses all notations that [`Written`] accepts. A time without an offset is in UTC.
+    /// Parses all notations that [`ParsedTime`] accepts. A time without an offset is in UTC.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        Ok(text.parse::<Written>()?.on_own_clocks())
+        Ok(text.parse::<ParsedTime>()?.to_timestamp())
     }
 }
 
-/// A time in the notation of its text.
+/// A time parsed from text, before the time zone of the history is applied.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Written {
+pub(crate) enum ParsedTime {
     /// A point in time in seconds since 1970-01-01 UTC, and its offset from UTC if the text contains one.
     Instant(i64, Option<i32>),
     /// Local time in an unknown zone, in seconds since 1970-01-01 00:00 local time.
     Clock(i64),
 }
 
-impl Written {
+impl ParsedTime {
     /// The offset from UTC, if the text contains one.
     pub(crate) fn offset_s(self) -> Option<i32> {
         match self {
@@ -124,15 +124,15 @@ impl Written {
     }
 
     /// Converts to a time with the offset that the text contains; without an offset, the time is in UTC.
-    pub(crate) fn on_own_clocks(self) -> Timestamp {
+    pub(crate) fn to_timestamp(self) -> Timestamp {
         match self {
-            Self::Instant(unix, offset) => Timestamp::from_unix(unix).on_clocks(offset.unwrap_or(0)),
+            Self::Instant(unix, offset) => Timestamp::from_unix(unix).with_offset(offset.unwrap_or(0)),
             Self::Clock(local) => Timestamp::from_unix(local),
         }
     }
 }
 
-impl FromStr for Written {
+impl FromStr for ParsedTime {
     type Err = ParseTimestampError;
     /// Parses a date, a date and a time of day (with or without seconds, fractions and an offset from UTC), or seconds
     /// or milliseconds since 1970. Fractions are cut off.
@@ -154,11 +154,11 @@ impl FromStr for Written {
 }
 
 /// Parses a date, with or without a time of day. `None` if the text is something else.
-fn read(text: &str) -> Option<Written> {
+fn read(text: &str) -> Option<ParsedTime> {
     let (date, rest) = text.split_at_checked(10)?;
     let midnight = midnight(date)?;
     if rest.is_empty() {
-        return Some(Written::Clock(midnight));
+        return Some(ParsedTime::Clock(midnight));
     }
     let rest = rest.strip_prefix(['T', 't', ' '])?;
     let (clock, offset) = match rest.find(['Z', 'z', '+', '-']) {
@@ -172,7 +172,7 @@ fn read(text: &str) -> Option<Written> {
     // The leap second, 60, counts as the following second.
     let sound = parts.next().is_none() && hour < 24 && minute < 60 && second <= 60;
     let local = midnight + hour * 3600 + minute * 60 + second;
-    let written = offset.map_or(Written::Clock(local), |o| Written::Instant(local - i64::from(o), Some(o)));
+    let written = offset.map_or(ParsedTime::Clock(local), |o| ParsedTime::Instant(local - i64::from(o), Some(o)));
     sound.then_some(written)
 }
 

@@ -102,9 +102,9 @@ impl Trend {
         std::iter::once(best).chain(others).collect()
     }
 
-    /// The seasonal naive method: repeats the last `period` values, including their seasonal pattern. An error
-    /// persists, and each season adds another error (Hyndman & Athanasopoulos, *Forecasting: Principles and Practice*,
-    /// 2021, §5.5).
+    /// The seasonal naive method: repeats the last `period` values, including their seasonal pattern. Each season of
+    /// the horizon adds the variance of one forecast error (Hyndman & Athanasopoulos, *Forecasting: Principles and
+    /// Practice*, 2021, §5.5).
     pub(crate) fn seasonal_naive(values: &[f64], period: usize) -> Self {
         let period = period.clamp(1, values.len() - 1);
         let errors = values.iter().zip(&values[period..]).map(|(before, now)| now - before).collect();
@@ -345,7 +345,7 @@ mod tests {
 
     #[test]
     fn the_form_of_a_clear_series_is_found() {
-        // Multiples of the golden ratio serve as irregular noise.
+        // The fractional parts of multiples of the golden ratio serve as irregular noise.
         let noise = |i: usize| ((i as f64 * 0.618_033_988_75).fract() - 0.5) * 2.0;
         let kind = |of: &dyn Fn(usize) -> f64| {
             let values: Vec<f64> = (0..80).map(of).collect();

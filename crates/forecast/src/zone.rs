@@ -1,6 +1,6 @@
-//! Time zones, which give the offset of local time from UTC at any time.
+//! Time zones. A time zone determines the offset of local time from UTC at every point in time.
 
-use crate::time::{DAY_S, Timestamp, Written, read_offset, write_offset};
+use crate::time::{DAY_S, ParsedTime, Timestamp, read_offset, write_offset};
 use jiff::tz::{Offset, TimeZone};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -43,14 +43,14 @@ impl Zone {
 
     /// The same point in time with this zone's offset from UTC.
     pub(crate) fn show(&self, time: Timestamp) -> Timestamp {
-        time.on_clocks(self.offset_s(time.unix()))
+        time.with_offset(self.offset_s(time.unix()))
     }
 
     /// Converts a parsed time to this zone. A time without an offset is in this zone.
-    pub(crate) fn read(&self, written: Written) -> Timestamp {
+    pub(crate) fn read(&self, written: ParsedTime) -> Timestamp {
         match written {
-            Written::Instant(unix, _) => self.show(Timestamp::from_unix(unix)),
-            Written::Clock(local) => self.time(local),
+            ParsedTime::Instant(unix, _) => self.show(Timestamp::from_unix(unix)),
+            ParsedTime::Clock(local) => self.time(local),
         }
     }
 }

@@ -166,7 +166,7 @@ fn a_crossing_is_dated_by_the_forecast_and_bounded_by_its_interval() {
     let never = crossing(&forecast, 1000.0).unwrap();
     assert_eq!((never.earliest, never.likely, never.latest, never.already), (None, None, None, false));
     let already = crossing(&forecast, 150.0).unwrap();
-    assert!(already.already && already.likely.unwrap() < forecast.begins(), "{already:?}");
+    assert!(already.already && already.likely.unwrap() < forecast.start(), "{already:?}");
     for wrong in [0.0, -1.0, f64::NAN, f64::INFINITY] {
         assert!(matches!(crossing(&forecast, wrong), Err(ForecastError::Number { .. })));
     }
