@@ -2,12 +2,12 @@
 //!
 //! Chunk lines must end in CRLF, as the grammar demands. Lines of the trailer section may end in a bare LF (§2.2); the
 //! content of these lines is ignored. The parser stores only a state and some counts. The lengths of lines are bounded.
-//! Otherwise, a server that never ends a line would seem to respond forever.
+//! Without these bounds, a server that never ends a line would seem to respond forever.
 
 use crate::error::ParseError;
 use crate::head::{MAX_FIELDS, MAX_HEAD_BYTES};
 
-/// Upper bound of a chunk line in bytes: the size, extensions and CRLF before the data of a chunk.
+/// Maximum length of a chunk line in bytes: the size, extensions and CRLF before the data of a chunk.
 pub const MAX_CHUNK_LINE_BYTES: usize = 16 * 1024;
 
 /// The position in a chunked body.

@@ -15,7 +15,7 @@
 
 mod date;
 
-/// Upper bound in bytes of one cookie's name and value together (§6.1), and of its path.
+/// Maximum length in bytes of one cookie's name and value together (§6.1), and of its path.
 const MAX_COOKIE_BYTES: usize = 4096;
 
 /// One user's cookies.
@@ -47,7 +47,8 @@ struct SetCookie<'h> {
     name: &'h [u8],
     value: &'h [u8],
     path: Option<&'h [u8]>,
-    /// The `Max-Age` attribute, in seconds from now; zero or less means that the cookie is removed.
+    /// The `Max-Age` attribute, in seconds from the receipt of the cookie; zero or less means that the cookie is
+    /// removed.
     max_age: Option<i64>,
     /// The `Expires` attribute, in seconds since 1970.
     expires: Option<u64>,
@@ -55,9 +56,9 @@ struct SetCookie<'h> {
 }
 
 impl CookieJar {
-    /// Upper bound of the number of cookies.
+    /// Maximum number of cookies in a jar.
     pub const MAX_COOKIES: usize = 50;
-    /// Upper bound of the bytes of all names, values and paths.
+    /// Maximum total length in bytes of all names, values and paths in a jar.
     pub const MAX_BYTES: usize = 8192;
 
     /// Whether the jar has no cookie.

@@ -5,10 +5,10 @@ use std::mem::MaybeUninit;
 
 use crate::error::ParseError;
 
-/// Upper bound of a response head in bytes, including its final empty line.
+/// Maximum length of a response head in bytes, including its final empty line.
 pub const MAX_HEAD_BYTES: usize = 64 * 1024;
 
-/// Upper bound of the number of fields in a response head.
+/// Maximum number of fields in a response head.
 pub const MAX_FIELDS: usize = 256;
 
 /// Caches the head that was parsed last. Most responses of a server have the same head, at least within one second. An

@@ -11,8 +11,8 @@
 //! - The result does not depend on how the received bytes are split.
 //! - Memory is bounded, whatever the server sends: header blocks by [`MAX_HEAD_BYTES`](crate::MAX_HEAD_BYTES) and 64
 //!   CONTINUATION frames, the header compression's table by 4 KiB, frames by 16 KiB, and frames without effect by
-//!   [`MAX_IDLE_FRAMES`] in a row. Replies to the server are counted ([`Http2::pending_reply_bytes`]), so that the
-//!   caller can drop a server that does not read them.
+//!   [`MAX_IDLE_FRAMES`] consecutive frames. Replies to the server are counted ([`Http2::pending_reply_bytes`]), so
+//!   that the caller can drop a server that does not read them.
 //! - The receive windows of the connection and of each stream are 1 GiB, and are refilled whenever half of a window is
 //!   used, so that these windows never delay a server.
 //!
@@ -48,18 +48,18 @@ use streams::{Outgoing, Stream, Streams};
 const RECEIVE_WINDOW: u32 = 1 << 30;
 /// Initial size in bytes of every window (§6.9.2).
 const FIRST_WINDOW: u32 = 65_535;
-/// Upper bound of the size in bytes of a window (§6.9.1).
+/// Maximum size of a window in bytes (§6.9.1).
 const MAX_WINDOW: i64 = 0x7fff_ffff;
 /// Number of streams that may be opened before the limit of the server is known.
 const FIRST_STREAMS: u32 = 1;
-/// Upper bound of the bytes of a GOAWAY frame's debug data that are reported (§6.8).
+/// Maximum number of bytes of a GOAWAY frame's debug data (§6.8) that are reported.
 pub const MAX_DEBUG_TEXT: usize = 200;
 /// The error code of a RST_STREAM frame after which the request may be sent again, because the server did not process
 /// the request (§8.7).
 pub const REFUSED_STREAM: u32 = code::REFUSED_STREAM;
-/// Upper bound of the frames in a row that do not advance a response.
+/// Maximum number of consecutive frames that do not advance a response.
 pub const MAX_IDLE_FRAMES: u32 = 10_000;
-/// Upper bound of the CONTINUATION frames of one header block.
+/// Maximum number of CONTINUATION frames of one header block.
 const MAX_CONTINUATIONS: u32 = 64;
 
 /// Receives the events that [`Http2::feed`] finds in the bytes. `T` is the value stored with a stream.
@@ -349,7 +349,7 @@ impl<T> Http2<T> {
 
     /// Discards the output, which the caller has passed on to be sent.
     pub fn clear_output(&mut self) {
-        /// Capacity that the buffer may keep.
+        /// Capacity in bytes that the empty buffer keeps.
         const MAX_IDLE_CAPACITY: usize = 16 * 1024;
         self.submitted_bytes += self.out.len() as u64;
         self.out.clear();

@@ -1,5 +1,5 @@
 //! The protocol of a connection. In HTTP/1, responses arrive in the order of the requests, so a response belongs to the
-//! oldest call. In HTTP/2, each response names its stream, and each call is stored with its stream.
+//! oldest call without a response. In HTTP/2, each response names its stream, and each call is stored with its stream.
 
 use crate::{Http2, ParseError, Response, ResponseParser};
 

@@ -12,7 +12,7 @@ use crate::chunked::Chunked;
 use crate::error::ParseError;
 use crate::head::{self, Framing, Head, MAX_HEAD_BYTES, RecentHead};
 
-/// Upper bound of the empty lines that are skipped before one response.
+/// Maximum number of empty lines that are skipped before one response.
 pub const MAX_EMPTY_LINES: u32 = 4;
 
 /// Finds the end of each response on one connection. The caller must call [`start`](Self::start) before every response.

@@ -107,19 +107,19 @@ fn responses(
         Err(error) => {
             let received = parser.received();
             assert_eq!(error, ParseError::Truncated { received });
-            assert!(received <= taken as u64 && taken as u64 <= received + 2 * MAX_EMPTY);
+            assert!(received <= taken as u64 && taken as u64 <= received + 2 * TOO_MANY_EMPTY_LINES);
         }
     }
     (complete, end)
 }
 
-/// One more than the upper bound of skipped empty lines.
-const MAX_EMPTY: u64 = MAX_EMPTY_LINES as u64 + 1;
+/// The smallest number of empty lines before a response that is an error.
+const TOO_MANY_EMPTY_LINES: u64 = MAX_EMPTY_LINES as u64 + 1;
 
 /// Checks a response for which `taken` bytes were consumed, including empty lines.
 fn check(response: &Response, parser: &ResponseParser, taken: usize) {
     let empty_lines = u64::from(parser.empty_lines());
-    assert!(empty_lines < MAX_EMPTY);
+    assert!(empty_lines < TOO_MANY_EMPTY_LINES);
     assert!(parser.received() + empty_lines <= taken as u64);
     assert!(taken as u64 <= parser.received() + 2 * empty_lines);
     assert!((101..1000).contains(&response.status));

@@ -53,7 +53,7 @@ impl<T> Http2<T> {
             kind::GOAWAY => {
                 let last = frame::number(payload).filter(|_| payload.len() >= 8).ok_or_else(bad_length)?;
                 self.idle_frame("GOAWAY frames")?;
-                // A later GOAWAY must not raise the number.
+                // A later GOAWAY must not raise the number of the last stream that the server processes.
                 let last = last & 0x7fff_ffff;
                 self.last_stream = Some(self.last_stream.map_or(last, |earlier| earlier.min(last)));
                 self.gives_up = true;

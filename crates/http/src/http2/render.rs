@@ -24,7 +24,7 @@ pub(crate) fn block(method: &str, scheme: &str, authority: &str, path: &str, fie
 
 /// Adds a Cookie field at the end of a block.
 pub(crate) fn with_cookies(block: &[u8], cookies: &[u8]) -> Vec<u8> {
-    /// Upper bound of the bytes for the name and the length.
+    /// Maximum number of bytes that encode the field's name and the length of its value.
     const MAX_OVERHEAD: usize = 8;
     let mut with = Vec::with_capacity(block.len() + MAX_OVERHEAD + cookies.len());
     with.extend_from_slice(block);

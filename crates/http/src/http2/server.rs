@@ -16,9 +16,9 @@ use super::{Block, FIRST_WINDOW, MAX_CONTINUATIONS, MAX_WINDOW};
 use crate::{MAX_HEAD_BYTES, ParseError};
 use std::sync::Arc;
 
-/// Upper bound of the concurrent requests on one connection.
+/// Maximum number of concurrent requests on one connection.
 const MAX_STREAMS: usize = 256;
-/// Upper bound of the bytes that wait to be sent. While more bytes wait, no more bodies are framed.
+/// While at least this many bytes wait to be sent, no more bodies are framed.
 const MAX_OUTPUT: usize = 256 * 1024;
 
 /// The server side of one connection. A `T` is stored with every request until the request is complete.
@@ -417,7 +417,7 @@ mod tests {
         let (mut pieces, mut answers) = (pieces.iter().copied().cycle(), vec![(0, 0); requests.len()]);
         let (mut to_server, mut to_client): (Vec<u8>, Vec<u8>) = Default::default();
         let (mut at_server, mut idle) = (Vec::new(), 0);
-        // Up to three empty pieces may follow one another, so eight idle rounds mean that nothing is left.
+        // At most three consecutive pieces are empty, so after eight rounds without progress nothing is left to send.
         while idle < 8 {
             to_server.extend_from_slice(client.output());
             client.clear_output();

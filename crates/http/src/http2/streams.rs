@@ -87,7 +87,7 @@ impl<T> Streams<T> {
 
     /// Whether there are stream numbers left.
     pub(super) fn has_numbers(&self) -> bool {
-        // The margin covers the numbers that may have to be skipped.
+        // Opening a stream may skip numbers, so some numbers are kept in reserve.
         self.next < MAX_STREAM_ID - 4 * (self.places.len() as u32 + 2)
     }
 

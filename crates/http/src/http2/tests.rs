@@ -402,11 +402,11 @@ fn bodies_are_sent_as_far_as_the_windows_allow() {
     assert_eq!(bodies(&mut connection), [(3, 1, false)]);
     connection.receive(&settings(&[(4, 5_000)]));
     assert_eq!(bodies(&mut connection), [(3, 5_000, false)]);
-    // Now the connection's window is the limit.
     connection.receive(&update(3, 1 << 20));
     assert_eq!(bodies(&mut connection), [(3, 4_999, true)]);
     connection.http2.open(&request(&body), 2);
     assert_eq!(bodies(&mut connection), [(5, 5_000, false)]);
+    // The connection's window now limits the body.
     let left = 65_535 - 30_000 - 30_000 - 5_000;
     connection.receive(&update(5, 1 << 20));
     assert_eq!(bodies(&mut connection), [(5, left, false)]);
@@ -436,7 +436,7 @@ fn pieces_of_streamed_bodies_are_wanted_as_far_as_the_windows_allow() {
     assert_eq!(connection.http2.next_sendable_body(), wanted(1, 17_000, 3_000));
     connection.http2.add_body_bytes(1, &piece[..3_000]);
     assert_eq!((connection.http2.next_sendable_body(), bodies(&mut connection).len()), (None, 3));
-    // Bodies that wait for 100 Continue are not wanted before the server or the caller ends the wait.
+    // A body that waits for 100 Continue is not requested from the caller until the server or the caller ends the wait.
     assert!(
         connection.http2.awaits_continue(5)
             && connection.http2.awaits_continue(7)
@@ -451,7 +451,7 @@ fn pieces_of_streamed_bodies_are_wanted_as_far_as_the_windows_allow() {
     connection.http2.cancel(5);
     connection.http2.continue_body(7);
     assert_eq!(connection.http2.next_sendable_body(), wanted(7, 0, 20_000));
-    // Once the response has begun, the body does not wait any more.
+    // A response ends the wait for 100 Continue.
     connection.http2.open(&waiting, 0);
     connection.receive(&headers(WHOLE, 9, OK));
     connection.http2.continue_body(9);
