@@ -1,14 +1,15 @@
 //! Bounds on the throughput and response time of closed networks.
 //!
 //! Asymptotic bounds (Muntz & Wong 1974; Denning & Buzen 1978): the throughput of a station is at most m/D. In any
-//! order of service, no customer is served faster than a lone customer. A customer waits at most for all others at
-//! every station. This upper bound of the wait is valid for one class, and for several classes in product form. For
-//! several classes out of product form the lower bound of the throughput is 0, because classes of higher priority may
-//! prevent service.
+//! order of service, no customer is served faster than a lone customer. A customer waits at each station at most for
+//! all other customers. This upper bound of the wait is valid for one class, and for several classes in product form.
+//! For several classes out of product form the lower bound of the throughput is 0, because classes of higher priority
+//! may prevent service.
 //!
 //! Balanced-job bounds (Zahorjan, Sevcik, Eager & Galler, 1982; Lazowska et al. 1984, ch. 5, terminal workloads): a
-//! network is no faster than one with the same total demand spread evenly, and no slower than one whose stations are
-//! all as slow as the slowest. These bounds are valid in product form, for one class and single servers.
+//! network is no faster than one with the same total demand spread evenly, and no slower than one with the same total
+//! demand at stations that each have the network's largest demand. These bounds are valid in product form, for one
+//! class and single servers.
 //!
 //! D is the total demand of a class at queues, Dmax its largest D/m, Z its think time plus its time at delay stations.
 //! The cost is proportional to stations × classes.
@@ -102,7 +103,7 @@ fn closed(model: &Model) -> Result<Network<'_>, ModelError> {
     }
 }
 
-/// The figures of one class that determine its bounds.
+/// The quantities that determine the bounds of one class.
 struct Class {
     /// N: number of customers.
     customers: f64,
@@ -139,7 +140,8 @@ impl Class {
         class
     }
 
-    /// Computes the bounds of the class. `least` and `most` are bounds on X that ignore the slowest station.
+    /// Computes the bounds of the class. `least` and `most` are a lower bound on X, and an upper bound on X that
+    /// ignores the bottleneck.
     fn bounds(&self, least: f64, most: f64) -> Bounds {
         let most = if self.largest > 0.0 { most.min(1.0 / self.largest) } else { most };
         let response = |x: f64| self.customers / x - self.think;

@@ -1,9 +1,9 @@
 //! Solves networks by [`mod@crate::simulate`] if no formula is valid for them.
 //!
-//! Such networks have closed classes at stations out of product form. For these networks the rules of
-//! [`crate::residence`] would be wrong by a factor of several. A run ends when throughputs and response times are known
-//! to within [`PRECISION`], or after [`EVENTS`] events, which take a fraction of a second. The seed is fixed, so the
-//! models before and after a change are simulated with the same random numbers.
+//! Such networks have closed classes at stations out of product form. For these networks, response times by the rules
+//! of [`crate::residence`] could be several times too long or too short. A run ends when throughputs and response times
+//! are known to within [`PRECISION`], or after [`EVENTS`] events, which take a fraction of a second. The seed is fixed,
+//! so the models before and after a change are simulated with the same random numbers.
 
 use crate::ModelError;
 use crate::closed::approximate;
@@ -15,7 +15,7 @@ use brimful_core::quantity::percent;
 /// Relative precision of every class's throughput and mean response time.
 const PRECISION: f64 = 0.02;
 
-/// Upper bound of the number of events.
+/// Maximum number of events.
 const EVENTS: u64 = 1_000_000;
 
 /// An open class counts as saturated if it completes less than this share of its requests.
@@ -66,8 +66,8 @@ fn simulated(network: &Network<'_>, why: &str, found: &Simulation) -> Result<Sol
         format!("; throughputs and mean response times are known to within {} (95 % confidence)", percent(precision))
     });
     let mut solution = Solution::new(network, Method::Simulation, why.clone(), throughput, residence)?;
-    // The law of the idle cost assumes Poisson arrivals. Closed customers find idle servers with another probability,
-    // so the simulated utilization is used.
+    // The law of [`crate::idle_law`] assumes Poisson arrivals. Customers of closed classes find idle servers with a
+    // different probability, so the simulated utilization is used.
     for k in (0..network.waking.len()).filter(|k| network.waking[*k] > 0.0) {
         solution.utilization[k] = found.utilization[k].iter().map(|figure| figure.value).collect();
     }

@@ -1,4 +1,4 @@
-//! Closed classes: a fixed number of customers, each of which thinks, sends a request and waits for the answer.
+//! Closed classes: a fixed number of customers, each of which thinks, sends a request and waits for the response.
 //!
 //! - [`mva`]: exact solution at single servers and delays.
 //! - [`convolution`]: exact solution at stations whose speed depends on the number of customers present. Such stations

@@ -74,7 +74,7 @@ pub enum ModelError {
         "there is no method `{0}`: use `auto`, `exact`, `erlang`, `seidmann`, `schweitzer`, `linearizer` or `simulation`"
     )]
     UnknownMethod(String),
-    /// A what-if that cannot be parsed, or that the model does not permit.
+    /// A change of the model (what-if) that cannot be parsed, or that the model does not permit.
     #[error("`{text}` {problem}")]
     WhatIf {
         /// Text of the what-if.
@@ -82,14 +82,14 @@ pub enum ModelError {
         /// The problem, and what to write instead.
         problem: String,
     },
-    /// Two what-ifs that set the same figure.
+    /// Two what-ifs that set the same parameter.
     #[error("`{first}` and `{second}` both set {what}: leave out one of them")]
     Contradiction {
         /// Text of the first what-if.
         first: String,
         /// Text of the second what-if.
         second: String,
-        /// Name of the figure.
+        /// Name of the parameter.
         what: String,
     },
     /// Classes whose demands are known only jointly, for other proportions than in this model.

@@ -1,26 +1,27 @@
 //! Waiting times at servers that must be woken up: a request that finds a server idle takes longer ([`IdleCost`] above
 //! 0).
 //!
-//! A request that finds the share J of a station's m servers idle takes S + w·Iᵖ⁻¹·J seconds instead of S. Here w and p
-//! are the seconds and the power of the station's [`IdleCost`]. The total is multiplied by a random factor with the scv
-//! of the service. Poisson arrivals find J = I/(1 − b) on average, which implies the law of [`crate::station_demands`].
-//! For one server and p = 1 this is M/G/1 with exceptional first service (Welch 1964). A request that waits takes no
-//! additional time, so only the first service of a busy period depends on w.
+//! J is the share of a station's m servers that a request finds idle. The request takes S + w·Iᵖ⁻¹·J seconds instead of
+//! S, where w and p are the seconds and the power of the station's [`IdleCost`]. The total is multiplied by a random
+//! factor with the scv of the service. Poisson arrivals find J = I/(1 − b) on average, which implies the law of
+//! [`crate::station_demands`]. For one server and p = 1 this is M/G/1 with exceptional first service (Welch 1964). A
+//! request that waits takes no additional time, so only the first service of a busy period depends on w.
 //!
-//! - First come, first served: a request with the service s and the wait v adds s·v + s²/2 to the integral of
+//! - First come, first served: a request with the service time s and the wait v adds s·v + s²/2 to the integral of
 //!   unfinished work, where s is S if v > 0. So v = λ·E\[s²\]/(2·(1 − λ·S)), which is exact for M/G/1. For several
-//!   servers v = P·r/(m − λ·S), with P Erlang's C at the busy servers a, additional times included, and r =
-//!   E\[s²\]/(2·E\[s\]) (as Lee & Longton 1959). There E\[J²\] = (1 − a/m)² + a·(1 − P)/m², from the balance equations
+//!   servers, v = P·r/(m − λ·S) with r = E\[s²\]/(2·E\[s\]), as in Lee & Longton (1959). P is Erlang's C at the load of
+//!   a busy servers, additional times included. E\[J²\] = (1 − a/m)² + a·(1 − P)/m² follows from the balance equations
 //!   of M/M/m.
 //! - Processor sharing, for exponential service; other distributions make little difference. The mean unfinished work
 //!   is the same as with first come, first served: v at scv = 1. Each request present contributes S seconds to this
-//!   work, or S0 = S + w·Iᵖ⁻¹ if it found the server idle. Such a request stays R0 = S0·(S + S0)/(S + (1 − λ·S)·S0),
-//!   from the response of M/M/1 found empty (Coffman, Muntz & Trotter, 1970). So N = v/S − (S0/S − 1)·λ·(1 − U)·R0, and
-//!   R = N/λ (Little): exact for one exponential server. With S0 of 2·S (4·S), constant service is up to 4 % (6 %)
-//!   slower, and scv = 4 up to 3 % faster. For m servers, the residence beyond service is the wait in order of arrival,
-//!   multiplied by the m-th root of a ratio: residence beyond service to wait, at one server. The result is within 3 %
-//!   (6 %) for exponential service. The additional residence caused by w has two parts: one part is equal for all
-//!   classes, and the rest is shared among the classes in proportion to their demands.
+//!   work, or S0 = S + w·Iᵖ⁻¹ if it found the server idle. The response time of such a request is R0 = S0·(S + S0)/(S +
+//!   (1 − λ·S)·S0), as for a request that finds an M/M/1 queue empty (Coffman, Muntz & Trotter, 1970). So N = v/S −
+//!   (S0/S − 1)·λ·(1 − U)·R0, and R = N/λ (Little). This is exact for one exponential server. With S0 = 2·S (4·S), R is
+//!   up to 4 % (6 %) longer for constant service, and up to 3 % shorter for scv = 4. For m servers, the residence time
+//!   beyond service is the mean wait with first come, first served, multiplied by the m-th root of the ratio of these
+//!   two times at one server. The error is then at most 3 % (6 %) for exponential service. The additional residence
+//!   caused by w has two parts: one part is equal for all classes, and the rest is shared among the classes in
+//!   proportion to their demands.
 //!
 //! We know no such formula for priorities, and none for closed classes, whose arrivals do not find the mean state. In
 //! both cases, the mean of the additional time is part of every demand. The simulator always adds the additional time
@@ -110,8 +111,8 @@ impl Exceptional {
         }
     }
 
-    /// The shares of servers that arrivals find idle, if above 0, and their probabilities in M/M/m. The smallest share
-    /// is first. With more than [`MAX_DISTINGUISHED`] servers, the result has only the mean share.
+    /// The shares above 0 of servers that arrivals may find idle, each with its probability in M/M/m. The smallest
+    /// share is first. With more than [`MAX_DISTINGUISHED`] servers, the result has only the mean share.
     pub(crate) fn found_idle(&self) -> Vec<(f64, f64)> {
         let some = 1.0 - erlang_c(self.count, self.busy);
         if self.count > MAX_DISTINGUISHED {
@@ -150,9 +151,9 @@ impl Exceptional {
         must_wait * left / drained
     }
 
-    /// Processor sharing, for a request that finds an idle server and needs `takes` seconds of service. Returns two
-    /// figures: the request's stretch beyond 1, and the ratio of this stretch to the stretch of an arbitrary request at
-    /// servers that need not be woken up.
+    /// Processor sharing, for a request that finds an idle server and needs `takes` seconds of service. The stretch is
+    /// the residence time divided by the service time. Returns stretch − 1 of this request, and the ratio of this value
+    /// to stretch − 1 of an arbitrary request at servers that need not be woken up.
     pub(crate) fn alone_stretch(&self, takes: f64) -> (f64, f64) {
         let [visits, work, _] = self.moments;
         let left = 1.0 - work / self.servers;
@@ -185,7 +186,7 @@ const MAX_DISTINGUISHED: u32 = 16;
 struct Shared {
     /// Ratio of the residence time beyond service to the mean wait of the same queue served first come, first served.
     wait: f64,
-    /// Part of the additional residence that the request's own additional time causes.
+    /// Share of the additional residence time that the request's own additional service time causes.
     own: f64,
 }
 

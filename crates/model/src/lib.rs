@@ -75,7 +75,7 @@ pub use quota::{Quota, Sojourns, sojourns_with_quota};
 pub use simulate::{Arrivals, Ended, ResponseTime, Run, Service, Simulation, SimulationOptions, simulate};
 pub use solution::{Estimate, Method, Solution};
 pub use solve::solve;
-pub use trajectory::{HostSlowness, Sojourn, trajectory};
+pub use trajectory::{CompletedRequest, HostSlowness, trajectory};
 pub use what_if::{
     Axis, Change, Client, Curve, CurvePoint, Effect, Headroom, Interval90, Intervals, NewClass, Outlook, Scenario,
     StationLimit, Steady, Until, WhatIf, WhatIfOptions, curve, headroom, what_if,

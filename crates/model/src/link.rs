@@ -12,7 +12,7 @@
 
 /// Bytes of TCP and IP headers of a segment, without options.
 const HEADERS: f64 = 40.0;
-/// Segments in each direction that open and close a connection.
+/// Number of segments in each direction that open and close a connection.
 const SEGMENTS_OF_CONNECTION: f64 = 4.0;
 /// Number of segments that are acknowledged together.
 const SEGMENTS_PER_ACKNOWLEDGEMENT: f64 = 2.0;
@@ -33,13 +33,13 @@ pub struct LinkPath {
 }
 
 impl Default for LinkPath {
-    /// Ethernet's segments of 1,460 bytes, requests and heads of 300 bytes, and a connection for each request.
+    /// Segments of 1,460 bytes (Ethernet), requests and heads of 300 bytes, and a connection for each request.
     fn default() -> Self {
         Self { mss: 1_460.0, request_bytes: 300.0, head_bytes: 300.0, requests_per_connection: 1.0 }
     }
 }
 
-/// What a request and its response need from the network.
+/// The network traffic of a request and its response.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Transfer {
     /// Bytes towards the server.
@@ -81,7 +81,8 @@ mod tests {
     #[test]
     fn a_small_response_is_one_segment_and_two_round_trips() {
         let transfer = LinkPath::default().transfer(0.0);
-        // In: the request, its headers, one acknowledgement, and four segments of the connection.
+        // The request, and 40 bytes each for its headers, for one acknowledgement, and for the connection's four
+        // segments.
         assert_eq!(transfer.bytes_in, 300.0 + 40.0 * 6.0);
         assert_eq!((transfer.bytes_out, transfer.round_trips), (300.0 + 40.0 * 6.0, 2.0));
         let kept = LinkPath { requests_per_connection: f64::INFINITY, ..LinkPath::default() }.transfer(0.0);

@@ -174,7 +174,8 @@ pub(crate) fn mix(rates: &[f64]) -> Vec<f64> {
     if rates.iter().any(|r| *r > 0.0) { rates.to_vec() } else { vec![1.0; rates.len()] }
 }
 
-/// Number of servers that utilization refers to; 1 for a delay, whose utilization is the number of requests present.
+/// Divisor of the utilization: the number of servers; 1 for a delay, whose utilization is the number of requests
+/// present.
 pub(crate) fn servers(station: &Station) -> f64 {
     match station.kind {
         StationKind::Queue => f64::from(station.servers),
@@ -365,7 +366,7 @@ fn check_idle_cost(station: &Station) -> Result<(), ModelError> {
     Err(ModelError::Inconsistent(text))
 }
 
-/// Upper bound of the rate multipliers of a station: the cost of [`OpenLoad`] grows with the square of their number.
+/// Maximum number of rate multipliers of a station. The cost of [`OpenLoad`] grows with the square of their number.
 pub(crate) const MAX_LEVELS: usize = 10_000;
 
 fn check_multipliers(station: &Station) -> Result<(), ModelError> {

@@ -47,8 +47,8 @@ pub(crate) fn solve_network(network: &Network<'_>, method: Method) -> Result<Sol
     Ok(solution)
 }
 
-/// Returns a caveat if the formulas are approximations. They are at several servers out of product form, and where
-/// arrivals are not Poisson because of another station out of product form.
+/// Returns a caveat if the formulas are approximations. This is the case at stations of several servers out of product
+/// form, and where arrivals are not Poisson because of another station out of product form.
 fn approximate(network: &Network<'_>) -> Option<String> {
     let stations = || (0..network.demands.len()).filter(|k| network.model.stations[*k].kind == StationKind::Queue);
     let name = |k: usize| &network.model.stations[k].name;
@@ -70,8 +70,8 @@ fn approximate(network: &Network<'_>) -> Option<String> {
     ))
 }
 
-/// Error of mean response times, in percent, that nine of ten classes do not exceed. The next constant is the largest
-/// error. The test `tests/it/ordered.rs` checks both.
+/// Error of mean response times, in percent, that nine of ten classes do not exceed. [`WORST`] is the largest error.
+/// The test `tests/it/ordered.rs` checks both.
 const USUAL: u32 = 12;
 const WORST: u32 = 40;
 

@@ -107,20 +107,21 @@ pub(crate) fn percentile(network: &Network<'_>, solution: &Solution, class: Opti
 /// Relative precision of a computed percentile.
 const PRECISION: f64 = 1e-7;
 
-/// Upper bound of the bisection steps. The bisection reaches it only at the ends of the range of `f64`.
+/// Maximum number of bisection steps. It is reached only at the ends of the range of `f64`.
 const MAX_STEPS: usize = 200;
 
-/// Upper bound of the number of alternatives of a class's response time. Above it, the alternatives at a station are
-/// combined.
+/// Maximum number of alternatives (components of a mixture) of a class's response time. If there would be more, the
+/// alternatives at a station are combined into one distribution.
 const MAX_ALTERNATIVES: usize = 64;
 
-/// Share of all requests with a response time of at most `seconds`. Each alternative is weighted by its share of the
-/// requests.
+/// Share of all requests with a response time of at most `seconds`. `times` are the alternatives of the response time,
+/// each with its share of the requests.
 fn combined_share(times: &[(Time<'_>, f64)], seconds: f64) -> f64 {
     times.iter().map(|(time, share)| share * time.share_within(seconds)).sum()
 }
 
-/// The alternatives of the response time of a class, or of all classes. Each alternative has its share of the requests.
+/// The response time of a class, or of all classes, as a mixture of alternatives. Each alternative has its share of the
+/// requests.
 fn times<'a>(stations: &'a [StationView<'a>], solution: &Solution, class: Option<usize>) -> Vec<(Time<'a>, f64)> {
     if let Some(c) = class {
         return Time::alternatives(stations, c, 1.0);
@@ -131,7 +132,7 @@ fn times<'a>(stations: &'a [StationView<'a>], solution: &Solution, class: Option
     visible.flat_map(|(c, share)| Time::alternatives(stations, c, share / total)).collect()
 }
 
-/// A response time: the sum of the times at the stations, in seconds.
+/// One alternative of a response time, in seconds: the sum of independent times at the stations.
 #[derive(Clone)]
 struct Time<'a> {
     mean: f64,
@@ -140,7 +141,7 @@ struct Time<'a> {
 }
 
 impl<'a> Time<'a> {
-    /// The alternatives of the response time of one class. Their shares sum to `share`.
+    /// The response time of one class as a mixture of alternatives. The shares of the alternatives sum to `share`.
     fn alternatives(stations: &'a [StationView<'a>], c: usize, share: f64) -> Vec<(Time<'a>, f64)> {
         let mut all = vec![(Time { mean: 0.0, constant: 0.0, parts: Vec::new() }, share)];
         for alternatives in

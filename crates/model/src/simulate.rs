@@ -1,12 +1,12 @@
 //! A discrete-event simulation of a [`Model`]: an independent check of the formulas, and a solution where no formula is
 //! valid.
 //!
-//! Requests of a class visit each station where the class has a demand once, in the model's order. Number and order of
-//! visits make no difference in product-form networks (processor sharing, delays, FCFS with exponential service and
-//! equal demands). In other networks they may. `background` slows a queue to 1 − b of its rate. Think times are
-//! exponential. With an [`idle_cost`](brimful_core::model::IdleCost) above 0, requests that find idle servers take
-//! longer, in proportion to the share of idle servers ([`crate::exceptional`]). An `idle_cost` below 0 is part of every
-//! demand.
+//! Requests of a class visit each station where the class has a demand once, in the model's order. In product-form
+//! networks (processor sharing, delays, FCFS with exponential service and equal demands), the number and the order of
+//! visits do not affect the result. In other networks, they may affect it. `background` slows a queue to 1 − b of its
+//! rate. Think times are exponential. With an [`idle_cost`](brimful_core::model::IdleCost) above 0, requests that find
+//! idle servers take longer, in proportion to the share of idle servers ([`crate::exceptional`]). An `idle_cost` below
+//! 0 is part of every demand.
 //!
 //! A run ends when it is precise enough, or at its limit of events or time; [`Run`] states its precision. Warm-up and
 //! intervals are explained in `simulate/intervals.rs`. The seed determines the result. Memory is bounded by 512 slices
@@ -17,7 +17,6 @@
 
 mod arrivals;
 mod calendar;
-mod figures;
 mod follow;
 mod histogram;
 mod intervals;
@@ -26,22 +25,23 @@ mod queue;
 mod record;
 mod result;
 mod service;
+mod statistics;
 mod world;
 
 pub use arrivals::Arrivals;
-pub use figures::ResponseTime;
 pub use follow::{SimulationInterval, simulate_intervals};
 pub use result::{Ended, Run, Simulation};
 pub(crate) use service::Sampler;
 pub use service::Service;
+pub use statistics::ResponseTime;
 pub use world::SimulatedRequest;
 
 use crate::ModelError;
 use brimful_core::model::Model;
-use figures::Figures;
 use layout::Layout;
 use record::Record;
 use result::result;
+use statistics::RunStatistics;
 use world::World;
 
 /// Options of a simulation.
@@ -58,9 +58,9 @@ pub struct SimulationOptions {
     /// The run ends when the relative half widths of the 95 % intervals of every class's throughput and mean response
     /// time do not exceed this precision. `None` uses all events or all time.
     pub precision: Option<f64>,
-    /// Upper bound of the events: arrivals, departures and ends of think times.
+    /// Maximum number of events: arrivals, departures and ends of think times.
     pub events: u64,
-    /// Upper bound of the simulated time, in seconds.
+    /// Maximum simulated time, in seconds.
     pub time_s: Option<f64>,
 }
 
@@ -100,7 +100,7 @@ pub fn simulate(model: &Model, options: &SimulationOptions) -> Result<Simulation
         }
         record.close(&mut world);
         if record.is_due_for_check()
-            && options.precision.is_some_and(|wanted| Figures::new(&layout, &record).reaches(wanted))
+            && options.precision.is_some_and(|wanted| RunStatistics::new(&layout, &record).reaches(wanted))
         {
             break Ended::Precision;
         }

@@ -69,10 +69,10 @@ pub struct Solution {
 }
 
 impl Solution {
-    /// Derives all figures from X, and from R at each station.
+    /// Derives all metrics from X, and from R at each station.
     ///
     /// # Errors
-    /// When a figure is not finite.
+    /// When a metric is not finite.
     pub(crate) fn new(
         network: &Network<'_>,
         method: Method,

@@ -6,7 +6,7 @@
 //! | `erlang` | Erlang's C (1917), station by station ([`crate::open`]) | none | any; exact in product form, elsewhere at the station where requests arrive first | stations × classes |
 //! | `seidmann` | m servers as one fast server and a delay (Seidmann, Schweitzer & Shalev-Oren 1987) | the same, then exact | any if open, product form if closed; response at ρ = 0.8 is 8 to 17 % too long | as `exact` with single servers |
 //! | `schweitzer` | as `erlang` | Bard (1979) & Schweitzer (1979) | any; mostly within 5 to 10 % | iterations × stations × classes |
-//! | `linearizer` | as `erlang` | Chandy & Neuse (1982) | any; in 300 random networks in product form at most 0.9 % off on average and 20 % at worst (`cargo test -p brimful-model --test it approximations`). The utilization of a station may exceed its capacity by up to half a percent | the former × classes × rounds |
+//! | `linearizer` | as `erlang` | Chandy & Neuse (1982) | any; in 300 random networks in product form at most 0.9 % off on average and 20 % at worst (`cargo test -p brimful-model --test it approximations`). The utilization of a station may exceed its capacity by up to half a percent | as `schweitzer` × classes × rounds |
 //! | `simulation` | as [`mod@crate::simulate`] | as [`mod@crate::simulate`] | any; to within 2 %, or as 1 million events allow | a fraction of a second |
 //! | `auto` | `erlang` | in product form `exact` if it is quick, else `linearizer`; out of product form `simulation` | any | at most about a second |
 //!
@@ -14,8 +14,8 @@
 //! service times. It permits first come, first served if service is exponential with the same mean for all classes.
 //! `schweitzer` and `linearizer` also solve stations out of product form. They use Pollaczek & Khinchine's remaining
 //! service, Lee & Longton's formula for several servers, and the rules of Cobham (1954) and Jaiswal (1968) for
-//! priorities. Their errors are unknown there and may be several times the figure. A caveat of the solution says so,
-//! and `auto` simulates instead. A first-come-first-served station with rate multipliers is solved as processor
+//! priorities. Their errors are unknown there and may be several times the true value. A caveat of the solution says
+//! so, and `auto` simulates instead. A first-come-first-served station with rate multipliers is solved as processor
 //! sharing. Stations whose servers must be woken up ([`crate::exceptional`]) are out of product form in open networks.
 //! With closed classes or priorities, the mean of the additional time is part of every demand, except in a simulation.
 //!

@@ -34,8 +34,8 @@ impl HostSlowness {
         HostSlowness { steps: stretches.into_iter().map(begin).collect(), pauses: Vec::new() }
     }
 
-    /// Adds pauses. Each pause is its start and its length in seconds. A pause that begins during another one begins
-    /// when that one has ended.
+    /// Adds pauses. Each pause is its start and its length in seconds. If a pause begins during another pause, it is
+    /// postponed until the other pause has ended.
     #[must_use]
     pub fn with_pauses(self, pauses: impl IntoIterator<Item = (f64, f64)>) -> HostSlowness {
         let mut pauses: Vec<(f64, f64)> = pauses.into_iter().collect();
@@ -83,7 +83,7 @@ impl Host {
 
 /// One completed request.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Sojourn {
+pub struct CompletedRequest {
     /// Time of arrival, in seconds.
     pub began: f64,
     /// Index of the request's class.
@@ -103,7 +103,7 @@ pub fn trajectory<A: IntoIterator<Item = (f64, usize)>>(
     course: HostSlowness,
     seed: u64,
     arrivals: A,
-) -> Result<impl Iterator<Item = Sojourn> + use<A>, ModelError> {
+) -> Result<impl Iterator<Item = CompletedRequest> + use<A>, ModelError> {
     Network::unchecked_stability(model)?;
     let rates: Vec<f64> = model.classes.iter().map(|class| class.rate.unwrap_or(0.0)).collect();
     let line = |(station, demands): (&Station, &Vec<f64>)| Line::new(station, demands, &rates);
@@ -115,7 +115,7 @@ pub fn trajectory<A: IntoIterator<Item = (f64, usize)>>(
         for (index, line) in lines.iter_mut().enumerate() {
             at = line.pass(at, class, &mut rng, (index == 0).then_some(&mut host));
         }
-        Sojourn { began, class, response: at - began }
+        CompletedRequest { began, class, response: at - began }
     }))
 }
 
@@ -139,8 +139,8 @@ impl Line {
         let busy: f64 = under_load.iter().zip(rates).map(|(demand, rate)| demand * rate).sum();
         let idle = (1.0 - station.background - busy / f64::from(station.servers)).max(0.0);
         let cost = station.idle_cost.unwrap_or_default();
-        // The mean additional demand is w·Iᵖ. The trajectory knows no background work, so in it a share I/(1 − b) of the
-        // servers is idle when a request arrives.
+        // The mean additional demand is w·Iᵖ. Background work is not simulated, so an arriving request finds the share
+        // I/(1 − b) of the simulated servers idle.
         let waking = cost.seconds.max(0.0) * idle.powi(cost.power as i32 - 1) * (1.0 - station.background);
         Ok(Line {
             free: if queue { vec![f64::NEG_INFINITY; station.servers as usize] } else { Vec::new() },
@@ -195,7 +195,7 @@ mod tests {
         })
     }
 
-    fn mean(sojourns: impl Iterator<Item = Sojourn>) -> f64 {
+    fn mean(sojourns: impl Iterator<Item = CompletedRequest>) -> f64 {
         let (sum, n) = sojourns.fold((0.0, 0), |(sum, n), s| (sum + s.response, n + 1));
         sum / f64::from(n)
     }

@@ -8,10 +8,10 @@ use crate::closed::approximate::linearizer;
 use crate::network::Network;
 use brimful_core::model::Model;
 
-/// Largest relative change of the demands in one iteration at which they count as converged.
+/// The demands have converged if no demand changes by more than this share in one iteration.
 const TOLERANCE: f64 = 1e-6;
 
-/// Upper bound of the iterations.
+/// Maximum number of iterations.
 const MAX_ITERATIONS: usize = 200;
 
 /// Builds the network with its demands under load, including the load of closed classes.

@@ -4,7 +4,7 @@
 //! A [`Scenario`] is a list of [`Change`]s (`cpu.speed=1.5x`, `class4.rate=+30%`), of added classes ([`NewClass`]), and
 //! of clients at the end of slow lines ([`Client`], Figs. 8 and 9 of that paper). [`what_if`] solves the model without
 //! and with the scenario. The result states which stations saturate first, the response time of each class, and how far
-//! the load can grow before an [`Slo`] is missed. The confidence intervals of the figures follow from the confidence
+//! the load can grow before an [`Slo`] is missed. The confidence intervals of the results follow from the confidence
 //! intervals of the demands. A range of numbers yields a curve.
 //!
 //! A saturated network is a result here, not an error. The result names the station that saturates and the rate at
@@ -69,7 +69,7 @@ pub struct WhatIf {
     pub before: Outlook,
     /// The model with all changes; `None` if one of the changes is a range.
     pub after: Option<Outlook>,
-    /// The ratios of the figures after the changes to the figures before; `None` if the demands have no intervals.
+    /// The ratios of the results after the changes to the results before them; `None` if the demands have no intervals.
     pub effect: Option<Effect>,
     /// The model along the ranges of changes; `None` without ranges.
     pub curve: Option<Curve>,

@@ -14,7 +14,7 @@ use super::slowness::mean_slowness;
 use crate::EstimateError;
 use crate::rate_search::LimitedMeasure;
 use brimful_core::moments::Moments;
-use brimful_model::{HostSlowness, Sojourn, trajectory};
+use brimful_model::{CompletedRequest, HostSlowness, trajectory};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
@@ -182,7 +182,7 @@ pub(super) fn predict_rate(
             let calls = calls.take_while(|(at, _)| *at < replayed_seconds);
             let course = course.clone().with_pauses(fit.pauses.happening(&pauses, rate, saturation));
             let sojourns = trajectory(&fit.model_at(rate, mix), course, index as u64, calls)?;
-            let of_class = |sojourn: &Sojourn| limit.class.is_none_or(|class| class == sojourn.class);
+            let of_class = |sojourn: &CompletedRequest| limit.class.is_none_or(|class| class == sojourn.class);
             let times: Vec<f64> = sojourns.filter(of_class).map(|sojourn| sojourn.response).collect();
             if limit.is_met(&times, fit.percentile_ratios) { low = rate } else { high = rate }
         }

@@ -22,22 +22,22 @@ use crate::network::{Network, products};
 use crate::residence::{MustWait, StateAtArrival, check_served, residence, sharing};
 use brimful_core::model::{Scheduling, StationKind};
 
-/// Largest change of a share of a class's time at which a fixed point counts as reached.
+/// Tolerance of the final fixed point: the largest permitted change of a class's share of time in one iteration.
 const FINAL_TOLERANCE: f64 = 1e-13;
 
-/// Larger tolerance that is used while the Linearizer computes the shifts.
+/// Tolerance of the fixed points from which the Linearizer computes the shifts.
 const SHIFT_TOLERANCE: f64 = 1e-7;
 
 /// Tolerance of the fixed points that lead to the starting point.
 const START_TOLERANCE: f64 = 1e-4;
 
-/// Number of customers of the largest class with which the search for the starting point begins.
+/// The search for the starting point begins with a population whose largest class has at most this number of customers.
 const START_CUSTOMERS: f64 = 4.0;
 
 /// The Linearizer ends when no shift changes by more than this value in one round.
 const MAX_SHIFT_CHANGE: f64 = 1e-4;
 
-/// Upper bound of the Linearizer's rounds. Its authors use three rounds, which are usually enough.
+/// Maximum number of rounds of the Linearizer. Its authors use three rounds, which are usually enough.
 const MAX_ROUNDS: usize = 10;
 
 /// Share by which a station's throughput may exceed its capacity. With the Linearizer, the ratio reaches 1.0009 in an
@@ -78,7 +78,7 @@ pub(crate) fn linearizer(network: &Network<'_>) -> Result<Performance, ModelErro
 
 /// Mean behaviour of one customer of each class. The vector begins with the shares of the customer's time at each
 /// queue, queue by queue. Then it has one ratio for each class: a lone customer's cycle time to the present cycle time.
-/// The type is also used for the change of these figures with one customer fewer.
+/// The type is also used for the change of these numbers with one customer fewer.
 type Shares = Vec<f64>;
 
 /// The inputs of the iteration. `classes` are the closed classes; `queues` are all stations except delays.
@@ -115,7 +115,7 @@ struct Shifted {
     joined: Vec<Vec<f64>>,
     /// For each arriving class: the number of additional busy servers that an arrival finds because of the shifts.
     busy: Vec<Vec<f64>>,
-    /// Whether customers may have to wait at the queue. False if there is a server for each visitor.
+    /// Whether customers may have to wait at the queue. False if there is a server for each customer.
     crowded: Vec<bool>,
 }
 
@@ -169,7 +169,8 @@ impl<'a> Iteration<'a> {
         vec![vec![0.0; (self.queues.len() + 1) * self.classes.len()]; self.classes.len()]
     }
 
-    /// The change of the shares when a class has one customer fewer. It is 0 for a class without remaining customers.
+    /// The change of the shares from `whole`, the solution for the whole population, to `less`, the solution for
+    /// `population`, which has one customer fewer. The change is 0 for classes without customers in `population`.
     fn shift(&self, whole: &Shares, less: &Shares, population: &[f64]) -> Shares {
         let change = |(i, (whole, less)): (usize, (&f64, &f64))| {
             if population[i % population.len()] > 0.0 { less - whole } else { 0.0 }
@@ -306,9 +307,9 @@ impl Queue {
         self.open > 0.0 || self.dependent || visitors.sum::<f64>() > f64::from(self.servers)
     }
 
-    /// R of each class with processor sharing, written to `new`. Only the numbers of customers and of busy servers
-    /// matter. `at` are the shares of each class's time at this queue, and `rates` the throughput per customer of each
-    /// class. `shifted` has the additions to the two numbers for each arriving class.
+    /// R of each class with processor sharing, written to `new`. R depends only on the numbers of customers and of busy
+    /// servers that an arrival finds. `at` are the shares of each class's time at this queue, and `rates` the
+    /// throughput per customer of each class. `shifted` has, for each arriving class, the shifts of these two numbers.
     fn share(&self, at: &[f64], rates: &[f64], population: &[f64], shifted: (&[f64], &[f64]), new: &mut [f64]) {
         let all: f64 = at.iter().zip(population).map(|(s, n)| s * n).sum();
         let (joined, more_busy) = shifted;

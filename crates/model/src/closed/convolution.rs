@@ -51,7 +51,8 @@ struct Solver<'a> {
 }
 
 impl Solver<'_> {
-    /// Computes the mean queues at a single server: N = D·G₂(N − 1)/G(N). G₂ are the constants with this server twice.
+    /// Computes the mean queues at a single server: N = D·G₂(N − 1)/G(N). G₂ are the constants of the network with a
+    /// second copy of this server.
     fn plain(&mut self, k: usize) {
         let centre = &self.closed.centres[k];
         let mut twice = self.whole.clone();
@@ -93,7 +94,8 @@ impl Solver<'_> {
         self.steady.residence[k] = self.residence(k, &found);
     }
 
-    /// Adds weight × h(N − 1)/G(N) to `found`, for each class.
+    /// Adds weight × h(N − 1)/G(N) to `found`, for each class. N − 1 is the population with one customer fewer of the
+    /// class.
     fn find(&self, h: &[Wide], weight: f64, found: &mut [f64]) {
         let all = self.lattice.last();
         for (found, back) in found.iter_mut().zip(&self.lattice.back) {

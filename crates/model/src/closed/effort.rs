@@ -16,13 +16,13 @@ pub(crate) struct Effort {
     pub(crate) seconds: f64,
 }
 
-/// Upper bound of the memory, in bytes.
+/// Maximum memory of an exact solution, in bytes.
 const MAX_BYTES: f64 = (1u64 << 30) as f64;
 
-/// Upper bound of the time, in seconds.
+/// Maximum time of an exact solution, in seconds.
 const MAX_SECONDS: f64 = 30.0;
 
-/// Upper bound of the time of an exact solution that `auto` chooses, in seconds.
+/// Maximum time of an exact solution that `auto` chooses, in seconds.
 const QUICK_SECONDS: f64 = 1.0;
 
 /// Time of one multiplication and addition, in seconds, in mean value analysis and in convolution.

@@ -22,7 +22,7 @@ const ACCELERATED_ROUNDS: usize = 300;
 /// Number of rounds with one step length before the step length is halved again.
 const ROUNDS_PER_STEP: usize = 1000;
 
-/// Upper bound of the number of rounds.
+/// Maximum number of rounds.
 const MAX_ROUNDS: usize = 20 * ROUNDS_PER_STEP;
 
 /// Returns non-negative numbers x with |f(x) − x| ≤ `tolerance`. f writes its result into its second argument.
@@ -57,8 +57,8 @@ pub(super) fn fixed_point(
     Err(ModelError::NotConverged { rounds: MAX_ROUNDS })
 }
 
-/// The changes of image and residual from round to round. A new change replaces the oldest one once there are
-/// [`DEPTH`].
+/// The changes of the image f(x) and of the residual f(x) − x in the last [`DEPTH`] rounds. A new change replaces the
+/// oldest one.
 #[derive(Default)]
 struct History {
     last: Option<(Vec<f64>, Vec<f64>)>,
@@ -97,14 +97,15 @@ impl History {
         for i in 0..self.changes.len() {
             let product = dot(&self.changes[i].1, &self.changes[here].1);
             (self.normal[i][here], self.normal[here][i]) = (product, product);
-            // The current residual is the previous residual plus its change.
+            // The current residual differs from the previous one by the newest change, so its inner products grow by
+            // `product`.
             self.right[i] += product;
         }
         self.right[here] = dot(&self.changes[here].1, residual);
     }
 
     /// The weights of the last changes whose combination is nearest to the residual. The equations are slightly
-    /// regularized in case several rounds are alike.
+    /// regularized in case several rounds are nearly equal.
     fn weights(&self) -> Option<DVector<f64>> {
         let depth = self.changes.len();
         let mut normal = DMatrix::from_fn(depth, depth, |i, j| self.normal[i][j]);

@@ -41,11 +41,11 @@ pub(crate) fn solve(closed: &Closed) -> Steady {
             count(&mut present[1..], &most[1..]);
         }
     }
-    // The loop ended with the whole population, so the last figures describe it.
-    let place = |c: usize| order.iter().position(|o| *o == c).unwrap_or(c);
-    let row = |k: usize| (0..classes).map(|c| residence[place(c)][k]).collect();
+    // The loop ended with the whole population, so the last throughputs and residence times are the solution.
+    let position = |c: usize| order.iter().position(|o| *o == c).unwrap_or(c);
+    let row = |k: usize| (0..classes).map(|c| residence[position(c)][k]).collect();
     Steady {
-        throughput: (0..classes).map(|c| throughput[place(c)]).collect(),
+        throughput: (0..classes).map(|c| throughput[position(c)]).collect(),
         residence: (0..centres).map(row).collect(),
         probabilities: vec![Vec::new(); centres],
     }

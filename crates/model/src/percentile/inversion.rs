@@ -11,7 +11,7 @@ use std::f64::consts::{LN_2, PI};
 
 /// A: the discretization error is at most e^−A.
 const A: f64 = 18.4;
-/// Number of first terms of the series that are not averaged.
+/// Index of the last term of the first partial sum that is averaged.
 const PLAIN: usize = 15;
 /// Weights of the partial sums that are averaged: the binomial coefficients C(11, k). Their sum is 2¹¹.
 const AVERAGED: [f64; 12] = [1.0, 11.0, 55.0, 165.0, 330.0, 462.0, 462.0, 330.0, 165.0, 55.0, 11.0, 1.0];

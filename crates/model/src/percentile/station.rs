@@ -122,7 +122,7 @@ fn closed_variance_shares(network: &Network<'_>, solution: &Solution) -> Vec<Opt
         let (station, present) = (&network.model.stations[k], present(k));
         let busy: f64 = closed.iter().map(|c| network.demands[k][*c] * solution.throughput[*c]).sum();
         let queues = station.kind == StationKind::Queue && busy > 0.0;
-        // The number of customers is Poisson if no customer waits, and geometric at one server.
+        // Variance of the number of customers: Poisson if no customer waits, and geometric at one server.
         if queues { present * (1.0 + (present - busy).max(0.0) * max_speed(station) / busy) } else { present }
     };
     let variances: Vec<f64> = stations.clone().map(variance).collect();
@@ -132,9 +132,9 @@ fn closed_variance_shares(network: &Network<'_>, solution: &Solution) -> Vec<Opt
 }
 
 impl<'a> StationView<'a> {
-    /// The alternatives for the time of class `c`; empty if the class does not visit the station. There are several
-    /// alternatives only if their constant parts differ, because constant parts are removed before a transform is
-    /// inverted.
+    /// The time of class `c` as a mixture of alternatives; empty if the class does not visit the station. There are
+    /// several alternatives only if their constant parts differ, because constant parts are removed before a transform
+    /// is inverted.
     pub(super) fn alternatives(&'a self, c: usize) -> Vec<Alternative<'a>> {
         match self.sojourn(c) {
             None => Vec::new(),

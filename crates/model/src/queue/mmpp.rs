@@ -36,8 +36,8 @@ pub struct MmppM1 {
 
 type Matrix = [[f64; 2]; 2];
 
-/// Upper bound of the squarings of the logarithmic reduction. Each squaring doubles the number of levels that are taken
-/// into account.
+/// Maximum number of squarings of the logarithmic reduction. Each squaring doubles the number of levels that are
+/// included.
 const SQUARINGS: usize = 64;
 
 impl Mmpp2 {

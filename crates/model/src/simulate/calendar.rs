@@ -1,24 +1,23 @@
-//! The time of the next event of each event source ("place"), and the soonest of these events. The number of places is
-//! fixed.
+//! The time of the next event of each event source, and the soonest of these events. The number of sources is fixed.
 //!
 //! The calendar is a tournament tree (Knuth, *The Art of Computer Programming* 3, §5.4.1). Every inner node names the
-//! place with the soonest event below it. A change costs one comparison per level, and finding the soonest event costs
-//! nothing. A place without an event has the time ∞.
+//! source with the soonest event below it. A change costs one comparison per level, and finding the soonest event costs
+//! nothing. A source without an event has the time ∞.
 
-/// Time of the next event at each place, in seconds.
+/// Time of each event source's next event, in seconds.
 #[derive(Debug)]
 pub(super) struct Calendar {
     instants: Vec<f64>,
-    /// The tree. Node 1 is the root, and the children of node k are 2k and 2k + 1. The leaves are the places.
+    /// The tree. Node 1 is the root, and the children of node k are 2k and 2k + 1. The leaves are the sources.
     winners: Vec<u32>,
 }
 
 impl Calendar {
-    pub(super) fn new(places: usize) -> Calendar {
-        let leaves = places.max(2).next_power_of_two();
+    pub(super) fn new(sources: usize) -> Calendar {
+        let leaves = sources.max(2).next_power_of_two();
         let mut winners = vec![0; 2 * leaves];
-        for (place, leaf) in winners[leaves..].iter_mut().enumerate() {
-            *leaf = place as u32;
+        for (source, leaf) in winners[leaves..].iter_mut().enumerate() {
+            *leaf = source as u32;
         }
         for node in (1..leaves).rev() {
             winners[node] = winners[2 * node];
@@ -26,15 +25,16 @@ impl Calendar {
         Calendar { instants: vec![f64::INFINITY; leaves], winners }
     }
 
-    /// Time and place of the soonest event. If several events have the same time, the first place is returned.
+    /// Time in seconds and source of the soonest event. If several events have the same time, the first source is
+    /// returned.
     pub(super) fn soonest(&self) -> (f64, usize) {
-        let place = self.winners[1] as usize;
-        (self.instants[place], place)
+        let source = self.winners[1] as usize;
+        (self.instants[source], source)
     }
 
-    pub(super) fn set(&mut self, place: usize, instant: f64) {
-        self.instants[place] = instant;
-        let mut node = (self.instants.len() + place) / 2;
+    pub(super) fn set(&mut self, source: usize, instant: f64) {
+        self.instants[source] = instant;
+        let mut node = (self.instants.len() + source) / 2;
         while node > 0 {
             let (left, right) = (self.winners[2 * node], self.winners[2 * node + 1]);
             let right_wins = self.instants[right as usize] < self.instants[left as usize];
@@ -51,12 +51,12 @@ mod tests {
 
     proptest! {
         #[test]
-        fn it_names_the_soonest(places in 1..40usize, changes in prop::collection::vec((0..40usize, 0.0..9.0f64), 1..200)) {
-            let mut calendar = Calendar::new(places);
-            let mut instants = vec![f64::INFINITY; places];
-            for (place, instant) in changes {
-                calendar.set(place % places, instant);
-                instants[place % places] = instant;
+        fn it_names_the_soonest(sources in 1..40usize, changes in prop::collection::vec((0..40usize, 0.0..9.0f64), 1..200)) {
+            let mut calendar = Calendar::new(sources);
+            let mut instants = vec![f64::INFINITY; sources];
+            for (source, instant) in changes {
+                calendar.set(source % sources, instant);
+                instants[source % sources] = instant;
                 let (soonest, at) = calendar.soonest();
                 prop_assert_eq!(soonest, instants.iter().copied().fold(f64::INFINITY, f64::min));
                 prop_assert_eq!(instants[at], soonest);

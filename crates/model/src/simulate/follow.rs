@@ -11,7 +11,8 @@ use brimful_core::model::Model;
 pub struct SimulationInterval {
     /// The requests that were completed in the interval, in the order of completion.
     pub completed: Vec<SimulatedRequest>,
-    /// Service that requests received in the interval, in seconds of demand: stations × classes.
+    /// Service that the requests of each class received at each station in the interval, in seconds of demand: stations
+    /// × classes.
     pub work: Vec<Vec<f64>>,
 }
 

@@ -1,25 +1,25 @@
-//! Computes figures with 95 % confidence intervals from the slices of a run.
+//! Computes statistics with 95 % confidence intervals from the slices of a run.
 //!
 //! Warm-up: slices are removed from the beginning so that the standard error of the mean of the other slices is
 //! smallest (MSER; White 1997, White, Cobb & Spratt 2000). Removal stops at the latest where the values first cross
-//! this mean (Fishman 1973). There, the network has reached its usual state, and removing more slices would bias a
-//! short run. The warm-up is computed for two series: the number of requests at all stations, and at the busiest
+//! this mean (Fishman 1973). At that point, the network has reached its steady state, and removing more slices would
+//! bias a short run. The warm-up is computed for two series: the number of requests at all stations, and at the busiest
 //! station. The longer of the two warm-ups is used, but at most half the run. If the standard error is smallest at this
 //! limit, the network has not settled.
 //!
 //! Intervals: the rest of the run is divided into 32 batches of equal time (Schmeiser 1982: more than 30 gain little).
-//! Every figure is a ratio of two sums, such as seconds over requests. Its standard error is computed from the batches'
-//! residuals about the ratio (Cochran 1977, §6.3), with Student's t for 31 degrees of freedom. Two corrections follow
-//! Skart (Tafazzoli & Wilson 2011).
+//! Every statistic is a ratio of two sums, such as seconds over requests. Its standard error is computed from the
+//! batches' residuals about the ratio (Cochran 1977, §6.3), with Student's t for 31 degrees of freedom. Two corrections
+//! follow Skart (Tafazzoli & Wilson 2011).
 //!
 //! The first correction is for correlation, because successive batches of a congested network are correlated. A lag-1
 //! correlation r > 0 of the residuals widens the interval by √((1 + r)/(1 − r)), which is exact for a first-order
 //! autoregression.
 //!
 //! The second correction is for skewness near saturation. Queues are occasionally very long there, and a run without a
-//! very long queue would yield too low a figure and too short an interval. Willink (2005) shifts the ends of Student's
-//! interval by the third moment; the longer side is used for both ends. At a utilization of 0.98, 94 % of the intervals
-//! cover the true value after a million events, and 89 % without the correction for skewness.
+//! very long queue would yield too low an estimate and too short an interval. Willink (2005) shifts the ends of
+//! Student's interval by the third moment; the longer side is used for both ends. At a utilization of 0.98, 94 % of the
+//! intervals cover the true value after a million events, and 89 % without the correction for skewness.
 //!
 //! Quantiles: first, the interval of the share of requests below the quantile is computed. The measured distribution
 //! then converts its ends to times (Woodruff 1952).
@@ -32,7 +32,8 @@ use crate::Estimate;
 pub(super) const BATCHES: usize = 32;
 /// Student's t for 31 degrees of freedom and a two-sided level of 95 %.
 const STUDENT: f64 = 2.039_513;
-/// Largest correlation that is corrected. At a larger correlation, an interval is too short by an unknown amount.
+/// Maximum correlation for which intervals are widened. At a larger correlation, an interval is too short by an unknown
+/// amount.
 const MAX_CORRELATION: f64 = 0.9;
 
 /// Returns the number of initial slices that are warm-up, and whether the run has settled after the warm-up. Each
@@ -150,8 +151,8 @@ pub(super) fn quantiles(
     }))
 }
 
-/// Returns a position in the histogram: the bucket that contains the request of rank `rank`, and, as the fraction, the
-/// place within that bucket.
+/// Returns a position in the histogram: its integer part is the bucket that contains the request of rank `rank`, and
+/// its fraction is the position within that bucket.
 fn position(counts: &[u64], rank: f64) -> f64 {
     let mut below = 0.0;
     let mut last = 0.0;

@@ -1,4 +1,4 @@
-//! Recorded figures of a simulation, in slices of equal time. Whenever the slices become too many, pairs of slices are
+//! Recorded sums of a simulation, in slices of equal time. Whenever the slices become too many, pairs of slices are
 //! merged, so a run may have any length. The warm-up is determined when the run is over.
 
 use super::histogram::{Buckets, Histogram};
@@ -17,7 +17,7 @@ pub(super) struct Record {
     pub(super) slice_s: f64,
 }
 
-/// The figures of one interval of time.
+/// The sums that were recorded in one slice of time.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Slice {
     /// The completed requests of each class.
@@ -31,7 +31,7 @@ pub(super) struct Slice {
 impl Record {
     pub(super) fn new(layout: &Layout, time_s: Option<f64>) -> Record {
         let preferred = REQUESTS / layout.rate;
-        // A time limit shortens the slices if there would otherwise be too few.
+        // A short time limit shortens the slices, so that there are at least half of [`MAX_SLICES`].
         let slice_s = time_s.map_or(preferred, |time| preferred.min(2.0 * time / MAX_SLICES as f64));
         Record { slices: Vec::with_capacity(MAX_SLICES), slice_s }
     }
@@ -76,7 +76,7 @@ impl Record {
 }
 
 impl Slice {
-    /// Adds all figures except the histograms.
+    /// Adds all sums of another slice, except the histograms.
     pub(super) fn add(&mut self, other: &Slice) {
         for (mine, theirs) in self.completed.iter_mut().zip(&other.completed) {
             mine.count += theirs.count;

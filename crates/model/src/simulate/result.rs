@@ -1,17 +1,17 @@
 //! The result of a simulation, and its precision.
 
 use super::SimulationOptions;
-use super::figures::{Figures, ResponseTime};
 use super::intervals::BATCHES;
 use super::layout::Layout;
 use super::record::Record;
+use super::statistics::{ResponseTime, RunStatistics};
 use super::world::World;
 use crate::{Estimate, ModelError};
 use brimful_core::quantity::percent;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// Result of a simulation. Its figures have 95 % confidence intervals.
+/// Result of a simulation. Its estimates have 95 % confidence intervals.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Simulation {
     /// X: throughput of each class, in requests per second.
@@ -48,12 +48,12 @@ pub struct Run {
     pub batch_s: f64,
     /// The greatest correlation between successive batches, among the classes' mean response times.
     pub lag1_correlation: f64,
-    /// The widest interval, as a share of its figure, among the classes' throughputs and mean response times; `None` if
-    /// one of these figures has no interval.
+    /// The largest relative half width of the intervals of the classes' throughputs and mean response times; `None` if
+    /// one of these estimates has no interval.
     pub precision: Option<f64>,
     /// The reason why the run ended.
     pub ended: Ended,
-    /// Caveats for users of the figures, and what to do about them.
+    /// Caveats about the results, and what to do about them.
     pub caveats: Vec<String>,
 }
 
@@ -61,7 +61,7 @@ pub struct Run {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Ended {
-    /// The figures were precise enough.
+    /// The estimates were precise enough.
     Precision,
     /// The limit of events was reached.
     Events,
@@ -91,33 +91,39 @@ pub(super) fn result(
         let (events, slices) = (world.events(), record.slices.len().max(1) as u64);
         return Err(ModelError::TooShort { events, needed: (events + 1) * 3 * BATCHES as u64 / slices });
     }
-    let figures = Figures::new(layout, record);
+    let statistics = RunStatistics::new(layout, record);
     let (stations, classes) = (layout.stations.len(), layout.classes.len());
     let by_class = |station: usize, figure: &dyn Fn(usize, usize) -> Estimate| -> Vec<Estimate> {
         (0..classes).map(|class| figure(station, class)).collect()
     };
     Ok(Simulation {
-        throughput: (0..classes).map(|class| figures.throughput(class)).collect(),
-        response_time: (0..classes).map(|class| figures.response_time(class, &world.histograms[class])).collect(),
-        residence: (0..stations).map(|i| (0..classes).map(|c| figures.residence(i, c)).collect()).collect(),
-        queue_length: (0..stations).map(|i| by_class(i, &|i, c| figures.queue_length(i, c))).collect(),
-        utilization: (0..stations).map(|i| by_class(i, &|i, c| figures.utilization(i, c))).collect(),
-        run: run(world, record, &figures, options, ended),
+        throughput: (0..classes).map(|class| statistics.throughput(class)).collect(),
+        response_time: (0..classes).map(|class| statistics.response_time(class, &world.histograms[class])).collect(),
+        residence: (0..stations).map(|i| (0..classes).map(|c| statistics.residence(i, c)).collect()).collect(),
+        queue_length: (0..stations).map(|i| by_class(i, &|i, c| statistics.queue_length(i, c))).collect(),
+        utilization: (0..stations).map(|i| by_class(i, &|i, c| statistics.utilization(i, c))).collect(),
+        run: run(world, record, &statistics, options, ended),
     })
 }
 
-fn run(world: &World<'_>, record: &Record, figures: &Figures<'_>, options: &SimulationOptions, ended: Ended) -> Run {
+fn run(
+    world: &World<'_>,
+    record: &Record,
+    statistics: &RunStatistics<'_>,
+    options: &SimulationOptions,
+    ended: Ended,
+) -> Run {
     let time_s = record.slice_s * record.slices.len() as f64;
     let mut run = Run {
         seed: options.seed,
         events: world.events(),
         time_s,
-        warm_up_s: time_s - figures.batch_s() * BATCHES as f64,
-        settled: figures.settled(),
+        warm_up_s: time_s - statistics.batch_s() * BATCHES as f64,
+        settled: statistics.settled(),
         batches: BATCHES,
-        batch_s: figures.batch_s(),
-        lag1_correlation: figures.correlation(),
-        precision: figures.precision(),
+        batch_s: statistics.batch_s(),
+        lag1_correlation: statistics.correlation(),
+        precision: statistics.precision(),
         ended,
         caveats: Vec::new(),
     };

@@ -173,7 +173,7 @@ impl<'a> World<'a> {
         self.calendar.set(self.queues.len() + class, next);
         if arrives {
             if self.requests.len() - self.free.len() >= MAX_PRESENT {
-                return Err(self.overrun());
+                return Err(self.growing_queue_error());
             }
             let request = self.admit(class);
             self.begin(request, class);
@@ -305,8 +305,8 @@ impl<'a> World<'a> {
         requests.map(|(r, _)| SimulatedRequest { class: r.class as usize, began: r.began, ended: None }).collect()
     }
 
-    /// The error that too many requests are present. It names the station where most of them are.
-    fn overrun(&self) -> ModelError {
+    /// The error for too many requests in the network. It names the station with the most requests.
+    fn growing_queue_error(&self) -> ModelError {
         let classes = self.layout.classes.len();
         let present = |row: &[Presence]| row.iter().map(|v| u64::from(v.present)).sum::<u64>();
         let fullest = self.presence.chunks(classes).enumerate().max_by_key(|(_, row)| present(row));

@@ -21,20 +21,20 @@ pub(super) struct Amount {
     range: Option<Range>,
 }
 
-/// The effect of a number on the figure that it changes.
+/// The operation by which a number changes a parameter of the model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Step {
-    /// Replaces the figure: `50`.
+    /// Replaces the parameter: `50`.
     Set,
-    /// Multiplies the figure: `1.5x`.
+    /// Multiplies the parameter: `1.5x`.
     Times,
-    /// Changes the figure by a percentage: `+30%`.
+    /// Changes the parameter by a percentage: `+30%`.
     Percent,
-    /// Adds to the figure: `+2`.
+    /// Adds to the parameter: `+2`.
     Add,
 }
 
-/// The unit of a figure.
+/// The unit of a parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Unit {
     /// A whole number.
@@ -63,7 +63,7 @@ struct Range {
 }
 
 impl Amount {
-    /// Parses an amount of a figure with this unit.
+    /// Parses an amount of a parameter with this unit.
     pub(super) fn parse(text: &str, unit: Unit) -> Result<Amount, String> {
         let Some((first, rest)) = text.split_once("..") else {
             let (step, first) = single(text.trim(), unit)?;
@@ -123,7 +123,8 @@ impl Amount {
         numbers
     }
 
-    /// The value of a figure after the change; `base` is its value before, and `number` is one number of the amount.
+    /// The value of a parameter after the change. `base` is the value before the change, and `number` is one number of
+    /// the amount.
     pub(super) fn apply(&self, base: f64, number: f64) -> f64 {
         match self.step {
             Step::Set => number,
@@ -133,7 +134,7 @@ impl Amount {
         }
     }
 
-    /// Whether the amount multiplies a figure. The order of such changes does not matter.
+    /// Whether the amount multiplies a parameter. The order of such changes does not matter.
     pub(super) fn is_factor(&self) -> bool {
         matches!(self.step, Step::Times | Step::Percent)
     }

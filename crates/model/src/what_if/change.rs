@@ -136,7 +136,7 @@ impl Change {
         }
     }
 
-    /// The changed figure: the part before the `=`.
+    /// The changed parameter in the user's notation: the part before the `=`.
     pub(super) fn subject(&self) -> String {
         let dot = if self.target.is_empty() { "" } else { "." };
         format!("{}{dot}{}", self.target, self.property.name())

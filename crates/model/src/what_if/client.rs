@@ -1,7 +1,7 @@
 //! A client at the end of its own line: `class4:speed=128kbps,size=45.5KB,rtt=200ms`.
 //!
 //! Menascé, Peraino, Dinh & Dinh (CMG 1999), Figs. 8 and 9: a closed class whose customers think, send a request of one
-//! class over their access link and the Internet, and wait for the answer. The rest of the server's load does not
+//! class over their access link and the Internet, and wait for the response. The rest of the server's load does not
 //! change. Link and Internet are delay stations: each client has a link of its own, and this traffic does not slow the
 //! Internet. With `link=shared`, the clients share one link, which is a queue.
 

@@ -16,9 +16,9 @@ use serde::Serialize;
 pub struct Curve {
     /// The ranges of the scenario, one per axis.
     pub axes: Vec<Axis>,
-    /// The classes, in the order of the points' figures.
+    /// Names of the classes, in the order of the lists by class in the points.
     pub classes: Vec<String>,
-    /// The stations, in the order of the points' figures.
+    /// Names of the stations, in the order of the lists by station in the points.
     pub stations: Vec<String>,
     /// The points; with two ranges, the second one changes fastest.
     pub points: Vec<CurvePoint>,
@@ -27,9 +27,9 @@ pub struct Curve {
 /// A range of a scenario.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Axis {
-    /// The figure that differs from point to point, such as `cpu.speed`.
+    /// The parameter that differs from point to point, such as `cpu.speed`.
     pub subject: String,
-    /// Unit of the figure: `x` (a factor), `%` (a relative change), `1/s`, `s`, `bit/s`, `B`, or empty.
+    /// Unit of the parameter: `x` (a factor), `%` (a relative change), `1/s`, `s`, `bit/s`, `B`, or empty.
     pub unit: String,
 }
 
@@ -73,7 +73,7 @@ pub fn curve(model: &Model, scenario: &Scenario, method: Method) -> Result<Curve
 }
 
 impl Curve {
-    /// Formats the curve as CSV with one point per line. A missing figure is an empty field.
+    /// Formats the curve as CSV with one point per line. A missing value is an empty field.
     pub fn to_csv(&self) -> String {
         let columns =
             |what: &str, names: &[String]| names.iter().map(|name| format!("{what} {name}")).collect::<Vec<_>>();

@@ -1,4 +1,4 @@
-//! Applies changes to the figures of a model.
+//! Applies changes to the parameters of a model.
 //!
 //! Background work is a constant amount of work, so its share falls with faster or more servers. Half widths of
 //! intervals are scaled with their demands. If a demand is set to a value, the value is assumed to be exact.
@@ -9,7 +9,7 @@ use crate::ModelError;
 use crate::network::MAX_LEVELS;
 use brimful_core::model::{Model, Station};
 
-/// One change, and the figures to which it applies.
+/// One change, and the parameters to which it applies.
 pub(super) struct Edit {
     /// The change in the user's notation.
     pub(super) text: String,
@@ -18,16 +18,16 @@ pub(super) struct Edit {
     pub(super) property: Property,
     pub(super) given: ChangeValue,
     pub(super) cells: Vec<Cell>,
-    /// Whether the change applies to the sum of the figures.
+    /// Whether the change applies to the sum of the parameters.
     pub(super) total: bool,
 }
 
-/// The location of a figure in a model.
+/// The location of a parameter in a model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Cell {
-    /// A figure of a station.
+    /// A parameter of the station with this index.
     Station(usize),
-    /// A figure of a class.
+    /// A parameter of the class with this index.
     ModelClass(usize),
     /// The demand at a station (the first index) of a class (the second index).
     Demand(usize, usize),
@@ -205,8 +205,8 @@ impl Edit {
         ModelError::WhatIf { text: self.text.clone(), problem }
     }
 
-    /// The figures to which the change applies.
-    pub(super) fn figures(&self, model: &Model) -> Vec<(Property, Cell)> {
+    /// The parameters to which the change applies.
+    pub(super) fn parameters(&self, model: &Model) -> Vec<(Property, Cell)> {
         let of = |cell: &Cell| match *cell {
             Cell::Station(k) if self.property == Property::Speed => {
                 (0..model.classes.len()).map(|c| (Property::Demand, Cell::Demand(k, c))).collect()
@@ -216,7 +216,7 @@ impl Edit {
         self.cells.iter().flat_map(of).collect()
     }
 
-    /// Whether the change sets the figures regardless of their previous values.
+    /// Whether the change sets the parameters regardless of their previous values.
     pub(super) fn is_set(&self) -> bool {
         matches!(self.given.value, Value::Amount(amount) if amount.step == Step::Set)
     }
@@ -227,14 +227,14 @@ impl Edit {
 }
 
 impl Cell {
-    /// Describes the figure `figure` of this cell in words.
-    pub(super) fn name(self, figure: Property, model: &Model) -> String {
-        let figure = figure.name();
+    /// Describes a property of this station, class or demand in words.
+    pub(super) fn name(self, property: Property, model: &Model) -> String {
+        let property = property.name();
         match self {
-            Cell::Station(k) => format!("the {figure} of station `{}`", model.stations[k].name),
-            Cell::ModelClass(c) => format!("the {figure} of class `{}`", model.classes[c].name),
+            Cell::Station(k) => format!("the {property} of station `{}`", model.stations[k].name),
+            Cell::ModelClass(c) => format!("the {property} of class `{}`", model.classes[c].name),
             Cell::Demand(k, c) => {
-                format!("the {figure} of class `{}` at station `{}`", model.classes[c].name, model.stations[k].name)
+                format!("the {property} of class `{}` at station `{}`", model.classes[c].name, model.stations[k].name)
             }
         }
     }

@@ -69,10 +69,10 @@ const PRECISION: f64 = 1e-9;
 /// Relative precision of the greatest load if every load must be simulated.
 const SIMULATED_PRECISION: f64 = 1e-3;
 
-/// Upper bound of the bisection steps; it is reached only at the ends of the range of `f64`.
+/// Maximum number of bisection steps. It is reached only at the ends of the range of `f64`.
 const MAX_STEPS: usize = 200;
 
-/// Upper bound of the time of an exact solution, in seconds, when many solutions are needed.
+/// Maximum time of an exact solution, in seconds, when many solutions are needed.
 const QUICK_SECONDS: f64 = 0.005;
 
 /// An objective that is met with this many customers counts as met at any load.

@@ -51,7 +51,7 @@ pub struct Intervals {
     pub headroom: Vec<Interval90>,
 }
 
-/// The effect of a change: the ratios of the figures after the change to the figures before it.
+/// The effect of a change: the ratios of the results after the change to the results before it.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Effect {
     /// Ratio of the saturation rates.

@@ -6,7 +6,7 @@ use super::suggestions::listed;
 use crate::ModelError;
 use brimful_core::model::{ClassKind, Model, StationKind};
 
-/// The figures of a model to which a change applies, and whether the change applies to their sum.
+/// The parameters of a model to which a change applies, and whether the change applies to their sum.
 pub(super) fn resolve(change: &Change, model: &Model) -> Result<(Vec<Cell>, bool), ModelError> {
     let error = |problem: String| ModelError::WhatIf { text: change.to_string(), problem };
     let set = change.amount().is_some_and(|amount| !amount.is_factor());

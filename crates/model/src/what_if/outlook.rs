@@ -24,7 +24,7 @@ pub struct Outlook {
     pub stations: Vec<StationLimit>,
     /// The greatest load at which each objective is met.
     pub headroom: Vec<Headroom>,
-    /// 90 % confidence intervals of these figures; `None` if the demands have no intervals.
+    /// 90 % confidence intervals of these results; `None` if the demands have no intervals.
     pub intervals: Option<Intervals>,
 }
 

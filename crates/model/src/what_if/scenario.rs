@@ -26,9 +26,9 @@ pub struct Scenario {
     pub clients: Vec<Client>,
 }
 
-/// Upper bound of the number of ranges.
+/// Maximum number of ranges.
 const MAX_AXES: usize = 2;
-/// Upper bound of the number of combinations of all ranges' points.
+/// Maximum number of combinations of all ranges' points.
 const MAX_POINTS: usize = 100_000;
 
 /// The models that a scenario derives from one model: one for each point of its ranges.
@@ -42,7 +42,7 @@ pub(super) struct Variants {
 
 /// The points of a range.
 pub(super) struct AxisPoints {
-    /// The figure that varies along the range, in the user's notation.
+    /// The parameter that varies along the range, in the user's notation.
     pub(super) subject: String,
     pub(super) amount: Amount,
     pub(super) points: Vec<f64>,
@@ -162,19 +162,19 @@ impl Variants {
         Ok(())
     }
 
-    /// Checks that changes do not contradict one another. Several factors may change the same figure. Any other change
-    /// must be the only change of its figure. Two changes must not have the same property and target.
+    /// Checks that changes do not contradict one another. Several factors may change the same parameter. Any other
+    /// change must be the only change of its parameter. Two changes must not have the same property and target.
     fn check_contradictions(&self) -> Result<(), ModelError> {
         let mut said: HashMap<(Property, Cell), Vec<&Edit>> = HashMap::new();
         for edit in &self.edits {
-            for (figure, cell) in edit.figures(&self.base) {
-                let others = said.entry((figure, cell)).or_default();
+            for (property, cell) in edit.parameters(&self.base) {
+                let others = said.entry((property, cell)).or_default();
                 let against = |other: &&&Edit| {
                     let alike = edit.property == other.property && edit.target == other.target;
                     alike || !(edit.is_factor() && other.is_factor())
                 };
                 if let Some(other) = others.iter().find(against) {
-                    let what = cell.name(figure, &self.base);
+                    let what = cell.name(property, &self.base);
                     let (first, second) = (other.text.clone(), edit.text.clone());
                     return Err(ModelError::Contradiction { first, second, what });
                 }

@@ -40,7 +40,7 @@ pub fn model(case: &Value) -> Model {
     model
 }
 
-/// Solves the network of a case. The returned object has all figures that a case may expect.
+/// Solves the network of a case. The returned object has all metrics that a case may expect.
 fn network(case: &Value, method: Method) -> Value {
     let model = model(case);
     match solve(&model, method) {
@@ -68,7 +68,8 @@ fn network_answer(model: &Model, solution: &Solution) -> Value {
     answer["saturation_tps"] = json!(solution.saturation_rate);
     // By the utilization law, the capacity of each station is X/U.
     let capacity = |u: &Vec<f64>| rate / u.iter().sum::<f64>();
-    // In the paper's mixed model, the response time of a client includes its link and the server, but not the Internet.
+    // In the mixed model of Menascé et al. (CMG 1999), the response time of a client includes its link and the server,
+    // but not the Internet.
     let stays = |name: &str| model.stations.iter().position(|s| s.name == name).map(|k| &solution.residence[k]);
     if let (Some(client), Some(internet)) = (model.classes.iter().position(|c| c.name == "client"), stays("internet")) {
         answer["client_response_server_plus_link"] = json!(solution.response_time[client] - internet[client]);

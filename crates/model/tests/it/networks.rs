@@ -83,7 +83,7 @@ fn load(model: &mut Model, share: f64) {
     }
 }
 
-/// Errors of throughputs, response times and numbers present. An error is the simulated minus the exact figure, in
+/// Errors of throughputs, response times and numbers present. An error is the simulated value minus the exact value, in
 /// units of the simulation's standard error.
 pub fn errors(model: &Model, found: &Simulation, method: Method) -> Result<Vec<f64>, ModelError> {
     let exact = solve(model, method)?;

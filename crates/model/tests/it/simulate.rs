@@ -57,7 +57,7 @@ fn assert_known(figure: Estimate, truth: f64, share: f64) {
 
 #[test]
 fn mm1_is_known_in_every_figure() {
-    // The figures are λ = 80/s, D = 10 ms, ρ = 0.8, R = 50 ms and N = 4.
+    // The queue has λ = 80/s and D = 10 ms, so ρ = 0.8, R = 50 ms and N = 4.
     for scheduling in [Scheduling::Ps, Scheduling::Fcfs] {
         let found = run(&one(station(scheduling, 1, 1.0), 80.0, 0.01), &events(2_000_000));
         assert_known(found.throughput[0], 80.0, 0.01);
@@ -223,7 +223,7 @@ fn littles_law_holds_within_a_run() {
     }
 }
 
-/// A network with open and closed classes, every discipline, and bursts of service.
+/// A network with open and closed classes, every order of service, and several variabilities of service.
 fn busy_network() -> Model {
     let delay = Station { kind: StationKind::Delay, ..station(Scheduling::Ps, 1, 0.3) };
     let urgent = ModelClass { priority: 1, ..open(20.0) };

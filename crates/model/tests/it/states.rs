@@ -158,25 +158,25 @@ impl Sum {
         let mut states = Vec::new();
         let think = model.classes.iter().any(|class| class.think > 0.0);
         spread(model.stations.len() + usize::from(think), population, &mut Vec::new(), &mut states);
-        let places: Vec<Vec<Place>> = states.iter().map(|state| places(model, state)).collect();
-        let weights: Vec<f64> = places.iter().map(|p| p.iter().map(|place| place.log).sum()).collect();
+        let centres: Vec<Vec<Centre>> = states.iter().map(|state| centres(model, state)).collect();
+        let weights: Vec<f64> = centres.iter().map(|p| p.iter().map(|centre| centre.log).sum()).collect();
         let top = weights.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         let mut sum = Sum { top, weight: 0.0, present: vec![vec![0.0; population.len()]; model.stations.len()] };
-        for (places, log) in places.iter().zip(&weights) {
+        for (centres, log) in centres.iter().zip(&weights) {
             let weight = (log - top).exp();
             sum.weight += weight;
-            for (row, place) in sum.present.iter_mut().zip(places) {
-                row.iter_mut().zip(&place.present).for_each(|(sum, n)| *sum += weight * n);
+            for (row, centre) in sum.present.iter_mut().zip(centres) {
+                row.iter_mut().zip(&centre.present).for_each(|(sum, n)| *sum += weight * n);
             }
         }
         sum
     }
 }
 
-/// All distributions of a population over `places` places. A place is a queue, a delay or, as the last place, the think
-/// time.
-fn spread(places: usize, population: &[u32], state: &mut Vec<Vec<u32>>, states: &mut Vec<Vec<Vec<u32>>>) {
-    if places == 1 {
+/// All distributions of a population over `centres` service centres. A centre is a queue, a delay or, as the last
+/// centre, the think time.
+fn spread(centres: usize, population: &[u32], state: &mut Vec<Vec<u32>>, states: &mut Vec<Vec<Vec<u32>>>) {
+    if centres == 1 {
         state.push(population.to_vec());
         states.push(state.clone());
         state.pop();
@@ -186,7 +186,7 @@ fn spread(places: usize, population: &[u32], state: &mut Vec<Vec<u32>>, states: 
     loop {
         state.push(here.clone());
         let rest: Vec<u32> = population.iter().zip(&here).map(|(n, h)| n - h).collect();
-        spread(places - 1, &rest, state, states);
+        spread(centres - 1, &rest, state, states);
         state.pop();
         let Some(c) = (0..here.len()).find(|c| here[*c] < population[*c]) else { return };
         here[c] += 1;
@@ -194,25 +194,25 @@ fn spread(places: usize, population: &[u32], state: &mut Vec<Vec<u32>>, states: 
     }
 }
 
-/// One place in one state: the logarithm of its weight, summed over all numbers of open requests, and the numbers of
-/// requests present.
-struct Place {
+/// One service centre in one state: the logarithm of its weight, summed over all numbers of open requests, and the
+/// numbers of requests present.
+struct Centre {
     log: f64,
     present: Vec<f64>,
 }
 
-fn places(model: &Model, state: &[Vec<u32>]) -> Vec<Place> {
+fn centres(model: &Model, state: &[Vec<u32>]) -> Vec<Centre> {
     let stations = (0..model.stations.len()).map(|k| {
         let station = &model.stations[k];
         let demands: Vec<f64> = model.demands[k].iter().map(|d| d / (1.0 - station.background)).collect();
-        place(Some(station), &demands, model, &state[k])
+        centre(Some(station), &demands, model, &state[k])
     });
     let think: Vec<f64> = model.classes.iter().map(|c| c.think).collect();
-    let thinking = state.get(model.stations.len()).map(|here| place(None, &think, model, here));
+    let thinking = state.get(model.stations.len()).map(|here| centre(None, &think, model, here));
     stations.chain(thinking).collect()
 }
 
-fn place(station: Option<&Station>, demands: &[f64], model: &Model, here: &[u32]) -> Place {
+fn centre(station: Option<&Station>, demands: &[f64], model: &Model, here: &[u32]) -> Centre {
     let queue = station.filter(|s| s.kind == StationKind::Queue);
     let n: u32 = here.iter().sum();
     let mut log = ln_factorial(n);
@@ -224,11 +224,11 @@ fn place(station: Option<&Station>, demands: &[f64], model: &Model, here: &[u32]
     }
     log -= (1..=n).map(|j| speed(queue, j).ln()).sum::<f64>();
     let mut present: Vec<f64> = here.iter().map(|n| f64::from(*n)).collect();
-    let Some(station) = station else { return Place { log, present } };
+    let Some(station) = station else { return Centre { log, present } };
     let loads: Vec<f64> = model.classes.iter().zip(demands).map(|(c, d)| c.rate.unwrap_or(0.0) * d).collect();
     if station.kind == StationKind::Delay {
         present.iter_mut().zip(loads).for_each(|(n, load)| *n += load);
-        return Place { log, present };
+        return Centre { log, present };
     }
     let load: f64 = loads.iter().sum();
     let (mut term, mut sum, mut open) = (1.0, 1.0, 0.0);
@@ -247,7 +247,7 @@ fn place(station: Option<&Station>, demands: &[f64], model: &Model, here: &[u32]
     if load > 0.0 {
         present.iter_mut().zip(loads).for_each(|(n, part)| *n += open / sum * part / load);
     }
-    Place { log: log + sum.ln(), present }
+    Centre { log: log + sum.ln(), present }
 }
 
 /// α(n), the speed of a queue with n requests present. For a delay it is n.

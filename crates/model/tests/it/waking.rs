@@ -43,7 +43,8 @@ fn simulated(model: &Model, events: u64) -> brimful_model::Simulation {
     simulate(model, &SimulationOptions { precision: None, events, ..SimulationOptions::default() }).unwrap()
 }
 
-/// Checks that a figure is within 1.5 half widths (about three standard errors) plus the relative tolerance `share`.
+/// Checks that a simulated value is within 1.5 half widths (about three standard errors) plus the relative tolerance
+/// `share`.
 #[track_caller]
 fn assert_near(simulated: Estimate, ours: f64, share: f64) {
     let half = simulated.ci95_half_width.unwrap();
@@ -63,7 +64,8 @@ fn one_server_is_welchs() {
             let first = DEMAND + seconds;
             let utilization = rate * first / (1.0 - rate * (DEMAND - first));
             assert!((solution.utilization[0][0] / utilization - 1.0).abs() < 1e-9, "{rate} {seconds}");
-            // The mean wait is λE[S²]/2 divided by 1 − λS. A share 1 − U of all requests has the first service time.
+            // The mean wait is λE[S²]/2 divided by 1 − λS. A share 1 − U of all requests finds the server idle and
+            // takes `first` seconds on average.
             let square = 4.0 * ((1.0 - utilization) * first * first + utilization * DEMAND * DEMAND);
             let response = utilization / rate + rate * square / 2.0 / (1.0 - rate * DEMAND);
             assert!((solution.response_time[0] / response - 1.0).abs() < 1e-9, "{rate} {seconds}: {solution:?}");
@@ -164,7 +166,7 @@ fn one_server_is_simulated_as_it_is_computed() {
             let times = found.response_time[0].as_ref().unwrap();
             assert_near(times.mean, solution.response_time[0], 0.0);
             assert_near(found.utilization[0][0], load, 0.0);
-            // The percentiles are compared too.
+            // The computed percentiles must be near the simulated percentiles.
             let ours = response_distributions(&model, &solution).unwrap();
             for (percent, simulated) in [(50.0, times.p50), (90.0, times.p90), (95.0, times.p95)] {
                 assert_near(simulated, ours.percentile(None, percent), 0.005);

@@ -1,4 +1,5 @@
-//! Checks the paper's what-ifs, laws that are valid for every what-if, and invalid what-ifs.
+//! Checks the what-ifs of Menascé, Peraino, Dinh & Dinh (CMG 1999), laws that are valid for every what-if, and invalid
+//! what-ifs.
 
 mod bad;
 mod headroom;
@@ -60,7 +61,7 @@ fn terminals() -> Model {
 
 #[test]
 fn the_papers_faster_cpu() {
-    // For the change from 168 MHz to 250 MHz, the paper prints "0.592 s" and "183 tps".
+    // For the change from 168 MHz to 250 MHz, Menascé et al. (CMG 1999) print "0.592 s" and "183 tps".
     let found = ask(&server(1.0), &["CPU.demand=0.672x"]);
     let after = found.after.unwrap();
     let class4 = after.solution.as_ref().unwrap().response_time[3];
@@ -77,7 +78,8 @@ fn the_papers_faster_cpu() {
 
 #[test]
 fn the_papers_slow_clients() {
-    // Figs. 8 and 9 of the paper match a size of 45,553 bytes. The printed figures do not include the round trip.
+    // Figs. 8 and 9 of Menascé et al. (CMG 1999) match a size of 45,553 bytes. The printed response times do not
+    // include the round trip.
     for (speed, printed) in [("128kbps", Some(9.51)), ("1Mbps", None), ("10Mbps", Some(6.70))] {
         let asked = with_client(&format!("class4:speed={speed},size=45553B,rtt=200ms"));
         let found = what_if(&server(1.0), &asked, &seidmann()).unwrap().after.unwrap().solution.unwrap();

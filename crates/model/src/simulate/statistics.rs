@@ -1,4 +1,4 @@
-//! The figures of a run, as ratios of sums over its batches.
+//! The statistics of a run, as ratios of sums over its batches.
 
 use super::histogram::Histogram;
 use super::intervals::{batches, quantiles, ratio, warm_up};
@@ -25,7 +25,7 @@ pub struct ResponseTime {
 }
 
 /// A run without its warm-up, divided into batches.
-pub(super) struct Figures<'a> {
+pub(super) struct RunStatistics<'a> {
     layout: &'a Layout,
     batches: Vec<&'a [Slice]>,
     /// The sum of the batches, without their histograms.
@@ -36,8 +36,8 @@ pub(super) struct Figures<'a> {
     responses: Vec<Option<(Estimate, f64)>>,
 }
 
-impl<'a> Figures<'a> {
-    pub(super) fn new(layout: &'a Layout, record: &'a Record) -> Figures<'a> {
+impl<'a> RunStatistics<'a> {
+    pub(super) fn new(layout: &'a Layout, record: &'a Record) -> RunStatistics<'a> {
         let (warm_up, settled) = warm_up(&presence(layout, &record.slices));
         let batches = batches(&record.slices, warm_up);
         let sums: Vec<Slice> = batches.iter().map(|batch| sum(batch)).collect();
@@ -45,7 +45,7 @@ impl<'a> Figures<'a> {
         let response =
             |class: usize| ratio(sums.iter().map(|sum| [sum.completed[class].seconds, sum.completed[class].count]));
         let responses = (0..layout.classes.len()).map(response).collect();
-        Figures { layout, batches, sums, batch_s, settled, responses }
+        RunStatistics { layout, batches, sums, batch_s, settled, responses }
     }
 
     pub(super) fn settled(&self) -> bool {
@@ -56,7 +56,7 @@ impl<'a> Figures<'a> {
         self.batch_s
     }
 
-    /// Whether the network has settled and the relative half widths of the figures are at most `wanted`.
+    /// Whether the warm-up is over and the relative half widths of the confidence intervals are at most `wanted`.
     pub(super) fn reaches(&self, wanted: f64) -> bool {
         self.settled && self.precision().is_some_and(|precision| precision <= wanted)
     }
