@@ -1,16 +1,16 @@
-//! The resources that the processes of each program have used, including processes that ended. The readings may come
-//! from any source.
+//! Accounts of the resources that the processes of each program have used, including processes that ended.
 //!
-//! A source provides a [`ProcessReading`] of each living process, with counters since that process began. The accounts
-//! turn the readings into totals for each program. Totals never decrease and count nothing twice. For every process
+//! Some source, such as /proc or eBPF, provides a [`ProcessReading`] of each living process, with counters since that
+//! process began. The accounts turn the readings into totals for each program. Totals never decrease and count nothing
+//! twice. For every process
 //! ```text
 //! total = own + max(reaped, last readings of its children that are gone)
 //! ```
 //!
 //! where *reaped* is the growth of the counters in which the kernel sums the usage of children that ended and were
 //! waited for. So a child that starts and ends between two readings counts as well. Children that belong to another
-//! program are subtracted. Usage from before the watch began is not counted. One case is missed: a process that starts
-//! and ends between two readings, and whose parent does not wait for it.
+//! program are subtracted. Usage from before the watch began is not counted. The usage of one kind of process is
+//! missed: the process starts and ends between two readings, and its parent does not wait for it.
 
 use crate::program::{CpuTime, ProgramSample};
 use brimful_core::Nanos;
@@ -58,7 +58,7 @@ pub(crate) struct Accounts {
 #[derive(Debug)]
 struct ProgramAccount {
     name: Arc<str>,
-    /// Whether the user gave the program no name. The program is then named after its first process.
+    /// Whether the user specified no name for the program. The program is then named after its first process.
     nameless: bool,
     /// Pid of the process that the program is named after; `None` if that process has ended, or if no process was
     /// found.
@@ -173,7 +173,7 @@ impl Accounts {
         }
     }
 
-    /// Makes a process that belongs to no program a member of this program.
+    /// Adds a process that belongs to no program to the program with this index.
     pub fn admit(&mut self, pid: u32, index: usize, reading: &ProcessReading) {
         let program = &mut self.programs[index];
         if program.nameless && program.named_after.is_none() {

@@ -23,8 +23,8 @@ pub struct PinGuard(FormerAffinity);
 /// The CPUs on which the threads of a tree were allowed to run before they were pinned.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FormerAffinity {
-    /// Start times of processes by pid, in clock ticks since boot. They show whether a pid was reused before the
-    /// threads are restored.
+    /// Start times of processes by pid, in clock ticks since boot. If a process has another start time when the threads
+    /// are restored, its pid was reused.
     processes: BTreeMap<u32, u64>,
     /// The former CPUs of threads, by thread id.
     threads: BTreeMap<u32, Place>,
@@ -233,7 +233,7 @@ mod tests {
         .unwrap();
         assert_eq!((now(sleeper.pid()), announced.len()), (cpu.to_string(), 1));
         assert_eq!(announced[0].0, anywhere, "the thread must be announced before it is moved");
-        // Simulates a kill: the guard is never dropped.
+        // Simulates that this process was killed: the guard is never dropped.
         std::mem::forget(guard);
         serde_json::from_str::<FormerAffinity>(&announced[0].1).unwrap().restore_former_state();
         assert_eq!(now(sleeper.pid()), anywhere);

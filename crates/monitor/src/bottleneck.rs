@@ -1,4 +1,4 @@
-//! Describes the bottlenecks of a server in words, as a pure function of the figures of one period of time.
+//! Describes the bottlenecks of a server in words, as a pure function of the metrics of one period of time.
 //!
 //! Each resource that is at its limit, or near its limit, yields one sentence. Causes come before their consequences.
 
@@ -16,20 +16,20 @@ use thresholds::{
     USED_MEMORY_SHARE,
 };
 
-/// Share of busy workers at or above which all workers count as busy. A worker is idle for a moment between two
+/// If at least this share of the workers is busy, all workers count as busy. A worker is idle for a moment between two
 /// requests, so the share hardly ever reaches 1.
 const MIN_ALL_BUSY: f64 = 0.99;
 
 /// A resource that is at its limit or near it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// How serious the finding is.
+    /// Severity of the finding.
     pub severity: Severity,
     /// A description, without a full stop at its end.
     pub sentence: String,
 }
 
-/// How serious a finding is.
+/// Severity of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
     /// No resource is near a limit.
@@ -41,7 +41,7 @@ pub enum Severity {
 }
 
 /// Lists the findings, with the most severe finding first. If no resource is near a limit, a single finding says this.
-/// The list is empty if no figures are known.
+/// The list is empty if no metrics are known.
 pub fn bottleneck(rates: &Rates) -> Vec<Finding> {
     let mut findings = Vec::new();
     if let Some(kernel) = &rates.kernel {

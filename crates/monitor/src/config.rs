@@ -6,7 +6,7 @@ use crate::{NetNamespace, ProcessSelector};
 use brimful_core::Nanos;
 use std::path::PathBuf;
 
-/// Which processes, ports and files to watch, and how.
+/// The processes, ports and files to watch, and the way to watch them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MonitorConfig {
     /// The programs of the server.
@@ -20,7 +20,7 @@ pub struct MonitorConfig {
     pub modules: Vec<PathBuf>,
     /// The network namespace whose ports and interfaces are watched.
     pub netns: NetNamespace,
-    /// How often each group is sampled.
+    /// Sampling interval of each group of metrics.
     pub intervals: Intervals,
     /// The CPU to which the monitor's own thread is pinned, if any.
     pub pin: Option<usize>,

@@ -1,4 +1,5 @@
-//! The group `connections`: the listening sockets and the connections by state of each of the server's ports.
+//! The group of metrics `connections`: the listening sockets and the connections by state of each of the server's
+//! ports.
 
 mod count;
 mod gauges;
@@ -51,7 +52,7 @@ pub struct PortSample {
     pub connections: Option<BTreeMap<State, u64>>,
 }
 
-/// The group `connections`.
+/// The group of metrics `connections`.
 pub enum ConnectionsGroup {}
 
 /// Reads samples of the ports.
@@ -86,8 +87,8 @@ impl Group for ConnectionsGroup {
         let ebpf = site.ebpf;
         // Entering a namespace needs a privilege. Without ports nothing is opened there, so it is not entered.
         let opened = match ports.is_empty() {
-            true => site.place.namespace.reading(&proc, |net| ConnectionsWatch::open(net, ports, ebpf)),
-            false => site.place.namespace.within(&proc, |net| ConnectionsWatch::open(net, ports, ebpf)),
+            true => site.chosen_netns.namespace.reading(&proc, |net| ConnectionsWatch::open(net, ports, ebpf)),
+            false => site.chosen_netns.namespace.within(&proc, |net| ConnectionsWatch::open(net, ports, ebpf)),
         };
         match opened {
             Ok(watch) => Ok(Some(watch)),
@@ -150,7 +151,8 @@ impl ConnectionsWatch {
         ConnectionsWatch { ports: (!ports.is_empty()).then(|| PortsWatch::open(net, ports, ebpf)) }
     }
 
-    /// Makes the next reading count the connections, even if the last count is recent. Exact gauges need no count.
+    /// Makes the next reading count the connections, even if the last count is recent. Connections are not counted if
+    /// the gauges are exact.
     pub fn restart_counting(&mut self) {
         self.ports.iter_mut().for_each(|ports| ports.states.restart_counting());
     }
@@ -220,7 +222,7 @@ impl ConnectionsSample {
         self.ports.iter().find(|port| port.port == number)
     }
 
-    /// The figures from an earlier sample to this sample. `over` is the time between the two samples.
+    /// The metrics from an earlier sample to this sample. `over` is the time between the two samples.
     fn since(&self, earlier: &ConnectionsSample, over: Nanos) -> Connections {
         let over = TimeSpan(over);
         let ports: Vec<Port> = (self.ports.iter())
@@ -240,7 +242,7 @@ impl ConnectionsSample {
     }
 }
 
-/// Sets the figures that depend on all samples: the longest accept queue of each port and of all ports together, and
+/// Sets the metrics that depend on all samples: the longest accept queue of each port and of all ports together, and
 /// the latest count of connections. The last sample may have no count.
 fn with_longest_queues(mut figures: Connections, samples: &[&ConnectionsSample]) -> Connections {
     let fullest_of =
@@ -278,8 +280,8 @@ fn listener_at(now: &ListenerSample, accepted: Option<f64>, dropped: f64) -> Lis
     }
 }
 
-/// The sum of the figures of all ports' listeners. If accepted connections are not counted for each port, the rate of
-/// the whole namespace (`all_ports`) is used.
+/// The metrics of all ports' listeners together. If accepted connections are not counted for each port, the rate of the
+/// whole namespace (`all_ports`) is used.
 fn together(ports: &[Port], all_ports: Option<f64>) -> Option<Listener> {
     let mut sum: Option<Listener> = None;
     for listener in ports.iter().filter_map(|port| port.listener) {

@@ -1,10 +1,10 @@
-//! Figures that brimful's eBPF programs compute inside the kernel. [`Gauges`] counts connections by state, and the
+//! Metrics that brimful's eBPF programs compute inside the kernel. [`Gauges`] counts connections by state, and the
 //! kernel updates the counts at every change. [`TaskIterator`] reads all threads in one pass. [`RequestProbe`] measures
 //! requests from events of the sockets.
 //!
 //! The programs are in `bpf/` at the root of the repository; `build.rs` compiles them and `object.rs` embeds them. They
-//! use features of Linux 5.9: tracepoints with typed arguments, iterators, mapped arrays. Loading takes the
-//! capabilities BPF and PERFMON. Measuring works without these programs: if a program cannot be loaded, its figures
+//! use features of Linux 5.9: tracepoints with typed arguments, iterators, mapped arrays. Loading requires the
+//! capabilities BPF and PERFMON. Measuring works without these programs: if a program cannot be loaded, its metrics
 //! come from another source or are absent, and `sources` shows the [`EbpfError`]. In a build without the feature
 //! `ebpf`, `absent.rs` replaces `object.rs`.
 

@@ -1,6 +1,6 @@
-//! Fixtures for tests: the samples of an invented run with a server that has the Server Module, and a directory with
-//! invented processes in place of /proc. The pids exceed the highest pid of Linux, so the kernel has no CPU clocks for
-//! these processes. Their CPU time is read from the directory, in ticks of 10 ms.
+//! Fixtures for tests: the samples of an invented run with a server that has the Server Module, and a directory of
+//! invented processes that replaces /proc. The pids exceed the highest pid of Linux, so the kernel has no CPU clocks
+//! for these processes. Their CPU time is read from the directory, in ticks of 10 ms.
 
 use crate::module::{ClassSample, IoSample, ModuleSample, ServerSample};
 use crate::{ConnectionsSample, CpuTicks, CpuTime, KernelSample, ListenerSample, PortSample, ProgramSample};

@@ -1,4 +1,4 @@
-//! The trait of a group of figures, after WebMonitor (Almeida, Almeida & Yates 1997, Table 2). Each group has one file
+//! The trait of a group of metrics, after WebMonitor (Almeida, Almeida & Yates 1997, Table 2). Each group has one file
 //! with an implementation of [`Group`], and one entry in the list in `groups.rs`.
 
 use crate::netns::ChosenNamespace;
@@ -12,13 +12,13 @@ use std::collections::BTreeMap;
 use std::fmt::{Debug, Display};
 use std::path::{Path, PathBuf};
 
-/// A group of figures that are read together. A watch reads samples; two samples yield figures.
+/// A group of metrics that are read together. A watch reads samples; metrics are derived from two samples.
 pub trait Group {
     /// The type that keeps descriptors open and reads samples.
     type Watch: Debug;
     /// The type of samples. A sample contains only raw counters. Samples are kept in memory, and sent between hosts.
     type Sample: Clone + Debug + Default + Eq + Serialize + DeserializeOwned + 'static;
-    /// The type of figures, as they appear in documents and in the group's log.
+    /// The type of the metrics, as they appear in documents and in the group's log.
     type Figures: Clone + Debug + PartialEq + Serialize;
 
     /// Whether the counters belong to a network namespace. Counters of different namespaces cannot be compared.
@@ -33,13 +33,13 @@ pub trait Group {
     /// Reads a sample. `buffer` is scratch space for the contents of files, which all groups share.
     fn read(watch: &mut Self::Watch, buffer: &mut Vec<u8>) -> Self::Sample;
 
-    /// Adds, for each kind of figures, the name of its source or the reason why the figures are absent.
+    /// Adds, for each kind of metrics, the name of its source or the reason why the metrics are absent.
     fn sources(watch: &Self::Watch, sources: &mut BTreeMap<String, String>);
 
-    /// Derives the figures from two samples. `over` is the time between the two samples.
+    /// Derives the metrics from two samples. `over` is the time between the two samples.
     fn since(earlier: &Self::Sample, later: &Self::Sample, over: Nanos) -> Self::Figures;
 
-    /// Derives the figures of the period from the first to the last of `samples`. `over` is the length of the period.
+    /// Derives the metrics of the period from the first to the last of `samples`. `over` is the length of the period.
     fn over(samples: &[&Self::Sample], over: Nanos) -> Self::Figures {
         Self::since(samples[0], samples[samples.len() - 1], over)
     }
@@ -48,11 +48,11 @@ pub trait Group {
     /// its own.
     fn merge(_kept: &mut Self::Sample, _dropped: &Self::Sample) {}
 
-    /// Puts the figures of a period into the `server` object of a Record. `samples` are the samples of the period.
+    /// Puts the metrics of a period into the `server` object of a Record. `samples` are the samples of the period.
     /// Totals are scaled to a period of this `length`.
     fn put(stretch: PeriodFigures<Self::Figures>, samples: &[&Self::Sample], length: Nanos, server: &mut Server);
 
-    /// Puts the figures of one interval into the time series. `last` is the sample at the end of the interval.
+    /// Puts the metrics of one interval into the time series. `last` is the sample at the end of the interval.
     fn put_interval(stretch: &PeriodFigures<Self::Figures>, last: &Self::Sample, interval: &mut ServerInterval);
 }
 
@@ -71,15 +71,15 @@ pub struct WatchContext<'s> {
     pub(crate) pids: &'s [u32],
     pub(crate) netns: &'s NetNamespace,
     /// The network namespace that `netns` resolves to.
-    pub(crate) place: &'s ChosenNamespace,
+    pub(crate) chosen_netns: &'s ChosenNamespace,
     pub(crate) ebpf: bool,
     /// Share of the time for which tracepoints on sockets are attached.
     pub(crate) duty: DutyCycle,
-    /// The reason for each kind of figures that is absent.
+    /// For each absent kind of metrics, the reason why it is absent.
     pub(crate) lacking: &'s mut BTreeMap<String, String>,
 }
 
-/// The figures of a period of time. The start and end of the period are read from `CLOCK_MONOTONIC`, which stops while
+/// The metrics of a period of time. The start and end of the period are read from `CLOCK_MONOTONIC`, which stops while
 /// the machine is suspended.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PeriodFigures<T> {
@@ -89,12 +89,12 @@ pub struct PeriodFigures<T> {
     pub to: Nanos,
     /// Time for which the machine was suspended between start and end. It is not part of the period's length.
     pub suspended: Nanos,
-    /// The figures.
+    /// The metrics.
     pub figures: T,
 }
 
 impl WatchContext<'_> {
-    /// Records why one kind of figures is absent.
+    /// Records the reason why one kind of metrics is absent.
     pub(crate) fn mark_absent(&mut self, kind: &str, why: impl Display) {
         self.lacking.insert(kind.to_owned(), format!("none: {why}"));
     }

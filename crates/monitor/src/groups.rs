@@ -1,4 +1,4 @@
-//! The list of the groups of figures. Code that applies to every group is written once: `per_group!` evaluates an
+//! The list of the groups of metrics. Code that applies to every group is written once: `per_group!` evaluates an
 //! expression for each group, and `for_each_group!` runs a statement for each group.
 
 use crate::group::Group;

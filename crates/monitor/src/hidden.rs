@@ -9,9 +9,9 @@ use std::path::Path;
 /// visible in this namespace.
 const FIRST_NAMESPACE: &str = "pid:[4026531836]";
 
-/// Text about the mount option that hides processes from this user, with a remedy; `None` if the option hides none.
-/// `root` is the directory that contains /proc.
-pub(crate) fn hidden(root: &Path) -> Option<String> {
+/// A message about the mount option that hides processes from this user, with a remedy; `None` if the option hides
+/// none. `root` is the directory that contains /proc.
+pub(crate) fn hidepid_remark(root: &Path) -> Option<String> {
     let mounts = fs::read_to_string(root.join("proc/self/mountinfo")).ok()?;
     let options = options_of_proc(&mounts)?;
     let option = |name: &str| options.split(',').find_map(|option| option.strip_prefix(name)?.strip_prefix('='));
@@ -29,7 +29,7 @@ pub(crate) fn hidden(root: &Path) -> Option<String> {
 
 /// A hint to run brimful on the host or in the server's PID namespace; `None` if the current PID namespace shows all
 /// processes of the host.
-pub(crate) fn elsewhere(root: &Path) -> Option<String> {
+pub(crate) fn pid_namespace_hint(root: &Path) -> Option<String> {
     let own = fs::read_link(root.join("proc/self/ns/pid")).ok()?;
     (own.as_os_str() != FIRST_NAMESPACE).then(|| {
         "from this PID namespace, as from inside a container, no processes but its own are seen: look from the host, or \
@@ -62,7 +62,7 @@ mod tests {
                  22 1 0:20 / /proc rw,nosuid shared:2 - proc proc rw,{options}\n23 1 0:21 / /procs rw - proc proc rw\n"
             );
             fs::write(root.path().join("proc/self/mountinfo"), text).unwrap();
-            hidden(root.path())
+            hidepid_remark(root.path())
         };
         for options in ["relatime", "hidepid=0", "hidepid=off"] {
             assert_eq!(says(options), None);
@@ -74,10 +74,10 @@ mod tests {
         }
         fs::create_dir_all(root.path().join("proc/self/ns")).unwrap();
         std::os::unix::fs::symlink(FIRST_NAMESPACE, root.path().join("proc/self/ns/pid")).unwrap();
-        assert_eq!(elsewhere(root.path()), None);
+        assert_eq!(pid_namespace_hint(root.path()), None);
         fs::remove_file(root.path().join("proc/self/ns/pid")).unwrap();
         std::os::unix::fs::symlink("pid:[4026532201]", root.path().join("proc/self/ns/pid")).unwrap();
-        assert!(elsewhere(root.path()).unwrap().contains("from this PID namespace"));
+        assert!(pid_namespace_hint(root.path()).unwrap().contains("from this PID namespace"));
         fs::create_dir_all(root.path().join("proc/1")).unwrap();
         fs::write(root.path().join("proc/1/stat"), "1 (init) S").unwrap();
         assert_eq!(says("hidepid=2"), None, "no warning if all processes are visible anyway");

@@ -69,7 +69,7 @@ impl Group for NetworkGroup {
     const IS_PER_NETNS: bool = true;
 
     fn open(site: &mut WatchContext<'_>) -> Result<Option<NetworkWatch>, MonitorError> {
-        site.place.namespace.reading(&site.root.join("proc"), NetworkWatch::open).map(Some)
+        site.chosen_netns.namespace.reading(&site.root.join("proc"), NetworkWatch::open).map(Some)
     }
 
     fn read(watch: &mut NetworkWatch, buffer: &mut Vec<u8>) -> NetworkSample {

@@ -5,7 +5,7 @@
 //! that the caller may inspect: the processes of its own user, or all processes for root. A /proc that is mounted with
 //! `hidepid` does not even list other processes. Source: sock_diag(7), proc_pid_fd(5), proc(5), proc_pid_net(5).
 
-use crate::hidden::elsewhere;
+use crate::hidden::pid_namespace_hint;
 use crate::procfs::{self, process_table};
 use crate::sock_diag::{ListenSocket, SockDiag};
 use crate::{MonitorError, NetNamespace};
@@ -95,7 +95,7 @@ fn refusal() -> &'static str {
     // Any user may read this file of any process, unless /proc hides the processes of other users.
     if std::fs::read("/proc/1/stat").is_err() {
         "/proc hides the processes of other users (hidepid); run as root, or remount /proc without hidepid"
-    } else if elsewhere(Path::new("/")).is_some() {
+    } else if pid_namespace_hint(Path::new("/")).is_some() {
         "no process that is seen from this PID namespace holds it, as from inside a container; look from the host"
     } else {
         "no process that this user may look into holds it; run as root"

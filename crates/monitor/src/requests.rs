@@ -96,7 +96,7 @@ impl Group for RequestsGroup {
             [] => RequestsWatch::open(&ports::listened_on(&proc, net, pids), duty),
             named => RequestsWatch::open(named, duty),
         };
-        match site.place.namespace.within(&proc, open) {
+        match site.chosen_netns.namespace.within(&proc, open) {
             Ok(Ok(watch)) => return Ok(Some(watch)),
             Ok(Err(why)) => site.mark_absent("requests", why),
             Err(refused) if *site.netns == NetNamespace::Server => site.mark_absent("requests", refused),

@@ -114,7 +114,7 @@ impl Sampler {
             modules,
             pids: &pids,
             netns,
-            place: &place,
+            chosen_netns: &place,
             ebpf: *ebpf,
             duty: *requests,
             lacking: &mut self.lacking,

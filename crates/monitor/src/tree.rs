@@ -17,7 +17,7 @@ mod users;
 pub use selector::ProcessSelector;
 
 use crate::accounts::Accounts;
-use crate::hidden::{elsewhere, hidden};
+use crate::hidden::{hidepid_remark, pid_namespace_hint};
 use crate::owner::owners_in;
 use crate::program::{CpuTime, Membership, ProgramSample};
 use crate::quota::QuotaWatch;
@@ -94,7 +94,7 @@ impl ProcessTree {
             quotas: QuotaWatch::new(root, selectors.len()),
             accounts,
             source,
-            hidden: hidden(root).is_some(),
+            hidden: hidepid_remark(root).is_some(),
             memory_bytes: fs::read(proc.join("meminfo")).ok().as_deref().and_then(procfs::memory_total),
         };
         tree.cpu_reading();
@@ -139,9 +139,9 @@ impl ProcessTree {
             owners_in(*port, self.selection.netns())?; // the error of this call says why
         }
         let wanted = selector.to_string();
-        Err(match hidden(&self.root) {
+        Err(match hidepid_remark(&self.root) {
             Some(why) => MonitorError::UnseenProcess { wanted, why },
-            None => MonitorError::NoSuchProcess { wanted, hint: elsewhere(&self.root) },
+            None => MonitorError::NoSuchProcess { wanted, hint: pid_namespace_hint(&self.root) },
         })
     }
 
@@ -194,7 +194,7 @@ impl ProcessTree {
             Source::Proc(reader, why) => (format!("{} ({why})", reader.source()), reader.scan.interval()),
         };
         let absent: Vec<String> = self.selection.absent(&self.accounts, every).map(|(_, text)| text).collect();
-        let hidden = if absent.is_empty() { None } else { hidden(&self.root) };
+        let hidden = if absent.is_empty() { None } else { hidepid_remark(&self.root) };
         let alive = self.accounts.pids().next().map(|_| source);
         let remarks = self.selection.remarks(&self.accounts);
         let parts: Vec<String> = alive.into_iter().chain(remarks).chain(absent).chain(hidden).collect();

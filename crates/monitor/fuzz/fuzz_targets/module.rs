@@ -1,5 +1,5 @@
-//! Parses arbitrary bytes as two readings of a Server Module's file. Checks that nothing panics, and that all figures
-//! are finite.
+//! Parses arbitrary bytes as two readings of a Server Module's file. Checks that nothing panics, and that all metrics
+//! derived from the readings are finite.
 //!
 //! The input consists of pieces of four bytes: an offset (16 bits), a repetition count and a value. Each piece writes
 //! its value repeatedly, starting at its offset. Pieces before the first piece of zeros change the first reading; later

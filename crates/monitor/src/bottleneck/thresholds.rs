@@ -7,17 +7,16 @@ use super::{Finding, Severity};
 
 /// Utilization of a CPU or a disk, or the filled share of a queue.
 pub const BUSY_SHARE: Level = Level { near: 0.80, at: 0.95 };
-/// Share of a CPU's time that the hypervisor takes (steal). The hypervisor's own timekeeping takes less than a tenth.
-/// At a third, the provider has sold more CPU time than the host has.
+/// Share of a CPU's time that the hypervisor takes (steal). The hypervisor's own timekeeping causes less than 10 %. At
+/// 30 %, the provider has sold more CPU time than the host has.
 pub const STEAL: Level = Level { near: 0.10, at: 0.30 };
-/// Share of steal above which the host is unsuitable for measurements, because every figure also depends on the load of
-/// other virtual machines.
-pub const MIN_STEAL: f64 = 0.02;
+/// Share of steal above which the host is unsuitable for measurements, because every measurement also depends on the
+/// load of other virtual machines.
+pub const UNSUITABLE_HOST_STEAL: f64 = 0.02;
 /// Share of a program's time in which the program was ready to run but waited for a CPU. At `near`, the program waited
 /// half as long as it ran. At `at`, it waited as long as it ran.
 pub const CPU_WAIT_SHARE: Level = Level { near: 0.33, at: 0.50 };
-/// Seconds per second that a program waits for a CPU. Below this value, the program does not count as delayed, whatever
-/// [`CPU_WAIT_SHARE`] says.
+/// Time that a program waits for a CPU, in seconds per second, below which [`CPU_WAIT_SHARE`] is not reported.
 pub const MIN_WAIT: f64 = 0.05;
 /// Share of time in which a CPU quota throttled a program. A call that arrives at a throttled program waits until the
 /// quota's next period.
@@ -47,7 +46,7 @@ pub const LOSSES_PER_S: Level = Level { near: 0.5, at: 100.0 };
 /// more before it retries.
 pub const MIN_DROPPED_PER_S: f64 = 0.01;
 
-/// Two thresholds of a figure. From `near` on, the resource is near its limit. From `at` on, it is at its limit.
+/// Two thresholds of a metric. From `near` on, the resource is near its limit. From `at` on, it is at its limit.
 #[derive(Clone, Copy, Debug)]
 pub struct Level {
     near: f64,

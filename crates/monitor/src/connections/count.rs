@@ -34,7 +34,7 @@ impl Counter {
     }
 
     /// Counts the connections of each port, in the order of the ports. Returns `None` if counting fails;
-    /// [`Counter::source`] then gives the reason.
+    /// [`Counter::source`] then contains the reason.
     pub fn count(&mut self, diag: &mut io::Result<SockDiag>) -> Option<Vec<Tally>> {
         let begun = sys::now();
         let refused = match self.dump(diag) {

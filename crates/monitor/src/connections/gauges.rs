@@ -49,7 +49,7 @@ impl GaugeWatch {
         Ok(watch)
     }
 
-    /// Counts the connections, and keeps the new or the old baseline, whichever has the smaller uncertainty.
+    /// Counts the connections, and replaces the baseline if the new baseline has a smaller uncertainty.
     pub fn count(&mut self, counter: &mut Counter, diag: &mut io::Result<SockDiag>) {
         let before = self.read_gauges();
         let tallies = counter.count(diag);
@@ -60,12 +60,12 @@ impl GaugeWatch {
         }
     }
 
-    /// Whether the figures are exact, so that another count cannot improve them.
+    /// Whether the numbers of connections are exact, so that another count cannot improve them.
     pub fn is_exact(&self) -> bool {
         self.uncertainty() == Some(0)
     }
 
-    /// The largest possible error, in connections; `None` if there was no count.
+    /// The largest possible error of the number of connections; `None` if there was no count.
     pub fn uncertainty(&self) -> Option<u64> {
         self.baseline.as_ref().map(|baseline| baseline.moved)
     }

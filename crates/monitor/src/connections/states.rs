@@ -77,7 +77,8 @@ impl StatesWatch {
         self.gauges.is_ok()
     }
 
-    /// Name of the source of the figures. If there is no source, the text is `none: `, the reason and a remedy.
+    /// Name of the source of the numbers of connections. If there is no source, the text is `none: `, the reason and a
+    /// remedy.
     pub fn source(&self) -> String {
         let counter = self.counter.source();
         match &self.gauges {

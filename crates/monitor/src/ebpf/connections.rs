@@ -40,15 +40,15 @@ const WORDS: usize = 16;
 pub(crate) struct Gauges {
     attached: Attached,
     /// The index of each port's gauges. A port that is listed twice has one index.
-    places: Vec<usize>,
+    indices: Vec<usize>,
 }
 
 /// The connections of one local port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct PortGauges {
     /// For each state, by its number: the number of connections that entered the state since the program was attached,
-    /// minus the number that left. Only the states 1, 4, 5, 8, 9 and 11 are counted (see the head of this file). All
-    /// other states have zero.
+    /// minus the number that left. Only the states 1, 4, 5, 8, 9 and 11 are counted (see the comment at the start of
+    /// this file). All other states have zero.
     pub(crate) states: [i64; STATES],
     /// Number of handshakes that the listening side completed since the program was attached.
     pub(crate) accepted: u64,
@@ -63,12 +63,12 @@ impl Gauges {
         let settings = settings(ports, network_namespace, u16::to_be_bytes);
         let attached = Attached::attach(Program::Connections, &settings, MAX_PORTS * WORDS * size_of::<u64>())?;
         let place = |port| ports.iter().position(|other| other == port);
-        Ok(Gauges { attached, places: ports.iter().filter_map(place).collect() })
+        Ok(Gauges { attached, indices: ports.iter().filter_map(place).collect() })
     }
 
     /// The gauges of one port, by its index in the list passed to [`attach`](Self::attach).
     pub(crate) fn read(&self, port_index: usize) -> PortGauges {
-        let words: &[AtomicU64] = &self.attached.globals()[self.places[port_index] * WORDS..][..WORDS];
+        let words: &[AtomicU64] = &self.attached.globals()[self.indices[port_index] * WORDS..][..WORDS];
         PortGauges {
             states: std::array::from_fn(|state| words[state].load(Relaxed).cast_signed()),
             accepted: at_least_zero(words[STATES].load(Relaxed)),

@@ -200,7 +200,7 @@ impl Program {
 thread_local! {
     /// The messages of libbpf since this thread began to load a program. libbpf reports a message on the thread that
     /// called libbpf.
-    static SAID: RefCell<String> = const { RefCell::new(String::new()) };
+    static LIBBPF_MESSAGES: RefCell<String> = const { RefCell::new(String::new()) };
 }
 
 /// Loads a program by calling `load`. If this fails, returns an error that explains the cause to the user.
@@ -209,15 +209,15 @@ fn load_or_explain<T>(program: Program, load: impl FnOnce() -> libbpf_rs::Result
     LISTEN.call_once(|| {
         libbpf_rs::set_print(Some((PrintLevel::Warn, hear)));
     });
-    SAID.with_borrow_mut(String::clear);
+    LIBBPF_MESSAGES.with_borrow_mut(String::clear);
     load().map_err(|error| {
         let types = Path::new("/sys/kernel/btf/vmlinux").exists();
-        explain(program, &error, &SAID.take(), types)
+        explain(program, &error, &LIBBPF_MESSAGES.take(), types)
     })
 }
 
 fn hear(_level: PrintLevel, message: String) {
-    SAID.with_borrow_mut(|said| said.push_str(&message));
+    LIBBPF_MESSAGES.with_borrow_mut(|said| said.push_str(&message));
 }
 
 fn explain(program: Program, error: &libbpf_rs::Error, said: &str, kernel_types: bool) -> EbpfError {

@@ -44,16 +44,16 @@ const TALLY_WORDS: usize = 5 + 2 * TIMES_WORDS;
 pub(crate) struct RequestProbe {
     programs: Switched,
     /// For each requested port, its index in the programs' list of ports. The list has no duplicates.
-    places: Vec<usize>,
+    indices: Vec<usize>,
     slices: u64,
 }
 
 /// The requests of one port since the programs were loaded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct PortTally {
-    /// Number of requests that count.
+    /// Number of requests whose first bytes became ready in a slice between `from` and `until`.
     pub begun: u64,
-    /// Number of requests that count and whose connection ended before a byte of the response was sent.
+    /// Number of these requests whose connection ended before a byte of the response was sent.
     pub unanswered: u64,
     /// The requests with a response, by size class of the response.
     pub sizes: [SizeTally; CLASSES],
@@ -98,11 +98,11 @@ impl RequestProbe {
                 distinct.len() - 1
             })
         };
-        let places: Vec<usize> = ports.iter().map(|&port| place(port)).collect();
+        let indices: Vec<usize> = ports.iter().map(|&port| place(port)).collect();
         let entries = distinct.len().max(1) * CLASSES;
         let settings = settings(&distinct, network_namespace, u16::to_ne_bytes);
         let programs = Switched::load(Program::Requests, &settings, entries as u32)?;
-        Ok(RequestProbe { programs, places, slices: 0 })
+        Ok(RequestProbe { programs, indices, slices: 0 })
     }
 
     /// Begins a slice. A request counts if it begins between the instants `from` and `until` of `CLOCK_MONOTONIC`.
@@ -119,7 +119,7 @@ impl RequestProbe {
 
     /// The requests of each port, in the order in which the ports were passed to [`load`](Self::load).
     pub(crate) fn read(&self) -> io::Result<Vec<PortTally>> {
-        self.places.iter().map(|&place| self.read_port(place)).collect()
+        self.indices.iter().map(|&place| self.read_port(place)).collect()
     }
 
     fn read_port(&self, place: usize) -> io::Result<PortTally> {
@@ -166,8 +166,8 @@ impl Default for TimesTally {
     }
 }
 
-/// Converts squares in units of (1024 ns)² to square microseconds. The eBPF programs use these units because a shift of
-/// bits computes them without a division.
+/// Converts squares in units of (1024 ns)² to square microseconds. The eBPF programs use these units because a bit
+/// shift converts nanoseconds to them without a division.
 fn square_microseconds(squares: u64) -> u64 {
     let scaled = u128::from(squares) * (1024 * 1024) / 1_000_000;
     u64::try_from(scaled).unwrap_or(u64::MAX)

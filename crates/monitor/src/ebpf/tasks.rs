@@ -4,8 +4,8 @@
 //! `walk` needs Linux 6.7. The kernel runs `tasks` once for each task (`iter/task`, Linux 5.9), and this process reads
 //! the output from a descriptor. `tasks` costs more than three times as much per thread.
 //!
-//! The figures come from the scheduler at the moment of the pass. For a thread that is on a CPU, `ran` is the value at
-//! the CPU's last tick. A pass takes some time, and a thread may end during the pass. Such a thread may be missing both
+//! The counters are the scheduler's at the moment of the pass. For a thread that is on a CPU, `ran` is the value at the
+//! CPU's last tick. A pass takes some time, and a thread may end during the pass. Such a thread may be missing both
 //! from the living threads and from `ended` of the process, so a sum may miss a thread for one pass. Process ids are
 //! numbers in the reader's pid namespace. A parent outside of this namespace has the id 0.
 //!
@@ -51,7 +51,7 @@ pub(crate) struct TaskRecord {
     /// Total time that the thread waited for a CPU, without the current wait; `None` if the kernel does not measure
     /// waits (it was built without `CONFIG_SCHED_INFO`).
     pub(crate) waited: Option<Nanos>,
-    /// Figures of the whole process. Only the record of the main thread has them; its `pid` equals its `tgid`.
+    /// Record of the whole process. Only the record of the main thread has it; its `pid` equals its `tgid`.
     pub(crate) process: Option<ProcessRecord>,
 }
 
@@ -60,8 +60,9 @@ pub(crate) struct TaskRecord {
 pub(crate) struct Counters {
     /// Time on a CPU, by the scheduler's clock.
     pub(crate) ran: Nanos,
-    /// Time on a CPU in user mode. The kernel counts ticks, unless it accounts exactly (`CONFIG_VIRT_CPU_ACCOUNTING`).
-    /// If the kernel counts ticks, /proc shows `ran`, split in the proportion of `user` and `system`.
+    /// Time on a CPU in user mode. The kernel counts ticks, unless it measures the time exactly
+    /// (`CONFIG_VIRT_CPU_ACCOUNTING`). If the kernel counts ticks, /proc shows `ran`, split in the proportion of `user`
+    /// and `system`.
     pub(crate) user: Nanos,
     /// Time on a CPU in the kernel, measured like `user`.
     pub(crate) system: Nanos,
@@ -71,15 +72,15 @@ pub(crate) struct Counters {
     pub(crate) switches: u64,
 }
 
-/// Figures of a whole process.
+/// Counters of a whole process.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ProcessRecord {
     /// Number of threads. The last thread counts until the parent has waited for the process. If the number is zero,
     /// the resources of the last thread may already be included in `ended`.
     pub(crate) threads: u64,
-    /// Number of resident pages of files, of anonymous memory and of shared memory. Each CPU counts for itself, and
-    /// adds its count to the total only when the count is large (lib/percpu_counter.c). So for each kind of memory and
-    /// each CPU, about 32 pages may be missing or extra. `None` if the process has no memory any more, or if the kernel's
+    /// Number of resident pages of files, of anonymous memory and of shared memory. Each CPU has a count of its own,
+    /// which it adds to the total only when the count is large (lib/percpu_counter.c). So for each kind of memory, the
+    /// total may be wrong by about 32 pages per CPU. `None` if the process has no memory any more, or if the kernel's
     /// count cannot be read.
     pub(crate) rss_pages: Option<u64>,
     /// The resources used by the ended threads. The usage of the whole process is `ended` plus `own` of each living

@@ -3,7 +3,7 @@
 
 use super::probe::{BUFFER_MIB, Prober};
 use super::{Finding, Fix, Status, judged, unknown};
-use crate::bottleneck::thresholds::MIN_STEAL;
+use crate::bottleneck::thresholds::UNSUITABLE_HOST_STEAL;
 use crate::kernel::stat::{CpuTicks, SystemStat};
 use crate::sys;
 use brimful_core::Nanos;
@@ -85,7 +85,7 @@ fn steal(before: Option<CpuTicks>, after: Option<CpuTicks>) -> Finding {
     let (now, since_boot) = (share(before), share(CpuTicks::default()));
     judged(
         "steal",
-        now.max(since_boot) < MIN_STEAL,
+        now.max(since_boot) < UNSUITABLE_HOST_STEAL,
         format!("{} now, {} since boot", percent(now), percent(since_boot)),
         "CPU time that the hypervisor gave to others: it distorts every figure".to_owned(),
         Fix::by_hand("vmstat 1    # the column st: move to a host with dedicated CPUs, or measure when it is 0"),
