@@ -1,4 +1,4 @@
-//! Fits trend and seasons together: to the rates and, if possible, to their logarithms.
+//! Fits trend and seasons together: to the rates and, if the settings allow it, to their logarithms.
 
 use crate::closed::ClosedSteps;
 use crate::options::ForecastMethod;
@@ -16,8 +16,8 @@ pub(crate) struct FitSettings<'a> {
     pub step_s: u32,
     pub seasons: Option<&'a [usize]>,
     pub method: ForecastMethod,
-    /// Whether to fit the logarithms of the rates as well.
-    pub log: bool,
+    /// Whether to fit the logarithms of the rates as well as the rates.
+    pub with_logarithms: bool,
     /// Steps in which nothing ever arrives.
     pub closed_steps: &'a ClosedSteps,
 }
@@ -45,13 +45,13 @@ pub(crate) struct Candidates {
 }
 
 impl Candidates {
-    /// Fits the rates and, if `settings.log` is set, their logarithms. The naive method repeats `period` steps; if
-    /// `period` is `None`, it repeats the longest season of the fit.
+    /// Fits the rates and, if `settings.with_logarithms` is set, their logarithms. The naive method repeats `period`
+    /// steps; if `period` is `None`, it repeats the longest season of the fit.
     pub(crate) fn fit(rates: &[f64], settings: FitSettings<'_>, period: Option<usize>) -> Self {
         let mut all = Fitted::on_scale(Scale::Linear, rates, settings);
         let period = period.unwrap_or_else(|| all[0].longest_season());
         let mut preferred = 0;
-        if settings.log {
+        if settings.with_logarithms {
             let log = Fitted::on_scale(Scale::Log, rates, settings);
             if log[0].aicc(rates) < all[0].aicc(rates) {
                 preferred = all.len();

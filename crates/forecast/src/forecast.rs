@@ -61,12 +61,12 @@ pub fn forecast(series: &Series, options: &ForecastOptions) -> Result<Forecast, 
     }
     let Cleaned { rates, closed_steps, spikes } = Cleaned::new(rates, &series, seasons.as_deref(), options.method);
     let rates = &rates;
-    let log = options.method == ForecastMethod::Auto && rates.iter().all(|r| *r > 0.0);
+    let with_logarithms = options.method == ForecastMethod::Auto && rates.iter().all(|r| *r > 0.0);
     let settings = FitSettings {
         step_s: series.step_s,
         seasons: seasons.as_deref(),
         method: options.method,
-        log,
+        with_logarithms,
         closed_steps: &closed_steps,
     };
     let candidates = Candidates::fit(rates, settings, None);

@@ -131,7 +131,7 @@ pub(crate) fn notes(forecast: &Forecast, found: &FitSummary<'_>, wanted: Option<
     notes
 }
 
-/// A note if the seasonal naive method was used, or would be as good.
+/// Returns a note if the seasonal naive method was used, or would be as good.
 fn no_skill(forecast: &Forecast) -> Option<String> {
     let (tried, naive) = forecast.backtest.as_ref().and_then(|b| Some((b.mase?, b.naive_mase?)))?;
     let again = match forecast.seasons.iter().max() {

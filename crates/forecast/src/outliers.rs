@@ -1,10 +1,11 @@
 //! Outliers in a series without seasons: holidays, outages, sales, errors. After an outlier, the series returns to its
 //! former level, so a trend that followed the outlier would be wrong.
 //!
-//! Hampel's filter: a value more than [`MAX_DEVIATIONS`] median absolute deviations from the median of its neighbours
-//! is an outlier (Pearson, *Mining Imperfect Data*, 2005, §3.2). A permanent change of level is not an outlier, because
-//! most of the following neighbours are at the new level. If one of the last values is far from the median, it may be
-//! an outlier or a new level. In that case, no outlier of the series is replaced.
+//! Hampel's filter: a value more than [`MAX_DEVIATIONS`] robust standard deviations from the median of its neighbours
+//! is an outlier. The robust standard deviation is the median absolute deviation divided by [`MAD`] (Pearson, *Mining
+//! Imperfect Data*, 2005, §3.2). A permanent change of level is not an outlier, because most of the following
+//! neighbours are at the new level. If one of the last values is far from the median, it may be an outlier or a new
+//! level. In that case, no outlier of the series is replaced.
 
 /// Number of neighbours on each side. A deviation that lasts longer than this number of steps is a change of level.
 const NEIGHBOURS: usize = 14;

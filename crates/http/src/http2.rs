@@ -191,7 +191,7 @@ struct Block {
 struct Peer {
     /// Whether the server's SETTINGS frame has arrived.
     known: bool,
-    /// Upper bound of the number of open streams.
+    /// Maximum number of open streams.
     max_streams: u32,
     /// Whether `max_streams` is the limit of an earlier connection.
     assumed: bool,

@@ -92,7 +92,8 @@ pub enum ModelError {
         /// Name of the parameter.
         what: String,
     },
-    /// Classes whose demands are known only jointly, for other proportions than in this model.
+    /// Classes whose demands are known only jointly, and whose proportions in the model differ from the measured
+    /// proportions.
     #[error(
         "the demands at station `{station}` were measured of these classes only together, while they came in one proportion \
          ({classes}): what each of them costs is not known, so keep the proportion, measure each class alone and calibrate \

@@ -259,8 +259,8 @@ mod tests {
     #[test]
     fn a_pause_delays_the_requests_that_it_meets() {
         let course = HostSlowness::default().with_pauses([(1.0, 0.1), (2.0, 0.1), (2.05, 0.1)]);
-        // The requests arrive during a pause, right after it, just before a pause, and long before it. The last two
-        // pauses are one after the other.
+        // Four requests arrive: during the first pause, right after it, just before the second pause, and long after
+        // all pauses. The third pause begins during the second one, so it follows the second one without a gap.
         let arrivals = [1.04, 1.1005, 1.9995, 3.0].map(|at| (at, 0));
         let found: Vec<f64> =
             trajectory(&server(100.0, 0.0, None), course, 1, arrivals).unwrap().map(|s| s.response).collect();

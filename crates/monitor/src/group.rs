@@ -89,7 +89,7 @@ pub struct PeriodFigures<T> {
     pub to: Nanos,
     /// Time for which the machine was suspended between start and end. It is not part of the period's length.
     pub suspended: Nanos,
-    /// The metrics.
+    /// The metrics that were derived for the period.
     pub figures: T,
 }
 

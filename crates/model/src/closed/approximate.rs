@@ -109,7 +109,8 @@ struct Queue {
     dependent: bool,
 }
 
-/// Sums over a population and over the shifts; the first index of each field is the queue.
+/// Effects of the shifts on the state that an arrival finds, for one population. The first index of each field is the
+/// queue.
 struct Shifted {
     /// For each arriving class: 1 plus the number of additional customers that an arrival finds because of the shifts.
     joined: Vec<Vec<f64>>,

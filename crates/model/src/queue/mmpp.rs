@@ -249,7 +249,7 @@ mod tests {
 
     #[test]
     fn the_busiest_hour_of_a_slow_process_decides() {
-        // The phases are far longer than any queue lasts, so each phase is an M/M/1 queue.
+        // The phases last far longer than the queue needs to reach a steady state, so each phase is an M/M/1 queue.
         let slow = Mmpp2 { rates: [8.0, 2.0], leave: [1e-9, 1e-9] };
         assert!(close(mmpp_m1(&slow, 0.1).unwrap().number, (4.0 + 0.25) / 2.0, 1e-5));
         let quick = Mmpp2 { rates: [8.0, 2.0], leave: [1e9, 1e9] };

@@ -36,7 +36,7 @@ pub(super) struct Station {
     pub(super) sampler: Sampler,
     /// Largest number of seconds of demand that the station can serve per second; ∞ for a delay.
     pub(super) capacity: f64,
-    /// The number of servers to which utilization refers.
+    /// Divisor of the utilization: the number of servers; 1 for a delay.
     pub(super) servers: f64,
     /// For each class: demand of a request that finds all servers busy, in seconds.
     pub(super) demands: Vec<f64>,

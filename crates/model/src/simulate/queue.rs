@@ -12,7 +12,7 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
-/// The order and the speed in which a station serves requests.
+/// The order and the speed of a station's service.
 #[derive(Clone, Debug)]
 pub(super) struct Discipline {
     /// Number of requests that can be in service at once; `usize::MAX` for processor sharing and delays.

@@ -146,7 +146,8 @@ impl Truth {
     }
 }
 
-/// The sum of the weights of all states, divided by e^top, and the sums of the numbers present with these weights.
+/// Sums over all states: the weights, divided by e^top, and the numbers of requests present, multiplied by these
+/// weights.
 struct Sum {
     top: f64,
     weight: f64,

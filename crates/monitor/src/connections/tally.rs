@@ -38,8 +38,8 @@ pub(super) struct Tally {
 }
 
 impl Tally {
-    /// Counts a connection; `record` has the meaning of
-    /// [`ConnectedSocket::record`](crate::sock_diag::ConnectedSocket::record).
+    /// Counts a connection. `record` says whether the kernel keeps only a small record of the connection, because no
+    /// process has it open any more.
     pub fn add(&mut self, state: u8, record: bool) {
         let state = usize::from(state);
         if let Some(count) = self.states.get_mut(state) {
