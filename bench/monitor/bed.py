@@ -121,7 +121,7 @@ class Running:
 
     @property
     def pids(self) -> list[int]:
-        # taskset executes the command in its own process.
+        # taskset replaces itself by the command, which so has the same process ID.
         return family(self._process.pid)
 
     @property

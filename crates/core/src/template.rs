@@ -14,7 +14,7 @@ use std::fmt;
 /// A part of a template.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TemplatePart<'t> {
-    /// Plain text.
+    /// Text that is copied unchanged.
     Text(&'t str),
     /// The number of the call.
     Seq,

@@ -45,9 +45,9 @@ impl Deadlines {
         self.queue.push_back((now + self.after, key));
     }
 
-    /// Postpones the deadlines of all operations that began at or after `since`. Their requests may have been sent as
-    /// late as just before `until`, because the thread was stopped in between. A later postponement that begins at
-    /// `until` does not move these deadlines again: otherwise, a series of stalls could postpone a deadline forever.
+    /// Postpones deadlines after the thread was stopped from `since` to `until`: an operation that began in that time may
+    /// have sent its request only just before `until`, so its deadline now counts from there. A stall that follows at
+    /// `until` does not move the same deadlines again; otherwise, a series of stalls could postpone them forever.
     pub fn postpone(&mut self, since: Nanos, until: Nanos) {
         let first = since + self.after;
         for (deadline, _) in self.queue.iter_mut().rev().take_while(|(deadline, _)| *deadline >= first) {

@@ -95,7 +95,8 @@ fn mean(cores: &[&Core], figure: fn(&CpuShares) -> f64) -> f64 {
     cores.iter().map(|core| figure(&core.shares)).sum::<f64>() / cores.len() as f64
 }
 
-/// The shares of each CPU. If only the mean over all CPUs is known, the list has one entry with this mean.
+/// For each CPU, the shares of time in each state. If only the mean of all CPUs is known, the list contains only the
+/// mean.
 fn cores(kernel: &Kernel) -> Vec<Core> {
     match (kernel.cores.is_empty(), kernel.cpu) {
         (true, Some(shares)) => vec![Core { cpu: usize::MAX, shares }],

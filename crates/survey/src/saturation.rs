@@ -12,12 +12,12 @@ use brimful_target::ReferenceCpuTimes;
 /// The measured capacity.
 #[derive(Debug)]
 pub(crate) struct Saturation {
-    /// Calls per second of the closed level.
+    /// Calls completed per second under the closed load.
     pub rate: f64,
     pub ci95_half_width: Option<f64>,
-    /// Speed of the host during the level, relative to its speed during calibration.
+    /// Speed of the host during the closed load, relative to its speed during calibration.
     pub host_speed: Option<f64>,
-    /// The CPU time that the reference server reported before and after the level.
+    /// The CPU time that the reference server reported before and after the closed load.
     pub reference_cpu_times: Option<(ReferenceCpuTimes, ReferenceCpuTimes)>,
 }
 

@@ -70,9 +70,9 @@ pub(crate) struct ConnectionPolicy {
     pub limit: ConnectionLimit,
     /// Whether each call opens a connection of its own.
     pub one_call_each: bool,
-    /// Whether connections are opened before a load begins, unless they would block other calls. TLS needs this because
-    /// a handshake is expensive. HTTP/2 needs this because a call opens no connection while an existing one has a free
-    /// stream.
+    /// Whether connections are opened before a load begins, except on servers where an idle connection occupies a worker.
+    /// TLS needs this because a handshake is expensive. HTTP/2 needs this because a call opens no connection while an
+    /// existing one has a free stream.
     pub opened_ahead: bool,
 }
 

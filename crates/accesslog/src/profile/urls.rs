@@ -58,7 +58,7 @@ pub struct TopUrls {
 #[repr(C, align(64))]
 pub struct TopUrl {
     hash: u64,
-    /// Number of requests, including the error.
+    /// Estimated number of requests: never too low, and too high by at most `requests_error`.
     pub requests: u64,
     /// Total size of the responses since the URL got its counter, in bytes.
     pub bytes: u64,
@@ -69,7 +69,7 @@ pub struct TopUrl {
     votes: u32,
     /// The method of most requests, if one method has a majority.
     pub method: Method,
-    /// Maximum number of requests by which `requests` is too high.
+    /// Largest possible error of `requests`.
     pub requests_error: u64,
     /// Path and query of the URL.
     pub url: Vec<u8>,

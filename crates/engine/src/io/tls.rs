@@ -77,11 +77,11 @@ struct Slot {
     gathered: Vec<u8>,
     /// Lengths of the sends since the kernel last had accepted all bytes.
     sends: VecDeque<SentBytes>,
-    /// Plaintext that was received before the connection was adopted.
+    /// Plaintext that arrived before the run took over the connection, which was opened before the run.
     early: Vec<u8>,
     /// Whether the server has sent close_notify.
     finished: bool,
-    /// Whether the TCP connection has ended, or its end is known to follow.
+    /// Whether the TCP connection has ended, or will end without further data.
     ended: bool,
 }
 

@@ -76,7 +76,8 @@ pub(super) struct WakingWait<'a> {
     pub(super) work: f64,
     /// Mean remaining time of a service in progress, with and without the additional times.
     pub(super) left: [f64; 2],
-    /// Half the mean square of the remaining time of a service in progress, with and without the additional times.
+    /// Half the mean square of the remaining service time of the request in service: with the times that the station adds
+    /// to each service, and without them.
     pub(super) left_squared: [f64; 2],
 }
 

@@ -323,8 +323,8 @@ impl Presence {
         self.integrate_work(clock);
     }
 
-    /// Adds the work up to the reading `clock`. The clock restarts only when the station serves no request, so no work
-    /// is lost.
+    /// Adds the work done until the station's clock shows `clock`. The clock restarts only when the station serves no
+    /// request, so no work is lost.
     #[inline]
     fn integrate_work(&mut self, clock: f64) {
         self.visits.work += f64::from(self.served) * (clock - self.until_clock);

@@ -15,7 +15,7 @@ use std::str::FromStr;
 #[derive(Clone, Debug, PartialEq)]
 pub struct NewClass {
     pub(super) name: String,
-    /// The class whose demands are used at stations without a demand in the text.
+    /// The class whose demands are used at the stations for which `demands` has none.
     pub(super) like: Option<String>,
     pub(super) rate: Option<Amount>,
     pub(super) population: Option<Amount>,

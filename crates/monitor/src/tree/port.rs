@@ -13,7 +13,7 @@ pub(super) struct Port {
     number: u16,
     /// The inodes of the listening sockets when their owners were last looked up.
     inodes: Vec<u32>,
-    pub owners: Vec<u32>,
+    pub owner_pids: Vec<u32>,
     missing_reason: Option<String>,
 }
 
@@ -32,11 +32,11 @@ impl Port {
             return Vec::new();
         }
         self.inodes = inodes;
-        self.owners.clear();
+        self.owner_pids.clear();
         match owners_in(self.number, netns) {
             Ok(owners) => {
                 self.missing_reason = None;
-                self.owners.clone_from(&owners);
+                self.owner_pids.clone_from(&owners);
                 owners
             }
             Err(error) => {
@@ -51,7 +51,7 @@ impl Port {
 
     /// Whether a process listens on the port, but this user cannot see that process.
     pub fn is_hidden(&self) -> bool {
-        !self.inodes.is_empty() && self.owners.is_empty()
+        !self.inodes.is_empty() && self.owner_pids.is_empty()
     }
 
     /// The reason why no owner is known.

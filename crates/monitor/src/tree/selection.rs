@@ -231,7 +231,7 @@ impl Holder {
     /// Whether the selector's processes belong to another program, for example because one server listens on two ports.
     fn is_shared(&self, accounts: &Accounts) -> bool {
         let Holder::Port(port) = self else { return false };
-        !port.owners.is_empty() && port.owners.iter().all(|&pid| accounts.program_of(pid).is_some())
+        !port.owner_pids.is_empty() && port.owner_pids.iter().all(|&pid| accounts.program_of(pid).is_some())
     }
 
     fn missing_reason(&self) -> Option<String> {

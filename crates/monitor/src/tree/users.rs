@@ -58,7 +58,7 @@ impl Listeners {
         let begun = Search::begin();
         for port in &mut self.ports {
             let is_there = |pid: &u32| proc.join(pid.to_string()).exists();
-            let gone = port.owners.is_empty() || !port.owners.iter().all(is_there);
+            let gone = port.owner_pids.is_empty() || !port.owner_pids.iter().all(is_there);
             port.new_owners(gone, netns);
         }
         self.search.end(begun);
@@ -67,7 +67,7 @@ impl Listeners {
 
     /// The users that run the listening processes of this name.
     fn users_of(&self, proc: &Path, name: &str) -> Vec<u32> {
-        let owners = self.ports.iter().flat_map(|port| port.owners.iter().copied());
+        let owners = self.ports.iter().flat_map(|port| port.owner_pids.iter().copied());
         let mut users: Vec<u32> =
             owners.filter(|&pid| has_name(proc, pid, name)).filter_map(|pid| user_of(proc, pid)).collect();
         users.sort_unstable();

@@ -16,7 +16,7 @@ const STAGGER: Duration = Duration::from_millis(250);
 /// Time to wait for the remaining addresses after the first address has accepted a connection: several round trips of
 /// any network.
 const GRACE: Duration = Duration::from_millis(500);
-/// Upper bound of the total wait.
+/// Maximum time to wait until any address accepts a connection.
 const MAX_WAIT: Duration = Duration::from_secs(3600);
 
 /// The result of the attempts.

@@ -419,7 +419,8 @@ fn an_invalid_arrival_process_is_refused() {
     assert!(Sessions::new(&load, Mix::new(&[1.0], 1).unwrap(), extent, 1, Shard::WHOLE).is_err());
 }
 
-/// Bursts before the run must not be simulated one by one if sessions have many bursts with short think times.
+/// Sessions that are in progress at the start have had bursts before it. Expects that these are skipped at once, and not
+/// simulated one by one.
 #[test]
 fn the_past_of_long_sessions_takes_no_time() {
     let load = Load { bursts: spread("1e6"), think_s: spread("0.01"), in_progress: true, ..open(0.01, "constant") };

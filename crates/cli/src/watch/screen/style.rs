@@ -52,7 +52,7 @@ impl Style {
         self.level(BUSY_SHARE, share)
     }
 
-    /// The text style of a value with thresholds: the style of the finding that this value would cause.
+    /// The text style of a value that is compared with thresholds: that of a finding of the same severity.
     pub fn level(self, level: Level, value: f64) -> TextStyle {
         level.severity_of(value).map_or(TextStyle::new(), |severity| self.severity(severity))
     }
