@@ -129,6 +129,11 @@ impl Measurement {
         self.rate() * self.seconds
     }
 
+    /// Seconds from the start of the measurement to the start of the next one.
+    pub(super) fn until_next(&self) -> f64 {
+        self.timeline.warm_up + self.seconds + self.timeline.pause_after
+    }
+
     /// CPU seconds per call. `idle_busy` is the number of CPUs that the server keeps busy without calls; it is
     /// subtracted.
     pub(super) fn cost(&self, idle_busy: f64) -> Option<f64> {

@@ -1,9 +1,9 @@
 //! Changes of the host's speed during calibration, and their effect on a future level.
 //!
 //! Each measurement shows the slowness of the host in short stretches. Slowness is the ratio of the CPU time of a call
-//! to its usual value at the same load. A measurement's slowness is repeated until the next measurement begins, so the
-//! result is one continuous series. For a future level, a random part of the series with the length of the level is
-//! drawn (a moving block: Künsch 1989).
+//! to its usual value at the same load. A measurement's slowness is repeated until the next measurement that shows it
+//! begins, so the result is one continuous series. For a future level, a random part of the series with the length of
+//! the level is drawn (a moving block: Künsch 1989).
 
 use super::blocks::{Measurement, OfferedLoad, PooledLoads, ReplayedMeasurement, ServerFacts};
 use super::model_fit::ModelFit;
@@ -41,15 +41,25 @@ struct HostSlowness {
     calls: f64,
     /// For each stretch: its length in seconds, the ratio of its slowness to `level`, and the number of its calls.
     stretches: Vec<(f64, f64, f64)>,
-    /// Seconds from the start of the measurement to the start of the next measurement.
+    /// Seconds from the start of the measurement to the start of the next measurement that shows the slowness.
     lasts: f64,
+}
+
+impl HostSlowness {
+    /// Creates the slowness of one of `pooled` measurements of the same load, as `seen` relative to their mean. This mean
+    /// contains the measurement itself, so its variance is too small by the factor 1 − 1/`pooled` (Bessel).
+    fn new(seen: f64, pooled: usize, stretches: Vec<(f64, f64, f64)>, lasts: f64) -> HostSlowness {
+        let n = pooled as f64;
+        let enlargement = if pooled > 1 { (n / (n - 1.0)).sqrt() } else { 1.0 };
+        let calls = stretches.iter().map(|(.., calls)| calls).sum();
+        HostSlowness { level: seen.powf(enlargement), calls, stretches, lasts }
+    }
 }
 
 impl Drift {
     pub fn new(fit: &ModelFit, facts: &ServerFacts, loads: &PooledLoads, blocks: &[Vec<ReplayedMeasurement>]) -> Drift {
         let slowness_of = |replayed: &ReplayedMeasurement| host_slowness(fit, facts, loads, &replayed.measurement);
-        let seen: Vec<Vec<HostSlowness>> =
-            blocks.iter().map(|block| block.iter().filter_map(slowness_of).collect()).collect();
+        let seen: Vec<Vec<HostSlowness>> = blocks.iter().map(|block| block_slowness(block, &slowness_of)).collect();
         let all = || seen.iter().flatten();
         let lasts: f64 = all().map(|measurement| measurement.lasts).sum();
         let mean = all().map(|measurement| measurement.level * measurement.lasts).sum::<f64>() / lasts;
@@ -129,6 +139,28 @@ pub(super) fn blocks_to_draw(blocks: usize) -> usize {
     ((freedom as f64 * (NORMAL_95 / quantile).powi(2)).round() as usize).max(1)
 }
 
+/// The slowness of the host during the measurements of a block. A measurement that does not show it is left out, and its
+/// time is added to the measurement before it.
+fn block_slowness(
+    block: &[ReplayedMeasurement],
+    slowness_of: &dyn Fn(&ReplayedMeasurement) -> Option<HostSlowness>,
+) -> Vec<HostSlowness> {
+    let mut seen: Vec<HostSlowness> = Vec::new();
+    let mut not_shown = 0.0;
+    for replayed in block {
+        match (slowness_of(replayed), seen.last_mut()) {
+            (Some(slowness), _) => seen.push(slowness),
+            (None, Some(previous)) => previous.lasts += replayed.measurement.until_next(),
+            (None, None) => not_shown += replayed.measurement.until_next(),
+        }
+    }
+    // Before the first measurement that shows the slowness, the block has the slowness of that measurement.
+    if let Some(first) = seen.first_mut() {
+        first.lasts += not_shown;
+    }
+    seen
+}
+
 /// The slowness of the host during a measurement, relative to all measurements of the same load. `None` if the
 /// measurement does not show the slowness.
 fn host_slowness(
@@ -137,8 +169,9 @@ fn host_slowness(
     loads: &PooledLoads,
     measurement: &Measurement,
 ) -> Option<HostSlowness> {
-    let all = &loads.get(&measurement.load)?.measurement;
-    let lasts = measurement.timeline.warm_up + measurement.seconds + measurement.timeline.pause_after;
+    let pooled = loads.get(&measurement.load)?;
+    let all = &pooled.measurement;
+    let lasts = measurement.until_next();
     if let Some(mean_cost) = all.cost(facts.idle_busy).filter(|_| !measurement.timeline.stretches.is_empty()) {
         if all.kernel.busy? < MIN_UTILIZATION * f64::from(facts.servers) {
             return None;
@@ -154,16 +187,16 @@ fn host_slowness(
             .collect();
         let seconds: f64 = stretches.iter().map(|(length, ..)| length).sum();
         let level = stretches.iter().map(|(length, slowness, _)| length * slowness).sum::<f64>() / seconds;
-        let calls = stretches.iter().map(|(.., calls)| calls).sum();
         stretches.iter_mut().for_each(|(_, slowness, _)| *slowness /= level);
-        return is_factor(level).then_some(HostSlowness { level, calls, stretches, lasts });
+        return is_factor(level).then(|| HostSlowness::new(level, pooled.blocks, stretches, lasts));
     }
     // The throughput of closed-loop clients without think time is proportional to the host's speed.
     let closed = matches!(measurement.load, OfferedLoad::Clients(_) | OfferedLoad::SingleClass(..));
     let calls = measurement.rate() * measurement.seconds;
     let level = all.rate() / measurement.rate();
     let stretches = vec![(measurement.seconds, 1.0, calls)];
-    (closed && calls >= MIN_CALLS && is_factor(level)).then_some(HostSlowness { level, calls, stretches, lasts })
+    let shows_it = closed && calls >= MIN_CALLS && is_factor(level);
+    shows_it.then(|| HostSlowness::new(level, pooled.blocks, stretches, lasts))
 }
 
 fn is_factor(slowness: f64) -> bool {

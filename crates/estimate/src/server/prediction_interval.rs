@@ -17,6 +17,7 @@ use brimful_core::moments::Moments;
 use brimful_model::{CompletedRequest, HostSlowness, trajectory};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
+use statrs::distribution::{ContinuousCDF, Normal};
 
 /// Number of bootstrap draws.
 const DRAWS: usize = 100;
@@ -27,6 +28,9 @@ const MAX_ARRIVALS: f64 = 50_000.0;
 const BISECTIONS: usize = 8;
 /// Largest number of arrivals that are replayed in each bisection.
 const MAX_SEARCH_ARRIVALS: f64 = 8_000.0;
+
+/// Smallest ratio of the work of random calls to its mean.
+const MIN_WORK: f64 = 0.1;
 
 /// A predicted value, and the interval that is expected to contain 90 % of measurements.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -105,6 +109,7 @@ pub(super) fn predict_level(
 ) -> Result<ExpectedLevel, EstimateError> {
     let LevelLoad { rate, mix, seconds } = level;
     let mut rng = Pcg64Mcg::seed_from_u64(rate.to_bits());
+    let mut calls_rng = Pcg64Mcg::seed_from_u64(!rate.to_bits());
     let mut means = Vec::new();
     let mut percentiles = [Vec::new(), Vec::new(), Vec::new()];
     let mut utilizations = Vec::new();
@@ -117,7 +122,9 @@ pub(super) fn predict_level(
         let calls = arrivals(index as u64, replayed_seconds);
         // By chance or because of bursts, the rate of the draw deviates from `rate`.
         let drawn_rate = calls.len() as f64 / replayed_seconds;
-        utilizations.push(fit.utilization(facts, drawn_rate, mix, mean_slowness(&stretches).unwrap_or(1.0)));
+        let slowness =
+            mean_slowness(&stretches).unwrap_or(1.0) * work_of_calls(fit, mix, calls.len() as f64, &mut calls_rng);
+        utilizations.push(fit.utilization(facts, drawn_rate, mix, slowness));
         let pauses = fit.pauses.draw(rate, seconds, &mut rng).into_iter().map(|(pause, _)| pause);
         let course = HostSlowness::from_stretches(stretches).with_pauses(pauses);
         let times = trajectory(&model, course, index as u64, calls)?.map(|sojourn| sojourn.response).collect();
@@ -224,8 +231,10 @@ pub(super) fn predict_saturation(
     seconds: f64,
 ) -> Option<PredictedFigure> {
     let mut rng = Pcg64Mcg::seed_from_u64(seconds.to_bits());
+    let mut calls_rng = Pcg64Mcg::seed_from_u64(!seconds.to_bits());
     let rate = |fit: &ModelFit| {
-        let rate = fit.saturation(mix) / mean_slowness(&drift.draw(seconds, &mut rng)).unwrap_or(1.0);
+        let usual = fit.saturation(mix) / mean_slowness(&drift.draw(seconds, &mut rng)).unwrap_or(1.0);
+        let rate = usual / work_of_calls(fit, mix, usual * seconds, &mut calls_rng);
         let drawn = fit.pauses.draw(rate, seconds, &mut rng);
         if drawn.is_empty() || !fit.waits_for_cpu() {
             return rate;
@@ -235,6 +244,12 @@ pub(super) fn predict_saturation(
     };
     let rates: Vec<f64> = fits.iter().map(rate).filter(|rate| rate.is_finite()).collect();
     (!rates.is_empty()).then(|| PredictedFigure::from_draws(rates))
+}
+
+/// Random ratio of the work of this number of calls to its mean: the calls of a level differ, and are not infinitely many.
+fn work_of_calls(fit: &ModelFit, mix: &[f64], calls: f64, rng: &mut Pcg64Mcg) -> f64 {
+    let deviation = (fit.variability(mix).max(0.0) / calls.max(1.0)).sqrt();
+    Normal::new(1.0, deviation).map_or(1.0, |ratio| ratio.inverse_cdf(rng.random()).max(MIN_WORK))
 }
 
 impl PredictedFigure {
