@@ -94,11 +94,23 @@ impl Drift {
         drift
     }
 
-    /// A random part of the series of `seconds` seconds: consecutive stretches, each with its length in seconds and its
-    /// slowness. It is empty if calibration measured no slowness over time.
-    pub fn draw(&self, seconds: f64, rng: &mut Pcg64Mcg) -> Vec<(f64, f64)> {
+    /// Parts of the series for `count` draws, each of `seconds` seconds: consecutive stretches, each with its length in
+    /// seconds and its slowness. They are empty if calibration measured no slowness over time. The parts begin at equal
+    /// distances after a random start, so that the draws represent the whole series (systematic sampling).
+    pub fn draws<'a>(
+        &'a self,
+        count: usize,
+        seconds: f64,
+        rng: &mut Pcg64Mcg,
+    ) -> impl Iterator<Item = Vec<(f64, f64)>> + use<'a> {
+        let first: f64 = rng.random();
+        (0..count).map(move |index| self.part((index as f64 + first) / count as f64 * self.seconds, seconds))
+    }
+
+    /// The part of `seconds` seconds that begins at `start` seconds.
+    fn part(&self, start: f64, seconds: f64) -> Vec<(f64, f64)> {
         let Some(mean) = mean_slowness(&self.course) else { return Vec::new() };
-        let mut to_skip = rng.random::<f64>() * self.seconds;
+        let mut to_skip = start;
         let mut remaining = seconds;
         let mut drawn = Vec::new();
         for (length, slowness) in self.course.iter().cycle() {

@@ -116,9 +116,9 @@ pub(super) fn predict_level(
     // The replayed arrivals vary nearly as much as all arrivals of the level. The remaining difference makes the
     // interval wider.
     let replayed_seconds = seconds.min(MAX_ARRIVALS / rate);
-    for (index, fit) in fits.iter().enumerate() {
+    let parts = drift.draws(fits.len(), seconds, &mut rng);
+    for ((index, fit), stretches) in fits.iter().enumerate().zip(parts) {
         let model = fit.model_at(rate, mix);
-        let stretches = drift.draw(seconds, &mut rng);
         let calls = arrivals(index as u64, replayed_seconds);
         // By chance or because of bursts, the rate of the draw deviates from `rate`.
         let drawn_rate = calls.len() as f64 / replayed_seconds;
@@ -170,8 +170,8 @@ pub(super) fn predict_rate(
 ) -> Result<Option<PredictedFigure>, EstimateError> {
     let mut rng = Pcg64Mcg::seed_from_u64(limit.seconds.to_bits());
     let mut rates = Vec::new();
-    for (index, fit) in fits.iter().enumerate() {
-        let stretches = drift.draw(seconds, &mut rng);
+    let parts = drift.draws(fits.len(), seconds, &mut rng);
+    for ((index, fit), stretches) in fits.iter().enumerate().zip(parts) {
         let saturation = fit.saturation(mix) / mean_slowness(&stretches).unwrap_or(1.0);
         if !saturation.is_finite() {
             continue;
@@ -232,8 +232,9 @@ pub(super) fn predict_saturation(
 ) -> Option<PredictedFigure> {
     let mut rng = Pcg64Mcg::seed_from_u64(seconds.to_bits());
     let mut calls_rng = Pcg64Mcg::seed_from_u64(!seconds.to_bits());
-    let rate = |fit: &ModelFit| {
-        let usual = fit.saturation(mix) / mean_slowness(&drift.draw(seconds, &mut rng)).unwrap_or(1.0);
+    let parts = drift.draws(fits.len(), seconds, &mut rng);
+    let rate = |(fit, stretches): (&ModelFit, Vec<(f64, f64)>)| {
+        let usual = fit.saturation(mix) / mean_slowness(&stretches).unwrap_or(1.0);
         let rate = usual / work_of_calls(fit, mix, usual * seconds, &mut calls_rng);
         let drawn = fit.pauses.draw(rate, seconds, &mut rng);
         if drawn.is_empty() || !fit.waits_for_cpu() {
@@ -242,7 +243,7 @@ pub(super) fn predict_saturation(
         let paused = drawn.iter().map(|((_, length), _)| length).sum::<f64>() / seconds;
         rate * (1.0 - paused) / (1.0 - fit.pauses.share_at(rate))
     };
-    let rates: Vec<f64> = fits.iter().map(rate).filter(|rate| rate.is_finite()).collect();
+    let rates: Vec<f64> = fits.iter().zip(parts).map(rate).filter(|rate| rate.is_finite()).collect();
     (!rates.is_empty()).then(|| PredictedFigure::from_draws(rates))
 }
 
