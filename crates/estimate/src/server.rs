@@ -19,6 +19,7 @@ mod blocks;
 mod drift;
 mod fitting;
 mod full;
+mod gaps;
 mod law;
 mod model_fit;
 mod module;

@@ -1,11 +1,8 @@
 //! Pauses of the server: garbage collection, scheduling, and other moments in which it serves no call.
 //!
 //! While calls are in progress, a running server completes one after another. A pause is a much longer gap between two
-//! completions than usual. The gaps of a load are compared with one another: beyond their 95th percentile they are
-//! taken to be exponential, with a scale from the percentiles 95 and 98 (peaks over a threshold: Pickands 1975, with
-//! shape 0). A gap is a pause if fewer than [`FALSE_GAPS`] of all gaps of the load are expected to be that long. A
-//! server has pauses only if closed loads show some in two measurements, because one may be a disturbance of the host.
-//! Shorter pauses than this are part of the variability of service.
+//! completions than usual ([`super::gaps`]). A server has pauses only if closed loads show some in two measurements,
+//! because one may be a disturbance of the host. Shorter pauses than this are part of the variability of service.
 //!
 //! Pauses come with time or with calls. The number of pauses in T seconds with N calls is Poisson distributed with the
 //! mean ν·T + γ·N. Both rates follow from all loads, by maximum likelihood. One of them is 0 unless both together are
@@ -14,10 +11,12 @@
 //! In the model, pauses are interruptions of the CPUs that do not depend on the queue: an interrupted call resumes
 //! afterwards (M/G/1 with breakdowns; White & Christie 1958, Avi-Itzhak & Naor 1963, model A). With σ, the share of time
 //! in pauses of length L at the rate ν, and ρ, the load of the calls, the mean response time grows by
-//! ν·E\[L²\]/(2(1 − σ)(1 − σ − ρ)) (Jaiswal 1968: pauses are a class of higher priority), and the capacity shrinks by the
-//! factor 1 − σ. Percentiles come from a replay with random pauses ([`HostSlowness::with_pauses`](brimful_model::HostSlowness::with_pauses)).
+//! ν·E\[L²\]·(1 − σ)/(2(1 − σ − ρ)), and the capacity shrinks by the factor 1 − σ. No pause begins during another one: two
+//! pauses without a call in between are seen as one. Percentiles come from a replay with random pauses
+//! ([`HostSlowness::with_pauses`](brimful_model::HostSlowness::with_pauses)).
 
 use super::blocks::{Measurement, OfferedLoad, ReplayedMeasurement, ServerFacts};
+use super::gaps::{gaps, is_closed, pause_thresholds};
 use crate::window::{CompletedCalls, RunStretch, overlap};
 use brimful_core::moments::Moments;
 use rand::RngExt;
@@ -25,21 +24,17 @@ use rand_pcg::Pcg64Mcg;
 use statrs::distribution::{ContinuousCDF, Gamma};
 use std::collections::BTreeMap;
 
-/// Number of gaps of a load that are expected to be as long as the shortest pause, if the server has no pauses.
-const FALSE_GAPS: f64 = 0.01;
-/// Factor of the scale of the longest gaps, because this scale is itself uncertain.
-const SCALE_MARGIN: f64 = 1.3;
-/// Smallest number of calls of a load whose gaps are evaluated.
-const MIN_CALLS: f64 = 200.0;
-/// Shares of the gaps that are longer than the two percentiles.
-const TAIL: [f64; 2] = [0.05, 0.02];
 /// Smallest number of measurements with closed clients that must show a pause.
 const MIN_MEASUREMENTS: usize = 2;
 /// An open load counts for the rates only if it shows at least this share of the pauses.
 const MIN_VISIBLE: f64 = 0.5;
+/// Tolerance of comparisons of lengths, in seconds.
+const ROUNDING: f64 = 1e-9;
 /// Both rates are above 0 only if they improve the logarithm of the likelihood by more than this, half the 95th
 /// percentile of χ² with one degree of freedom (Wilks 1938).
 const NOTABLE_LIKELIHOOD: f64 = 1.92;
+/// Smallest share of the time between pauses.
+const MIN_RUNNING: f64 = 0.01;
 /// If the squared coefficient of variation of their lengths is smaller, pauses are taken to be equally long.
 const MIN_LENGTH_SCV: f64 = 1e-3;
 /// Duration of the observation of the idle server, in seconds.
@@ -95,10 +90,10 @@ impl PauseDetector {
         for replayed in blocks.iter().flatten() {
             by_load.entry(replayed.measurement.load).or_default().push(&replayed.measurement);
         }
-        let thresholds = by_load.iter().filter_map(|(load, measurements)| Some((*load, threshold(measurements)?)));
+        let thresholds = pause_thresholds(&by_load);
         let highest_rate = by_load.values().flatten().filter(|it| is_closed(it.load)).map(|it| it.rate());
         let usual_gap = 1.0 / highest_rate.fold(0.0, f64::max);
-        let detector = PauseDetector { thresholds: thresholds.collect(), usual_gap, busy: 0.0 };
+        let detector = PauseDetector { thresholds, usual_gap, busy: 0.0 };
         let has_pause = |it: &&&Measurement| is_closed(it.load) && !detector.pauses_of(it).is_empty();
         let paused = by_load.values().flatten().filter(has_pause).count();
         (usual_gap.is_finite() && paused >= MIN_MEASUREMENTS).then_some(detector)
@@ -131,67 +126,17 @@ impl PauseDetector {
             .collect()
     }
 
-    /// Share of pauses of these lengths that an open load of `rate` calls per second shows. A pause is seen if a call
-    /// is in progress when it begins, or arrives early enough.
+    /// Share of pauses of these lengths that a load of `rate` calls per second shows. A pause is seen if a call is in
+    /// progress when it begins, or arrives early enough. With closed clients, calls are always in progress.
     fn visible_share(&self, load: OfferedLoad, rate: f64, lengths: &[f64]) -> f64 {
         let Some(threshold) = self.thresholds.get(&load) else { return 0.0 };
-        let present = (rate * self.usual_gap).min(1.0);
+        let present = if is_closed(load) { 1.0 } else { (rate * self.usual_gap).min(1.0) };
         let is_seen = |length: &f64| {
-            let early = (length - threshold).max(0.0);
-            if early > 0.0 { 1.0 - (1.0 - present) * (-rate * early).exp() } else { 0.0 }
+            let early = length + self.usual_gap - threshold;
+            if early > -ROUNDING { 1.0 - (1.0 - present) * (-rate * early.max(0.0)).exp() } else { 0.0 }
         };
         lengths.iter().map(is_seen).sum::<f64>() / lengths.len() as f64
     }
-}
-
-/// Whether a load has closed-loop clients, so that calls are in progress all the time.
-fn is_closed(load: OfferedLoad) -> bool {
-    !matches!(load, OfferedLoad::Level(_))
-}
-
-/// The shortest gap that is a pause, from all measurements of one load. `None` if there are too few calls.
-fn threshold(measurements: &[&Measurement]) -> Option<f64> {
-    let mut lengths = Vec::new();
-    let mut calls = 0.0;
-    let mut part_s = 0.0_f64;
-    for measurement in measurements {
-        let timeline = &measurement.timeline;
-        calls += timeline.completed.calls();
-        part_s = part_s.max(timeline.completed.part_s);
-        let gaps = gaps(&timeline.completed, &timeline.arrivals, is_closed(measurement.load));
-        lengths.extend(gaps.into_iter().map(|(_, length)| length));
-    }
-    if calls < MIN_CALLS {
-        return None;
-    }
-    lengths.sort_by(|a, b| b.total_cmp(a));
-    // Gaps shorter than two parts of the count of completed calls cannot be seen.
-    let exceeded_by = |share: f64| lengths.get((share * calls) as usize).copied().unwrap_or(part_s).max(part_s);
-    let [start, later] = TAIL.map(exceeded_by);
-    let scale = ((later - start) / (TAIL[0] / TAIL[1]).ln()).max(0.5 * part_s);
-    Some(start + SCALE_MARGIN * scale * (TAIL[0] * calls / FALSE_GAPS).ln())
-}
-
-/// Gaps of at least two parts (the intervals in which completed calls are counted) in which calls were in progress and
-/// none was completed. The calls of an open load are in progress from their arrival.
-fn gaps(completed: &CompletedCalls, arrivals: &[(f64, usize)], is_closed: bool) -> Vec<Pause> {
-    let part_s = completed.part_s;
-    let mut gaps = Vec::new();
-    let mut last: Option<usize> = None;
-    let mut calls = 0_usize;
-    for (part, count) in completed.counts.iter().enumerate().filter(|(_, count)| **count > 0) {
-        let end = (part as f64 + 0.5) * part_s;
-        // With an open load, the gap begins at the first arrival that finds the server idle.
-        let first_waiting = arrivals.get(calls).map(|(at, _)| *at);
-        let previous = last.map(|last| (last as f64 + 0.5) * part_s);
-        let start = if is_closed { previous } else { first_waiting.map(|at| at.max(previous.unwrap_or(0.0))) };
-        if let Some(start) = start.filter(|start| end - start >= 1.5 * part_s) {
-            gaps.push((start, end - start));
-        }
-        calls += *count as usize;
-        last = Some(part);
-    }
-    gaps
 }
 
 impl Pauses {
@@ -207,11 +152,7 @@ impl Pauses {
         for measurement in &measurements {
             let completed = &measurement.timeline.completed;
             let (seconds, calls) = (completed.seconds(), completed.calls());
-            let visible = if is_closed(measurement.load) {
-                1.0
-            } else {
-                detector.visible_share(measurement.load, calls / seconds, &lengths)
-            };
+            let visible = detector.visible_share(measurement.load, calls / seconds, &lengths);
             if visible >= MIN_VISIBLE && seconds > 0.0 {
                 observed.push(Exposure {
                     pauses: measurement.timeline.pauses.len() as f64,
@@ -271,13 +212,14 @@ impl Pauses {
     /// station serves calls.
     pub fn mean_wait(&self, rate: f64, busy: f64) -> f64 {
         let share = self.share_at(rate);
-        self.rate_at(rate) * self.mean_square() / (2.0 * (1.0 - share) * (1.0 - share - busy))
+        self.rate_at(rate) * self.mean_square() * (1.0 - share) / (2.0 * (1.0 - share - busy))
     }
 
     /// Random pauses during `seconds` seconds at a rate of `rate` calls per second. Each pause has a random mark from 0
     /// to 1: at a lower rate, only the pauses with low marks happen ([`Pauses::happening`]).
     pub fn draw(&self, rate: f64, seconds: f64, rng: &mut Pcg64Mcg) -> Vec<(Pause, f64)> {
-        let per_second = self.rate_at(rate);
+        // Pauses begin only between pauses.
+        let per_second = self.rate_at(rate) / (1.0 - self.share_at(rate)).max(MIN_RUNNING);
         let mut drawn = Vec::new();
         if self.are_none() || per_second <= 0.0 {
             return drawn;
@@ -289,7 +231,9 @@ impl Pauses {
             if at >= seconds {
                 return drawn;
             }
-            drawn.push(((at, length(rng)), rng.random()));
+            let length = length(rng);
+            drawn.push(((at, length), rng.random()));
+            at += length;
         }
     }
 
@@ -408,6 +352,8 @@ fn remove_idle_pauses(facts: &mut ServerFacts, pauses: &Pauses) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use brimful_core::model::{Model, ModelClass, Scheduling, Station};
+    use brimful_model::{HostSlowness, trajectory};
     use rand::SeedableRng;
 
     #[test]
@@ -430,18 +376,6 @@ mod tests {
     }
 
     #[test]
-    fn gaps_of_an_open_load_begin_when_a_call_arrives() {
-        let mut counts = vec![0; 100];
-        (counts[2], counts[40], counts[41], counts[90]) = (1, 1, 1, 1);
-        let completed = CompletedCalls { part_s: 0.001, counts };
-        let arrivals = [0.0015, 0.010, 0.0105, 0.0898].map(|at| (at, 0));
-        let found: Vec<Pause> = gaps(&completed, &arrivals, false);
-        assert_eq!(found.len(), 1, "{found:?}");
-        assert!((found[0].0 - 0.010).abs() < 1e-12 && (found[0].1 - 0.0305).abs() < 1e-12, "{found:?}");
-        assert_eq!(gaps(&completed, &[], true).len(), 2);
-    }
-
-    #[test]
     fn drawn_pauses_have_the_rate_of_the_load() {
         let pauses = Pauses { per_second: 1.0, per_call: 0.01, lengths: vec![0.01, 0.03], busy: 0.0 };
         let mut rng = Pcg64Mcg::seed_from_u64(3);
@@ -450,5 +384,32 @@ mod tests {
         let at_less_load = pauses.happening(&drawn, 100.0, 500.0).count() as f64;
         assert!((at_less_load / 2000.0 - 1.0).abs() < 0.1, "{at_less_load}");
         assert!((pauses.capacity(1000.0) - 0.98 / 0.0012).abs() < 1e-9);
+    }
+
+    /// R = S/A + λ·E[S²]/(2A(A − ρ)) + the wait for pauses, with A, the share of the time between pauses.
+    #[test]
+    fn the_mean_wait_is_that_of_a_replay() {
+        let pauses = Pauses { per_second: 1.0, per_call: 0.01, lengths: vec![0.02, 0.03], busy: 0.0 };
+        let (rate, demand, seconds) = (600.0, 0.001, 2_000.0);
+        let cpu = Station { scheduling: Scheduling::Fcfs, ..Station::default() };
+        let class = ModelClass { rate: Some(rate), ..ModelClass::default() };
+        let model =
+            Model { stations: vec![cpu], classes: vec![class], demands: vec![vec![demand]], ..Model::default() };
+        let mut rng = Pcg64Mcg::seed_from_u64(5);
+        let mut at = 0.0;
+        let arrivals: Vec<(f64, usize)> = std::iter::from_fn(|| {
+            at -= (-rng.random::<f64>()).ln_1p() / rate;
+            (at < seconds).then_some((at, 0))
+        })
+        .collect();
+        let drawn = pauses.draw(rate, seconds, &mut rng).into_iter().map(|(pause, _)| pause);
+        let course = HostSlowness::default().with_pauses(drawn);
+        let times: Vec<f64> = trajectory(&model, course, 1, arrivals).unwrap().map(|it| it.response).collect();
+        let found = times.iter().sum::<f64>() / times.len() as f64;
+        let running = 1.0 - pauses.share_at(rate);
+        let busy = rate * demand;
+        let calls = demand / running + rate * 2.0 * demand * demand / (2.0 * running * (running - busy));
+        let expected = calls + pauses.mean_wait(rate, busy);
+        assert!((found / expected - 1.0).abs() < 0.05, "{found} {expected}");
     }
 }

@@ -1,7 +1,7 @@
 //! Tests with servers that pause, as for garbage collection. Expects that the pauses are detected by the gaps between
 //! completed calls, and that predictions include them. No pauses are reported for servers without pauses.
 
-use super::random::{number_of_servers, quantile, server};
+use super::random::{number_of_servers, on_drifting_host, quantile, server};
 use super::*;
 use brimful_core::survey::{Level, Role};
 use brimful_model::saturation_rate;
@@ -11,6 +11,30 @@ use brimful_model::saturation_rate;
 fn pausing(on_cpu: bool) -> Simulated {
     let mut bench = Simulated::single_class(Station { scv: 0.0, ..cpu(1) }, 0.001).with_other_work(1.0, 0.03);
     bench.own_work = on_cpu;
+    bench
+}
+
+/// A server that collects garbage for 8 to 15 ms at a time, as many times per second and per call as given. A call takes 0.3 ms.
+/// No pause begins during another one.
+fn collecting_garbage(per_second: f64, per_call: f64) -> Simulated {
+    let (demand, length) = (0.000_3, 0.011);
+    let mut bench = Simulated::single_class(Station { scv: 0.02, ..cpu(1) }, demand).with_other_work(0.0, length);
+    bench.own_work = true;
+    bench.under_load = Box::new(move |model, rate| {
+        // The server runs for 1 − σ of the time, where σ = (ν + γ·λ)·L/(1 + ν·L).
+        let running = 1.0 - (per_second + per_call * rate) * length / (1.0 + per_second * length);
+        let calls_per_running_second = (rate / running.max(0.0)).min(1.0 / demand);
+        let collection = &mut model.classes[1];
+        if rate.is_finite() && running < rate * demand {
+            // The simulator does not overload a model with a closed class.
+            let capacity = 1.0 / ((1.0 + per_second * length) * demand + per_call * length);
+            collection.rate = Some((per_second + per_call * capacity) / (1.0 + per_second * length));
+            return;
+        }
+        (collection.rate, collection.population) = (None, Some(1));
+        collection.kind = ClassKind::Closed;
+        collection.think = 1.0 / (per_second + per_call * calls_per_running_second);
+    });
     bench
 }
 
@@ -52,6 +76,7 @@ fn rare_long_pauses_are_found_and_predicted() {
         for (fraction, tolerance) in [(0.3, 0.2), (0.5, 0.2), (0.8, 0.35)] {
             let level = held_out(&survey, fraction);
             let [p99, mean] = [level.response_percentiles_s.p99, level.response_time_s].map(|it| it.error.unwrap());
+            println!("{fraction}, on CPU {on_cpu}: p99 {p99}, mean {mean}");
             let is_close = p99.abs() < tolerance && mean.abs() < tolerance;
             assert!(is_close, "{fraction}, on CPU {on_cpu}: p99 {p99}, mean {mean}");
         }
@@ -70,6 +95,38 @@ fn pauses_that_come_with_calls_are_recognized() {
     bench.under_load = Box::new(|model, rate| model.classes[1].rate = Some(0.002 * rate.min(950.0)));
     let pauses = bench.survey(&[1.0], 60.0).pauses.unwrap();
     assert!(pauses.per_second == 0.0 && (pauses.per_call / 0.002 - 1.0).abs() < 0.35, "{pauses:?}");
+}
+
+/// Frequent pauses are among the longest gaps of the load, so the tail of the gaps does not show them.
+#[test]
+fn frequent_garbage_collection_is_found_and_predicted() {
+    for (per_second, per_call) in [(5.0, 0.0), (0.0, 0.01), (0.0, 1.0 / 30.0), (3.0, 1.0 / 50.0)] {
+        let survey = collecting_garbage(per_second, per_call).survey(&[1.0], 20.0);
+        let level = held_out(&survey, 0.5);
+        let [p99, mean] = [level.response_percentiles_s.p99, level.response_time_s];
+        let summary = format!(
+            "{per_second}/s, {per_call} per call: {:?}, p99 {:?} for {:?}, mean {:?} for {:?}",
+            survey.pauses, p99.predicted, p99.measured, mean.predicted, mean.measured
+        );
+        println!("{summary}");
+        let pauses = survey.pauses.unwrap();
+        assert!((pauses.mean_s / 0.011 - 1.0).abs() < 0.1, "{summary}");
+        assert!(p99.error.unwrap().abs() < 0.25 && mean.error.unwrap().abs() < 0.25, "{summary}");
+    }
+}
+
+/// Service times that vary a lot, and a host of variable speed, do not look like pauses.
+#[test]
+fn variable_servers_have_no_pauses() {
+    let servers = number_of_servers(20);
+    let seeming = (1..=servers).filter(|seed| {
+        let mut bench = on_drifting_host(*seed, 0.08);
+        bench.server.stations[0].scv = [2.0, 4.0, 8.0, 16.0][*seed as usize % 4];
+        bench.survey(&[1.0], 8.0).pauses.is_some()
+    });
+    let seeming = seeming.count();
+    println!("{seeming} of {servers} servers seem to pause");
+    assert!(20 * seeming as u64 <= servers, "{seeming} of {servers} servers seem to pause");
 }
 
 /// Expects that pauses are reported for at most one in 20 servers without pauses.

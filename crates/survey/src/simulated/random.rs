@@ -49,7 +49,7 @@ pub(super) fn quantile(mut values: Vec<f64>, q: f64) -> f64 {
 
 /// A server made by [`server`], on a host whose speed changes from run to run. `spread` is the standard deviation of
 /// the speed; half of each deviation persists in the next run.
-fn on_drifting_host(seed: u64, spread: f64) -> Simulated {
+pub(super) fn on_drifting_host(seed: u64, spread: f64) -> Simulated {
     let mut bench = server(seed);
     let drift = RefCell::new((Pcg64Mcg::seed_from_u64(seed ^ 77), 0.0_f64));
     bench.under_load = Box::new(move |model, _| {
