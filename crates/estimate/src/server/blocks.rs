@@ -110,8 +110,8 @@ pub struct Timeline {
     pub arrivals: Vec<(f64, usize)>,
     /// Completed calls over time, including the warm-up.
     pub completed: CompletedCalls,
-    /// Start and length of each pause of the server, in seconds since the start of the measurement. Calibration does not
-    /// know them; the fit finds them.
+    /// Start and length of each pause of the server, in seconds since the start of the measurement. Calibration does
+    /// not know them; the fit finds them.
     pub pauses: Vec<(f64, f64)>,
 }
 

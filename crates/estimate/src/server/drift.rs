@@ -46,8 +46,8 @@ struct HostSlowness {
 }
 
 impl HostSlowness {
-    /// Creates the slowness of one of `pooled` measurements of the same load, as `seen` relative to their mean. This mean
-    /// contains the measurement itself, so its variance is too small by the factor 1 − 1/`pooled` (Bessel).
+    /// Creates the slowness of one of `pooled` measurements of the same load, as `seen` relative to their mean. This
+    /// mean contains the measurement itself, so its variance is too small by the factor 1 − 1/`pooled` (Bessel).
     fn new(seen: f64, pooled: usize, stretches: Vec<(f64, f64, f64)>, lasts: f64) -> HostSlowness {
         let n = pooled as f64;
         let enlargement = if pooled > 1 { (n / (n - 1.0)).sqrt() } else { 1.0 };
@@ -151,8 +151,8 @@ pub(super) fn blocks_to_draw(blocks: usize) -> usize {
     ((freedom as f64 * (NORMAL_95 / quantile).powi(2)).round() as usize).max(1)
 }
 
-/// The slowness of the host during the measurements of a block. A measurement that does not show it is left out, and its
-/// time is added to the measurement before it.
+/// The slowness of the host during the measurements of a block. A measurement that does not show it is left out, and
+/// its time is added to the measurement before it.
 fn block_slowness(
     block: &[ReplayedMeasurement],
     slowness_of: &dyn Fn(&ReplayedMeasurement) -> Option<HostSlowness>,

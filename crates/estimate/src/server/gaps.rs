@@ -4,11 +4,11 @@
 //! scale from two percentiles (peaks over a threshold: Pickands 1975, with shape 0). A gap is a pause if fewer than
 //! [`FALSE_GAPS`] of all gaps of the load are expected to be that long.
 //!
-//! Frequent pauses are among the longest gaps themselves, and so they hide the end of that tail. They are found by their
-//! number instead: the density of service times decreases beyond its mode, but pauses are a second mode
-//! ([`GapLengths::second_mode`]). A second mode of a single load may have other reasons: an event loop that answers many
-//! clients in one batch, or slow calls to a backend. So the load with the fewest clients must show it, and another one
-//! too.
+//! Frequent pauses are among the longest gaps themselves, and so they hide the end of that tail. They are found by
+//! their number instead: the density of service times decreases beyond its mode, but pauses are a second mode
+//! ([`GapLengths::second_mode`]). A second mode of a single load may have other reasons: an event loop that answers
+//! many clients in one batch, or slow calls to a backend. So the load with the fewest clients must show it, and another
+//! one too.
 
 use super::blocks::{Measurement, OfferedLoad};
 use super::pauses::Pause;
@@ -104,8 +104,8 @@ impl GapLengths {
     /// The shortest gap of a second mode of the lengths; `None` if there is no such mode.
     ///
     /// If the density decreases with the length, the gaps from b to 2b are at most as dense as those from b/3 to b. Of
-    /// all these gaps, the longer ones are then at most the share 1/(1 + 2/3), and their number has at most this binomial
-    /// distribution.
+    /// all these gaps, the longer ones are then at most the share 1/(1 + 2/3), and their number has at most this
+    /// binomial distribution.
     fn second_mode(&self) -> Option<f64> {
         let share = 1.0 / (2.0 - SHORTER);
         let mut best: Option<(f64, f64)> = None;
@@ -133,8 +133,9 @@ impl GapLengths {
         best.map(|(_, length)| length)
     }
 
-    /// The shortest gap that belongs to the second mode that begins at `mode`. Hardly any gaps are between the usual ones
-    /// and the mode. An open load also shows the rests of pauses, which are shorter, so this is the lower end of the dip.
+    /// The shortest gap that belongs to the second mode that begins at `mode`. Hardly any gaps are between the usual
+    /// ones and the mode. An open load also shows the rests of pauses, which are shorter, so this is the lower end of
+    /// the dip.
     fn end_of_first_mode(&self, mode: f64) -> f64 {
         let beyond = self.count_from(mode);
         let usual = self.lengths.get(beyond + beyond / IN_DIP).copied().unwrap_or(0.0);
@@ -148,8 +149,8 @@ fn at_least(count: u64, trials: u64, probability: f64) -> f64 {
     Binomial::new(probability, trials).map_or(1.0, |binomial| binomial.sf(fewer))
 }
 
-/// The shortest gap that is a pause, for each load whose second mode has a common reason. Empty unless the fewest clients
-/// show a second mode, and another number of clients a similar one.
+/// The shortest gap that is a pause, for each load whose second mode has a common reason. Empty unless the fewest
+/// clients show a second mode, and another number of clients a similar one.
 fn common_second_modes(gaps: &BTreeMap<OfferedLoad, GapLengths>) -> BTreeMap<OfferedLoad, f64> {
     let with_clients = gaps.iter().filter(|(load, _)| matches!(load, OfferedLoad::Clients(_)));
     let Some((fewest, first)) = with_clients.clone().next().and_then(|(_, gaps)| Some((gaps, gaps.second_mode()?)))

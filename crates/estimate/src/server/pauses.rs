@@ -9,10 +9,10 @@
 //! clearly more likely.
 //!
 //! In the model, pauses are interruptions of the CPUs that do not depend on the queue: an interrupted call resumes
-//! afterwards (M/G/1 with breakdowns; White & Christie 1958, Avi-Itzhak & Naor 1963, model A). With σ, the share of time
-//! in pauses of length L at the rate ν, and ρ, the load of the calls, the mean response time grows by
-//! ν·E\[L²\]·(1 − σ)/(2(1 − σ − ρ)), and the capacity shrinks by the factor 1 − σ. No pause begins during another one: two
-//! pauses without a call in between are seen as one. Percentiles come from a replay with random pauses
+//! afterwards (M/G/1 with breakdowns; White & Christie 1958, Avi-Itzhak & Naor 1963, model A). With σ, the share of
+//! time in pauses of length L at the rate ν, and ρ, the load of the calls, the mean response time grows by ν·E\[L²\]·(1
+//! − σ)/(2(1 − σ − ρ)), and the capacity shrinks by the factor 1 − σ. No pause begins during another one: two pauses
+//! without a call in between are seen as one. Percentiles come from a replay with random pauses
 //! ([`HostSlowness::with_pauses`](brimful_model::HostSlowness::with_pauses)).
 
 use super::blocks::{Measurement, OfferedLoad, ReplayedMeasurement, ServerFacts};
@@ -69,8 +69,8 @@ pub(super) struct Pauses {
 }
 
 impl PauseDetector {
-    /// Finds the pauses in all blocks, and removes them from the measurements and from the facts, so that these show the
-    /// server between pauses. `None` if the server has no pauses.
+    /// Finds the pauses in all blocks, and removes them from the measurements and from the facts, so that these show
+    /// the server between pauses. `None` if the server has no pauses.
     pub fn take_out(blocks: &mut [Vec<ReplayedMeasurement>], facts: &mut ServerFacts) -> Option<PauseDetector> {
         let mut detector = PauseDetector::new(blocks)?;
         for replayed in blocks.iter_mut().flatten() {
@@ -189,8 +189,8 @@ impl Pauses {
         self.mean().powi(2) * (1.0 + self.scv())
     }
 
-    /// Draws lengths. They have a gamma distribution with the mean and the variance of the lengths that were seen: the few
-    /// pauses of calibration do not include the longest pauses of a longer time.
+    /// Draws lengths. They have a gamma distribution with the mean and the variance of the lengths that were seen: the
+    /// few pauses of calibration do not include the longest pauses of a longer time.
     fn length_sampler(&self) -> impl Fn(&mut Pcg64Mcg) -> f64 {
         let scv = self.scv();
         let mean = self.mean();
@@ -277,8 +277,8 @@ fn rates(observed: &[Exposure]) -> (f64, f64) {
     if log_likelihood(both) > log_likelihood(single) + NOTABLE_LIKELIHOOD { both } else { single }
 }
 
-/// Mean number of CPUs that the server keeps busy during a pause: the CPU time in the stretches with pauses, without the
-/// usual CPU time of the rest of these stretches.
+/// Mean number of CPUs that the server keeps busy during a pause: the CPU time in the stretches with pauses, without
+/// the usual CPU time of the rest of these stretches.
 fn busy_cpus<'a>(measurements: impl Iterator<Item = &'a Measurement>) -> f64 {
     let mut work = 0.0;
     let mut paused = 0.0;

@@ -247,7 +247,8 @@ pub(super) fn predict_saturation(
     (!rates.is_empty()).then(|| PredictedFigure::from_draws(rates))
 }
 
-/// Random ratio of the work of this number of calls to its mean: the calls of a level differ, and are not infinitely many.
+/// Random ratio of the work of this number of calls to its mean: the calls of a level differ, and are not infinitely
+/// many.
 fn work_of_calls(fit: &ModelFit, mix: &[f64], calls: f64, rng: &mut Pcg64Mcg) -> f64 {
     let deviation = (fit.variability(mix).max(0.0) / calls.max(1.0)).sqrt();
     Normal::new(1.0, deviation).map_or(1.0, |ratio| ratio.inverse_cdf(rng.random()).max(MIN_WORK))

@@ -8,9 +8,9 @@
 //! neither service nor queueing explains, at all loads.
 //!
 //! The number of calls that a busy server completes for its CPU time provides a prior for the variability
-//! ([`super::work_scv`]), or else the response times of a single client, which never waits. If the Server Module measured
-//! the CPU time of single calls, its variability is the prior instead. The fit stays within the interval of this prior,
-//! unless response times contradict it, or workers take turns on the CPUs.
+//! ([`super::work_scv`]), or else the response times of a single client, which never waits. If the Server Module
+//! measured the CPU time of single calls, its variability is the prior instead. The fit stays within the interval of
+//! this prior, unless response times contradict it, or workers take turns on the CPUs.
 //!
 //! The model predicts only means well. The shape of the distribution is measured, because calls that take turns on a
 //! CPU have another distribution than calls that are served one after another, with the same mean. So predicted
@@ -40,8 +40,8 @@ const DELAY_SCVS: [f64; 5] = [0.0, 0.1, 0.3, 1.0, 3.0];
 /// exponential service does, whatever their service times are.
 const PRIOR_SPREAD: f64 = 0.3;
 const RELATIVE_PRIOR_SPREAD: f64 = 0.3;
-/// Response times contradict the variability of CPU times if without it, the weighted sum of squared residuals is smaller
-/// by more than this: the 99th percentile of χ² with one degree of freedom (Wilks 1938).
+/// Response times contradict the variability of CPU times if without it, the weighted sum of squared residuals is
+/// smaller by more than this: the 99th percentile of χ² with one degree of freedom (Wilks 1938).
 const CONTRADICTION: f64 = 6.6;
 /// Smallest standard deviation of a prior that the Server Module measured.
 const MIN_PRIOR_SPREAD: f64 = 0.02;

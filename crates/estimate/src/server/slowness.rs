@@ -25,8 +25,8 @@ impl ExpectedCost {
     /// stretch's rate of calls.
     pub fn slowness(&self, stretch: &RunStretch) -> f64 {
         let work = (stretch.work - self.idle_busy * stretch.seconds).max(0.0);
-        // On a busy server, the idle time is too short to compare. The idle share follows from the number of calls: if it
-        // followed from the CPU time, a stretch of expensive calls would seem to be less idle, and so even slower.
+        // On a busy server, the idle time is too short to compare. The idle share follows from the number of calls: if
+        // it followed from the CPU time, a stretch of expensive calls would seem to be less idle, and so even slower.
         let relative_idle = if self.idle < MIN_IDLE {
             1.0
         } else {

@@ -1,10 +1,10 @@
 //! Variability of the CPU time of a call, from the number of calls in short stretches of the same load.
 //!
 //! In a stretch with the CPU time w, n calls are completed. With the mean cost c, n − w/c has the variance n·scv: the
-//! CPU times of the calls are independent (renewal theory: Smith 1959). A call that is in progress between two stretches
-//! adds to one of them what it takes from the other, so the differences of neighbours have a negative covariance. The
-//! variance without this effect is γ₀ + 2·γ₁, from the autocovariances γ (Roll 1984). Each measurement has a mean cost
-//! of its own, so that a slow drift of the host does not count.
+//! CPU times of the calls are independent (renewal theory: Smith 1959). A call that is in progress between two
+//! stretches adds to one of them what it takes from the other, so the differences of neighbours have a negative
+//! covariance. The variance without this effect is γ₀ + 2·γ₁, from the autocovariances γ (Roll 1984). Each measurement
+//! has a mean cost of its own, so that a slow drift of the host does not count.
 
 use super::blocks::Measurement;
 use crate::window::RunStretch;

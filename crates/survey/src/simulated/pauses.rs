@@ -14,8 +14,8 @@ fn pausing(on_cpu: bool) -> Simulated {
     bench
 }
 
-/// A server that collects garbage for 8 to 15 ms at a time, as many times per second and per call as given. A call takes 0.3 ms.
-/// No pause begins during another one.
+/// A server that collects garbage for 8 to 15 ms at a time, as many times per second and per call as given. A call
+/// takes 0.3 ms. No pause begins during another one.
 fn collecting_garbage(per_second: f64, per_call: f64) -> Simulated {
     let (demand, length) = (0.000_3, 0.011);
     let mut bench = Simulated::single_class(Station { scv: 0.02, ..cpu(1) }, demand).with_other_work(0.0, length);
