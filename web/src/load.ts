@@ -3,7 +3,7 @@ import type { ClassRecord, Interval, Record, SessionFigures, SessionSummary, Sta
 import { count, date, number, percent, rate, seconds, type Format } from "./format.ts";
 import { section, type Page } from "./page.ts";
 import { lines } from "./plan/lines.ts";
-import { facts, planPage } from "./plan/parts.ts";
+import { facts, labelFacts, machineFacts, planPage } from "./plan/parts.ts";
 import type { Chart } from "./plot.ts";
 import { numberColumn, table, textColumn } from "./table.ts";
 
@@ -34,11 +34,13 @@ export function loadPage(run: Record): Page {
     classes(Object.entries(run.classes)),
     run.sessions && sessions(run.sessions),
     facts([
-      ["server", run.target],
+      ["server", run.server_software ? `${run.target} (${run.server_software})` : run.target],
+      ...labelFacts(run.labels),
       ["verdict", verdict(run)],
       ["started", `${date(run.started_at)}; load was offered for ${seconds(run.window_s)}`],
       ["protocol", [`HTTP/${run.http ?? "1.1"}`, run.tls?.version, run.tls?.cipher_suite].filter((part) => part != null).join(", ")],
       ["generator", `${run.generator.engine}; its busiest thread was busy ${percent(run.generator.busy)} of the time`],
+      ...machineFacts(run.machine),
       ["command", run.command.join(" ")],
       ["seed", String(run.seed)],
     ]),

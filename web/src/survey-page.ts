@@ -5,6 +5,7 @@ import { h, type Child } from "./dom.ts";
 import { count, date, signedPercent, wholePercent, NONE, number, percent, range, rate, seconds, type Format } from "./format.ts";
 import { readObjective } from "./objective.ts";
 import { empty, section, type Page } from "./page.ts";
+import { labelFacts, machineFacts } from "./plan/parts.ts";
 import type { Comparison, Demand, Law, Level, ProgramDemand, RateUnderObjective, Station } from "./documents/survey.ts";
 import { predictionInterval, bottleneck, busyLevels, isWithinInterval, intervalCoverage, isMeasuredWell, missingParts, levelsOfRole, readSurvey, ROLES, type Survey } from "./survey.ts";
 import { numberColumn, intervalColumn, table, textColumn, type Column } from "./table.ts";
@@ -437,6 +438,7 @@ function footer(survey: Survey): HTMLElement {
   const rows: [string, string, string][] = [
     ["version", "brimful", survey.brimful_version],
     ["command", "command", survey.command.join(" ")],
+    ...[...labelFacts(survey.labels), ...machineFacts(survey.machine)].map(([name, text]): [string, string, string] => [name, name, text]),
     ["seed", "seed", survey.seed],
     ["server_cpus", "server’s CPUs", cpus(survey.server_cpus)],
     ["client_cpus", "client’s CPUs", cpus(survey.client_cpus)],

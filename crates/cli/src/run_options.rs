@@ -72,6 +72,7 @@ pub fn run_options(url: &str, args: &RequestArgs) -> anyhow::Result<RunOptions> 
         monitor: None,
         record: RecordOptions {
             command: command_line::without_secrets(args),
+            labels: args.labels()?,
             interval: Nanos::from_secs(1),
             secret_headers: args.secret_headers.clone(),
         },

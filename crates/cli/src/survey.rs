@@ -16,6 +16,7 @@ use brimful_core::record::ReasonCode;
 use brimful_core::survey::{ObjectiveOutcome, RateUnderObjective, Survey};
 use brimful_http::Version;
 use brimful_monitor::{ProcessSelector, listener_owners, online_cpus};
+use brimful_os::machine::this_machine;
 use brimful_report::load::Detail;
 use brimful_run::{Endpoint, RunOptions};
 use brimful_survey::{Change, ConnectionLimit, Subject, SurveyPlan, demo_classes, run_guardian, survey};
@@ -37,6 +38,8 @@ pub fn main(args: &SurveyArgs) -> anyhow::Result<Exit> {
     plan.live.clone_from(&display.live);
     let crew = fleet::start(args, shared_streams(args), &stop)?;
     let mut survey = display.with_updates(|| survey(&plan, crew, &stop, &mut |step| display.show(&step)))?;
+    survey.labels = args.request.labels()?;
+    survey.machine = Some(this_machine());
     survey.report = report.name();
     let written = page(|| brimful_report::html::html(&survey)).and_then(|page| report.commit(&page));
     if written.is_err() {

@@ -15,9 +15,11 @@ use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
 mod generator;
+mod machine;
 
 pub use crate::account::NotFollowed;
 pub use generator::{ClientCalibration, ClientLevel, Generator, HostContention};
+pub use machine::{Machine, join_values};
 
 /// Identifier of the document's schema, and the value of [`Record::schema`].
 pub const SCHEMA: &str = "brimful.record/1";
@@ -38,8 +40,22 @@ pub struct Record {
     /// number of calls, the window of an open load ends when the next call would have been due. The window of a closed
     /// load ends with the last call.
     pub window_s: f64,
+    /// The version of brimful that made the Record. Absent in Records of older versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub brimful_version: Option<String>,
     /// The command line; for a load made in parts, the command line of the first part.
     pub command: Vec<String>,
+    /// Labels of the run, from `--label`: the name of each label, and its value. For a load made in parts whose values
+    /// differ, all values, separated by commas.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub labels: BTreeMap<String, String>,
+    /// The machine that generated the load. Absent in Records of older versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub machine: Option<Machine>,
+    /// The server's software as the server names it: the `Server` field of its first response with HTTP/1. A proxy may
+    /// name itself instead. Absent if the response had no such field.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server_software: Option<String>,
     /// The requested URL, as the user gave it, with a scheme.
     pub target: String,
     /// The workload of the run: its requests, their mix and their arrivals, without secrets.

@@ -5,10 +5,11 @@
 
 use crate::model::Model;
 use crate::quantity::count;
-use crate::record::{ReasonCode, Verdict};
+use crate::record::{Machine, ReasonCode, Verdict};
 use crate::server::CpuShares;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
+use std::collections::BTreeMap;
 use std::fmt;
 
 /// Identifier of the document's schema, and the value of [`Survey::schema`].
@@ -25,6 +26,12 @@ pub struct Survey {
     pub brimful_version: String,
     /// The command line.
     pub command: Vec<String>,
+    /// Labels of the survey, from `--label`: the name of each label, and its value.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub labels: BTreeMap<String, String>,
+    /// The machine that generated the load. Absent in documents of older versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub machine: Option<Machine>,
     /// Seed of all randomness.
     pub seed: u64,
     /// URL of the surveyed server.

@@ -66,6 +66,18 @@ pub(crate) fn find_end(before: &[u8], bytes: &[u8]) -> Option<usize> {
         .map(|lf| lf + 1)
 }
 
+/// The value of the first field with this name, in any case, in a head or in the beginning of a message. `None` if there
+/// is no such field, or if its line is incomplete.
+pub fn field_value<'a>(message: &'a [u8], name: &str) -> Option<&'a [u8]> {
+    let lines =
+        message.split_inclusive(|byte| *byte == b'\n').take_while(|line| !matches!(*line, [b'\n'] | [b'\r', b'\n']));
+    lines.filter(|line| line.ends_with(b"\n")).find_map(|line| {
+        let (before, value) = line.split_at_checked(name.len() + 1)?;
+        let has_name = before.strip_suffix(b":")?.eq_ignore_ascii_case(name.as_bytes());
+        has_name.then(|| value.trim_ascii())
+    })
+}
+
 /// Parses one whole head. `head_request` says whether the head responds to a HEAD request.
 pub(crate) fn parse(head: &[u8], head_request: bool) -> Result<Head, ParseError> {
     let mut fields = [const { MaybeUninit::uninit() }; MAX_FIELDS];

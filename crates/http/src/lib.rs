@@ -42,7 +42,7 @@ mod response;
 pub use chunked::MAX_CHUNK_LINE_BYTES;
 pub use cookies::CookieJar;
 pub use error::ParseError;
-pub use head::{MAX_FIELDS, MAX_HEAD_BYTES, RecentHead};
+pub use head::{MAX_FIELDS, MAX_HEAD_BYTES, RecentHead, field_value};
 pub use http2::{
     ClosedStream, Http2, Http2FeedResult, Http2Server, MAX_DEBUG_TEXT, MAX_IDLE_FRAMES, ServerEvent, StreamEnd,
     StreamObserver,

@@ -1,6 +1,7 @@
 //! Redirects: the target and the method of the next request (RFC 9110 §10.2.2 and §15.4, RFC 3986 §5.2). A target is
 //! resolved only if it has the scheme, host and port of the redirected request.
 
+use crate::head::field_value;
 use brimful_core::url::encode_bytes;
 use std::borrow::Cow;
 
@@ -27,7 +28,7 @@ impl<'a> Redirection<'a> {
     /// `http://example:8080`. Returns `None` if the response is not a redirect; 300 and 304 are not redirects.
     pub fn parse(head: &[u8], method: &'a str, target: &str, origin: &str) -> Option<Redirection<'a>> {
         let status = status(head).filter(|status| matches!(status, 301 | 302 | 303 | 307 | 308))?;
-        let Some(location) = location(head).and_then(encode_location) else {
+        let Some(location) = field_value(head, "location").and_then(encode_location) else {
             return Some(Redirection::InvalidLocation);
         };
         let safe = matches!(method, "GET" | "HEAD");
@@ -48,14 +49,6 @@ impl<'a> Redirection<'a> {
 
 fn status(head: &[u8]) -> Option<u16> {
     std::str::from_utf8(head.split(|byte| *byte == b' ').nth(1)?.get(..3)?).ok()?.parse().ok()
-}
-
-fn location(head: &[u8]) -> Option<&[u8]> {
-    const NAME: &[u8] = b"location:";
-    head.split(|byte| *byte == b'\n').find_map(|line| {
-        let (name, value) = line.split_at_checked(NAME.len())?;
-        name.eq_ignore_ascii_case(NAME).then(|| value.trim_ascii())
-    })
 }
 
 /// Percent-encodes the spaces and non-ASCII bytes of a Location, so that the Location is valid in a request line. The

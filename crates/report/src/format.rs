@@ -1,7 +1,10 @@
 //! Numbers and aligned columns for terminals. A value that is not known is shown as `-`.
 
+use brimful_core::record::Machine;
+use brimful_core::text::one_line;
 use brimful_core::{quantity, text};
 use std::cell::Cell;
+use std::collections::BTreeMap;
 
 /// Width of lines in files and pipes, and the maximum width of running text.
 pub const DEFAULT_WIDTH: usize = 100;
@@ -209,6 +212,17 @@ pub(crate) fn labelled(name: &str, text: &str, names: usize) -> String {
 /// Wraps running text and indents each line.
 pub(crate) fn wrap(text: &str, indent: usize) -> String {
     text::wrap(text, indent, width().min(DEFAULT_WIDTH))
+}
+
+/// Lists labels: `branch=main, commit=abc123`. Control characters in labels are escaped.
+pub(crate) fn labels(labels: &BTreeMap<String, String>) -> String {
+    labels.iter().map(|(name, value)| one_line(&format!("{name}={value}")).into_owned()).collect::<Vec<_>>().join(", ")
+}
+
+/// Describes a machine: its name, its kernel and its CPUs. Control characters in names are escaped.
+pub(crate) fn machine(machine: &Machine) -> String {
+    let cpus = machine.cpu_model.as_ref().map_or(String::new(), |model| format!(", {model}"));
+    one_line(&format!("{} (Linux {}{cpus})", machine.host, machine.kernel)).into_owned()
 }
 
 /// Removes control characters from names that come from files, so that they cannot control the terminal.

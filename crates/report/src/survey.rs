@@ -8,7 +8,7 @@ mod answer;
 mod conclusion;
 mod levels;
 
-use crate::format::{Column, error, figure, harmless, interval, percent, rate, seconds, table, words, wrap};
+use crate::format::{Column, error, figure, harmless, interval, labels, percent, rate, seconds, table, words, wrap};
 use crate::load::Detail;
 use answer::answer;
 use brimful_core::quantity;
@@ -37,6 +37,7 @@ fn full(survey: &Survey) -> String {
         if survey.demands.is_empty() { String::new() } else { table(&DEMANDS, &rows(&survey.demands, demand)) },
         programs(&survey.programs),
         conclusion(survey),
+        if survey.labels.is_empty() { String::new() } else { wrap(&format!("labels: {}", labels(&survey.labels)), 0) },
     ];
     parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n")
 }
@@ -203,6 +204,8 @@ mod tests {
             started_at: "2026-01-14T09:30:00Z".to_owned(),
             brimful_version: "0.1.0".to_owned(),
             command: vec!["brimful".to_owned(), "survey".to_owned()],
+            labels: Default::default(),
+            machine: None,
             seed: 7,
             url: "http://server.example/".to_owned(),
             headline: "The server takes 490 requests per second.".to_owned(),

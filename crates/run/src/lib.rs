@@ -11,6 +11,7 @@ mod options;
 mod plan;
 mod record;
 mod run;
+mod server_software;
 mod shard;
 mod stop_when;
 mod stream;

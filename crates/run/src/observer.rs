@@ -1,6 +1,7 @@
 //! Observations that a run makes in addition to its Record: the metrics of [`ConnectionDetail`], and every
 //! [`Exchange`], which is passed to a [`CallHook`].
 
+use crate::server_software::ServerSoftware;
 use crate::stop_when::StopConditions;
 use brimful_core::panics::lock;
 use brimful_core::{CallSpec, ConnectionEnded, Event, Nanos, Observer, Outcome, ResponseSize, SessionEnded};
@@ -111,6 +112,7 @@ pub(crate) struct ShardObserver {
     detail: Option<ConnectionDetail>,
     call_hook: Option<CallHook>,
     stop_when: Option<Arc<StopConditions>>,
+    software: ServerSoftware,
 }
 
 /// The observer's data about a call; `None` without a call hook.
@@ -164,6 +166,7 @@ impl ShardObserver {
             detail: observer.detail.then(|| ConnectionDetail::new(window)),
             call_hook: observer.call_hook.clone(),
             stop_when: observer.stop_when.clone(),
+            software: ServerSoftware::default(),
         }
     }
 
@@ -198,6 +201,11 @@ impl ShardObserver {
             }
             _ => {}
         }
+    }
+
+    /// The server's software as its first response names it.
+    pub fn server_software(&self) -> Option<String> {
+        self.software.name()
     }
 
     pub fn into_detail(self) -> Option<ConnectionDetail> {
@@ -235,6 +243,7 @@ impl Observer for ShardObserver {
 
     #[inline]
     fn on_bytes(&mut self, PerCall(call): &mut PerCall, bytes: &[u8]) {
+        self.software.read(bytes);
         if let (Some(call_hook), Some(call)) = (&self.call_hook, call) {
             call.response.add(bytes, call_hook.max_bytes);
         }
@@ -266,6 +275,7 @@ impl Observer for ShardObserver {
         if let (Some(ours), Some(theirs)) = (&mut self.detail, other.detail) {
             ours.merge(theirs);
         }
+        self.software.merge(other.software);
     }
 }
 

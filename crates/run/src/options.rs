@@ -8,6 +8,7 @@ use brimful_engine::{ConnectionPolicy, Engine, RequestSettings, Security};
 use brimful_http::Version;
 use brimful_monitor::{Monitor, MonitorConfig, MonitorError, RemoteConfig};
 use brimful_workload::{Shard, Trace};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -111,6 +112,8 @@ pub struct AgreedStart {
 pub struct RecordOptions {
     /// The command line.
     pub command: Vec<String>,
+    /// Labels that the user gave the run.
+    pub labels: BTreeMap<String, String>,
     /// Length of the intervals of the Record's time series, from 1/32 s to 1 s.
     pub interval: Nanos,
     /// Names of header fields whose values are removed from every document. The usual secret fields, such as

@@ -9,6 +9,7 @@ use brimful_core::server::{HostProbe, Server};
 use brimful_engine::Run;
 use brimful_http::Version;
 use brimful_os::clock;
+use brimful_os::machine::{host_name, this_machine};
 use brimful_stats::{Account, ConnectionDetail, ResultBackup, RunFacts, derive};
 use std::time::{Duration, SystemTime};
 
@@ -58,6 +59,7 @@ pub(crate) fn finish(
         stopped_by: context.stopped_by,
         wants_tls: wants_tls(&options.server.endpoint, &account.counts()),
         server: context.server,
+        server_software: shard_observer.server_software(),
         ..planned_facts(options)
     };
     facts.generator = Generator {
@@ -110,7 +112,10 @@ fn lost_record(options: &RunOptions, account: &Account, elapsed: Nanos) -> Optio
 fn planned_facts(options: &RunOptions) -> RunFacts {
     let RunOptions { server, load, generator, record, .. } = options;
     RunFacts {
+        brimful_version: Some(env!("CARGO_PKG_VERSION").to_owned()),
         command: record.command.clone(),
+        labels: record.labels.clone(),
+        machine: Some(this_machine()),
         target: server.endpoint.url.clone(),
         workload: Some(load.workload.clone().without_secrets(&record.secret_headers)),
         seed: load.seed,
@@ -163,8 +168,4 @@ fn version_number(version: Version) -> &'static str {
         Version::Http11 => "1.1",
         Version::Http2 => "2",
     }
-}
-
-fn host_name() -> String {
-    std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default().trim().to_owned()
 }

@@ -14,7 +14,7 @@ use crate::distribution::Distribution;
 use crate::redirects::RedirectTally;
 use crate::tally::Tally;
 use crate::verdict::{Evidence, judge};
-use brimful_core::record::{AddressRecord, ClassRecord, Generator, Rates, Record, SCHEMA, ShardOrigin};
+use brimful_core::record::{AddressRecord, ClassRecord, Generator, Machine, Rates, Record, SCHEMA, ShardOrigin};
 use brimful_core::server::Server;
 use brimful_core::tls::{TlsFailure, TlsSpoken};
 use brimful_core::workload::{LoadKind, Statuses, Workload};
@@ -32,8 +32,16 @@ pub struct RunFacts {
     pub duration: Nanos,
     /// Actual length of the window in which load was offered.
     pub window: Nanos,
+    /// The version of brimful that made the load; `None` if it is not known.
+    pub brimful_version: Option<String>,
     /// The command line.
     pub command: Vec<String>,
+    /// Labels that the user gave the run.
+    pub labels: BTreeMap<String, String>,
+    /// The machine that generated the load.
+    pub machine: Option<Machine>,
+    /// The server's software as the server names it.
+    pub server_software: Option<String>,
     /// The requested URL, as the user gave it, with a scheme.
     pub target: String,
     /// The workload, without secrets.
@@ -121,7 +129,11 @@ pub fn derive(account: &Account, facts: RunFacts) -> Record {
         started_monotonic_ns: facts.started_monotonic_ns,
         duration_s: facts.duration.as_secs_f64(),
         window_s: facts.window.as_secs_f64(),
+        brimful_version: facts.brimful_version,
         command: facts.command,
+        labels: facts.labels,
+        machine: facts.machine,
+        server_software: facts.server_software,
         target: facts.target,
         workload: facts.workload,
         seed: facts.seed,

@@ -7,9 +7,9 @@ use crate::derive::{RunFacts, derive};
 use crate::error::{MergeMismatch, StatsError};
 use brimful_core::Nanos;
 use brimful_core::account::PackedAccount;
-use brimful_core::record::{Generator, HostContention, Record, ShardOrigin};
+use brimful_core::record::{Generator, HostContention, Record, ShardOrigin, join_values};
 use brimful_core::server::HostProbe;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::mem;
 
 /// Merges Records in any order. Messages refer to each Record by the user's name for it. If shards are missing, the
@@ -177,7 +177,11 @@ impl RunFacts {
             started_monotonic_ns: record.started_monotonic_ns,
             duration: Nanos::from_secs_f64(record.duration_s),
             window: Nanos::from_secs_f64(record.window_s),
+            brimful_version: record.brimful_version,
             command: record.command,
+            labels: record.labels,
+            machine: record.machine,
+            server_software: record.server_software,
             target: record.target,
             seed: record.seed,
             interrupted: record.interrupted,
@@ -232,6 +236,9 @@ impl RunFacts {
             window: self.window.max(other.window),
             interrupted: self.interrupted || other.interrupted,
             stopped_by: self.stopped_by.or(other.stopped_by),
+            labels: merge_labels(self.labels, other.labels),
+            machine: self.machine.into_iter().chain(other.machine).reduce(|ours, theirs| ours.merge(&theirs)),
+            server_software: self.server_software.or(other.server_software),
             warm_up_s: self.warm_up_s.into_iter().chain(other.warm_up_s).reduce(f64::max),
             generator: merge_generators(self.generator, other.generator),
             server: self.server.or(other.server),
@@ -240,6 +247,15 @@ impl RunFacts {
             ..self
         }
     }
+}
+
+/// Merges the labels of two Records. A label whose values differ gets both values.
+fn merge_labels(mut ours: BTreeMap<String, String>, theirs: BTreeMap<String, String>) -> BTreeMap<String, String> {
+    for (name, value) in theirs {
+        let merged = ours.get(&name).map_or(value.clone(), |former| join_values(former, &value));
+        ours.insert(name, merged);
+    }
+    ours
 }
 
 /// Merges the metrics of two generators. Resources and maximum rates are added. Of a metric that can cast doubt on a
@@ -256,16 +272,8 @@ fn merge_generators(a: Generator, b: Generator) -> Generator {
         longest_gap_s: worse(a.longest_gap_s, b.longest_gap_s),
         threads: a.threads + b.threads,
         max_open_connections: a.max_open_connections + b.max_open_connections,
-        engine: a
-            .engine
-            .split(", ")
-            .chain(b.engine.split(", "))
-            // A lost shard has no engine name.
-            .filter(|engine| !engine.is_empty())
-            .collect::<BTreeSet<_>>()
-            .into_iter()
-            .collect::<Vec<_>>()
-            .join(", "),
+        // A lost shard has no engine name.
+        engine: join_values(&a.engine, &b.engine),
         tick_s: worse(a.tick_s, b.tick_s),
         max_rate: sum(a.max_rate, b.max_rate),
         host: HostContention {

@@ -41,6 +41,8 @@ pub(crate) fn document(setup: &Setup, findings: Findings, mut log: RunLog, halt:
         started_at: humantime::format_rfc3339_millis(setup.header.started_at).to_string(),
         brimful_version: setup.header.version.clone(),
         command: setup.header.command.clone(),
+        labels: Default::default(),
+        machine: None,
         seed: setup.seed,
         url: setup.header.url.clone(),
         headline: String::new(),

@@ -454,6 +454,7 @@ impl Bench for Simulated {
             tls: None,
             wants_tls: false,
             shards: Vec::new(),
+            ..RunFacts::default()
         };
         Ok(derive(&calls.collector.into_account(), facts))
     }

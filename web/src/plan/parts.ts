@@ -1,4 +1,5 @@
 // The parts of the planner's, the load's and the profile's pages: head, caveats, bars and facts.
+import type { Machine } from "../documents/common.ts";
 import { h } from "../dom.ts";
 import { figure, type Chart } from "../plot.ts";
 import { type Page } from "../page.ts";
@@ -77,6 +78,18 @@ export function bars(id: string, title: string, reading: string, list: Bar[], ma
     h("div", { class: "legend" }, ...legend, ...markLegend),
     ...rows,
   );
+}
+
+/** The labels of a document, if it has any. */
+export function labelFacts(labels: Record<string, string> | undefined): [string, string][] {
+  const list = Object.entries(labels ?? {}).map(([name, value]) => `${name}=${value}`);
+  return list.length > 0 ? [["labels", list.join(", ")]] : [];
+}
+
+/** The machine that generated a load, if the document names it. */
+export function machineFacts(machine: Machine | null | undefined): [string, string][] {
+  if (machine == null) return [];
+  return [["generated on", [machine.host, `Linux ${machine.kernel}`, machine.cpu_model].filter((part) => part).join(", ")]];
 }
 
 /** A list of facts at the end of the page: how the result was computed, and from what. */

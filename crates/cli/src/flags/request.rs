@@ -3,8 +3,8 @@
 use crate::documents::parse_workload;
 use crate::exit::UsageError;
 use crate::flags::values::{
-    Credentials, Header, MixList, close_parser, engine_parser, http_version_parser, parse_credentials, parse_header,
-    parse_mix, tls_version_parser,
+    Credentials, Header, Label, MixList, close_parser, engine_parser, http_version_parser, parse_credentials,
+    parse_header, parse_label, parse_mix, tls_version_parser,
 };
 use brimful_core::cpus::CpuList;
 use brimful_core::tls::{Tls, TlsVersion};
@@ -15,6 +15,7 @@ use brimful_engine::{Cidr, Close, Engine};
 use brimful_http::Version;
 use brimful_run::{ConnectOverrides, ConnectTo, Endpoint};
 use clap::Args;
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 /// Flags for requests, connections, TLS, and the load generator.
@@ -34,6 +35,9 @@ pub struct RequestArgs {
     /// Authorization, Proxy-Authorization, Cookie, X-Api-Key and X-Auth-Token always are.
     #[arg(long = "secret-header", value_name = "NAME", hide_short_help = true)]
     pub secret_headers: Vec<String>,
+    /// Label in the document, like commit=abc123; `compare` shows it (repeatable)
+    #[arg(long = "label", value_name = "NAME=VALUE", value_parser = parse_label, hide_short_help = true)]
+    pub labels: Vec<Label>,
     /// HTTP version: 1.0, 1.1 or 2
     ///
     /// HTTP/2 is negotiated by TLS (ALPN) or, for http:// URLs, used by prior knowledge.
@@ -197,6 +201,17 @@ impl RequestArgs {
             }
             false => Ok(headers),
         }
+    }
+
+    /// The labels, by name.
+    pub fn labels(&self) -> Result<BTreeMap<String, String>, UsageError> {
+        let mut labels = BTreeMap::new();
+        for Label { name, value } in &self.labels {
+            if labels.insert(name.clone(), value.clone()).is_some() {
+                return Err(UsageError(format!("--label {name} is given twice: give each label one value")));
+            }
+        }
+        Ok(labels)
     }
 
     /// The number of calls after which a connection is closed, if a flag or the header `Connection: close` sets it.

@@ -105,6 +105,23 @@ fn one_of<T: Copy + Send + Sync + 'static, const N: usize>(
     PossibleValuesParser::new(names).try_map(move |given| value(given).ok_or("there is no such value"))
 }
 
+/// The label of a run: its name and its value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Label {
+    pub name: String,
+    pub value: String,
+}
+
+/// Parses a label, like `commit=abc123`. The value may be empty, and may contain `=`.
+pub fn parse_label(text: &str) -> Result<Label, String> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.trim().is_empty() => {
+            Ok(Label { name: name.trim().to_owned(), value: value.trim().to_owned() })
+        }
+        _ => Err(format!("`{text}` is no label: write NAME=VALUE, like commit=abc123")),
+    }
+}
+
 /// Parses a shard, like `1/4`.
 pub fn parse_shard(text: &str) -> Result<Shard, String> {
     let numbers = text.split_once('/').and_then(|(i, n)| Some((i.parse::<u64>().ok()?, n.parse::<u64>().ok()?)));

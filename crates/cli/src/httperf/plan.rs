@@ -15,6 +15,7 @@ use brimful_run::{
     TlsOptions,
 };
 use brimful_workload::{ArrivalProcess, Steps, read_session_log};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// The User-Agent header of httperf.
@@ -100,6 +101,7 @@ pub fn plan(options: &Options) -> anyhow::Result<RunPlan> {
         monitor: None,
         record: RecordOptions {
             command: vec![super::echo::command_line(options)],
+            labels: BTreeMap::new(),
             interval: Nanos::from_secs(1),
             secret_headers: Vec::new(),
         },

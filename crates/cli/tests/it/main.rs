@@ -19,6 +19,7 @@ mod habits;
 mod help;
 mod http2;
 mod httperf;
+mod labels;
 mod limits;
 mod load;
 mod look;

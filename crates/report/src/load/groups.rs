@@ -6,11 +6,13 @@ use super::layout::{labelled, ratio, row, table, time, time_or_dash};
 use super::notes::{other_errors, other_resets};
 use super::percentile::{self, P50, P90, P95, P99, P999, Percentile};
 use super::statuses;
+use crate::format::machine;
 use crate::server::summary_lines;
 use brimful_core::counts::Counts;
 use brimful_core::quantity::{bytes, count, number, percent, pluralize, rate, seconds};
 use brimful_core::record::{Record, ReplyRate, Summary};
 use brimful_core::server::Server;
+use brimful_core::text::one_line;
 
 /// Extracts a metric from the summary of a distribution of times.
 type Figure = fn(&Summary) -> f64;
@@ -19,9 +21,17 @@ pub(super) fn groups(record: &Record) -> Vec<Vec<String>> {
     let mut groups = vec![total(record), connections(record), requests(record), replies(record), resources(record)];
     groups.push(errors(&record.counts));
     groups.extend(record.server.as_ref().map(server));
+    groups.push(origin(record));
     groups.push(times(record));
     groups.push(statuses::rows(record));
     groups
+}
+
+/// The server's software and the generator's machine, as far as they are known.
+fn origin(record: &Record) -> Vec<String> {
+    let software = record.server_software.as_deref().map(|name| labelled("Server software", &one_line(name)));
+    let machine = record.machine.as_ref().map(|client| labelled("Generated on", &machine(client)));
+    software.into_iter().chain(machine).collect()
 }
 
 fn total(record: &Record) -> Vec<String> {

@@ -4,6 +4,7 @@ use super::groups::client_maximum;
 use super::layout::{fact, ratio};
 use super::notes::failure_kinds;
 use super::{percentile, statuses};
+use crate::format::labels;
 use crate::thresholds::LONG_DRAIN;
 use brimful_core::counts::Counts;
 use brimful_core::quantity::{count, number, percent, pluralize, rate, seconds};
@@ -27,6 +28,7 @@ pub(super) fn main_figures(record: &Record) -> Vec<String> {
     lines.extend(record.server.as_ref().map(|server| fact("Server", &busy(server))));
     lines.extend(client_maximum(record).map(|max| fact("Client", &format!("can offer {max}"))));
     lines.extend(verdict(record));
+    lines.extend((!record.labels.is_empty()).then(|| fact("Labels", &labels(&record.labels))));
     lines
 }
 
