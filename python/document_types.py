@@ -24,6 +24,7 @@ INDENTED = {"initial_indent": "    ", "subsequent_indent": "    "}
 #: another name.
 DOCUMENTS = {
     "calibration": "Calibration",
+    "comparison": "Comparison",
     "forecast": "Forecast",
     "model": "Model",
     "profile": "Profile",

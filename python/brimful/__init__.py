@@ -26,11 +26,25 @@ from ._binary import UsageError as UsageError
 from ._binary import find_program as binary
 from ._binary import version as version
 from ._command import as_files, run_command
-from .documents import Calibration, Forecast, Model, Profile, Record, Server, Site, Solution, Survey, Sweep, WhatIf
+from .documents import (
+    Calibration,
+    Comparison,
+    Forecast,
+    Model,
+    Profile,
+    Record,
+    Server,
+    Site,
+    Solution,
+    Survey,
+    Sweep,
+    WhatIf,
+)
 
 __all__ = [
     "BrimfulError",
     "Calibration",
+    "Comparison",
     "Forecast",
     "HostError",
     "Interrupted",

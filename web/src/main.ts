@@ -1,5 +1,6 @@
 // Entry point of the report: shows the document inside this file on the page that belongs to its schema.
 import "./style.css";
+import { comparePage } from "./compare.ts";
 import { h } from "./dom.ts";
 import { loadPage } from "./load.ts";
 import { parseDocument, type Page } from "./page.ts";
@@ -20,6 +21,7 @@ const PAGES: Record<string, (json: string) => Page> = {
   "brimful.forecast/1": (json) => forecastPage(parseDocument(json)),
   "brimful.profile/1": (json) => profilePage(parseDocument(json)),
   "brimful.sweep/1": (json) => sweepPage(parseDocument(json)),
+  "brimful.comparison/1": (json) => comparePage(parseDocument(json)),
   "brimful.record/1": (json) => loadPage(parseDocument(json)),
 };
 
@@ -30,7 +32,7 @@ try {
   const page = PAGES[String(schema)];
   if (page === undefined) {
     const kind = schema == null ? "no schema" : `the schema ${schema}`;
-    throw new Error(`This page shows surveys, loads, sweeps, plans and profiles of brimful, but the document in this file has ${kind}.`);
+    throw new Error(`This page shows surveys, loads, sweeps, comparisons, plans and profiles of brimful, but the document in this file has ${kind}.`);
   }
   show(page(json));
 } catch (problem) {

@@ -6,6 +6,7 @@ mod help;
 mod other_tools;
 
 use crate::characterize::args::CharacterizeArgs;
+use crate::compare::CompareArgs;
 use crate::doctor::DoctorArgs;
 use crate::fileset::FilesetArgs;
 use crate::load::args::LoadArgs;
@@ -48,6 +49,8 @@ pub enum Command {
     Load(Box<LoadArgs>),
     /// Find out how much load a server can take: calibrate, predict, measure, report
     Survey(Box<SurveyArgs>),
+    /// Compare two servers or versions by their Records or surveys: each difference with its interval
+    Compare(CompareArgs),
     /// Watch a server: its processes, its port, the network and the machine
     Watch(Box<WatchArgs>),
     /// Plan with a queueing model: solve it, change it, calibrate it, forecast

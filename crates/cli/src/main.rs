@@ -9,6 +9,7 @@ mod access_logs;
 mod characterize;
 mod cli;
 mod command_line;
+mod compare;
 mod doctor;
 mod documents;
 mod exit;
@@ -63,6 +64,7 @@ fn run() -> ExitCode {
         Command::Survey(args) => survey::main(&args),
         Command::Load(args) => load::main(&args),
         Command::Httperf => Ok(exit::Exit::UsageError),
+        Command::Compare(args) => compare::main(&args),
         Command::Merge(args) => merge::main(&args),
         Command::Replay(args) => replay::main(&args),
         Command::Watch(args) => watch::main(&args),

@@ -18,6 +18,7 @@
 
 pub mod account;
 pub mod alias;
+pub mod comparison;
 pub mod counts;
 pub mod cpus;
 pub mod csv;
@@ -28,6 +29,7 @@ pub mod moments;
 pub mod number;
 pub mod panics;
 pub mod pem;
+pub mod percentile;
 pub mod profile;
 pub mod quantity;
 pub mod record;

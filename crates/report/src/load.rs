@@ -71,8 +71,8 @@ fn classes(record: &Record) -> Vec<String> {
                 count(class.counts.completed),
                 count(class.counts.errors()),
                 time_or_dash(response.map(|s| s.mean)),
-                P50.cell(response),
-                P99.cell(response),
+                percentile::cell(P50, response),
+                percentile::cell(P99, response),
                 time_or_dash(class.service_time_us.as_ref().map(|s| s.mean)),
             ],
         )

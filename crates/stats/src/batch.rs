@@ -4,17 +4,13 @@
 //! values is far too small. Sums over long periods are nearly independent if the periods are much longer than the
 //! correlation lasts (Law & Kelton, *Simulation Modeling and Analysis*, §9.5). Here, a batch is a period of *time*, not
 //! a number of values. Periods are the same in every shard, so merging adds batch to batch and is exact. Batches then
-//! have different numbers of values, and the mean is a ratio of sums, with Cochran's variance of a ratio (*Sampling
-//! Techniques*, 1977, §2.11). With totals Sᵢ of nᵢ values in m non-empty batches, N = Σnᵢ and x̄ = ΣSᵢ/N,
+//! have different numbers of values, and the mean is a ratio of sums, with the error of [`ratio_standard_error`].
 //!
-//! ```text
-//! var(x̄) = m/(m−1) · Σ(Sᵢ − x̄·nᵢ)² / N²
-//! ```
-//!
-//! If all nᵢ are equal, this is the usual formula. Any run longer than a tenth of a second has 32 to 64 batches. If a
-//! run needs more than 64, neighbouring batches are merged in pairs and the batch length doubles. Memory: 2 KB.
+//! Any run longer than a tenth of a second has 32 to 64 batches. If a run needs more than 64, neighbouring batches are
+//! merged in pairs and the batch length doubles. Memory: 2 KB.
 
 use crate::error::StatsError;
+use crate::estimate::ratio_standard_error;
 use crate::histogram::MAX_COUNT;
 use crate::student::t_95;
 use brimful_core::Nanos;
@@ -83,13 +79,23 @@ impl BatchMeans {
     /// Half width of the mean's 95 % confidence interval in microseconds (Student's t); `None` with fewer than two
     /// non-empty batches.
     pub fn ci95_half_width_us(&self) -> Option<f64> {
-        let mean_ns = self.mean_us()? * 1e3;
-        let full = || self.batches.iter().filter(|b| b.count > 0);
-        let (batches, values) = full().fold((0_u64, 0), |(m, n), b| (m + 1, n + b.count));
-        let t = t_95(batches - 1)?;
-        let squares: f64 = full().map(|b| (b.sum_ns as f64 - mean_ns * b.count as f64).powi(2)).sum();
-        let variance = squares * batches as f64 / (batches - 1) as f64 / (values as f64).powi(2);
-        Some(t * variance.sqrt() / 1e3)
+        let full = self.batches.iter().filter(|batch| batch.count > 0);
+        let pairs: Vec<(f64, f64)> = full.map(|batch| (batch.sum_ns as f64, batch.count as f64)).collect();
+        let standard_error_ns = ratio_standard_error(&pairs)?;
+        Some(t_95(pairs.len() as u64 - 1)? * standard_error_ns / 1e3)
+    }
+
+    /// The number of values in each batch within the window, with the length of the batch in seconds.
+    pub(crate) fn counts_by_time(&self, window_s: f64) -> Vec<(f64, f64)> {
+        let length_s = Nanos(1 << self.length).as_secs_f64();
+        let whole = (window_s / length_s) as usize;
+        self.batches.iter().take(whole).map(|batch| (batch.count as f64, length_s)).collect()
+    }
+
+    /// The sum of the times in each non-empty batch, in seconds, with their number.
+    pub(crate) fn sums_s(&self) -> Vec<(f64, f64)> {
+        let full = self.batches.iter().filter(|batch| batch.count > 0);
+        full.map(|batch| (batch.sum_ns as f64 / 1e9, batch.count as f64)).collect()
     }
 
     /// The serialised form: the length of a batch in nanoseconds, and all batches up to the last non-empty one.

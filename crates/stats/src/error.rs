@@ -60,6 +60,9 @@ pub enum StatsError {
         /// The user's name for the shard's Record.
         name: String,
     },
+    /// Runs cannot be compared. The message names them, with the reason.
+    #[error("{0}")]
+    NotComparable(String),
     /// No Record was given.
     #[error("there is nothing to merge: name the Records of the shards")]
     NoRecord,

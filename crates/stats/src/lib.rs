@@ -26,6 +26,9 @@
 //! detail         metrics of connections and sessions for httperf's report
 //! objectives     did the run meet its objectives?
 //! merge          Records of shards → the Record of their load
+//! estimate       a figure with its standard error, from several runs or from the parts of one run
+//! difference     the difference of two figures, with its interval
+//! compare        the differences of all figures of two sides of runs
 //! ```
 #![forbid(unsafe_code)]
 
@@ -33,11 +36,14 @@ mod account;
 mod answers;
 mod batch;
 mod collector;
+mod compare;
 mod completions;
 mod derive;
 mod detail;
+mod difference;
 mod distribution;
 mod error;
+mod estimate;
 mod hdr_files;
 mod histogram;
 mod http2_errors;
@@ -60,10 +66,13 @@ mod warm_up;
 pub use account::Account;
 pub use batch::BatchMeans;
 pub use collector::{Collector, PerCall};
+pub use compare::{RegressionLimit, Run, Side, compare};
 pub use derive::{RunFacts, derive};
 pub use detail::ConnectionDetail;
+pub use difference::{Difference, FALSE_ALARMS, Scale, difference, holm};
 pub use distribution::Distribution;
 pub use error::{MergeMismatch, StatsError};
+pub use estimate::{Bucket, Estimate};
 pub use hdr_files::HdrFormat;
 pub use live::{LiveProgress, LiveSummary};
 pub use merge::{Merger, merge};

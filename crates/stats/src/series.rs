@@ -10,6 +10,7 @@
 //! shard.
 
 use crate::error::StatsError;
+use crate::estimate::Bucket;
 use crate::histogram::{self, MAX_COUNT, empty, encode, touched};
 use brimful_core::Nanos;
 use brimful_core::account::PackedInterval;
@@ -163,6 +164,20 @@ impl Series {
         let none = Slot::with_histogram(empty(LONGEST_US, DIGITS));
         let all = until_end.min(CAPACITY).max(self.used);
         self.slots.iter().chain(repeat(&none)).enumerate().take(all).map(describe).collect()
+    }
+
+    /// The response times of each interval, as histograms in seconds. Only counters that are not zero are listed.
+    pub(crate) fn response_times_s(&self) -> Vec<Vec<Bucket>> {
+        let buckets = |slot: &Slot| {
+            let times = &slot.response_us;
+            let bucket = |value: u64, count: u32| Bucket {
+                low: times.lowest_equivalent(value) as f64 / 1e6,
+                high: times.next_non_equivalent(value) as f64 / 1e6,
+                count: f64::from(count),
+            };
+            times.iter_recorded().map(|step| bucket(step.value_iterated_to(), step.count_at_value())).collect()
+        };
+        self.slots[..self.used].iter().map(buckets).collect()
     }
 
     /// The serialised form: the length of an interval in seconds, and all intervals up to the last with an event.

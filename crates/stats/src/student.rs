@@ -1,7 +1,7 @@
 //! Confidence intervals of means, by Student's t distribution.
 
 use brimful_core::moments::Moments;
-use statrs::distribution::{ContinuousCDF, StudentsT};
+use statrs::distribution::{ContinuousCDF, Normal, StudentsT};
 
 /// Half width of the 95 % confidence interval of the mean of independent values; `None` for a single value.
 pub fn ci95_half_width(moments: &Moments) -> Option<f64> {
@@ -11,7 +11,27 @@ pub fn ci95_half_width(moments: &Moments) -> Option<f64> {
 /// The ratio of the half width of a mean's two-sided 95 % confidence interval to the mean's standard error. `None` for
 /// zero degrees of freedom.
 pub(crate) fn t_95(degrees_of_freedom: u64) -> Option<f64> {
-    StudentsT::new(0.0, 1.0, degrees_of_freedom as f64).ok().map(|t| t.inverse_cdf(0.975))
+    t_quantile(degrees_of_freedom as f64, 0.975)
+}
+
+/// Above this number of degrees of freedom, the distribution counts as normal: its 97.5 % quantile differs by 0.001 %.
+const MANY: f64 = 1e5;
+
+/// The quantile of Student's t distribution. `None` unless the degrees of freedom are positive; they may be infinite.
+pub(crate) fn t_quantile(degrees_of_freedom: f64, probability: f64) -> Option<f64> {
+    if degrees_of_freedom > MANY {
+        return Some(Normal::standard().inverse_cdf(probability));
+    }
+    StudentsT::new(0.0, 1.0, degrees_of_freedom).ok().map(|t| t.inverse_cdf(probability))
+}
+
+/// The probability that a value of Student's t distribution is at least as far from 0 as `t`. `None` unless the degrees
+/// of freedom are positive; they may be infinite.
+pub(crate) fn t_probability(degrees_of_freedom: f64, t: f64) -> Option<f64> {
+    if degrees_of_freedom > MANY {
+        return Some(2.0 * Normal::standard().cdf(-t.abs()));
+    }
+    StudentsT::new(0.0, 1.0, degrees_of_freedom).ok().map(|distribution| 2.0 * distribution.cdf(-t.abs()))
 }
 
 #[cfg(test)]
@@ -25,5 +45,10 @@ mod tests {
             assert!((computed - t).abs() < 0.0006, "{df}: {computed}");
         }
         assert_eq!(t_95(0), None);
+        // Near the bound, the normal distribution takes over without a jump; it has the value of the printed table.
+        let [below, above] = [MANY, MANY + 1.0].map(|df| t_quantile(df, 0.975).unwrap());
+        assert!((below - above).abs() < 1e-4 && (above - 1.959_964).abs() < 1e-6, "{below} {above}");
+        let [below, above] = [MANY, f64::INFINITY].map(|df| t_probability(df, -1.959_964).unwrap());
+        assert!((below - above).abs() < 1e-4 && (above - 0.05).abs() < 1e-6, "{below} {above}");
     }
 }

@@ -10,6 +10,7 @@ mod calibrate;
 mod characterize;
 mod choosers;
 mod circle;
+mod compare;
 mod doctor;
 mod documents;
 mod examples;

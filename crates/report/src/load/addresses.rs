@@ -3,7 +3,7 @@
 
 use super::Detail;
 use super::layout::{fact, row, table, time_or_dash};
-use super::percentile::{P50, P99};
+use super::percentile::{self, P50, P99};
 use brimful_core::quantity::{count, percent};
 use brimful_core::record::{AddressRecord, Record};
 
@@ -52,8 +52,8 @@ fn figures(address: &AddressRecord) -> Vec<String> {
             count(address.completed),
             count(address.failed),
             time_or_dash(response.map(|summary| summary.mean)),
-            P50.cell(response),
-            P99.cell(response),
+            percentile::cell(P50, response),
+            percentile::cell(P99, response),
         ],
     )
 }

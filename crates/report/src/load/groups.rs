@@ -170,7 +170,7 @@ fn times(record: &Record) -> Vec<String> {
         cells("stddev", &figure_cell(|s| s.stddev)),
         cells("min", &figure_cell(|s| s.min)),
     ];
-    rows.extend([P50, P90, P95, P99, P999].map(|p: Percentile| cells(p.name, &|s| p.cell(s))));
+    rows.extend([P50, P90, P95, P99, P999].map(|p: Percentile| cells(p.name, &|s| percentile::cell(p, s))));
     rows.push(cells("max", &figure_cell(|s| s.max)));
     let heads: Vec<&str> = ["Times"].into_iter().chain(columns.iter().map(|(name, _)| *name)).collect();
     let mut lines = vec![table(&heads, &rows)];

@@ -1,48 +1,14 @@
-//! Percentiles, and the number of calls for which they are meaningful.
-//!
-//! The p-quantile of n calls is shown if n(1 − p) ≥ 10. This is a usual rule for shares of a sample (the "large counts"
-//! condition of Moore, McCabe & Craig, *Introduction to the Practice of Statistics*): the number of slower calls then
-//! varies by about a third (1/√10). With fewer slower calls, the percentile depends on a few single calls. Documents
-//! contain all percentiles, and the number of calls.
+//! Percentiles in the text report of a run.
 
 use super::layout::{time, time_or_dash};
+use brimful_core::percentile::MIN_SLOWER;
+pub use brimful_core::percentile::{P50, P90, P95, P99, P999, Percentile};
 use brimful_core::quantity::count;
 use brimful_core::record::Summary;
 
-/// The report shows a percentile only if at least this many calls are slower.
-const MIN_SLOWER: u64 = 10;
-
-/// A percentile of the report.
-#[derive(Clone, Copy)]
-pub struct Percentile {
-    /// Name of the percentile, like `p95`.
-    pub name: &'static str,
-    /// Share of the calls that are slower, per thousand.
-    slower_per_mille: u64,
-    figure: fn(&Summary) -> f64,
-}
-
-pub const P50: Percentile = Percentile { name: "p50", slower_per_mille: 500, figure: |s| s.p50 };
-pub const P90: Percentile = Percentile { name: "p90", slower_per_mille: 100, figure: |s| s.p90 };
-pub const P95: Percentile = Percentile { name: "p95", slower_per_mille: 50, figure: |s| s.p95 };
-pub const P99: Percentile = Percentile { name: "p99", slower_per_mille: 10, figure: |s| s.p99 };
-pub const P999: Percentile = Percentile { name: "p99.9", slower_per_mille: 1, figure: |s| s.p999 };
-
-impl Percentile {
-    /// The percentile of a distribution, if enough calls are slower.
-    pub fn value(self, summary: &Summary) -> Option<f64> {
-        (summary.count >= self.calls()).then(|| (self.figure)(summary))
-    }
-
-    /// Minimum number of calls, or of other values, for the percentile to be meaningful.
-    pub fn calls(self) -> u64 {
-        MIN_SLOWER * 1_000 / self.slower_per_mille
-    }
-
-    /// Formats the percentile for a table cell; a dash if too few calls are slower.
-    pub fn cell(self, summary: Option<&Summary>) -> String {
-        time_or_dash(summary.and_then(|summary| self.value(summary)))
-    }
+/// Formats a percentile for a table cell; a dash if too few calls are slower.
+pub fn cell(percentile: Percentile, summary: Option<&Summary>) -> String {
+    time_or_dash(summary.and_then(|summary| percentile.value(summary)))
 }
 
 /// Describes median, 95th and 99th percentile. If there are few calls, the text contains only the meaningful
@@ -77,18 +43,6 @@ pub fn note(summary: &Summary) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_percentile_takes_ten_calls_that_are_slower() {
-        let shown = |count| {
-            let summary = Summary { count, p50: 1.0, p90: 2.0, p95: 3.0, p99: 4.0, p999: 5.0, ..Summary::default() };
-            [P50, P90, P95, P99, P999].map(|p| p.value(&summary).is_some())
-        };
-        assert_eq!(shown(19), [false; 5]);
-        assert_eq!(shown(20), [true, false, false, false, false]);
-        assert_eq!([shown(100)[1], shown(199)[2], shown(200)[2]], [true, false, true]);
-        assert_eq!([shown(999)[3], shown(1_000)[3], shown(9_999)[4], shown(10_000)[4]], [false, true, false, true]);
-    }
 
     #[test]
     fn few_calls_say_little() {

@@ -35,9 +35,9 @@ pub(super) fn rows(record: &Record) -> Vec<String> {
             [
                 count(times.count),
                 time_or_dash(response.map(|summary| summary.mean)),
-                P50.cell(response),
-                P95.cell(response),
-                P99.cell(response),
+                percentile::cell(P50, response),
+                percentile::cell(P95, response),
+                percentile::cell(P99, response),
                 time_or_dash(response.map(|summary| summary.max)),
                 time_or_dash(times.service_time_us.map(|summary| summary.mean)),
             ],

@@ -1,0 +1,156 @@
+//! `brimful compare`: states how the Records or surveys of side B differ from those of side A.
+
+use crate::documents::{display_name, from_json, parse_record, read_text, schema};
+use crate::exit::{Exit, UsageError};
+use crate::output::{OutFile, deliver, first_failure, print_note};
+use crate::results::write_page;
+use brimful_core::comparison::LimitOutcome;
+use brimful_core::{record, survey};
+use brimful_stats::{RegressionLimit, Run, Side, compare};
+use clap::Args;
+use std::ffi::OsStr;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+const EXAMPLES: &str = "\
+Examples:
+  $ brimful compare before.json after.json
+  $ brimful compare before-*.json vs after-*.json --max-regression p99:5%   # several runs of each; exit code 1
+  $ brimful compare main/ branch/ --markdown > comment.md                   # directories of runs; for a pull request";
+
+/// The word between the files of A and those of B.
+const VERSUS: &str = "vs";
+
+/// `brimful compare`.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct CompareArgs {
+    /// Records or surveys of A and of B, or directories of them; with more than two, `vs` between A and B
+    ///
+    /// A directory stands for all Records and surveys in it. Several runs of each side show how much runs differ without any
+    /// change of the server, so they give intervals that can be trusted. Make them in turn: A B B A.
+    #[arg(value_name = "FILE", required = true, num_args = 2..)]
+    pub files: Vec<PathBuf>,
+    /// Exit code 1 if a figure of B is worse than this, like p99:5% or throughput:2% (repeatable)
+    ///
+    /// The names are those in the table; for errors, the limit is in percentage points. The exit code is 1 only if the whole
+    /// 95 % interval is beyond the limit. If the limit is inside the interval, the result is `not known` and the exit code 0.
+    #[arg(long, value_name = "FIGURE:PERCENT")]
+    pub max_regression: Vec<RegressionLimit>,
+    /// Print the comparison as Markdown, for a pull request
+    #[arg(long, conflicts_with = "json", help_heading = "Output")]
+    pub markdown: bool,
+    /// Print the whole document as JSON, and nothing else
+    #[arg(long, help_heading = "Output")]
+    pub json: bool,
+    /// Write the JSON document to a file as well; with -, to stdout, and everything else to stderr
+    #[arg(short, long, value_name = "FILE", help_heading = "Output")]
+    pub out: Option<PathBuf>,
+    /// Write the comparison as one HTML file
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub html: Option<PathBuf>,
+}
+
+/// Compares the sides, and delivers the comparison.
+pub fn main(args: &CompareArgs) -> anyhow::Result<Exit> {
+    let (a, b) = sides(&args.files)?;
+    let out = OutFile::create_optional(args.out.as_deref(), "--out")?;
+    let html = OutFile::create_optional(args.html.as_deref(), "--html")?;
+    let compared = compare(read_side(a)?, read_side(b)?, &args.max_regression)?;
+    let json = brimful_report::json::document("comparison", &compared)?;
+    let shown = match (args.json, args.markdown) {
+        (true, _) => json.clone(),
+        (false, true) => brimful_report::compare::markdown(&compared),
+        (false, false) => brimful_report::compare::text(&compared),
+    };
+    let delivered = deliver(out, &json, &shown);
+    first_failure(delivered, [write_page(html, "comparison", &compared)])?;
+    let is_exceeded = compared.limits.iter().any(|limit| limit.outcome == LimitOutcome::Exceeded);
+    Ok(if is_exceeded { Exit::MissedObjective } else { Exit::Ok })
+}
+
+/// The files of A and those of B: two arguments, or the arguments before and after `vs`.
+fn sides(files: &[PathBuf]) -> Result<(&[PathBuf], &[PathBuf]), UsageError> {
+    let usage = |message: &str| Err(UsageError(message.to_owned()));
+    let separators: Vec<usize> = (0..files.len()).filter(|&place| files[place].as_os_str() == VERSUS).collect();
+    match (&separators[..], files) {
+        ([], [_, _]) => Ok((&files[..1], &files[1..])),
+        ([], _) => usage("more than two files: put `vs` between those of A and those of B, or name two directories"),
+        ([place], _) if *place > 0 && *place + 1 < files.len() => Ok((&files[..*place], &files[*place + 1..])),
+        _ => usage("`vs` stands once, between the files of A and those of B (a file of this name is ./vs)"),
+    }
+}
+
+/// Reads the documents of a side.
+fn read_side(paths: &[PathBuf]) -> anyhow::Result<Side> {
+    let mut runs = Vec::new();
+    for path in paths {
+        match path.is_dir() {
+            true => runs.extend(read_directory(path)?),
+            false => runs.push((display_name(path), read_run(path, &read_text(path)?)?)),
+        }
+    }
+    let name = paths.first().map(|path| display_name(path)).unwrap_or_default();
+    Ok(Side { name, runs })
+}
+
+/// Reads all Records and surveys in a directory. Other documents, such as profiles, are not compared.
+fn read_directory(directory: &Path) -> anyhow::Result<Vec<(String, Run)>> {
+    let unreadable = |error: std::io::Error| UsageError(format!("cannot read {}: {error}", directory.display()));
+    let entries = fs::read_dir(directory).map_err(unreadable)?;
+    let mut paths: Vec<PathBuf> =
+        entries.map(|entry| entry.map(|entry| entry.path())).collect::<Result<_, _>>().map_err(unreadable)?;
+    paths.retain(|path| path.extension() == Some(OsStr::new("json")) && path.is_file());
+    paths.sort();
+    let mut runs = Vec::new();
+    for path in paths {
+        let text = read_text(&path)?;
+        let schema = schema(&text);
+        if schema.is_empty() || schema.starts_with("brimful.record/") || schema.starts_with("brimful.survey/") {
+            runs.push((display_name(&path), read_run(&path, &text)?));
+        } else {
+            print_note(&format!("{} is left out: it is a `{schema}`", path.display()));
+        }
+    }
+    if runs.is_empty() {
+        let message = format!("{} has no Record or survey, in a file that ends in .json", directory.display());
+        return Err(UsageError(message).into());
+    }
+    Ok(runs)
+}
+
+/// Parses a Record or a survey.
+fn read_run(path: &Path, text: &str) -> Result<Run, UsageError> {
+    let schema = schema(text);
+    let parsed = match schema.as_str() {
+        survey::SCHEMA => from_json(text).map(|survey| Run::Survey(Box::new(survey))),
+        record::SCHEMA | "" => parse_record(text).map(|record| Run::Record(Box::new(record))),
+        other => Err(format!("it is a `{other}`")),
+    };
+    parsed.map_err(|why| {
+        let name = display_name(path);
+        UsageError(format!(
+            "{name} is not a Record or survey that this version reads ({why}): write it again with --out"
+        ))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_files_are_two_sides_and_more_need_a_word_between_them() {
+        let split = |files: &[&str]| {
+            let files: Vec<PathBuf> = files.iter().map(PathBuf::from).collect();
+            sides(&files).map(|(a, b)| (a.len(), b.len())).map_err(|error| error.to_string())
+        };
+        assert_eq!(split(&["a", "b"]), Ok((1, 1)));
+        assert_eq!(split(&["a", "vs", "b"]), Ok((1, 1)));
+        assert_eq!(split(&["a", "b", "vs", "c", "d", "e"]), Ok((2, 3)));
+        assert!(split(&["a", "b", "c"]).unwrap_err().contains("put `vs` between"));
+        for wrong in [&["vs", "b"][..], &["a", "vs"], &["a", "vs", "b", "vs", "c"]] {
+            assert!(split(wrong).unwrap_err().contains("`vs` stands once"), "{wrong:?}");
+        }
+    }
+}

@@ -1,0 +1,146 @@
+//! The report of a comparison: one sentence, the sides, a table of figures, and the warnings; as text for a terminal,
+//! or as Markdown for a pull request.
+
+use crate::format::{Column, error, fact, figure, interval, labels, narrow, percent, rate, seconds, words, wrap};
+use brimful_core::comparison::{
+    Compared, ComparedFigure, ComparedSide, FigureUnit, LimitOutcome, LimitResult, Variability,
+};
+use brimful_core::quantity::pluralize;
+use brimful_core::text::one_line;
+use std::collections::BTreeSet;
+
+/// The titles of the table's columns.
+const TITLES: [&str; 7] = ["figure", "A", "B", "difference", "95 % interval", "p", "detectable"];
+
+/// The smallest p-value that is shown as a number.
+const SMALLEST_P: f64 = 0.001;
+
+/// The largest change that is shown as a number.
+const LARGEST_CHANGE: f64 = 10.0;
+
+/// Formats the comparison as plain text that ends in a newline.
+pub fn text(compared: &Compared) -> String {
+    let columns: Vec<Column<'_>> = TITLES
+        .iter()
+        .enumerate()
+        .map(|(i, title)| if i == 0 { words(title, 0) } else { figure(title, 2, None) })
+        .collect();
+    let rows =
+        compared.figures.iter().map(|figure| row(figure).map(|cell| one_line(&cell).into_owned()).to_vec()).collect();
+    let limits: String = compared.limits.iter().map(|limit| fact("Limit", &one_line(&judgement(limit)))).collect();
+    let mut parts = vec![
+        wrap(&one_line(&compared.headline), 0),
+        fact("A", &side(&compared.a)) + &fact("B", &side(&compared.b)),
+        narrow(columns, rows, &["detectable", "p"]),
+        limits,
+        wrap(variability(compared), 0),
+        compared.warnings.iter().map(|warning| wrap(&format!("WARNING: {}.", one_line(warning)), 0)).collect(),
+    ];
+    parts.retain(|part| !part.is_empty());
+    parts.join("\n")
+}
+
+/// Formats the comparison as Markdown (GitHub's) that ends in a newline. Text from documents cannot become markup.
+pub fn markdown(compared: &Compared) -> String {
+    let cells = |cells: &[String]| format!("| {} |\n", cells.join(" | "));
+    let header = cells(&TITLES.map(str::to_owned)) + "|---|---:|---:|---:|---:|---:|---:|\n";
+    let shown = |figure: &ComparedFigure| {
+        let row = row(figure).map(|cell| escaped(&cell));
+        cells(&if figure.differs { row.map(|cell| format!("**{cell}**")) } else { row })
+    };
+    let sides =
+        [("A", &compared.a), ("B", &compared.b)].map(|(name, of)| format!("- {name}: {}\n", escaped(&side(of))));
+    let limits = compared.limits.iter().map(|limit| format!("- Limit {}\n", escaped(&judgement(limit))));
+    let warnings = compared.warnings.iter().map(|warning| format!("- **Warning:** {}.\n", escaped(warning)));
+    format!(
+        "**{}**\n\n{header}{}\n{}{}{}\n{}\n",
+        escaped(&compared.headline),
+        compared.figures.iter().map(shown).collect::<String>(),
+        sides.concat(),
+        limits.collect::<String>(),
+        warnings.collect::<String>(),
+        escaped(variability(compared))
+    )
+}
+
+/// Escapes the characters that Markdown or HTML interprets, as numeric references. After `@`, a word joiner prevents
+/// that the name behind it is notified.
+fn escaped(text: &str) -> String {
+    let mut shown = String::new();
+    for c in one_line(text).chars() {
+        match c {
+            '@' => shown.push_str("@\u{2060}"),
+            '&' | '<' | '>' | '|' | '`' | '*' | '_' | '[' | ']' | '#' | '~' | '\\' | '$' => {
+                shown.push_str(&format!("&#{};", u32::from(c)));
+            }
+            _ => shown.push(c),
+        }
+    }
+    // Addresses become links without any markup.
+    shown.replace("://", ":\u{2060}//")
+}
+
+/// The cells of a figure.
+fn row(compared: &ComparedFigure) -> [String; 7] {
+    let ComparedFigure { name, unit, a, b, difference, interval95, p, differs, detectable, .. } = compared;
+    let value = |value: Option<f64>| match unit {
+        FigureUnit::PerSecond => rate(value),
+        FigureUnit::Seconds => seconds(value),
+        FigureUnit::Share => percent(value),
+    };
+    let p = match p {
+        None => "-".to_owned(),
+        Some(p) if *p < SMALLEST_P => format!("<{SMALLEST_P}"),
+        Some(p) => format!("{p:.3}"),
+    };
+    [
+        name.clone(),
+        value(*a),
+        value(*b),
+        change(*difference),
+        interval95.map_or("-".to_owned(), |[low, high]| interval(low, high, change)),
+        if *differs { format!("* {p}") } else { p },
+        detectable.map_or("-".to_owned(), |detectable| change(Some(detectable)).trim_start_matches('+').to_owned()),
+    ]
+}
+
+/// Formats a change as a share with its sign. Very large changes are only estimates of a bound.
+fn change(share: Option<f64>) -> String {
+    let is_large = share.is_some_and(|share| share > LARGEST_CHANGE);
+    if is_large { format!(">{}", percent(Some(LARGEST_CHANGE))) } else { error(share) }
+}
+
+/// Describes a side: its name, its runs, its labels and its software.
+fn side(side: &ComparedSide) -> String {
+    let software: BTreeSet<&str> = side.documents.iter().filter_map(|run| run.server_software.as_deref()).collect();
+    let mut facts = vec![pluralize(side.documents.len() as u64, "run")];
+    facts.extend((!side.labels.is_empty()).then(|| labels(&side.labels)));
+    facts.extend(software.into_iter().map(|name| one_line(name).into_owned()));
+    format!("{} ({})", one_line(&side.name), facts.join(", "))
+}
+
+fn judgement(limit: &LimitResult) -> String {
+    let outcome = match limit.outcome {
+        LimitOutcome::Kept => "kept",
+        LimitOutcome::Exceeded => "EXCEEDED",
+        LimitOutcome::NotKnown => "not known, more or longer runs are needed",
+    };
+    let regression = limit.regression.map_or(String::new(), |regression| {
+        let ends = limit.interval95.map_or(String::new(), |[low, high]| format!(" ({})", interval(low, high, change)));
+        format!(": a regression of {}{ends}", change(Some(regression)))
+    });
+    format!("{} {outcome}{regression}", limit.limit)
+}
+
+/// The meaning of the intervals.
+fn variability(compared: &Compared) -> &'static str {
+    match compared.variability {
+        Variability::BetweenRuns => {
+            "* differs (Holm, 5 % false alarms in all figures). The intervals are based on the differences between runs."
+        }
+        Variability::WithinRuns => {
+            "* differs (Holm, 5 % false alarms in all figures). With one run a side, differences from run to run are not \
+             known: another pair may differ more. Make several runs of each."
+        }
+    }
+}

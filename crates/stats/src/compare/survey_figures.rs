@@ -1,0 +1,43 @@
+//! The figures of a survey that are compared: the measured capacity, the rate under each objective, and the demands.
+//! Their variability within a survey is the confidence interval that the survey states.
+
+use super::{FigureKind, Measured};
+use crate::estimate::Estimate;
+use brimful_core::comparison::FigureUnit;
+use brimful_core::survey::Survey;
+
+/// Half the width of a 95 % interval, in standard errors of a normal distribution.
+const HALF_WIDTH_95: f64 = 1.960;
+/// Half the width of a 90 % interval.
+const HALF_WIDTH_90: f64 = 1.645;
+
+/// The figures that this survey has.
+pub(super) fn figures(survey: &Survey) -> Vec<Measured> {
+    let capacity = &survey.saturation_rate;
+    let capacity_error = capacity.measured_ci95_half_width.map(|half| half / HALF_WIDTH_95);
+    let mut figures: Vec<Measured> = Vec::new();
+    figures.extend(measured("capacity".to_owned(), FigureUnit::PerSecond, capacity.measured, capacity_error));
+    for result in &survey.objectives {
+        let error = result.measured_interval90.map(|[low, high]| (high - low) / 2.0 / HALF_WIDTH_90);
+        figures.extend(measured(
+            format!("rate {}", result.objective),
+            FigureUnit::PerSecond,
+            result.rate.measured,
+            error,
+        ));
+    }
+    for demand in &survey.demands {
+        let error = demand.ci95_half_width.map(|half| half / HALF_WIDTH_95);
+        let name = format!("{} {}", demand.station, demand.class);
+        figures.extend(measured(name, FigureUnit::Seconds, Some(demand.seconds), error));
+    }
+    figures
+}
+
+fn measured(name: String, unit: FigureUnit, value: Option<f64>, standard_error: Option<f64>) -> Option<Measured> {
+    let value = value.filter(|value| value.is_finite())?;
+    let within =
+        standard_error.map(|error| Estimate { value, standard_error: error, degrees_of_freedom: f64::INFINITY });
+    let kind = FigureKind { name, unit, lower_is_better: unit == FigureUnit::Seconds };
+    Some(Measured { kind, value, within, resolution: 0.0 })
+}
