@@ -18,6 +18,10 @@ pub(crate) const MIN_BATCHES: usize = 8;
 /// Batches are not merged if fewer would remain: their correlation could no longer be estimated.
 const ENOUGH_BATCHES: usize = 12;
 
+/// Minimum number of batches with values above a quantile. In fewer batches, the values above a high percentile come
+/// from a few moments of the run, and the bootstrap underestimates how much other moments would differ.
+const MIN_BATCHES_ABOVE: usize = 20;
+
 /// Upper bound of the correlation of batches; f is 39 there.
 const MAX_CORRELATION: f64 = 0.95;
 
@@ -56,7 +60,8 @@ impl Estimate {
     }
 
     /// The estimate of a quantile from histograms of the values in successive parts of one run. Batches of parts are
-    /// drawn with replacement (bootstrap), always with the same seed. `None` with fewer than [`MIN_BATCHES`] parts.
+    /// drawn with replacement (bootstrap), always with the same seed. `None` with fewer than [`MIN_BATCHES`] parts, or if
+    /// less than half of the batches and fewer than [`MIN_BATCHES_ABOVE`] have values above the quantile.
     ///
     /// The length of batches follows from the share of values above the quantile in each part. Its correlation is
     /// that of the quantile (Bahadur 1966).
@@ -64,9 +69,14 @@ impl Estimate {
         let quantile = PooledCounts::new(parts).quantile(&vec![1.0; parts.len()], q)?;
         let total = |part: &[Bucket]| part.iter().map(|bucket| bucket.count).sum::<f64>();
         let slower =
-            |part: &[Bucket]| part.iter().filter(|bucket| bucket.low >= quantile).map(|bucket| bucket.count).sum();
+            |part: &[Bucket]| part.iter().filter(|bucket| bucket.high > quantile).map(|bucket| bucket.count).sum();
         let shares: Vec<(f64, f64)> = parts.iter().map(|part| (slower(part), total(part))).collect();
         let batches = Batches::choose(&shares)?;
+        let slower_in_batch = batches.merge(&shares, |sum: &mut f64, (slower, _)| *sum += slower);
+        let above = slower_in_batch.into_iter().filter(|slower| *slower > 0.0).count();
+        if above < MIN_BATCHES_ABOVE.min(batches.count / 2) {
+            return None;
+        }
         let counts =
             PooledCounts::new(&batches.merge(parts, |sum: &mut Vec<Bucket>, part| sum.extend_from_slice(part)));
         let mut random = Pcg64Mcg::seed_from_u64(1);
@@ -294,6 +304,18 @@ pub(crate) mod tests {
         // The first histogram alone has two of three values in the first bucket.
         assert_eq!(counts.quantile(&[1.0, 0.0], 0.5), Some(1.75));
         assert_eq!(PooledCounts::new(&[]).quantile(&[], 0.5), None);
+    }
+
+    #[test]
+    fn a_quantile_that_few_parts_exceed_has_no_known_error() {
+        let part = |slow: bool| {
+            let bucket = |low: f64, count: f64| Bucket { low, high: low + 1.0, count };
+            vec![bucket(1.0, 100.0), bucket(50.0, if slow { 4.0 } else { 0.0 })]
+        };
+        let run = |slow_in: usize| (0..64).map(|i| part(i % slow_in == 0)).collect::<Vec<_>>();
+        assert!(Estimate::quantile_from_parts(&run(2), 0.99).is_some());
+        // The slow values of 8 parts say little about those of another run.
+        assert_eq!(Estimate::quantile_from_parts(&run(8), 0.997), None);
     }
 
     /// The share of intervals that miss the true value. With the true share p, it exceeds p by more than three standard
