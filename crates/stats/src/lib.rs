@@ -29,12 +29,14 @@
 //! estimate       a figure with its standard error, from several runs or from the parts of one run
 //! difference     the difference of two figures, with its interval
 //! compare        the differences of all figures of two sides of runs
+//! change_points  where the level of a series of runs changed
 //! ```
 #![forbid(unsafe_code)]
 
 mod account;
 mod answers;
 mod batch;
+mod change_points;
 mod collector;
 mod compare;
 mod completions;
@@ -65,6 +67,7 @@ mod warm_up;
 
 pub use account::Account;
 pub use batch::BatchMeans;
+pub use change_points::change_points;
 pub use collector::{Collector, PerCall};
 pub use compare::{RegressionLimit, Run, Side, compare};
 pub use derive::{RunFacts, derive};

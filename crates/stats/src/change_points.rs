@@ -1,0 +1,291 @@
+//! Finds where the level of a series of values changed: the runs of a history, in the order of their times.
+//!
+//! The method is E-divisive (Matteson & James, Journal of the American Statistical Association 109, 2014). A segment is
+//! divided where the energy distance between the values before and after is largest, if a permutation test finds that
+//! distance significant. Both parts are then examined in the same way. Besides the whole segment, shorter intervals of a
+//! fixed grid are examined (Kovács et al., Biometrika 110, 2023), so that a change that is soon undone is found too.
+//!
+//! The permutation test assumes that the values of a segment are exchangeable. A host that slowly drifts violates this:
+//! each drift that is larger than the scatter between neighbouring runs appears as a change.
+
+use rand::SeedableRng;
+use rand::seq::SliceRandom;
+use rand_pcg::Pcg64Mcg;
+
+/// The probability of a false alarm in a series without changes.
+const FALSE_ALARM_PROBABILITY: f64 = 0.01;
+/// Number of permutations with which the values of a segment are compared.
+const PERMUTATIONS: usize = 499;
+/// Number of permutations after which a clear change is accepted.
+const PERMUTATIONS_OF_CLEAR_CHANGE: usize = 30;
+/// A change is clear if its distance is this many times the largest distance of the permutations. The tail of their
+/// distribution is exponential, so twice the largest of 30 has a probability far below `FALSE_ALARM_PROBABILITY`.
+const CLEAR_RATIO: f64 = 2.0;
+/// The minimum number of values before, between and after changes. Fewer values have no meaningful mean distance.
+pub const MIN_SEGMENT: usize = 3;
+/// Lengths of the intervals that are examined besides the whole segment. Each length is half of the one before, and
+/// intervals of the same length overlap by half.
+const INTERVAL_LENGTHS: [usize; 6] = [256, 128, 64, 32, 16, 8];
+/// Number of times that all changes are moved to the best place between their neighbours.
+const REFINEMENTS: usize = 2;
+/// The seed of the permutations is fixed, so that a series always has the same changes.
+const SEED: u64 = 1;
+
+/// The indices of the first values after each change, in increasing order. All values must be finite.
+pub fn change_points(values: &[f64]) -> Vec<usize> {
+    let mut splitter = Splitter::default();
+    let mut random = Pcg64Mcg::seed_from_u64(SEED);
+    let mut points = Vec::new();
+    let mut segments = vec![(0, values.len())];
+    while let Some((begin, end)) = segments.pop() {
+        if let Some(length) = splitter.significant_split(&values[begin..end], &mut random) {
+            points.push(begin + length);
+            segments.extend([(begin, begin + length), (begin + length, end)]);
+        }
+    }
+    points.sort_unstable();
+    for _ in 0..REFINEMENTS {
+        splitter.refine(values, &mut points);
+    }
+    points
+}
+
+/// The division of a segment into two parts.
+#[derive(Clone, Copy, Debug)]
+struct Split {
+    /// Number of values before the change.
+    length: usize,
+    /// The energy distance between both parts, scaled by n·m / (n + m) for parts of n and m values.
+    distance: f64,
+}
+
+/// Finds splits. Its buffers are reused, because the permutation test needs hundreds of splits.
+#[derive(Default)]
+struct Splitter {
+    /// The indices of the values, sorted by value.
+    order: Vec<usize>,
+    /// The rank of each value.
+    ranks: Vec<usize>,
+    /// The sum of each value's distances to all values.
+    distance_sums: Vec<f64>,
+    left: LeftPart,
+}
+
+impl Splitter {
+    /// Number of values before the most pronounced change of a segment. `None` if it is not significant.
+    fn significant_split(&mut self, values: &[f64], random: &mut Pcg64Mcg) -> Option<usize> {
+        let best = self.best_split(values)?;
+        let allowed = (FALSE_ALARM_PROBABILITY * (PERMUTATIONS + 1) as f64) as usize - 1;
+        let (mut larger, mut largest) = (0, 0.0_f64);
+        let mut permuted = values.to_vec();
+        for done in 1..=PERMUTATIONS {
+            permuted.shuffle(random);
+            let distance = self.best_split(&permuted)?.distance;
+            largest = largest.max(distance);
+            larger += usize::from(distance >= best.distance);
+            if larger > allowed {
+                return None;
+            }
+            if done == PERMUTATIONS_OF_CLEAR_CHANGE && best.distance > CLEAR_RATIO * largest {
+                break;
+            }
+        }
+        Some(best.length)
+    }
+
+    /// The split with the largest distance, in the whole segment or in one of its intervals.
+    fn best_split(&mut self, values: &[f64]) -> Option<Split> {
+        let whole = self.split(values);
+        intervals(values.len()).fold(whole, |best, (begin, end)| {
+            let split = self.split(&values[begin..end]).map(|split| Split { length: begin + split.length, ..split });
+            if split.map(|split| split.distance) > best.map(|best| best.distance) { split } else { best }
+        })
+    }
+
+    /// Moves each change to the best place between its neighbours. `points` are sorted, and stay so.
+    fn refine(&mut self, values: &[f64], points: &mut [usize]) {
+        for index in 0..points.len() {
+            let begin = index.checked_sub(1).map_or(0, |before| points[before]);
+            let end = points.get(index + 1).copied().unwrap_or(values.len());
+            if let Some(split) = self.split(&values[begin..end]) {
+                points[index] = begin + split.length;
+            }
+        }
+    }
+
+    /// The split of these values with the largest distance. `None` if there are too few values.
+    ///
+    /// The energy distance of parts X and Y is 2·E|X−Y| − E|X−X′| − E|Y−Y′| (Matteson & James, equation 5, with α = 1).
+    /// When a value moves from the right part to the left, each of the three sums of distances changes by the sum of its
+    /// distances to the values of one part, which a Fenwick tree yields in O(log n).
+    fn split(&mut self, values: &[f64]) -> Option<Split> {
+        let count = values.len();
+        self.rank(values);
+        self.left.clear(count);
+        let (mut within_left, mut between) = (0.0, 0.0);
+        let mut within_right = self.distance_sums.iter().sum::<f64>() / 2.0;
+        let mut best: Option<Split> = None;
+        for (length, &value) in values.iter().enumerate() {
+            if length >= MIN_SEGMENT && count - length >= MIN_SEGMENT {
+                let (n, m) = (length as f64, (count - length) as f64);
+                let energy = 2.0 * between / (n * m)
+                    - 2.0 * within_left / (n * (n - 1.0))
+                    - 2.0 * within_right / (m * (m - 1.0));
+                let distance = n * m / (n + m) * energy;
+                if best.is_none_or(|best| distance > best.distance) {
+                    best = Some(Split { length, distance });
+                }
+            }
+            let to_left = self.left.distances(value, self.ranks[length]);
+            let to_right = self.distance_sums[length] - to_left;
+            within_left += to_left;
+            within_right -= to_right;
+            between += to_right - to_left;
+            self.left.add(value, self.ranks[length]);
+        }
+        best
+    }
+
+    /// Determines the rank of each value, and the sum of its distances to all values.
+    fn rank(&mut self, values: &[f64]) {
+        let count = values.len();
+        self.order.clear();
+        self.order.extend(0..count);
+        self.order.sort_unstable_by(|&one, &other| values[one].total_cmp(&values[other]));
+        self.ranks.resize(count, 0);
+        self.distance_sums.resize(count, 0.0);
+        let sum: f64 = values.iter().sum();
+        let mut smaller = 0.0;
+        for (rank, &index) in self.order.iter().enumerate() {
+            let value = values[index];
+            self.ranks[index] = rank;
+            self.distance_sums[index] = value * (2.0 * rank as f64 - count as f64) + sum - 2.0 * smaller;
+            smaller += value;
+        }
+    }
+}
+
+/// The values before a split: their counts and sums by rank, as two Fenwick trees (Fenwick, Software: Practice and
+/// Experience 24, 1994).
+#[derive(Default)]
+struct LeftPart {
+    nodes: Vec<(f64, f64)>,
+    count: f64,
+    sum: f64,
+}
+
+impl LeftPart {
+    /// Removes all values. The ranks of the following values are below `ranks`.
+    fn clear(&mut self, ranks: usize) {
+        self.nodes.clear();
+        self.nodes.resize(ranks + 1, (0.0, 0.0));
+        (self.count, self.sum) = (0.0, 0.0);
+    }
+
+    fn add(&mut self, value: f64, rank: usize) {
+        self.count += 1.0;
+        self.sum += value;
+        let mut node = rank + 1;
+        while let Some((count, sum)) = self.nodes.get_mut(node) {
+            *count += 1.0;
+            *sum += value;
+            node += node & node.wrapping_neg();
+        }
+    }
+
+    /// The sum of the distances of a value with this rank to all values of this part.
+    fn distances(&self, value: f64, rank: usize) -> f64 {
+        let (mut smaller_count, mut smaller_sum) = (0.0, 0.0);
+        let mut node = rank;
+        while node > 0 {
+            smaller_count += self.nodes[node].0;
+            smaller_sum += self.nodes[node].1;
+            node &= node - 1;
+        }
+        value * (2.0 * smaller_count - self.count) + self.sum - 2.0 * smaller_sum
+    }
+}
+
+/// The intervals of a segment of `count` values that are examined besides the whole segment: `(begin, end)`.
+fn intervals(count: usize) -> impl Iterator<Item = (usize, usize)> {
+    INTERVAL_LENGTHS.into_iter().filter(move |&length| length < count).flat_map(move |length| {
+        let steps = (count - length).div_ceil(length / 2);
+        (0..=steps).map(move |step| {
+            let begin = (step * (length / 2)).min(count - length);
+            (begin, begin + length)
+        })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rand::RngExt;
+    use rand_distr::{Distribution, Normal};
+
+    /// Values with a scatter of 1 around each of these levels.
+    fn series(random: &mut Pcg64Mcg, levels: &[(usize, f64)]) -> Vec<f64> {
+        let noise = Normal::new(0.0, 1.0).unwrap();
+        levels.iter().flat_map(|&(count, level)| vec![level; count]).map(|level| level + noise.sample(random)).collect()
+    }
+
+    fn near(found: &[usize], expected: &[usize]) -> bool {
+        found.len() == expected.len() && found.iter().zip(expected).all(|(one, other)| one.abs_diff(*other) <= 1)
+    }
+
+    #[test]
+    fn distances_are_those_of_the_definition() {
+        let mut random = Pcg64Mcg::seed_from_u64(4);
+        for count in [6, 7, 20] {
+            // Some of the values are equal.
+            let values: Vec<f64> = (0..count).map(|_| f64::from(random.random_range(0..9_u8))).collect();
+            let pairs = |one: &[f64], other: &[f64]| -> f64 {
+                one.iter().flat_map(|x| other.iter().map(move |y| (x - y).abs())).sum()
+            };
+            let distance = |length: usize| {
+                let (left, right) = values.split_at(length);
+                let (n, m) = (left.len() as f64, right.len() as f64);
+                let within = pairs(left, left) / (n * (n - 1.0)) + pairs(right, right) / (m * (m - 1.0));
+                n * m / (n + m) * (2.0 * pairs(left, right) / (n * m) - within)
+            };
+            let largest = (MIN_SEGMENT..=count - MIN_SEGMENT).map(distance).fold(f64::NEG_INFINITY, f64::max);
+            let split = Splitter::default().split(&values).unwrap();
+            assert!((split.distance - largest).abs() < 1e-9 && (distance(split.length) - largest).abs() < 1e-9);
+        }
+    }
+
+    #[test]
+    fn a_series_without_changes_has_none() {
+        let mut random = Pcg64Mcg::seed_from_u64(5);
+        let alarms = (0..200).filter(|_| !change_points(&series(&mut random, &[(60, 10.0)])).is_empty()).count();
+        // 2 of 200 are expected; the probability of more than 7 is 0.1 %.
+        assert!(alarms <= 7, "{alarms} of 200");
+        assert_eq!(change_points(&[3.0; 50]), Vec::<usize>::new());
+    }
+
+    #[test]
+    fn steps_and_a_change_that_is_undone_are_found() {
+        let mut random = Pcg64Mcg::seed_from_u64(6);
+        let found = change_points(&series(&mut random, &[(30, 10.0), (30, 15.0), (20, 8.0)]));
+        assert!(near(&found, &[30, 60]), "{found:?}");
+        let found = change_points(&series(&mut random, &[(100, 10.0), (8, 16.0), (100, 10.0)]));
+        assert!(near(&found, &[100, 108]), "{found:?}");
+        let found = change_points(&series(&mut random, &[(3000, 10.0), (3000, 12.0)]));
+        assert!(near(&found, &[3000]), "{found:?}");
+    }
+
+    #[test]
+    fn short_series_have_no_changes() {
+        for count in 0..2 * MIN_SEGMENT {
+            assert_eq!(change_points(&vec![1.0; count]), Vec::<usize>::new());
+        }
+    }
+
+    #[test]
+    fn an_outlier_is_no_change() {
+        let mut random = Pcg64Mcg::seed_from_u64(7);
+        let mut values = series(&mut random, &[(40, 10.0)]);
+        values[20] = 100.0;
+        assert_eq!(change_points(&values), Vec::<usize>::new());
+    }
+}
