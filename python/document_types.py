@@ -26,6 +26,7 @@ DOCUMENTS = {
     "calibration": "Calibration",
     "comparison": "Comparison",
     "forecast": "Forecast",
+    "history": "History",
     "model": "Model",
     "profile": "Profile",
     "record": "Record",

@@ -2,6 +2,7 @@
 import "./style.css";
 import { comparePage } from "./compare.ts";
 import { h } from "./dom.ts";
+import { historyPage } from "./history.ts";
 import { loadPage } from "./load.ts";
 import { parseDocument, type Page } from "./page.ts";
 import { calibrationPage } from "./plan/calibration.ts";
@@ -22,6 +23,7 @@ const PAGES: Record<string, (json: string) => Page> = {
   "brimful.profile/1": (json) => profilePage(parseDocument(json)),
   "brimful.sweep/1": (json) => sweepPage(parseDocument(json)),
   "brimful.comparison/1": (json) => comparePage(parseDocument(json)),
+  "brimful.history/1": (json) => historyPage(parseDocument(json)),
   "brimful.record/1": (json) => loadPage(parseDocument(json)),
 };
 
@@ -32,7 +34,7 @@ try {
   const page = PAGES[String(schema)];
   if (page === undefined) {
     const kind = schema == null ? "no schema" : `the schema ${schema}`;
-    throw new Error(`This page shows surveys, loads, sweeps, comparisons, plans and profiles of brimful, but the document in this file has ${kind}.`);
+    throw new Error(`This page shows surveys, loads, sweeps, comparisons, histories, plans and profiles of brimful, but the document in this file has ${kind}.`);
   }
   show(page(json));
 } catch (problem) {

@@ -9,6 +9,7 @@ use crate::characterize::args::CharacterizeArgs;
 use crate::compare::CompareArgs;
 use crate::doctor::DoctorArgs;
 use crate::fileset::FilesetArgs;
+use crate::history::HistoryArgs;
 use crate::load::args::LoadArgs;
 use crate::manual::{CompletionsArgs, ManArgs};
 use crate::merge::MergeArgs;
@@ -51,6 +52,8 @@ pub enum Command {
     Survey(Box<SurveyArgs>),
     /// Compare two servers or versions by their Records or surveys: each difference with its interval
     Compare(CompareArgs),
+    /// Find the runs from which a server's figures changed, in the Records or surveys of many runs
+    History(HistoryArgs),
     /// Watch a server: its processes, its port, the network and the machine
     Watch(Box<WatchArgs>),
     /// Plan with a queueing model: solve it, change it, calibrate it, forecast

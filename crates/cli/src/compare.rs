@@ -1,15 +1,13 @@
 //! `brimful compare`: states how the Records or surveys of side B differ from those of side A.
 
-use crate::documents::{display_name, from_json, parse_record, read_text, schema};
+use crate::documents::{display_name, read_text};
 use crate::exit::{Exit, UsageError};
-use crate::output::{OutFile, deliver, first_failure, print_note};
+use crate::output::{OutFile, deliver, first_failure};
 use crate::results::write_page;
+use crate::runs::{files_in, is_run, parse_run};
 use brimful_core::comparison::LimitOutcome;
-use brimful_core::{record, survey};
 use brimful_stats::{RegressionLimit, Run, Side, compare};
 use clap::Args;
-use std::ffi::OsStr;
-use std::fs;
 use std::path::{Path, PathBuf};
 
 const EXAMPLES: &str = "\
@@ -87,7 +85,7 @@ fn read_side(paths: &[PathBuf]) -> anyhow::Result<Side> {
     for path in paths {
         match path.is_dir() {
             true => runs.extend(read_directory(path)?),
-            false => runs.push((display_name(path), read_run(path, &read_text(path)?)?)),
+            false => runs.push((display_name(path), parse_run(&display_name(path), &read_text(path)?)?)),
         }
     }
     let name = paths.first().map(|path| display_name(path)).unwrap_or_default();
@@ -96,20 +94,11 @@ fn read_side(paths: &[PathBuf]) -> anyhow::Result<Side> {
 
 /// Reads all Records and surveys in a directory. Other documents, such as profiles, are not compared.
 fn read_directory(directory: &Path) -> anyhow::Result<Vec<(String, Run)>> {
-    let unreadable = |error: std::io::Error| UsageError(format!("cannot read {}: {error}", directory.display()));
-    let entries = fs::read_dir(directory).map_err(unreadable)?;
-    let mut paths: Vec<PathBuf> =
-        entries.map(|entry| entry.map(|entry| entry.path())).collect::<Result<_, _>>().map_err(unreadable)?;
-    paths.retain(|path| path.extension() == Some(OsStr::new("json")) && path.is_file());
-    paths.sort();
     let mut runs = Vec::new();
-    for path in paths {
+    for path in files_in(directory, &["json"])? {
         let text = read_text(&path)?;
-        let schema = schema(&text);
-        if schema.is_empty() || schema.starts_with("brimful.record/") || schema.starts_with("brimful.survey/") {
-            runs.push((display_name(&path), read_run(&path, &text)?));
-        } else {
-            print_note(&format!("{} is left out: it is a `{schema}`", path.display()));
+        if is_run(&path, &text) {
+            runs.push((display_name(&path), parse_run(&display_name(&path), &text)?));
         }
     }
     if runs.is_empty() {
@@ -117,22 +106,6 @@ fn read_directory(directory: &Path) -> anyhow::Result<Vec<(String, Run)>> {
         return Err(UsageError(message).into());
     }
     Ok(runs)
-}
-
-/// Parses a Record or a survey.
-fn read_run(path: &Path, text: &str) -> Result<Run, UsageError> {
-    let schema = schema(text);
-    let parsed = match schema.as_str() {
-        survey::SCHEMA => from_json(text).map(|survey| Run::Survey(Box::new(survey))),
-        record::SCHEMA | "" => parse_record(text).map(|record| Run::Record(Box::new(record))),
-        other => Err(format!("it is a `{other}`")),
-    };
-    parsed.map_err(|why| {
-        let name = display_name(path);
-        UsageError(format!(
-            "{name} is not a Record or survey that this version reads ({why}): write it again with --out"
-        ))
-    })
 }
 
 #[cfg(test)]

@@ -10,10 +10,10 @@ mod trace;
 
 use crate::exit::{Exit, UsageError};
 use crate::flags::values::{Arrivals, MaxConnections};
-use crate::output::{OutFile, deliver, first_failure, print_note};
+use crate::output::{LinesFile, OutFile, deliver, first_failure, print_note};
 use crate::progress;
 use crate::remote::remote_config;
-use crate::results::{deliver_record, write_record_page};
+use crate::results::{deliver_record, drop_details, write_record_page};
 use crate::run_options::{DEFAULT_DURATION, run_options};
 use args::{DistributedLoadArgs, LoadArgs, MonitorArgs};
 use brimful_core::quantity;
@@ -44,6 +44,10 @@ pub fn main(args: &LoadArgs) -> anyhow::Result<Exit> {
     let mut options = options(args)?;
     let workload = &mut options.load.workload;
     let limit_only = wants_client_limit_only(args, workload)?;
+    if limit_only && args.record_to.is_some() {
+        let message = "--record-to appends a run, but --calibrate alone makes none: define a load, like --rate";
+        return Err(UsageError(message.to_owned()).into());
+    }
     if limit_only {
         // The limit is measured for one kind of load, so a kind must be chosen.
         workload.load.get_or_insert_with(|| Load::poisson(Rate(client_limit::START_RATE)));
@@ -58,6 +62,7 @@ pub fn main(args: &LoadArgs) -> anyhow::Result<Exit> {
     }
     let out = OutFile::create_optional(args.output.out.as_deref(), "--out")?;
     let html = OutFile::create_optional(args.html.as_deref(), "--html")?;
+    let history = LinesFile::open_optional(args.record_to.as_deref(), "--record-to")?;
     let hdr = args.hdr.open()?;
     let kept = args.distributed.keep.as_deref().map(PartialRecordFile::create).transpose()?;
     let stop = progress::stop_flag()?;
@@ -90,11 +95,19 @@ pub fn main(args: &LoadArgs) -> anyhow::Result<Exit> {
     let others = [
         judged.map_err(anyhow::Error::from),
         kept.as_ref().map_or(Ok(()), |kept| kept.write(&record)),
+        history.map_or(Ok(()), |file| append_record(file, &record)),
         trace.finish(),
         hdr.map_or(Ok(()), |file| file.write(&record)),
         write_record_page(&record, html),
     ];
     first_failure(delivered, others)
+}
+
+/// Appends the Record to the file of `--record-to`.
+fn append_record(file: LinesFile, record: &Record) -> anyhow::Result<()> {
+    let mut record = record.clone();
+    drop_details(&mut record);
+    file.append(&record)
 }
 
 /// The conditions of `--stop-when`; `None` if there are none.

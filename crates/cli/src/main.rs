@@ -16,6 +16,7 @@ mod exit;
 mod fileset;
 mod flags;
 mod fleet;
+mod history;
 mod httperf;
 mod load;
 mod manual;
@@ -28,6 +29,7 @@ mod remote;
 mod replay;
 mod results;
 mod run_options;
+mod runs;
 mod survey;
 mod target;
 mod testbed;
@@ -65,6 +67,7 @@ fn run() -> ExitCode {
         Command::Load(args) => load::main(&args),
         Command::Httperf => Ok(exit::Exit::UsageError),
         Command::Compare(args) => compare::main(&args),
+        Command::History(args) => history::main(&args),
         Command::Merge(args) => merge::main(&args),
         Command::Replay(args) => replay::main(&args),
         Command::Watch(args) => watch::main(&args),

@@ -2,8 +2,10 @@
 //! through this module. Control characters are escaped, except in the escape codes of this program's own colours. In a
 //! locale without UTF-8, text is reduced to ASCII. Documents are the same in every locale.
 
+mod append;
 mod file;
 
+pub use append::LinesFile;
 pub use file::{OutFile, RewrittenFile, StreamFile, deliver, page, text_or_document};
 
 use anyhow::Context;

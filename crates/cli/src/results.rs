@@ -35,3 +35,14 @@ pub fn write_record_page(record: &Record, file: Option<OutFile>) -> anyhow::Resu
 pub fn write_page(file: Option<OutFile>, name: &'static str, document: &impl Serialize) -> anyhow::Result<()> {
     file.map_or(Ok(()), |file| file.commit(&brimful_report::html::page(name, document)?))
 }
+
+/// Drops the histograms, the intervals and the account of a Record. A few kilobytes with all figures of the whole run
+/// remain, which is all that a history uses.
+pub fn drop_details(record: &mut Record) {
+    record.hdr.clear();
+    record.account = None;
+    record.intervals.clear();
+    if let Some(server) = &mut record.server {
+        server.intervals.clear();
+    }
+}

@@ -6,7 +6,7 @@ mod fleet;
 
 use crate::exit::{self, Exit};
 use crate::flags::values::MaxConnections;
-use crate::output::{OutFile, deliver, page, text_or_document};
+use crate::output::{LinesFile, OutFile, deliver, first_failure, page, text_or_document};
 use crate::progress;
 use crate::remote::remote_config;
 use crate::run_options::run_options;
@@ -33,6 +33,7 @@ pub fn main(args: &SurveyArgs) -> anyhow::Result<Exit> {
     let out = OutFile::create_optional(args.output.out.as_deref(), "--out")?;
     let path = args.report.clone().unwrap_or_else(default_report);
     let report = OutFile::create(&path, "--report")?;
+    let history = LinesFile::open_optional(args.record_to.as_deref(), "--record-to")?;
     let stop = progress::stop_flag()?;
     let display = Display::new(args.output.quiet);
     plan.live.clone_from(&display.live);
@@ -53,12 +54,13 @@ pub fn main(args: &SurveyArgs) -> anyhow::Result<Exit> {
     // of it.
     let needs_document = written.is_err() && out.is_none() && !args.output.json;
     let delivered = deliver(out, &json, &if needs_document { text + "\n" + &json } else { text });
-    match (written, delivered) {
-        (Ok(()), delivered) => delivered?,
-        (Err(report), Ok(())) if needs_document => return Err(report.context("the document is on stdout instead")),
-        (Err(report), Ok(())) => return Err(report),
-        (Err(report), Err(document)) => return Err(document.context(format!("{report:#}; and then"))),
-    }
+    let delivered = match (written, delivered) {
+        (Ok(()), delivered) => delivered,
+        (Err(report), Ok(())) if needs_document => Err(report.context("the document is on stdout instead")),
+        (Err(report), Ok(())) => Err(report),
+        (Err(report), Err(document)) => Err(document.context(format!("{report:#}; and then"))),
+    };
+    first_failure(delivered, [history.map_or(Ok(()), |file| file.append(&survey))])?;
     Ok(exit_of(&survey))
 }
 

@@ -3,7 +3,7 @@
 //! - [`units`]: types of durations, rates and sizes, with their notation (`500ms`, `10k`, `64KiB`).
 //! - [`event`]: the traits and events between workload, engine and observer.
 //! - [`workload`], [`record`] (with [`account`], [`counts`], [`status`] and [`server`]), [`model`], [`survey`],
-//!   [`profile`], [`sweep`], [`testbed`]: the documents.
+//!   [`profile`], [`sweep`], [`comparison`], [`history`], [`testbed`]: the documents.
 //! - [`cpus`]: lists of CPUs (`0-3,7`).
 //! - [`tls`], [`pem`], [`http2`]: TLS settings and faults; files of certificates and keys; HTTP/2 errors.
 //! - [`slo`], [`stop_condition`]: service level objectives (`p95<200ms`); conditions that end a load (`p99>1s for 5s`).
@@ -23,6 +23,7 @@ pub mod counts;
 pub mod cpus;
 pub mod csv;
 pub mod event;
+pub mod history;
 pub mod http2;
 pub mod model;
 pub mod moments;

@@ -1,10 +1,9 @@
 //! The report of a comparison: one sentence, the sides, a table of figures, and the warnings; as text for a terminal,
 //! or as Markdown for a pull request.
 
-use crate::format::{Column, error, fact, figure, interval, labels, narrow, percent, rate, seconds, words, wrap};
-use brimful_core::comparison::{
-    Compared, ComparedFigure, ComparedSide, FigureUnit, LimitOutcome, LimitResult, Variability,
-};
+use crate::format::{Column, error, fact, figure, in_unit, interval, labels, narrow, percent, words, wrap};
+use crate::markdown::{escaped, row as cells};
+use brimful_core::comparison::{Compared, ComparedFigure, ComparedSide, LimitOutcome, LimitResult, Variability};
 use brimful_core::quantity::pluralize;
 use brimful_core::text::one_line;
 use std::collections::BTreeSet;
@@ -42,7 +41,6 @@ pub fn text(compared: &Compared) -> String {
 
 /// Formats the comparison as Markdown (GitHub's) that ends in a newline. Text from documents cannot become markup.
 pub fn markdown(compared: &Compared) -> String {
-    let cells = |cells: &[String]| format!("| {} |\n", cells.join(" | "));
     let header = cells(&TITLES.map(str::to_owned)) + "|---|---:|---:|---:|---:|---:|---:|\n";
     let shown = |figure: &ComparedFigure| {
         let row = row(figure).map(|cell| escaped(&cell));
@@ -63,31 +61,10 @@ pub fn markdown(compared: &Compared) -> String {
     )
 }
 
-/// Escapes the characters that Markdown or HTML interprets, as numeric references. After `@`, a word joiner prevents
-/// that the name behind it is notified.
-fn escaped(text: &str) -> String {
-    let mut shown = String::new();
-    for c in one_line(text).chars() {
-        match c {
-            '@' => shown.push_str("@\u{2060}"),
-            '&' | '<' | '>' | '|' | '`' | '*' | '_' | '[' | ']' | '#' | '~' | '\\' | '$' => {
-                shown.push_str(&format!("&#{};", u32::from(c)));
-            }
-            _ => shown.push(c),
-        }
-    }
-    // Addresses become links without any markup.
-    shown.replace("://", ":\u{2060}//")
-}
-
 /// The cells of a figure.
 fn row(compared: &ComparedFigure) -> [String; 7] {
     let ComparedFigure { name, unit, a, b, difference, interval95, p, differs, detectable, .. } = compared;
-    let value = |value: Option<f64>| match unit {
-        FigureUnit::PerSecond => rate(value),
-        FigureUnit::Seconds => seconds(value),
-        FigureUnit::Share => percent(value),
-    };
+    let value = |value: Option<f64>| in_unit(*unit, value);
     let p = match p {
         None => "-".to_owned(),
         Some(p) if *p < SMALLEST_P => format!("<{SMALLEST_P}"),

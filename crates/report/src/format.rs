@@ -1,5 +1,6 @@
 //! Numbers and aligned columns for terminals. A value that is not known is shown as `-`.
 
+use brimful_core::comparison::FigureUnit;
 use brimful_core::record::Machine;
 use brimful_core::text::one_line;
 use brimful_core::{quantity, text};
@@ -49,6 +50,15 @@ pub(crate) fn seconds(value: Option<f64>) -> String {
 
 pub(crate) fn percent(value: Option<f64>) -> String {
     known(value, quantity::percent)
+}
+
+/// Formats a figure that is compared between runs.
+pub(crate) fn in_unit(unit: FigureUnit, value: Option<f64>) -> String {
+    match unit {
+        FigureUnit::PerSecond => rate(value),
+        FigureUnit::Seconds => seconds(value),
+        FigureUnit::Share => percent(value),
+    }
 }
 
 /// Formats a signed relative error.

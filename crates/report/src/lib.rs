@@ -7,10 +7,12 @@
 
 pub mod compare;
 mod format;
+pub mod history;
 pub mod html;
 pub mod httperf;
 pub mod json;
 pub mod load;
+mod markdown;
 pub mod plan;
 pub mod profile;
 pub mod replay;

@@ -26,6 +26,8 @@ pub const MIN_SEGMENT: usize = 3;
 /// Lengths of the intervals that are examined besides the whole segment. Each length is half of the one before, and
 /// intervals of the same length overlap by half.
 const INTERVAL_LENGTHS: [usize; 6] = [256, 128, 64, 32, 16, 8];
+/// Maximum number of values whose distances are summed pair by pair. For more, sorting is faster.
+const MAX_PAIRED: usize = 128;
 /// Number of times that all changes are moved to the best place between their neighbours.
 const REFINEMENTS: usize = 2;
 /// The seed of the permutations is fixed, so that a series always has the same changes.
@@ -38,9 +40,15 @@ pub fn change_points(values: &[f64]) -> Vec<usize> {
     let mut points = Vec::new();
     let mut segments = vec![(0, values.len())];
     while let Some((begin, end)) = segments.pop() {
-        if let Some(length) = splitter.significant_split(&values[begin..end], &mut random) {
-            points.push(begin + length);
-            segments.extend([(begin, begin + length), (begin + length, end)]);
+        let splits = splitter.significant_splits(&values[begin..end], &mut random);
+        let mut start = begin;
+        for point in splits.iter().map(|length| begin + length) {
+            segments.push((start, point));
+            points.push(point);
+            start = point;
+        }
+        if start > begin {
+            segments.push((start, end));
         }
     }
     points.sort_unstable();
@@ -59,6 +67,15 @@ struct Split {
     distance: f64,
 }
 
+/// The best split of one of the intervals of a segment.
+#[derive(Clone, Copy, Debug)]
+struct Candidate {
+    begin: usize,
+    end: usize,
+    /// The split; its length counts from the start of the segment.
+    split: Split,
+}
+
 /// Finds splits. Its buffers are reused, because the permutation test needs hundreds of splits.
 #[derive(Default)]
 struct Splitter {
@@ -69,37 +86,54 @@ struct Splitter {
     /// The sum of each value's distances to all values.
     distance_sums: Vec<f64>,
     left: LeftPart,
+    /// The sum of each value's distances to the values on its left.
+    to_left: Vec<f64>,
+    /// The sum of each value's distances to the values on its right.
+    to_right: Vec<f64>,
 }
 
 impl Splitter {
-    /// Number of values before the most pronounced change of a segment. `None` if it is not significant.
-    fn significant_split(&mut self, values: &[f64], random: &mut Pcg64Mcg) -> Option<usize> {
-        let best = self.best_split(values)?;
+    /// The significant changes of a segment, as numbers of values before them, in increasing order. Besides the most
+    /// pronounced change, these are all others that are clear by the same permutations.
+    fn significant_splits(&mut self, values: &[f64], random: &mut Pcg64Mcg) -> Vec<usize> {
+        let mut candidates = self.splits(values);
+        let largest_first = |one: &Candidate, other: &Candidate| other.split.distance.total_cmp(&one.split.distance);
+        candidates.sort_by(largest_first);
+        let Some(best) = candidates.first().map(|candidate| candidate.split) else { return Vec::new() };
         let allowed = (FALSE_ALARM_PROBABILITY * (PERMUTATIONS + 1) as f64) as usize - 1;
         let (mut larger, mut largest) = (0, 0.0_f64);
         let mut permuted = values.to_vec();
         for done in 1..=PERMUTATIONS {
             permuted.shuffle(random);
-            let distance = self.best_split(&permuted)?.distance;
+            let distance = self.largest_distance(&permuted);
             largest = largest.max(distance);
             larger += usize::from(distance >= best.distance);
             if larger > allowed {
-                return None;
+                return Vec::new();
             }
             if done == PERMUTATIONS_OF_CLEAR_CHANGE && best.distance > CLEAR_RATIO * largest {
-                break;
+                return clear_splits(&candidates, CLEAR_RATIO * largest);
             }
         }
-        Some(best.length)
+        vec![best.length]
     }
 
-    /// The split with the largest distance, in the whole segment or in one of its intervals.
-    fn best_split(&mut self, values: &[f64]) -> Option<Split> {
-        let whole = self.split(values);
-        intervals(values.len()).fold(whole, |best, (begin, end)| {
-            let split = self.split(&values[begin..end]).map(|split| Split { length: begin + split.length, ..split });
-            if split.map(|split| split.distance) > best.map(|best| best.distance) { split } else { best }
-        })
+    /// The best split of the whole segment, and those of its intervals.
+    fn splits(&mut self, values: &[f64]) -> Vec<Candidate> {
+        let whole = [(0, values.len())];
+        let best = |(begin, end): (usize, usize)| {
+            let split = self.split(&values[begin..end])?;
+            Some(Candidate { begin, end, split: Split { length: begin + split.length, ..split } })
+        };
+        whole.into_iter().chain(intervals(values.len())).filter_map(best).collect()
+    }
+
+    /// The largest distance of a split of the whole segment or of one of its intervals.
+    fn largest_distance(&mut self, values: &[f64]) -> f64 {
+        let whole = [(0, values.len())];
+        let distances = whole.into_iter().chain(intervals(values.len()));
+        let distances = distances.filter_map(|(begin, end)| Some(self.split(&values[begin..end])?.distance));
+        distances.fold(f64::NEG_INFINITY, f64::max)
     }
 
     /// Moves each change to the best place between its neighbours. `points` are sorted, and stay so.
@@ -117,33 +151,56 @@ impl Splitter {
     ///
     /// The energy distance of parts X and Y is 2·E|X−Y| − E|X−X′| − E|Y−Y′| (Matteson & James, equation 5, with α = 1).
     /// When a value moves from the right part to the left, each of the three sums of distances changes by the sum of its
-    /// distances to the values of one part, which a Fenwick tree yields in O(log n).
+    /// distances to the values of one part.
     fn split(&mut self, values: &[f64]) -> Option<Split> {
         let count = values.len();
-        self.rank(values);
-        self.left.clear(count);
+        match count {
+            ..=MAX_PAIRED => self.sum_pairs(values),
+            _ => self.sum_by_rank(values),
+        }
         let (mut within_left, mut between) = (0.0, 0.0);
-        let mut within_right = self.distance_sums.iter().sum::<f64>() / 2.0;
+        let mut within_right = self.to_left.iter().sum::<f64>();
         let mut best: Option<Split> = None;
-        for (length, &value) in values.iter().enumerate() {
-            if length >= MIN_SEGMENT && count - length >= MIN_SEGMENT {
+        let scale = 2.0 / count as f64;
+        for length in 0..(count + 1).saturating_sub(MIN_SEGMENT) {
+            if length >= MIN_SEGMENT {
                 let (n, m) = (length as f64, (count - length) as f64);
-                let energy = 2.0 * between / (n * m)
-                    - 2.0 * within_left / (n * (n - 1.0))
-                    - 2.0 * within_right / (m * (m - 1.0));
-                let distance = n * m / (n + m) * energy;
+                // n·m / (n + m) times the energy distance.
+                let distance = scale * (between - within_left * m / (n - 1.0) - within_right * n / (m - 1.0));
                 if best.is_none_or(|best| distance > best.distance) {
                     best = Some(Split { length, distance });
                 }
             }
-            let to_left = self.left.distances(value, self.ranks[length]);
-            let to_right = self.distance_sums[length] - to_left;
+            let (to_left, to_right) = (self.to_left[length], self.to_right[length]);
             within_left += to_left;
             within_right -= to_right;
             between += to_right - to_left;
-            self.left.add(value, self.ranks[length]);
         }
         best
+    }
+
+    /// Sums the distances of each value to the values on its left and on its right, pair by pair.
+    fn sum_pairs(&mut self, values: &[f64]) {
+        self.to_left.clear();
+        self.to_right.clear();
+        for (index, &value) in values.iter().enumerate() {
+            self.to_left.push(sum_of_distances(value, &values[..index]));
+            self.to_right.push(sum_of_distances(value, &values[index + 1..]));
+        }
+    }
+
+    /// Sums the distances of each value to the values on its left and on its right, in O(n log n) by a Fenwick tree.
+    fn sum_by_rank(&mut self, values: &[f64]) {
+        self.rank(values);
+        self.left.clear(values.len());
+        self.to_left.clear();
+        self.to_right.clear();
+        for ((&value, &rank), &to_all) in values.iter().zip(&self.ranks).zip(&self.distance_sums) {
+            let to_left = self.left.distances(value, rank);
+            self.to_left.push(to_left);
+            self.to_right.push(to_all - to_left);
+            self.left.add(value, rank);
+        }
     }
 
     /// Determines the rank of each value, and the sum of its distances to all values.
@@ -163,6 +220,31 @@ impl Splitter {
             smaller += value;
         }
     }
+}
+
+/// The sum of the distances of a value to others. Several partial sums let the compiler use vector instructions.
+fn sum_of_distances(value: f64, others: &[f64]) -> f64 {
+    const LANES: usize = 8;
+    let mut sums = [0.0; LANES];
+    let chunks = others.chunks_exact(LANES);
+    let rest: f64 = chunks.remainder().iter().map(|other| (value - other).abs()).sum();
+    for chunk in chunks {
+        sums.iter_mut().zip(chunk).for_each(|(sum, other)| *sum += (value - other).abs());
+    }
+    sums.iter().sum::<f64>() + rest
+}
+
+/// The splits whose distance is larger than this, in increasing order. Of the candidates, which are sorted by distance,
+/// those are left out that contain a split with a larger distance: that split may be the cause of theirs.
+fn clear_splits(candidates: &[Candidate], distance: f64) -> Vec<usize> {
+    let mut lengths: Vec<usize> = Vec::new();
+    for Candidate { begin, end, split } in candidates.iter().filter(|candidate| candidate.split.distance > distance) {
+        if !lengths.iter().any(|length| begin < length && length < end) {
+            lengths.push(split.length);
+        }
+    }
+    lengths.sort_unstable();
+    lengths
 }
 
 /// The values before a split: their counts and sums by rank, as two Fenwick trees (Fenwick, Software: Practice and
@@ -236,7 +318,7 @@ mod tests {
     #[test]
     fn distances_are_those_of_the_definition() {
         let mut random = Pcg64Mcg::seed_from_u64(4);
-        for count in [6, 7, 20] {
+        for count in [6, 7, 20, MAX_PAIRED + 2] {
             // Some of the values are equal.
             let values: Vec<f64> = (0..count).map(|_| f64::from(random.random_range(0..9_u8))).collect();
             let pairs = |one: &[f64], other: &[f64]| -> f64 {

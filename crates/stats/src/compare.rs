@@ -4,11 +4,11 @@
 //! on most hosts, two runs differ by more than the parts of one run. A side of one run then has the variability of the
 //! other side's runs. With one run on each side, the variability within the runs must do, and the result says so.
 
-mod headline;
+pub(crate) mod headline;
 mod limit;
 mod record_figures;
 mod survey_figures;
-mod unlike;
+pub(crate) mod unlike;
 
 pub use limit::RegressionLimit;
 
@@ -43,17 +43,17 @@ pub enum Run {
 
 /// Identity of a figure.
 #[derive(Clone, Debug, PartialEq)]
-struct FigureKind {
-    name: String,
-    unit: FigureUnit,
-    lower_is_better: bool,
+pub(crate) struct FigureKind {
+    pub(crate) name: String,
+    pub(crate) unit: FigureUnit,
+    pub(crate) lower_is_better: bool,
 }
 
 /// A figure of one run.
 #[derive(Clone, Debug, PartialEq)]
-struct Measured {
-    kind: FigureKind,
-    value: f64,
+pub(crate) struct Measured {
+    pub(crate) kind: FigureKind,
+    pub(crate) value: f64,
     /// The estimate from the parts of the run; `None` if these are not known.
     within: Option<Estimate>,
     /// The smallest standard error that the figure can have, because it was counted or rounded.
@@ -91,14 +91,14 @@ pub fn compare(a: Side, b: Side, limits: &[RegressionLimit]) -> Result<Compared,
 }
 
 impl Run {
-    fn figures(&self, variability: Variability) -> Vec<Measured> {
+    pub(crate) fn figures(&self, variability: Variability) -> Vec<Measured> {
         match self {
             Run::Record(record) => record_figures::figures(record, variability),
             Run::Survey(survey) => survey_figures::figures(survey),
         }
     }
 
-    fn labels(&self) -> &BTreeMap<String, String> {
+    pub(crate) fn labels(&self) -> &BTreeMap<String, String> {
         match self {
             Run::Record(record) => &record.labels,
             Run::Survey(survey) => &survey.labels,
@@ -138,43 +138,54 @@ impl Side {
 }
 
 /// One figure of all runs of both sides.
-struct Pair {
-    kind: FigureKind,
-    a: FigureOfSide,
-    b: FigureOfSide,
+pub(crate) struct Pair {
+    pub(crate) kind: FigureKind,
+    pub(crate) a: FigureOfSide,
+    pub(crate) b: FigureOfSide,
 }
 
 /// One figure of the runs of a side.
-struct FigureOfSide {
+#[derive(Clone, Debug)]
+pub(crate) struct FigureOfSide {
     /// The figure in each run; empty if a run does not have it.
-    runs: Vec<Measured>,
+    pub(crate) runs: Vec<Measured>,
+}
+
+impl FigureKind {
+    /// How differences of the figure are expressed.
+    pub(crate) fn scale(&self) -> Scale {
+        if self.unit == FigureUnit::Share { Scale::Absolute } else { Scale::Relative }
+    }
+}
+
+/// The kinds of all figures of these runs, in the order of the run that has most of them.
+pub(crate) fn figure_kinds<'a>(runs: &[&'a Vec<Measured>]) -> Vec<&'a FigureKind> {
+    let mut kinds: Vec<&FigureKind> = Vec::new();
+    let mut longest_first = runs.to_vec();
+    longest_first.sort_by_key(|figures| std::cmp::Reverse(figures.len()));
+    for measured in longest_first.into_iter().flatten() {
+        if !kinds.iter().any(|kind| kind.name == measured.kind.name) {
+            kinds.push(&measured.kind);
+        }
+    }
+    kinds
 }
 
 impl Pair {
     /// The figures that all runs of a side have, in the order of the runs that have most of them.
     fn all(a: Vec<Vec<Measured>>, b: Vec<Vec<Measured>>) -> Vec<Pair> {
-        let mut kinds: Vec<&FigureKind> = Vec::new();
-        let mut longest_first: Vec<&Vec<Measured>> = a.iter().chain(&b).collect();
-        longest_first.sort_by_key(|figures| std::cmp::Reverse(figures.len()));
-        for measured in longest_first.into_iter().flatten() {
-            if !kinds.iter().any(|kind| kind.name == measured.kind.name) {
-                kinds.push(&measured.kind);
-            }
-        }
-        let pair = |kind: &&FigureKind| Pair {
-            kind: (*kind).clone(),
+        let runs: Vec<&Vec<Measured>> = a.iter().chain(&b).collect();
+        let pair = |kind: &FigureKind| Pair {
+            kind: kind.clone(),
             a: FigureOfSide::new(&a, &kind.name),
             b: FigureOfSide::new(&b, &kind.name),
         };
-        kinds.iter().map(pair).filter(|pair| !pair.a.runs.is_empty() || !pair.b.runs.is_empty()).collect()
+        let pairs = figure_kinds(&runs).into_iter().map(pair);
+        pairs.filter(|pair| !pair.a.runs.is_empty() || !pair.b.runs.is_empty()).collect()
     }
 
-    fn scale(&self) -> Scale {
-        if self.kind.unit == FigureUnit::Share { Scale::Absolute } else { Scale::Relative }
-    }
-
-    fn difference(&self) -> Option<Difference> {
-        let scale = self.scale();
+    pub(crate) fn difference(&self) -> Option<Difference> {
+        let scale = self.kind.scale();
         let (a, b) = match (&self.a.runs[..], &self.b.runs[..]) {
             ([], _) | (_, []) => return None,
             ([a], [b]) => (a.within?, b.within?),
@@ -195,11 +206,11 @@ impl FigureOfSide {
         FigureOfSide { runs: runs.iter().map(figure).collect::<Option<_>>().unwrap_or_default() }
     }
 
-    fn values(&self) -> Vec<f64> {
+    pub(crate) fn values(&self) -> Vec<f64> {
         self.runs.iter().map(|measured| measured.value).collect()
     }
 
-    fn mean(&self) -> Option<f64> {
+    pub(crate) fn mean(&self) -> Option<f64> {
         moments::mean(&self.values())
     }
 
@@ -233,7 +244,7 @@ fn compared_figures(pairs: &[Pair]) -> Vec<ComparedFigure> {
     let figure = |(pair, difference): (&Pair, &Option<Difference>)| {
         let (a, b) = (pair.a.mean(), pair.b.mean());
         let p = difference.and_then(|_| adjusted.next());
-        let size = |(a, b): (f64, f64)| match pair.scale() {
+        let size = |(a, b): (f64, f64)| match pair.kind.scale() {
             Scale::Absolute => Some(b - a),
             Scale::Relative => (a > 0.0).then(|| b / a - 1.0),
         };

@@ -30,6 +30,7 @@
 //! difference     the difference of two figures, with its interval
 //! compare        the differences of all figures of two sides of runs
 //! change_points  where the level of a series of runs changed
+//! history        the changes of all figures of a series of runs
 //! ```
 #![forbid(unsafe_code)]
 
@@ -48,6 +49,7 @@ mod error;
 mod estimate;
 mod hdr_files;
 mod histogram;
+mod history;
 mod http2_errors;
 mod limited;
 mod live;
@@ -77,6 +79,7 @@ pub use distribution::Distribution;
 pub use error::{MergeMismatch, StatsError};
 pub use estimate::{Bucket, Estimate};
 pub use hdr_files::HdrFormat;
+pub use history::history;
 pub use live::{LiveProgress, LiveSummary};
 pub use merge::{Merger, merge};
 pub use objectives::{CallsByLimit, ObjectiveError, check_objectives, count_by_limit, judge_objectives, pooled_figure};

@@ -148,6 +148,12 @@ pub struct LoadArgs {
     /// Write the result as an HTML page to this file
     #[arg(long, value_name = "FILE", help_heading = "Output", hide_short_help = true)]
     pub html: Option<PathBuf>,
+    /// Append the run to this file, one line of JSON per run, for `brimful history`
+    ///
+    /// The line has the Record without its histograms, its intervals and the data that `merge` needs.
+    #[arg(long, value_name = "FILE", help_heading = "Output", hide_short_help = true)]
+    #[arg(conflicts_with_all = ["sweep", "sweep_clients", "shard", "client_limit_only"])]
+    pub record_to: Option<PathBuf>,
     /// Flags for histograms in the formats of other tools.
     #[command(flatten)]
     pub hdr: HdrArgs,

@@ -101,6 +101,9 @@ pub struct SurveyArgs {
     /// File to write the HTML report to [default: brimful-survey-TIME.html in this directory]
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub report: Option<PathBuf>,
+    /// Append the survey to this file, one line of JSON per survey, for `brimful history`
+    #[arg(long, value_name = "FILE", help_heading = "Output", hide_short_help = true)]
+    pub record_to: Option<PathBuf>,
     /// Show all levels, demands and intervals; the report and the JSON document always have them
     #[arg(long, help_heading = "Output")]
     pub full: bool,

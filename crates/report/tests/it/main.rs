@@ -4,7 +4,9 @@
 //! `BRIMFUL_BLESS=1 cargo test -p brimful-report` rewrites the schemas.
 
 use brimful_core::server::{Connections, Kernel, LogLine, Module, Network, Programs, Server, SocketRequests};
-use brimful_core::{comparison::Compared, model::Model, profile::Profile, record::Record, survey::Survey};
+use brimful_core::{
+    comparison::Compared, history::History, model::Model, profile::Profile, record::Record, survey::Survey,
+};
 use brimful_core::{sweep::Sweep, testbed::Testbed, workload::Workload};
 use brimful_report::plan::{
     calibration::Calibration, forecast::Forecasted, site::Site, solution::Solved, what_if::Changed,
@@ -33,6 +35,7 @@ fn the_schemas_are_those_of_the_types() -> Result<(), Box<dyn Error>> {
         ("profile", schema_for!(Profile)),
         ("model", schema_for!(Model)),
         ("comparison", schema_for!(Compared)),
+        ("history", schema_for!(History)),
         ("solution", schema_for!(Solved)),
         ("calibration", schema_for!(Calibration)),
         ("what-if", schema_for!(Changed)),

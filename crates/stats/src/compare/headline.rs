@@ -48,7 +48,7 @@ pub(super) fn headline(compared: &Compared) -> String {
     text
 }
 
-fn join(clauses: &[String]) -> String {
+pub(crate) fn join(clauses: &[String]) -> String {
     match clauses {
         [] => String::new(),
         [only] => only.clone(),
@@ -63,7 +63,7 @@ fn rounded_up(bound: f64) -> f64 {
 }
 
 /// A clause about one difference, with these words for B as a subject and as an owner.
-fn clause(figure: &ComparedFigure, subject: &str, owner: &str) -> String {
+pub(crate) fn clause(figure: &ComparedFigure, subject: &str, owner: &str) -> String {
     let difference = figure.difference.unwrap_or_default();
     let is_more = difference > 0.0;
     let sign = if is_more { 1.0 } else { -1.0 };

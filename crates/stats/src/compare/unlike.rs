@@ -31,34 +31,45 @@ pub(super) fn check(a: Side, b: Side) -> Result<(Side, Side, Vec<String>), Stats
     Ok((a, b, warnings))
 }
 
-fn not_comparable<T>(message: String) -> Result<T, StatsError> {
+pub(crate) fn not_comparable<T>(message: String) -> Result<T, StatsError> {
     Err(StatsError::NotComparable(message))
 }
 
 impl Run {
-    fn verdict(&self) -> &Verdict {
+    pub(crate) fn verdict(&self) -> &Verdict {
         match self {
             Run::Record(record) => &record.verdict,
             Run::Survey(survey) => &survey.verdict,
         }
     }
 
-    fn is_valid(&self) -> bool {
+    pub(crate) fn is_valid(&self) -> bool {
         match self {
             Run::Record(record) => record.verdict.valid,
             Run::Survey(survey) => survey.is_measured_well(),
         }
     }
 
-    fn machine(&self) -> Option<&Machine> {
+    /// The first reason why the run is not valid, without advice.
+    pub(crate) fn invalid_reason(&self) -> String {
+        let reason = self.verdict().reasons.first().map_or("", |reason| &reason.message);
+        reason.split_once(". ").map_or(reason, |(what, _)| what).trim_end_matches('.').to_owned()
+    }
+
+    pub(crate) fn machine(&self) -> Option<&Machine> {
         match self {
             Run::Record(record) => record.machine.as_ref(),
             Run::Survey(survey) => survey.machine.as_ref(),
         }
     }
 
+    /// Wall-clock time of the start of the run, RFC 3339.
+    pub(crate) fn started_at(&self) -> &str {
+        self.identity().0
+    }
+
     /// Equal only for two copies of one run.
-    fn identity(&self) -> (&str, u64, u64) {
+    pub(crate) fn identity(&self) -> (&str, u64, u64) {
         match self {
             Run::Record(record) => (&record.started_at, record.started_monotonic_ns, record.seed),
             Run::Survey(survey) => (&survey.started_at, 0, survey.seed),
@@ -72,34 +83,36 @@ impl Run {
 /// [`StatsError::NotComparable`] if no run is valid.
 fn without_invalid_runs(side: Side, warnings: &mut Vec<String>) -> Result<Side, StatsError> {
     let (valid, invalid): (Vec<_>, Vec<_>) = side.runs.into_iter().partition(|(_, run)| run.is_valid());
-    let reason = |run: &Run| {
-        let reason = run.verdict().reasons.first().map_or("", |reason| &reason.message);
-        reason.split_once(". ").map_or(reason, |(what, _)| what).trim_end_matches('.').to_owned()
-    };
     if let ([], Some((name, run))) = (&valid[..], invalid.first()) {
         return not_comparable(format!(
             "{name} is not valid ({}), and {} has no valid run: repeat it as its verdict advises",
-            reason(run),
+            run.invalid_reason(),
             side.name
         ));
     }
-    warnings.extend(invalid.iter().map(|(name, run)| format!("{name} is left out: it is not valid ({})", reason(run))));
+    warnings.extend(
+        invalid.iter().map(|(name, run)| format!("{name} is left out: it is not valid ({})", run.invalid_reason())),
+    );
     Ok(Side { name: side.name, runs: valid })
 }
 
 /// Checks that both runs measured the same.
 fn same_subject(first: (&str, &Run), second: (&str, &Run)) -> Result<(), StatsError> {
     let ((name, run), (other_name, other)) = (first, second);
-    let difference = match (run, other) {
-        (Run::Record(ours), Run::Record(theirs)) => different_load(ours, theirs),
-        (Run::Survey(ours), Run::Survey(theirs)) => different_classes(ours, theirs),
-        _ => Some("one is a Record and the other a survey".to_owned()),
-    };
-    match difference {
+    match different_subject(run, other) {
         Some(difference) => not_comparable(format!(
             "{name} and {other_name} cannot be compared: {difference}; compare runs of one load"
         )),
         None => Ok(()),
+    }
+}
+
+/// The difference between what two runs measured; `None` if both measured the same.
+pub(crate) fn different_subject(run: &Run, other: &Run) -> Option<String> {
+    match (run, other) {
+        (Run::Record(ours), Run::Record(theirs)) => different_load(ours, theirs),
+        (Run::Survey(ours), Run::Survey(theirs)) => different_classes(ours, theirs),
+        _ => Some("one is a Record and the other a survey".to_owned()),
     }
 }
 
@@ -141,7 +154,7 @@ fn same_run<'a>(a: &'a Side, b: &'a Side) -> Option<(&'a str, &'a str)> {
 }
 
 /// A warning about a Record that does not describe a whole run of a working server.
-fn incomplete(name: &str, run: &Run) -> Option<String> {
+pub(crate) fn incomplete(name: &str, run: &Run) -> Option<String> {
     let Run::Record(record) = run else { return None };
     let length = seconds(record.window_s);
     let lost = record.shards.iter().filter(|shard| shard.lost_at_s.is_some()).count() as u64;
@@ -173,10 +186,10 @@ fn different_machines(a: &Side, b: &Side) -> Option<String> {
 }
 
 /// Extracts a condition of a run, in words; `None` if the document does not state it.
-type Condition = fn(&Run) -> Option<String>;
+pub(crate) type Condition = fn(&Run) -> Option<String>;
 
 /// Conditions that should be the same in all runs. None of them is what a comparison is usually about.
-const CONDITIONS: [(&str, Condition); 5] = [
+pub(crate) const CONDITIONS: [(&str, Condition); 5] = [
     ("versions of brimful", brimful_version),
     ("versions of HTTP", http_version),
     ("TLS settings", tls),

@@ -1,0 +1,63 @@
+//! `brimful history`: finds the runs from which a server's figures changed.
+
+mod read;
+
+use crate::exit::Exit;
+use crate::output::{OutFile, deliver, first_failure};
+use crate::results::write_page;
+use brimful_core::history::Direction;
+use brimful_stats::history;
+use clap::Args;
+use std::path::PathBuf;
+
+const EXAMPLES: &str = "\
+Examples:
+  $ brimful load http://127.0.0.1:8080/ --rate 200 -d 60s --record-to history.jsonl --label commit=abc123   # each night
+  $ brimful history history.jsonl                       # exit code 1 if one of the newest 10 runs began a change for the worse
+  $ brimful history nightly/ --html history.html        # a directory of Records; a page with a chart of each figure";
+
+/// `brimful history`.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct HistoryArgs {
+    /// Records or surveys of one load: files of one document or of one per line (--record-to), or directories of them
+    ///
+    /// A directory stands for all its files whose names end in .json or .jsonl. The runs are sorted by their start times.
+    /// Invalid runs, copies, and runs of another load or from another machine than most are left out, with a note.
+    #[arg(value_name = "FILE", required = true)]
+    pub files: Vec<PathBuf>,
+    /// A change is new if its first run is among the newest N runs; exit code 1 if a new change is for the worse
+    #[arg(long = "new", value_name = "N", default_value_t = 10)]
+    pub new_runs: usize,
+    /// Print the history as Markdown
+    #[arg(long, conflicts_with = "json", help_heading = "Output")]
+    pub markdown: bool,
+    /// Print the whole document as JSON, and nothing else
+    #[arg(long, help_heading = "Output")]
+    pub json: bool,
+    /// Write the JSON document to a file as well; with -, to stdout, and everything else to stderr
+    #[arg(short, long, value_name = "FILE", help_heading = "Output")]
+    pub out: Option<PathBuf>,
+    /// Write the history as one HTML file, with a chart of each figure
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub html: Option<PathBuf>,
+}
+
+/// Finds the changes, and delivers the history.
+pub fn main(args: &HistoryArgs) -> anyhow::Result<Exit> {
+    let out = OutFile::create_optional(args.out.as_deref(), "--out")?;
+    let html = OutFile::create_optional(args.html.as_deref(), "--html")?;
+    let read = read::read(&args.files)?;
+    let mut found = history(read.runs, args.new_runs)?;
+    found.notes.splice(0..0, read.notes);
+    let json = brimful_report::json::document("history", &found)?;
+    let shown = match (args.json, args.markdown) {
+        (true, _) => json.clone(),
+        (false, true) => brimful_report::history::markdown(&found),
+        (false, false) => brimful_report::history::text(&found),
+    };
+    let delivered = deliver(out, &json, &shown);
+    first_failure(delivered, [write_page(html, "history", &found)])?;
+    let is_worse = found.changes.iter().any(|change| change.is_new && change.direction == Direction::Worse);
+    Ok(if is_worse { Exit::MissedObjective } else { Exit::Ok })
+}

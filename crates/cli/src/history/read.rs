@@ -1,0 +1,152 @@
+//! Reads the runs of a history: files of one document, files of JSON lines, and directories of both. Thousands of
+//! documents are parsed, so all CPUs take part, and what a history does not use is dropped at once.
+
+use crate::documents::display_name;
+use crate::exit::UsageError;
+use crate::results::drop_details;
+use crate::runs::{files_in, is_run, parse_run};
+use brimful_core::text::strip_bom_bytes;
+use brimful_stats::Run;
+use std::fs;
+use std::io::Read;
+use std::panic::resume_unwind;
+use std::path::{Path, PathBuf};
+use std::str::from_utf8;
+use std::thread;
+
+/// Extensions of the files in a directory that are read.
+const EXTENSIONS: [&str; 3] = ["json", "jsonl", "ndjson"];
+
+/// The runs that were read.
+pub struct ReadRuns {
+    /// The runs, each with its file and, in a file of JSON lines, its line.
+    pub runs: Vec<(String, Run)>,
+    /// What was left out.
+    pub notes: Vec<String>,
+}
+
+/// A document that is not parsed yet.
+struct Source<'a> {
+    /// The file and, in a file of JSON lines, the line.
+    name: String,
+    text: &'a [u8],
+    /// Whether this is the last line of its file, and lacks its newline.
+    may_be_truncated: bool,
+}
+
+/// Reads all runs of these files and directories.
+pub fn read(paths: &[PathBuf]) -> Result<ReadRuns, UsageError> {
+    let mut read = ReadRuns { runs: Vec::new(), notes: Vec::new() };
+    for path in paths {
+        if path.is_dir() {
+            for file in files_in(path, &EXTENSIONS)? {
+                read_file(&file, true, &mut read)?;
+            }
+        } else {
+            read_file(path, false, &mut read)?;
+        }
+    }
+    if read.runs.is_empty() {
+        let names = paths.iter().map(|path| display_name(path)).collect::<Vec<_>>().join(", ");
+        let message = format!(
+            "no Record or survey in {names}: `brimful load … --record-to FILE` appends each run to a file; in a directory, \
+             the names must end in .json or .jsonl"
+        );
+        return Err(UsageError(message));
+    }
+    Ok(read)
+}
+
+/// Reads a file. In a directory, other documents are left out.
+fn read_file(path: &Path, in_directory: bool, read: &mut ReadRuns) -> Result<(), UsageError> {
+    let name = display_name(path);
+    let bytes = read_bytes(path).map_err(|error| UsageError(format!("cannot read {name}: {error}")))?;
+    let bytes = strip_bom_bytes(&bytes);
+    if !has_lines(path, bytes) {
+        let text = from_utf8(bytes).map_err(|error| UsageError(format!("{name}: {error}: it is not a text file")))?;
+        if !in_directory || is_run(path, text) {
+            read.runs.push((name.clone(), slim(parse_run(&name, text)?)));
+        }
+        return Ok(());
+    }
+    for parsed in parse_all(&lines(&name, bytes)) {
+        match parsed {
+            Parsed::Run(name, run) => read.runs.push((name, *run)),
+            Parsed::Truncated(name) => {
+                read.notes.push(format!("{name} is left out: the line is cut short, as by a full disk"));
+            }
+            Parsed::Broken(message) => return Err(UsageError(message)),
+        }
+    }
+    Ok(())
+}
+
+fn read_bytes(path: &Path) -> std::io::Result<Vec<u8>> {
+    if path.as_os_str() != "-" {
+        return fs::read(path);
+    }
+    let mut bytes = Vec::new();
+    std::io::stdin().lock().read_to_end(&mut bytes).map(|_| bytes)
+}
+
+/// Whether each line of a file is a document: the name says so, or the first line is a whole object.
+fn has_lines(path: &Path, bytes: &[u8]) -> bool {
+    let by_name = path.extension().is_some_and(|extension| extension == "jsonl" || extension == "ndjson");
+    let first = bytes.split(|&byte| byte == b'\n').next().unwrap_or_default().trim_ascii();
+    by_name || (first.starts_with(b"{") && first.ends_with(b"}"))
+}
+
+/// The lines of a file that are not empty.
+fn lines<'a>(name: &str, bytes: &'a [u8]) -> Vec<Source<'a>> {
+    let is_whole = bytes.ends_with(b"\n");
+    let all = bytes.split(|&byte| byte == b'\n').map(<[u8]>::trim_ascii).enumerate();
+    let mut sources: Vec<Source<'a>> = all
+        .filter(|(_, text)| !text.is_empty())
+        .map(|(index, text)| Source { name: format!("{name}:{}", index + 1), text, may_be_truncated: false })
+        .collect();
+    if let Some(last) = sources.last_mut() {
+        last.may_be_truncated = !is_whole;
+    }
+    sources
+}
+
+/// The result of parsing one line.
+enum Parsed {
+    Run(String, Box<Run>),
+    /// The last line of a file, without its end.
+    Truncated(String),
+    /// The message names the line.
+    Broken(String),
+}
+
+/// Parses documents on all CPUs. The results are in the order of the sources.
+fn parse_all(sources: &[Source<'_>]) -> Vec<Parsed> {
+    let threads = thread::available_parallelism().map_or(1, usize::from);
+    let part = sources.len().div_ceil(threads).max(1);
+    thread::scope(|scope| {
+        let parts: Vec<_> =
+            sources.chunks(part).map(|part| scope.spawn(|| part.iter().map(parse).collect::<Vec<_>>())).collect();
+        parts.into_iter().flat_map(|part| part.join().unwrap_or_else(|panic| resume_unwind(panic))).collect()
+    })
+}
+
+fn parse(source: &Source<'_>) -> Parsed {
+    let Source { name, text, may_be_truncated } = source;
+    let parsed = match from_utf8(text) {
+        Ok(text) => parse_run(name, text).map_err(|error| error.0),
+        Err(error) => Err(format!("{name}: {error}: it is not text")),
+    };
+    match parsed {
+        Ok(run) => Parsed::Run(name.clone(), Box::new(slim(run))),
+        Err(_) if *may_be_truncated => Parsed::Truncated(name.clone()),
+        Err(message) => Parsed::Broken(message),
+    }
+}
+
+/// The run without the parts of a Record that a history does not use, which are most of it.
+fn slim(mut run: Run) -> Run {
+    if let Run::Record(record) = &mut run {
+        drop_details(record);
+    }
+    run
+}

@@ -1,0 +1,221 @@
+//! The history of a server: figures of many runs of one load, and the runs from which they changed.
+//!
+//! Each figure is a series of values, one of each run. [`change_points`] divides the series into segments. A change has
+//! the size of the difference between the runs of two neighbouring segments, with the interval of that difference, as
+//! `compare` computes it. The place of a change is chosen where the difference is large, so the interval of a change that
+//! is small compared with the noise is slightly optimistic.
+
+mod headline;
+mod select;
+
+use crate::change_points::{MIN_SEGMENT, change_points};
+use crate::compare::unlike::{CONDITIONS, Condition};
+use crate::compare::{FigureKind, FigureOfSide, Measured, Pair, Run, figure_kinds};
+use crate::difference::Scale;
+use crate::error::StatsError;
+use brimful_core::comparison::Variability;
+use brimful_core::history::{Direction, FigureChange, FigureHistory, History, PastRun, SCHEMA, Segment};
+use brimful_core::moments;
+use std::cmp::Reverse;
+use std::panic::resume_unwind;
+use std::thread;
+
+/// Minimum number of runs in which a change can be found.
+const MIN_RUNS: usize = 2 * MIN_SEGMENT;
+
+/// Finds the changes in a history of runs, each with the user's name for it. A change is new if its first run is among
+/// the `new_runs` newest runs.
+///
+/// # Errors
+/// [`StatsError::NotComparable`] if no run can be used, or if a run has no start time.
+pub fn history(runs: Vec<(String, Run)>, new_runs: usize) -> Result<History, StatsError> {
+    let (runs, notes) = select::select(runs)?;
+    let measured: Vec<Vec<Measured>> = runs.iter().map(|(_, run)| run.figures(Variability::BetweenRuns)).collect();
+    let kinds = figure_kinds(&measured.iter().collect::<Vec<_>>());
+    let divided = divide_all(kinds.into_iter().map(|kind| Series::new(kind, &measured)).collect());
+    let first_new = runs.len().saturating_sub(new_runs);
+    let mut changes: Vec<FigureChange> = divided.iter().flat_map(|divided| divided.changes(&runs, first_new)).collect();
+    changes.sort_by_key(|change| Reverse(change.index));
+    let mut history = History {
+        schema: SCHEMA.to_owned(),
+        brimful_version: env!("CARGO_PKG_VERSION").to_owned(),
+        headline: String::new(),
+        new_runs: new_runs as u64,
+        figures: divided.iter().map(|divided| divided.describe(runs.len())).collect(),
+        runs: runs.iter().map(past_run).collect(),
+        changes,
+        notes,
+    };
+    history.headline = headline::headline(&history);
+    Ok(history)
+}
+
+/// One figure of the runs that have it.
+struct Series {
+    kind: FigureKind,
+    /// The index of each run, in increasing order.
+    indices: Vec<usize>,
+    /// The figure in each of these runs.
+    measured: Vec<Measured>,
+}
+
+impl Series {
+    fn new(kind: &FigureKind, runs: &[Vec<Measured>]) -> Series {
+        let is_figure = |measured: &&Measured| measured.kind.name == kind.name && measured.value.is_finite();
+        let of_run = |(index, figures): (usize, &Vec<Measured>)| Some((index, figures.iter().find(is_figure)?.clone()));
+        let (indices, measured) = runs.iter().enumerate().filter_map(of_run).unzip();
+        Series { kind: kind.clone(), indices, measured }
+    }
+
+    /// Divides the series at its changes.
+    fn divide(self) -> DividedSeries {
+        let values: Vec<f64> = self.measured.iter().map(|measured| measured.value).collect();
+        let mut bounds = vec![0];
+        bounds.extend(change_points(&values));
+        bounds.push(values.len());
+        let part = |ends: &[usize]| FigureOfSide { runs: self.measured[ends[0]..ends[1]].to_vec() };
+        let parts = bounds.windows(2).map(part).filter(|part| !part.runs.is_empty()).collect();
+        DividedSeries { parts, kind: self.kind, indices: self.indices }
+    }
+}
+
+/// Divides each series on a thread of its own.
+fn divide_all(series: Vec<Series>) -> Vec<DividedSeries> {
+    thread::scope(|scope| {
+        let threads: Vec<_> = series.into_iter().map(|series| scope.spawn(|| series.divide())).collect();
+        threads.into_iter().map(|thread| thread.join().unwrap_or_else(|panic| resume_unwind(panic))).collect()
+    })
+}
+
+/// A series, divided at its changes.
+struct DividedSeries {
+    kind: FigureKind,
+    /// The index of the run of each value.
+    indices: Vec<usize>,
+    /// The values between changes; none of the parts is empty.
+    parts: Vec<FigureOfSide>,
+}
+
+impl DividedSeries {
+    fn describe(&self, runs: usize) -> FigureHistory {
+        let mut values = vec![None; runs];
+        let all = self.parts.iter().flat_map(|part| &part.runs);
+        self.indices.iter().zip(all).for_each(|(&index, measured)| values[index] = Some(measured.value));
+        let count = self.indices.len();
+        FigureHistory {
+            name: self.kind.name.clone(),
+            unit: self.kind.unit,
+            lower_is_better: self.kind.lower_is_better,
+            values,
+            segments: self.segments(),
+            noise: self.noise().filter(|_| count >= MIN_RUNS),
+            runs_needed: MIN_RUNS.checked_sub(count).filter(|&missing| missing > 0).map(|missing| missing as u64),
+        }
+    }
+
+    fn segments(&self) -> Vec<Segment> {
+        let mut begin = 0;
+        let segment = |part: &FigureOfSide| {
+            let first = begin;
+            begin += part.runs.len();
+            Segment {
+                first: self.indices[first] as u64,
+                last: self.indices[begin - 1] as u64,
+                runs: part.runs.len() as u64,
+                mean: part.mean().unwrap_or_default(),
+            }
+        };
+        self.parts.iter().map(segment).collect()
+    }
+
+    /// Standard deviation of the values around the means of their segments, relative to these or absolute.
+    fn noise(&self) -> Option<f64> {
+        let deviations = |part: &FigureOfSide| -> Option<Vec<f64>> {
+            let values = part.values();
+            let mean = moments::mean(&values)?;
+            let unit = if self.kind.scale() == Scale::Relative { mean } else { 1.0 };
+            Some(values.iter().map(|value| (value - mean) / unit).collect())
+        };
+        let deviations: Vec<f64> = self.parts.iter().filter_map(deviations).flatten().collect();
+        let squares: f64 = deviations.iter().map(|deviation| deviation * deviation).sum();
+        let freedom = deviations.len().checked_sub(self.parts.len()).filter(|&freedom| freedom > 0)?;
+        Some((squares / freedom as f64).sqrt()).filter(|noise| noise.is_finite())
+    }
+
+    /// The changes, in the order of the runs. The runs from `first_new` on are new.
+    fn changes(&self, runs: &[(String, Run)], first_new: usize) -> Vec<FigureChange> {
+        let mut place = 0;
+        let change = |parts: &[FigureOfSide]| {
+            place += parts[0].runs.len();
+            let (before, after) = (self.indices[place - 1], self.indices[place]);
+            let pair = Pair { kind: self.kind.clone(), a: parts[0].clone(), b: parts[1].clone() };
+            let (from, to) = (pair.a.mean().unwrap_or_default(), pair.b.mean().unwrap_or_default());
+            let difference = pair.difference();
+            let interval95 = difference.map(|difference| difference.interval95);
+            FigureChange {
+                figure: self.kind.name.clone(),
+                index: after as u64,
+                before: past_run(&runs[before]),
+                after: past_run(&runs[after]),
+                from,
+                to,
+                size: difference.map(|difference| difference.value),
+                interval95,
+                direction: direction(interval95, self.kind.lower_is_better),
+                is_new: after >= first_new,
+                also_changed: also_changed(&runs[before].1, &runs[after].1),
+            }
+        };
+        self.parts.windows(2).map(change).collect()
+    }
+}
+
+/// The direction of a change whose size has this interval.
+fn direction(interval95: Option<[f64; 2]>, lower_is_better: bool) -> Direction {
+    match interval95 {
+        Some([low, _]) if low > 0.0 => {
+            if lower_is_better {
+                Direction::Worse
+            } else {
+                Direction::Better
+            }
+        }
+        Some([_, high]) if high < 0.0 => {
+            if lower_is_better {
+                Direction::Better
+            } else {
+                Direction::Worse
+            }
+        }
+        _ => Direction::Neither,
+    }
+}
+
+fn past_run((file, run): &(String, Run)) -> PastRun {
+    PastRun { file: file.clone(), started_at: run.started_at().to_owned(), labels: run.labels().clone() }
+}
+
+/// Conditions that may explain a change, besides those about which `compare` warns.
+const FURTHER_CONDITIONS: [(&str, Condition); 2] =
+    [("software of the server", server_software), ("kernels of the load generator", kernel)];
+
+fn server_software(run: &Run) -> Option<String> {
+    match run {
+        Run::Record(record) => record.server_software.clone(),
+        Run::Survey(_) => None,
+    }
+}
+
+fn kernel(run: &Run) -> Option<String> {
+    run.machine().map(|machine| machine.kernel.clone())
+}
+
+/// The conditions that differ between two runs, like `versions of brimful: 0.1.0, then 0.2.0`.
+fn also_changed(before: &Run, after: &Run) -> Vec<String> {
+    let all = CONDITIONS.iter().chain(&FURTHER_CONDITIONS);
+    let changed = |(what, condition): &(&str, Condition)| {
+        let (before, after) = (condition(before)?, condition(after)?);
+        (before != after).then(|| format!("{what}: {before}, then {after}"))
+    };
+    all.filter_map(changed).collect()
+}

@@ -1,0 +1,90 @@
+//! The sentence that states the new changes of a history, for people who read nothing else.
+
+use crate::compare::headline::{clause, join};
+use brimful_core::comparison::ComparedFigure;
+use brimful_core::history::{Direction, FigureChange, FigureHistory, History, PastRun};
+use brimful_core::quantity::{count, pluralize};
+
+/// Highest number of changes that the sentence names.
+const MAX_NAMED: usize = 3;
+
+/// The label that most users give their runs: it is named if a run has it.
+const USUAL_LABEL: &str = "commit";
+
+/// Length of the date in a time of RFC 3339.
+const DATE: usize = 10;
+
+pub(super) fn headline(history: &History) -> String {
+    if let Some(needed) = needed_by_all(&history.figures) {
+        let runs = pluralize(history.runs.len() as u64, "run");
+        return format!("In {runs} no change can be found yet: {} more are needed.", count(needed));
+    }
+    let new = |direction| -> Vec<&FigureChange> {
+        history.changes.iter().filter(|change| change.is_new && change.direction == direction).collect()
+    };
+    let (worse, better) = (new(Direction::Worse), new(Direction::Better));
+    let newest = newest_runs(history);
+    match (&worse[..], &better[..]) {
+        ([], []) => {
+            let last = history.changes.iter().find(|change| change.direction != Direction::Neither);
+            let last = last.map_or(String::new(), |change| format!("; the last change was on {}", since(&change.after)));
+            format!("No change was found in {newest}{last}.")
+        }
+        ([], better) => format!("Nothing became worse in {newest}. {}", since_when(history, better)),
+        (worse, _) => since_when(history, worse),
+    }
+}
+
+/// The number of runs that are needed, if no figure has enough.
+fn needed_by_all(figures: &[FigureHistory]) -> Option<u64> {
+    figures.iter().map(|figure| figure.runs_needed).collect::<Option<Vec<_>>>()?.into_iter().min()
+}
+
+/// "the newest 10 of 240 runs"
+fn newest_runs(history: &History) -> String {
+    let runs = history.runs.len() as u64;
+    match history.new_runs {
+        new if new < runs => format!("the newest {} of {}", count(new), pluralize(runs, "run")),
+        _ => format!("{} in all", pluralize(runs, "run")),
+    }
+}
+
+/// Sentences about changes in one direction: those that began with the same run together, up to [`MAX_NAMED`] in all.
+fn since_when(history: &History, changes: &[&FigureChange]) -> String {
+    let named = &changes[..changes.len().min(MAX_NAMED)];
+    let sentence = |group: &[&FigureChange]| {
+        let clauses = group.iter().enumerate().map(|(place, change)| match place {
+            0 => clause(&compared(history, change), "the server", "the server's"),
+            _ => clause(&compared(history, change), "it", "its"),
+        });
+        format!("Since {}, {}.", since(&group[0].after), join(&clauses.collect::<Vec<_>>()))
+    };
+    let mut text = named.chunk_by(|one, other| one.index == other.index).map(sentence).collect::<Vec<_>>().join(" ");
+    let more = changes.len() - named.len();
+    if more > 0 {
+        text += &format!(" There are {} more new changes of this kind.", count(more as u64));
+    }
+    text
+}
+
+/// The date of a run with its label: "2026-11-20 (commit=abc123)"
+fn since(run: &PastRun) -> String {
+    let date = run.started_at.get(..DATE).unwrap_or(&run.started_at);
+    let label = run.labels.get_key_value(USUAL_LABEL).or_else(|| run.labels.iter().next());
+    match label {
+        Some((name, value)) => format!("{date} ({name}={value})"),
+        None => format!("{date}"),
+    }
+}
+
+/// The difference of both sides of a change, for `compare`'s clauses.
+fn compared(history: &History, change: &FigureChange) -> ComparedFigure {
+    let unit = history.figures.iter().find(|figure| figure.name == change.figure).map(|figure| figure.unit);
+    ComparedFigure {
+        name: change.figure.clone(),
+        unit: unit.unwrap_or_default(),
+        difference: change.size,
+        interval95: change.interval95,
+        ..ComparedFigure::default()
+    }
+}
