@@ -132,7 +132,7 @@ fn figure_cells(history: &History, figure: &FigureHistory) -> [String; 5] {
         percent(figure.noise),
         match figure.runs_needed {
             Some(needed) => {
-                format!("{} more are needed", pluralize(needed, "run")).replace("run more are", "run more is")
+                format!("needs {}", pluralize(needed, "more run"))
             }
             None if changes == 0 => "no change found".to_owned(),
             None => pluralize(changes, "change"),

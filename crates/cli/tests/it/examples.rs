@@ -186,7 +186,7 @@ fn play(text: &str, dir: &Path) -> String {
 }
 
 /// A shell command in which `brimful` is the program under test.
-fn shell(command: &str, dir: &Path) -> Command {
+pub fn shell(command: &str, dir: &Path) -> Command {
     let program = Path::new(env!("CARGO_BIN_EXE_brimful"));
     let path = format!("{}:{}", program.parent().unwrap().display(), std::env::var("PATH").unwrap_or_default());
     let mut shell = Command::new("sh");

@@ -18,6 +18,7 @@ mod first_commands;
 mod foreign_text;
 mod habits;
 mod help;
+mod history;
 mod http2;
 mod httperf;
 mod labels;

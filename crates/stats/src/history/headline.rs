@@ -17,7 +17,7 @@ const DATE: usize = 10;
 pub(super) fn headline(history: &History) -> String {
     if let Some(needed) = needed_by_all(&history.figures) {
         let runs = pluralize(history.runs.len() as u64, "run");
-        return format!("In {runs} no change can be found yet: {} more are needed.", count(needed));
+        return format!("In {runs} no change can be found yet: that takes {}.", pluralize(needed, "more run"));
     }
     let new = |direction| -> Vec<&FigureChange> {
         history.changes.iter().filter(|change| change.is_new && change.direction == direction).collect()

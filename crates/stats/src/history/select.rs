@@ -47,7 +47,7 @@ fn without_copies(runs: Vec<NamedRun>, notes: &mut Vec<String>) -> Vec<NamedRun>
         })
         .collect();
     let reason = |index: usize| (!is_first[index]).then(String::new);
-    leave_out(runs, reason, "are copies of other runs", notes)
+    leave_out(runs, reason, "found twice", notes)
 }
 
 /// # Errors
@@ -59,7 +59,7 @@ fn without_invalid_runs(runs: Vec<NamedRun>, notes: &mut Vec<String>) -> Result<
     }
     let reasons: Vec<Option<String>> =
         runs.iter().map(|(_, run)| (!run.is_valid()).then(|| run.invalid_reason())).collect();
-    Ok(leave_out(runs, |index| reasons[index].clone(), "are not valid", notes))
+    Ok(leave_out(runs, |index| reasons[index].clone(), "not valid", notes))
 }
 
 /// Leaves out the runs that measured something else than most runs. If two loads have equally many runs, the load of
@@ -78,7 +78,7 @@ fn without_other_loads(runs: Vec<NamedRun>, notes: &mut Vec<String>) -> Vec<Name
         return runs;
     };
     let reasons: Vec<Option<String>> = runs.iter().map(|(_, run)| different_subject(&runs[*usual].1, run)).collect();
-    leave_out(runs, |index| reasons[index].clone(), "are of another load than most", notes)
+    leave_out(runs, |index| reasons[index].clone(), "of another load than most", notes)
 }
 
 /// Leaves out runs whose load came from another machine than that of most runs, unless no machine has most of them. The
@@ -96,7 +96,7 @@ fn without_other_machines(runs: Vec<NamedRun>, notes: &mut Vec<String>) -> Vec<N
         Some((usual, _)) => {
             let usual = (*usual).to_owned();
             let other = |index: usize| machines[index].clone().filter(|machine| *machine != usual);
-            leave_out(runs, other, "had another machine as load generator than most", notes)
+            leave_out(runs, other, "with a load from another machine than most", notes)
         }
         None => {
             notes.extend((counts.len() > 1).then(|| {
@@ -126,7 +126,7 @@ fn leave_out(
     }
     if !left_out.is_empty() {
         let number = pluralize(left_out.len() as u64, "run");
-        notes.push(format!("{number} left out that {why}: {}", named(&left_out)));
+        notes.push(format!("{number} left out, {why}: {}", named(&left_out)));
     }
     kept
 }
