@@ -16,6 +16,7 @@ fn help_matches_its_golden_file() {
         ("help-load-usual.txt", &["load", "-h"]),
         ("help-load-long.txt", &["help", "load"]),
         ("help-compare.txt", &["compare", "--help"]),
+        ("help-history.txt", &["history", "--help"]),
         ("help-merge.txt", &["merge", "--help"]),
         ("help-watch.txt", &["watch", "--help"]),
         ("help-characterize.txt", &["characterize", "--help"]),
