@@ -13,7 +13,7 @@ use std::path::PathBuf;
 const EXAMPLES: &str = "\
 Examples:
   $ brimful load http://127.0.0.1:8080/ --rate 200 -d 60s --record-to history.jsonl --label commit=abc123   # each night
-  $ brimful history history.jsonl                       # exit code 1 if one of the newest 10 runs began a change for the worse
+  $ brimful history history.jsonl                       # exit code 1 after a new change for the worse
   $ brimful history nightly/ --html history.html        # a directory of Records; a page with a chart of each figure";
 
 /// `brimful history`.

@@ -357,6 +357,15 @@ mod tests {
     }
 
     #[test]
+    fn many_steps_of_a_long_series_are_found() {
+        let mut random = Pcg64Mcg::seed_from_u64(8);
+        let levels: Vec<(usize, f64)> = (0..20).map(|step| (100, if step % 2 == 0 { 10.0 } else { 14.0 })).collect();
+        let found = change_points(&series(&mut random, &levels));
+        let expected: Vec<usize> = (1..20).map(|step| 100 * step).collect();
+        assert!(near(&found, &expected), "{found:?}");
+    }
+
+    #[test]
     fn short_series_have_no_changes() {
         for count in 0..2 * MIN_SEGMENT {
             assert_eq!(change_points(&vec![1.0; count]), Vec::<usize>::new());

@@ -89,11 +89,12 @@ fn read_bytes(path: &Path) -> std::io::Result<Vec<u8>> {
     std::io::stdin().lock().read_to_end(&mut bytes).map(|_| bytes)
 }
 
-/// Whether each line of a file is a document: the name says so, or the first line is a whole object.
+/// Whether each line of a file is a document: the name says so, or the first of several lines is a whole object.
 fn has_lines(path: &Path, bytes: &[u8]) -> bool {
     let by_name = path.extension().is_some_and(|extension| extension == "jsonl" || extension == "ndjson");
-    let first = bytes.split(|&byte| byte == b'\n').next().unwrap_or_default().trim_ascii();
-    by_name || (first.starts_with(b"{") && first.ends_with(b"}"))
+    let mut lines = bytes.split(|&byte| byte == b'\n').map(<[u8]>::trim_ascii).filter(|line| !line.is_empty());
+    let first = lines.next().unwrap_or_default();
+    by_name || (first.starts_with(b"{") && first.ends_with(b"}") && lines.next().is_some())
 }
 
 /// The lines of a file that are not empty.

@@ -3,9 +3,10 @@
 use crate::compare::record;
 use crate::documents;
 use crate::examples::shell;
-use crate::plan::{Files, check_golden};
+use crate::plan::{Files, check_golden, check_golden_file};
 use crate::program::{Done, Running, brimful, lock_machine_shared, run, start_target, words};
 use brimful_core::history::{Direction, FigureChange, FigureHistory, History};
+use brimful_core::record::Record;
 use serde_json::{Value, json};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -79,7 +80,7 @@ fn a_change_for_the_worse_is_found_with_its_run_its_size_and_its_interval() {
     let text = history_in(&files, &["history.jsonl"]).exits(&[1]).stdout;
     check_golden("history.txt", &text);
     assert!(text.lines().all(|line| line.chars().count() <= 80) && !text.contains('\x1b'), "{text}");
-    check_golden("history.md", &history_in(&files, &["history.jsonl", "--markdown"]).exits(&[1]).stdout);
+    check_golden_file("history.md", &history_in(&files, &["history.jsonl", "--markdown"]).exits(&[1]).stdout);
     let history = document_in(&files, &["history.jsonl"]);
     let [p99] = changes(&history, "p99")[..] else { panic!("{:#?}", history.changes) };
     let [low, high] = p99.interval95.unwrap();
@@ -102,7 +103,10 @@ fn only_a_new_change_for_the_worse_has_exit_code_1() {
     let old = history_in(&files, &["worse.jsonl", "--new", "9"]).exits(&[0]).stdout;
     assert!(words(&old).starts_with("No change was found in the newest 9 of 40 runs; the last change was"), "{old}");
     let better = history_in(&files, &["better.jsonl"]).exits(&[0]).stdout;
-    assert!(words(&better).starts_with("Nothing became worse in the newest 10 of 40 runs. Since 2026-09-20"), "{better}");
+    assert!(
+        words(&better).starts_with("Nothing became worse in the newest 10 of 40 runs. Since 2026-09-20"),
+        "{better}"
+    );
     let same = history_in(&files, &["same.jsonl"]).exits(&[0]).stdout;
     assert!(same.starts_with("No change was found in the newest 10 of 40 runs.\n"), "{same}");
 }
@@ -128,7 +132,8 @@ fn a_directory_is_as_good_as_a_file_of_lines_in_any_order() {
 fn runs_that_do_not_belong_to_the_series_are_left_out_with_a_note() {
     let mut records = forty_nights(1.1);
     records.push(records[3].clone());
-    records[5]["verdict"] = json!({"valid": false, "reasons": [{"code": "generator_late", "message": "It was late. Stop."}]});
+    records[5]["verdict"] =
+        json!({"valid": false, "reasons": [{"code": "generator_late", "message": "It was late. Stop."}]});
     records[6]["workload"]["load"]["clients"] = json!(9);
     records[7]["machine"]["host"] = json!("other");
     records[8]["machine"]["kernel"] = json!("6.12.0");
@@ -145,10 +150,13 @@ fn runs_that_do_not_belong_to_the_series_are_left_out_with_a_note() {
     }
     assert_eq!(history.notes.len(), 4, "{notes}");
     let files = Files::new();
-    let invalid: Vec<Value> = forty_nights(1.0).into_iter().map(|mut record| {
-        record["verdict"] = records[5]["verdict"].clone();
-        record
-    }).collect();
+    let invalid: Vec<Value> = forty_nights(1.0)
+        .into_iter()
+        .map(|mut record| {
+            record["verdict"] = records[5]["verdict"].clone();
+            record
+        })
+        .collect();
     files.write("invalid.jsonl", lines(&invalid));
     history_in(&files, &["invalid.jsonl"]).fails(2, "no run is valid: invalid.jsonl:1, for example (It was late)");
 }
@@ -161,8 +169,10 @@ fn what_else_changed_with_a_figure_is_named() {
         record["machine"]["kernel"] = json!("6.12.0");
     }
     let history = history_of(&records);
-    let expected =
-        ["software of the server: nginx/1.22.1, then nginx/1.26.0", "kernels of the load generator: 6.1.0, then 6.12.0"];
+    let expected = [
+        "software of the server: nginx/1.22.1, then nginx/1.26.0",
+        "kernels of the load generator: 6.1.0, then 6.12.0",
+    ];
     assert_eq!(changes(&history, "p99")[0].also_changed, expected);
 }
 
@@ -197,10 +207,10 @@ fn a_short_series_and_gaps_say_how_many_runs_are_needed() {
     let history = history_of(&records);
     let cpu = figure(&history, "cpu");
     assert_eq!(changes(&history, "cpu")[0].index, 30);
-    assert_eq!(cpu.segments.iter().map(|segment| (segment.first, segment.last, segment.runs)).collect::<Vec<_>>(), [
-        (0, 29, 21),
-        (30, 39, 10)
-    ]);
+    assert_eq!(
+        cpu.segments.iter().map(|segment| (segment.first, segment.last, segment.runs)).collect::<Vec<_>>(),
+        [(0, 29, 21), (30, 39, 10)]
+    );
 }
 
 #[test]
@@ -260,13 +270,14 @@ fn each_load_appends_its_run_after_it_was_delivered() {
     let files = Files::new();
     let file = files.path("history.jsonl");
     let path = file.to_str().unwrap();
-    let load = |flags: &[&str]| run(&[&["load", &url, "-n", "20", "-c", "2", "-q", "--record-to", path], flags].concat());
+    let load =
+        |flags: &[&str]| run(&[&["load", &url, "-n", "20", "-c", "2", "-q", "--record-to", path], flags].concat());
     for commit in ["commit=a", "commit=b"] {
         // Whether the generator keeps up depends on the machine.
         load(&["--label", commit]).exits(&[0, 4]);
     }
     let text = fs::read_to_string(&file).unwrap();
-    let records: Vec<_> = text.lines().map(documents::record).collect();
+    let records: Vec<_> = text.lines().map(documents::document::<Record>).collect();
     assert_eq!(records.iter().map(|record| &*record.labels["commit"]).collect::<Vec<_>>(), ["a", "b"]);
     assert!(records.iter().all(|record| record.account.is_none() && record.counts.completed == 20));
     assert!(text.lines().all(|line| line.len() < 20_000), "{}", text.len());
@@ -287,7 +298,8 @@ fn the_recipe_of_the_manual_works() {
     let files = Files::new();
     let git = files.write("git", "#!/bin/sh\necho abc1234\n");
     fs::set_permissions(&git, fs::Permissions::from_mode(0o755)).unwrap();
-    let recipe = recipe.replace("http://127.0.0.1:8080/", &url).replace("-d 60s", "-d 1s").replace("git rev", "./git rev");
+    let recipe =
+        recipe.replace("http://127.0.0.1:8080/", &url).replace("-d 60s", "-d 1s").replace("git rev", "./git rev");
     for _ in 0..2 {
         // Whether the generator keeps up depends on the machine. If it did not, the history has no valid run.
         let done = shell(&recipe, &files.path("")).output().unwrap();

@@ -27,7 +27,8 @@ pub(super) fn headline(history: &History) -> String {
     match (&worse[..], &better[..]) {
         ([], []) => {
             let last = history.changes.iter().find(|change| change.direction != Direction::Neither);
-            let last = last.map_or(String::new(), |change| format!("; the last change was on {}", since(&change.after)));
+            let last =
+                last.map_or(String::new(), |change| format!("; the last change was on {}", since(&change.after)));
             format!("No change was found in {newest}{last}.")
         }
         ([], better) => format!("Nothing became worse in {newest}. {}", since_when(history, better)),
