@@ -71,7 +71,7 @@ pub struct LoadArgs {
     /// The first stage starts at --rate, or at 0, and each further one at the rate of the stage before it.
     #[arg(long = "stage", value_name = "TIME:CALLS/S")]
     pub stages: Vec<Stage>,
-    /// An objective, like 'p99<50ms' or 'CLASS:mean<1s': exit code 1 if it is missed (repeatable)
+    /// Objective, like 'p99<50ms' or 'CLASS:mean<1s': exit code 1 if missed (repeatable)
     ///
     /// A call that failed, or got status 5xx or 429, counts as slower than any limit. --expect-status lists the statuses
     /// that count as success instead.

@@ -21,7 +21,7 @@ pub struct SessionArgs {
     /// Like httperf's. The sessions run one after another unless --session-rate or --users is given.
     #[arg(long, value_name = "N1,N2,X", value_parser = uniform_sessions, conflicts_with_all = OTHER_LOADS, hide_short_help = true)]
     pub wsess: Option<UniformSessions>,
-    /// N sessions, which are those in FILE in turn, with X seconds of think time between bursts
+    /// N sessions, taken from FILE in turn, with X seconds of think time between bursts
     ///
     /// The file has httperf's format; X applies to bursts without a think time in the file.
     #[arg(long, value_name = "N,X,FILE", value_parser = scripted_sessions, conflicts_with_all = OTHER_LOADS, hide_short_help = true)]
