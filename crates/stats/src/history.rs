@@ -62,8 +62,9 @@ struct Series {
 impl Series {
     fn new(kind: &FigureKind, runs: &[Vec<Measured>]) -> Series {
         let is_figure = |measured: &&Measured| measured.kind.name == kind.name && measured.value.is_finite();
-        let of_run = |(index, figures): (usize, &Vec<Measured>)| Some((index, figures.iter().find(is_figure)?.clone()));
-        let (indices, measured) = runs.iter().enumerate().filter_map(of_run).unzip();
+        let figure_of =
+            |(index, figures): (usize, &Vec<Measured>)| Some((index, figures.iter().find(is_figure)?.clone()));
+        let (indices, measured) = runs.iter().enumerate().filter_map(figure_of).unzip();
         Series { kind: kind.clone(), indices, measured }
     }
 

@@ -11,7 +11,7 @@ use std::time::SystemTime;
 /// The flag `--hdr`.
 #[derive(Debug, Args)]
 pub struct HdrArgs {
-    /// Write the response times for HdrHistogram's tools: FILE.hgrm by percentile, FILE.hlog by interval
+    /// Write response times for HdrHistogram's tools: FILE.hgrm by percentile, FILE.hlog by interval
     ///
     /// The times of all completed calls, from when each was due. A .hgrm file is in milliseconds, as wrk2 prints it; a .hlog
     /// file has a compressed histogram in nanoseconds for each interval.

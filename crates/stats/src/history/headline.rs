@@ -74,7 +74,7 @@ fn since(run: &PastRun) -> String {
     let label = run.labels.get_key_value(USUAL_LABEL).or_else(|| run.labels.iter().next());
     match label {
         Some((name, value)) => format!("{date} ({name}={value})"),
-        None => format!("{date}"),
+        None => date.to_owned(),
     }
 }
 
