@@ -1,7 +1,7 @@
 //! The sentence that states how B differs from A, for people who read nothing else.
 
 use brimful_core::comparison::{Compared, ComparedFigure, FigureUnit};
-use brimful_core::quantity::whole_percent;
+use brimful_core::quantity::{percent, whole_percent};
 
 /// Highest number of differences that the sentence names.
 const MAX_NAMED: usize = 3;
@@ -70,7 +70,10 @@ pub(crate) fn clause(figure: &ComparedFigure, subject: &str, owner: &str) -> Str
     let size = whole_percent(difference.abs());
     let interval = figure.interval95.map_or(String::new(), |ends| {
         let [one, other] = ends.map(|end| sign * end);
-        let (low, high) = (whole_percent(one.min(other)), whole_percent(one.max(other)));
+        let ends = [one.min(other), one.max(other)];
+        let [low, high] = ends.map(whole_percent);
+        // Both ends of a narrow interval are the same in whole percent.
+        let [low, high] = if low == high { ends.map(percent) } else { [low, high] };
         format!(" ({} … {high})", low.trim_end_matches(" %"))
     });
     let more = if is_more { "more" } else { "fewer" };
