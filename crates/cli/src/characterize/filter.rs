@@ -226,12 +226,12 @@ mod tests {
     #[test]
     fn times_are_instants_or_what_clocks_show() {
         let berlin = TimeZone::get("Europe/Berlin").unwrap();
-        let at = |text: &str| parse_instant(text, &berlin, "--since").map(|ns| ns / 1_000_000_000).ok();
-        assert_eq!(at("1970-01-02"), Some(86_400 - 3600));
-        assert_eq!(at("1970-01-01T02:30"), Some(5400));
-        assert_eq!(at("1970-01-01 02:30:01"), Some(5401));
-        assert_eq!(at("1970-01-01T02:30:00Z"), Some(9000));
-        assert_eq!(at("1970-01-01T02:30:00+02:00"), Some(1800));
+        let seconds = |text: &str| parse_instant(text, &berlin, "--since").map(|ns| ns / 1_000_000_000).ok();
+        assert_eq!(seconds("1970-01-02"), Some(86_400 - 3600));
+        assert_eq!(seconds("1970-01-01T02:30"), Some(5400));
+        assert_eq!(seconds("1970-01-01 02:30:01"), Some(5401));
+        assert_eq!(seconds("1970-01-01T02:30:00Z"), Some(9000));
+        assert_eq!(seconds("1970-01-01T02:30:00+02:00"), Some(1800));
         for text in ["", "now", "12:00", "1970-13-01", "9999999999999"] {
             let error = parse_instant(text, &berlin, "--since").unwrap_err().to_string();
             assert!(error.contains("--since") && error.contains("2026-03-01"), "{text}: {error}");
