@@ -2,8 +2,8 @@
 
 use crate::documents::{display_name, read_text};
 use crate::exit::{Exit, UsageError};
-use crate::output::{OutFile, deliver, first_failure};
-use crate::results::write_page;
+use crate::flags::ReportArgs;
+use crate::results::ReportFiles;
 use crate::runs::{files_in, is_run, parse_run};
 use brimful_core::comparison::LimitOutcome;
 use brimful_stats::{RegressionLimit, Run, Side, compare};
@@ -35,34 +35,17 @@ pub struct CompareArgs {
     /// 95 % interval is beyond the limit. If the limit is inside the interval, the result is `not known` and the exit code 0.
     #[arg(long, value_name = "FIGURE:PERCENT")]
     pub max_regression: Vec<RegressionLimit>,
-    /// Print the comparison as Markdown, for a pull request
-    #[arg(long, conflicts_with = "json", help_heading = "Output")]
-    pub markdown: bool,
-    /// Print the whole document as JSON, and nothing else
-    #[arg(long, help_heading = "Output")]
-    pub json: bool,
-    /// Write the JSON document to a file as well; with -, to stdout, and everything else to stderr
-    #[arg(short, long, value_name = "FILE", help_heading = "Output")]
-    pub out: Option<PathBuf>,
-    /// Write the comparison as one HTML file
-    #[arg(long, value_name = "FILE", help_heading = "Output")]
-    pub html: Option<PathBuf>,
+    /// Flags for the output.
+    #[command(flatten)]
+    pub output: ReportArgs,
 }
 
 /// Compares the sides, and delivers the comparison.
 pub fn main(args: &CompareArgs) -> anyhow::Result<Exit> {
     let (a, b) = sides(&args.files)?;
-    let out = OutFile::create_optional(args.out.as_deref(), "--out")?;
-    let html = OutFile::create_optional(args.html.as_deref(), "--html")?;
+    let files = ReportFiles::create(&args.output)?;
     let compared = compare(read_side(a)?, read_side(b)?, &args.max_regression)?;
-    let json = brimful_report::json::document("comparison", &compared)?;
-    let shown = match (args.json, args.markdown) {
-        (true, _) => json.clone(),
-        (false, true) => brimful_report::compare::markdown(&compared),
-        (false, false) => brimful_report::compare::text(&compared),
-    };
-    let delivered = deliver(out, &json, &shown);
-    first_failure(delivered, [write_page(html, "comparison", &compared)])?;
+    files.deliver("comparison", &compared, brimful_report::compare::text, brimful_report::compare::markdown)?;
     let is_exceeded = compared.limits.iter().any(|limit| limit.outcome == LimitOutcome::Exceeded);
     Ok(if is_exceeded { Exit::MissedObjective } else { Exit::Ok })
 }

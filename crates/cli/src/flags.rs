@@ -24,6 +24,24 @@ pub struct OutputArgs {
     pub quiet: bool,
 }
 
+/// Flags for the output of `compare`, `ab` and `history`: documents that are also Markdown and one HTML page.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Output")]
+pub struct ReportArgs {
+    /// Print the result as Markdown, for a pull request
+    #[arg(long, conflicts_with = "json")]
+    pub markdown: bool,
+    /// Print the whole document as JSON, and nothing else
+    #[arg(long)]
+    pub json: bool,
+    /// Write the JSON document to a file as well; with -, to stdout, and everything else to stderr
+    #[arg(short, long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+    /// Write the result as one HTML file
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
+}
+
 /// Flags for the amount of detail in the report of a Record.
 #[derive(Clone, Copy, Debug, Args)]
 pub struct DetailArgs {

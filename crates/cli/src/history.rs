@@ -3,8 +3,8 @@
 mod read;
 
 use crate::exit::Exit;
-use crate::output::{OutFile, deliver, first_failure};
-use crate::results::write_page;
+use crate::flags::ReportArgs;
+use crate::results::ReportFiles;
 use brimful_core::history::Direction;
 use brimful_stats::history;
 use clap::Args;
@@ -29,35 +29,18 @@ pub struct HistoryArgs {
     /// A change is new if its first run is among the newest N runs; exit code 1 if a new change is for the worse
     #[arg(long = "new", value_name = "N", default_value_t = 10)]
     pub new_runs: usize,
-    /// Print the history as Markdown
-    #[arg(long, conflicts_with = "json", help_heading = "Output")]
-    pub markdown: bool,
-    /// Print the whole document as JSON, and nothing else
-    #[arg(long, help_heading = "Output")]
-    pub json: bool,
-    /// Write the JSON document to a file as well; with -, to stdout, and everything else to stderr
-    #[arg(short, long, value_name = "FILE", help_heading = "Output")]
-    pub out: Option<PathBuf>,
-    /// Write the history as one HTML file, with a chart of each figure
-    #[arg(long, value_name = "FILE", help_heading = "Output")]
-    pub html: Option<PathBuf>,
+    /// Flags for the output.
+    #[command(flatten)]
+    pub output: ReportArgs,
 }
 
 /// Finds the changes, and delivers the history.
 pub fn main(args: &HistoryArgs) -> anyhow::Result<Exit> {
-    let out = OutFile::create_optional(args.out.as_deref(), "--out")?;
-    let html = OutFile::create_optional(args.html.as_deref(), "--html")?;
+    let files = ReportFiles::create(&args.output)?;
     let read = read::read(&args.files)?;
     let mut found = history(read.runs, args.new_runs)?;
     found.notes.splice(0..0, read.notes);
-    let json = brimful_report::json::document("history", &found)?;
-    let shown = match (args.json, args.markdown) {
-        (true, _) => json.clone(),
-        (false, true) => brimful_report::history::markdown(&found),
-        (false, false) => brimful_report::history::text(&found),
-    };
-    let delivered = deliver(out, &json, &shown);
-    first_failure(delivered, [write_page(html, "history", &found)])?;
+    files.deliver("history", &found, brimful_report::history::text, brimful_report::history::markdown)?;
     let is_worse = found.changes.iter().any(|change| change.is_new && change.direction == Direction::Worse);
     Ok(if is_worse { Exit::MissedObjective } else { Exit::Ok })
 }

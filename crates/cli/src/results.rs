@@ -1,8 +1,8 @@
 //! Shows and writes results: Records, and the HTML pages of documents.
 
 use crate::exit::{self, Exit};
-use crate::flags::{DetailArgs, OutputArgs};
-use crate::output::{OutFile, deliver, page, print_note, text_or_document};
+use crate::flags::{DetailArgs, OutputArgs, ReportArgs};
+use crate::output::{OutFile, deliver, first_failure, page, print_note, text_or_document};
 use brimful_core::record::Record;
 use brimful_report::load::Detail;
 use serde::Serialize;
@@ -34,6 +34,40 @@ pub fn write_record_page(record: &Record, file: Option<OutFile>) -> anyhow::Resu
 /// Writes the page of a document to the file of `--html`, if that is given.
 pub fn write_page(file: Option<OutFile>, name: &'static str, document: &impl Serialize) -> anyhow::Result<()> {
     file.map_or(Ok(()), |file| file.commit(&brimful_report::html::page(name, document)?))
+}
+
+/// The destinations of [`ReportArgs`]. The files are created before the work, so that a wrong path costs no time.
+pub struct ReportFiles<'a> {
+    args: &'a ReportArgs,
+    out: Option<OutFile>,
+    html: Option<OutFile>,
+}
+
+impl ReportFiles<'_> {
+    /// Creates the files.
+    pub fn create(args: &ReportArgs) -> anyhow::Result<ReportFiles<'_>> {
+        let out = OutFile::create_optional(args.out.as_deref(), "--out")?;
+        let html = OutFile::create_optional(args.html.as_deref(), "--html")?;
+        Ok(ReportFiles { args, out, html })
+    }
+
+    /// Shows a document in the form that the flags select, and writes the files.
+    pub fn deliver<T: Serialize>(
+        self,
+        name: &'static str,
+        document: &T,
+        text: impl FnOnce(&T) -> String,
+        markdown: impl FnOnce(&T) -> String,
+    ) -> anyhow::Result<()> {
+        let json = brimful_report::json::document(name, document)?;
+        let shown = match (self.args.json, self.args.markdown) {
+            (true, _) => json.clone(),
+            (false, true) => markdown(document),
+            (false, false) => text_or_document(|| text(document), &json),
+        };
+        let delivered = deliver(self.out, &json, &shown);
+        first_failure(delivered, [write_page(self.html, name, document)])
+    }
 }
 
 /// Drops the histograms, the intervals and the account of a Record. A few kilobytes with all figures of the whole run
