@@ -23,6 +23,7 @@ INDENTED = {"initial_indent": "    ", "subsequent_indent": "    "}
 #: The names of the documents' schemas, and of the classes for them. If a schema's title is a verb form, the class has
 #: another name.
 DOCUMENTS = {
+    "ab": "AbTest",
     "calibration": "Calibration",
     "comparison": "Comparison",
     "forecast": "Forecast",

@@ -6,7 +6,7 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 
 /** The documents that the pages show, and the definitions that they share. */
-const SCHEMAS = ["calibration", "common", "comparison", "forecast", "history", "profile", "record", "solution", "survey", "sweep", "what-if"];
+const SCHEMAS = ["ab", "calibration", "common", "comparison", "forecast", "history", "profile", "record", "solution", "survey", "sweep", "what-if"];
 const COMMON = "common.schema.json#/$defs/";
 
 /** The TypeScript module of a schema. */

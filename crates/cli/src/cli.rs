@@ -5,6 +5,7 @@
 mod help;
 mod other_tools;
 
+use crate::ab::AbArgs;
 use crate::characterize::args::CharacterizeArgs;
 use crate::compare::CompareArgs;
 use crate::doctor::DoctorArgs;
@@ -20,7 +21,7 @@ use crate::survey::args::SurveyArgs;
 use crate::target::TargetArgs;
 use crate::testbed::args::{TestbedArgs, TestbedInitArgs};
 use crate::watch::args::WatchArgs;
-use brimful_survey::GUARDIAN_COMMAND;
+use brimful_run::GUARDIAN_COMMAND;
 use brimful_testbed::INIT_COMMAND;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use help::ShownFlags;
@@ -52,6 +53,8 @@ pub enum Command {
     Survey(Box<SurveyArgs>),
     /// Compare two servers or versions by their Records or surveys: each difference with its interval
     Compare(CompareArgs),
+    /// Compare two running servers, or two commands that start them, in short slices until the difference is known
+    Ab(Box<AbArgs>),
     /// Find the runs from which a server's figures changed, in the Records or surveys of many runs
     History(HistoryArgs),
     /// Watch a server: its processes, its port, the network and the machine

@@ -1,5 +1,6 @@
 //! Exit codes, which scripts depend on.
 
+use brimful_ab::AbError;
 use brimful_core::record::{Reason, ReasonCode, Record, Verdict};
 use brimful_estimate::EstimateError;
 use brimful_forecast::ForecastError;
@@ -58,6 +59,7 @@ pub fn code_for_error(error: &anyhow::Error) -> Exit {
         || error.is::<ObjectiveError>()
         || error.downcast_ref::<RunError>().is_some_and(RunError::is_usage)
         || error.downcast_ref::<SurveyError>().is_some_and(SurveyError::is_usage)
+        || error.downcast_ref::<AbError>().is_some_and(AbError::is_usage)
         || error.downcast_ref::<MonitorError>().is_some_and(MonitorError::is_usage);
     if usage { Exit::UsageError } else { Exit::EnvironmentError }
 }

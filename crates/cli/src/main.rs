@@ -5,6 +5,7 @@
 //! limit, 130 interrupted.
 #![forbid(unsafe_code)]
 
+mod ab;
 mod access_logs;
 mod characterize;
 mod cli;
@@ -67,6 +68,7 @@ fn run() -> ExitCode {
         Command::Load(args) => load::main(&args),
         Command::Httperf => Ok(exit::Exit::UsageError),
         Command::Compare(args) => compare::main(&args),
+        Command::Ab(args) => ab::main(&args),
         Command::History(args) => history::main(&args),
         Command::Merge(args) => merge::main(&args),
         Command::Replay(args) => replay::main(&args),

@@ -3,7 +3,7 @@
 //! - [`units`]: types of durations, rates and sizes, with their notation (`500ms`, `10k`, `64KiB`).
 //! - [`event`]: the traits and events between workload, engine and observer.
 //! - [`workload`], [`record`] (with [`account`], [`counts`], [`status`] and [`server`]), [`model`], [`survey`],
-//!   [`profile`], [`sweep`], [`comparison`], [`history`], [`testbed`]: the documents.
+//!   [`profile`], [`sweep`], [`comparison`], [`ab`], [`history`], [`testbed`]: the documents.
 //! - [`cpus`]: lists of CPUs (`0-3,7`).
 //! - [`tls`], [`pem`], [`http2`]: TLS settings and faults; files of certificates and keys; HTTP/2 errors.
 //! - [`slo`], [`stop_condition`]: service level objectives (`p95<200ms`); conditions that end a load (`p99>1s for 5s`).
@@ -16,6 +16,7 @@
 //! - [`panics`]: converts panics to values.
 #![forbid(unsafe_code)]
 
+pub mod ab;
 pub mod account;
 pub mod alias;
 pub mod comparison;

@@ -19,18 +19,11 @@ const LARGEST_CHANGE: f64 = 10.0;
 
 /// Formats the comparison as plain text that ends in a newline.
 pub fn text(compared: &Compared) -> String {
-    let columns: Vec<Column<'_>> = TITLES
-        .iter()
-        .enumerate()
-        .map(|(i, title)| if i == 0 { words(title, 0) } else { figure(title, 2, None) })
-        .collect();
-    let rows =
-        compared.figures.iter().map(|figure| row(figure).map(|cell| one_line(&cell).into_owned()).to_vec()).collect();
     let limits: String = compared.limits.iter().map(|limit| fact("Limit", &one_line(&judgement(limit)))).collect();
     let mut parts = vec![
         wrap(&one_line(&compared.headline), 0),
         fact("A", &side(&compared.a)) + &fact("B", &side(&compared.b)),
-        narrow(columns, rows, &["detectable", "p"]),
+        figures_table(&compared.figures),
         limits,
         wrap(variability(compared), 0),
         compared.warnings.iter().map(|warning| wrap(&format!("WARNING: {}.", one_line(warning)), 0)).collect(),
@@ -41,24 +34,45 @@ pub fn text(compared: &Compared) -> String {
 
 /// Formats the comparison as Markdown (GitHub's) that ends in a newline. Text from documents cannot become markup.
 pub fn markdown(compared: &Compared) -> String {
-    let header = cells(&TITLES.map(str::to_owned)) + "|---|---:|---:|---:|---:|---:|---:|\n";
-    let shown = |figure: &ComparedFigure| {
-        let row = row(figure).map(|cell| escaped(&cell));
-        cells(&if figure.differs { row.map(|cell| format!("**{cell}**")) } else { row })
-    };
     let sides =
         [("A", &compared.a), ("B", &compared.b)].map(|(name, of)| format!("- {name}: {}\n", escaped(&side(of))));
     let limits = compared.limits.iter().map(|limit| format!("- Limit {}\n", escaped(&judgement(limit))));
     let warnings = compared.warnings.iter().map(|warning| format!("- **Warning:** {}.\n", escaped(warning)));
     format!(
-        "**{}**\n\n{header}{}\n{}{}{}\n{}\n",
+        "**{}**\n\n{}{}\n{}{}{}\n{}\n",
         escaped(&compared.headline),
-        compared.figures.iter().map(shown).collect::<String>(),
+        markdown_titles(),
+        markdown_rows(&compared.figures),
         sides.concat(),
         limits.collect::<String>(),
         warnings.collect::<String>(),
         escaped(variability(compared))
     )
+}
+
+/// The table of figures, as text.
+pub(crate) fn figures_table(figures: &[ComparedFigure]) -> String {
+    let columns: Vec<Column<'_>> = TITLES
+        .iter()
+        .enumerate()
+        .map(|(i, title)| if i == 0 { words(title, 0) } else { figure(title, 2, None) })
+        .collect();
+    let rows = figures.iter().map(|figure| row(figure).map(|cell| one_line(&cell).into_owned()).to_vec()).collect();
+    narrow(columns, rows, &["detectable", "p"])
+}
+
+/// The head of the table of figures in Markdown.
+pub(crate) fn markdown_titles() -> String {
+    cells(&TITLES.map(str::to_owned)) + "|---|---:|---:|---:|---:|---:|---:|\n"
+}
+
+/// The rows of figures in Markdown. Those that differ are bold.
+pub(crate) fn markdown_rows(figures: &[ComparedFigure]) -> String {
+    let shown = |figure: &ComparedFigure| {
+        let row = row(figure).map(|cell| escaped(&cell));
+        cells(&if figure.differs { row.map(|cell| format!("**{cell}**")) } else { row })
+    };
+    figures.iter().map(shown).collect()
 }
 
 /// The cells of a figure.
@@ -82,7 +96,7 @@ fn row(compared: &ComparedFigure) -> [String; 7] {
 }
 
 /// Formats a change as a share with its sign. Very large changes are only estimates of a bound.
-fn change(share: Option<f64>) -> String {
+pub(crate) fn change(share: Option<f64>) -> String {
     let is_large = share.is_some_and(|share| share > LARGEST_CHANGE);
     if is_large { format!(">{}", percent(Some(LARGEST_CHANGE))) } else { error(share) }
 }
@@ -96,7 +110,7 @@ fn side(side: &ComparedSide) -> String {
     format!("{} ({})", one_line(&side.name), facts.join(", "))
 }
 
-fn judgement(limit: &LimitResult) -> String {
+pub(crate) fn judgement(limit: &LimitResult) -> String {
     let outcome = match limit.outcome {
         LimitOutcome::Kept => "kept",
         LimitOutcome::Exceeded => "EXCEEDED",

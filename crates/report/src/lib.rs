@@ -5,6 +5,7 @@
 //! measures nor predicts: all values come from the document.
 #![forbid(unsafe_code)]
 
+pub mod ab;
 pub mod compare;
 mod format;
 pub mod history;

@@ -6,6 +6,7 @@ pub mod client_limit;
 mod crew;
 mod endpoint;
 mod error;
+mod guardian;
 mod observer;
 mod options;
 mod plan;
@@ -20,6 +21,7 @@ mod warm_up;
 pub use crew::Crew;
 pub use endpoint::{ConnectOverrides, ConnectTo, ConnectToError, Endpoint, Name};
 pub use error::RunError;
+pub use guardian::{GUARDIAN_COMMAND, Guardian, ServerChange, run_guardian};
 pub use observer::{CallHook, Exchange, MessagePrefix, ResultsSoFar, RunObserver};
 pub use options::{
     AgreedStart, FleetClock, FleetOptions, GeneratorOptions, LoadOptions, MonitorTarget, RecordOptions, RunOptions,

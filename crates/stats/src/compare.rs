@@ -6,7 +6,7 @@
 
 pub(crate) mod headline;
 mod limit;
-mod record_figures;
+pub(crate) mod record_figures;
 mod survey_figures;
 pub(crate) mod unlike;
 
@@ -55,9 +55,9 @@ pub(crate) struct Measured {
     pub(crate) kind: FigureKind,
     pub(crate) value: f64,
     /// The estimate from the parts of the run; `None` if these are not known.
-    within: Option<Estimate>,
+    pub(crate) within: Option<Estimate>,
     /// The smallest standard error that the figure can have, because it was counted or rounded.
-    resolution: f64,
+    pub(crate) resolution: f64,
 }
 
 /// Compares B with A.
@@ -86,7 +86,7 @@ pub fn compare(a: Side, b: Side, limits: &[RegressionLimit]) -> Result<Compared,
         figures,
         warnings,
     };
-    compared.headline = headline::headline(&compared);
+    compared.headline = headline::headline(&compared.figures, compared.no_other_difference_above);
     Ok(compared)
 }
 
@@ -238,34 +238,52 @@ impl FigureOfSide {
 }
 
 fn compared_figures(pairs: &[Pair]) -> Vec<ComparedFigure> {
-    let differences: Vec<Option<Difference>> = pairs.iter().map(Pair::difference).collect();
-    let p_values: Vec<f64> = differences.iter().flatten().map(|difference| difference.p).collect();
-    let mut adjusted = holm(&p_values).into_iter();
-    let figure = |(pair, difference): (&Pair, &Option<Difference>)| {
+    let figure = |pair: &Pair| {
         let (a, b) = (pair.a.mean(), pair.b.mean());
-        let p = difference.and_then(|_| adjusted.next());
         let size = |(a, b): (f64, f64)| match pair.kind.scale() {
             Scale::Absolute => Some(b - a),
             Scale::Relative => (a > 0.0).then(|| b / a - 1.0),
         };
+        let without_interval = a.zip(b).and_then(size);
+        Differing { kind: pair.kind.clone(), a, b, without_interval, difference: pair.difference() }
+    };
+    judged_together(pairs.iter().map(figure).collect())
+}
+
+/// A figure of both sides, before its p-value is adjusted for the number of figures.
+pub(crate) struct Differing {
+    pub(crate) kind: FigureKind,
+    pub(crate) a: Option<f64>,
+    pub(crate) b: Option<f64>,
+    /// The size of the difference if its interval is not known.
+    pub(crate) without_interval: Option<f64>,
+    pub(crate) difference: Option<Difference>,
+}
+
+/// Judges all figures of a comparison, with p-values that are adjusted for their number.
+pub(crate) fn judged_together(figures: Vec<Differing>) -> Vec<ComparedFigure> {
+    let p_values: Vec<f64> = figures.iter().filter_map(|figure| Some(figure.difference?.p)).collect();
+    let mut adjusted = holm(&p_values).into_iter();
+    let judged = |Differing { kind, a, b, without_interval, difference }: Differing| {
+        let p = difference.and_then(|_| adjusted.next());
         ComparedFigure {
-            name: pair.kind.name.clone(),
-            unit: pair.kind.unit,
+            name: kind.name,
+            unit: kind.unit,
             a,
             b,
-            difference: difference.map(|difference| difference.value).or_else(|| a.zip(b).and_then(size)),
+            difference: difference.map(|difference| difference.value).or(without_interval),
             interval95: difference.map(|difference| difference.interval95),
             p,
             differs: p.is_some_and(|p| p < FALSE_ALARMS),
             detectable: difference.and_then(|difference| difference.detectable(p_values.len())),
-            lower_is_better: pair.kind.lower_is_better,
+            lower_is_better: kind.lower_is_better,
         }
     };
-    pairs.iter().zip(&differences).map(figure).collect()
+    figures.into_iter().map(judged).collect()
 }
 
 /// Upper bound of the differences of the figures that do not differ.
-fn bound_of_others(figures: &[ComparedFigure]) -> Option<f64> {
+pub(crate) fn bound_of_others(figures: &[ComparedFigure]) -> Option<f64> {
     let others = figures.iter().filter(|figure| !figure.differs);
     others.filter_map(|figure| figure.interval95).flatten().map(f64::abs).reduce(f64::max)
 }

@@ -29,6 +29,7 @@
 //! estimate       a figure with its standard error, from several runs or from the parts of one run
 //! difference     the difference of two figures, with its interval
 //! compare        the differences of all figures of two sides of runs
+//! paired         the differences of two servers that were measured in alternating slices
 //! change_points  where the level of a series of runs changed
 //! history        the changes of all figures of a series of runs
 //! ```
@@ -55,6 +56,7 @@ mod limited;
 mod live;
 mod merge;
 mod objectives;
+mod paired;
 mod parts;
 mod redirects;
 mod reply_rate;
@@ -83,6 +85,7 @@ pub use history::history;
 pub use live::{LiveProgress, LiveSummary};
 pub use merge::{Merger, merge};
 pub use objectives::{CallsByLimit, ObjectiveError, check_objectives, count_by_limit, judge_objectives, pooled_figure};
+pub use paired::{Contrast, SliceFigures, difference_clause, half_width, paired_figures, round_differences};
 pub use reply_rate::ReplySampler;
 pub use result_backup::ResultBackup;
 pub use series::Series;

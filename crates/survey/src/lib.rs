@@ -15,7 +15,6 @@ mod document;
 mod duration;
 mod error;
 mod first_look;
-mod guardian;
 mod hold_out;
 mod impact;
 mod judge;
@@ -37,7 +36,6 @@ mod warm_server_up;
 mod what_if;
 
 pub use error::SurveyError;
-pub use guardian::{GUARDIAN_COMMAND, run_guardian};
 pub use objective::PredictedObjective;
 pub use predictions::{PredictedLevel, Predictions};
 pub use runner::SurveyEvent;

@@ -1,13 +1,12 @@
 //! The server under test: its CPUs, the way to observe it, and the reference server.
 
 use crate::SurveyError;
-use crate::guardian::{Guardian, ServerChange};
 use brimful_core::Nanos;
 use brimful_monitor::{
     Intervals, LimitGuard, Monitor, MonitorConfig, PinGuard, ProcessSelector, ProcessTree, RemoteConfig, limit_tree,
     online_cpus, pin_tree,
 };
-use brimful_run::{Endpoint, MonitorTarget};
+use brimful_run::{Endpoint, Guardian, MonitorTarget, ServerChange};
 use brimful_target::ReferenceCpuTimes;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};

@@ -16,7 +16,7 @@ const DEFAULT_WIDTH: usize = 100;
 /// The headings in the list of commands, each with its commands. A command without a heading is listed last, under a
 /// heading of its own.
 pub(super) const HEADINGS: [(&str, &[&str]); 6] = [
-    ("Commands", &["load", "survey", "compare", "history", "watch", "plan"]),
+    ("Commands", &["load", "survey", "compare", "ab", "history", "watch", "plan"]),
     ("Access logs", &["characterize", "replay", "fileset"]),
     ("Several load generators", &["fleet", "merge"]),
     ("The server and its host", &["module", "doctor"]),

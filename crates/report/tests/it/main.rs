@@ -5,7 +5,7 @@
 
 use brimful_core::server::{Connections, Kernel, LogLine, Module, Network, Programs, Server, SocketRequests};
 use brimful_core::{
-    comparison::Compared, history::History, model::Model, profile::Profile, record::Record, survey::Survey,
+    ab::AbTest, comparison::Compared, history::History, model::Model, profile::Profile, record::Record, survey::Survey,
 };
 use brimful_core::{sweep::Sweep, testbed::Testbed, workload::Workload};
 use brimful_report::plan::{
@@ -35,6 +35,7 @@ fn the_schemas_are_those_of_the_types() -> Result<(), Box<dyn Error>> {
         ("profile", schema_for!(Profile)),
         ("model", schema_for!(Model)),
         ("comparison", schema_for!(Compared)),
+        ("ab", schema_for!(AbTest)),
         ("history", schema_for!(History)),
         ("solution", schema_for!(Solved)),
         ("calibration", schema_for!(Calibration)),

@@ -1,6 +1,6 @@
 //! The sentence that states how B differs from A, for people who read nothing else.
 
-use brimful_core::comparison::{Compared, ComparedFigure, FigureUnit};
+use brimful_core::comparison::{ComparedFigure, FigureUnit};
 use brimful_core::quantity::{percent, whole_percent};
 
 /// Highest number of differences that the sentence names.
@@ -12,8 +12,9 @@ const MAIN_FIGURES: [&str; 5] = ["throughput", "capacity", "p99", "cpu", "errors
 /// Above this bound, the sentence does not state the exact bound, which is no use to the reader.
 const LARGEST_BOUND: f64 = 0.5;
 
-pub(super) fn headline(compared: &Compared) -> String {
-    let (mut differing, others): (Vec<_>, Vec<_>) = compared.figures.iter().partition(|figure| figure.differs);
+/// The sentence about these figures, with the bound of those that do not differ.
+pub(crate) fn headline(figures: &[ComparedFigure], bound: Option<f64>) -> String {
+    let (mut differing, others): (Vec<_>, Vec<_>) = figures.iter().partition(|figure| figure.differs);
     let place = |name: &str| MAIN_FIGURES.iter().position(|main| *main == name).unwrap_or(MAIN_FIGURES.len());
     differing.sort_by_key(|figure| place(&figure.name));
     let named = differing.iter().take(MAX_NAMED).enumerate();
@@ -25,7 +26,7 @@ pub(super) fn headline(compared: &Compared) -> String {
         1 => clauses.push("one more figure differs".to_owned()),
         more => clauses.push(format!("{more} more figures differ")),
     }
-    let bound = compared.no_other_difference_above.map(rounded_up);
+    let bound = bound.map(rounded_up);
     let is_useful = bound.is_some_and(|bound| bound <= LARGEST_BOUND);
     let bound = bound.map(|bound| whole_percent(bound.min(LARGEST_BOUND)));
     let mut text = match (clauses.is_empty(), bound) {

@@ -21,7 +21,7 @@ impl RegressionLimit {
     ///
     /// # Errors
     /// [`StatsError::NotComparable`] if there is no such figure.
-    pub(super) fn judge(&self, figures: &[ComparedFigure]) -> Result<LimitResult, StatsError> {
+    pub fn judge(&self, figures: &[ComparedFigure]) -> Result<LimitResult, StatsError> {
         let names = || figures.iter().map(|figure| figure.name.as_str()).collect::<Vec<_>>().join(", ");
         let no_such = || {
             StatsError::NotComparable(format!(

@@ -16,7 +16,7 @@ use brimful_core::server::{Server, ServerInterval};
 const QUANTILE_RESOLUTION: f64 = 0.000_29;
 
 /// The figures that this Record has.
-pub(super) fn figures(record: &Record, variability: Variability) -> Vec<Measured> {
+pub(crate) fn figures(record: &Record, variability: Variability) -> Vec<Measured> {
     let parts = Parts::new(record, variability);
     let times =
         [P50, P90, P99, P999].into_iter().filter_map(|percentile| response_percentile(record, &parts, percentile));
@@ -101,14 +101,18 @@ fn errors(record: &Record, parts: &Parts<'_>) -> Option<Measured> {
 /// CPU time of the watched programs per completed call.
 fn cpu(record: &Record, parts: &Parts<'_>) -> Option<Measured> {
     let Server { process, .. } = record.server.as_ref().filter(|server| !server.process.is_empty())?;
-    let completed = record.rates.completed * record.window_s;
-    let value = process.iter().map(|program| program.cpu_s).sum::<f64>() / completed;
     let used = |interval: &ServerInterval| {
         let calls = completed_between(parts.intervals, interval.t_s, interval.t_s + interval.length_s);
         Some((interval.process_cores? * interval.length_s, calls))
     };
     let within = parts.server_intervals.iter().map(used).collect::<Option<Vec<_>>>();
     let within = within.and_then(|parts| Estimate::from_parts(&parts));
+    cpu_per_call(record, process.iter().map(|program| program.cpu_s).sum(), within)
+}
+
+/// The figure of this CPU time of the server, in seconds, per completed call.
+pub(crate) fn cpu_per_call(record: &Record, cpu_s: f64, within: Option<Estimate>) -> Option<Measured> {
+    let value = cpu_s / (record.rates.completed * record.window_s);
     let kind = kind("cpu", FigureUnit::Seconds, true);
     (value > 0.0 && value.is_finite()).then(|| Measured { kind, value, within: around(value, within), resolution: 0.0 })
 }

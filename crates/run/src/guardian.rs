@@ -1,11 +1,14 @@
-//! The guardian: a second process that undoes changes of the server if the survey is killed. It moves the server back
-//! to its original CPUs and removes its quota. It runs the same program in a Unix session of its own, and waits until
-//! its stdin is closed. However the survey ends, the kernel closes that pipe.
+//! The guardian: a second process that undoes changes of the server if this process is killed. It moves the server back
+//! to its original CPUs, removes its quota, or ends a server that was started. It runs the same program in a Unix
+//! session of its own, and waits until its stdin is closed. However this process ends, the kernel closes that pipe.
 
 use brimful_monitor::{FormerAffinity, FormerCgroups};
+use rustix::process::{Pid, Signal, kill_process_group, test_kill_process_group};
 use serde::{Deserialize, Serialize};
 use std::io::{self, BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
 
 /// The hidden command that runs the guardian. It calls [`run_guardian`].
 pub const GUARDIAN_COMMAND: &str = "put-back";
@@ -19,6 +22,10 @@ pub enum ServerChange {
     Cpus(FormerAffinity),
     /// The server's processes were moved into a control group with a quota.
     Quota(FormerCgroups),
+    /// The server was started, as a process group with this number.
+    Started(u32),
+    /// Nothing: the change was undone.
+    None,
 }
 
 /// A running guardian process. Dropping this value closes the guardian's stdin, so that the guardian undoes the change,
@@ -89,7 +96,21 @@ pub fn run_guardian(input: impl BufRead, mut output: impl Write) -> io::Result<(
     match undo {
         Some(ServerChange::Cpus(former)) => former.restore_former_state(),
         Some(ServerChange::Quota(moved)) => moved.restore_former_state(),
-        None => {}
+        Some(ServerChange::Started(group)) => end_group(group),
+        Some(ServerChange::None) | None => {}
     }
     Ok(())
+}
+
+/// Ends all processes of a group: with SIGTERM, and those that remain with SIGKILL.
+fn end_group(group: u32) {
+    const END_LIMIT: Duration = Duration::from_secs(5);
+    let Some(group) = Pid::from_raw(group as i32) else { return };
+    let began = Instant::now();
+    // The calls fail if all processes have ended.
+    let _ = kill_process_group(group, Signal::TERM);
+    while began.elapsed() < END_LIMIT && test_kill_process_group(group).is_ok() {
+        thread::sleep(Duration::from_millis(20));
+    }
+    let _ = kill_process_group(group, Signal::KILL);
 }

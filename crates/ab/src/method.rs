@@ -1,0 +1,338 @@
+//! The method: rehearsal, pilot, and rounds of slices until the interval is narrow or the time is used up.
+
+use crate::AbError;
+use crate::bench::{Arm, Bench, Slice};
+use crate::outcome::Rounds;
+use crate::setup::{AbPlan, DesignChoice};
+use brimful_core::ab::{AbMethod, AbPilot, AbStopReason};
+use brimful_core::quantity::{self, whole_percent};
+use brimful_core::workload::{Load, LoadKind};
+use brimful_core::{Nanos, Rate};
+use brimful_stats::{Contrast, Estimate, half_width, paired_figures, round_differences};
+use rand::SeedableRng;
+use rand::seq::SliceRandom;
+use rand_pcg::Pcg64Mcg;
+
+/// Minimum number of rounds. With fewer, the estimated width varies so much that a narrow interval may be chance.
+pub(crate) const MIN_ROUNDS: usize = 10;
+/// Number of rounds after the interval is narrow enough (Simons 1968).
+const FURTHER_ROUNDS: usize = 2;
+/// Number of rounds of the pilot, for each method.
+const PILOT_ROUNDS: usize = 6;
+/// Number of clients of the rehearsal that finds a rate both servers can take.
+const REHEARSAL_CLIENTS: u64 = 4;
+/// The rate of the default load, as a share of what the slower server takes from these clients. At this load, queues
+/// are short and the generator is not the limit.
+const DEFAULT_LOAD: f64 = 0.3;
+/// Largest difference between the shares of a status code in the answers of both servers.
+const MAX_STATUS_DIFFERENCE: f64 = 0.01;
+/// The responses of both servers may differ in length by this share without a warning.
+const MAX_SIZE_DIFFERENCE: f64 = 0.02;
+/// The number of slices that take place one after another in a round.
+const INTERLEAVED_SLICES: f64 = 6.0;
+const DUET_SLICES: f64 = 4.0;
+
+/// What happens during a comparison, for a display.
+#[derive(Clone, Debug, PartialEq)]
+pub enum AbEvent {
+    /// A fact that the user should know.
+    Note(String),
+    /// A round was measured.
+    Round {
+        /// Number of rounds so far.
+        rounds: usize,
+        /// Name of the chosen figure.
+        figure: String,
+        /// Its difference so far, and the half width of its interval, if there are enough rounds.
+        difference: Option<(f64, f64)>,
+        /// Time since the start.
+        elapsed: Nanos,
+    },
+}
+
+/// The result of the method, from which the document is made.
+#[derive(Clone, Debug)]
+pub(crate) struct Measured {
+    pub rounds: Rounds,
+    pub figure: String,
+    pub method: AbMethod,
+    pub method_reason: String,
+    pub pilot: Option<AbPilot>,
+    pub load: Load,
+    pub reason: AbStopReason,
+    pub elapsed: Nanos,
+    pub server_software: [Option<String>; 2],
+    pub warnings: Vec<String>,
+}
+
+/// Measures both servers. Random numbers, and the schedules of all slices, come from `seed`.
+pub(crate) fn conduct(
+    plan: &AbPlan,
+    seed: u64,
+    bench: &mut dyn Bench,
+    listener: &mut dyn FnMut(AbEvent),
+) -> Result<Measured, AbError> {
+    let load = match &plan.load {
+        Some(load) => load.clone(),
+        None => default_load(seed, bench, listener)?,
+    };
+    bench.use_load(load.clone());
+    let rehearsal = [Arm::A, Arm::Control, Arm::B].map(|arm| bench.measure(arm, seed));
+    let [a, control, b] = rehearsal;
+    let (a, b, _) = (a?, b?, control?);
+    let warnings = check_answers(&a, &b)?;
+    let figure = chosen_figure(plan.figure.as_deref(), &load, &a, &b)?;
+    let mut method = Method { seed, random: Pcg64Mcg::seed_from_u64(seed), round: 0, bench };
+    let (kind, method_reason, pilot) = method.choose(plan.design, &figure)?;
+    listener(AbEvent::Note(format!("{}: {method_reason}", name(kind))));
+    let mut rounds = Rounds::default();
+    let mut further_rounds = FURTHER_ROUNDS;
+    let reason = loop {
+        let began = method.bench.elapsed();
+        let Some(round) = method.round(kind)? else { break AbStopReason::Interrupted };
+        rounds.push(round);
+        let elapsed = method.bench.elapsed();
+        let contrasts = rounds.of_b();
+        let main = paired_figures(&contrasts, &figure).into_iter().find(|compared| compared.name == figure);
+        let width = main.as_ref().and_then(half_width);
+        listener(AbEvent::Round {
+            rounds: contrasts.len(),
+            figure: figure.clone(),
+            difference: main.and_then(|main| main.difference).zip(width),
+            elapsed,
+        });
+        let valid = round_differences(&contrasts, &figure).len();
+        if valid >= MIN_ROUNDS && width.is_some_and(|width| width <= plan.until) {
+            if further_rounds == 0 {
+                break AbStopReason::Narrow;
+            }
+            further_rounds -= 1;
+        }
+        if elapsed + (elapsed - began) > plan.budget {
+            break AbStopReason::OutOfTime;
+        }
+    };
+    let elapsed = method.bench.elapsed();
+    let server_software = [a.server_software, b.server_software];
+    Ok(Measured {
+        rounds,
+        figure,
+        method: kind,
+        method_reason,
+        pilot,
+        load,
+        reason,
+        elapsed,
+        server_software,
+        warnings,
+    })
+}
+
+fn name(method: AbMethod) -> &'static str {
+    match method {
+        AbMethod::Interleaved => "in turn",
+        AbMethod::Duet => "at the same time",
+    }
+}
+
+/// A fixed rate that both servers can take: a share of the throughput of the slower one.
+fn default_load(seed: u64, bench: &mut dyn Bench, listener: &mut dyn FnMut(AbEvent)) -> Result<Load, AbError> {
+    bench.use_load(Load::Closed { clients: REHEARSAL_CLIENTS, think: Nanos::ZERO });
+    let mut slowest = f64::INFINITY;
+    for arm in [Arm::A, Arm::B] {
+        let slice = bench.measure(arm, seed)?;
+        slowest = slowest.min(slice.figures.value("throughput").unwrap_or(0.0));
+    }
+    let rate = (DEFAULT_LOAD * slowest).max(1.0).round();
+    listener(AbEvent::Note(format!(
+        "no load is defined: {} calls per second, {} of what the slower server takes from {REHEARSAL_CLIENTS} clients \
+         (--rate, --clients)",
+        quantity::number(rate),
+        whole_percent(DEFAULT_LOAD)
+    )));
+    Ok(Load::Open { rate: Rate(rate), arrivals: "constant".to_owned() })
+}
+
+/// Checks that both servers answer alike. Returns warnings.
+fn check_answers(a: &Slice, b: &Slice) -> Result<Vec<String>, AbError> {
+    let total = |slice: &Slice| slice.statuses.values().sum::<u64>() as f64;
+    let share = |slice: &Slice, status: &str| *slice.statuses.get(status).unwrap_or(&0) as f64 / total(slice).max(1.0);
+    let list = |slice: &Slice| {
+        let mut shares: Vec<(&String, f64)> =
+            slice.statuses.keys().map(|status| (status, share(slice, status))).collect();
+        shares.sort_by(|one, other| other.1.total_cmp(&one.1));
+        shares
+            .iter()
+            .map(|(status, share)| format!("{status} ({})", whole_percent(*share)))
+            .collect::<Vec<_>>()
+            .join(", ")
+    };
+    let differs = |status: &&String| (share(a, status) - share(b, status)).abs() > MAX_STATUS_DIFFERENCE;
+    if a.statuses.keys().chain(b.statuses.keys()).any(|status| differs(&status)) {
+        let message = format!(
+            "A and B cannot be compared, because they answer differently: A {}, B {}; request a path that both answer alike",
+            list(a),
+            list(b)
+        );
+        return Err(AbError::Unfit(message));
+    }
+    let [smaller, larger] = [a.bytes_per_call.min(b.bytes_per_call), a.bytes_per_call.max(b.bytes_per_call)];
+    let differ_in_size = larger > smaller * (1.0 + MAX_SIZE_DIFFERENCE);
+    Ok(differ_in_size
+        .then(|| {
+            let [a, b] = [a, b].map(|slice| quantity::bytes(slice.bytes_per_call));
+            format!("the responses differ in length: those of A have {a} on average, with their heads, those of B {b}")
+        })
+        .into_iter()
+        .collect())
+}
+
+/// The figure of `--figure`, or else the one that varies least: CPU time per request where it can be seen; otherwise
+/// the throughput of a closed load, and the median response time of an open one.
+fn chosen_figure(wanted: Option<&str>, load: &Load, a: &Slice, b: &Slice) -> Result<String, AbError> {
+    let both_have = |name: &str| a.figures.value(name).is_some() && b.figures.value(name).is_some();
+    if let Some(wanted) = wanted {
+        if both_have(wanted) {
+            return Ok(wanted.to_owned());
+        }
+        let hint = if wanted == "cpu" { "; the processes of both servers must be visible on this host" } else { "" };
+        let names = a.figures.names().into_iter().filter(|name| both_have(name)).collect::<Vec<_>>().join(", ");
+        return Err(AbError::Unfit(format!("--figure {wanted} is not measured here; these are: {names}{hint}")));
+    }
+    let without_cpu = if load.kind() == LoadKind::Open { "p50" } else { "throughput" };
+    Ok(if both_have("cpu") { "cpu" } else { without_cpu }.to_owned())
+}
+
+/// Measures rounds.
+struct Method<'a> {
+    seed: u64,
+    random: Pcg64Mcg,
+    /// Number of rounds that were begun.
+    round: u64,
+    bench: &'a mut dyn Bench,
+}
+
+/// The slices of a round.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Round {
+    /// B, compared with A.
+    pub of_b: Pairing,
+    /// The control, compared with A.
+    pub of_control: Pairing,
+}
+
+/// Slices of A, and the slices that are compared with them.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Pairing {
+    pub a: Vec<Slice>,
+    pub other: Vec<Slice>,
+}
+
+impl Pairing {
+    /// The figures of the valid slices.
+    pub fn contrast(&self) -> Contrast {
+        let valid = |slices: &[Slice]| {
+            slices.iter().filter(|slice| slice.problem.is_none()).map(|slice| slice.figures.clone()).collect()
+        };
+        Contrast { a: valid(&self.a), b: valid(&self.other) }
+    }
+}
+
+impl Method<'_> {
+    /// Chooses the method, with the reason and the results of the pilot.
+    fn choose(&mut self, design: DesignChoice, figure: &str) -> Result<(AbMethod, String, Option<AbPilot>), AbError> {
+        let obstacle = self.bench.duet_obstacle();
+        match (design, obstacle) {
+            (DesignChoice::Interleaved, _) => Ok((AbMethod::Interleaved, "as requested".to_owned(), None)),
+            (DesignChoice::Duet, None) => Ok((AbMethod::Duet, "as requested".to_owned(), None)),
+            (DesignChoice::Duet, Some(obstacle)) => Err(AbError::NoDuet(obstacle)),
+            (DesignChoice::Auto, Some(obstacle)) => {
+                Ok((AbMethod::Interleaved, format!("a duet is not possible here: {obstacle}"), None))
+            }
+            (DesignChoice::Auto, None) => self.pilot(figure),
+        }
+    }
+
+    /// Measures some rounds by both methods, and chooses the one with the smaller variance per time.
+    fn pilot(&mut self, figure: &str) -> Result<(AbMethod, String, Option<AbPilot>), AbError> {
+        let mut variances = Vec::new();
+        for (method, slices) in [(AbMethod::Interleaved, INTERLEAVED_SLICES), (AbMethod::Duet, DUET_SLICES)] {
+            let mut contrasts = Vec::new();
+            for _ in 0..PILOT_ROUNDS {
+                let Some(round) = self.round(method)? else { break };
+                contrasts.push(round.of_b.contrast());
+            }
+            let differences = round_differences(&contrasts, figure);
+            let error = Estimate::from_trimmed(&differences).map_or(f64::INFINITY, |mean| mean.standard_error);
+            variances.push(error * error * differences.len() as f64 * slices);
+        }
+        let [interleaved, duet] = [variances[0], variances[1]];
+        let (method, other) = if duet < interleaved {
+            (AbMethod::Duet, interleaved / duet)
+        } else {
+            (AbMethod::Interleaved, duet / interleaved)
+        };
+        if !interleaved.is_finite() || !duet.is_finite() {
+            let reason = "the pilot had too few valid slices to choose a method";
+            return Ok((AbMethod::Interleaved, reason.to_owned(), None));
+        }
+        let reason = format!(
+            "in the pilot, the other way had {} times the variance of ln(B/A) in the same time",
+            quantity::three_digits(other)
+        );
+        Ok((method, reason, Some(AbPilot { interleaved, duet })))
+    }
+
+    /// Measures a round; `None` if the user interrupted it.
+    fn round(&mut self, method: AbMethod) -> Result<Option<Round>, AbError> {
+        let seed = self.seed.wrapping_add(self.round);
+        self.round += 1;
+        match method {
+            AbMethod::Interleaved => self.interleaved_round(seed),
+            AbMethod::Duet => self.duet_round(seed),
+        }
+    }
+
+    fn interleaved_round(&mut self, seed: u64) -> Result<Option<Round>, AbError> {
+        let mut order = [Arm::A, Arm::Control, Arm::B];
+        order.shuffle(&mut self.random);
+        let mut round = Round::default();
+        for arm in order.into_iter().chain(order.into_iter().rev()) {
+            let slice = self.bench.measure(arm, seed)?;
+            if self.bench.is_interrupted() {
+                return Ok(None);
+            }
+            match arm {
+                Arm::A => {
+                    round.of_b.a.push(slice.clone());
+                    round.of_control.a.push(slice);
+                }
+                // The control is A as well.
+                Arm::Control => {
+                    round.of_b.a.push(slice.clone());
+                    round.of_control.other.push(slice);
+                }
+                Arm::B => round.of_b.other.push(slice),
+            }
+        }
+        Ok(Some(round))
+    }
+
+    fn duet_round(&mut self, seed: u64) -> Result<Option<Round>, AbError> {
+        let mut order = [(Arm::B, false), (Arm::B, true), (Arm::Control, false), (Arm::Control, true)];
+        order.shuffle(&mut self.random);
+        let mut round = Round::default();
+        for (arm, is_swapped) in order {
+            let [a, other] = self.bench.measure_duet([Arm::A, arm], is_swapped, seed)?;
+            if self.bench.is_interrupted() {
+                return Ok(None);
+            }
+            // A slice is only as good as the one beside it.
+            let pairing = if arm == Arm::B { &mut round.of_b } else { &mut round.of_control };
+            let problem = a.problem.clone().or_else(|| other.problem.clone());
+            pairing.a.push(Slice { problem: problem.clone(), ..a });
+            pairing.other.push(Slice { problem, ..other });
+        }
+        Ok(Some(round))
+    }
+}

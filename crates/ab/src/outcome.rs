@@ -1,0 +1,239 @@
+//! Makes the document of a comparison from the rounds that were measured.
+
+use crate::AbError;
+use crate::method::{MIN_ROUNDS, Measured, Pairing, Round};
+use crate::setup::AbPlan;
+use brimful_core::ab::{AbControl, AbDesign, AbRun, AbSide, AbStopReason, AbStopping, AbTest, ControlOutcome, SCHEMA};
+use brimful_core::comparison::ComparedFigure;
+use brimful_core::quantity::{count, percent, pluralize, whole_percent};
+use brimful_core::record::{Reason, Verdict};
+use brimful_core::workload::Workload;
+use brimful_stats::{Contrast, difference_clause, half_width, paired_figures, round_differences};
+
+/// Above this bound, a sentence does not state the exact bound, which is no use to the reader.
+const LARGEST_BOUND: f64 = 0.5;
+/// If more than this share of the slices is not valid, the result is not.
+const MAX_LEFT_OUT: f64 = 0.5;
+
+/// All rounds that were measured.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Rounds(Vec<Round>);
+
+impl Rounds {
+    pub fn push(&mut self, round: Round) {
+        self.0.push(round);
+    }
+
+    /// B, compared with A.
+    pub fn of_b(&self) -> Vec<Contrast> {
+        self.0.iter().map(|round| round.of_b.contrast()).collect()
+    }
+
+    /// The control, compared with A.
+    pub fn of_control(&self) -> Vec<Contrast> {
+        self.0.iter().map(|round| round.of_control.contrast()).collect()
+    }
+
+    fn pairings(&self) -> impl Iterator<Item = &Pairing> {
+        self.0.iter().map(|round| &round.of_b)
+    }
+
+    /// The reasons why slices are not valid.
+    fn problems(&self) -> impl Iterator<Item = &Reason> {
+        self.pairings()
+            .flat_map(|pairing| pairing.a.iter().chain(&pairing.other))
+            .filter_map(|slice| slice.problem.as_ref())
+    }
+}
+
+/// What the document states about the run itself.
+pub(crate) struct Origin {
+    pub run: AbRun,
+    pub urls: [String; 2],
+    pub workload: Workload,
+    pub seed: u64,
+    pub control_is_second_process: bool,
+    pub is_same_server: bool,
+}
+
+/// The document.
+pub(crate) fn document(plan: &AbPlan, measured: Measured, origin: Origin) -> Result<AbTest, AbError> {
+    let figures = paired_figures(&measured.rounds.of_b(), &measured.figure);
+    let control = control(&measured, &figures);
+    let main = figures.iter().find(|figure| figure.name == measured.figure).cloned();
+    let verdict = verdict(&measured.rounds);
+    let stopping = AbStopping {
+        figure: measured.figure.clone(),
+        until: plan.until,
+        half_width: main.as_ref().and_then(half_width),
+        reason: measured.reason,
+        rounds: round_differences(&measured.rounds.of_b(), &measured.figure).len() as u64,
+        elapsed_s: measured.elapsed.as_secs_f64(),
+    };
+    let mut warnings = measured.warnings.clone();
+    warnings.extend(left_out(&measured.rounds).filter(|_| verdict.valid));
+    warnings.extend(
+        origin
+            .is_same_server
+            .then(|| "A and B are the same server, so every difference between them is a false alarm".to_owned()),
+    );
+    let limits = if figures.is_empty() {
+        Vec::new()
+    } else {
+        plan.limits.iter().map(|limit| limit.judge(&figures)).collect::<Result<_, _>>()?
+    };
+    let [a, b] = [0, 1].map(|side| describe(plan, &measured, &origin, side));
+    Ok(AbTest {
+        schema: SCHEMA.to_owned(),
+        headline: headline(main.as_ref(), &stopping, &control, &verdict),
+        run: origin.run,
+        a,
+        b,
+        design: AbDesign {
+            method: measured.method,
+            method_reason: measured.method_reason,
+            pilot: measured.pilot,
+            workload: Workload { load: Some(measured.load), ..origin.workload },
+            slice_s: plan.slice.as_secs_f64(),
+            seed: origin.seed,
+            control_is_second_process: origin.control_is_second_process,
+        },
+        stopping,
+        limits,
+        figures,
+        control,
+        verdict,
+        warnings,
+    })
+}
+
+fn describe(plan: &AbPlan, measured: &Measured, origin: &Origin, side: usize) -> AbSide {
+    let slices = measured.rounds.pairings().flat_map(|pairing| if side == 0 { &pairing.a } else { &pairing.other });
+    let (valid, invalid): (Vec<_>, Vec<_>) = slices.partition(|slice| slice.problem.is_none());
+    AbSide {
+        name: plan.names[side].clone(),
+        url: origin.urls[side].clone(),
+        server_software: measured.server_software[side].clone(),
+        slices: valid.len() as u64,
+        left_out: invalid.len() as u64,
+    }
+}
+
+/// The control, judged by the chosen figure.
+fn control(measured: &Measured, figures: &[ComparedFigure]) -> AbControl {
+    let control = paired_figures(&measured.rounds.of_control(), &measured.figure);
+    let interval = |figures: &[ComparedFigure]| {
+        figures.iter().find(|figure| figure.name == measured.figure).and_then(|figure| figure.interval95)
+    };
+    let outcome = match (interval(&control), interval(figures)) {
+        (None, _) => ControlOutcome::NotKnown,
+        (Some(own), _) if contains_zero(own) => ControlOutcome::Equal,
+        (Some(own), Some(difference)) if !contains_zero(difference) && nearest(difference) > farthest(own) => {
+            ControlOutcome::Small
+        }
+        _ => ControlOutcome::Differs,
+    };
+    AbControl { figures: control, outcome }
+}
+
+fn contains_zero([low, high]: [f64; 2]) -> bool {
+    low <= 0.0 && high >= 0.0
+}
+
+/// The end of an interval that is farther from zero.
+fn farthest([low, high]: [f64; 2]) -> f64 {
+    low.abs().max(high.abs())
+}
+
+/// The end of an interval that is nearer to zero.
+fn nearest([low, high]: [f64; 2]) -> f64 {
+    low.abs().min(high.abs())
+}
+
+/// The verdict: invalid if most slices are.
+fn verdict(rounds: &Rounds) -> Verdict {
+    let all = rounds.pairings().map(|pairing| pairing.a.len() + pairing.other.len()).sum::<usize>();
+    let problems: Vec<&Reason> = rounds.problems().collect();
+    if problems.len() as f64 <= MAX_LEFT_OUT * all as f64 {
+        return Verdict::from_reasons(Vec::new());
+    }
+    let commonest =
+        problems.iter().max_by_key(|reason| problems.iter().filter(|other| other.code == reason.code).count());
+    let reasons = commonest.map(|reason| Reason {
+        code: reason.code,
+        message: format!("{} of {} slices are not valid. One of them: {}", problems.len(), all, reason.message),
+    });
+    Verdict::from_reasons(reasons.into_iter().collect())
+}
+
+/// A warning about slices that are left out.
+fn left_out(rounds: &Rounds) -> Option<String> {
+    let number = rounds.problems().count() as u64;
+    let first = rounds.problems().next()?;
+    let what = first.message.split_once(". ").map_or(first.message.as_str(), |(what, _)| what);
+    let are = if number == 1 { "is" } else { "are" };
+    Some(
+        format!(
+            "{} {are} left out, because {are} not valid; the first: {}",
+            pluralize(number, "slice"),
+            what.trim_end_matches('.')
+        )
+        .replace("because is", "because it is")
+        .replace("because are", "because they are"),
+    )
+}
+
+/// The sentence that states the result.
+fn headline(main: Option<&ComparedFigure>, stopping: &AbStopping, control: &AbControl, verdict: &Verdict) -> String {
+    let figure = in_words(&stopping.figure);
+    let Some((main, interval)) = main.and_then(|main| Some((main, main.interval95?))) else {
+        return format!(
+            "There are too few valid rounds to compare A and B: {}, and {MIN_ROUNDS} are needed. Give it more time with \
+             --duration.",
+            count(stopping.rounds)
+        );
+    };
+    let bound = farthest(interval);
+    let result = match contains_zero(interval) {
+        false => format!("{}.", difference_clause(main)),
+        true if bound <= LARGEST_BOUND => {
+            format!("The {figure} of B differs from that of A by at most {}.", percent(bound))
+        }
+        true => format!(
+            "A and B cannot be distinguished by their {figure}: it could differ by more than {}.",
+            whole_percent(LARGEST_BOUND)
+        ),
+    };
+    let own = control.figures.iter().find(|figure| figure.name == stopping.figure);
+    let own_interval = own.and_then(|own| own.interval95).unwrap_or_default();
+    let size = percent(own.and_then(|own| own.difference).unwrap_or_default().abs());
+    let control = match control.outcome {
+        ControlOutcome::Equal => {
+            format!(" The control confirms this: A differs from itself by at most {}.", percent(farthest(own_interval)))
+        }
+        ControlOutcome::Small => format!(" In the control, A differs from itself by {size}, which is much less."),
+        ControlOutcome::Differs => {
+            format!(" But this cannot be trusted: in the control, A differs from itself by {size}.")
+        }
+        ControlOutcome::NotKnown => " There is no result of the control.".to_owned(),
+    };
+    let narrow = match stopping.reason {
+        AbStopReason::Narrow => String::new(),
+        AbStopReason::OutOfTime | AbStopReason::Interrupted => {
+            let width = stopping.half_width.map_or(String::new(), |width| format!(", ± {}", percent(width)));
+            format!(" The interval is wider{width} than the ± {} that was asked for.", percent(stopping.until))
+        }
+    };
+    let narrow = if stopping.half_width.is_some_and(|width| width <= stopping.until) { String::new() } else { narrow };
+    let valid = if verdict.valid { "" } else { "NOT VALID: " };
+    format!("{valid}{result}{control}{narrow}")
+}
+
+fn in_words(figure: &str) -> String {
+    match figure {
+        "cpu" => "CPU time per request".to_owned(),
+        "mean" => "mean response time".to_owned(),
+        "errors" => "share of failed calls".to_owned(),
+        other => other.to_owned(),
+    }
+}

@@ -1,0 +1,101 @@
+//! The entry points of a comparison: starts the servers, and runs the method.
+
+use crate::AbError;
+use crate::method::{AbEvent, conduct};
+use crate::outcome::{Origin, document};
+use crate::process::ServerProcess;
+use crate::server_bench::{LoadedServer, ServerBench};
+use crate::setup::{AbPlan, ServerSource};
+use brimful_core::ab::{AbRun, AbTest};
+use brimful_os::machine::this_machine;
+use std::sync::atomic::AtomicBool;
+use std::time::SystemTime;
+
+/// The servers that were started by commands, and the URLs of all.
+#[derive(Debug)]
+pub struct StartedServers {
+    processes: [Option<ServerProcess>; 2],
+    control: Option<ServerProcess>,
+    path: String,
+    /// The URLs of A and B.
+    pub urls: [String; 2],
+}
+
+/// Starts the servers that are commands, and waits until they answer. A's command is started twice: the second process
+/// is the control.
+///
+/// # Errors
+/// If a command cannot be started, or does not listen.
+pub fn start_servers(sources: &[ServerSource; 2], stop: &AtomicBool) -> Result<StartedServers, AbError> {
+    let start = |side: &'static str, source: &ServerSource| match source {
+        ServerSource::Url(_) => Ok(None),
+        ServerSource::Command { command, path } => ServerProcess::start(side, command, path, stop).map(Some),
+    };
+    let a = start("A", &sources[0])?;
+    let control = start("A's second process", &sources[0])?;
+    let b = start("B", &sources[1])?;
+    let url = |source: &ServerSource, process: &Option<ServerProcess>| match (source, process) {
+        (ServerSource::Command { path, .. }, Some(process)) => process.url(path),
+        (source, _) => source.name().to_owned(),
+    };
+    let path = match &sources[0] {
+        ServerSource::Command { path, .. } => path.clone(),
+        ServerSource::Url(_) => String::new(),
+    };
+    Ok(StartedServers { urls: [url(&sources[0], &a), url(&sources[1], &b)], processes: [a, b], control, path })
+}
+
+impl StartedServers {
+    /// The URL of the control, if it is a process of its own.
+    pub fn control_url(&self) -> Option<String> {
+        self.control.as_ref().map(|process| process.url(&self.path))
+    }
+}
+
+/// Compares the servers. `control` has the options of a run against the control, if it is a process of its own.
+/// `listener` is called with each step.
+///
+/// # Errors
+/// [`AbError`] if a server cannot be measured, or if the servers cannot be compared.
+pub fn ab(
+    plan: &AbPlan,
+    servers: StartedServers,
+    control: Option<brimful_run::RunOptions>,
+    stop: &AtomicBool,
+    listener: &mut dyn FnMut(AbEvent),
+) -> Result<AbTest, AbError> {
+    let StartedServers { processes: [a, b], control: control_process, urls, .. } = servers;
+    let template = |options: &brimful_run::RunOptions| {
+        let mut options = options.clone();
+        options.load.window = plan.slice;
+        options
+    };
+    let [of_a, of_b] = plan.templates.each_ref().map(template);
+    let record = of_a.record.clone();
+    let origin = Origin {
+        run: AbRun {
+            brimful_version: env!("CARGO_PKG_VERSION").to_owned(),
+            started_at: humantime::format_rfc3339_micros(SystemTime::now()).to_string(),
+            command: record.command,
+            labels: record.labels,
+            machine: Some(this_machine()),
+        },
+        workload: of_a.load.workload.clone().without_secrets(&record.secret_headers),
+        seed: of_a.load.seed,
+        control_is_second_process: control.is_some(),
+        is_same_server: urls[0] == urls[1],
+        urls,
+    };
+    let seed = origin.seed;
+    let control = control.map(|options| {
+        LoadedServer::new("A's second process", plan.names[0].clone(), template(&options), control_process)
+    });
+    let mut bench = ServerBench::new(
+        LoadedServer::new("A", plan.names[0].clone(), of_a, a),
+        LoadedServer::new("B", plan.names[1].clone(), of_b, b),
+        control,
+        stop,
+    );
+    let measured = conduct(plan, seed, &mut bench, listener)?;
+    document(plan, measured, origin)
+}

@@ -1,0 +1,196 @@
+//! The differences of two servers that were measured in rounds of short slices.
+//!
+//! A round has slices of both servers, close together in time, so that a slow change of the host is in both. The
+//! difference of a round is that of the mean logarithms of its slices (of the mean values, for shares). If the order of
+//! the servers within a round is random, the differences of successive rounds are independent and symmetric around the
+//! true difference, whatever the host does. So the interval is that of a trimmed mean over rounds, and a few disturbed
+//! rounds do not widen it.
+
+use crate::compare::headline::clause;
+use crate::compare::record_figures::{cpu_per_call, figures};
+use crate::compare::{Differing, FigureKind, Measured, figure_kinds, judged_together};
+use crate::difference::{Scale, difference};
+use crate::estimate::Estimate;
+use brimful_core::comparison::{ComparedFigure, FigureUnit, Variability};
+use brimful_core::moments;
+use brimful_core::record::Record;
+
+/// Minimum number of rounds for an interval. With fewer, the trimmed mean does not show its own variance.
+const MIN_ROUNDS: usize = 5;
+
+/// The figures of one slice of one server.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct SliceFigures(Vec<Measured>);
+
+/// The slices of one round: those of the first side, and those that are compared with them.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Contrast {
+    /// Slices of the side with which the other is compared.
+    pub a: Vec<SliceFigures>,
+    /// Slices of the other side.
+    pub b: Vec<SliceFigures>,
+}
+
+impl SliceFigures {
+    /// The figures of a Record, with the CPU time that the server used during the slice, in seconds, if it is known.
+    pub fn from_record(record: &Record, cpu_s: Option<f64>) -> SliceFigures {
+        let mut measured = figures(record, Variability::BetweenRuns);
+        measured.retain(|figure| figure.kind.name != "cpu");
+        measured.extend(cpu_s.and_then(|cpu_s| cpu_per_call(record, cpu_s, None)));
+        SliceFigures(measured)
+    }
+
+    /// A single figure of which a lower value is better, in seconds.
+    pub fn from_value(name: &str, value: f64) -> SliceFigures {
+        let kind = FigureKind { name: name.to_owned(), unit: FigureUnit::Seconds, lower_is_better: true };
+        SliceFigures(vec![Measured { kind, value, within: None, resolution: 0.0 }])
+    }
+
+    /// The names of all figures.
+    pub fn names(&self) -> Vec<&str> {
+        self.0.iter().map(|measured| measured.kind.name.as_str()).collect()
+    }
+
+    /// The value of a figure; `None` if the slice does not have it.
+    pub fn value(&self, name: &str) -> Option<f64> {
+        self.0.iter().find(|measured| measured.kind.name == name).map(|measured| measured.value)
+    }
+}
+
+/// The differences of all figures over these rounds. The figure `main` is judged alone, because it was chosen before
+/// the measurement. The p-values of all others are adjusted for their number.
+pub fn paired_figures(rounds: &[Contrast], main: &str) -> Vec<ComparedFigure> {
+    let all: Vec<&Vec<Measured>> =
+        rounds.iter().flat_map(|round| round.a.iter().chain(&round.b)).map(|slice| &slice.0).collect();
+    let kinds = figure_kinds(&all);
+    let (main, others): (Vec<_>, Vec<_>) =
+        kinds.iter().map(|kind| differing(rounds, kind)).partition(|figure| figure.kind.name == main);
+    let mut judged = [judged_together(main), judged_together(others)].concat();
+    let place = |figure: &ComparedFigure| kinds.iter().position(|kind| kind.name == figure.name);
+    judged.sort_by_key(place);
+    judged
+}
+
+/// Half the width of a figure's interval; `None` without one.
+pub fn half_width(figure: &ComparedFigure) -> Option<f64> {
+    figure.interval95.map(|[low, high]| (high - low) / 2.0)
+}
+
+/// The difference of each round that has this figure on both sides, on the scale on which errors are symmetric:
+/// ln(B/A) or, for shares, B − A.
+pub fn round_differences(rounds: &[Contrast], name: &str) -> Vec<f64> {
+    let all: Vec<&Vec<Measured>> =
+        rounds.iter().flat_map(|round| round.a.iter().chain(&round.b)).map(|slice| &slice.0).collect();
+    let kind = figure_kinds(&all).into_iter().find(|kind| kind.name == name).cloned();
+    let Some(kind) = kind else { return Vec::new() };
+    rounds.iter().filter_map(|round| RoundFigure::new(round, &kind)).map(|round| round.b - round.a).collect()
+}
+
+/// A clause about the difference of a figure, like "B uses 18 % less CPU time per request (17 … 19 %)".
+pub fn difference_clause(figure: &ComparedFigure) -> String {
+    clause(figure, "B", "B's")
+}
+
+/// One figure in one round, on the scale on which errors are symmetric.
+struct RoundFigure {
+    a: f64,
+    b: f64,
+    /// The smallest standard error that the difference can have, because the figure was counted or rounded.
+    resolution: f64,
+}
+
+impl RoundFigure {
+    /// `None` if a side has no slice with the figure.
+    fn new(round: &Contrast, kind: &FigureKind) -> Option<RoundFigure> {
+        let side = |slices: &[SliceFigures]| {
+            let measured = slices.iter().filter_map(|slice| slice.0.iter().find(|other| other.kind.name == kind.name));
+            let scaled: Vec<(f64, f64)> = match kind.scale() {
+                Scale::Absolute => measured.map(|figure| (figure.value, figure.resolution)).collect(),
+                Scale::Relative => measured
+                    .filter(|figure| figure.value > 0.0)
+                    .map(|figure| (figure.value.ln(), figure.resolution / figure.value))
+                    .collect(),
+            };
+            let (values, resolutions): (Vec<f64>, Vec<f64>) = scaled.into_iter().unzip();
+            let variance: f64 =
+                resolutions.iter().map(|error| error * error).sum::<f64>() / (values.len() as f64).powi(2);
+            Some((moments::mean(&values)?, variance))
+        };
+        let (a, a_variance) = side(&round.a)?;
+        let (b, b_variance) = side(&round.b)?;
+        Some(RoundFigure { a, b, resolution: (a_variance + b_variance).sqrt() })
+    }
+}
+
+fn differing(rounds: &[Contrast], kind: &FigureKind) -> Differing {
+    let rounds: Vec<RoundFigure> = rounds.iter().filter_map(|round| RoundFigure::new(round, kind)).collect();
+    let count = rounds.len() as f64;
+    let resolution = rounds.iter().map(|round| round.resolution.powi(2)).sum::<f64>().sqrt() / count;
+    let differences: Vec<f64> = rounds.iter().map(|round| round.b - round.a).collect();
+    let values: Vec<f64> = rounds.iter().map(|round| round.a).collect();
+    let level = Estimate::from_trimmed(&values).map(|level| level.value).or_else(|| moments::mean(&values));
+    let change = Estimate::from_trimmed(&differences).map(|change| change.with_resolution(resolution));
+    let middle = change.map(|change| change.value).or_else(|| moments::mean(&differences));
+    let scale = kind.scale();
+    let a = level.map(|level| if scale == Scale::Relative { level.exp() } else { level });
+    let b = level.zip(middle).map(
+        |(level, middle)| {
+            if scale == Scale::Relative { (level + middle).exp() } else { level + middle }
+        },
+    );
+    let sides = a.zip(b).zip(change).filter(|_| rounds.len() >= MIN_ROUNDS);
+    let difference = sides.and_then(|((a, b), change)| {
+        // All of the variance is that of the difference; the level of A has no part in it.
+        let first = Estimate { value: a, standard_error: 0.0, degrees_of_freedom: change.degrees_of_freedom };
+        let unit = if scale == Scale::Relative { b } else { 1.0 };
+        difference(&first, &Estimate { value: b, standard_error: change.standard_error * unit, ..change }, scale)
+    });
+    let without_interval = middle.map(|middle| if scale == Scale::Relative { middle.exp_m1() } else { middle });
+    Differing { kind: kind.clone(), a, b, without_interval, difference }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn round(a: &[f64], b: &[f64]) -> Contrast {
+        let slices = |values: &[f64]| values.iter().map(|value| SliceFigures::from_value("cpu", *value)).collect();
+        Contrast { a: slices(a), b: slices(b) }
+    }
+
+    #[test]
+    fn the_difference_of_a_round_is_that_of_logarithms_and_the_host_cancels() {
+        // The host becomes four times as slow, and B always takes twice as long as A.
+        let rounds: Vec<Contrast> = [1.0, 1.3, 2.0, 2.9, 4.0]
+            .iter()
+            .enumerate()
+            .map(|(place, slow)| round(&[slow * 1.0, slow * 4.0], &[slow * 4.0 * (1.0 + 0.01 * (place % 2) as f64)]))
+            .collect();
+        let [cpu] = &paired_figures(&rounds, "cpu")[..] else { panic!() };
+        let [low, high] = cpu.interval95.unwrap();
+        assert!((cpu.difference.unwrap() - 1.0).abs() < 0.01 && low > 0.9 && high < 1.1, "{cpu:?}");
+        assert!((cpu.b.unwrap() / cpu.a.unwrap() - 1.0 - cpu.difference.unwrap()).abs() < 1e-12, "{cpu:?}");
+        assert!(difference_clause(cpu).starts_with("B uses 100 % more CPU time per request"), "{cpu:?}");
+        assert_eq!(half_width(cpu), Some((high - low) / 2.0));
+        assert_eq!(round_differences(&rounds, "cpu").len(), 5);
+    }
+
+    #[test]
+    fn too_few_rounds_have_a_difference_without_an_interval() {
+        let rounds = vec![round(&[1.0], &[2.0]), round(&[1.0], &[2.0]), round(&[], &[2.0])];
+        let [cpu] = &paired_figures(&rounds, "cpu")[..] else { panic!() };
+        assert_eq!((cpu.interval95, cpu.p), (None, None));
+        assert!((cpu.difference.unwrap() - 1.0).abs() < 1e-12, "{cpu:?}");
+        assert!(paired_figures(&[], "cpu").is_empty());
+    }
+
+    #[test]
+    fn one_disturbed_round_does_not_widen_the_interval() {
+        let mut rounds: Vec<Contrast> =
+            (0..10).map(|place| round(&[1.0], &[1.0 + 0.01 * f64::from(place % 3)])).collect();
+        let width = |rounds: &[Contrast]| half_width(&paired_figures(rounds, "cpu")[0]).unwrap();
+        let quiet = width(&rounds);
+        rounds[4] = round(&[1.0], &[30.0]);
+        assert!(width(&rounds) < 1.5 * quiet, "{} and {quiet}", width(&rounds));
+    }
+}
