@@ -4,17 +4,17 @@
 //! [`ab`] is the entry point. `method.rs` is the method itself. It has no clock and no network: it depends on the
 //! outside world only through a `Bench`, for which the tests have a simulated one.
 //!
-//! **Interleaved.** A round has six slices: two of A, two of B, and two of the control, in an order that is random and
-//! then reversed, like A B C C B A. A linear drift of the host cancels within a round, and because the order is random,
-//! any other drift makes rounds vary without a bias. Both A and the control are A, so B is compared with both.
+//! **Interleaved.** A round has two slices of A and two of B, and every other round two of the control, in an order that
+//! is random and then reversed, like A B C C B A. A linear drift of the host cancels within a round, and because the
+//! order is random, any other drift makes rounds vary without a bias.
 //!
 //! **Duet** (Bulej, Horký, Tůma, Farquet & Prokopec, *Duet Benchmarking*, ICPE 2020). Both servers are loaded at the
-//! same time, on CPUs of their own, so that a disturbance of the host affects both. A round has four slices: A beside B
-//! and A beside the control, each twice with exchanged CPUs.
+//! same time, on CPUs of their own, so that a disturbance of the host affects both. In a round, A is measured beside B
+//! and, every other round, beside the control, each time twice with exchanged CPUs.
 //!
-//! **The control.** Where A is a command, the control is a second process of it, so that what differs between two
-//! processes of one program (addresses, hash seeds, compiled code; Mytkowicz et al., ASPLOS 2009) shows up as a
-//! difference of A from itself. Where A is a URL, the control is A.
+//! **The control** is compared with A exactly as B is. Where A is a command, it is a second process of it, so that what
+//! differs between two processes of one program (addresses, hash seeds, compiled code; Mytkowicz et al., ASPLOS 2009)
+//! shows up as a difference of A from itself. Where A is a URL, the control is A.
 //!
 //! **Stopping.** The measurement ends when the half width of the interval reaches a given value (Chow & Robbins, Annals
 //! of Mathematical Statistics 36, 1965). The rule looks only at the width and never at the ratio, so it does not favour

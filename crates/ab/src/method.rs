@@ -28,9 +28,11 @@ const DEFAULT_LOAD: f64 = 0.3;
 const MAX_STATUS_DIFFERENCE: f64 = 0.01;
 /// The responses of both servers may differ in length by this share without a warning.
 const MAX_SIZE_DIFFERENCE: f64 = 0.02;
-/// The number of slices that take place one after another in a round.
-const INTERLEAVED_SLICES: f64 = 6.0;
-const DUET_SLICES: f64 = 4.0;
+/// The control is part of every round whose number is a multiple of this. It needs no more precision than that.
+const CONTROL_EVERY: u64 = 2;
+/// Mean number of slices that take place one after another in a round.
+const INTERLEAVED_SLICES: f64 = 5.0;
+const DUET_SLICES: f64 = 3.0;
 
 /// What happens during a comparison, for a display.
 #[derive(Clone, Debug, PartialEq)]
@@ -87,6 +89,7 @@ pub(crate) fn conduct(
     listener(AbEvent::Note(format!("{}: {method_reason}", name(kind))));
     let mut rounds = Rounds::default();
     let mut further_rounds = FURTHER_ROUNDS;
+    let mut longest_round = Nanos::ZERO;
     let reason = loop {
         let began = method.bench.elapsed();
         let Some(round) = method.round(kind)? else { break AbStopReason::Interrupted };
@@ -108,7 +111,8 @@ pub(crate) fn conduct(
             }
             further_rounds -= 1;
         }
-        if elapsed + (elapsed - began) > plan.budget {
+        longest_round = longest_round.max(elapsed - began);
+        if elapsed + longest_round > plan.budget {
             break AbStopReason::OutOfTime;
         }
     };
@@ -286,18 +290,23 @@ impl Method<'_> {
     /// Measures a round; `None` if the user interrupted it.
     fn round(&mut self, method: AbMethod) -> Result<Option<Round>, AbError> {
         let seed = self.seed.wrapping_add(self.round);
+        let has_control = self.round.is_multiple_of(CONTROL_EVERY);
         self.round += 1;
         match method {
-            AbMethod::Interleaved => self.interleaved_round(seed),
-            AbMethod::Duet => self.duet_round(seed),
+            AbMethod::Interleaved => self.interleaved_round(seed, has_control),
+            AbMethod::Duet => self.duet_round(seed, has_control),
         }
     }
 
-    fn interleaved_round(&mut self, seed: u64) -> Result<Option<Round>, AbError> {
-        let mut order = [Arm::A, Arm::Control, Arm::B];
+    /// B and the control are compared with the same slices of A, in the same way. Comparing B with the slices of the
+    /// control as well would make the sides unequal in number, and disturbances would then not be symmetric.
+    fn interleaved_round(&mut self, seed: u64, has_control: bool) -> Result<Option<Round>, AbError> {
+        let mut order = vec![Arm::A, Arm::B];
+        order.extend(has_control.then_some(Arm::Control));
         order.shuffle(&mut self.random);
+        let reversed: Vec<Arm> = order.iter().rev().copied().collect();
         let mut round = Round::default();
-        for arm in order.into_iter().chain(order.into_iter().rev()) {
+        for arm in order.into_iter().chain(reversed) {
             let slice = self.bench.measure(arm, seed)?;
             if self.bench.is_interrupted() {
                 return Ok(None);
@@ -307,19 +316,16 @@ impl Method<'_> {
                     round.of_b.a.push(slice.clone());
                     round.of_control.a.push(slice);
                 }
-                // The control is A as well.
-                Arm::Control => {
-                    round.of_b.a.push(slice.clone());
-                    round.of_control.other.push(slice);
-                }
+                Arm::Control => round.of_control.other.push(slice),
                 Arm::B => round.of_b.other.push(slice),
             }
         }
         Ok(Some(round))
     }
 
-    fn duet_round(&mut self, seed: u64) -> Result<Option<Round>, AbError> {
-        let mut order = [(Arm::B, false), (Arm::B, true), (Arm::Control, false), (Arm::Control, true)];
+    fn duet_round(&mut self, seed: u64, has_control: bool) -> Result<Option<Round>, AbError> {
+        let mut order = vec![(Arm::B, false), (Arm::B, true)];
+        order.extend(has_control.then_some([(Arm::Control, false), (Arm::Control, true)]).into_iter().flatten());
         order.shuffle(&mut self.random);
         let mut round = Round::default();
         for (arm, is_swapped) in order {
