@@ -15,7 +15,7 @@ export function comparePage(compared: Compared): Page {
     compared.headline,
     [...(compared.warnings ?? []).map((warning) => `${warning}.`), ...caveats(compared)],
     [times(compared)].filter((chart) => chart !== null),
-    figures(compared),
+    figureTable(compared.figures),
     facts([...sideFacts("A", compared.a), ...sideFacts("B", compared.b), ["version", compared.brimful_version]]),
   );
 }
@@ -48,15 +48,18 @@ function times({ figures }: Compared): Chart | null {
   });
 }
 
-function figures({ figures }: Compared): HTMLElement {
+const MEANING =
+  "The difference is that of B from A, for shares in percentage points, with its 95 % interval. The p-values are adjusted for the number of figures. Detectable: the smallest difference that would have been found with a probability of 80 %.";
+
+export function figureTable(figures: ComparedFigure[], id = "figures", title = "Figures", meaning = MEANING): HTMLElement {
   const value = (key: "a" | "b", title: string) => ({
     ...numberColumn(key, title, (figure: ComparedFigure) => figure[key], rate),
     text: (figure: ComparedFigure) => FORMATS[figure.unit](figure[key]),
   });
   return section(
-    "Figures",
-    "The difference is that of B from A, for shares in percentage points, with its 95 % interval. The p-values are adjusted for the number of figures. Detectable: the smallest difference that would have been found with a probability of 80 %.",
-    table("figures", "Figures", [
+    title,
+    meaning,
+    table(id, title, [
       textColumn("name", "figure", (figure: ComparedFigure) => (figure.differs ? `${figure.name} (differs)` : figure.name)),
       value("a", "A"),
       value("b", "B"),

@@ -1,5 +1,6 @@
 // Entry point of the report: shows the document inside this file on the page that belongs to its schema.
 import "./style.css";
+import { abPage } from "./ab.ts";
 import { comparePage } from "./compare.ts";
 import { h } from "./dom.ts";
 import { historyPage } from "./history.ts";
@@ -23,6 +24,7 @@ const PAGES: Record<string, (json: string) => Page> = {
   "brimful.profile/1": (json) => profilePage(parseDocument(json)),
   "brimful.sweep/1": (json) => sweepPage(parseDocument(json)),
   "brimful.comparison/1": (json) => comparePage(parseDocument(json)),
+  "brimful.ab/1": (json) => abPage(parseDocument(json)),
   "brimful.history/1": (json) => historyPage(parseDocument(json)),
   "brimful.record/1": (json) => loadPage(parseDocument(json)),
 };

@@ -15,8 +15,11 @@ use rand_pcg::Pcg64Mcg;
 
 /// Minimum number of rounds. With fewer, the estimated width varies so much that a narrow interval may be chance.
 pub(crate) const MIN_ROUNDS: usize = 10;
-/// Number of rounds after the interval is narrow enough (Simons 1968).
-const FURTHER_ROUNDS: usize = 2;
+/// After the interval is narrow enough, this share of the rounds so far is measured once more (Simons 1968). The width
+/// at which the rule is met is too small on average, and further rounds correct it.
+const FURTHER_ROUNDS: f64 = 0.35;
+/// The width at which the rule is met, as a share of the wanted one: the further rounds may widen the interval again.
+const MARGIN: f64 = 0.95;
 /// Number of rounds of the pilot, for each method.
 const PILOT_ROUNDS: usize = 6;
 /// Number of clients of the rehearsal that finds a rate both servers can take.
@@ -88,7 +91,7 @@ pub(crate) fn conduct(
     let (kind, method_reason, pilot) = method.choose(plan.design, &figure)?;
     listener(AbEvent::Note(format!("{}: {method_reason}", name(kind))));
     let mut rounds = Rounds::default();
-    let mut further_rounds = FURTHER_ROUNDS;
+    let mut last_round = usize::MAX;
     let mut longest_round = Nanos::ZERO;
     let reason = loop {
         let began = method.bench.elapsed();
@@ -104,12 +107,13 @@ pub(crate) fn conduct(
             difference: main.and_then(|main| main.difference).zip(width),
             elapsed,
         });
+        if contrasts.len() >= last_round {
+            break AbStopReason::Narrow;
+        }
         let valid = round_differences(&contrasts, &figure).len();
-        if valid >= MIN_ROUNDS && width.is_some_and(|width| width <= plan.until) {
-            if further_rounds == 0 {
-                break AbStopReason::Narrow;
-            }
-            further_rounds -= 1;
+        let is_narrow = width.is_some_and(|width| width <= MARGIN * plan.until);
+        if last_round == usize::MAX && valid >= MIN_ROUNDS && is_narrow {
+            last_round = contrasts.len() + (FURTHER_ROUNDS * valid as f64).ceil() as usize;
         }
         longest_round = longest_round.max(elapsed - began);
         if elapsed + longest_round > plan.budget {

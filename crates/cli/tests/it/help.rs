@@ -15,6 +15,7 @@ fn help_matches_its_golden_file() {
         ("help-load.txt", &["load", "--help"]),
         ("help-load-usual.txt", &["load", "-h"]),
         ("help-load-long.txt", &["help", "load"]),
+        ("help-ab.txt", &["ab", "--help"]),
         ("help-compare.txt", &["compare", "--help"]),
         ("help-history.txt", &["history", "--help"]),
         ("help-merge.txt", &["merge", "--help"]),

@@ -4,6 +4,7 @@
 //! Golden files are rewritten by `BRIMFUL_BLESS=1 cargo test -p brimful-cli`.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
+mod ab;
 mod bad_input;
 mod bad_servers;
 mod calibrate;

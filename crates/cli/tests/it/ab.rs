@@ -1,0 +1,98 @@
+//! Tests `brimful ab` on reference servers with known service times.
+
+use crate::documents;
+use crate::program::{Running, brimful, run, start_target, wait_until, words};
+use brimful_core::ab::{AbMethod, AbStopReason, AbTest};
+use rustix::process::{Pid, Signal, kill_process, test_kill_process_group};
+use std::fs;
+
+/// The command of a reference server with this service time, on the port that `ab` chooses.
+fn target(service: &str) -> String {
+    format!("{} target --listen 127.0.0.1:{{port}} --service page={service}", env!("CARGO_BIN_EXE_brimful"))
+}
+
+/// Flags of a short comparison: 10 rounds of slices of 200 ms.
+const SHORT: [&str; 8] = ["--path", "/page", "--slice", "200ms", "-d", "25s", "--rate", "100"];
+
+#[test]
+fn twice_the_work_is_twice_the_cpu_time() {
+    let (a, b) = (target("200us"), target("400us"));
+    let args =
+        [&["ab", "--a", &a, "--b", &b, "--until", "20%", "--json", "--max-regression", "cpu:5%"], &SHORT[..]].concat();
+    // Whether the generator keeps up depends on the machine.
+    let done = run(&args).exits(&[1, 3, 4]);
+    let tested: AbTest = documents::document(&done.stdout);
+    assert_eq!((tested.stopping.figure.as_str(), tested.design.control_is_second_process), ("cpu", true));
+    assert_eq!((tested.a.name.as_str(), tested.b.name.as_str()), (a.as_str(), b.as_str()));
+    let cpu = tested.figures.iter().find(|figure| figure.name == "cpu").unwrap();
+    if let Some([low, high]) = cpu.interval95 {
+        assert!(low > 0.3 && high < 2.0, "{tested:#?}");
+        assert!(tested.headline.contains("more CPU time per request"), "{}", tested.headline);
+    }
+    assert!(done.stderr.contains("round 2"), "{}", done.stderr);
+    let control = tested.control.figures.iter().find(|figure| figure.name == "cpu").unwrap();
+    assert!(control.difference.unwrap().abs() < 0.3, "{:#?}", tested.control);
+}
+
+#[test]
+fn the_same_url_twice_is_a_check_of_the_method_and_is_said() {
+    let (_target, url) = start_target(&["--service", "page=200us"]);
+    let url = format!("{}/page", url.trim_end_matches('/'));
+    let flags = ["--slice", "100ms", "-d", "4s", "-c", "1", "-q", "--design", "interleaved"];
+    let done = run(&[&["ab", &url, &url, "--json"], &flags[..]].concat()).exits(&[0, 3, 4]);
+    let tested: AbTest = documents::document(&done.stdout);
+    assert_eq!((tested.design.method, tested.stopping.reason), (AbMethod::Interleaved, AbStopReason::OutOfTime));
+    assert!(tested.warnings.iter().any(|warning| warning.contains("are the same server")), "{:?}", tested.warnings);
+    assert_eq!(done.stderr, "");
+    let done = run(&[&["ab", &url, &url, "--markdown"], &flags[..]].concat()).exits(&[0, 3, 4]);
+    assert!(done.stdout.starts_with("**") && done.stdout.contains("| figure | A | B |"), "{}", done.stdout);
+    let text = run(&[&["ab", &url, &url], &flags[..]].concat()).exits(&[0, 3, 4]).stdout;
+    assert!(words(&text).contains("Method in turn (as requested)"), "{text}");
+}
+
+#[test]
+fn commands_that_fail_are_named_with_what_they_wrote() {
+    let a = target("100us");
+    let ab = |b: &str| run(&[&["ab", "--a", &a, "--b", b], &SHORT[..]].concat());
+    ab("echo '\u{1b}[31mno such module'; exit 7").fails(3, "no such module");
+    ab("sleep 0.2; exit 3").fails(3, "B ended (exit status: 3) before it answered");
+    // B dies in its first slice.
+    let dying = format!("{} & sleep 2; kill $!", target("100us"));
+    let done = ab(&dying).exits(&[3]);
+    assert!(done.stderr.contains("B ended") || done.stderr.contains("B ("), "{}", done.stderr);
+    run(&["ab", "http://127.0.0.1:1/", "http://127.0.0.1:1/"]).fails(3, "nothing listens at 127.0.0.1:1");
+    run(&["ab", "http://127.0.0.1:1/"]).fails(2, "B is missing");
+    run(&["ab", "http://a/", "http://b/", "--a", "x"]).fails(2, "one server too many");
+}
+
+#[test]
+fn unlike_answers_are_refused() {
+    let (_target, url) = start_target(&["--service", "page=100us"]);
+    let url = url.trim_end_matches('/');
+    let [page, missing] = ["page", "missing"].map(|path| format!("{url}/{path}"));
+    run(&["ab", &page, &missing, "--rate", "100", "--slice", "200ms", "-q"])
+        .fails(2, "they answer differently: A 200 (100 %), B 404 (100 %)");
+}
+
+/// The process group of each server that `ab` has started. Each command writes its number to a file.
+fn groups(directory: &std::path::Path) -> Vec<Pid> {
+    let numbers = fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    numbers.filter_map(|name| Pid::from_raw(name.parse().ok()?)).collect()
+}
+
+#[test]
+fn servers_end_with_ab_whether_it_is_interrupted_or_killed() {
+    for signal in [Signal::INT, Signal::KILL] {
+        let directory = tempfile::tempdir().unwrap();
+        // A shell with a child, so that the whole group must be ended.
+        let command = format!("touch {}/$$; {}; true", directory.path().display(), target("100us"));
+        let args = [&["ab", "--a", &command, "--b", &command], &SHORT[..]].concat();
+        let mut ab = Running::start(brimful(&args));
+        ab.stderr_line("round 1");
+        assert_eq!(groups(directory.path()).len(), 3);
+        kill_process(Pid::from_raw(ab.pid() as i32).unwrap(), signal).unwrap();
+        let done = ab.finish();
+        assert!(signal == Signal::KILL || done.code == 130, "{done:#?}");
+        wait_until(|| groups(directory.path()).into_iter().all(|group| test_kill_process_group(group).is_err()));
+    }
+}
