@@ -27,6 +27,7 @@ from ._binary import find_program as binary
 from ._binary import version as version
 from ._command import as_files, run_command
 from .documents import (
+    AbTest,
     Calibration,
     Comparison,
     Forecast,
@@ -43,6 +44,7 @@ from .documents import (
 )
 
 __all__ = [
+    "AbTest",
     "BrimfulError",
     "Calibration",
     "Comparison",
@@ -60,8 +62,11 @@ __all__ = [
     "Sweep",
     "UsageError",
     "WhatIf",
+    "ab",
     "binary",
     "characterize",
+    "compare",
+    "history",
     "load",
     "merge",
     "plan",
@@ -164,3 +169,49 @@ def merge(*records: "Path | Mapping[str, Any] | Record", lost: Sequence[int] = (
     """
     with as_files(records) as names:
         return run_command(Record, ["merge", "--quiet"], names, {"lost": list(lost)})
+
+
+def compare(
+    a: "Sequence[Path | Mapping[str, Any] | Record | Survey]",
+    b: "Sequence[Path | Mapping[str, Any] | Record | Survey]",
+    *,
+    max_regression: Sequence[str] = (),
+) -> Comparison:
+    """Compares the Records or Surveys of side B with those of side A.
+
+    `max_regression` are limits like "p99:5%"; if one is exceeded, the result's `exit_code` is 1.
+    """
+    with as_files([*a, *b]) as names:
+        sides = [*names[: len(a)], "vs", *names[len(a) :]]
+        return run_command(Comparison, ["compare"], sides, {"max_regression": list(max_regression)}, page="--html")
+
+
+def ab(
+    a: str,
+    b: str,
+    *,
+    commands: bool = False,
+    until: str | None = None,
+    duration: str | None = None,
+    max_regression: Sequence[str] = (),
+    **flags: Any,
+) -> AbTest:
+    """Compares two running servers until the interval of their difference is as narrow as `until`, like "1%".
+
+    `a` and `b` are URLs or, with `commands`, commands that start servers on the port `{port}`. `flags` are the flags of
+    `brimful ab`.
+    """
+    sides = {"a": a, "b": b} if commands else {}
+    own_flags = {"until": until, "duration": duration, "max_regression": list(max_regression)}
+    arguments = [] if commands else [a, b]
+    return run_command(AbTest, ["ab", "--quiet"], arguments, {**sides, **own_flags, **flags}, page="--html")
+
+
+def history(*runs: "Path | Mapping[str, Any] | Record | Survey", new: int | None = None) -> History:
+    """Finds the runs from which the figures of a server changed. `runs` are documents, files or directories of them.
+
+    If a new change is for the worse, the result's `exit_code` is 1. A change is new if its first run is among the newest
+    `new` runs.
+    """
+    with as_files(runs) as names:
+        return run_command(History, ["history"], names, {"new": new}, page="--html")

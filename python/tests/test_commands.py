@@ -46,6 +46,17 @@ class Commands(unittest.TestCase):
         self.assertEqual(sum(row["completed"] for row in record.rows()), 100)
         self.assertEqual(Path("/proc/self/limits").read_text(), limits)
 
+    def test_records_are_compared_and_are_a_history(self) -> None:
+        with target("--service", "page=100us") as url:
+            runs = [brimful.load(url, rate=100, duration="500ms", seed=seed) for seed in range(4)]
+            tested = brimful.ab(url, url, rate=100, slice="100ms", duration="2s")
+        compared = brimful.compare(runs[:2], runs[2:], max_regression=["throughput:50%"])
+        self.assertEqual([figure.name for figure in compared.figures][:2], ["throughput", "mean"])
+        self.assertEqual(len(compared.limits or []), 1)
+        self.assertIn("<html", compared.page or "")
+        self.assertEqual(len(brimful.history(*runs).runs), 4)
+        self.assertTrue(any("the same server" in warning for warning in tested.warnings or []))
+
     def test_an_exception_says_what_to_do(self) -> None:
         with self.assertRaisesRegex(brimful.UsageError, "ftp"):
             brimful.load("ftp://127.0.0.1/", rate=1)

@@ -220,8 +220,8 @@ fn headline(main: Option<&ComparedFigure>, stopping: &AbStopping, control: &AbCo
     let narrow = match stopping.reason {
         AbStopReason::Narrow => String::new(),
         AbStopReason::OutOfTime | AbStopReason::Interrupted => {
-            let width = stopping.half_width.map_or(String::new(), |width| format!(", ± {}", percent(width)));
-            format!(" The interval is wider{width} than the ± {} that was asked for.", percent(stopping.until))
+            let width = stopping.half_width.map_or(String::new(), |width| format!(" (± {})", percent(width)));
+            format!(" The interval{width} is wider than the ± {} that was asked for.", percent(stopping.until))
         }
     };
     let narrow = if stopping.half_width.is_some_and(|width| width <= stopping.until) { String::new() } else { narrow };

@@ -203,7 +203,7 @@ fn hosts() -> [(&'static str, Host); 4] {
     ]
 }
 
-/// The share of intervals that contain the true ratio is 93–97 %, whether the width or the time ends the measurement.
+/// The share of intervals that contain the true ratio is 93 % to 97 %, whether the width or the time ends the measurement.
 /// With 1,000 measurements, its standard error is 0.7 %. The seeds are fixed.
 #[test]
 fn intervals_contain_the_true_ratio() {
@@ -219,6 +219,9 @@ fn intervals_contain_the_true_ratio() {
             };
             let covered = (0..REPEATS).filter(contains).count() as f64 / REPEATS as f64;
             println!("{name}, ± {until}: {covered}");
+            // Where disturbances are frequent, a trimmed mean errs on the safe side.
+            let highest = if host.disturbed > 0.0 { 1.0 } else { 0.97 };
+            assert!((0.93..=highest).contains(&covered), "{name}, ± {until}: {covered}");
         }
     }
 }
@@ -234,6 +237,8 @@ fn equal_servers_and_controls_rarely_differ() {
         let distrusted = all.iter().filter(|tested| tested.control.outcome == ControlOutcome::Differs).count() as f64
             / REPEATS as f64;
         println!("{name}: {differ} differ, {distrusted} are not trusted");
+        // 5 %, and three standard errors of it.
+        assert!(differ <= 0.077 && distrusted <= 0.077, "{name}: {differ} and {distrusted}");
     }
 }
 

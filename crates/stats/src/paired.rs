@@ -18,6 +18,11 @@ use brimful_core::record::Record;
 /// Minimum number of rounds for an interval. With fewer, the trimmed mean does not show its own variance.
 const MIN_ROUNDS: usize = 5;
 
+/// Factor of the standard error. The number of rounds depends on the width of the interval so far, and a mean of few
+/// rounds is not quite normal, which costs one or two percent of coverage. With this factor, intervals on simulated
+/// hosts contain the truth in 93 % to 97 % of the measurements (`crates/ab/src/simulated.rs`).
+const CAUTION: f64 = 1.06;
+
 /// The figures of one slice of one server.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SliceFigures(Vec<Measured>);
@@ -143,7 +148,11 @@ fn differing(rounds: &[Contrast], kind: &FigureKind) -> Differing {
         // All of the variance is that of the difference; the level of A has no part in it.
         let first = Estimate { value: a, standard_error: 0.0, degrees_of_freedom: change.degrees_of_freedom };
         let unit = if scale == Scale::Relative { b } else { 1.0 };
-        difference(&first, &Estimate { value: b, standard_error: change.standard_error * unit, ..change }, scale)
+        difference(
+            &first,
+            &Estimate { value: b, standard_error: CAUTION * change.standard_error * unit, ..change },
+            scale,
+        )
     });
     let without_interval = middle.map(|middle| if scale == Scale::Relative { middle.exp_m1() } else { middle });
     Differing { kind: kind.clone(), a, b, without_interval, difference }

@@ -5,6 +5,9 @@ use crate::program::{Running, brimful, run, start_target, wait_until, words};
 use brimful_core::ab::{AbMethod, AbStopReason, AbTest};
 use rustix::process::{Pid, Signal, kill_process, test_kill_process_group};
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::Command;
 
 /// The command of a reference server with this service time, on the port that `ab` chooses.
 fn target(service: &str) -> String {
@@ -75,7 +78,7 @@ fn unlike_answers_are_refused() {
 }
 
 /// The process group of each server that `ab` has started. Each command writes its number to a file.
-fn groups(directory: &std::path::Path) -> Vec<Pid> {
+fn groups(directory: &Path) -> Vec<Pid> {
     let numbers = fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
     numbers.filter_map(|name| Pid::from_raw(name.parse().ok()?)).collect()
 }
@@ -95,4 +98,38 @@ fn servers_end_with_ab_whether_it_is_interrupted_or_killed() {
         assert!(signal == Signal::KILL || done.code == 130, "{done:#?}");
         wait_until(|| groups(directory.path()).into_iter().all(|group| test_kill_process_group(group).is_err()));
     }
+}
+
+/// Writes an executable shell script.
+fn script(path: &Path, text: &str) {
+    fs::write(path, format!("#!/bin/sh\n{text}\n")).unwrap();
+    fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+/// The recipe in docs/ci.md, with a shorter measurement, and with stand-ins for git, make and gh.
+#[test]
+fn the_recipe_for_a_pull_request_posts_the_comparison() {
+    let page = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/ci.md")).unwrap();
+    let recipe = page.split("```sh\n").find(|block| block.contains("brimful ab")).unwrap().split("```").next().unwrap();
+    let short = recipe.replace("--until 2% --duration 5m", "--path /page --slice 100ms --duration 5s --rate 50");
+    assert_ne!(short, recipe);
+    let directory = tempfile::tempdir().unwrap();
+    let path = |name: &str| directory.path().join(name);
+    for name in ["bin", "base", "branch"] {
+        fs::create_dir(path(name)).unwrap();
+    }
+    let program = env!("CARGO_BIN_EXE_brimful");
+    let server = format!("exec {program} target --listen 127.0.0.1:$2 --service page=100us");
+    script(&path("base/server"), &server);
+    script(&path("branch/server"), &server);
+    script(&path("bin/git"), "true");
+    script(&path("bin/make"), "true");
+    script(&path("bin/gh"), "cp comment.md posted.md");
+    std::os::unix::fs::symlink(program, path("bin/brimful")).unwrap();
+    let mut shell = Command::new("sh");
+    let search = format!("{}:{}", path("bin").display(), std::env::var("PATH").unwrap());
+    shell.args(["-e", "-c", &short.replace("--path / ", "")]).env("PATH", search).current_dir(path("branch"));
+    Running::start(shell).finish().exits(&[0, 1, 3, 4]);
+    let posted = fs::read_to_string(path("branch/posted.md")).unwrap();
+    assert!(posted.contains("| figure | A | B |") && posted.contains("cpu:3%"), "{posted}");
 }
