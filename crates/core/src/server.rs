@@ -22,7 +22,7 @@ pub use kernel::{
 };
 pub use module::{CpuDemand, CpuParts, Elapsed, Module, ModuleClass, ModuleServer, Phases, Sampled};
 pub use network::{Network, NetworkTraffic, Tcp};
-pub use process::{CpuQuota, Program, Programs};
+pub use process::{CpuQuota, Program, ProgramMeans, Programs};
 pub use socket::{SocketClass, SocketPort, SocketRequests};
 
 use schemars::JsonSchema;

@@ -2,7 +2,7 @@
 
 use crate::MonitorError;
 use crate::group::{Group, PeriodFigures, WatchContext};
-use crate::program::{Membership, ProgramSample};
+use crate::program::{self, Membership, ProgramSample};
 use crate::tree::ProcessTree;
 use brimful_core::Nanos;
 use brimful_core::server::{CpuQuota, Program, Programs, Server, ServerInterval};
@@ -35,8 +35,17 @@ impl Group for ProcessGroup {
     }
 
     fn since(earlier: &Vec<ProgramSample>, later: &Vec<ProgramSample>, over: Nanos) -> Programs {
-        let own = earlier.iter().zip(later).filter(|(_, later)| later.membership == Membership::Own);
-        Programs { process: own.map(|(earlier, later)| later.since(earlier, over)).collect() }
+        ProcessGroup::over(&[earlier, later], over)
+    }
+
+    fn over(samples: &[&Vec<ProgramSample>], over: Nanos) -> Programs {
+        let (first, last) = (samples[0], samples[samples.len() - 1]);
+        let figures = |index: usize, later: &ProgramSample| {
+            let mean = program::means(samples.iter().filter_map(|sample| sample.get(index)));
+            Some(Program { mean, ..later.since(first.get(index)?, over) })
+        };
+        let own = last.iter().enumerate().filter(|(_, later)| later.membership == Membership::Own);
+        Programs { process: own.filter_map(|(index, later)| figures(index, later)).collect() }
     }
 
     fn put(stretch: PeriodFigures<Programs>, _: &[&Vec<ProgramSample>], length: Nanos, server: &mut Server) {

@@ -3,7 +3,7 @@
 use crate::counter::TimeSpan;
 use crate::quota::QuotaSample;
 use brimful_core::Nanos;
-use brimful_core::server::{CpuQuota, Program};
+use brimful_core::server::{CpuQuota, Program, ProgramMeans};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
@@ -90,6 +90,7 @@ impl ProgramSample {
             major_faults: Some(self.major_faults.saturating_sub(earlier.major_faults)),
             context_switches: self.context_switches.zip(earlier.context_switches).map(|(now, was)| switches(now, was)),
             quota: self.quota_since(earlier),
+            mean: means([earlier, self].into_iter()),
         }
     }
 
@@ -112,6 +113,23 @@ impl ProgramSample {
             |a: &CpuQuota, b: &CpuQuota| a.throttled_s.total_cmp(&b.throttled_s).then(b.cpus.total_cmp(&a.cpus));
         self.quotas.iter().filter(|quota| quota.period > Nanos::ZERO).map(quota).max_by(worse)
     }
+}
+
+/// The means over these samples, which are a constant time apart; `None` without samples.
+pub(crate) fn means<'s>(samples: impl Iterator<Item = &'s ProgramSample>) -> Option<ProgramMeans> {
+    let samples: Vec<&ProgramSample> = samples.collect();
+    let memory_bytes = samples.last()?.memory_bytes.filter(|&all| all > 0);
+    let mean = |figure: fn(&ProgramSample) -> u64| {
+        samples.iter().map(|sample| figure(sample) as f64).sum::<f64>() / samples.len() as f64
+    };
+    let rss_bytes = mean(|sample| sample.rss_bytes);
+    Some(ProgramMeans {
+        processes: mean(|sample| sample.pids.len() as u64),
+        running: mean(|sample| sample.running),
+        threads: mean(|sample| sample.threads),
+        rss_bytes,
+        memory_share: memory_bytes.map(|all| rss_bytes / all as f64),
+    })
 }
 
 impl CpuTime {
@@ -143,6 +161,8 @@ impl CpuTime {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::group::Group;
+    use crate::process::ProcessGroup;
 
     #[test]
     fn figures_are_what_happened_between_two_samples() {
@@ -177,6 +197,25 @@ mod tests {
         (before.run_queue_wait, now.context_switches, now.memory_bytes) = (None, None, None);
         let process = now.since(&before, Nanos::from_secs(1));
         assert_eq!((process.run_queue_wait_s, process.context_switches, process.memory_share), (None, None, None));
+    }
+
+    #[test]
+    fn processes_and_memory_are_the_mean_over_the_interval() {
+        let sample = |processes: u32| ProgramSample {
+            pids: (0..processes).collect(),
+            threads: u64::from(2 * processes),
+            running: u64::from(processes / 2),
+            rss_bytes: 100 * u64::from(processes),
+            memory_bytes: Some(10_000),
+            ..ProgramSample::default()
+        };
+        let samples: Vec<Vec<ProgramSample>> = [1, 1, 1, 33, 33, 33].map(|processes| vec![sample(processes)]).into();
+        let samples: Vec<&Vec<ProgramSample>> = samples.iter().collect();
+        let figures = <ProcessGroup as Group>::over(&samples, Nanos::from_secs(5));
+        let mean = figures.process[0].mean.unwrap();
+        assert_eq!((mean.processes, mean.threads, mean.running), (17.0, 34.0, 8.0));
+        assert_eq!((mean.rss_bytes, mean.memory_share), (1_700.0, Some(0.17)));
+        assert_eq!(figures.process[0].processes, 33);
     }
 
     #[test]

@@ -53,11 +53,31 @@ pub struct ModuleServer {
     /// CPU time of the server's workers per request that is not part of the measured phases: accepting and closing
     /// connections, waiting for events. It is negative if it is smaller than the overhead of measuring a request.
     pub unexplained_cpu_us: Option<f64>,
+    /// Half width of the 95 % confidence interval of `unexplained_cpu_us`.
+    pub unexplained_cpu_ci95_half_width_us: Option<f64>,
     /// Read calls of the server's processes per request, as counted by the kernel (`syscr` of proc(5)). Reads of files
     /// always count; reads of sockets count if the server uses `read`.
     pub reads_per_request: Option<f64>,
     /// Blocks of 512 bytes that the server's processes read from disks, per request.
     pub blocks_read_per_request: Option<f64>,
+}
+
+/// Unexplained CPU time above this value, in microseconds, may be negative because measuring a request costs CPU time.
+const MEASURING_COST_US: f64 = -3.0;
+
+impl ModuleServer {
+    /// A warning if the sampled requests used more CPU time than all processes of the server together.
+    pub fn cpu_contradiction(&self) -> Option<String> {
+        let us = self.unexplained_cpu_us?;
+        let bound = us + self.unexplained_cpu_ci95_half_width_us?;
+        (bound < MEASURING_COST_US).then(|| {
+            format!(
+                "the sampled requests of {} used {:.1} µs of CPU time more per request than all its processes together; \
+                 the CPU time of processes that ended is missing, so do not use its CPU times per request",
+                self.name, -us
+            )
+        })
+    }
 }
 
 /// One class of request, as measured inside the server.

@@ -19,9 +19,9 @@ pub struct Program {
     pub name: String,
     /// IDs of the program's processes.
     pub pids: Vec<u32>,
-    /// Number of the program's processes (*started processes* in Table 2 of Almeida, Almeida & Yates 1997).
+    /// Number of the program's processes at the end of the interval.
     pub processes: u64,
-    /// Number of the program's threads that run or wait for a CPU (*running processes* in the same Table 2).
+    /// Number of the program's threads that run or wait for a CPU, at the end of the interval.
     pub running: Option<u64>,
     /// Number of threads of all the program's processes.
     pub threads: Option<u64>,
@@ -55,6 +55,27 @@ pub struct Program {
     /// Left out if no quota exists or none can be read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub quota: Option<CpuQuota>,
+    /// Means over the interval. The members `processes`, `running`, `threads`, `rss_bytes` and `memory_share` are the
+    /// values at the end of the interval.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mean: Option<ProgramMeans>,
+}
+
+/// Means of a program's numbers of processes and threads and of its memory, over the samples of an interval. They
+/// differ from the values at the end of the interval if the server starts and ends workers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct ProgramMeans {
+    /// Mean number of processes (*started processes* in Table 2 of Almeida, Almeida & Yates 1997).
+    pub processes: f64,
+    /// Mean number of threads that run or wait for a CPU (*running processes* in the same Table 2).
+    pub running: f64,
+    /// Mean number of threads.
+    pub threads: f64,
+    /// Mean resident memory in bytes.
+    pub rss_bytes: f64,
+    /// `rss_bytes` as a share of the machine's memory (*mem(%)* in the same Table 2).
+    pub memory_share: Option<f64>,
 }
 
 /// A CPU quota of a control group, with the time for which the quota throttled the group.

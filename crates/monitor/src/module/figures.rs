@@ -100,6 +100,7 @@ impl<'s> Growth<'s> {
         let Growth { earlier, later, seconds, .. } = *self;
         let per_s = |from: u64, to: u64| to.checked_sub(from).map(|grown| grown as f64 / seconds);
         let io = earlier.io.zip(later.io);
+        let unexplained = self.unexplained();
         let per_request = |figure: fn(&IoSample) -> u64| {
             let (from, to) = io?;
             let requests = to.requests.checked_sub(from.requests).filter(|&requests| requests > 0)?;
@@ -120,7 +121,8 @@ impl<'s> Growth<'s> {
             cpu_one_in: later.cpu_one_in.into(),
             cpu_user_us: per_request(|io| io.user.0).map(|ns| ns / 1e3),
             cpu_system_us: per_request(|io| io.system.0).map(|ns| ns / 1e3),
-            unexplained_cpu_us: self.unexplained().map(|unexplained| unexplained.us),
+            unexplained_cpu_us: unexplained.as_ref().map(|unexplained| unexplained.us),
+            unexplained_cpu_ci95_half_width_us: unexplained.as_ref().map(|unexplained| self.half_width(unexplained)),
             reads_per_request: per_request(|io| io.reads),
             blocks_read_per_request: per_request(|io| io.read_bytes).map(|bytes| bytes / DISK_BLOCK_BYTES as f64),
         }
@@ -176,6 +178,17 @@ impl<'s> Growth<'s> {
             None => self.workers_us(requests, mean_us)?,
         };
         Some(Unexplained { us: total_us - mean_us, ends_us2, requests })
+    }
+
+    /// Half width of the 95 % confidence interval of the unexplained CPU time: it depends on the means of the sampled
+    /// requests, and on the CPU time at both ends of the period.
+    fn half_width(&self, unexplained: &Unexplained) -> f64 {
+        let of_class = |class: &ClassGrowth| {
+            let share = class.requests as f64 / unexplained.requests;
+            Some(share.powi(2) * class.cpu.as_ref()?.variance())
+        };
+        let variance: f64 = self.classes.iter().filter_map(of_class).sum();
+        NORMAL_975 * (variance + unexplained.ends_us2).sqrt()
     }
 
     /// CPU time of the server's processes per request, by the kernel's accounting, and its variance: the time of each
@@ -461,6 +474,13 @@ mod tests {
         near(demand.mean, 120_000.0 / 4_000.0);
         near(found.servers[0].unexplained_cpu_us.unwrap(), 30.0 - 20.0);
         near(demand.ci95_half_width, 1.96 * (2.0_f64 * 2.0 / 12.0).sqrt() * 1_000.0 / 4_000.0);
+        assert_eq!(found.servers[0].cpu_contradiction(), None);
+
+        // The kernel reports less CPU time for the processes than the sampled requests used.
+        let found = figures(&[at(10, 0, 1_000, 0), at(20, 60_000, 5_000, 40_000_000)]);
+        near(found.servers[0].unexplained_cpu_us.unwrap(), 10.0 - 20.0);
+        let warning = found.servers[0].cpu_contradiction().unwrap();
+        assert!(warning.contains("10.0 µs of CPU time more per request"), "{warning}");
     }
 
     #[test]

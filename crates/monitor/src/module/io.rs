@@ -1,11 +1,16 @@
 //! I/O and CPU time of a server's processes: number of read calls, bytes read from disks, CPU time in user mode and in
 //! the kernel. Source: proc(5), /proc/PID/io, which only root and the process's own user may read, and /proc/PID/stat.
 //!
-//! Two files are read for each process, so the frequency of readings is limited by [`Search`]. The usage of a process
-//! between its last reading and its end is not counted. The kernel adds each clock tick to the mode in which a thread
-//! runs at that moment (`cputime_adjust`, kernel/sched/cputime.c). Readings around one request would therefore show the
-//! mode of the thread at the last tick, and nothing about the request. That is why the server does not record the
-//! split.
+//! Two files are read for each process, so the frequency of readings is limited by [`Search`]. Workers may come and go
+//! between two readings, like those of Apache's prefork MPM with a low `MaxConnectionsPerChild`. The kernel adds the
+//! counters of a process to those of its parent when the parent waits for it: CPU time to the fields `cutime` and
+//! `cstime` of stat, I/O to the parent's own counters. So the counters of a process include all children that it has
+//! waited for, and a worker that no reading saw is counted with the main process. When a worker is gone that readings
+//! saw, its last counters are subtracted, because the main process has them now.
+//!
+//! The kernel adds each clock tick to the mode in which a thread runs at that moment (`cputime_adjust`,
+//! kernel/sched/cputime.c). Readings around one request would therefore show the mode of the thread at the last tick,
+//! and nothing about the request. That is why the server does not record the split.
 
 use super::IoSample;
 use crate::procfs::{lines, number, pid_stat, words};
@@ -18,17 +23,32 @@ use std::path::Path;
 /// The counters of one server's processes, including processes that ended.
 #[derive(Debug, Default)]
 pub(super) struct IoAccount {
-    /// The last counters of each process, by pid.
-    members: BTreeMap<u32, Counters>,
-    total: Counters,
+    /// The last reading of each process, by pid. Processes that ended stay here until their parent has waited for them.
+    members: BTreeMap<u32, Member>,
+    /// The sum over all processes since the first reading. It may fall for a moment: see `reported`.
+    total: [i128; COUNTERS],
+    /// The highest total so far of each counter. A worker that is gone may be subtracted just before the counters of
+    /// its parent include it.
+    reported: Counters,
     /// Whether any process was read so far. The counters of a process that joins later count from zero.
     begun: bool,
     latest: Option<IoSample>,
     search: Search,
 }
 
-/// Counters: read calls, bytes read, ticks of CPU time in user mode, ticks in the kernel.
-type Counters = [u64; 4];
+const COUNTERS: usize = 4;
+
+/// Counters of a process and of the children that it has waited for: read calls, bytes read, ticks of CPU time in user
+/// mode, ticks in the kernel.
+type Counters = [u64; COUNTERS];
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Member {
+    counters: Counters,
+    parent: u32,
+    /// Start time of the process, which tells it from a later process with the same pid.
+    started: u64,
+}
 
 impl IoAccount {
     /// The counters of the processes `pids`, read again if a reading is due. `requests` is the server's number of
@@ -43,16 +63,36 @@ impl IoAccount {
     }
 
     fn look(&mut self, proc: &Path, pids: impl Iterator<Item = u32>, requests: u64) {
-        let mut members = BTreeMap::new();
-        for (pid, now) in pids.filter_map(|pid| Some((pid, counters(&proc.join(pid.to_string()))?))) {
-            let before = self.members.get(&pid).copied().unwrap_or(if self.begun { [0; 4] } else { now });
-            for ((total, now), before) in self.total.iter_mut().zip(now).zip(before) {
-                *total = total.saturating_add(now.saturating_sub(before));
+        // A worker that ends between its own reading and the reading of its parent would be counted twice. Workers have
+        // higher pids than their main process, except when pids wrap around, so the main process is read last. Then
+        // the workers that are gone by now are left out.
+        let mut pids: Vec<u32> = pids.chain(self.members.keys().copied()).collect();
+        pids.sort_unstable();
+        pids.dedup();
+        let mut members: BTreeMap<u32, Member> =
+            pids.iter().rev().filter_map(|&pid| Some((pid, read_member(&proc.join(pid.to_string()))?))).collect();
+        let parents: Vec<u32> = members.values().map(|member| member.parent).collect();
+        members.retain(|pid, member| {
+            parents.contains(pid) || !parents.contains(&member.parent) || proc.join(pid.to_string()).exists()
+        });
+        for (pid, now) in &members {
+            let before = self.members.get(pid).filter(|before| before.started == now.started);
+            let before = before.map_or(if self.begun { [0; COUNTERS] } else { now.counters }, |before| before.counters);
+            for (total, (now, before)) in self.total.iter_mut().zip(now.counters.iter().zip(before)) {
+                *total += i128::from(now.saturating_sub(before));
             }
-            members.insert(pid, now);
+        }
+        let is_gone = |pid: &u32, before: &Member| members.get(pid).is_none_or(|now| now.started != before.started);
+        for (_, gone) in self.members.iter().filter(|(pid, before)| is_gone(pid, before)) {
+            if members.contains_key(&gone.parent) {
+                self.total.iter_mut().zip(gone.counters).for_each(|(total, gone)| *total -= i128::from(gone));
+            }
+        }
+        for (reported, total) in self.reported.iter_mut().zip(self.total) {
+            *reported = u64::try_from(total).unwrap_or(0).max(*reported);
         }
         self.begun |= !members.is_empty();
-        let [reads, read_bytes, user, system] = self.total;
+        let [reads, read_bytes, user, system] = self.reported;
         let per_s = rustix::param::clock_ticks_per_second().max(1);
         let time = |ticks: u64| Nanos(ticks.saturating_mul(1_000_000_000 / per_s));
         let (user, system, processes) = (time(user), time(system), members.len() as u64);
@@ -62,13 +102,16 @@ impl IoAccount {
     }
 }
 
-/// Reads the counters of the process with this directory in /proc.
-fn counters(process: &Path) -> Option<Counters> {
+/// Reads the process with this directory in /proc.
+fn read_member(process: &Path) -> Option<Member> {
     let io = fs::read(process.join("io")).ok()?;
     let field = |name: &[u8]| lines(&io).find_map(|line| words(line.strip_prefix(name)?).next().and_then(number));
     let stat = fs::read(process.join("stat")).ok()?;
     let stat = pid_stat(&stat)?;
-    Some([field(b"syscr:")?, field(b"read_bytes:")?, stat.user, stat.system])
+    let user = stat.user.saturating_add(stat.children_user);
+    let system = stat.system.saturating_add(stat.children_system);
+    let counters = [field(b"syscr:")?, field(b"read_bytes:")?, user, system];
+    Some(Member { counters, parent: stat.parent, started: stat.started })
 }
 
 #[cfg(test)]
@@ -112,5 +155,48 @@ mod tests {
             5,
             "the next reading is not due yet"
         );
+    }
+
+    #[test]
+    fn short_lived_workers_are_counted_through_their_parent() {
+        let proc = tempfile::tempdir().unwrap();
+        // Each process has used `own` ticks of CPU time in user mode, and the children that it waited for `reaped`
+        // ticks. The kernel adds the read calls of such children to the parent's own.
+        let put = |pid: u32, parent: u32, own: u64, reaped: u64| {
+            let process = proc.path().join(pid.to_string());
+            std::fs::create_dir_all(&process).unwrap();
+            std::fs::write(process.join("io"), format!("syscr: {}\nread_bytes: 0\n", own + reaped)).unwrap();
+            let stat = format!("{pid} (a) S {parent} 1 1 0 -1 0 0 0 0 0 {own} 0 {reaped} 0 20 0 1 0 5 0 0 0\n");
+            std::fs::write(process.join("stat"), stat).unwrap();
+        };
+        let end = |pid: u32| std::fs::remove_dir_all(proc.path().join(pid.to_string())).unwrap();
+        let mut account = IoAccount::default();
+        let mut read = |pids: &[u32]| {
+            account.search.not_before = Nanos::ZERO;
+            let io = account.read(proc.path(), pids.iter().copied(), 1).unwrap();
+            let ticks = io.user.0 / (1_000_000_000 / rustix::param::clock_ticks_per_second());
+            assert_eq!(ticks, io.reads, "CPU time and read calls are counted alike");
+            ticks
+        };
+        put(1000, 1, 5, 100);
+        put(1001, 1000, 20, 0);
+        assert_eq!(read(&[1000, 1001]), 0);
+        put(1001, 1000, 25, 0);
+        assert_eq!(read(&[1000, 1001]), 5);
+        // The worker uses three more ticks and ends. Two other workers, with 30 ticks each, started and ended meanwhile.
+        end(1001);
+        put(1000, 1, 5, 100 + 28 + 60);
+        put(1004, 1000, 2, 0);
+        assert_eq!(read(&[1000, 1004]), 8 + 60 + 2);
+        // The last worker has ended, and the main process has not waited for it yet.
+        end(1004);
+        assert_eq!(read(&[1000]), 70, "counters never fall");
+        put(1000, 1, 5, 100 + 28 + 60 + 4);
+        assert_eq!(read(&[1000]), 72);
+        // Another process has the pid of a worker that is gone.
+        put(1004, 1, 7, 0);
+        let stat = std::fs::read_to_string(proc.path().join("1004/stat")).unwrap().replace(" 5 0 0 0", " 6 0 0 0");
+        std::fs::write(proc.path().join("1004/stat"), stat).unwrap();
+        assert_eq!(read(&[1000, 1004]), 79);
     }
 }

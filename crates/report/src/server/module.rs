@@ -24,6 +24,9 @@ pub fn describe(module: &Module) -> Vec<String> {
         if !server.recording {
             parts.push("recording is turned off".to_owned());
         }
+        if server.cpu_contradiction().is_some() {
+            parts.push("CPU times do not add up".to_owned());
+        }
         parts.join(", ")
     };
     module.servers.iter().enumerate().map(server_line).collect()
@@ -114,10 +117,14 @@ fn servers(servers: &[ModuleServer]) -> String {
         row("cpu_user_us", |s| seconds(s.cpu_user_us.map(|us| us / 1e6))),
         row("cpu_system_us", |s| seconds(s.cpu_system_us.map(|us| us / 1e6))),
         row("unexplained_cpu_us", |s| seconds(s.unexplained_cpu_us.map(|us| us / 1e6))),
+        row("unexplained_cpu_ci95_half_width_us", |s| seconds(s.unexplained_cpu_ci95_half_width_us.map(|us| us / 1e6))),
         row("reads_per_request", |s| number(s.reads_per_request)),
         row("blocks_read_per_request", |s| number(s.blocks_read_per_request)),
     ];
-    facts("module servers", &names, fields)
+    let warnings = servers.iter().filter_map(ModuleServer::cpu_contradiction);
+    warnings.fold(facts("module servers", &names, fields), |text, warning| {
+        text + "  warning: " + &one_line(&warning) + "\n"
+    })
 }
 
 fn counts(module: &Module) -> String {
@@ -236,6 +243,13 @@ pub mod tests {
         (off.servers[0].recording, off.servers[0].workers_busy) = (false, None);
         off.classes.clear();
         assert_eq!(describe(&off), ["nginx/1.22.1 500/s, recording is turned off"]);
+        off.servers[0].unexplained_cpu_us = Some(-11.5);
+        off.servers[0].unexplained_cpu_ci95_half_width_us = Some(4.0);
+        assert!(describe(&off)[0].ends_with("CPU times do not add up"), "{:?}", describe(&off));
+        assert!(
+            text(&off).join("\n").contains("warning: the sampled requests of nginx/1.22.1 used 11.5 µs"),
+            "{off:?}"
+        );
     }
 
     #[test]

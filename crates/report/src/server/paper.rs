@@ -102,6 +102,16 @@ fn server_module(module: &Module) -> String {
            three rows are not in the paper's tables; demand is CPU time with what no phase explains.\n"
 }
 
+/// The mean number of processes. Records of earlier versions have only the number at the end of the run.
+fn processes(program: &Program) -> f64 {
+    program.mean.map_or(program.processes as f64, |mean| mean.processes)
+}
+
+/// The mean number of threads that run or wait for a CPU, or the number at the end of the run.
+fn running(program: &Program) -> Option<f64> {
+    program.mean.map(|mean| mean.running).or(program.running.map(|threads| threads as f64))
+}
+
 fn kernel_module(server: &Server) -> String {
     let kernel = &server.kernel;
     let share = |figure: Option<f64>| precise(figure.map(|share| 100.0 * share));
@@ -126,9 +136,9 @@ fn kernel_module(server: &Server) -> String {
     ];
     let processes = [
         ("cpu(%)", share(sum(|program| Some(program.cores)).map(|cores| cores / cpus))),
-        ("mem(%)", share(sum(|program| program.memory_share))),
-        ("started processes", precise(sum(|program| Some(program.processes as f64)))),
-        ("running processes", precise(sum(|program| program.running.map(|n| n as f64)))),
+        ("mem(%)", share(sum(|program| program.mean.map_or(program.memory_share, |mean| mean.memory_share)))),
+        ("started processes", precise(sum(|program| Some(processes(program))))),
+        ("running processes", precise(sum(running))),
     ];
     let table = |title: &str, figures: &[(&str, String)]| {
         let figures: Vec<Vec<String>> =

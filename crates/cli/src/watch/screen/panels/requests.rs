@@ -66,6 +66,9 @@ fn facts(server: &ModuleServer) -> Vec<String> {
     let most = server.workers_most.unwrap_or(server.workers);
     facts.extend(server.workers_busy.map(|busy| format!("{} of {} workers busy", compact(busy), count(most))));
     facts.push(format!("{} in progress", count(server.requests_in_progress)));
+    if server.cpu_contradiction().is_some() {
+        facts.push("CPU times do not add up".to_owned());
+    }
     facts.extend(server.unexplained_cpu_us.map(|us| format!("CPU beside {}", quantity::seconds(us / 1e6))));
     facts.extend(server.reads_per_request.map(|reads| format!("{} reads each", compact(reads))));
     facts
