@@ -47,15 +47,21 @@ pub(crate) struct ChosenNamespace {
     pub remark: Option<String>,
 }
 
+/// The file of a namespace named `server`.
+const TEST_BED_SERVER: &str = "/run/netns/server";
+
 impl FromStr for NetNamespace {
     type Err = String;
 
-    /// Parses `server`, `own`, a pid, a name as `ip netns` shows it, or a path.
+    /// Parses `server`, `own`, a pid, a name as `ip netns` shows it, or a path. `server` is the namespace of that name,
+    /// if there is one, as in a test bed.
     fn from_str(text: &str) -> Result<NetNamespace, String> {
         Ok(match text {
             "" | "0" | "." | ".." => {
                 return Err(format!("`{text}` is no network namespace: give `server`, `own`, a pid, a name or a path"));
             }
+            // In a test bed, `server` is the name of the server's host.
+            "server" if Path::new(TEST_BED_SERVER).exists() => NetNamespace::File(TEST_BED_SERVER.into()),
             "server" => NetNamespace::Server,
             "own" => NetNamespace::Own,
             _ => match text.parse() {

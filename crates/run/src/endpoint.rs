@@ -11,7 +11,7 @@ use brimful_core::tls::TlsSpoken;
 use brimful_core::{Nanos, TlsFault};
 use brimful_engine::{Address, Destination, Handshake, Security, SecurityOptions};
 use name::look_up;
-use reach::{ReachOutcome, reach_all, reach_first};
+use reach::{ReachOutcome, reach_all, reach_first, slow_round_trip};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
 use std::io::{self, ErrorKind};
@@ -56,7 +56,8 @@ impl Endpoint {
     /// `patience` is used, because some runs overload a server that has stopped accepting.
     ///
     /// # Errors
-    /// [`RunError::BadUrl`], [`RunError::Unresolvable`], [`RunError::NothingListens`], [`RunError::NoSocket`].
+    /// [`RunError::BadUrl`], [`RunError::Unresolvable`], [`RunError::NothingListens`], [`RunError::NoSocket`], and
+    /// [`RunError::ConnectTimeoutTooShort`] if a connection takes longer than `patience`.
     pub fn resolve(text: &str, patience: Nanos) -> Result<Endpoint, RunError> {
         Endpoint::resolve_at(text, &ConnectOverrides::default(), patience)
     }
@@ -90,7 +91,11 @@ impl Endpoint {
                 let reach = if detour.first_address { reach_first } else { reach_all };
                 let chosen = match reach(&addresses, patience) {
                     Some(ReachOutcome::Accepts(addresses)) => addresses,
-                    Some(ReachOutcome::Silent(address) | ReachOutcome::NotPermitted(address)) => vec![address],
+                    Some(ReachOutcome::Silent(address)) => {
+                        check_timeout(address, patience)?;
+                        vec![address]
+                    }
+                    Some(ReachOutcome::NotPermitted(address)) => vec![address],
                     Some(ReachOutcome::Refuses(address)) => {
                         return Err(RunError::NothingListens { address: address.into() });
                     }
@@ -237,6 +242,15 @@ fn socket_address(url: &str, path: &Path) -> Result<Address, RunError> {
         Ok(()) | Err(Errno::AGAIN) => Ok(address),
         Err(Errno::CONNREFUSED) => Err(RunError::NothingListens { address }),
         Err(errno) => Err(RunError::NoSocket { path: path.to_owned(), source: errno.into() }),
+    }
+}
+
+/// Fails if the server accepts connections, but only after a longer time than the connect timeout: then S-Clients
+/// abandon every attempt (Banga & Druschel 1997, §4.2).
+fn check_timeout(address: SocketAddr, timeout: Nanos) -> Result<(), RunError> {
+    match slow_round_trip(address, timeout) {
+        Some(connected_after) => Err(RunError::ConnectTimeoutTooShort { address, timeout, connected_after }),
+        None => Ok(()),
     }
 }
 

@@ -1,6 +1,8 @@
 //! The errors of a run.
 
+use brimful_core::Nanos;
 use brimful_engine::Address;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 /// An error that prevents a run. Its message says why, and what to do.
@@ -27,6 +29,20 @@ pub enum RunError {
     NothingListens {
         /// The address that was tried.
         address: Address,
+    },
+    /// The server accepts connections, but no attempt could ever succeed within the connect timeout.
+    #[error(
+        "--connect-timeout {} is shorter than the round trip to {address}: a connection takes {}; raise it above this time",
+        milliseconds(*timeout),
+        milliseconds(*connected_after)
+    )]
+    ConnectTimeoutTooShort {
+        /// The address that was tried.
+        address: SocketAddr,
+        /// The connect timeout.
+        timeout: Nanos,
+        /// Time after which a connection was established.
+        connected_after: Nanos,
     },
     /// A connection to the Unix socket fails.
     #[error("there is no Unix socket at {} to connect to: {source}; `ss -lx` lists the sockets and their owners", path.display())]
@@ -106,12 +122,13 @@ impl RunError {
     /// Whether the cause is the command line or a document, rather than the environment.
     pub fn is_usage(&self) -> bool {
         use RunError::{
-            Arrivals, BadLoad, BadUrl, Crew, Engine, Handshake, Listen, MergeMismatch, Mix, Monitor, NoCallCompleted,
-            NoSocket, NothingListens, Security, StopThread, Target, Unresolvable, Workload,
+            Arrivals, BadLoad, BadUrl, ConnectTimeoutTooShort, Crew, Engine, Handshake, Listen, MergeMismatch, Mix,
+            Monitor, NoCallCompleted, NoSocket, NothingListens, Security, StopThread, Target, Unresolvable, Workload,
         };
         use brimful_engine::EngineError::{BodyFile, Cpu, Request, Source, Template};
         match self {
             BadUrl { .. } | Unresolvable { .. } | BadLoad(_) | Workload(_) | Mix(_) | Arrivals(_) => true,
+            ConnectTimeoutTooShort { .. } => true,
             Engine(Request { .. } | Template { .. } | BodyFile { .. } | Cpu { .. } | Source { .. }) => true,
             Monitor(error) => error.is_usage(),
             Security(error) => error.is_usage(),
@@ -126,4 +143,10 @@ impl RunError {
             | MergeMismatch(_) => false,
         }
     }
+}
+
+/// A time as people write it in flags, like `50 ms`.
+fn milliseconds(time: Nanos) -> String {
+    let ms = time.as_secs_f64() * 1e3;
+    if ms < 10.0 { format!("{ms:.1} ms") } else { format!("{ms:.0} ms") }
 }

@@ -61,6 +61,28 @@ fn connections_have_the_given_round_trip_times() {
     assert!(document.seed > 0 && document.duration_s > 0.0);
 }
 
+/// Banga & Druschel (1997, §4.2): T must be larger than the round trip.
+#[test]
+fn a_connect_timeout_below_the_round_trip_is_named_as_the_cause() {
+    let load = "ip netns exec client1 $B load http://{server}/ --s-clients 4 --connect-timeout 50ms -d 1s";
+    let (done, ..) = bed(&["--rtt", "100ms"], &format!("{SERVE}{load}"));
+    let said = done.exits(&[2]).stderr;
+    assert!(said.contains("--connect-timeout 50 ms is shorter than the round trip to 198.18.0.1:80"), "{said}");
+    assert!(said.contains(": a connection takes 1") && said.contains("raise it above this time"), "{said}");
+}
+
+#[test]
+fn the_server_of_a_test_bed_can_be_watched() {
+    let watch = "$B watch --netns server --port 80 --interval 100ms --duration 1s --json > watched.json & watch=$!; \
+                 ip netns exec client1 $B load http://{server}/ -n 20 --rate 50 --new-connection --quiet; wait $watch";
+    let (done, _, directory) = bed(&[], &format!("{SERVE}{watch}"));
+    done.exits(&LOADED);
+    let watched = fs::read_to_string(directory.path().join("watched.json")).unwrap();
+    let watched: serde_json::Value = serde_json::from_str(&watched).unwrap();
+    let listener = &watched["listener"];
+    assert!(listener["accepted_per_s"].as_f64().is_some_and(|rate| rate > 1.0), "{listener}");
+}
+
 #[test]
 fn connections_survive_loss_and_reordering() {
     let load = "ip netns exec client1 $B load http://{server}/ -n 40 --rate 40 --new-connection --json \

@@ -19,6 +19,10 @@ const GRACE: Duration = Duration::from_millis(500);
 /// Maximum time to wait until any address accepts a connection.
 const MAX_WAIT: Duration = Duration::from_secs(3600);
 
+/// The kernel sends a SYN again after one second (RFC 6298). A connection that is established earlier took one round
+/// trip.
+const BEFORE_RETRANSMISSION: Nanos = Nanos(950_000_000);
+
 /// The result of the attempts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ReachOutcome {
@@ -48,6 +52,18 @@ pub fn reach_all(addresses: &[SocketAddr], patience: Nanos) -> Option<ReachOutco
 /// Tries the addresses until the first one accepts a connection.
 pub fn reach_first(addresses: &[SocketAddr], patience: Nanos) -> Option<ReachOutcome> {
     reach(addresses, patience, Duration::ZERO)
+}
+
+/// For an address that did not reply within `patience`: the time that a connection takes, if a server accepts it before
+/// a SYN is sent again. Such a server is not overloaded, but further away than `patience` allows.
+pub fn slow_round_trip(address: SocketAddr, patience: Nanos) -> Option<Nanos> {
+    if patience >= BEFORE_RETRANSMISSION {
+        return None;
+    }
+    let began = Instant::now();
+    let outcome = reach_first(&[address], BEFORE_RETRANSMISSION)?;
+    let taken = Nanos::from(began.elapsed());
+    (matches!(outcome, ReachOutcome::Accepts(_)) && taken > patience).then_some(taken)
 }
 
 fn reach(addresses: &[SocketAddr], patience: Nanos, grace: Duration) -> Option<ReachOutcome> {
