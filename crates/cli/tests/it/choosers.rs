@@ -183,6 +183,28 @@ fn the_example_workloads_find_all_their_files() {
     }
 }
 
+/// Table 5 of WebMonitor (Almeida, Almeida & Yates 1997): the share of the requests and the mean size of each class.
+#[test]
+fn workload_b_has_the_size_classes_of_the_paper() {
+    const KB: f64 = 1024.0;
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/webstone-b.toml");
+    let workload: toml::Table = fs::read_to_string(file).unwrap().parse().unwrap();
+    let size = |class: &toml::Value| class["file_set"]["bytes"].as_integer().unwrap() as f64;
+    for (from, to, share, mean) in
+        [(0.0, 5.0, 0.842, 2.5), (5.0, 50.0, 0.138, 11.8), (50.0, 500.0, 0.016, 62.5), (500.0, 5000.0, 0.004, 567.0)]
+    {
+        let classes = workload["class"].as_array().unwrap().iter();
+        let members: Vec<(f64, f64)> = classes
+            .map(|class| (class["weight"].as_float().unwrap(), size(class)))
+            .filter(|&(_, bytes)| bytes >= from * KB && bytes < to * KB)
+            .collect();
+        let found: f64 = members.iter().map(|(weight, _)| weight).sum();
+        assert!((found - share).abs() < 1e-9, "{from} to {to} KB: {found}");
+        let bytes = members.iter().map(|(weight, bytes)| weight * bytes).sum::<f64>() / found;
+        assert!((bytes / KB / mean - 1.0).abs() < 0.005, "{from} to {to} KB: {} KB", bytes / KB);
+    }
+}
+
 #[test]
 fn errors_in_a_file_have_their_line() {
     let nginx = Nginx::start(NginxOptions::default());
