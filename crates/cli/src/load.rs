@@ -4,6 +4,7 @@ pub mod args;
 mod choosers;
 mod keep;
 mod levels;
+mod repeat;
 mod sessions;
 mod sweep;
 mod trace;
@@ -59,6 +60,9 @@ pub fn main(args: &LoadArgs) -> anyhow::Result<Exit> {
     let stop_when = stop_conditions(args, workload)?;
     if let Some(levels) = args.sweep.levels() {
         return sweep::main(args, &plan, levels);
+    }
+    if let Some(repetitions) = args.repeat {
+        return repeat::main(args, &plan, repetitions);
     }
     let out = OutFile::create_optional(args.output.out.as_deref(), "--out")?;
     let html = OutFile::create_optional(args.html.as_deref(), "--html")?;

@@ -2,6 +2,7 @@
 
 use super::choosers::ChooserArgs;
 use super::levels::SweepArgs;
+use super::repeat::MAX_REPETITIONS;
 use super::sessions::SessionArgs;
 use crate::flags::values::{
     Arrivals, MaxConnections, parse_arrivals, parse_clock_offset, parse_instant, parse_max_connections, parse_method,
@@ -84,6 +85,11 @@ pub struct LoadArgs {
     #[arg(long, value_name = "auto|TIME", value_parser = parse_warm_up, hide_short_help = true)]
     #[arg(conflicts_with_all = ["stages", "speed", "shard", "start_at", "sweep", "sweep_clients"])]
     pub warm_up: Option<WarmUp>,
+    /// Make the load N times (a Record each: run-1.json, …), and print means with their spread over the runs
+    #[arg(long, value_name = "N", hide_short_help = true, value_parser = clap::value_parser!(u64).range(2..=MAX_REPETITIONS))]
+    #[arg(conflicts_with_all = ["shard", "start_at", "sweep", "sweep_clients", "keep", "print", "trace", "hdr", "html"])]
+    #[arg(conflicts_with_all = ["calibrate", "client_limit_only", "warm_up"])]
+    pub repeat: Option<u64>,
     /// End the load when this holds, like 'p99>1s for 5s' or 'errors>5%' (repeatable)
     ///
     /// The exit code is then 1, and the Record says which condition ended the load. It must hold in each second of the time

@@ -99,6 +99,31 @@ fn pipelined_calls_share_connections() {
     }
 }
 
+/// Mosberger & Jin (1998, §4.3): a connection that is closed by RST has no TIME_WAIT state, so its port can be used
+/// again at once.
+#[test]
+fn connections_closed_by_rst_leave_no_time_wait() {
+    const LOCAL: &str = "127.0.0.77";
+    const TIME_WAIT: &str = "06";
+    let nginx = Nginx::start(NginxOptions::default());
+    let local = "4D00007F"; // 127.0.0.77 in /proc/net/tcp
+    let server = format!(":{:04X}", nginx.addr().port());
+    let waiting = || {
+        let sockets = std::fs::read_to_string("/proc/net/tcp").unwrap();
+        let is_waiting = |line: &&str| {
+            let fields: Vec<&str> = line.split_ascii_whitespace().collect();
+            fields[1].starts_with(local) && fields[2].ends_with(&server) && fields[3] == TIME_WAIT
+        };
+        sockets.lines().skip(1).filter(is_waiting).count()
+    };
+    for (close, expected) in [("rst", 0), ("fin", 40)] {
+        let shape = ["--rate", "400", "--requests", "40", "--new-connection", "--source-ip", LOCAL, "--close", close];
+        let record = load(&[&[&*nginx.url()], &shape[..]].concat());
+        assert_eq!((record.counts.established, record.counts.status.s2xx), (40, 40), "{:#?}", record.counts);
+        assert_eq!(waiting(), expected, "--close {close}");
+    }
+}
+
 #[test]
 fn the_record_names_the_engine_and_sockets_have_the_given_buffers() {
     let nginx = Nginx::start(NginxOptions::default());
@@ -110,5 +135,22 @@ fn the_record_names_the_engine_and_sockets_have_the_given_buffers() {
         let record = load(&args.concat());
         assert!(names.contains(&record.generator.engine.as_str()), "{}", record.generator.engine);
         assert_eq!((record.counts.established, record.counts.status.s2xx), (50, 50), "{:#?}", record.counts);
+    }
+}
+
+/// WebMonitor (Almeida, Almeida & Yates 1997, §5) reports averages of 15 experiments.
+#[test]
+fn a_repeated_load_has_a_record_of_each_run_and_means_of_all() {
+    let nginx = Nginx::start(NginxOptions::default());
+    let directory = tempfile::tempdir().unwrap();
+    let out = directory.path().join("run.json");
+    let args = ["--rate", "100", "--requests", "20", "--seed", "5", "--repeat", "3", "--out", out.to_str().unwrap()];
+    let done = run(&[&["load", &*nginx.url()], &args[..]].concat()).exits(&[0, 4]);
+    assert!(done.stdout.contains("mean") && done.stdout.contains("± 95 %"), "{}", done.stdout);
+    assert!(done.stdout.contains("3 runs of the same load, each with its own seed"), "{}", done.stdout);
+    for number in 1..=3 {
+        let text = std::fs::read_to_string(directory.path().join(format!("run-{number}.json"))).unwrap();
+        let record = crate::documents::record(&text);
+        assert_eq!((record.counts.status.s2xx, record.seed), (20, 4 + number));
     }
 }
