@@ -32,6 +32,7 @@ mod module;
 mod module_demands;
 mod other_tools;
 mod output;
+mod papers;
 mod plan;
 mod plan_calibrate;
 mod plan_docs;
