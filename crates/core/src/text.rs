@@ -116,10 +116,20 @@ fn push_ascii(shown: &mut String, c: char) {
 }
 
 /// Wraps a text at spaces into indented lines of at most `width` characters, and ends the text with a newline. A word
-/// that is longer than a line is not cut.
+/// that is longer than a line is not cut. A percent sign stays on the line of its number.
 pub fn wrap(text: &str, indent: usize, width: usize) -> String {
-    let mut lines = vec![" ".repeat(indent)];
+    let mut words: Vec<String> = Vec::new();
     for word in text.split_whitespace() {
+        match words.last_mut() {
+            Some(number) if word.starts_with('%') => {
+                number.push(' ');
+                number.push_str(word);
+            }
+            _ => words.push(word.to_owned()),
+        }
+    }
+    let mut lines = vec![" ".repeat(indent)];
+    for word in &words {
         let length = lines.last().map_or(0, |line| line.chars().count());
         if length > indent && length + 1 + word.chars().count() > width {
             lines.push(" ".repeat(indent));
@@ -161,6 +171,11 @@ fn escape(text: &str, is_escaped: impl Fn(char) -> bool) -> Cow<'_, str> {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn a_percent_sign_stays_on_the_line_of_its_number() {
+        assert_eq!(wrap("B is slower by 12.5 %.", 2, 21), "  B is slower by\n  12.5 %.\n");
+    }
 
     #[test]
     fn a_byte_order_mark_is_no_content() {
