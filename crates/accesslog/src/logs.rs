@@ -144,7 +144,7 @@ struct Results {
 
 impl<S: FnMut(&Entry<'_>) -> EntryDecision> Merge<'_, S> {
     fn run(mut self, paths: Vec<String>, progress: &mut dyn FnMut(&Progress)) -> Result<ReadSummary, LogError> {
-        let unread = |path| Source { path, cut_short: Some("nothing more was wanted".to_owned()), ..Source::default() };
+        let unread = |path| Source { path, cut_short: Some("the reading was stopped".to_owned()), ..Source::default() };
         self.results.read.sources = paths.into_iter().map(unread).collect();
         while !self.options.stop.load(Ordering::Relaxed)
             && let Some((place, log)) = self.waiting.pop_front()

@@ -463,7 +463,7 @@ mod tests {
             read_stream("log", std::io::Cursor::new(text.into_bytes()), options, &mut sink, &mut |_| {}).unwrap();
         let [all, parsed, ..] = counts(&read.lines);
         assert!(all == parsed && all < 100_000, "{all}");
-        assert_eq!(read.sources[0].cut_short.as_deref(), Some("nothing more was wanted"));
+        assert_eq!(read.sources[0].cut_short.as_deref(), Some("the reading was stopped"));
     }
 
     #[test]

@@ -174,7 +174,7 @@ impl<'a, S: FnMut(&Entry<'_>) -> EntryDecision> Account<'a, S> {
 
     pub fn finish(mut self) -> ReadSummary {
         // If the caller did not stop reading, the other logs are unread because the decoder of a damaged log failed.
-        let why = if self.was_stopped { "nothing more was wanted" } else { "what decompresses it failed" };
+        let why = if self.was_stopped { "the reading was stopped" } else { "decompressing another log failed" };
         for source in self.sources.iter_mut().skip(self.ended_sources) {
             source.cut_short = Some(why.to_owned());
         }

@@ -137,7 +137,7 @@ fn reading_ends_when_nothing_more_is_wanted() {
     let lines = &read.lines;
     assert!(lines.parsed == 999 && lines.read < 100_000, "{lines:?}");
     assert_eq!(lines.read, lines.parsed + lines.malformed + lines.filtered);
-    assert_eq!(read.sources[2].cut_short.as_deref(), Some("nothing more was wanted"));
+    assert_eq!(read.sources[2].cut_short.as_deref(), Some("the reading was stopped"));
 }
 
 #[test]

@@ -114,7 +114,7 @@ fn verdict(comparison: &Comparison) -> String {
     let apart: Vec<&Difference> =
         comparison.differences.iter().filter(|d| d.is_within_tolerance == Some(false)).collect();
     if held == 0 {
-        return "the two have no figure in common".to_owned();
+        return "the two profiles have no measured value in common".to_owned();
     }
     if apart.is_empty() {
         return format!("alike in all {held} figures that both have");
