@@ -105,6 +105,7 @@ function keyFigures(survey: Survey): HTMLElement {
     ]),
     saturatedResource(survey),
     overloaded(survey),
+    pauses(survey),
     card("Client maximum", "client_max_rate", survey.client_max_rate, rate(survey.client_max_rate), [
       ratio != null
         ? `${ratio < 10 ? number(ratio) : count(ratio)} times the predicted saturation`
@@ -171,6 +172,19 @@ function overloaded(survey: Survey): HTMLElement | null {
   const { offered, pooled, unlimited, connections } = survey.overload;
   return card("Overloaded, without a connection pool", "overload.unlimited", unlimited, rate(unlimited), [
     `${signedPercent(unlimited / pooled - 1)} against ${rate(pooled)} through a pool; ${rate(offered)} offered, ${count(connections)} connections opened`,
+  ]);
+}
+
+/** Pauses of the server, for example because of garbage collection. */
+function pauses(survey: Survey): HTMLElement | null {
+  if (survey.pauses == null) return null;
+  const { per_second, per_call, mean_s, longest_s, seen } = survey.pauses;
+  const rates = [
+    per_second > 0 ? `${number(per_second)} a second` : null,
+    per_call > 0 ? `one in ${count(Math.round(1 / per_call))} calls` : null,
+  ].filter((text) => text !== null);
+  return card("Mean pause of the server", "pauses.mean", mean_s, seconds(mean_s), [
+    `${rates.join(" and ")}, up to ${seconds(longest_s)}; ${count(seen)} seen between completed calls`,
   ]);
 }
 

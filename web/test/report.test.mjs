@@ -19,6 +19,16 @@ test("the page carries the licence of the library that draws its charts", () => 
   assert.ok(template.includes(licence.trim()));
 });
 
+test("a survey shows the rate and the length of the server's pauses", async () => {
+  const pauses = { per_second: 1.2, per_call: 0.001, mean_s: 0.03, longest_s: 0.05, seen: 20 };
+  await withReport({ ...example, pauses }, {}, async (page) => {
+    const card = page.locator("dl > div", { has: page.locator('[data-key="pauses.mean"]') });
+    assert.equal(await card.locator("dd.big").textContent(), "30.0 ms");
+    assert.equal(await card.locator("dd").last().textContent(), "1.20 a second and one in 1,000 calls, up to 50.0 ms; 20 seen between completed calls");
+  });
+  await withReport(example, {}, async (page) => assert.equal(await page.locator('[data-key="pauses.mean"]').count(), 0));
+});
+
 test("a survey says what an overloaded server loses if users open connections of their own", async () => {
   const overload = { offered: 481, pooled: 372, unlimited: 241, connections: 870 };
   await withReport({ ...example, overload }, {}, async (page) => {
