@@ -151,8 +151,7 @@ impl ConnectionsWatch {
         ConnectionsWatch { ports: (!ports.is_empty()).then(|| PortsWatch::open(net, ports, ebpf)) }
     }
 
-    /// Makes the next reading count the connections, even if the last count is recent. Connections are not counted if
-    /// the gauges are exact.
+    /// Makes the next reading count the connections, even if the last count is recent.
     pub fn restart_counting(&mut self) {
         self.ports.iter_mut().for_each(|ports| ports.states.restart_counting());
     }

@@ -49,15 +49,17 @@ impl GaugeWatch {
         Ok(watch)
     }
 
-    /// Counts the connections, and replaces the baseline if the new baseline has a smaller uncertainty.
-    pub fn count(&mut self, counter: &mut Counter, diag: &mut io::Result<SockDiag>) {
+    /// Counts the connections, and replaces the baseline if the new baseline has a smaller uncertainty. Returns the
+    /// count of each port.
+    pub fn count(&mut self, counter: &mut Counter, diag: &mut io::Result<SockDiag>) -> Option<Vec<Tally>> {
         let before = self.read_gauges();
         let tallies = counter.count(diag);
         let after = self.read_gauges();
-        let baseline = tallies.map(|tallies| Baseline::from_count(&before, &tallies, &after));
+        let baseline = tallies.as_ref().map(|tallies| Baseline::from_count(&before, tallies, &after));
         if baseline.as_ref().is_some_and(|new| self.baseline.as_ref().is_none_or(|old| new.moved < old.moved)) {
             self.baseline = baseline;
         }
+        tallies
     }
 
     /// Whether the numbers of connections are exact, so that another count cannot improve them.

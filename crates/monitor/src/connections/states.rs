@@ -1,8 +1,10 @@
 //! Connections of each port by state, from the best source: the kernel's gauges if possible, otherwise counts. A count
-//! takes kernel time for each socket, so not every sample has a count.
+//! takes kernel time for each socket, so not every sample has a count. The gauges lack some states (`tally.rs`), which
+//! are those of the last count.
 
 use super::count::Counter;
 use super::gauges::GaugeWatch;
+use super::tally::Tally;
 use crate::search::Search;
 use crate::sock_diag::SockDiag;
 use brimful_core::server::State;
@@ -16,6 +18,8 @@ pub(super) struct StatesWatch {
     counter: Counter,
     /// The gauges, or the reason why they are not available.
     gauges: Result<GaugeWatch, String>,
+    /// The last count, with gauges: it has the states that gauges do not count.
+    counted: Option<Vec<Tally>>,
     search: Search,
     ports: usize,
 }
@@ -38,20 +42,26 @@ impl StatesWatch {
             true => GaugeWatch::open(ports, &mut counter, diag),
             false => Err("it is turned off".to_owned()),
         };
-        StatesWatch { counter, gauges, search: Search::default(), ports: ports.len() }
+        StatesWatch { counter, gauges, counted: None, search: Search::default(), ports: ports.len() }
     }
 
     /// Reads the connections of each port, in the order of the ports.
     pub fn read(&mut self, diag: &mut io::Result<SockDiag>) -> Vec<PortStates> {
-        let count = self.search.is_due() && !self.gauges.as_ref().is_ok_and(GaugeWatch::is_exact);
+        let count = self.search.is_due();
         let begun = count.then(Search::begin);
         let ports = match &mut self.gauges {
             Ok(gauges) => {
                 if count {
-                    gauges.count(&mut self.counter, diag);
+                    self.counted = gauges.count(&mut self.counter, diag).or(self.counted.take());
                 }
-                let port = |(connections, accepted)| PortStates { connections, accepted: Some(accepted) };
-                gauges.read().into_iter().map(port).collect()
+                let counted = self.counted.as_ref();
+                let port = |(index, (mut connections, accepted)): (usize, (Option<BTreeMap<State, u64>>, u64))| {
+                    if let Some((states, tallies)) = connections.as_mut().zip(counted) {
+                        tallies[index].add_ungauged(states);
+                    }
+                    PortStates { connections, accepted: Some(accepted) }
+                };
+                gauges.read().into_iter().enumerate().map(port).collect()
             }
             Err(_) => match count.then(|| self.counter.count(diag)).flatten() {
                 Some(tallies) => {
@@ -85,14 +95,15 @@ impl StatesWatch {
             Ok(gauges) => match gauges.uncertainty() {
                 None => counter,
                 Some(moved) => {
+                    let rest = self.search.interval().to_rounded_string();
                     let uncertain = match moved {
                         0 => String::new(),
                         moved => format!(", within {moved} connections, which moved during that count"),
                     };
                     format!(
-                        "eBPF: gauges kept at every change of state, on top of a first count by {counter}{uncertain}; they \
-                         tell no time_wait, syn_received and syn_sent, and fin_wait2 only while a process holds the \
-                         connection: --no-ebpf counts these"
+                        "eBPF: gauges kept at every change of state, on top of a first count by {counter}{uncertain}; \
+                         time_wait, syn_received, syn_sent, and fin_wait2 of connections that no process holds, are of a \
+                         count every {rest} at most; --no-ebpf counts all states so"
                     )
                 }
             },

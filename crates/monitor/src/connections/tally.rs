@@ -52,6 +52,16 @@ impl Tally {
         ALL.into_iter().map(|(number, state)| (state, self.states[number])).collect()
     }
 
+    /// Adds the connections that no gauge counts to the counts of the gauges: SYN_SENT, SYN_RECV, TIME_WAIT, and
+    /// FIN_WAIT2 without a process.
+    pub fn add_ungauged(&self, states: &mut BTreeMap<State, u64>) {
+        for (number, state) in ALL {
+            let ungauged =
+                if GAUGED.contains(&number) { self.states[number] - self.gauge(number) } else { self.states[number] };
+            *states.entry(state).or_default() += ungauged;
+        }
+    }
+
     /// Number of connections in this state, as a gauge counts them: without the records of closed sockets.
     pub fn gauge(&self, state: usize) -> u64 {
         self.states[state] - if state == FIN_WAIT_2 { self.records } else { 0 }
