@@ -186,6 +186,11 @@ fn left_out(rounds: &Rounds) -> Option<String> {
 /// The sentence that states the result.
 fn headline(main: Option<&ComparedFigure>, stopping: &AbStopping, control: &AbControl, verdict: &Verdict) -> String {
     let figure = in_words(&stopping.figure);
+    if main.is_none_or(|main| main.interval95.is_none()) && !verdict.valid {
+        return "NOT VALID: most slices measured the load generator or its host and not the servers, so A and B cannot be \
+                compared."
+            .to_owned();
+    }
     let Some((main, interval)) = main.and_then(|main| Some((main, main.interval95?))) else {
         return format!(
             "There are too few valid rounds to compare A and B: {}, and {MIN_ROUNDS} are needed. Give it more time with \

@@ -293,6 +293,7 @@ fn invalid_slices_are_left_out_and_too_many_make_the_result_invalid() {
     assert!(some.verdict.valid && low < 0.1052 && 0.1052 < high, "{low} {high}");
     assert!(some.a.left_out > 0 && some.warnings[0].contains("left out"), "{:?}", some.warnings);
     let most = tested(Host { invalid: 0.9, ..QUIET }, &plan, 1);
+    assert!(most.headline.starts_with("NOT VALID: "), "{}", most.headline);
     assert!(!most.verdict.valid && most.verdict.reasons[0].code == ReasonCode::GeneratorLate, "{:?}", most.verdict);
 }
 
