@@ -64,6 +64,7 @@ look_for_test_tools() {
             toolchain "rustfmt and clippy" "they check the sources" "run: rustup component add rustfmt clippy"
     fi
     runs python3 --version || package python3 "scripts and tests are written in it" python3
+    runs git --version || package git "tests read Records from its notes" git
     [[ -x /usr/sbin/nginx ]] || package nginx "tests measure it" nginx
     [[ -x /usr/sbin/apache2 ]] || package Apache "tests measure it" apache2-bin
     [[ -x /usr/bin/caddy ]] || package Caddy "tests measure HTTP/2 with it" caddy

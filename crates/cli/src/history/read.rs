@@ -1,6 +1,7 @@
-//! Reads the runs of a history: files of one document, files of JSON lines, and directories of both. Thousands of
-//! documents are parsed, so all CPUs take part, and what a history does not use is dropped at once.
+//! Reads the runs of a history: files of one document, files of JSON lines, directories of both, and git notes.
+//! Thousands of documents are parsed, so all CPUs take part, and what a history does not use is dropped at once.
 
+use super::git_notes;
 use crate::documents::display_name;
 use crate::exit::UsageError;
 use crate::results::drop_details;
@@ -34,8 +35,8 @@ struct Source<'a> {
     may_be_truncated: bool,
 }
 
-/// Reads all runs of these files and directories.
-pub fn read(paths: &[PathBuf]) -> Result<ReadRuns, UsageError> {
+/// Reads all runs of these files and directories, and of the git notes of this ref.
+pub fn read(paths: &[PathBuf], notes: Option<&str>) -> Result<ReadRuns, UsageError> {
     let mut read = ReadRuns { runs: Vec::new(), notes: Vec::new() };
     for path in paths {
         if path.is_dir() {
@@ -45,6 +46,9 @@ pub fn read(paths: &[PathBuf]) -> Result<ReadRuns, UsageError> {
         } else {
             read_file(path, false, &mut read)?;
         }
+    }
+    if let Some(reference) = notes {
+        read_notes(reference, &mut read)?;
     }
     if read.runs.is_empty() {
         let names = paths.iter().map(|path| display_name(path)).collect::<Vec<_>>().join(", ");
@@ -61,15 +65,44 @@ pub fn read(paths: &[PathBuf]) -> Result<ReadRuns, UsageError> {
 fn read_file(path: &Path, in_directory: bool, read: &mut ReadRuns) -> Result<(), UsageError> {
     let name = display_name(path);
     let bytes = read_bytes(path).map_err(|error| UsageError(format!("cannot read {name}: {error}")))?;
-    let bytes = strip_bom_bytes(&bytes);
-    if !has_lines(path, bytes) {
+    read_documents(&name, &bytes, in_directory, read)
+}
+
+/// Reads the git notes of a ref. Runs get the label `commit`, unless they have one.
+fn read_notes(reference: &str, read: &mut ReadRuns) -> Result<(), UsageError> {
+    let before = read.runs.len();
+    for note in git_notes::read(reference)? {
+        let first = read.runs.len();
+        read_documents(&format!("note of {}", note.commit), &note.content, true, read)?;
+        for (_, run) in read.runs.iter_mut().skip(first) {
+            let labels = match run {
+                Run::Record(record) => &mut record.labels,
+                Run::Survey(survey) => &mut survey.labels,
+            };
+            labels.entry("commit".to_owned()).or_insert_with(|| note.commit.clone());
+        }
+    }
+    if read.runs.len() == before {
+        let message = format!(
+            "no Record or survey in the git notes of `{reference}`: `git notes --ref={reference} add -F record.json COMMIT` \
+             attaches one to a commit"
+        );
+        return Err(UsageError(message));
+    }
+    Ok(())
+}
+
+/// Reads one document, or one per line. If other documents are allowed, they are left out.
+fn read_documents(name: &str, bytes: &[u8], others_allowed: bool, read: &mut ReadRuns) -> Result<(), UsageError> {
+    let bytes = strip_bom_bytes(bytes);
+    if !has_lines(Path::new(name), bytes) {
         let text = from_utf8(bytes).map_err(|error| UsageError(format!("{name}: {error}: it is not a text file")))?;
-        if !in_directory || is_run(path, text) {
-            read.runs.push((name.clone(), slim(parse_run(&name, text)?)));
+        if !others_allowed || is_run(Path::new(name), text) {
+            read.runs.push((name.to_owned(), slim(parse_run(name, text)?)));
         }
         return Ok(());
     }
-    for parsed in parse_all(&lines(&name, bytes)) {
+    for parsed in parse_all(&lines(name, bytes)) {
         match parsed {
             Parsed::Run(name, run) => read.runs.push((name, *run)),
             Parsed::Truncated(name) => {

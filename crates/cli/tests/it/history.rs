@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
+use std::process::Command;
 use std::time::{Duration, UNIX_EPOCH};
 
 /// Start of the first run, in seconds since 1970: 2026-08-21.
@@ -51,7 +52,16 @@ fn lines(records: &[Value]) -> String {
 fn history_in(files: &Files, args: &[&str]) -> Done {
     let mut command = brimful(&[&["history"], args].concat());
     command.current_dir(files.path("")).env("COLUMNS", "80").env("NO_COLOR", "1");
+    only_own_repository(&mut command, files);
     Running::start(command).finish()
+}
+
+/// Hides the repositories around the directory of these files, and those that a git hook names, from git.
+fn only_own_repository(command: &mut Command, files: &Files) {
+    command.env("GIT_CEILING_DIRECTORIES", files.path("").parent().unwrap());
+    for variable in ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE"] {
+        command.env_remove(variable);
+    }
 }
 
 fn document_in(files: &Files, args: &[&str]) -> History {
@@ -91,6 +101,50 @@ fn a_change_for_the_worse_is_found_with_its_run_its_size_and_its_interval() {
     let noise = figure(&history, "p99").noise.unwrap();
     assert!(noise > 0.003 && noise < 0.009, "{noise}");
     assert!(changes(&history, "throughput").is_empty() && changes(&history, "errors").is_empty());
+}
+
+#[test]
+fn the_records_in_git_notes_are_a_history_with_the_commits_as_labels() {
+    let files = Files::new();
+    let git = |args: &[&str]| {
+        let mut command = Command::new("git");
+        let identity = ["-c", "user.name=a", "-c", "user.email=a@example.org", "-c", "commit.gpgsign=false"];
+        only_own_repository(&mut command, &files);
+        let output = command.args(identity).args(args).current_dir(files.path("")).output().unwrap();
+        assert!(output.status.success(), "git {args:?}: {}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap().trim().to_owned()
+    };
+    let outside = history_in(&files, &["--git-notes", "brimful"]).exits(&[2]).stderr;
+    assert!(
+        outside.contains("`git notes` failed in the current directory: ") && outside.contains("not a git"),
+        "{outside}"
+    );
+    git(&["init", "--quiet", "."]);
+    git(&["commit", "--quiet", "--allow-empty", "--message", "first"]);
+    let none = history_in(&files, &["--git-notes", "brimful"]).exits(&[2]).stderr;
+    assert!(none.contains("no Record or survey in the git notes of `brimful`"), "{none}");
+    let mut commits = Vec::new();
+    for (night, mut record) in forty_nights(1.1).into_iter().enumerate() {
+        git(&["commit", "--quiet", "--allow-empty", "--message", &format!("night {night}")]);
+        record["labels"] = if night == 30 { json!({}) } else { json!({"commit": format!("night-{night}")}) };
+        files.write("record.json", serde_json::to_string_pretty(&record).unwrap());
+        git(&["notes", "--ref=brimful", "add", "--file=record.json"]);
+        commits.push(git(&["rev-parse", "HEAD"]));
+    }
+    let history = document_in(&files, &["--git-notes", "brimful"]);
+    let [p99] = changes(&history, "p99")[..] else { panic!("{:#?}", history.changes) };
+    assert_eq!((p99.index, p99.direction, p99.is_new), (30, Direction::Worse, true));
+    assert_eq!((&*p99.before.labels["commit"], &*p99.after.labels["commit"]), ("night-29", &commits[30][..10]));
+    assert_eq!(p99.after.file, format!("note of {}", &commits[30][..10]));
+}
+
+#[test]
+fn without_git_notes_cannot_be_read_and_the_error_says_so() {
+    let files = Files::new();
+    let mut command = brimful(&["history", "--git-notes", "brimful"]);
+    command.current_dir(files.path("")).env("PATH", files.path(""));
+    let error = Running::start(command).finish().exits(&[2]).stderr;
+    assert!(error.contains("cannot run git") && error.contains("install git"), "{error}");
 }
 
 #[test]
