@@ -2,7 +2,7 @@
 
 use crate::AbError;
 use brimful_core::Nanos;
-use brimful_core::record::Reason;
+use brimful_core::record::{Reason, ReasonCode};
 use brimful_core::workload::Load;
 use brimful_stats::SliceFigures;
 use std::collections::BTreeMap;
@@ -20,7 +20,8 @@ pub(crate) enum Arm {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Slice {
     pub figures: SliceFigures,
-    /// The reason why the slice is not valid, if it is not.
+    /// The reason why the slice is not valid, if it is not. If there are several, one that is about more than delays of
+    /// the generator.
     pub problem: Option<Reason>,
     /// Number of responses by status code.
     pub statuses: BTreeMap<String, u64>,
@@ -28,6 +29,29 @@ pub(crate) struct Slice {
     pub bytes_per_call: f64,
     /// The server's software, as the server names it.
     pub server_software: Option<String>,
+}
+
+impl Slice {
+    /// The reason why this figure of the slice cannot be used. If the generator was late, the response times are not
+    /// those of the server, but the CPU time per request is.
+    pub fn problem_with(&self, figure: &str) -> Option<&Reason> {
+        self.problem.as_ref().filter(|reason| figure != "cpu" || !is_delay(reason))
+    }
+
+    /// The figures that can be used.
+    pub fn valid_figures(&self) -> SliceFigures {
+        self.figures.filtered(|figure| self.problem_with(figure).is_none())
+    }
+}
+
+/// The first reason that is about more than delays of the generator, or else the first.
+pub(crate) fn main_problem<'r>(reasons: impl Iterator<Item = &'r Reason> + Clone) -> Option<&'r Reason> {
+    reasons.clone().find(|reason| !is_delay(reason)).or_else(|| reasons.clone().next())
+}
+
+/// Whether the generator began calls late, and nothing else was wrong with them.
+fn is_delay(reason: &Reason) -> bool {
+    matches!(reason.code, ReasonCode::GeneratorLate | ReasonCode::GeneratorStalled)
 }
 
 /// The servers, and the means to load them.

@@ -1,7 +1,7 @@
 //! The method: rehearsal, pilot, and rounds of slices until the interval is narrow or the time is used up.
 
 use crate::AbError;
-use crate::bench::{Arm, Bench, Slice};
+use crate::bench::{Arm, Bench, Slice, main_problem};
 use crate::outcome::Rounds;
 use crate::setup::{AbPlan, DesignChoice};
 use brimful_core::ab::{AbMethod, AbPilot, AbStopReason};
@@ -237,11 +237,9 @@ pub(crate) struct Pairing {
 }
 
 impl Pairing {
-    /// The figures of the valid slices.
+    /// The figures that can be used.
     pub fn contrast(&self) -> Contrast {
-        let valid = |slices: &[Slice]| {
-            slices.iter().filter(|slice| slice.problem.is_none()).map(|slice| slice.figures.clone()).collect()
-        };
+        let valid = |slices: &[Slice]| slices.iter().map(Slice::valid_figures).collect();
         Contrast { a: valid(&self.a), b: valid(&self.other) }
     }
 }
@@ -339,7 +337,7 @@ impl Method<'_> {
             }
             // A slice is only as good as the one beside it.
             let pairing = if arm == Arm::B { &mut round.of_b } else { &mut round.of_control };
-            let problem = a.problem.clone().or_else(|| other.problem.clone());
+            let problem = main_problem(a.problem.iter().chain(&other.problem)).cloned();
             pairing.a.push(Slice { problem: problem.clone(), ..a });
             pairing.other.push(Slice { problem, ..other });
         }

@@ -1,6 +1,7 @@
 //! Makes the document of a comparison from the rounds that were measured.
 
 use crate::AbError;
+use crate::bench::Slice;
 use crate::method::{MIN_ROUNDS, Measured, Pairing, Round};
 use crate::setup::AbPlan;
 use brimful_core::ab::{AbControl, AbDesign, AbRun, AbSide, AbStopReason, AbStopping, AbTest, ControlOutcome, SCHEMA};
@@ -38,11 +39,18 @@ impl Rounds {
         self.0.iter().map(|round| &round.of_b)
     }
 
-    /// The reasons why slices are not valid.
-    fn problems(&self) -> impl Iterator<Item = &Reason> {
-        self.pairings()
-            .flat_map(|pairing| pairing.a.iter().chain(&pairing.other))
-            .filter_map(|slice| slice.problem.as_ref())
+    /// The reasons why slices are not valid for this figure.
+    fn problems(&self, figure: &str) -> impl Iterator<Item = &Reason> {
+        self.slices().filter_map(move |slice| slice.problem_with(figure))
+    }
+
+    /// Number of slices in which the generator was late and whose figures are not used, except for this one.
+    fn late_slices(&self, figure: &str) -> usize {
+        self.slices().filter(|slice| slice.problem.is_some() && slice.problem_with(figure).is_none()).count()
+    }
+
+    fn slices(&self) -> impl Iterator<Item = &Slice> {
+        self.pairings().flat_map(|pairing| pairing.a.iter().chain(&pairing.other))
     }
 }
 
@@ -61,7 +69,7 @@ pub(crate) fn document(plan: &AbPlan, measured: Measured, origin: Origin) -> Res
     let figures = paired_figures(&measured.rounds.of_b(), &measured.figure);
     let control = control(&measured, &figures);
     let main = figures.iter().find(|figure| figure.name == measured.figure).cloned();
-    let verdict = verdict(&measured.rounds);
+    let verdict = verdict(&measured.rounds, &measured.figure);
     let stopping = AbStopping {
         figure: measured.figure.clone(),
         until: plan.until,
@@ -71,7 +79,8 @@ pub(crate) fn document(plan: &AbPlan, measured: Measured, origin: Origin) -> Res
         elapsed_s: measured.elapsed.as_secs_f64(),
     };
     let mut warnings = measured.warnings.clone();
-    warnings.extend(left_out(&measured.rounds).filter(|_| verdict.valid));
+    warnings.extend(left_out(&measured.rounds, &measured.figure).filter(|_| verdict.valid));
+    warnings.extend(late_slices(&measured.rounds, &measured.figure));
     warnings.extend(
         origin
             .is_same_server
@@ -109,7 +118,7 @@ pub(crate) fn document(plan: &AbPlan, measured: Measured, origin: Origin) -> Res
 
 fn describe(plan: &AbPlan, measured: &Measured, origin: &Origin, side: usize) -> AbSide {
     let slices = measured.rounds.pairings().flat_map(|pairing| if side == 0 { &pairing.a } else { &pairing.other });
-    let (valid, invalid): (Vec<_>, Vec<_>) = slices.partition(|slice| slice.problem.is_none());
+    let (valid, invalid): (Vec<_>, Vec<_>) = slices.partition(|slice| slice.problem_with(&measured.figure).is_none());
     AbSide {
         name: plan.names[side].clone(),
         url: origin.urls[side].clone(),
@@ -151,9 +160,9 @@ fn nearest([low, high]: [f64; 2]) -> f64 {
 }
 
 /// The verdict: invalid if most slices are.
-fn verdict(rounds: &Rounds) -> Verdict {
-    let all = rounds.pairings().map(|pairing| pairing.a.len() + pairing.other.len()).sum::<usize>();
-    let problems: Vec<&Reason> = rounds.problems().collect();
+fn verdict(rounds: &Rounds, figure: &str) -> Verdict {
+    let all = rounds.slices().count();
+    let problems: Vec<&Reason> = rounds.problems(figure).collect();
     if problems.len() as f64 <= MAX_LEFT_OUT * all as f64 {
         return Verdict::from_reasons(Vec::new());
     }
@@ -167,9 +176,9 @@ fn verdict(rounds: &Rounds) -> Verdict {
 }
 
 /// A warning about slices that are left out.
-fn left_out(rounds: &Rounds) -> Option<String> {
-    let number = rounds.problems().count() as u64;
-    let first = rounds.problems().next()?;
+fn left_out(rounds: &Rounds, figure: &str) -> Option<String> {
+    let number = rounds.problems(figure).count() as u64;
+    let first = rounds.problems(figure).next()?;
     let what = first.message.split_once(". ").map_or(first.message.as_str(), |(what, _)| what);
     let are = if number == 1 { "is" } else { "are" };
     Some(
@@ -181,6 +190,14 @@ fn left_out(rounds: &Rounds) -> Option<String> {
         .replace("because is", "because it is")
         .replace("because are", "because they are"),
     )
+}
+
+/// A warning about slices of which only the chosen figure is used.
+fn late_slices(rounds: &Rounds, figure: &str) -> Option<String> {
+    let number = rounds.late_slices(figure) as u64;
+    (number > 0).then(|| {
+        format!("the generator was late in {}: only their {} is used", pluralize(number, "slice"), in_words(figure))
+    })
 }
 
 /// The sentence that states the result.

@@ -1,7 +1,7 @@
 //! The bench for real servers: each slice is a run of its own.
 
 use crate::AbError;
-use crate::bench::{Arm, Bench, Slice};
+use crate::bench::{Arm, Bench, Slice, main_problem};
 use crate::process::ServerProcess;
 use brimful_core::Nanos;
 use brimful_core::record::Record;
@@ -80,7 +80,7 @@ impl LoadedServer {
 }
 
 fn slice(record: &Record, cpu_s: Option<f64>) -> Slice {
-    let problem = record.verdict.reasons.first().cloned().filter(|_| !record.verdict.valid);
+    let problem = main_problem(record.verdict.reasons.iter()).cloned().filter(|_| !record.verdict.valid);
     Slice {
         figures: SliceFigures::from_record(record, cpu_s),
         problem,

@@ -37,6 +37,8 @@ struct Host {
     can_duet: bool,
     /// Probability that a slice is not valid.
     invalid: f64,
+    /// Probability that the generator is late in a slice.
+    late: f64,
 }
 
 const QUIET: Host = Host {
@@ -49,6 +51,7 @@ const QUIET: Host = Host {
     shared: 0.9,
     can_duet: false,
     invalid: 0.0,
+    late: 0.0,
 };
 
 struct Simulated {
@@ -84,11 +87,16 @@ impl Simulated {
         };
         let value = 200e-6 * (self.level + own + noise).exp();
         let is_invalid = self.random.random_bool(self.host.invalid);
-        let reason = || Reason { code: ReasonCode::GeneratorLate, message: "The generator was late. Wait.".to_owned() };
+        let is_late = !is_invalid && self.host.late > 0.0 && self.random.random_bool(self.host.late);
+        let problem = match (is_invalid, is_late) {
+            (true, _) => Some((ReasonCode::GeneratorCpu, "The generator was busy. Use more threads.")),
+            (_, true) => Some((ReasonCode::GeneratorLate, "The generator was late. Wait.")),
+            _ => None,
+        };
         let status = if arm == Arm::B { self.b_status } else { "200" };
         Slice {
             figures: SliceFigures::from_value("cpu", if is_invalid { value * 5.0 } else { value }),
-            problem: is_invalid.then(reason),
+            problem: problem.map(|(code, message)| Reason { code, message: message.to_owned() }),
             statuses: BTreeMap::from([(status.to_owned(), 1_000)]),
             bytes_per_call: 100.0,
             server_software: None,
@@ -294,7 +302,20 @@ fn invalid_slices_are_left_out_and_too_many_make_the_result_invalid() {
     assert!(some.a.left_out > 0 && some.warnings[0].contains("left out"), "{:?}", some.warnings);
     let most = tested(Host { invalid: 0.9, ..QUIET }, &plan, 1);
     assert!(most.headline.starts_with("NOT VALID: "), "{}", most.headline);
-    assert!(!most.verdict.valid && most.verdict.reasons[0].code == ReasonCode::GeneratorLate, "{:?}", most.verdict);
+    assert!(!most.verdict.valid && most.verdict.reasons[0].code == ReasonCode::GeneratorCpu, "{:?}", most.verdict);
+}
+
+/// The CPU time per request is that of the server even if the generator was late, so a busy host does not prevent the
+/// comparison.
+#[test]
+fn the_cpu_time_of_slices_with_a_late_generator_is_used() {
+    let late = Host { late: 0.9, difference: 0.1, ..QUIET };
+    let tested = tested(late, &plan(DesignChoice::Interleaved, 0.01, 300), 1);
+    let [low, high] = interval(&tested);
+    assert!(tested.verdict.valid && low < 0.1052 && 0.1052 < high, "{low} {high}");
+    assert_eq!(tested.a.left_out + tested.b.left_out, 0);
+    let [warning] = &tested.warnings[..] else { panic!("{:?}", tested.warnings) };
+    assert!(warning.starts_with("the generator was late in ") && warning.ends_with("CPU time per request is used"));
 }
 
 #[test]

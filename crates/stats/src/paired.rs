@@ -51,6 +51,11 @@ impl SliceFigures {
         SliceFigures(vec![Measured { kind, value, within: None, resolution: 0.0 }])
     }
 
+    /// The figures with these names.
+    pub fn filtered(&self, is_kept: impl Fn(&str) -> bool) -> SliceFigures {
+        SliceFigures(self.0.iter().filter(|measured| is_kept(&measured.kind.name)).cloned().collect())
+    }
+
     /// The names of all figures.
     pub fn names(&self) -> Vec<&str> {
         self.0.iter().map(|measured| measured.kind.name.as_str()).collect()
