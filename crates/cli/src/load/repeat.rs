@@ -9,6 +9,7 @@ use super::{append_record, stop_conditions};
 use crate::exit::{Exit, code_for_record};
 use crate::output::{LinesFile, OutFile, first_failure, print, print_document, text_or_document};
 use crate::progress;
+use anyhow::Context;
 use brimful_core::moments::Moments;
 use brimful_core::quantity;
 use brimful_core::record::{Record, Summary};
@@ -84,6 +85,7 @@ pub fn main(args: &LoadArgs, plan: &RunPlan, repetitions: u64) -> anyhow::Result
     let mut records = Vec::new();
     let mut exit = None;
     let mut failure = Ok(());
+    let mut is_document_shown = args.output.json;
     for (index, file) in files.into_iter().enumerate() {
         if index > 0 && !rest(&stop) {
             break;
@@ -97,25 +99,32 @@ pub fn main(args: &LoadArgs, plan: &RunPlan, repetitions: u64) -> anyhow::Result
                 break;
             }
         };
-        let json = brimful_report::json::record(&record)?;
-        file.map_or(Ok(()), |file| file.commit(&json))?;
-        let history = LinesFile::open_optional(args.record_to.as_deref(), "--record-to")?;
-        history.map_or(Ok(()), |file| append_record(file, &record))?;
-        if args.output.json {
-            print_document(&json)?;
-        }
+        failure = deliver(args, file, &record);
+        is_document_shown |= failure.is_err();
         exit = worse(exit, code_for_record(&record));
         let has_ended = record.interrupted;
         records.push(record);
-        if has_ended {
+        if has_ended || failure.is_err() {
             break;
         }
     }
-    let shown = match args.output.json {
+    let shown = match is_document_shown {
         true => Ok(()),
         false => print(&text_or_document(|| text(&records), "")),
     };
     first_failure(shown.map(|()| exit.unwrap_or(Exit::Interrupted)), [failure])
+}
+
+/// Writes the Record of a repetition. If that fails, the Record is printed.
+fn deliver(args: &LoadArgs, file: Option<OutFile>, record: &Record) -> anyhow::Result<()> {
+    let json = brimful_report::json::record(record)?;
+    let written = file.map_or(Ok(()), |file| file.commit(&json).context("the document is on stdout instead"));
+    if args.output.json || written.is_err() {
+        print_document(&json)?;
+    }
+    let history = LinesFile::open_optional(args.record_to.as_deref(), "--record-to")?;
+    let appended = history.map_or(Ok(()), |file| append_record(file, record));
+    first_failure(written, [appended])
 }
 
 /// Generates the load once. Each repetition has its own seed, so that the schedules are independent.

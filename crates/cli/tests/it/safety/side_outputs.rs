@@ -143,6 +143,20 @@ fn a_file_size_limit_leaves_the_record_on_stdout() {
     assert_eq!(fs::metadata(&trace).unwrap().len(), 8 * 1024);
 }
 
+#[test]
+fn a_repetition_whose_file_cannot_be_written_is_on_stdout() {
+    let _machine = lock_machine_shared();
+    let directory = tempfile::tempdir().unwrap();
+    let out = directory.path().join("record.json");
+    let server = RawServer::content_length("hello");
+    let load = brimful(&["load", &server.url(), "-n", "20", "--repeat", "2", "--out", out.to_str().unwrap()]);
+    let mut shell = Command::new("bash");
+    // The limit is 1 KiB.
+    shell.args(["-c", "ulimit -f 1; exec \"$0\" \"$@\""]).arg(load.get_program()).args(load.get_args());
+    let record = record_beside_error(Running::start(shell).finish(), 3, "the document is on stdout instead");
+    assert_eq!(record.counts.completed, 20);
+}
+
 /// If a replay cannot create all files for the responses, it still delivers the Record, and the error names the reason.
 /// The log is on stdin, so the files are created during the replay.
 #[test]
