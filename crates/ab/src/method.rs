@@ -82,9 +82,9 @@ pub(crate) fn conduct(
         None => default_load(seed, bench, listener)?,
     };
     bench.use_load(load.clone());
-    let rehearsal = [Arm::A, Arm::Control, Arm::B].map(|arm| bench.measure(arm, seed));
-    let [a, control, b] = rehearsal;
-    let (a, b, _) = (a?, b?, control?);
+    let a = bench.measure(Arm::A, seed)?;
+    bench.measure(Arm::Control, seed)?;
+    let b = bench.measure(Arm::B, seed)?;
     let warnings = check_answers(&a, &b)?;
     let figure = chosen_figure(plan.figure.as_deref(), &load, &a, &b)?;
     let mut method = Method { seed, random: Pcg64Mcg::seed_from_u64(seed), round: 0, bench };

@@ -1,5 +1,5 @@
-//! The `AbTest` document: two running servers, A and B, measured in turn or at the same time until the interval of
-//! their ratio was narrow.
+//! The `AbTest` document: two running servers, A and B, measured in turn or at the same time until the confidence
+//! interval of the difference was narrow.
 //!
 //! The field names are an interface that scripts rely on. Times are seconds, rates are per second, shares are fractions
 //! between 0 and 1. Differences are those of B from A.

@@ -42,7 +42,7 @@ impl Percentile {
         MIN_SLOWER * 1_000 / self.slower_per_mille
     }
 
-    /// The share of the values that are not larger.
+    /// The share of the values that do not exceed the percentile, such as 0.95.
     pub fn share(self) -> f64 {
         1.0 - self.slower_per_mille as f64 / 1e3
     }

@@ -59,11 +59,12 @@ impl OpenCount {
     /// Updates the maximum after a wait. `open` is the number of connections and attempts before the events of the wait
     /// were handled. `known` is true if every attempt is known to have a socket or to have failed.
     fn update_max(&mut self, open: u64, known: bool) {
-        /// After this many turns, the kernel has completed every attempt that was requested before them.
-        const MAX_UNKNOWN: u32 = 64;
+        /// Number of turns of the event loop after which the kernel has completed every connection attempt that was
+        /// requested before them, so that each has a socket or has failed.
+        const TURNS_UNTIL_KNOWN: u32 = 64;
         let open = open.saturating_sub(std::mem::take(&mut self.without_socket));
         self.turns_unknown = if known { 0 } else { self.turns_unknown + 1 };
-        if known || self.turns_unknown.is_multiple_of(MAX_UNKNOWN) {
+        if known || self.turns_unknown.is_multiple_of(TURNS_UNTIL_KNOWN) {
             self.max = self.max.max(open);
         }
     }

@@ -51,7 +51,7 @@ pub enum EstimateError {
          check their units, and that they are of this server"
     )]
     KnownExceedBusy {
-        /// Busy time of the known demands in seconds.
+        /// Busy time that the known demands account for, in seconds.
         known_s: f64,
         /// Busy time of the resource in seconds.
         busy_s: f64,

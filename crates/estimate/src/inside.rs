@@ -52,7 +52,7 @@ pub struct Workers {
 /// The reason why the module's measurements cannot be used.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ModuleMismatch {
-    /// The module has no class of this class's name.
+    /// The module recorded no class with the name of this class of the load.
     Name {
         /// Name of the load's class.
         class: String,

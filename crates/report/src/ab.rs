@@ -9,7 +9,7 @@ use brimful_core::quantity::{percent, pluralize};
 use brimful_core::text::one_line;
 
 /// The meaning of the table.
-const LEGEND: &str = "* differs. The interval of the chosen figure stands alone; the p-values of the others are adjusted for \
+const LEGEND: &str = "* differs. The p-value of the figure of --until is not adjusted; those of the others are adjusted for \
                       their number (Holm).";
 
 /// Formats the comparison as plain text that ends in a newline.

@@ -91,7 +91,7 @@ impl Crew {
     /// Makes the load of a plan with the crew's shards, like [`crate::run`] in this process.
     ///
     /// # Errors
-    /// The errors of [`crate::run`]; also if the program has ended.
+    /// The errors of [`crate::run`]; also if the crew's program has ended.
     pub fn run(&mut self, plan: &RunPlan, stop: &AtomicBool) -> Result<Record, RunError> {
         let options = plan.options();
         let order = Order::from_options(options)?;

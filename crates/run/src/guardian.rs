@@ -46,7 +46,7 @@ impl Guardian {
         // The file at the program's path may have been replaced by another version, so the running program is started
         // again.
         let mut command = Command::new("/proc/self/exe");
-        // The guardian must not keep the survey's own output open, because it outlives the survey.
+        // The guardian must not keep this process's output open, because it outlives this process.
         command.arg(GUARDIAN_COMMAND).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
         let mut process = command.spawn()?;
         let stdin = process.stdin.take();
@@ -86,11 +86,11 @@ impl Drop for Guardian {
 /// # Errors
 /// If `input` cannot be read.
 pub fn run_guardian(input: impl BufRead, mut output: impl Write) -> io::Result<()> {
-    // Writing fails only if the survey has already ended. In that case the survey has made no change.
+    // Writing fails only if the other process has already ended. Then it has changed nothing.
     let _ = writeln!(output, "{READY}").and_then(|()| output.flush());
     let mut undo = None;
     for line in input.split(b'\n') {
-        // The survey makes a change only after it has written the whole line, so an incomplete line is ignored.
+        // An incomplete line is ignored: changes are made, or kept, only after the whole line was written.
         undo = serde_json::from_slice::<ServerChange>(&line?).ok().or(undo);
     }
     match undo {

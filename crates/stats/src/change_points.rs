@@ -18,8 +18,9 @@ const FALSE_ALARM_PROBABILITY: f64 = 0.01;
 const PERMUTATIONS: usize = 499;
 /// Number of permutations after which a clear change is accepted.
 const PERMUTATIONS_OF_CLEAR_CHANGE: usize = 30;
-/// A change is clear if its distance is this many times the largest distance of the permutations. The tail of their
-/// distribution is exponential, so twice the largest of 30 has a probability far below `FALSE_ALARM_PROBABILITY`.
+/// A change is clear if the distance between the values before and after it is this many times the largest such distance
+/// in the permuted series. The tail of the distribution of these distances is exponential, so twice the largest of
+/// [`PERMUTATIONS_OF_CLEAR_CHANGE`] has a probability far below `FALSE_ALARM_PROBABILITY`.
 const CLEAR_RATIO: f64 = 2.0;
 /// The minimum number of values before, between and after changes. Fewer values have no meaningful mean distance.
 pub const MIN_SEGMENT: usize = 3;

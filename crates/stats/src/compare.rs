@@ -54,7 +54,7 @@ pub(crate) struct FigureKind {
 pub(crate) struct Measured {
     pub(crate) kind: FigureKind,
     pub(crate) value: f64,
-    /// The estimate from the parts of the run; `None` if these are not known.
+    /// The estimate of the value and its error from parts of the run of equal length; `None` without such parts.
     pub(crate) within: Option<Estimate>,
     /// The smallest standard error that the figure can have, because it was counted or rounded.
     pub(crate) resolution: f64,

@@ -8,9 +8,9 @@ use brimful_core::{Bytes, Nanos};
 use brimful_estimate::ProgramUsage;
 use brimful_run::client_limit;
 
-/// Upper bound of the rates of a survey, divided by the throughput of many clients. The greatest overload is 1.3 times
-/// the capacity, and the capacity may be higher than this throughput, for example if more clients are needed.
-const NEEDED: f64 = 2.0;
+/// The generator must be able to offer this many times the throughput that was measured with closed clients. A survey
+/// offers up to 1.3 times the capacity, and the capacity exceeds that throughput if it needs more clients.
+const REQUIRED_RATE_RATIO: f64 = 2.0;
 /// Duration for which the idle server is observed.
 pub(crate) const IDLE: Nanos = Nanos::from_millis(1500);
 
@@ -35,7 +35,7 @@ pub(crate) struct IdleServer {
 
 /// The highest rate that the survey may need, for a server that completes `throughput` calls per second.
 pub(crate) fn needed_rate(throughput: f64) -> f64 {
-    NEEDED * throughput
+    REQUIRED_RATE_RATIO * throughput
 }
 
 /// Measures the rate that this client can offer with responses of this size. If the server's `throughput` under many

@@ -54,6 +54,7 @@ pub(crate) struct Calibration {
     /// The number of clients that the generator itself could not keep up with; `None` if the search found no such
     /// number.
     pub overloading_clients: Option<u64>,
+    /// Load and delays that calibration caused on the server.
     pub impact: Inflicted,
 }
 
@@ -179,8 +180,8 @@ impl Calibrator<'_, '_> {
             check_not_too_many_clients(self.runner, self.overloading_clients)?;
             return Err(self.runner.halt(ReasonCode::ServerDied, "the server completed no call"));
         }
-        // The pool must have enough connections to use the CPUs that are still idle. CPUs that other programs use are
-        // not idle.
+        // With all idle CPUs in use, the server would complete 1 / (share of the CPUs in use) times as many calls. The
+        // pool gets connections for this rate. CPUs that other programs use are in use.
         let cpu_in_use = best.cpu_in_use.filter(|in_use| *in_use > 0.0 && !best.is_saturated).unwrap_or(1.0);
         self.connections.widen_pool(self.runner, best.rate / cpu_in_use)?;
         let rate = quantity::rate(best.rate);

@@ -51,7 +51,7 @@ const FIRST: f64 = 0.8;
 /// If no call of a slice had an expected answer, its mean response time counts as this many times the limit.
 const UNANSWERED: f64 = 1000.0;
 
-/// An objective, the value of its metric at light load, and its predicted rate.
+/// An objective, the value of its metric at light load, and the highest rate at which it is predicted to be met.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PredictedObjective {
     /// The objective as the user gave it.

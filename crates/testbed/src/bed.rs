@@ -25,7 +25,7 @@ pub struct RunningTestbed {
     backlog_drops_before: u64,
 }
 
-/// The results of a test bed for its document.
+/// What a test bed measured while it ran, which becomes part of its JSON document.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TestbedResults {
     /// The properties of the network.

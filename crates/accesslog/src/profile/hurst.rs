@@ -18,7 +18,8 @@ use brimful_core::profile::Hurst;
 use brimful_core::quantity::number;
 use statrs::distribution::{ChiSquared, ContinuousCDF};
 
-/// Minimum number of details of an octave.
+/// An octave, which is a time scale of the wavelet transform, is used only if it has at least this many wavelet
+/// coefficients (details).
 const MIN_DETAILS: usize = 16;
 /// Minimum number of octaves for the estimate of a slope.
 const MIN_OCTAVES: usize = 4;

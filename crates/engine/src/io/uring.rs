@@ -337,8 +337,8 @@ impl<'a> Uring<'a> {
         Ok(())
     }
 
-    /// Registers a Unix socket that is already connected. A ring would use a kernel thread for each attempt that waits
-    /// for room in the server's accept queue.
+    /// Registers a Unix socket that was connected outside the ring. If the ring connected it, an attempt that waits for
+    /// room in the server's accept queue would occupy a kernel thread.
     fn adopt_unix_socket(&mut self, token: Token, socket: &OwnedFd) -> Result<(), Errno> {
         self.register(token, socket, true)?;
         self.push(&opcode::Nop::new().build().user_data(user_data(token, OperationKind::Connect)));

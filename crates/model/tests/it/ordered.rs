@@ -55,9 +55,8 @@ fn class(rng: &mut Pcg64Mcg, index: u32, kind: Kind) -> ModelClass {
     }
 }
 
-/// Relative errors of the solver's mean response times, compared with a long simulation with another seed. Classes
-/// without a response time in the simulation are left out. A difference counts only as far as it exceeds the
-/// simulation's confidence interval.
+/// Relative errors of the solver's mean response times, compared with a long simulation. Classes without a response time
+/// in the simulation are left out. Only the part of a difference outside the simulation's confidence interval counts.
 fn errors(model: &Model) -> Option<Vec<f64>> {
     let solution = match solve(model, Method::Auto) {
         Err(ModelError::Starved { .. }) => return None,
