@@ -1,6 +1,7 @@
 //! The errors of a comparison.
 
 use brimful_core::Nanos;
+use brimful_core::record::{Reason, ReasonCode};
 use brimful_run::RunError;
 use brimful_stats::StatsError;
 
@@ -80,6 +81,15 @@ pub enum AbError {
 }
 
 impl AbError {
+    /// The reason for the verdict of a comparison that this error ended early.
+    pub(crate) fn reason(&self) -> Reason {
+        let code = match self {
+            AbError::Ended { .. } | AbError::NoAnswer { .. } => ReasonCode::ServerDied,
+            _ => ReasonCode::Incomplete,
+        };
+        Reason { code, message: self.to_string() }
+    }
+
     /// Whether the cause is the command line, rather than the environment.
     pub fn is_usage(&self) -> bool {
         match self {

@@ -6,6 +6,7 @@ use crate::outcome::Rounds;
 use crate::setup::{AbPlan, DesignChoice};
 use brimful_core::ab::{AbMethod, AbPilot, AbStopReason};
 use brimful_core::quantity::{self, whole_percent};
+use brimful_core::record::Reason;
 use brimful_core::workload::{Load, LoadKind};
 use brimful_core::{Nanos, Rate};
 use brimful_stats::{Contrast, Estimate, half_width, paired_figures, round_differences};
@@ -65,6 +66,8 @@ pub(crate) struct Measured {
     pub pilot: Option<AbPilot>,
     pub load: Load,
     pub reason: AbStopReason,
+    /// The error that ended the measurement, if there was an interval before.
+    pub failure: Option<Reason>,
     pub elapsed: Nanos,
     pub server_software: [Option<String>; 2],
     pub warnings: Vec<String>,
@@ -93,14 +96,25 @@ pub(crate) fn conduct(
     let mut rounds = Rounds::default();
     let mut last_round = usize::MAX;
     let mut longest_round = Nanos::ZERO;
+    let mut failure = None;
+    let mut has_interval = false;
     let reason = loop {
         let began = method.bench.elapsed();
-        let Some(round) = method.round(kind)? else { break AbStopReason::Interrupted };
+        let round = match method.round(kind) {
+            // What was measured so far is a result.
+            Err(error) if has_interval => {
+                failure = Some(error.reason());
+                break AbStopReason::Failed;
+            }
+            round => round?,
+        };
+        let Some(round) = round else { break AbStopReason::Interrupted };
         rounds.push(round);
         let elapsed = method.bench.elapsed();
         let contrasts = rounds.of_b();
         let main = paired_figures(&contrasts, &figure).into_iter().find(|compared| compared.name == figure);
         let width = main.as_ref().and_then(half_width);
+        has_interval |= width.is_some();
         listener(AbEvent::Round {
             rounds: contrasts.len(),
             figure: figure.clone(),
@@ -130,6 +144,7 @@ pub(crate) fn conduct(
         pilot,
         load,
         reason,
+        failure,
         elapsed,
         server_software,
         warnings,

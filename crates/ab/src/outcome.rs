@@ -69,7 +69,7 @@ pub(crate) fn document(plan: &AbPlan, measured: Measured, origin: Origin) -> Res
     let figures = paired_figures(&measured.rounds.of_b(), &measured.figure);
     let control = control(&measured, &figures);
     let main = figures.iter().find(|figure| figure.name == measured.figure).cloned();
-    let verdict = verdict(&measured.rounds, &measured.figure);
+    let verdict = verdict(&measured);
     let stopping = AbStopping {
         figure: measured.figure.clone(),
         until: plan.until,
@@ -159,20 +159,22 @@ fn nearest([low, high]: [f64; 2]) -> f64 {
     low.abs().min(high.abs())
 }
 
-/// The verdict: invalid if most slices are.
-fn verdict(rounds: &Rounds, figure: &str) -> Verdict {
+/// The verdict: invalid if a slice failed, or if most slices are not valid.
+fn verdict(measured: &Measured) -> Verdict {
+    let failure = measured.failure.iter().cloned();
+    Verdict::from_reasons(failure.chain(mostly_invalid(&measured.rounds, &measured.figure)).collect())
+}
+
+/// The commonest reason why slices are not valid, if most are not.
+fn mostly_invalid(rounds: &Rounds, figure: &str) -> Option<Reason> {
     let all = rounds.slices().count();
     let problems: Vec<&Reason> = rounds.problems(figure).collect();
-    if problems.len() as f64 <= MAX_LEFT_OUT * all as f64 {
-        return Verdict::from_reasons(Vec::new());
-    }
     let commonest =
-        problems.iter().max_by_key(|reason| problems.iter().filter(|other| other.code == reason.code).count());
-    let reasons = commonest.map(|reason| Reason {
-        code: reason.code,
-        message: format!("{} of {} slices are not valid. One of them: {}", problems.len(), all, reason.message),
-    });
-    Verdict::from_reasons(reasons.into_iter().collect())
+        problems.iter().max_by_key(|reason| problems.iter().filter(|other| other.code == reason.code).count())?;
+    (problems.len() as f64 > MAX_LEFT_OUT * all as f64).then(|| Reason {
+        code: commonest.code,
+        message: format!("{} of {} slices are not valid. One of them: {}", problems.len(), all, commonest.message),
+    })
 }
 
 /// A warning about slices that are left out.
@@ -241,7 +243,7 @@ fn headline(main: Option<&ComparedFigure>, stopping: &AbStopping, control: &AbCo
     };
     let narrow = match stopping.reason {
         AbStopReason::Narrow => String::new(),
-        AbStopReason::OutOfTime | AbStopReason::Interrupted => {
+        AbStopReason::OutOfTime | AbStopReason::Interrupted | AbStopReason::Failed => {
             let width = stopping.half_width.map_or(String::new(), |width| format!(" (± {})", percent(width)));
             format!(" The interval{width} is wider than the ± {} that was asked for.", percent(stopping.until))
         }

@@ -60,6 +60,8 @@ struct Simulated {
     level: f64,
     slices: u64,
     b_status: &'static str,
+    /// Number of slices after which B ends.
+    b_ends_after: u64,
 }
 
 impl Simulated {
@@ -109,6 +111,11 @@ impl Bench for Simulated {
 
     fn measure(&mut self, arm: Arm, _: u64) -> Result<Slice, AbError> {
         self.pass_time();
+        if arm == Arm::B && self.slices > self.b_ends_after {
+            let [side, name] = ["B", "new"];
+            let [when, why] = [String::new(), "it has ended".to_owned()];
+            return Err(AbError::NoAnswer { side, name: name.to_owned(), when, why });
+        }
         let noise = self.noise();
         Ok(self.slice(arm, noise))
     }
@@ -178,7 +185,14 @@ fn plan(design: DesignChoice, until: f64, budget: u64) -> AbPlan {
 }
 
 fn simulated(host: Host, seed: u64) -> Simulated {
-    Simulated { host, random: Pcg64Mcg::seed_from_u64(seed), level: 0.0, slices: 0, b_status: "200" }
+    Simulated {
+        host,
+        random: Pcg64Mcg::seed_from_u64(seed),
+        level: 0.0,
+        slices: 0,
+        b_status: "200",
+        b_ends_after: u64::MAX,
+    }
 }
 
 fn measured(host: Host, plan: &AbPlan, seed: u64) -> Measured {
@@ -186,6 +200,10 @@ fn measured(host: Host, plan: &AbPlan, seed: u64) -> Measured {
 }
 
 fn tested(host: Host, plan: &AbPlan, seed: u64) -> AbTest {
+    documented(plan, measured(host, plan, seed), seed)
+}
+
+fn documented(plan: &AbPlan, measured: Measured, seed: u64) -> AbTest {
     let origin = Origin {
         run: AbRun::default(),
         urls: ["http://a/".to_owned(), "http://b/".to_owned()],
@@ -194,7 +212,7 @@ fn tested(host: Host, plan: &AbPlan, seed: u64) -> AbTest {
         control_is_second_process: true,
         is_same_server: false,
     };
-    document(plan, measured(host, plan, seed), origin).unwrap()
+    document(plan, measured, origin).unwrap()
 }
 
 fn interval(tested: &AbTest) -> [f64; 2] {
@@ -316,6 +334,24 @@ fn the_cpu_time_of_slices_with_a_late_generator_is_used() {
     assert_eq!(tested.a.left_out + tested.b.left_out, 0);
     let [warning] = &tested.warnings[..] else { panic!("{:?}", tested.warnings) };
     assert!(warning.starts_with("the generator was late in ") && warning.ends_with("CPU time per request is used"));
+}
+
+#[test]
+fn a_server_that_ends_late_leaves_the_rounds_that_were_measured() {
+    let plan = plan(DesignChoice::Interleaved, 0.0001, 300);
+    let ended = |after: u64| {
+        let mut bench = Simulated { b_ends_after: after, ..simulated(Host { difference: 0.1, ..QUIET }, 1) };
+        conduct(&plan, 1, &mut bench, &mut |_| {})
+    };
+    assert!(matches!(ended(12), Err(AbError::NoAnswer { .. })), "two rounds have no interval");
+    let tested = documented(&plan, ended(60).unwrap(), 1);
+    assert_eq!(
+        (tested.stopping.reason, tested.verdict.reasons[0].code),
+        (AbStopReason::Failed, ReasonCode::ServerDied)
+    );
+    let [low, high] = interval(&tested);
+    assert!(low < 0.1052 && 0.1052 < high, "{low} {high}");
+    assert!(tested.headline.starts_with("NOT VALID: B uses") && !tested.verdict.valid, "{}", tested.headline);
 }
 
 #[test]

@@ -147,6 +147,8 @@ pub enum AbStopReason {
     OutOfTime,
     /// The user ended it.
     Interrupted,
+    /// A slice failed, for example because a server ended. The verdict has the error.
+    Failed,
 }
 
 /// The A/A control: slices of A compared with other slices of A, measured and computed like those of B.

@@ -91,6 +91,7 @@ fn rounds(tested: &AbTest) -> String {
         AbStopReason::Narrow => "the interval is narrow enough",
         AbStopReason::OutOfTime => "the time is used up",
         AbStopReason::Interrupted => "interrupted",
+        AbStopReason::Failed => "a slice failed",
     };
     let width = stopping.half_width.map_or("no interval".to_owned(), |width| format!("± {}", percent(width)));
     format!(
