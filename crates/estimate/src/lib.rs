@@ -47,8 +47,9 @@ pub use knee::{Knee, find_knee};
 pub use rate_search::{LimitedMeasure, RateEstimate, RateSearch, Slice};
 pub use response::{ResponseFit, ResponsePoint, ScvBasis, fit_response};
 pub use server::{
-    Block, ExpectedLevel, KernelFigures, Measurement, ModuleFigures, OfferedLoad, PredictedFigure, Prediction,
-    ProgramUsage, QuotaPrediction, ResponseFigures, ResponseLimit, ResponseSummary, ServerFacts, ServerFit, Timeline,
+    Block, ExpectedLevel, KernelFigures, LevelTime, Measurement, ModuleFigures, OfferedLoad, PredictedFigure,
+    Prediction, ProgramUsage, QuotaPrediction, ResponseFigures, ResponseLimit, ResponseSummary, ServerFacts, ServerFit,
+    Timeline,
 };
 pub use usl::{LoadPoint, UslFit, fit_usl};
 pub use window::{CompletedCalls, RunStretch, WindowMeasurement, stretches};

@@ -20,6 +20,7 @@ mod drift;
 mod fitting;
 mod full;
 mod gaps;
+mod later_drift;
 mod law;
 mod model_fit;
 mod module;
@@ -36,7 +37,7 @@ pub use blocks::{
     Block, KernelFigures, Measurement, ModuleFigures, OfferedLoad, ResponseFigures, ServerFacts, Timeline,
 };
 pub use model_fit::ResponseSummary;
-pub use prediction_interval::{ExpectedLevel, PredictedFigure, ResponseLimit};
+pub use prediction_interval::{ExpectedLevel, LevelTime, PredictedFigure, ResponseLimit};
 pub use programs::ProgramUsage;
 pub use quota::QuotaPrediction;
 
@@ -264,7 +265,7 @@ impl ServerFit {
         }
     }
 
-    /// Predicts a level of this many seconds with its intervals, for a host whose speed varies as it did during
+    /// Predicts a level at this time with its intervals, for a host whose speed varies as it did during
     /// calibration. `arrivals` generates a random load of this kind, from a seed and a length in seconds: arrival times
     /// in seconds, and classes.
     ///
@@ -274,15 +275,15 @@ impl ServerFit {
         &self,
         rate: f64,
         mix: &[f64],
-        seconds: f64,
+        time: LevelTime,
         arrivals: &mut dyn FnMut(u64, f64) -> Vec<(f64, usize)>,
     ) -> Result<ExpectedLevel, EstimateError> {
-        let level = LevelLoad { rate, mix, seconds };
+        let level = LevelLoad { rate, mix, time };
         prediction_interval::predict_level(&self.bootstrap, &self.facts, &self.drift, level, arrivals)
     }
 
-    /// Predicts the rate at which requests in these proportions just meet a limit of response times, as a search of this
-    /// many seconds would measure it on a host whose speed varies as it did during calibration. The rate is at most the
+    /// Predicts the rate at which requests in these proportions just meet a limit of response times, as a search at this
+    /// time would measure it on a host whose speed varies as it did during calibration. The rate is at most the
     /// one that saturates the server. `arrivals` generates Poisson arrivals of a rate, from a seed and a length in seconds.
     /// `None` if the model has no saturation rate.
     ///
@@ -292,16 +293,16 @@ impl ServerFit {
         &self,
         mix: &[f64],
         limit: ResponseLimit,
-        seconds: f64,
+        time: LevelTime,
         arrivals: &mut dyn FnMut(f64, u64, f64) -> Vec<(f64, usize)>,
     ) -> Result<Option<PredictedFigure>, EstimateError> {
-        prediction_interval::predict_rate(&self.bootstrap, &self.drift, mix, limit, seconds, arrivals)
+        prediction_interval::predict_rate(&self.bootstrap, &self.drift, mix, limit, time, arrivals)
     }
 
-    /// The rate at which requests in these proportions saturate the server, as a measurement over this many seconds
-    /// would show it.
-    pub fn predict_saturation(&self, mix: &[f64], seconds: f64) -> Option<PredictedFigure> {
-        prediction_interval::predict_saturation(&self.bootstrap, &self.drift, mix, seconds)
+    /// The rate at which requests in these proportions saturate the server, as a measurement at this time would
+    /// show it.
+    pub fn predict_saturation(&self, mix: &[f64], time: LevelTime) -> Option<PredictedFigure> {
+        prediction_interval::predict_saturation(&self.bootstrap, &self.drift, mix, time)
     }
 
     /// The host's slowness over time during a level at which requests in these proportions arrived at `rate`. `None` if
@@ -349,10 +350,10 @@ impl ServerFit {
         self.fit.replay(rate, mix, course, arrivals)
     }
 
-    /// Capacity under a quota, as a measurement over this many seconds would show it. The cost of a call at saturation
-    /// does not change.
-    pub fn with_quota(&self, quota: Quota, seconds: f64) -> QuotaPrediction {
-        let unlimited = self.predict_saturation(&self.facts.mix, seconds);
+    /// Capacity under a quota, as a measurement at this time would show it. The cost of a call at saturation does not
+    /// change.
+    pub fn with_quota(&self, quota: Quota, time: LevelTime) -> QuotaPrediction {
+        let unlimited = self.predict_saturation(&self.facts.mix, time);
         quota::capacity(&self.fit, &self.facts, quota, unlimited)
     }
 

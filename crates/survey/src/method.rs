@@ -79,7 +79,7 @@ fn run_phases(runner: &mut Runner<'_>, findings: &mut Findings) -> Result<(), Ha
     search_rates(runner, &predictions.objectives, capacity, &mut findings.objectives)?;
     findings.overload = overload(runner, calibration, client, &findings.connections)?;
     if let Some(change) = change {
-        findings.what_if = Some(measure_change(runner, calibration, change)?);
+        findings.what_if = Some(measure_change(runner, calibration, change, predictions.levels_last)?);
     }
     Ok(())
 }

@@ -15,7 +15,7 @@ use brimful_core::slo::Measure;
 use brimful_core::survey::{Comparison, ObjectiveOutcome, ObjectiveSlice, RateUnderObjective};
 use brimful_core::workload::Load;
 use brimful_core::{Nanos, Rate, Slo, SloSpec};
-use brimful_estimate::{LimitedMeasure, PredictedFigure, RateEstimate, RateSearch, ResponseLimit, Slice};
+use brimful_estimate::{LevelTime, LimitedMeasure, PredictedFigure, RateEstimate, RateSearch, ResponseLimit, Slice};
 use brimful_stats::{CallsByLimit, count_by_limit, pooled_figure};
 use std::fmt;
 
@@ -77,19 +77,22 @@ impl fmt::Display for PredictedObjective {
     }
 }
 
-/// Predicts the rate of each objective, before the rate of any objective is measured.
+/// Predicts the rate of each objective, before the rate of any objective is measured. The search will begin `ahead`
+/// after calibration.
 pub(crate) fn predict_objectives(
     runner: &Runner<'_>,
     calibration: &Calibration,
+    ahead: Nanos,
 ) -> Result<Vec<PredictedObjective>, Halt> {
     let setup = runner.setup;
-    setup.objectives.iter().map(|spec| predict_objective(runner, calibration, spec)).collect()
+    setup.objectives.iter().map(|spec| predict_objective(runner, calibration, spec, ahead)).collect()
 }
 
 fn predict_objective(
     runner: &Runner<'_>,
     calibration: &Calibration,
     spec: &SloSpec,
+    ahead: Nanos,
 ) -> Result<PredictedObjective, Halt> {
     let light: Vec<&Record> = calibration.light_load.iter().collect();
     let light_load = pooled_figure(&light, spec.measure())?;
@@ -101,12 +104,17 @@ fn predict_objective(
     let is_missed = |slo: &Slo| light_load.map_or(!light.is_empty(), |figure| figure >= slo.limit);
     let is_missed_at_light_load = slo.as_ref().is_some_and(is_missed);
     let searched = slo.as_ref().filter(|_| !is_missed_at_light_load);
-    let rate = searched.map(|slo| predict_rate(runner, calibration, slo)).transpose()?.flatten();
+    let rate = searched.map(|slo| predict_rate(runner, calibration, slo, ahead)).transpose()?.flatten();
     Ok(PredictedObjective { spec: spec.clone(), slo, light_load, is_missed_at_light_load, rate })
 }
 
 /// Predicts the rate at which an objective is just met. `None` for a share of errors.
-fn predict_rate(runner: &Runner<'_>, calibration: &Calibration, slo: &Slo) -> Result<Option<PredictedFigure>, Halt> {
+fn predict_rate(
+    runner: &Runner<'_>,
+    calibration: &Calibration,
+    slo: &Slo,
+    ahead: Nanos,
+) -> Result<Option<PredictedFigure>, Halt> {
     let setup = runner.setup;
     let limited = match slo.measure {
         Measure::ErrorShare { .. } | Measure::Utilization { .. } => return Ok(None),
@@ -124,7 +132,8 @@ fn predict_rate(runner: &Runner<'_>, calibration: &Calibration, slo: &Slo) -> Re
         })
     };
     let seconds = times(BUDGET, setup.level).as_secs_f64();
-    let rate = calibration.fit.predict_rate(&setup.workload.mix(), limit, seconds, &mut arrivals);
+    let time = LevelTime { ahead_s: ahead.as_secs_f64(), seconds };
+    let rate = calibration.fit.predict_rate(&setup.workload.mix(), limit, time, &mut arrivals);
     match failure {
         Some(error) => Err(error.into()),
         None => Ok(rate?),

@@ -3,12 +3,14 @@
 use crate::SurveyError;
 use crate::bench::Bench;
 use crate::calibration::Calibration;
+use crate::design::anchor_duration;
+use crate::duration::RUN_SET_UP;
 use crate::objective::{PredictedObjective, predict_objectives};
 use crate::runner::{Halt, Runner};
 use crate::setup::{Setup, times, with_load};
 use brimful_core::workload::{Load, Workload};
 use brimful_core::{Nanos, Rate};
-use brimful_estimate::{ExpectedLevel, PredictedFigure, Prediction, ServerFit};
+use brimful_estimate::{ExpectedLevel, LevelTime, PredictedFigure, Prediction, ServerFit};
 
 /// Approximate time that it takes to compute the predictions.
 pub(crate) const PREDICTING: Nanos = Nanos::from_secs(1);
@@ -41,6 +43,8 @@ pub struct Predictions {
     pub saturation_level_duration: Nanos,
     /// The predictions of the held-out levels.
     pub levels: Vec<PredictedLevel>,
+    /// Time from the end of calibration to the end of the last level, the one that measures the saturation rate.
+    pub levels_last: Nanos,
     /// The predictions of the rates under the objectives.
     pub objectives: Vec<PredictedObjective>,
 }
@@ -72,27 +76,33 @@ impl Predictions {
         let mix = &setup.workload;
         let bench = &*runner.bench;
         let saturation = fit.saturation();
+        let anchor = anchor_duration(setup, calibration.anchor.clients, saturation);
+        let mut timetable = Timetable { anchor, elapsed: PREDICTING };
         let mut levels = Vec::new();
         for (fraction, length) in held_out(setup) {
             let workload = with_load(mix, Load::poisson(Rate(fraction * saturation)));
-            levels.push(predict(fit, bench, "mix", *fraction, workload, times(*length, setup.level))?);
+            let time = timetable.next(times(*length, setup.level));
+            levels.push(predict(fit, bench, "mix", *fraction, workload, time)?);
         }
         if let Some(unseen) = unseen_mix(mix).filter(|_| setup.thorough) {
             let (fraction, length) = UNSEEN;
             let rate = fraction * fit.saturation_for_mix(&unseen.mix());
             let workload = with_load(&unseen, Load::poisson(Rate(rate)));
-            levels.push(predict(fit, bench, "unseen mix", fraction, workload, times(length, setup.level))?);
+            let time = timetable.next(times(length, setup.level));
+            levels.push(predict(fit, bench, "unseen mix", fraction, workload, time)?);
         }
         if setup.thorough {
             let (fraction, length) = BURSTS;
             let arrivals = ON_OFF.to_owned();
             let workload = with_load(mix, Load::Open { rate: Rate(fraction * saturation), arrivals });
-            levels.push(predict(fit, bench, BURSTS_NAME, fraction, workload, times(length, setup.level))?);
+            let time = timetable.next(times(length, setup.level));
+            levels.push(predict(fit, bench, BURSTS_NAME, fraction, workload, time)?);
         }
         let saturation_level_duration = saturation_duration(setup.level);
-        let saturation_interval = fit.predict_saturation(&mix.mix(), saturation_level_duration.as_secs_f64());
-        let objectives = predict_objectives(runner, calibration)?;
-        Ok(Predictions { saturation, saturation_interval, saturation_level_duration, levels, objectives })
+        let saturation_interval = fit.predict_saturation(&mix.mix(), timetable.next(saturation_level_duration));
+        let levels_last = timetable.elapsed;
+        let objectives = predict_objectives(runner, calibration, levels_last)?;
+        Ok(Predictions { saturation, saturation_interval, saturation_level_duration, levels, levels_last, objectives })
     }
 }
 
@@ -114,13 +124,31 @@ pub(crate) fn saturation_duration(level: Nanos) -> Nanos {
     times(SATURATION, level)
 }
 
+/// The times of the levels, each between two anchors.
+struct Timetable {
+    /// Duration of an anchor.
+    anchor: Nanos,
+    /// Time since the end of calibration.
+    elapsed: Nanos,
+}
+
+impl Timetable {
+    /// The time of the next level, which has this duration.
+    fn next(&mut self, duration: Nanos) -> LevelTime {
+        let anchor = self.anchor.min(duration) + RUN_SET_UP;
+        let start = self.elapsed + anchor;
+        self.elapsed = start + duration + RUN_SET_UP + anchor;
+        LevelTime { ahead_s: start.as_secs_f64(), seconds: duration.as_secs_f64() }
+    }
+}
+
 fn predict(
     fit: &ServerFit,
     bench: &dyn Bench,
     name: &str,
     fraction: f64,
     workload: Workload,
-    duration: Nanos,
+    time: LevelTime,
 ) -> Result<PredictedLevel, SurveyError> {
     let rate = if let Some(Load::Open { rate, .. }) = &workload.load { rate.0 } else { 0.0 };
     let mix = workload.mix();
@@ -133,7 +161,7 @@ fn predict(
             Vec::new()
         })
     };
-    let expected = fit.predict_level(rate, &mix, duration.as_secs_f64(), &mut arrivals);
+    let expected = fit.predict_level(rate, &mix, time, &mut arrivals);
     if let Some(error) = failure {
         return Err(error);
     }
@@ -142,6 +170,7 @@ fn predict(
         prediction.response = None;
         prediction.class_response_times = None;
     }
+    let duration = Nanos::from_secs_f64(time.seconds);
     Ok(PredictedLevel { name: name.to_owned(), fraction, rate, duration, prediction, expected: expected?, workload })
 }
 

@@ -11,11 +11,13 @@ mod duration;
 mod full;
 mod gentle;
 mod holds;
+mod module;
 mod objectives;
 mod pauses;
 mod random;
 mod repeat;
 
+use self::module::SimulatedModule;
 use crate::SurveyError;
 use crate::bench::{Answer, Bench, IdleConnections, Pool};
 use crate::duration::RUN_SET_UP;
@@ -26,9 +28,7 @@ use crate::setup::{Change, ConnectionLimit, ConnectionPolicy, Header, ImpactLimi
 use crate::survey::{DEFAULT_MAX_DELAY, DEFAULT_MAX_LOAD};
 use brimful_core::model::{ClassKind, Model, ModelClass, Scheduling, Station, StationKind};
 use brimful_core::record::{ClientCalibration, Generator, Record};
-use brimful_core::server::{
-    CpuQuota, CpuShares, Disk, Kernel, Module, ModuleClass, ModuleServer, Program, Sampled, Server, ServerInterval,
-};
+use brimful_core::server::{CpuQuota, CpuShares, Disk, Kernel, Program, Server, ServerInterval};
 use brimful_core::survey::Survey;
 use brimful_core::workload::{Load, Workload};
 use brimful_core::{Bytes, CallSpec, ClassId, End, Event, Nanos, Observer, Outcome};
@@ -54,6 +54,9 @@ const RESPONSE: u64 = 1_000;
 
 /// A function that adapts the server's model to an offered rate, which is ∞ for a closed load.
 type UnderLoad = dyn Fn(&mut Model, f64);
+/// A function of the start and of the length of a run, in seconds: the slowness of the host during the run, which is a
+/// factor of all CPU times.
+type Slowness = dyn FnMut(f64, f64) -> f64;
 /// A function of the offered rate and the number of the call: how the call fails, or `None` if it succeeds.
 type Failure = dyn Fn(f64, u64) -> Option<End>;
 
@@ -68,6 +71,7 @@ struct Simulated {
     /// Whether background work is the server's own, such as garbage collection.
     own_work: bool,
     under_load: Box<UnderLoad>,
+    slowness: Box<Slowness>,
     fails: Box<Failure>,
     /// A function of the offered rate: the share of the time for which a quota stops the server.
     throttled: Box<dyn Fn(f64) -> f64>,
@@ -114,42 +118,6 @@ struct Simulated {
     last_calls: Vec<(f64, usize)>,
 }
 
-/// A Server Module that measures one request in sixteen.
-#[derive(Clone, Copy)]
-struct SimulatedModule {
-    /// The part of each request's CPU time that the module does not see, in seconds.
-    outside_s: f64,
-    /// Index of the station whose servers are the workers; `None` for the first station.
-    workers: Option<usize>,
-}
-
-impl SimulatedModule {
-    /// The module's measurements of these calls, on a server with `work` seconds of work at each station in `seconds`.
-    fn measurements(self, server: &Model, calls: &[(f64, usize)], work: &[f64], seconds: f64) -> Module {
-        let cpu = &server.stations[0];
-        let class = |(index, class): (usize, &ModelClass)| {
-            let requests = calls.iter().filter(|(_, class)| *class == index).count() as u64;
-            let demand = server.demands[0][index];
-            let cpu_us = Sampled {
-                count: requests / 16,
-                mean: (demand - self.outside_s) * 1e6,
-                stddev: demand * cpu.scv.sqrt() * 1e6,
-            };
-            ModuleClass { name: class.name.clone(), requests, cpu_us: Some(cpu_us), ..ModuleClass::default() }
-        };
-        let limited = self.workers.map(|station| (server.stations[station].servers, work[station] / seconds));
-        Module {
-            servers: vec![ModuleServer {
-                workers: limited.map_or(cpu.servers, |(most, _)| most).into(),
-                workers_most: limited.map(|(most, _)| most.into()),
-                workers_busy: limited.map(|(_, busy)| busy),
-                ..ModuleServer::default()
-            }],
-            classes: server.classes.iter().enumerate().map(class).collect(),
-        }
-    }
-}
-
 impl Simulated {
     /// A server without background work or failures. `demands` has a row for each station and a column for each class.
     fn new(stations: Vec<Station>, demands: Vec<Vec<f64>>) -> Simulated {
@@ -165,6 +133,7 @@ impl Simulated {
             programs: vec![("server", 1.0, 1)],
             own_work: false,
             under_load: Box::new(|_, _| ()),
+            slowness: Box::new(|_, _| 1.0),
             fails: Box::new(|_, _| None),
             throttled: Box::new(|_| 0.0),
             change: None,
@@ -209,8 +178,8 @@ impl Simulated {
         self
     }
 
-    /// The server's model under a load.
-    fn under_load(&self, workload: &Workload) -> Model {
+    /// The server's model under a load, on a host of this slowness.
+    fn under_load(&self, workload: &Workload, slowness: f64) -> Model {
         let mut model = self.server.clone();
         let mix = workload.mix();
         let (rate, closed) = match workload.load {
@@ -232,7 +201,7 @@ impl Simulated {
         (self.under_load)(&mut model, rate);
         let has_pool = self.pools.last().is_none_or(|pool| pool.size.is_some());
         let cost = if has_pool || closed.is_some() { 1.0 } else { self.cost_without_pool };
-        model.demands[0].iter_mut().for_each(|demand| *demand *= cost / self.cpu_share);
+        model.demands[0].iter_mut().for_each(|demand| *demand *= slowness * cost / self.cpu_share);
         model
     }
 
@@ -386,6 +355,7 @@ impl Bench for Simulated {
         self.seeds.push(seed);
         self.last_seed = seed;
         self.last_calls = Vec::new();
+        let slowness = (self.slowness)(self.spent.as_secs_f64(), window.as_secs_f64());
         self.spent += window + RUN_SET_UP;
         self.offered.borrow_mut().push(load);
         let names: Vec<String> = workload.classes.iter().map(|class| class.name.clone()).collect();
@@ -395,7 +365,7 @@ impl Bench for Simulated {
         let options = SimulationOptions { seed, arrivals, ..SimulationOptions::default() };
         let mut now = 0.0;
         let mut work = vec![0.0; self.server.stations.len()];
-        let unfinished = simulate_intervals(&self.under_load(workload), &options, INTERVAL_S, |episode| {
+        let unfinished = simulate_intervals(&self.under_load(workload, slowness), &options, INTERVAL_S, |episode| {
             now += INTERVAL_S;
             if now < window.as_secs_f64() + INTERVAL_S / 2.0 {
                 intervals.push(self.busy(names.len(), &episode.work[0], INTERVAL_S));

@@ -10,7 +10,7 @@ use brimful_core::record::{ReasonCode, Verdict};
 use brimful_core::survey::{Comparison, Level, WhatIf};
 use brimful_core::workload::{Load, Workload};
 use brimful_core::{Nanos, Rate};
-use brimful_estimate::{Quota, QuotaPrediction};
+use brimful_estimate::{LevelTime, Quota, QuotaPrediction};
 use brimful_monitor::quota_period_s;
 
 /// Length of each of the two loads, closed and open, in units of the survey's level.
@@ -34,16 +34,19 @@ pub(crate) fn rehearse_change(runner: &mut Runner<'_>) -> Result<Option<Change>,
     }
 }
 
-/// Predicts the effect of the change, makes it, measures, and undoes the change even if a measurement failed.
+/// Predicts the effect of the change, makes it, measures, and undoes the change even if a measurement failed. `ahead` is
+/// the time since calibration, without the search for the rates of objectives.
 pub(crate) fn measure_change(
     runner: &mut Runner<'_>,
     calibration: &Calibration,
     change: Change,
+    ahead: Nanos,
 ) -> Result<WhatIf, Halt> {
     let setup = runner.setup;
     let quota = quota(setup, change);
     let duration = times(LENGTH, setup.level);
-    let predicted = calibration.fit.with_quota(quota, duration.as_secs_f64());
+    let time = LevelTime { ahead_s: ahead.as_secs_f64(), seconds: duration.as_secs_f64() };
+    let predicted = calibration.fit.with_quota(quota, time);
     let rate = OPEN_LOAD * predicted.saturation;
     let predicted_response = calibration.fit.response_with_quota(quota, rate, setup.seed)?;
     runner.note(format!(
@@ -68,7 +71,7 @@ pub(crate) fn measure_change(
         &Prediction { change, quota, limited: predicted, rate, response: predicted_response },
         &closed,
         &open,
-        host_speed,
+        host_speed.mean,
     ))
 }
 

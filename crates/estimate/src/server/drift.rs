@@ -3,11 +3,15 @@
 //! Each measurement shows the slowness of the host in short stretches. Slowness is the ratio of the CPU time of a call
 //! to its usual value at the same load. A measurement's slowness is repeated until the next measurement that shows it
 //! begins, so the result is one continuous series. For a future level, a random part of the series with the length of
-//! the level is drawn (a moving block: Künsch 1989).
+//! the level is drawn (a moving block: Künsch 1989). Its deviation from the mean is enlarged to the drift that is
+//! expected until the level ([`super::later_drift`]).
 
 use super::blocks::{Measurement, OfferedLoad, PooledLoads, ReplayedMeasurement, ServerFacts};
-use super::model_fit::ModelFit;
+use super::later_drift::{LaterDrift, SlownessReading};
+use super::model_fit::{ModelFit, quantile};
+use super::prediction_interval::LevelTime;
 use super::slowness::{drift_share, mean_slowness};
+use brimful_core::moments::Moments;
 use rand::RngExt;
 use rand_pcg::Pcg64Mcg;
 use statrs::distribution::{ContinuousCDF, StudentsT};
@@ -17,6 +21,8 @@ use statrs::distribution::{ContinuousCDF, StudentsT};
 const MIN_UTILIZATION: f64 = 0.3;
 /// Minimum number of calls of a measurement from which the host's slowness is estimated.
 const MIN_CALLS: f64 = 20.0;
+/// If the parts of calibration differ by less than this share of the later drift, they are not enlarged to it.
+const NEGLIGIBLE: f64 = 1e-4;
 /// The 95th percentile of the normal distribution, in standard deviations.
 const NORMAL_95: f64 = 1.645;
 
@@ -27,15 +33,20 @@ pub(super) struct Drift {
     course: Vec<(f64, f64)>,
     /// Total length of `course` in seconds.
     seconds: f64,
-    /// Exponent by which a drawn deviation from the mean is enlarged, because the spread of few blocks is itself
+    /// Smallest factor by which the logarithm of a drawn deviation from the mean is enlarged, because the spread of few blocks is itself
     /// uncertain (Student's t).
     widening: f64,
+    /// How far the speed may drift until a later level.
+    later: LaterDrift,
     /// Ratio of the host's speed in each block to the mean over all blocks.
     pub speed_by_block: Vec<f64>,
 }
 
 /// The slowness of the host during one measurement.
 struct HostSlowness {
+    load: OfferedLoad,
+    /// The slowness relative to the mean over all measurements of the same load.
+    seen: f64,
     /// Mean slowness of the measurement.
     level: f64,
     calls: f64,
@@ -48,11 +59,11 @@ struct HostSlowness {
 impl HostSlowness {
     /// Creates the slowness of one of `pooled` measurements of the same load, as `seen` relative to their mean. This
     /// mean contains the measurement itself, so its variance is too small by the factor 1 − 1/`pooled` (Bessel).
-    fn new(seen: f64, pooled: usize, stretches: Vec<(f64, f64, f64)>, lasts: f64) -> HostSlowness {
+    fn new(load: OfferedLoad, seen: f64, pooled: usize, stretches: Vec<(f64, f64, f64)>, lasts: f64) -> HostSlowness {
         let n = pooled as f64;
         let enlargement = if pooled > 1 { (n / (n - 1.0)).sqrt() } else { 1.0 };
         let calls = stretches.iter().map(|(.., calls)| calls).sum();
-        HostSlowness { level: seen.powf(enlargement), calls, stretches, lasts }
+        HostSlowness { load, seen, level: seen.powf(enlargement), calls, stretches, lasts }
     }
 }
 
@@ -72,6 +83,19 @@ impl Drift {
         let stretches = all().flat_map(|seen| seen.stretches.iter().map(|(_, slowness, calls)| (*slowness, *calls)));
         let share_of_stretches = drift_share(stretches, variability, 0.0);
         let mut drift = Drift { widening: widening(blocks.len()), ..Drift::default() };
+        let mut readings = Vec::new();
+        let mut now = 0.0;
+        for measurement in all() {
+            readings.push(SlownessReading {
+                at_s: now + measurement.lasts / 2.0,
+                load: measurement.load,
+                log_slowness: measurement.seen.ln(),
+            });
+            now += measurement.lasts;
+        }
+        if share_of_levels > 0.0 {
+            drift.later = LaterDrift::new(&readings, now);
+        }
         for block in &seen {
             let block_start = drift.course.len();
             for measurement in block {
@@ -94,22 +118,48 @@ impl Drift {
         drift
     }
 
-    /// Parts of the series for `count` draws, each of `seconds` seconds: consecutive stretches, each with its length in
+    /// Parts of the series for `count` draws, each of the length of `time`: consecutive stretches, each with its length in
     /// seconds and its slowness. They are empty if calibration measured no slowness over time. The parts begin at equal
     /// distances after a random start, so that the draws represent the whole series (systematic sampling).
-    pub fn draws<'a>(
-        &'a self,
-        count: usize,
-        seconds: f64,
-        rng: &mut Pcg64Mcg,
-    ) -> impl Iterator<Item = Vec<(f64, f64)>> + use<'a> {
+    pub fn draws(&self, count: usize, time: LevelTime, rng: &mut Pcg64Mcg) -> Vec<Vec<(f64, f64)>> {
         let first: f64 = rng.random();
-        (0..count).map(move |index| self.part((index as f64 + first) / count as f64 * self.seconds, seconds))
+        let mut parts: Vec<Vec<(f64, f64)>> = (0..count)
+            .map(|index| self.part((index as f64 + first) / count as f64 * self.seconds, time.seconds))
+            .collect();
+        self.widen(&mut parts, time);
+        parts
+    }
+
+    /// Enlarges the differences between parts of calibration to those that are expected of a level after calibration.
+    fn widen(&self, parts: &mut [Vec<(f64, f64)>], time: LevelTime) {
+        let Some(mean) = mean_slowness(&self.course) else { return };
+        let deviations: Vec<f64> =
+            parts.iter().map(|part| mean_slowness(part).map_or(0.0, |part| (part / mean).ln())).collect();
+        let square = deviations.iter().map(|deviation| deviation.powi(2)).sum::<f64>() / deviations.len() as f64;
+        let within = square.sqrt();
+        let later = (self.later.mean_square(time) - self.variance_of_fits()).max(0.0).sqrt();
+        // On a host of constant speed, both spreads are almost zero, and their ratio means nothing.
+        let widening = if within > NEGLIGIBLE * later { (later / within).max(self.widening) } else { self.widening };
+        // The median of the predictions stays the same.
+        let mut sorted = deviations.clone();
+        sorted.sort_unstable_by(f64::total_cmp);
+        let median = quantile(&sorted, 0.5);
+        for (part, deviation) in parts.iter_mut().zip(deviations) {
+            let factor = ((widening - 1.0) * (deviation - median)).exp();
+            part.iter_mut().for_each(|(_, slowness)| *slowness *= factor);
+        }
+    }
+
+    /// Variance of the logarithm of the host's speed between the fits of the bootstrap, which draw blocks at random. It
+    /// is a part of each prediction's spread already.
+    fn variance_of_fits(&self) -> f64 {
+        let speeds: Vec<f64> = self.speed_by_block.iter().map(|speed| speed.ln()).collect();
+        let variance = Moments::from_values(&speeds).and_then(|moments| moments.variance()).unwrap_or(0.0);
+        variance / blocks_to_draw(speeds.len()) as f64
     }
 
     /// The part of `seconds` seconds that begins at `start` seconds.
     fn part(&self, start: f64, seconds: f64) -> Vec<(f64, f64)> {
-        let Some(mean) = mean_slowness(&self.course) else { return Vec::new() };
         let mut to_skip = start;
         let mut remaining = seconds;
         let mut drawn = Vec::new();
@@ -125,9 +175,6 @@ impl Drift {
                 break;
             }
         }
-        let deviation = mean_slowness(&drawn).map_or(1.0, |part| part / mean);
-        let factor = deviation.powf(self.widening - 1.0);
-        drawn.iter_mut().for_each(|(_, slowness)| *slowness *= factor);
         drawn
     }
 }
@@ -200,7 +247,7 @@ fn host_slowness(
         let seconds: f64 = stretches.iter().map(|(length, ..)| length).sum();
         let level = stretches.iter().map(|(length, slowness, _)| length * slowness).sum::<f64>() / seconds;
         stretches.iter_mut().for_each(|(_, slowness, _)| *slowness /= level);
-        return is_factor(level).then(|| HostSlowness::new(level, pooled.blocks, stretches, lasts));
+        return is_factor(level).then(|| HostSlowness::new(measurement.load, level, pooled.blocks, stretches, lasts));
     }
     // The throughput of closed-loop clients without think time is proportional to the host's speed.
     let closed = matches!(measurement.load, OfferedLoad::Clients(_) | OfferedLoad::SingleClass(..));
@@ -208,7 +255,7 @@ fn host_slowness(
     let level = all.rate() / measurement.rate();
     let stretches = vec![(measurement.seconds, 1.0, calls)];
     let shows_it = closed && calls >= MIN_CALLS && is_factor(level);
-    shows_it.then(|| HostSlowness::new(level, pooled.blocks, stretches, lasts))
+    shows_it.then(|| HostSlowness::new(measurement.load, level, pooled.blocks, stretches, lasts))
 }
 
 fn is_factor(slowness: f64) -> bool {

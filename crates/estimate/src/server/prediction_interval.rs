@@ -84,6 +84,15 @@ pub(super) fn half_width95(values: impl Iterator<Item = f64>) -> Option<f64> {
     (deviation > 0.0).then_some(1.96 * deviation)
 }
 
+/// The time at which a level will be measured.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LevelTime {
+    /// Seconds from the end of calibration to the start of the level. The host's speed may have changed by then.
+    pub ahead_s: f64,
+    /// Length of the level in seconds.
+    pub seconds: f64,
+}
+
 /// A load level to predict.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct LevelLoad<'a> {
@@ -91,8 +100,7 @@ pub(super) struct LevelLoad<'a> {
     pub rate: f64,
     /// Shares of the classes.
     pub mix: &'a [f64],
-    /// Length of the level in seconds.
-    pub seconds: f64,
+    pub time: LevelTime,
 }
 
 /// Predicts a level with each model of the bootstrap. `arrivals` generates random arrivals from a seed and a length in
@@ -107,7 +115,8 @@ pub(super) fn predict_level(
     level: LevelLoad<'_>,
     arrivals: &mut dyn FnMut(u64, f64) -> Vec<(f64, usize)>,
 ) -> Result<ExpectedLevel, EstimateError> {
-    let LevelLoad { rate, mix, seconds } = level;
+    let LevelLoad { rate, mix, time } = level;
+    let seconds = time.seconds;
     let mut rng = Pcg64Mcg::seed_from_u64(rate.to_bits());
     let mut calls_rng = Pcg64Mcg::seed_from_u64(!rate.to_bits());
     let mut means = Vec::new();
@@ -116,7 +125,7 @@ pub(super) fn predict_level(
     // The replayed arrivals vary nearly as much as all arrivals of the level. The remaining difference makes the
     // interval wider.
     let replayed_seconds = seconds.min(MAX_ARRIVALS / rate);
-    let parts = drift.draws(fits.len(), seconds, &mut rng);
+    let parts = drift.draws(fits.len(), time, &mut rng);
     for ((index, fit), stretches) in fits.iter().enumerate().zip(parts) {
         let model = fit.model_at(rate, mix);
         let calls = arrivals(index as u64, replayed_seconds);
@@ -154,7 +163,7 @@ pub struct ResponseLimit {
 }
 
 /// Predicts the rate at which requests in the proportions of `mix` just meet a limit, with each model of the bootstrap.
-/// The predictions are for a measurement of `seconds` seconds. No rate exceeds the rate that saturates the server.
+/// `time` is the time of the search that will measure the rate. No rate exceeds the rate that saturates the server.
 /// `arrivals` generates Poisson arrivals from a rate, a seed and a length in seconds, as in [`predict_level`]. Returns
 /// `None` if no draw has a rate.
 ///
@@ -165,12 +174,13 @@ pub(super) fn predict_rate(
     drift: &Drift,
     mix: &[f64],
     limit: ResponseLimit,
-    seconds: f64,
+    time: LevelTime,
     arrivals: &mut dyn FnMut(f64, u64, f64) -> Vec<(f64, usize)>,
 ) -> Result<Option<PredictedFigure>, EstimateError> {
+    let seconds = time.seconds;
     let mut rng = Pcg64Mcg::seed_from_u64(limit.seconds.to_bits());
     let mut rates = Vec::new();
-    let parts = drift.draws(fits.len(), seconds, &mut rng);
+    let parts = drift.draws(fits.len(), time, &mut rng);
     for ((index, fit), stretches) in fits.iter().enumerate().zip(parts) {
         let saturation = fit.saturation(mix) / mean_slowness(&stretches).unwrap_or(1.0);
         if !saturation.is_finite() {
@@ -222,17 +232,18 @@ impl ResponseLimit {
     }
 }
 
-/// The rate at which requests in the proportions of `mix` saturate the server, as a measurement of `seconds` seconds
-/// would show it.
+/// The rate at which requests in the proportions of `mix` saturate the server, as a measurement at `time` would
+/// show it.
 pub(super) fn predict_saturation(
     fits: &[ModelFit],
     drift: &Drift,
     mix: &[f64],
-    seconds: f64,
+    time: LevelTime,
 ) -> Option<PredictedFigure> {
+    let seconds = time.seconds;
     let mut rng = Pcg64Mcg::seed_from_u64(seconds.to_bits());
     let mut calls_rng = Pcg64Mcg::seed_from_u64(!seconds.to_bits());
-    let parts = drift.draws(fits.len(), seconds, &mut rng);
+    let parts = drift.draws(fits.len(), time, &mut rng);
     let rate = |(fit, stretches): (&ModelFit, Vec<(f64, f64)>)| {
         let usual = fit.saturation(mix) / mean_slowness(&stretches).unwrap_or(1.0);
         let rate = usual / work_of_calls(fit, mix, usual * seconds, &mut calls_rng);

@@ -61,6 +61,32 @@ pub(super) fn on_drifting_host(seed: u64, spread: f64) -> Simulated {
     bench
 }
 
+/// A server made by [`server`], on a host whose speed changes with time (an Ornstein-Uhlenbeck process). `spread` is the
+/// standard deviation of the speed, and the share e⁻¹ of a deviation persists after `memory_s` seconds.
+fn on_host_with_memory(seed: u64, spread: f64, memory_s: f64) -> Simulated {
+    const STEP_S: f64 = 0.05;
+    let persistence = (-STEP_S / memory_s).exp();
+    let mut rng = Pcg64Mcg::seed_from_u64(seed ^ 78);
+    let mut normal = move || (0..12).map(|_| rng.random::<f64>()).sum::<f64>() - 6.0;
+    let mut log_slowness = spread * normal();
+    let mut now = 0.0;
+    let mut bench = server(seed);
+    bench.slowness = Box::new(move |start, length| {
+        let mut sum = 0.0;
+        let mut steps = 0.0;
+        while now < start + length {
+            if now >= start {
+                sum += log_slowness.exp();
+                steps += 1.0;
+            }
+            log_slowness = persistence * log_slowness + (1.0 - persistence.powi(2)).sqrt() * spread * normal();
+            now += STEP_S;
+        }
+        if steps > 0.0 { sum / steps } else { log_slowness.exp() }
+    });
+    bench
+}
+
 /// Relative errors of the predictions of all surveys, and the number of intervals that contain the measurement.
 #[derive(Default)]
 struct Errors {
@@ -142,4 +168,20 @@ fn predictions_are_close_and_nine_in_ten_intervals_hold() {
 fn intervals_hold_on_a_drifting_host() {
     let errors = Errors::collect((1..=SERVERS).map(|seed| on_drifting_host(seed, 0.08).survey(&[1.0], 8.0)));
     errors.is_within((0.06, 0.25), (0.2, 1.0), (0.06, 0.25), [0.82, 0.95]);
+}
+
+#[test]
+fn intervals_hold_on_a_host_whose_speed_persists_for_seconds() {
+    let servers = 1..=number_of_servers(25);
+    let errors = Errors::collect(servers.map(|seed| on_host_with_memory(seed, 0.1, 3.0).survey(&[1.0], 8.0)));
+    errors.is_within((0.07, 0.3), (0.3, 1.5), (0.06, 0.3), [0.87, 0.97]);
+}
+
+/// The speed of the host changes so slowly that most of its change happens after calibration. Calibration shows little
+/// of it, so fewer intervals hold.
+#[test]
+fn intervals_hold_on_a_host_whose_speed_persists_for_a_minute() {
+    let servers = 1..=number_of_servers(25);
+    let errors = Errors::collect(servers.map(|seed| on_host_with_memory(seed, 0.1, 60.0).survey(&[1.0], 8.0)));
+    errors.is_within((0.08, 0.35), (0.3, 1.5), (0.07, 0.35), [0.8, 0.95]);
 }

@@ -1,0 +1,205 @@
+//! How far the host's speed may drift after calibration.
+//!
+//! If the host's speed changes slowly, most of its change happens after calibration, so a later level may differ more
+//! from calibration than the parts of calibration differ from one another. The logarithm of the slowness is modelled as
+//! an Ornstein-Uhlenbeck process, whose memory may be shorter or longer than calibration, and noise. The prediction for
+//! a later time is a mean over many such processes, weighted by their restricted likelihood (Patterson & Thompson 1971)
+//! and a prior (Bayesian model averaging: Hoeting et al. 1999). The prior is proportional to the square root of the
+//! memory, because calibration shows little of a long memory. It was chosen by simulation: without it, fewer intervals
+//! hold on hosts whose speed persists for a minute.
+
+use super::blocks::OfferedLoad;
+use super::prediction_interval::LevelTime;
+use nalgebra::{Cholesky, DMatrix, DVector};
+
+/// The memories of the process that are tried, in seconds: the time after which the share e⁻¹ of a deviation persists.
+const MEMORIES_S: [f64; 10] = [0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0];
+/// The variances of the noise that are tried, relative to the variance of the process.
+const NOISES: [f64; 7] = [0.002, 0.02, 0.1, 0.3, 1.0, 3.0, 10.0];
+
+/// The slowness of the host during one measurement.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct SlownessReading {
+    /// The middle of the measurement, in seconds.
+    pub at_s: f64,
+    /// Only measurements of the same load can be compared with one another.
+    pub load: OfferedLoad,
+    pub log_slowness: f64,
+}
+
+/// The distribution of the host's slowness after calibration.
+#[derive(Clone, Debug, Default)]
+pub(super) struct LaterDrift {
+    /// Times of the measurements, in seconds before the end of calibration.
+    ages_s: Vec<f64>,
+    processes: Vec<WeightedProcess>,
+}
+
+/// A process that may have caused the measurements.
+#[derive(Clone, Debug)]
+struct WeightedProcess {
+    memory_s: f64,
+    /// Logarithm of the restricted likelihood, later the weight of the process among all.
+    weight: f64,
+    /// Variance of the logarithm of the slowness.
+    variance: f64,
+    /// Inverse of the measurements' correlation matrix, without the part that the means of the loads explain.
+    precision: DMatrix<f64>,
+    /// `precision`, multiplied by the measurements.
+    weighted_readings: DVector<f64>,
+}
+
+impl LaterDrift {
+    /// `end_s` is the end of calibration in seconds.
+    pub fn new(readings: &[SlownessReading], end_s: f64) -> LaterDrift {
+        let ages_s: Vec<f64> = readings.iter().map(|reading| end_s - reading.at_s).collect();
+        let mut processes: Vec<WeightedProcess> = MEMORIES_S
+            .into_iter()
+            .flat_map(|memory_s| NOISES.map(|noise| (memory_s, noise)))
+            .filter_map(|(memory_s, noise)| WeightedProcess::new(readings, &ages_s, memory_s, noise))
+            .collect();
+        let most = processes.iter().map(|process| process.weight).fold(f64::NEG_INFINITY, f64::max);
+        for process in &mut processes {
+            process.weight = (process.weight - most).exp() * process.memory_s.sqrt();
+        }
+        let sum: f64 = processes.iter().map(|process| process.weight).sum();
+        processes.iter_mut().for_each(|process| process.weight /= sum);
+        LaterDrift { ages_s, processes }
+    }
+
+    /// Mean square of the difference between the logarithms of the slowness during a later time and during
+    /// calibration. Zero without measurements.
+    pub fn mean_square(&self, time: LevelTime) -> f64 {
+        self.processes.iter().map(|process| process.weight * process.square(&self.ages_s, time)).sum()
+    }
+}
+
+impl WeightedProcess {
+    /// `None` if there are too few measurements to tell their variance from the means of the loads.
+    fn new(readings: &[SlownessReading], ages_s: &[f64], memory_s: f64, noise: f64) -> Option<WeightedProcess> {
+        let count = readings.len();
+        let mut loads: Vec<OfferedLoad> = readings.iter().map(|reading| reading.load).collect();
+        loads.sort_unstable();
+        loads.dedup();
+        let freedom = count.checked_sub(loads.len()).filter(|freedom| *freedom > 1)? as f64;
+        let means = DMatrix::from_fn(count, loads.len(), |row, column| {
+            f64::from(u8::from(readings[row].load == loads[column]))
+        });
+        let values = DVector::from_iterator(count, readings.iter().map(|reading| reading.log_slowness));
+        let correlation = correlations(ages_s, memory_s) + DMatrix::identity(count, count) * noise;
+        let decomposed = Cholesky::new(correlation)?;
+        let inverse = decomposed.inverse();
+        let projected = &inverse * &means;
+        let information = Cholesky::new(means.transpose() * &projected)?;
+        let precision = inverse - &projected * information.inverse() * projected.transpose();
+        let weighted_readings = &precision * &values;
+        let variance = values.dot(&weighted_readings) / freedom;
+        let log_determinant = |factor: &DMatrix<f64>| 2.0 * factor.diagonal().map(f64::ln).sum();
+        let likelihood =
+            -0.5 * (freedom * variance.ln() + log_determinant(&decomposed.l()) + log_determinant(&information.l()));
+        (variance > 0.0 && likelihood.is_finite()).then_some(WeightedProcess {
+            memory_s,
+            weight: likelihood,
+            variance,
+            precision,
+            weighted_readings,
+        })
+    }
+
+    /// Mean square of the difference between a later time and calibration.
+    fn square(&self, ages_s: &[f64], time: LevelTime) -> f64 {
+        let LevelTime { ahead_s, seconds } = time;
+        let memory = self.memory_s;
+        let count = ages_s.len() as f64;
+        let decay = 1.0 - (-seconds / memory).exp();
+        // Covariance of the mean over the later time with each measurement, without noise.
+        let later = DVector::from_iterator(
+            ages_s.len(),
+            ages_s.iter().map(|age| (-(ahead_s + age) / memory).exp() * decay * memory / seconds),
+        );
+        let among = correlations(ages_s, memory);
+        let of_mean = DVector::from_iterator(ages_s.len(), among.row_iter().map(|row| row.sum() / count));
+        let variance_of_later = 2.0 * memory / seconds * (1.0 - memory / seconds * decay);
+        let variance_of_difference = variance_of_later - 2.0 * later.sum() / count + of_mean.sum() / count;
+        let difference = later - of_mean;
+        let expected = difference.dot(&self.weighted_readings);
+        let explained = difference.dot(&(&self.precision * &difference));
+        expected.powi(2) + self.variance * (variance_of_difference - explained).max(0.0)
+    }
+}
+
+/// Correlations of the process at all pairs of times.
+fn correlations(ages_s: &[f64], memory_s: f64) -> DMatrix<f64> {
+    let count = ages_s.len();
+    DMatrix::from_fn(count, count, |row, column| (-(ages_s[row] - ages_s[column]).abs() / memory_s).exp())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rand::{RngExt, SeedableRng};
+    use rand_pcg::Pcg64Mcg;
+
+    /// Readings of three loads at intervals of a second.
+    fn readings(log_slowness: impl Fn(f64) -> f64) -> Vec<SlownessReading> {
+        (0..45)
+            .map(|second| SlownessReading {
+                at_s: f64::from(second),
+                load: OfferedLoad::Level(20 * (second as u32 % 3)),
+                log_slowness: log_slowness(f64::from(second)),
+            })
+            .collect()
+    }
+
+    fn spread(readings: &[SlownessReading], ahead_s: f64, seconds: f64) -> f64 {
+        LaterDrift::new(readings, 45.0).mean_square(LevelTime { ahead_s, seconds }).sqrt()
+    }
+
+    #[test]
+    fn a_host_of_constant_speed_does_not_drift() {
+        assert_eq!(spread(&readings(|_| 0.0), 20.0, 8.0), 0.0);
+        assert_eq!(spread(&readings(|_| 0.0)[..3], 20.0, 8.0), 0.0, "one reading of each load shows nothing");
+    }
+
+    /// Root mean square of the spreads over 30 hosts. The slowness of a host is `persistence` times that of the second
+    /// before, plus a random number between −0.05 and 0.05.
+    fn typical_spread(persistence: f64, ahead_s: f64, seconds: f64) -> f64 {
+        let squares = (0..30).map(|seed| {
+            let mut rng = Pcg64Mcg::seed_from_u64(seed);
+            let mut course = vec![0.0];
+            while course.len() < 45 {
+                course.push(persistence * course[course.len() - 1] + 0.1 * (rng.random::<f64>() - 0.5));
+            }
+            spread(&readings(|at| course[at as usize]), ahead_s, seconds).powi(2)
+        });
+        (squares.sum::<f64>() / 30.0).sqrt()
+    }
+
+    #[test]
+    fn a_slow_drift_continues_after_calibration() {
+        let step = 0.1 / 12.0_f64.sqrt();
+        let [soon, later] = [2.0, 40.0].map(|ahead| typical_spread(1.0, ahead, 8.0));
+        // The variance of a random walk grows with time: 15 s of it until the mean of calibration, 40 s until the level,
+        // and 3 s of it within the level.
+        let truth = step * (45.0_f64 / 3.0 + 40.0 + 8.0 / 3.0).sqrt();
+        assert!(later > soon && (0.6..1.4).contains(&(later / truth)), "{soon}, {later}, true value {truth}");
+    }
+
+    #[test]
+    fn fast_changes_cancel_in_a_later_level() {
+        let deviation = 0.1 / 12.0_f64.sqrt();
+        let spread = typical_spread(0.0, 20.0, 20.0);
+        assert!(spread > 0.0 && spread < 0.7 * deviation, "{spread}, a reading deviates by {deviation}");
+    }
+
+    /// The levels of the loads are unknown, so a difference between loads is not drift.
+    #[test]
+    fn differences_between_loads_are_no_drift() {
+        let mut shifted = readings(|at| 0.05 * (at / 7.0).sin());
+        let expected = spread(&shifted, 10.0, 8.0);
+        for reading in &mut shifted {
+            reading.log_slowness += if reading.load == OfferedLoad::Level(20) { 0.7 } else { 0.0 };
+        }
+        assert!((spread(&shifted, 10.0, 8.0) / expected - 1.0).abs() < 1e-6);
+    }
+}

@@ -1,0 +1,40 @@
+//! The Server Module of a simulated server.
+
+use brimful_core::model::{Model, ModelClass};
+use brimful_core::server::{Module, ModuleClass, ModuleServer, Sampled};
+
+/// A Server Module that measures one request in sixteen.
+#[derive(Clone, Copy)]
+pub(super) struct SimulatedModule {
+    /// The part of each request's CPU time that the module does not see, in seconds.
+    pub outside_s: f64,
+    /// Index of the station whose servers are the workers; `None` for the first station.
+    pub workers: Option<usize>,
+}
+
+impl SimulatedModule {
+    /// The module's measurements of these calls, on a server with `work` seconds of work at each station in `seconds`.
+    pub fn measurements(self, server: &Model, calls: &[(f64, usize)], work: &[f64], seconds: f64) -> Module {
+        let cpu = &server.stations[0];
+        let class = |(index, class): (usize, &ModelClass)| {
+            let requests = calls.iter().filter(|(_, class)| *class == index).count() as u64;
+            let demand = server.demands[0][index];
+            let cpu_us = Sampled {
+                count: requests / 16,
+                mean: (demand - self.outside_s) * 1e6,
+                stddev: demand * cpu.scv.sqrt() * 1e6,
+            };
+            ModuleClass { name: class.name.clone(), requests, cpu_us: Some(cpu_us), ..ModuleClass::default() }
+        };
+        let limited = self.workers.map(|station| (server.stations[station].servers, work[station] / seconds));
+        Module {
+            servers: vec![ModuleServer {
+                workers: limited.map_or(cpu.servers, |(most, _)| most).into(),
+                workers_most: limited.map(|(most, _)| most.into()),
+                workers_busy: limited.map(|(_, busy)| busy),
+                ..ModuleServer::default()
+            }],
+            classes: server.classes.iter().enumerate().map(class).collect(),
+        }
+    }
+}
