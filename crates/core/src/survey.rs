@@ -399,6 +399,9 @@ pub struct Level {
     /// number of clients: 0.9 is ten percent slower.
     #[serde(default)]
     pub host_speed: Option<f64>,
+    /// Speed of the server just after this level minus its speed just before, relative to its speed during calibration.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host_speed_change: Option<f64>,
     /// Percentiles of the response time, in seconds.
     pub response_percentiles_s: ResponsePercentiles,
     /// Utilization of the server's CPUs by its processes.

@@ -144,6 +144,7 @@ mod tests {
             response_time_s: response,
             steady_response_s: None,
             host_speed: None,
+            host_speed_change: None,
             response_percentiles_s: ResponsePercentiles::default(),
             utilization: Comparison::measured(offered.min(490.0) / 490.0),
             cpu: None,

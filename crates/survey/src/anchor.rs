@@ -16,21 +16,31 @@ pub(crate) struct OperatingPoint {
     pub rate: Option<f64>,
 }
 
+/// The host's speed during a level, relative to its speed during calibration.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct HostSpeed {
+    /// Mean of the speeds before and after the level; `None` if no anchor could be used.
+    pub mean: Option<f64>,
+    /// The speed after the level minus the speed before; `None` unless both anchors could be used.
+    pub change: Option<f64>,
+}
+
 impl OperatingPoint {
-    /// Runs `measure` between two anchors, each of which lasts at most `longest`. Also returns the host's mean speed
-    /// relative to its speed during calibration.
+    /// Runs `measure` between two anchors, each of which lasts at most `longest`.
     pub fn between_anchors<'a, T>(
         self,
         runner: &mut Runner<'a>,
         longest: Nanos,
         measure: impl FnOnce(&mut Runner<'a>) -> Result<T, Halt>,
-    ) -> Result<(T, Option<f64>), Halt> {
+    ) -> Result<(T, HostSpeed), Halt> {
         let before = self.host_speed(runner, longest)?;
         let measured = measure(runner)?;
         let after = self.host_speed(runner, longest)?;
         let speed = match (before, after) {
-            (Some(before), Some(after)) => Some(f64::midpoint(before, after)),
-            (before, after) => before.or(after),
+            (Some(before), Some(after)) => {
+                HostSpeed { mean: Some(f64::midpoint(before, after)), change: Some(after - before) }
+            }
+            (before, after) => HostSpeed { mean: before.or(after), change: None },
         };
         Ok((measured, speed))
     }

@@ -93,8 +93,8 @@ struct Miss {
 impl Miss {
     /// A measurement refutes a prediction if their distance exceeds twice the distance from the prediction to that end
     /// of its interval, limited by the tolerance. The part of the error that the host's speed caused does not count
-    /// against the model.
-    fn from_comparison(comparison: Comparison, tolerance: Tolerance) -> Option<Miss> {
+    /// against the model; `host_uncertainty` is the uncertainty of this part, relative to the measurement.
+    fn from_comparison(comparison: Comparison, tolerance: Tolerance, host_uncertainty: f64) -> Option<Miss> {
         let predicted = comparison.predicted?;
         let measured = comparison.measured?;
         let model_error = comparison.model_error()?;
@@ -103,15 +103,18 @@ impl Miss {
             (2.0 * side).max(tolerance.least * measured)
         });
         let noise = comparison.measured_ci95_half_width.unwrap_or(0.0);
-        let allowed = by_interval.min(tolerance.most * measured) + noise;
+        let allowed = by_interval.min(tolerance.most * measured) + noise + host_uncertainty * measured;
         let distance = comparison.error?.abs().min(model_error.abs()) * measured;
         (distance > allowed).then_some(Miss { predicted, measured, model_error })
     }
 }
 
 fn capacity_missed(levels: &[Level], saturation: Comparison, full: Option<&str>) -> Option<Reason> {
-    let miss = Miss::from_comparison(saturation, Tolerance { least: THROUGHPUT / 2.0, most: THROUGHPUT })?;
     let closed = levels.iter().find(|level| measures_capacity(level));
+    // If the speed changed while the capacity was measured, its mean lies anywhere between the two speeds.
+    let host_uncertainty = closed.and_then(|closed| closed.host_speed_change).map_or(0.0, |change| change.abs() / 2.0);
+    let tolerance = Tolerance { least: THROUGHPUT / 2.0, most: THROUGHPUT };
+    let miss = Miss::from_comparison(saturation, tolerance, host_uncertainty)?;
     let cause = closed.and_then(|closed| saturated_by(closed, full)).unwrap_or_default();
     let message = format!(
         "The model does not hold: it predicted a capacity of {}, and {} was measured: {}{}.{cause} Do not plan with it.",
@@ -158,7 +161,7 @@ fn level_missed(levels: &[Level]) -> Option<Reason> {
         levels.iter().filter(|level| level.role == Role::HeldOut && level.verdict.valid && level.clients.is_none());
     let misses = tested.flat_map(|level| {
         figures(level).into_iter().filter_map(move |figure| {
-            let miss = Miss::from_comparison(figure.comparison, figure.tolerance)?;
+            let miss = Miss::from_comparison(figure.comparison, figure.tolerance, 0.0)?;
             Some((level, figure, miss))
         })
     });
@@ -224,11 +227,24 @@ fn figures(level: &Level) -> [Figure; 5] {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use brimful_core::survey::Survey;
 
     fn refuted(predicted: f64, measured: f64, interval90: [f64; 2], given_host: f64) -> bool {
         let comparison =
             Comparison { interval90: Some(interval90), ..Comparison::new(Some(predicted), Some(measured)) };
         capacity_missed(&[], comparison.with_host_prediction(Some(given_host)), None).is_some()
+    }
+
+    #[test]
+    fn a_host_whose_speed_changed_during_the_measurement_refutes_nothing() {
+        let example: Survey = serde_json::from_str(include_str!("../../../web/example.survey.json")).unwrap();
+        let closed = example.levels.into_iter().find(measures_capacity).unwrap();
+        let level = |host_speed_change| Level { host_speed_change, ..closed.clone() };
+        let saturation = Comparison { interval90: Some([90.0, 110.0]), ..Comparison::new(Some(100.0), Some(87.0)) };
+        let saturation = saturation.with_host_prediction(Some(100.0));
+        let is_refuted = |change| capacity_missed(&[level(change)], saturation, None).is_some();
+        assert!(is_refuted(None) && is_refuted(Some(0.05)));
+        assert!(!is_refuted(Some(-0.2)), "the host became slower by a fifth");
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! A level as the document shows it: the measurements beside the predictions.
 
+use crate::anchor::HostSpeed;
 use crate::trial::Trial;
 use brimful_core::moments::Moments;
 use brimful_core::record::Verdict;
@@ -29,8 +30,8 @@ pub(crate) struct LevelContext<'a> {
 /// The state of the host during a level.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct HostConditions {
-    /// Speed of the host relative to its speed during calibration, measured by the anchors.
-    pub speed: Option<f64>,
+    /// Speed of the host, measured by the anchors.
+    pub speed: HostSpeed,
     /// Response times that the model predicts for the actual arrivals of the level, on a host of the measured speed.
     pub response: Option<ResponseSummary>,
 }
@@ -43,7 +44,7 @@ impl<'a> LevelContext<'a> {
     }
 
     /// The context of a level past saturation.
-    pub fn past_saturation(saturation: f64, predicted: &'a Prediction, speed: Option<f64>) -> LevelContext<'a> {
+    pub fn past_saturation(saturation: f64, predicted: &'a Prediction, speed: HostSpeed) -> LevelContext<'a> {
         LevelContext {
             role: Role::PastSaturation,
             workload: "mix",
@@ -86,7 +87,8 @@ impl<'a> LevelContext<'a> {
             },
             response_time_s: self.response_time(trial),
             steady_response_s: self.predicted.and_then(|prediction| prediction.response),
-            host_speed: self.host.speed,
+            host_speed: self.host.speed.mean,
+            host_speed_change: self.host.speed.change,
             response_percentiles_s: self.response_percentiles(trial),
             utilization: self.utilization(trial, servers),
             cpu: trial.cpu_shares(),
@@ -126,7 +128,7 @@ impl<'a> LevelContext<'a> {
         let measured = trial.busy_cpus().map(|busy| busy / f64::from(servers));
         let predicted = self.predicted.map(|prediction| prediction.utilization);
         let comparison = compare(self.expected.map(|expected| expected.utilization), predicted, measured);
-        let on_this_host = comparison.predicted.zip(self.host.speed).map(|(busy, speed)| (busy / speed).min(1.0));
+        let on_this_host = comparison.predicted.zip(self.host.speed.mean).map(|(busy, speed)| (busy / speed).min(1.0));
         comparison.with_host_prediction(on_this_host)
     }
 

@@ -5,6 +5,7 @@
 //! server has to accept thousands of connections just when it is late, and some servers lose much of their capacity
 //! then. Both policies are measured at the same offered rate.
 
+use crate::anchor::HostSpeed;
 use crate::baseline::ClientLimit;
 use crate::calibration::Calibration;
 use crate::connections::ConnectionUse;
@@ -46,7 +47,11 @@ pub(crate) fn overload(
         let prediction = calibration.fit.predict(rate)?;
         let workload = runner.setup.workload_with(Load::poisson(Rate(rate)));
         let trial = runner.measure_level(&workload, duration)?;
-        runner.record_level(&trial, &workload, &LevelContext::past_saturation(capacity, &prediction, None))?;
+        runner.record_level(
+            &trial,
+            &workload,
+            &LevelContext::past_saturation(capacity, &prediction, HostSpeed::default()),
+        )?;
         if fraction == OVERLOAD {
             overload = compare_policies(runner, &workload, duration, &trial, connections)?;
         }

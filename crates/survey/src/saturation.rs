@@ -48,7 +48,7 @@ pub(crate) fn saturate(
     Ok(record.verdict.valid.then_some(Saturation {
         rate: record.rates.completed,
         ci95_half_width: record.reply_rate.ci95_half_width,
-        host_speed,
+        host_speed: host_speed.mean,
         reference_cpu_times,
     }))
 }
