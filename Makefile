@@ -5,7 +5,7 @@
 # One target runs at a time: cargo and vite use all cores themselves, and a cheap check should fail before an expensive
 # check starts.
 .NOTPARALLEL:
-.PHONY: help setup demo build deb wheel web check test test-long lint bench bench-monitor bench-calibration bench-accuracy bench-planner bench-accesslog bench-server-module bench-fleet bench-router bench-compare bench-history bench-reliability test-safety fmt clean tools rules
+.PHONY: help setup demo build deb wheel web book check test test-long lint bench bench-monitor bench-calibration bench-accuracy bench-planner bench-accesslog bench-server-module bench-fleet bench-router bench-compare bench-history bench-reliability test-safety fmt clean tools rules
 
 # The directory into which rustup installs cargo, for shells that do not have it in PATH yet.
 export PATH := $(PATH):$(HOME)/.cargo/bin
@@ -38,6 +38,9 @@ wheel: $(PAGE) ## Make a wheel of the release build and the Python package (need
 	scripts/wheel --release --strip
 
 web: $(PAGE) ## Build the report page, which the binary embeds
+
+book: build ## Build the manual as a book, for reading without a network (needs mdbook)
+	python3 scripts/book --brimful $(TARGET_DIR)/release/brimful --out $(TARGET_DIR)/book
 
 check: lint ## Run the checks and the tests that need neither root nor servers (minutes after a build)
 	cargo test --locked --workspace --lib --bins --exclude brimful-monitor --exclude brimful-testbed

@@ -11,6 +11,8 @@ from xml.sax.saxutils import escape
 WIDTH, LEGEND, HEIGHT = 820, 260, 320
 LEFT, RIGHT, TOP, BOTTOM = 70, 20, 40, 54
 COLOURS = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000"]
+#: Colours for readers who prefer a dark screen, by the colours that `draw` writes.
+DARK = {"#fff": "#15191e", "#222": "#dde3ea", "#ddd": "#3a424c", "#000000": "#ffffff", "#0072b2": "#56a8dc"}
 FONT = 'font-family="Helvetica, Arial, sans-serif" font-size="13" fill="#222"'
 
 
@@ -50,7 +52,17 @@ def picture(charts):
     height = HEIGHT * len(charts)
     body = [f'<g transform="translate(0 {i * HEIGHT})">\n{draw(chart)}\n</g>' for i, chart in enumerate(charts)]
     head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" height="{height}">'
-    return "\n".join([head, f'<rect width="{WIDTH}" height="{height}" fill="#fff"/>', *body, "</svg>", ""])
+    return "\n".join([head, style(), f'<rect width="{WIDTH}" height="{height}" fill="#fff"/>', *body, "</svg>", ""])
+
+
+def style():
+    """Style rules that replace the colours on a dark screen."""
+    rules = " ".join(
+        f'[{attribute}="{light}"] {{ {attribute}: {dark} }}'
+        for light, dark in DARK.items()
+        for attribute in ("fill", "stroke")
+    )
+    return f"<style>@media (prefers-color-scheme: dark) {{ {rules} }}</style>"
 
 
 def draw(chart):
