@@ -53,7 +53,7 @@ def command_of(synopsis: str) -> str:
 
 
 def page(command: str, sections: dict[str, Section]) -> str:
-    out = [f"# {command}", "", *sections["DESCRIPTION"].lines, "", "```text", *sections[SYNOPSIS].lines, "```", ""]
+    out = [f"# {command}", "", *sections["DESCRIPTION"].lines, "", "```text", usage(sections[SYNOPSIS].lines[0]), "```", ""]
     if examples := sections.get(EXTRA):
         commands = [line for line in examples.lines if line != "Examples:"]
         out += ["```text", *(line.removeprefix("  ") for line in commands), "```", ""]
@@ -63,8 +63,15 @@ def page(command: str, sections: dict[str, Section]) -> str:
             continue
         out += [f"## {title.capitalize()}", ""]
         for term, lines in section.flags:
-            out += [f"### `{term}`", "", *lines, ""]
+            name, _, default = term.partition(" [default: ")
+            out += [f"### `{name}`", "", *lines, ""]
+            out += [f"Default: `{default.rstrip(']')}`", ""] if default else []
     return "\n".join(out)
+
+
+def usage(synopsis: str) -> str:
+    """The synopsis without its list of flags, which follows."""
+    return re.sub(r"( \[-[^\]]*\])+", " [FLAGS]", synopsis, count=1).strip()
 
 
 def parse(manual: str) -> dict[str, Section]:

@@ -2,7 +2,7 @@
 
 import re
 
-from staging import CHAPTER, Staging, place, staged
+from staging import CHAPTER, Staging, place, staged, stretches
 
 INTRO = """# brimful
 
@@ -26,8 +26,9 @@ def text(staging: Staging) -> str:
 
 
 def first_sentence(page: str) -> str:
-    """The first sentence of a page's first paragraph, without links."""
-    paragraphs = (part.strip() for part in page.split("\n\n"))
-    prose = next((part for part in paragraphs if part and part[0] not in "#|`!-<"), "")
-    prose = re.sub(r"!?\[([^\]]*)\]\([^)]*\)", r"\1", " ".join(prose.split()))
-    return re.split(r"(?<=[.:])\s+(?=[A-Z`\[]|$)", prose)[0]
+    """The first sentence of a page's first paragraph, without links. Titles, tables, lists and code are no paragraphs."""
+    prose = "".join(text for in_code, text in stretches(page) if not in_code)
+    paragraphs = [part for part in re.split(r"\n\s*\n", prose) if part.strip() and not re.match(r"\s*[#|!<-]|    ", part)]
+    first = " ".join((paragraphs or [""])[0].split())
+    first = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", first)
+    return re.split(r"(?<=\.)\s+(?=[A-Z`]|$)", first)[0].rstrip(":")

@@ -87,6 +87,9 @@ class Staging:
             copy = self.source / staged(name)
             copy.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(path, copy)
+        # The manual often names a page by its file; the book has titles.
+        if text == f"[{Path(target).name}]" and name in self.chapters:
+            text = f"[{self.chapters[name]}]"
         here = Path(staged(page)).parent
         return f"{text}({os.path.relpath(staged(name), here)}{anchor})"
 
@@ -109,16 +112,20 @@ def staged(name: str) -> str:
 
 
 def outside_of_code(text: str, change) -> str:
-    """Applies a function to the stretches between fenced code blocks."""
-    stretches: list[tuple[bool, list[str]]] = [(False, [])]
+    """Applies a function to the text between fenced code blocks."""
+    return "".join(part if in_code else change(part) for in_code, part in stretches(text))
+
+
+def stretches(text: str) -> list[tuple[bool, str]]:
+    """Fenced code blocks (true), and the text before, between and after them."""
+    found = [(False, "")]
     for line in text.splitlines(keepends=True):
-        in_code, lines = stretches[-1]
+        in_code, before = found[-1]
         fence = line.lstrip().startswith("```")
         if fence and not in_code:
-            stretches.append((True, [line]))
-        elif fence:
-            lines.append(line)
-            stretches.append((False, []))
+            found.append((True, line))
         else:
-            lines.append(line)
-    return "".join("".join(lines) if in_code else change("".join(lines)) for in_code, lines in stretches)
+            found[-1] = (in_code, before + line)
+            if fence:
+                found.append((False, ""))
+    return found

@@ -7,6 +7,7 @@
 mod ab;
 mod bad_input;
 mod bad_servers;
+mod book;
 mod calibrate;
 mod characterize;
 mod choosers;
