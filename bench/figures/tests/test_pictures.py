@@ -1,3 +1,4 @@
+import json
 import subprocess
 import sys
 import tempfile
@@ -67,6 +68,40 @@ class Pictures(unittest.TestCase):
         self.assertIn("capacity, measured: 372/s", names)
         self.assertEqual(len(drawn.findall(".//{*}circle")), len(drawn.findall(".//{*}rect")) + 6)
 
+    def test_a_picture_has_colours_for_dark_screens(self):
+        picture = svg.picture([svg.Chart("title", svg.Axis("x"), svg.Axis("y"), [])])
+        self.assertIn('@media (prefers-color-scheme: dark) { [fill="#fff"] { fill: #15191e }', picture)
+
+    def test_percentiles_are_drawn_from_a_histogram(self):
+        with tempfile.TemporaryDirectory() as directory:
+            file = Path(directory) / "open.hgrm"
+            rows = "1.0 0.0 1 1.00\n2.5 0.9 9 10.00\n5.0 1.0 10\n#[Max = 5.0, Total count = 10]\n"
+            file.write_text("Value Percentile TotalCount 1/(1-Percentile)\n\n" + rows)
+            drawn = ElementTree.fromstring(script("percentiles-picture", "title", f"open loop={file}"))
+        (curve, _) = drawn.findall(".//{*}polyline")
+        self.assertEqual(len(curve.get("points").split()), 2, "the slowest call of all is no share of the calls")
+        self.assertIn("open loop", [text.text for text in drawn.findall(".//{*}text")])
+
+    def test_a_terminal_is_drawn_screen_by_screen(self):
+        events = [
+            [0.0, "o", "$ brimful survey\r\n"],
+            [1.0, "o", "calibration [=>  ]"],
+            [9.0, "o", "\r\x1b[2Kcapacity < 400/s\r\n"],
+            [9.1, "o", "wrong\x1b[1A\r\x1b[2Kverdict valid"],
+        ]
+        with tempfile.TemporaryDirectory() as directory:
+            file = Path(directory) / "survey.cast"
+            file.write_text("\n".join(json.dumps(line) for line in [{"version": 2}, *events]))
+            drawn = ElementTree.fromstring(script("session-picture", str(file)))
+        lines = {line.get("id"): line.text for line in drawn.findall(".//{*}defs/{*}text")}
+        screens = [[lines[use.get("href")[1:]] for use in group] for group in drawn.findall(".//{*}g")]
+        self.assertEqual(screens[0], ["$ brimful survey"])
+        self.assertIn(["$ brimful survey", "capacity < 400/s"], screens)
+        self.assertEqual(screens[-1], ["$ brimful survey", "verdict valid", "wrong"])
+        style = drawn.find(".//{*}style").text
+        self.assertIn("animation: hide 1.10s", style)
+        self.assertIn("prefers-color-scheme: dark", style)
+
     def test_every_figure_draws(self):
         common = {"server": "apache", "syn": 500.0, "replies": 130.0}
         rows = {
@@ -84,6 +119,12 @@ class Pictures(unittest.TestCase):
 
     def test_the_slope_uses_only_points_well_past_saturation(self):
         self.assertEqual(plots.overloaded([(130, 130), (250, 130), (300, 120)]), [(300, 120)])
+
+
+def script(name, *arguments):
+    """What a script of the repository prints."""
+    command = [sys.executable, Path(__file__).parents[3] / "scripts" / name, *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
 
 if __name__ == "__main__":

@@ -31,7 +31,8 @@ fn the_commands_of_readme_and_tutorial_work() {
         for (command, shown) in commands(&fs::read_to_string(root.join(page)).unwrap()) {
             // The server gets an address of its own, because another program may use the port.
             let here = own_address();
-            let run = command.replace("127.0.0.1", &here.to_string());
+            // The host may have only one CPU.
+            let run = command.replace("127.0.0.1", &here.to_string()).replace(" --cpus 0", "").replace(" --cpus 1", "");
             let run = run.replace("make ", &format!("make --dry-run --directory {} ", root.display()));
             if let Some(server) = run.strip_suffix('&') {
                 let child = shell(&format!("exec {server}"), dir.path()).stdout(Stdio::null()).spawn().unwrap();
@@ -42,8 +43,8 @@ fn the_commands_of_readme_and_tutorial_work() {
             let what = format!("{page}: {run}");
             if command.starts_with("brimful survey") {
                 begins(&run, dir.path());
-                // The limit of the default objective depends on the server, so the limit in the example is replaced.
-                assert_has_lines(&shown.replace("p99 < 10ms", "p99 < 150ms"), &an_example(), &what);
+                // The example survey has another objective.
+                assert_has_lines(&shown.replace("p99 < 2ms", "p99 < 150ms"), &an_example(), &what);
                 continue;
             }
             let short = run.replace("--until 5%", "--rate 50 --slice 100ms --duration 5s");
