@@ -85,7 +85,7 @@ class Pictures(unittest.TestCase):
     def test_a_terminal_is_drawn_screen_by_screen(self):
         events = [
             [0.0, "o", "$ brimful survey\r\n"],
-            [1.0, "o", "calibration [=>  ]"],
+            [3.0, "o", "calibration [=>  ]"],
             [9.0, "o", "\r\x1b[2Kcapacity < 400/s\r\n"],
             [9.1, "o", "wrong\x1b[1A\r\x1b[2Kverdict valid"],
         ]

@@ -149,6 +149,18 @@ fn the_figures_of_how_we_know_are_those_of_their_sources() {
     }
 }
 
+#[test]
+fn all_reasons_of_a_verdict_are_explained() {
+    let page = fs::read_to_string(root().join("docs/why-a-verdict.md")).unwrap();
+    let schema = fs::read_to_string(root().join("schema/common.schema.json")).unwrap();
+    let schema: serde_json::Value = serde_json::from_str(&schema).unwrap();
+    let codes = schema["$defs"]["ReasonCode"]["oneOf"].as_array().unwrap();
+    assert!(codes.len() > 15, "{codes:#?}");
+    for code in codes.iter().map(|code| code["const"].as_str().unwrap()) {
+        assert!(page.contains(&format!("`{code}`")), "docs/why-a-verdict.md does not explain {code}");
+    }
+}
+
 /// The targets of a page's links and pictures, outside of code, without those to the web.
 fn links(page: &str) -> Vec<String> {
     let mut in_code = false;
