@@ -2,6 +2,7 @@
 //! read and written again. `web/test` checks that the example matches its schema.
 //!
 //! `BRIMFUL_BLESS=1 cargo test -p brimful-report` rewrites the schemas. `promises` tests that they only grow.
+#![allow(clippy::unwrap_used)]
 
 mod promises;
 
