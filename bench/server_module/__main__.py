@@ -10,12 +10,14 @@ from pathlib import Path
 
 from .. import command
 from ..monitor import suite
-from . import counts, demands, overhead, phases, sockets, webstone
+from . import counts, demands, overhead, phases, sockets, vts, webstone
 from .bed import Bed, find, own_network, versions
 
 CASES = [
     overhead.NGINX,
     overhead.APACHE,
+    overhead.NGINX_CLASSES,
+    vts.CASE,
     sockets.CASE,
     webstone.NGINX,
     webstone.APACHE,
@@ -55,8 +57,12 @@ def main() -> int:
     out = options.out or (None if options.quick else command.RESULTS / "server-module.json")
     with tempfile.TemporaryDirectory(prefix="brimful-bench-") as directory:
         os.chmod(directory, 0o755)
-        bed = Bed(build, Path(directory), options.server_cpu, options.generator_cpu, options.quick, seconds)
-        return suite.measure(document, CASES, bed, options.case, out)
+        bed = Bed(
+            build, Path(directory), options.server_cpu, options.generator_cpu, options.quick, seconds, options.vts
+        )
+        # Without its sources, the case of the other module is left out.
+        cases = [case for case in CASES if case != vts.CASE or options.vts or vts.CASE.name in (options.case or ())]
+        return suite.measure(document, cases, bed, options.case, out)
 
 
 def parse() -> argparse.Namespace:
@@ -70,6 +76,12 @@ def parse() -> argparse.Namespace:
         "--seconds",
         type=command.positive,
         help=f"length of each case that toggles [default: {SECONDS}, quick {QUICK_SECONDS}]",
+    )
+    parser.add_argument(
+        "--vts",
+        type=Path,
+        metavar="DIRECTORY",
+        help="build nginx-module-vts from the sources in this directory, and measure its cost as well",
     )
     return parser.parse_args()
 

@@ -31,6 +31,8 @@ class Bed(Workplace):
     generator_cpu: int
     quick: bool
     seconds: int
+    # The sources of nginx-module-vts.
+    vts: Path | None = None
 
     def program(self, name: str) -> str:
         if path := find(name, self.build):
@@ -57,6 +59,14 @@ class Load:
         """Raises Failed if the load has ended."""
         if self._process.poll() is not None:
             raise Failed(f"the load ended too early: {self._text(self._errors)}")
+
+    def pause(self) -> None:
+        """Stops the load until `resume`. Its connections stay open."""
+        self._process.send_signal(signal.SIGSTOP)
+
+    def resume(self) -> None:
+        """Continues the load."""
+        self._process.send_signal(signal.SIGCONT)
 
     def ended(self) -> bool:
         return self._process.poll() is not None

@@ -1,6 +1,8 @@
 """The module's effect on a saturated server: kept-alive connections, one small file, server and load on separate
 CPUs."""
 
+from collections.abc import Sequence
+
 from ..monitor.case import Case, Figure, Outcome
 from . import toggle
 from .bed import Bed
@@ -14,6 +16,10 @@ STARTS, QUICK_STARTS = 16, 2
 # Seconds of measurement for each start of the server. Longer runs have more starts.
 START_S = 26
 CLIENTS = 64
+# The classes and workers of a large configuration: these classes and that of all other requests. The module has at most
+# 16 classes.
+CLASSES = [f"class{i:02}" for i in range(15)]
+WORKERS = 8
 
 
 def case(kind: str, title: str) -> Case:
@@ -25,15 +31,36 @@ def case(kind: str, title: str) -> Case:
     )
 
 
-def measure(bed: Bed, kind: str) -> Outcome:
+def files() -> dict[str, int]:
+    """A file of each class, and one of no class. All URLs are equally long, and so are all responses."""
+    return {f"{name}/file": 1294 for name in [*CLASSES, "another"]}
+
+
+def class_rules() -> list[str]:
+    return [f"{name}=url /{name}/*" for name in CLASSES]
+
+
+def class_flags(bed: Bed) -> list[object]:
+    """The flags of a load that requests all classes equally often."""
+    path = bed.directory / "classes.toml"
+    names = [*CLASSES, "another"]
+    path.write_text("".join(f'[[class]]\nname = "{name}"\npath = "/{name}/file"\n\n' for name in names))
+    return ["--workload", path, "--clients", CLIENTS]
+
+
+def measure_classes(bed: Bed) -> Outcome:
+    return measure(bed, "nginx", class_flags(bed), files=files(), classes=class_rules(), workers=WORKERS)
+
+
+def measure(bed: Bed, kind: str, flags: Sequence[object] = ("--clients", CLIENTS), **configuration: object) -> Outcome:
     starts = QUICK_STARTS if bed.quick else max(STARTS, round(bed.seconds / START_S))
     seconds = bed.seconds / starts
     runs = []
     for start in range(starts):
         with (
             bed.aside(),
-            bed.server(kind) as server,
-            bed.load(server.url, "--clients", CLIENTS, "--duration", f"{1.5 * seconds + 60:.0f}s") as load,
+            bed.server(kind, **configuration) as server,
+            bed.load(server.url, *flags, "--duration", f"{1.5 * seconds + 60:.0f}s") as load,
         ):
             # A warm-up that is not counted fills the caches and opens all connections.
             toggle.measure(server, load, 2, SLICE_S, f"overhead-{kind}, start {start + 1} of {starts}, warm-up")
@@ -65,4 +92,10 @@ def judge(outcome: Outcome, kind: str, runs: list[dict[str, list[list[toggle.Sli
 
 
 NGINX = case("nginx", "nginx")
+NGINX_CLASSES = Case(
+    "overhead-nginx-classes",
+    f"The module's effect on a saturated nginx with {WORKERS} workers and {len(CLASSES) + 1} classes",
+    (Figure("throughput", "loss of throughput", "%", required=1, aim=0.5),),
+    measure_classes,
+)
 APACHE = case("apache", "Apache, event")

@@ -84,13 +84,22 @@ class Server:
         workers: int = 1,
         logs: bool = False,
         extra: str = "",
+        http: str = "",
+        module: Path | None = None,
+        name: str = "",
     ) -> None:
+        """`module` is a further module that nginx loads, and `http` its configuration. Servers that run at the same time
+        need different names."""
         self.kind = kind
-        self.directory = bed.scratch(kind)
+        self.directory = bed.scratch(name or kind)
         self.port = free_port()
         self.log = self.directory / "access.log"
-        self._memory = Path(f"/dev/shm/brimful-bench-{os.getpid()}-{kind}")
+        self._memory = Path(f"/dev/shm/brimful-bench-{os.getpid()}-{name or kind}")
         self._place_files(files)
+        if module:
+            (self.directory / "modules-enabled" / "other.conf").write_text(f"load_module {module};\n")
+        if http:
+            (self.directory / "conf.d" / "other.conf").write_text(http)
         config = self.directory / ("nginx.conf" if kind == "nginx" else "httpd.conf")
         config.write_text(self._configuration(workers, logs, extra))
         self._install(bed, classes)

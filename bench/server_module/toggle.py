@@ -60,21 +60,35 @@ class Slice:
 
 def measure(server: Server, load: Load, seconds: float, slice_s: float, name: str) -> dict[str, list[list[Slice]]]:
     """Measures quartets of the module and of the control for this time."""
-    number = max(round(seconds / (len(PATTERNS[0]) * (slice_s + SETTLE_S))), 4 * len(TURNS))
-    switches: dict[str, Callable[[bool], None]] = {
-        MODULE: server.memory.switch,
-        CONTROL: server.memory.switch_unused,
-    }
+
+    def switch_unused(on: bool) -> None:
+        # In a control quartet, the module stays on.
+        server.memory.switch(True)
+        server.memory.switch_unused(on)
+
+    switches = {MODULE: server.memory.switch, CONTROL: switch_unused}
+    return quartets(server.pids, switches, seconds, slice_s, name, load.check)
+
+
+def quartets(
+    pids: list[int],
+    switches: dict[str, Callable[[bool], None]],
+    seconds: float,
+    slice_s: float,
+    name: str,
+    check: Callable[[], None],
+) -> dict[str, list[list[Slice]]]:
+    """Measures quartets of each subject, which its function switches on and off. `check` raises Failed if the load has
+    ended."""
+    turns = [turn for turn in TURNS if turn in switches]
+    number = max(round(seconds / (len(PATTERNS[0]) * (slice_s + SETTLE_S))), 4 * len(turns))
     found: dict[str, list[list[Slice]]] = {turn: [] for turn in switches}
-    pids = server.pids
     with punctual():
-        for done, turn in enumerate(itertools.islice(itertools.cycle(TURNS), number)):
+        for done, turn in enumerate(itertools.islice(itertools.cycle(turns), number)):
             if done % 500 == 0:
                 say(f"{name}: quartet {done + 1} of {number}")
-            # In a control quartet, the module stays on.
-            server.memory.switch(turn == CONTROL)
             found[turn].append([slice_of(pids, switches[turn], on, slice_s) for on in random.choice(PATTERNS)])
-            load.check()
+            check()
     return found
 
 

@@ -1,4 +1,5 @@
 import unittest
+from pathlib import Path
 
 from ...monitor import report
 from ...monitor.case import Outcome
@@ -6,8 +7,10 @@ from ...monitor.stats import Estimate
 from ..__main__ import CASES
 from ..demands import CLASSES, PREDICTED, WATCHED, Run, demands_us
 from ..memory import PHASES, Class, Counted
-from ..overhead import judge
+from ..overhead import class_rules, judge
+from ..overhead import files as files_of_classes
 from ..toggle import CONTROL, MODULE, PATTERNS, Slice
+from ..vts import configure_arguments, http_configuration
 from ..webstone import FILES, files, inverse
 
 
@@ -46,6 +49,28 @@ class ReportTest(unittest.TestCase):
         found = demands_us([Run(Counted(classes, 0, 0), 1.0, cpu_s) for cpu_s in (150e-6, 250e-6)])
         for us, expected in zip(found.values(), (3.5, 4.5, 5.5, 6.5), strict=True):
             self.assertAlmostEqual(us, expected)
+
+    def test_both_modules_count_the_same_classes(self) -> None:
+        rules, vts = class_rules(), http_configuration()
+        self.assertEqual((len(rules) + 1, len(set(map(len, files_of_classes())))), (16, 1))
+        for rule in rules:
+            name = rule.partition("=")[0]
+            self.assertIn(f"~^/{name}/ {name};", vts)
+
+    def test_the_other_module_is_built_like_nginx(self) -> None:
+        version = (
+            "nginx version: nginx/1.22.1\nconfigure arguments: --with-cc-opt='-g -O2 -fPIE' --with-compat "
+            "--with-http_xslt_module=dynamic --add-dynamic-module=/build/ndk --prefix=/usr/share/nginx\n"
+        )
+        self.assertEqual(
+            configure_arguments(version, Path("/vts")),
+            [
+                "--with-compat",
+                "--prefix=/usr/share/nginx",
+                "--with-cc-opt=-g -O2 -fPIE -Wno-error",
+                "--add-dynamic-module=/vts",
+            ],
+        )
 
     def test_shares_add_up_to_one(self) -> None:
         for mix in (WATCHED, *PREDICTED):
