@@ -20,7 +20,7 @@ use args::{DistributedLoadArgs, LoadArgs, MonitorArgs};
 use brimful_core::quantity;
 use brimful_core::record::Record;
 use brimful_core::text::strip_bom_bytes;
-use brimful_core::workload::{self, Load, LoadKind, Stage, Workload};
+use brimful_core::workload::{self, AttemptPace, Load, LoadKind, Stage, Workload};
 use brimful_core::{Bytes, Nanos, Rate};
 use brimful_engine::Address;
 use brimful_monitor::{MonitorConfig, ProcessSelector, RemoteConfig, socket_owners};
@@ -236,16 +236,16 @@ fn apply_load(
     options.trace = trace;
     if load.is_some() {
         workload.load = load;
-    } else if let Some(Load::Trace(named)) = &workload.load {
+    } else if let Some(Load::Trace(named)) = workload.load.as_ref().map(Load::schedule) {
         options.trace = Some(read_trace(Path::new(&named.file))?);
     }
     args.sessions.apply(workload, &args.arrivals)?;
-    let is_paced = args.arrivals != Arrivals::Process(ArrivalProcess::Constant) || args.tick.is_some();
+    let is_paced = has_arrival_process(args) || args.tick.is_some();
     let is_default_load = workload.load.is_none() && !is_paced && !args.calibrate;
     if is_default_load {
         workload.load = Some(Load::Closed { clients: DEFAULT_CLIENTS, think: args.think });
     }
-    let scheduled = match (&workload.load, &options.trace) {
+    let scheduled = match (workload.load.as_ref().map(Load::schedule), &options.trace) {
         (Some(Load::Stages { stages, .. }), _) => Some(Stage::total_duration(stages)),
         (Some(Load::Trace(named)), Some(trace)) => Some(trace.window(Speed::new(named.speed)?)),
         _ => None,
@@ -322,16 +322,39 @@ fn load(args: &LoadArgs) -> anyhow::Result<(Option<Load>, Option<Trace>)> {
     let usage = |message: &str| Err(UsageError(message.to_owned()).into());
     let load = |load| Ok((Some(load), None));
     if let Some(levels) = args.sweep.levels() {
-        return load(levels.load(levels.first(), &args.arrivals)?);
+        return load(levels.load(levels.first(), &args.arrivals, args.think)?);
     }
     if let Some(sessions) = args.sessions.load()? {
         return load(sessions);
     }
-    match (&args.arrivals, args.rate) {
-        _ if args.clients.is_some() => {
-            load(Load::Closed { clients: args.clients.map_or(0, |n| n.0), think: args.think })
+    if let Some(clients) = args.clients {
+        return load(Load::Closed { clients: clients.0, think: args.think });
+    }
+    let (scheduled, trace) = scheduled_load(args)?;
+    let Some(s_clients) = args.s_clients else { return Ok((scheduled, trace)) };
+    let pace = match scheduled {
+        None if has_arrival_process(args) => {
+            return usage("the arrival process of S-Clients needs a mean rate: add --rate");
         }
-        _ if args.s_clients.is_some() => load(Load::SClients { attempts: args.s_clients.map_or(0, |n| n.0) }),
+        None => AttemptPace::Think(args.think),
+        Some(_) if args.think > Nanos::ZERO => {
+            return usage("the schedule determines when S-Clients make attempts: leave out --think");
+        }
+        Some(scheduled) => AttemptPace::Schedule(Box::new(scheduled)),
+    };
+    Ok((Some(Load::SClients { attempts: s_clients.0, pace }), trace))
+}
+
+/// Whether the flags define an arrival process other than the default.
+fn has_arrival_process(args: &LoadArgs) -> bool {
+    args.arrivals != Arrivals::Process(ArrivalProcess::Constant)
+}
+
+/// The load of a rate, of stages or of a trace; `None` if the flags define none.
+fn scheduled_load(args: &LoadArgs) -> anyhow::Result<(Option<Load>, Option<Trace>)> {
+    let usage = |message: &str| Err(UsageError(message.to_owned()).into());
+    let load = |load| Ok((Some(load), None));
+    match (&args.arrivals, args.rate) {
         (Arrivals::Trace(_), _) if !args.stages.is_empty() => usage("a trace has its own rate: remove --stage"),
         (Arrivals::Trace(_), Some(_)) => usage("a trace has its own rate: use --speed 2x instead of --rate"),
         (Arrivals::Trace(file), None) => {

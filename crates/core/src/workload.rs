@@ -37,7 +37,7 @@ pub use class::{Order, Target};
 pub use expect::{Expect, Sha256, Statuses};
 pub use file_set::{FileSet, MAX_FILES};
 pub use listed::{FileContents, LineError, ListedRequest, Rows};
-pub use load::{Load, LogReplay, Stage, Trace};
+pub use load::{AttemptPace, Load, LogReplay, Stage, Trace};
 pub use popularity::Popularity;
 pub use sessions::{BetweenBursts, Script, ScriptedBurst, ScriptedCall, ScriptedRequest, SessionArrivals, Sessions};
 pub use spread::{Spread, SpreadError};

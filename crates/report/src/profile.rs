@@ -16,10 +16,11 @@ pub use arrivals::{csv, seconds_csv};
 pub use comparison::{Against, Compared, Figure, comparison};
 
 use crate::format::{fact, harmless, shorten, wrap};
+use brimful_core::Nanos;
 use brimful_core::profile::{FieldSample, MalformedLine, Profile};
 use brimful_core::quantity::{bytes, count, number, percent, rate, small_percent};
 use brimful_core::text::one_line;
-use brimful_core::workload::{Load, SessionArrivals, Workload};
+use brimful_core::workload::{AttemptPace, Load, SessionArrivals, Workload};
 
 /// Highest number of sources, and of formats, that the report names.
 const MAX_NAMED: usize = 4;
@@ -144,7 +145,12 @@ fn described(workload: &Workload) -> String {
         1 => "1 class".to_owned(),
         n => format!("{n} classes"),
     };
-    let load = workload.load.as_ref().map(|load| match load {
+    let load = workload.load.as_ref().map(load_in_words);
+    [Some(classes), load].into_iter().flatten().collect::<Vec<_>>().join(", ")
+}
+
+fn load_in_words(load: &Load) -> String {
+    match load {
         Load::Open { rate: per_s, arrivals } => format!("{} at {}", foreign(arrivals, NAME_WIDTH), pace(per_s.0)),
         Load::Stages { stages, arrivals, .. } => {
             format!("{} in {} stages", foreign(arrivals, NAME_WIDTH), stages.len())
@@ -152,7 +158,15 @@ fn described(workload: &Workload) -> String {
         Load::Trace(trace) => format!("the instants of {}", foreign(&trace.file, NAME_WIDTH)),
         Load::Log(log) => format!("the requests of {}", foreign(&log.files.join(", "), NAME_WIDTH)),
         Load::Closed { clients, think } => format!("{} clients who think {think}", count(*clients)),
-        Load::SClients { attempts } => format!("{} connection attempts under way", count(*attempts)),
+        Load::SClients { attempts, pace: AttemptPace::Think(Nanos::ZERO) } => {
+            format!("{} connection attempts under way", count(*attempts))
+        }
+        Load::SClients { attempts, pace: AttemptPace::Think(think) } => {
+            format!("{} S-Clients who think {think}", count(*attempts))
+        }
+        Load::SClients { attempts, pace: AttemptPace::Schedule(schedule) } => {
+            format!("{} of {} S-Clients", load_in_words(schedule), count(*attempts))
+        }
         Load::Sessions(sessions) => {
             let come = match &sessions.session_arrivals {
                 SessionArrivals::Open { rate: per_s, arrivals } => {
@@ -162,8 +176,7 @@ fn described(workload: &Workload) -> String {
             };
             format!("sessions of {} calls, {come}", number(sessions.calls()))
         }
-    });
-    [Some(classes), load].into_iter().flatten().collect::<Vec<_>>().join(", ")
+    }
 }
 
 /// The first malformed lines, each with the position of the error and what was expected there.

@@ -204,7 +204,7 @@ impl Generators {
         }
         let attempts = (load * ATTEMPT.as_secs_f64()).round().max(1.0) as u64;
         options.server.connections.connect_timeout = Some(ATTEMPT);
-        RunPlan::new(options.with_load(Load::SClients { attempts }))
+        RunPlan::new(options.with_load(Load::s_clients(attempts)))
     }
 }
 
@@ -227,7 +227,7 @@ fn delivered_share(runs: &[(&RunPlan, &Record)]) -> f64 {
     let mut delivered = 0.0;
     let mut offered = 0.0;
     for (plan, record) in runs {
-        if let Some(Load::SClients { attempts }) = plan.options().load.workload.load {
+        if let Some(Load::SClients { attempts, .. }) = plan.options().load.workload.load {
             delivered += record.rates.connect_attempts;
             offered += attempts as f64 / ATTEMPT.as_secs_f64();
         } else {

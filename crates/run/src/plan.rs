@@ -2,7 +2,7 @@
 //! options that it allows.
 
 use crate::{LoadOptions, RunError, RunOptions, ServerOptions};
-use brimful_core::workload::{Load, LoadKind, RequestClass, SessionArrivals, Sessions, Spread};
+use brimful_core::workload::{AttemptPace, Load, LoadKind, RequestClass, SessionArrivals, Sessions, Spread};
 use brimful_core::{ClassId, Nanos};
 use brimful_engine::{Config, ConnectionPolicy, RedirectPolicy};
 use brimful_workload::{ArrivalProcess, Arrivals, Mix, Shard, Speed, WorkloadLimits};
@@ -33,12 +33,21 @@ pub(crate) enum PlannedLoad {
     Closed { clients: u64, think: Nanos, follow: Option<u64> },
     /// Like `Closed`, but groups of `burst_size` clients share a connection and send their calls together.
     ClosedBursts { clients: u64, burst_size: u32, think: Nanos, follow: Option<u64> },
-    /// S-Clients keep `attempts` connection attempts in progress and abandon each after `timeout`.
-    SClients { attempts: u64, timeout: Nanos },
+    /// S-Clients make connection attempts, at most `attempts` at the same time, and abandon each after `timeout`.
+    SClients { attempts: u64, timeout: Nanos, pace: PlannedPace },
     /// Sessions of users. `tick` is set only if sessions arrive at a rate.
     Sessions { sessions: Box<Sessions>, back_off: bool, tick: Option<Nanos>, follow: Option<u64> },
     /// The requests of a log, which are read during the run.
     Log { tick: Option<Nanos> },
+}
+
+/// The rule by which an S-Client begins its next attempt.
+#[derive(Clone, Debug)]
+pub(crate) enum PlannedPace {
+    /// This long after its last connection.
+    Think(Nanos),
+    /// When the next of these attempts is due.
+    Arrivals(Box<Arrivals>),
 }
 
 impl RunPlan {
@@ -211,18 +220,11 @@ impl RunPlan {
 impl PlannedLoad {
     fn parse(options: &RunOptions, load: &Load) -> Result<PlannedLoad, RunError> {
         Ok(match load {
-            Load::Open { rate, arrivals } => {
-                PlannedLoad::open(options, Arrivals::new(arrivals.parse()?, *rate, options.load.seed)?)?
+            Load::Open { .. } | Load::Stages { .. } | Load::Trace(_) => {
+                let arrivals = Box::new(parse_arrivals(options, load)?);
+                let tick = parse_tick(options)?;
+                PlannedLoad::Open { arrivals, tick, follow: parse_follow(options)? }
             }
-            Load::Stages { start, stages, arrivals } => {
-                PlannedLoad::open(options, Arrivals::stages(arrivals.parse()?, *start, stages, options.load.seed)?)?
-            }
-            Load::Trace(named) => match &options.load.trace {
-                Some(trace) => PlannedLoad::open(options, Arrivals::trace(trace.clone(), Speed::new(named.speed)?))?,
-                None => {
-                    return bad_load(format!("the trace {} has not been read: give --arrivals trace:FILE", named.file));
-                }
-            },
             Load::Closed { clients, think } => {
                 refuse_tick(options)?;
                 let follow = parse_follow(options)?;
@@ -233,7 +235,7 @@ impl PlannedLoad {
                     }
                 }
             }
-            Load::SClients { attempts } => {
+            Load::SClients { attempts, pace } => {
                 let policy = &options.server.connections;
                 if policy.pipeline > 1 {
                     return bad_load(
@@ -243,7 +245,11 @@ impl PlannedLoad {
                 refuse_tick(options)?;
                 refuse_follow(options)?;
                 let timeout = policy.connect_timeout.unwrap_or(policy.response_timeout);
-                PlannedLoad::SClients { attempts: *attempts, timeout }
+                let pace = match pace {
+                    AttemptPace::Think(think) => PlannedPace::Think(*think),
+                    AttemptPace::Schedule(load) => PlannedPace::Arrivals(Box::new(parse_arrivals(options, load)?)),
+                };
+                PlannedLoad::SClients { attempts: *attempts, timeout, pace }
             }
             Load::Sessions(sessions) => {
                 check_sessions(options)?;
@@ -271,11 +277,6 @@ impl PlannedLoad {
         })
     }
 
-    fn open(options: &RunOptions, arrivals: Arrivals) -> Result<PlannedLoad, RunError> {
-        let tick = parse_tick(options)?;
-        Ok(PlannedLoad::Open { arrivals: Box::new(arrivals), tick, follow: parse_follow(options)? })
-    }
-
     fn tick(&self) -> Option<Nanos> {
         match self {
             PlannedLoad::Open { tick, .. } | PlannedLoad::Sessions { tick, .. } | PlannedLoad::Log { tick } => *tick,
@@ -294,11 +295,25 @@ impl PlannedLoad {
     }
 }
 
+/// The arrivals of a load with a schedule: an open load, stages or a trace.
+fn parse_arrivals(options: &RunOptions, load: &Load) -> Result<Arrivals, RunError> {
+    let LoadOptions { seed, trace, .. } = &options.load;
+    match load {
+        Load::Open { rate, arrivals } => Ok(Arrivals::new(arrivals.parse()?, *rate, *seed)?),
+        Load::Stages { start, stages, arrivals } => Ok(Arrivals::stages(arrivals.parse()?, *start, stages, *seed)?),
+        Load::Trace(named) => match trace {
+            Some(trace) => Ok(Arrivals::trace(trace.clone(), Speed::new(named.speed)?)),
+            None => bad_load(format!("the trace {} has not been read: give --arrivals trace:FILE", named.file)),
+        },
+        _ => bad_load("this load has no schedule: give --rate, --stage or a trace"),
+    }
+}
+
 /// Checks the size and the duration of the load.
 fn check_size(options: &RunOptions, load: &Load) -> Result<(), RunError> {
     let clients = match load {
         Load::Closed { clients, .. } => *clients,
-        Load::SClients { attempts } => *attempts,
+        Load::SClients { attempts, .. } => *attempts,
         Load::Sessions(Sessions { session_arrivals: SessionArrivals::Closed { users, .. }, .. }) => *users,
         _ => 0,
     };

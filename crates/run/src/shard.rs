@@ -3,7 +3,7 @@
 //! The engine is compiled once for these two types. A copy for each kind of load would save one branch per event: some
 //! nanoseconds of the microseconds that a call costs. It would add megabytes to the program.
 
-use crate::plan::PlannedLoad;
+use crate::plan::{PlannedLoad, PlannedPace};
 use crate::{LoadOptions, RunError, RunOptions, RunPlan};
 use brimful_core::workload::Expect;
 use brimful_core::{CallSpec, ClassId, Nanos, NextCall, Outcome, RequestId, SessionId, SessionOutcome, Workload};
@@ -76,9 +76,15 @@ impl<'p> SharedLoad<'p> {
                 let bursts = ClosedBursts::new(*clients, *burst_size, *think, shard_mix(), extent, shard);
                 ShardLoad::ClosedBursts(bursts.with_seed(seed))
             }
-            PlannedLoad::SClients { attempts, timeout } => {
-                ShardLoad::SClients(SClients::new(*attempts, *timeout, shard_mix(), extent, shard))
-            }
+            PlannedLoad::SClients { attempts, timeout, pace } => ShardLoad::SClients(match pace {
+                PlannedPace::Think(think) => {
+                    SClients::thinking(*attempts, *timeout, *think, shard_mix(), extent, shard)
+                }
+                PlannedPace::Arrivals(arrivals) => {
+                    let arrivals = Arrivals::clone(arrivals);
+                    SClients::scheduled(*attempts, *timeout, arrivals, self.mix.clone(), extent, shard)
+                }
+            }),
             // Each session has its own random streams and does not draw from the mix's stream.
             PlannedLoad::Sessions { sessions, back_off, .. } => {
                 let sessions = Sessions::new(sessions, shard_mix(), extent, seed, shard)?;

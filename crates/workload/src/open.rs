@@ -25,6 +25,11 @@ impl<C: Chooser> OpenWorkload<C> {
         open
     }
 
+    /// Whether this shard has no further calls.
+    pub(crate) fn is_exhausted(&self) -> bool {
+        self.head.is_none()
+    }
+
     /// This shard's next call, after skipping `others` calls of other shards.
     fn next_after(&mut self, others: u64) -> Option<(Nanos, CallSpec)> {
         if self.index >= self.extent.calls {

@@ -1,70 +1,154 @@
-//! S-Clients (Banga & Druschel 1997, §4.2): D connection attempts are always in progress. When an attempt succeeds, its
-//! call continues independently and a new attempt begins at once. A new attempt also begins when an attempt is
-//! abandoned after the timeout T. So the rate of attempts is at least D/T whatever the server does, while a closed
-//! workload would adapt to the server.
+//! S-Clients (Banga & Druschel 1997, §4): D clients make connection attempts, one at a time each. When an attempt
+//! succeeds, its call continues independently of the client, which is then free for its next attempt. An attempt is
+//! abandoned after the timeout T. So the rate of attempts does not depend on how fast the server handles requests, while
+//! a closed workload would adapt to the server.
+//!
+//! The next attempt of a free client begins (§4.2 and §4.4)
+//! - after a think time from the moment at which its connection was established, and at once if its attempt was
+//!   abandoned. Without think time, D attempts are always in progress, and their rate is at least D/T;
+//! - or when an attempt of an arrival process is due. If all D clients have attempts in progress then, the attempt waits
+//!   for the first free client. With D ≥ rate · T, a client is always free. Attempts that still wait at the end of the
+//!   window are not made.
 
-use crate::{Mix, Shard, WorkloadLimits};
-use brimful_core::{CallSpec, End, Nanos, NextCall, Outcome, Workload};
+use crate::{Arrivals, Chooser, Mix, OpenWorkload, Shard, WorkloadLimits};
+use brimful_core::{End, Nanos, NextCall, Outcome, Workload};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 /// One shard of S-Clients. Each call is one attempt: the engine must open a connection for every call.
 #[derive(Clone, Debug)]
 pub struct SClients<C = Mix> {
-    /// The time at which each attempt that is not in progress begins.
-    ready: BinaryHeap<Reverse<Nanos>>,
-    chooser: C,
+    /// For each client without an attempt in progress, the time from which it may begin its next attempt.
+    free: BinaryHeap<Reverse<Nanos>>,
+    attempts: Attempts<C>,
     timeout: Nanos,
     window: Nanos,
-    calls_left: u64,
 }
 
-impl<C: Iterator<Item = CallSpec>> SClients<C> {
-    /// Creates this shard's share of `attempts` (D). The engine abandons each attempt after `timeout` (T). The first
+/// The attempts of a load.
+#[derive(Clone, Debug)]
+enum Attempts<C> {
+    /// Each client makes its next attempt `think` after its last connection.
+    Repeated { think: Nanos, chooser: C, calls_left: u64 },
+    /// Free clients make the attempts of a schedule.
+    Scheduled(Box<OpenWorkload<C>>),
+}
+
+impl<C: Chooser> SClients<C> {
+    /// Creates this shard's share of `clients` (D). The engine abandons each attempt after `timeout` (T). The first
     /// attempts are spread evenly over `timeout`.
-    pub fn new(attempts: u64, timeout: Nanos, chooser: C, extent: WorkloadLimits, shard: Shard) -> SClients<C> {
-        let first_due =
-            |attempt: u64| (u128::from(timeout.0) * u128::from(attempt) / u128::from(attempts.max(1))) as u64;
-        let own_attempts = (0..attempts).filter(|attempt| attempt % shard.count == shard.index);
+    pub fn new(clients: u64, timeout: Nanos, chooser: C, extent: WorkloadLimits, shard: Shard) -> SClients<C> {
+        SClients::thinking(clients, timeout, Nanos::ZERO, chooser, extent, shard)
+    }
+
+    /// Like [`SClients::new`], but each client thinks for `think` between a connection and its next attempt. The first
+    /// attempts are spread evenly over the longer of `timeout` and `think`.
+    pub fn thinking(
+        clients: u64,
+        timeout: Nanos,
+        think: Nanos,
+        chooser: C,
+        extent: WorkloadLimits,
+        shard: Shard,
+    ) -> SClients<C> {
+        let spread = u128::from(timeout.max(think).0);
+        let first_due = |client: u64| Nanos((spread * u128::from(client) / u128::from(clients.max(1))) as u64);
         SClients {
-            ready: own_attempts.map(|attempt| Reverse(Nanos(first_due(attempt)))).collect(),
-            chooser,
+            free: own_clients(clients, shard).map(|client| Reverse(first_due(client))).collect(),
+            attempts: Attempts::Repeated { think, chooser, calls_left: shard.share(extent.calls) },
             timeout,
             window: extent.window,
-            calls_left: shard.share(extent.calls),
+        }
+    }
+
+    /// Creates this shard's share of `clients` that make the attempts of `arrivals`. `arrivals` and `chooser` must be the
+    /// same for all shards, as with [`OpenWorkload::new`].
+    pub fn scheduled(
+        clients: u64,
+        timeout: Nanos,
+        arrivals: Arrivals,
+        chooser: C,
+        extent: WorkloadLimits,
+        shard: Shard,
+    ) -> SClients<C> {
+        SClients {
+            free: own_clients(clients, shard).map(|_| Reverse(Nanos::ZERO)).collect(),
+            attempts: Attempts::Scheduled(Box::new(OpenWorkload::new(arrivals, chooser, extent, shard))),
+            timeout,
+            window: extent.window,
         }
     }
 }
 
-impl<C: Iterator<Item = CallSpec>> Workload for SClients<C> {
-    fn next(&mut self, now: Nanos, _in_flight: usize) -> NextCall {
-        if self.calls_left == 0 || now >= self.window {
+/// The numbers of the clients that belong to a shard.
+fn own_clients(clients: u64, shard: Shard) -> impl Iterator<Item = u64> {
+    (0..clients).filter(move |client| client % shard.count == shard.index)
+}
+
+impl<C: Chooser> Attempts<C> {
+    fn is_exhausted(&self) -> bool {
+        match self {
+            Attempts::Repeated { calls_left, .. } => *calls_left == 0,
+            Attempts::Scheduled(schedule) => schedule.is_exhausted(),
+        }
+    }
+
+    /// The next attempt, which a client that is free since `free` makes.
+    fn next(&mut self, free: Nanos, now: Nanos, in_flight: usize) -> NextCall {
+        match self {
+            Attempts::Repeated { chooser, calls_left, .. } => match chooser.next() {
+                Some(call) => {
+                    *calls_left -= 1;
+                    NextCall::Due { due: free, call }
+                }
+                None => NextCall::Done,
+            },
+            Attempts::Scheduled(schedule) => match schedule.next(now, in_flight) {
+                NextCall::Due { due, call } if free > due => NextCall::Delayed { due, ready: free, call },
+                next => next,
+            },
+        }
+    }
+
+    /// Time between a connection and the client's next attempt.
+    fn think(&self) -> Nanos {
+        match self {
+            Attempts::Repeated { think, .. } => *think,
+            Attempts::Scheduled(_) => Nanos::ZERO,
+        }
+    }
+}
+
+impl<C: Chooser> Workload for SClients<C> {
+    fn next(&mut self, now: Nanos, in_flight: usize) -> NextCall {
+        if self.attempts.is_exhausted() || now >= self.window {
             return NextCall::Done;
         }
-        match self.ready.peek() {
-            Some(&Reverse(due)) if due <= now => {
-                let Some(call) = self.chooser.next() else { return NextCall::Done };
-                self.ready.pop();
-                self.calls_left -= 1;
-                NextCall::Due { due, call }
+        match self.free.peek() {
+            Some(&Reverse(free)) if free <= now => {
+                let next = self.attempts.next(free, now, in_flight);
+                if matches!(next, NextCall::Due { .. } | NextCall::Delayed { .. }) {
+                    self.free.pop();
+                }
+                next
             }
-            Some(&Reverse(due)) => NextCall::NotBefore(due.min(self.window)),
+            Some(&Reverse(free)) => NextCall::NotBefore(free.min(self.window)),
             None => NextCall::NotBefore(self.window),
         }
     }
 
     fn on_established(&mut self, at: Nanos) {
-        self.ready.push(Reverse(at));
+        self.free.push(Reverse(at + self.attempts.think()));
     }
 
     fn on_outcome(&mut self, outcome: &Outcome) {
         match outcome.end {
-            End::Abandoned => self.ready.push(Reverse(outcome.at)),
+            End::Abandoned => self.free.push(Reverse(outcome.at)),
             // The server refuses connections, or the host has no free port, without delay. If the next attempt began at
             // once, D attempts would run in a busy loop. So the next attempt begins when this attempt would have been
             // abandoned.
-            End::Refused | End::ClientLimited(_) => self.ready.push(Reverse(outcome.at + self.timeout)),
-            // The attempt succeeded earlier, and the next attempt began then.
+            End::Refused | End::ClientLimited(_) => self.free.push(Reverse(outcome.at + self.timeout)),
+            // The attempt succeeded earlier, and the client has been free since then.
             _ => {}
         }
     }
@@ -73,7 +157,7 @@ impl<C: Iterator<Item = CallSpec>> Workload for SClients<C> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use brimful_core::ClassId;
+    use brimful_core::{CallSpec, ClassId, Rate};
 
     const T: Nanos = Nanos::from_millis(100);
 
@@ -113,6 +197,98 @@ mod tests {
         workload.on_outcome(&ended(Nanos::from_millis(105), End::Refused));
         let later = due(&mut workload, Nanos::from_millis(900));
         assert_eq!(later, [101, 102, 205].map(Nanos::from_millis));
+    }
+
+    #[test]
+    fn a_client_thinks_after_a_connection_and_not_after_an_abandoned_attempt() {
+        let think = Nanos::from_millis(300);
+        let extent = WorkloadLimits { window: Nanos::from_secs(1), calls: u64::MAX };
+        let mix = Mix::new(&[1.0], 0).unwrap();
+        let mut workload = SClients::thinking(3, T, think, mix, extent, Shard::WHOLE);
+        assert_eq!(due(&mut workload, think), [0, 100, 200].map(Nanos::from_millis), "spread over the think time");
+        workload.on_established(Nanos::from_millis(201));
+        workload.on_outcome(&ended(Nanos::from_millis(202), End::Completed { status: 200 }));
+        workload.on_outcome(&ended(Nanos::from_millis(203), End::Abandoned));
+        assert_eq!(due(&mut workload, Nanos::from_millis(900)), [203, 501].map(Nanos::from_millis));
+    }
+
+    fn scheduled(clients: u64, process: &str, rate: f64, shard: Shard) -> SClients {
+        let arrivals = Arrivals::new(process.parse().unwrap(), Rate(rate), 3).unwrap();
+        let extent = WorkloadLimits { window: Nanos::from_secs(1), calls: u64::MAX };
+        SClients::scheduled(clients, T, arrivals, Mix::new(&[1.0], 0).unwrap(), extent, shard)
+    }
+
+    /// Runs the workload against a server that never accepts a connection, in virtual time. Returns for each attempt the
+    /// times at which it was due and at which it began.
+    fn run_at_dead_server(mut workload: SClients) -> Vec<(Nanos, Nanos)> {
+        let (mut now, mut attempts) = (Nanos::ZERO, Vec::new());
+        let mut pending: std::collections::VecDeque<Nanos> = std::collections::VecDeque::new();
+        loop {
+            let next_abandoned = pending.front().map(|began| *began + T);
+            now = match workload.next(now, pending.len()) {
+                NextCall::Due { due, .. } => {
+                    attempts.push((due, now));
+                    pending.push_back(now);
+                    now
+                }
+                NextCall::Delayed { due, ready, .. } => {
+                    assert!(due < ready && ready <= now);
+                    attempts.push((due, now));
+                    pending.push_back(now);
+                    now
+                }
+                NextCall::NotBefore(at) if next_abandoned.is_none_or(|abandoned| at < abandoned) => at,
+                NextCall::NotBefore(_) | NextCall::WaitForOutcome => {
+                    let at = next_abandoned.unwrap();
+                    pending.pop_front();
+                    workload.on_outcome(&ended(at, End::Abandoned));
+                    at
+                }
+                NextCall::Done => return attempts,
+            };
+        }
+    }
+
+    #[test]
+    fn attempts_follow_their_arrival_process_whatever_the_server_does() {
+        // At the peak, 6 times 50 attempts per second are due, and each lasts for T = 0.1 s: at most 30 are pending.
+        let process = "onoff:6,10%,500ms";
+        let expected: Vec<Nanos> = Arrivals::new(process.parse().unwrap(), Rate(50.0), 3)
+            .unwrap()
+            .take_while(|due| *due < Nanos::from_secs(1))
+            .collect();
+        let attempts = run_at_dead_server(scheduled(31, process, 50.0, Shard::WHOLE));
+        assert!(attempts.iter().all(|(due, began)| due == began));
+        assert_eq!(attempts.iter().map(|(due, _)| *due).collect::<Vec<_>>(), expected);
+        let mut parts: Vec<Nanos> = Shard::WHOLE
+            .split(3)
+            .flat_map(|shard| run_at_dead_server(scheduled(93, process, 50.0, shard)))
+            .map(|(due, _)| due)
+            .collect();
+        parts.sort_unstable();
+        assert_eq!(parts, expected, "shards make the same attempts");
+    }
+
+    #[test]
+    fn attempts_wait_while_all_clients_have_one_pending() {
+        // Two clients can make 20 attempts per second at a server that accepts none; 40 per second are due.
+        let attempts = run_at_dead_server(scheduled(2, "constant", 40.0, Shard::WHOLE));
+        assert_eq!(attempts.len(), 20);
+        for (nth, (due, began)) in attempts.into_iter().enumerate() {
+            let nth = nth as u64;
+            assert_eq!(due, Nanos::from_millis(25 * nth), "the due time comes from the schedule");
+            assert_eq!(began, Nanos::from_millis(nth / 2 * 100 + nth % 2 * 25));
+        }
+    }
+
+    #[test]
+    fn the_load_ends_with_its_schedule() {
+        let arrivals = Arrivals::new("constant".parse().unwrap(), Rate(40.0), 3).unwrap();
+        let extent = WorkloadLimits { window: Nanos::from_secs(1), calls: 2 };
+        let mix = Mix::new(&[1.0], 0).unwrap();
+        let mut workload = SClients::scheduled(2, T, arrivals, mix, extent, Shard::WHOLE);
+        assert_eq!(due(&mut workload, T), [0, 25].map(Nanos::from_millis));
+        assert_eq!(workload.next(T, 2), NextCall::Done, "no client is free, but no attempt is left either");
     }
 
     #[test]

@@ -57,7 +57,7 @@ pub struct LoadArgs {
     pub requests: Option<Count>,
     /// Time between a response and the client's next call [default: 0s]
     #[arg(long, value_name = "TIME", default_value = "0s", hide_default_value = true)]
-    #[arg(conflicts_with_all = ["rate", "s_clients", "stages"])]
+    #[arg(conflicts_with_all = ["rate", "stages"])]
     pub think: Nanos,
     /// Arrival process of an open loop's calls: poisson, onoff:…, trace:FILE, …
     ///
@@ -99,7 +99,9 @@ pub struct LoadArgs {
     /// S-Clients: keep this many connection attempts pending, with one call each
     ///
     /// Their number does not depend on the server; each attempt is abandoned after --connect-timeout (Banga & Druschel 1997).
-    #[arg(long, value_name = "D", conflicts_with_all = ["rate", "clients", "arrivals", "stages", "speed"])]
+    /// With --think, a client pauses after each connection. With --rate, --stage or a trace, attempts begin by that
+    /// schedule, at most D at a time.
+    #[arg(long, value_name = "D", conflicts_with_all = ["clients"])]
     #[arg(hide_short_help = true)]
     pub s_clients: Option<Count>,
     /// Flags for loads at rising levels.

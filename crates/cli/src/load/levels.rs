@@ -2,9 +2,9 @@
 
 use crate::exit::UsageError;
 use crate::flags::values::Arrivals;
-use brimful_core::Rate;
 use brimful_core::sweep::SweepKind;
-use brimful_core::workload::Load;
+use brimful_core::workload::{AttemptPace, Load};
+use brimful_core::{Nanos, Rate};
 use clap::Args;
 use std::str::FromStr;
 
@@ -56,13 +56,13 @@ impl Levels<'_> {
         self.values[0]
     }
 
-    /// The load of a level.
+    /// The load of a level. S-Clients think for `think`.
     ///
     /// # Errors
     /// [`UsageError`] if the arrivals are a trace, which has its own rate.
-    pub fn load(&self, level: f64, arrivals: &Arrivals) -> Result<Load, UsageError> {
+    pub fn load(&self, level: f64, arrivals: &Arrivals, think: Nanos) -> Result<Load, UsageError> {
         match (self.kind, arrivals) {
-            (SweepKind::SClients, _) => Ok(Load::SClients { attempts: level as u64 }),
+            (SweepKind::SClients, _) => Ok(Load::SClients { attempts: level as u64, pace: AttemptPace::Think(think) }),
             (SweepKind::Rate, Arrivals::Process(process)) => {
                 Ok(Load::Open { rate: Rate(level), arrivals: process.to_string() })
             }

@@ -60,7 +60,7 @@ fn measure(
         if index > 0 && !rest(stop) {
             return Ok(());
         }
-        let plan = RunPlan::new(options.clone().with_load(levels.load(level, &args.arrivals)?))?;
+        let plan = RunPlan::new(options.clone().with_load(levels.load(level, &args.arrivals, args.think)?))?;
         let stop_when = stop_conditions(args, &options.load.workload)?;
         let observer = RunObserver { stop_when, ..RunObserver::default() };
         let title = format!("level {} of {}", index + 1, levels.values.len());

@@ -5,7 +5,7 @@ use crate::plan::Files;
 use crate::program::{Done, run, words};
 use brimful_core::counts::Counts;
 use brimful_core::record::Record;
-use brimful_core::workload::{Load, Trace};
+use brimful_core::workload::{AttemptPace, Load, Trace};
 use brimful_core::{Nanos, Rate};
 use brimful_testkit::{Apache, ApacheOptions, Mpm, Nginx, NginxOptions};
 use std::fs;
@@ -144,10 +144,18 @@ fn a_record_has_the_load_that_was_made() {
     let url = nginx.url();
     let made = |args: &[&str]| load(&[&[url.as_str(), "-n", "3"], args].concat()).0.workload.unwrap();
     let closed = Load::Closed { clients: 2, think: Nanos::from_millis(5) };
+    let s_clients = |pace| Load::SClients { attempts: 2, pace };
+    let scheduled = |load| s_clients(AttemptPace::Schedule(Box::new(load)));
     for (flags, expected) in [
         (&["--rate", "100"][..], Load::Open { rate: Rate(100.0), arrivals: "constant".to_owned() }),
         (&["--clients", "2", "--think", "5ms"], closed.clone()),
-        (&["--s-clients", "2"], Load::SClients { attempts: 2 }),
+        (&["--s-clients", "2"], Load::s_clients(2)),
+        (&["--s-clients", "2", "--think", "5ms"], s_clients(AttemptPace::Think(Nanos::from_millis(5)))),
+        (&["--s-clients", "2", "--rate", "250", "--arrivals", "poisson"], scheduled(Load::poisson(Rate(250.0)))),
+        (
+            &["--s-clients", "2", "--arrivals", &trace],
+            scheduled(Load::Trace(Trace { file: instants.clone(), speed: 1.0 })),
+        ),
         (&["--arrivals", &trace, "--speed", "2x"], Load::Trace(Trace { file: instants.clone(), speed: 2.0 })),
         (&["--workload", &workload], Load::poisson(Rate(250.0))),
         (&["--workload", &workload, "--clients", "2", "--think", "5ms"], closed),
@@ -156,10 +164,15 @@ fn a_record_has_the_load_that_was_made() {
     }
     let class = &made(&["--workload", &workload]).classes[0];
     assert_eq!((class.headers["Cookie"].as_str(), class.headers["X-B"].as_str()), ("•••", "b"));
+    let paced = format!("{classes}[load]\ns_clients = 2\nrate = 250.0\narrivals = \"poisson\"\n");
+    let paced = files.write("paced.toml", paced);
+    assert_eq!(made(&["--workload", &paced]).load, Some(scheduled(Load::poisson(Rate(250.0)))));
     let nothing = files.write("nothing.toml", classes);
     assert_eq!(made(&["--workload", &nothing]).load, Some(Load::Closed { clients: 10, think: Nanos::ZERO }));
     let both = files.write("both.toml", format!("{classes}[load]\nrate = 2.0\nclients = 3\n"));
     run(&["load", &url, "--workload", &both]).fails(2, "not several");
+    run(&["load", &url, "--s-clients", "2", "--arrivals", "poisson"]).fails(2, "needs a mean rate: add --rate");
+    run(&["load", &url, "--s-clients", "2", "--arrivals", &trace, "--think", "1s"]).fails(2, "leave out --think");
 }
 
 #[test]

@@ -34,6 +34,17 @@ fn s_clients_make_their_attempts_at_each_level() {
     assert!(sweep.levels.iter().all(|level| level.record.counts.connect_attempts > 0));
 }
 
+/// An S-Client that pauses for 100 ms after each connection makes at most 11 attempts in a second.
+#[test]
+fn s_clients_of_a_sweep_think() {
+    let server = RawServer::content_length("hello");
+    let sweep = sweep(&["load", &server.url(), "--sweep-clients", "1:2:x2", "--think", "100ms"], 0);
+    for level in &sweep.levels {
+        let attempts = level.record.counts.connect_attempts;
+        assert!((1..=level.level as u64 * 11).contains(&attempts), "{attempts} attempts of {} S-Clients", level.level);
+    }
+}
+
 #[test]
 fn the_text_has_a_row_for_each_level() {
     let server = RawServer::content_length("hello");

@@ -13,7 +13,7 @@
 //! trace = { file = "arrivals.txt", speed = 2.0 }
 //! log = { files = ["access.log"], speed = 2.0 }             # replays logged requests; only for `brimful replay`
 //! clients = 10                                              # with `think_s = 1.0` between an answer and the next call
-//! s_clients = 500                                           # connection attempts in progress at all times
+//! s_clients = 500                                           # with `think_s`, or with rate, stages or trace for attempts
 //! sessions = { rate = 2.0, bursts = "geometric:4.2", think_s = "exponential:20" }     # see `sessions.rs`
 //! ```
 
@@ -56,13 +56,25 @@ pub enum Load {
         /// Time between an answer and the client's next call.
         think: Nanos,
     },
-    /// S-Clients keep a constant number of connection attempts in progress (Banga & Druschel 1997).
+    /// S-Clients make connection attempts whatever the server does (Banga & Druschel 1997, §4).
     SClients {
-        /// Number of connection attempts in progress.
+        /// Number of S-Clients. Each has at most one connection attempt in progress.
         attempts: u64,
+        /// The rule by which an S-Client begins its next attempt.
+        pace: AttemptPace,
     },
     /// Sessions make bursts of calls with think times in between.
     Sessions(Sessions),
+}
+
+/// The rule by which an S-Client that has no attempt in progress begins its next one (Banga & Druschel 1997, §4.4).
+#[derive(Clone, Debug, PartialEq)]
+pub enum AttemptPace {
+    /// After this time. The time begins when the connection of its last attempt was established. After an attempt that
+    /// was abandoned, the next one begins at once.
+    Think(Nanos),
+    /// When the next attempt of this open load is due. If no S-Client is free then, the attempt waits for one.
+    Schedule(Box<Load>),
 }
 
 /// A stage in which the rate changes linearly from the previous stage's rate to `rate`. If its length is zero, the rate
@@ -129,7 +141,8 @@ pub struct LogReplay {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename = "Load")]
 struct Fields {
-    /// Open load: calls per second, independent of the server; with `stages`, the rate before the first stage.
+    /// Open load: calls per second, independent of the server; with `stages`, the rate before the first stage. With
+    /// `s_clients`, the rate of their attempts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     rate: Option<f64>,
     /// Arrival process of an open load, in the notation of `--arrivals`; `constant` if absent.
@@ -147,10 +160,12 @@ struct Fields {
     /// Closed load: number of clients. Each client waits for the answer to its call before its next call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     clients: Option<u64>,
-    /// Closed load: time between an answer and the client's next call, in seconds; 0 if absent.
+    /// Closed load: time between an answer and the client's next call, in seconds; 0 if absent. With `s_clients`, time
+    /// between a connection and the S-Client's next attempt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     think_s: Option<f64>,
-    /// S-Clients: number of connection attempts in progress at all times.
+    /// S-Clients: number of clients, each of which makes one connection attempt after another. With `rate`, `stages` or
+    /// `trace`, attempts are due by that schedule.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     s_clients: Option<u64>,
     /// Sessions: bursts of calls with think times in between.
@@ -159,9 +174,23 @@ struct Fields {
 }
 
 impl Load {
+    /// A load of S-Clients that begin their next attempt at once.
+    pub fn s_clients(attempts: u64) -> Load {
+        Load::SClients { attempts, pace: AttemptPace::Think(Nanos::ZERO) }
+    }
+
     /// An open load with Poisson arrivals at this rate.
     pub fn poisson(rate: Rate) -> Load {
         Load::Open { rate, arrivals: "poisson".to_owned() }
+    }
+
+    /// The load that determines when calls are due. This is the load itself, except for S-Clients whose attempts follow a
+    /// schedule.
+    pub fn schedule(&self) -> &Load {
+        match self {
+            Load::SClients { pace: AttemptPace::Schedule(schedule), .. } => schedule,
+            load => load,
+        }
     }
 
     /// The kind of the load.
@@ -197,49 +226,76 @@ impl Load {
             }
             Load::Closed { clients: 0, .. } => bad("no clients make no load: give --clients at least 1"),
             Load::Sessions(sessions) => sessions.validate(),
-            Load::SClients { attempts: 0 } => bad("no attempts make no load: give --s-clients at least 1"),
+            Load::SClients { attempts: 0, .. } => bad("no attempts make no load: give --s-clients at least 1"),
+            Load::SClients { pace: AttemptPace::Schedule(schedule), .. } => match **schedule {
+                Load::Open { .. } | Load::Stages { .. } | Load::Trace(_) => schedule.validate(),
+                _ => bad("the attempts of S-Clients follow a rate, stages or a trace"),
+            },
             _ => Ok(()),
         }
     }
 }
 
 const SEVERAL: &str = "a load is one of rate (or stages), trace, log, clients, s_clients and sessions, not several";
+const MISSING: &str = "a load needs one of rate, stages, trace, log, clients, s_clients and sessions";
 
 impl TryFrom<Fields> for Load {
     type Error = String;
 
     fn try_from(fields: Fields) -> Result<Load, String> {
         let Fields { rate, arrivals, stages, trace, log, clients, think_s, s_clients, sessions } = fields;
-        let open = rate.is_some() || arrivals.is_some() || !stages.is_empty();
-        let spaced = arrivals.unwrap_or_else(|| "constant".to_owned());
-        let waiting = clients.is_some() || think_s.is_some() || s_clients.is_some();
-        match (log, sessions) {
-            (None, None) => {}
-            (Some(log), None) if !(open || waiting || trace.is_some()) => return Ok(Load::Log(log)),
-            (None, Some(sessions)) if !(open || waiting || trace.is_some()) => return Ok(Load::Sessions(sessions)),
-            _ => return Err(SEVERAL.to_owned()),
-        }
-        let load = match (trace, clients, s_clients) {
-            (None, None, None) if !stages.is_empty() => {
-                Load::Stages { start: Rate(rate.unwrap_or(0.0)), stages, arrivals: spaced }
+        let schedule = schedule(rate, arrivals, stages, trace)?;
+        let think = think_s.map(think_time).transpose()?;
+        let load = match (schedule, log, clients, s_clients, sessions) {
+            (None, None, Some(clients), None, None) => {
+                return Ok(Load::Closed { clients, think: think.unwrap_or(Nanos::ZERO) });
             }
-            (None, None, None) => {
-                let rate =
-                    rate.ok_or("a load needs one of rate, stages, trace, log, clients, s_clients and sessions")?;
-                Load::Open { rate: Rate(rate), arrivals: spaced }
+            (None, None, None, Some(attempts), None) => {
+                return Ok(Load::SClients { attempts, pace: AttemptPace::Think(think.unwrap_or(Nanos::ZERO)) });
             }
-            (Some(trace), None, None) if !open => Load::Trace(trace),
-            (None, Some(clients), None) if !open => {
-                let think = think_s.unwrap_or(0.0);
-                if !(think.is_finite() && think >= 0.0) {
-                    return Err("think_s is a number of seconds, zero or more".to_owned());
-                }
-                return Ok(Load::Closed { clients, think: Nanos::from_secs_f64(think) });
+            (Some(schedule), None, None, Some(attempts), None) => {
+                Load::SClients { attempts, pace: AttemptPace::Schedule(Box::new(schedule)) }
             }
-            (None, None, Some(attempts)) if !open => Load::SClients { attempts },
+            (Some(schedule), None, None, None, None) => schedule,
+            (None, Some(log), None, None, None) => Load::Log(log),
+            (None, None, None, None, Some(sessions)) => Load::Sessions(sessions),
+            (None, None, None, None, None) => return Err(MISSING.to_owned()),
             _ => return Err(SEVERAL.to_owned()),
         };
-        if think_s.is_some() { Err("think_s is for clients".to_owned()) } else { Ok(load) }
+        if think.is_some() {
+            return Err("think_s is for clients, and for s_clients whose attempts have no schedule".to_owned());
+        }
+        Ok(load)
+    }
+}
+
+/// The load whose calls are due by a schedule; `None` if there is none.
+fn schedule(
+    rate: Option<f64>,
+    arrivals: Option<String>,
+    stages: Vec<Stage>,
+    trace: Option<Trace>,
+) -> Result<Option<Load>, String> {
+    let has_trace_only = rate.is_none() && arrivals.is_none() && stages.is_empty();
+    let is_absent = has_trace_only && trace.is_none();
+    let arrivals = arrivals.unwrap_or_else(|| "constant".to_owned());
+    match (trace, rate) {
+        _ if is_absent => Ok(None),
+        (Some(trace), _) if has_trace_only => Ok(Some(Load::Trace(trace))),
+        (Some(_), _) => Err(SEVERAL.to_owned()),
+        (None, start) if !stages.is_empty() => {
+            Ok(Some(Load::Stages { start: Rate(start.unwrap_or(0.0)), stages, arrivals }))
+        }
+        (None, Some(rate)) => Ok(Some(Load::Open { rate: Rate(rate), arrivals })),
+        (None, None) => Err(MISSING.to_owned()),
+    }
+}
+
+fn think_time(seconds: f64) -> Result<Nanos, String> {
+    if seconds.is_finite() && seconds >= 0.0 {
+        Ok(Nanos::from_secs_f64(seconds))
+    } else {
+        Err("think_s is a number of seconds, zero or more".to_owned())
     }
 }
 
@@ -256,7 +312,15 @@ impl From<Load> for Fields {
             Load::Closed { clients, think } => {
                 Fields { clients: Some(clients), think_s: Some(think.as_secs_f64()), ..none }
             }
-            Load::SClients { attempts } => Fields { s_clients: Some(attempts), ..none },
+            Load::SClients { attempts, pace: AttemptPace::Think(Nanos::ZERO) } => {
+                Fields { s_clients: Some(attempts), ..none }
+            }
+            Load::SClients { attempts, pace: AttemptPace::Think(think) } => {
+                Fields { s_clients: Some(attempts), think_s: Some(think.as_secs_f64()), ..none }
+            }
+            Load::SClients { attempts, pace: AttemptPace::Schedule(schedule) } => {
+                Fields { s_clients: Some(attempts), ..Fields::from(*schedule) }
+            }
             Load::Sessions(sessions) => Fields { sessions: Some(sessions), ..none },
         }
     }
@@ -292,7 +356,9 @@ mod tests {
                 max_gap_s: Some(10.0),
             }),
             Load::Closed { clients: 3, think: Nanos::from_millis(1500) },
-            Load::SClients { attempts: 500 },
+            Load::s_clients(500),
+            Load::SClients { attempts: 500, pace: AttemptPace::Think(Nanos::from_millis(250)) },
+            Load::SClients { attempts: 5, pace: AttemptPace::Schedule(Box::new(Load::poisson(Rate(12.5)))) },
             Load::Sessions(sessions()),
         ] {
             let json = serde_json::to_string(&load).unwrap();
@@ -322,6 +388,9 @@ mod tests {
             (r#"{"sessions": {"rate": 1}, "log": {"files": ["x"]}}"#, "not several"),
             (r#"{"sessions": {}}"#, "either a rate"),
             (r#"{"rate": 5, "think_s": 2}"#, "think_s is for clients"),
+            (r#"{"s_clients": 5, "rate": 5, "think_s": 2}"#, "think_s is for clients"),
+            (r#"{"s_clients": 5, "arrivals": "poisson"}"#, "needs one of"),
+            (r#"{"s_clients": 5, "sessions": {"rate": 1}}"#, "not several"),
             (r#"{"clients": 5, "think_s": -2}"#, "zero or more"),
             (r#"{"rates": 5}"#, "unknown field"),
         ] {
@@ -337,7 +406,11 @@ mod tests {
             assert!(open(rate).validate().is_err(), "{rate}");
         }
         assert!(Load::Closed { clients: 0, think: Nanos::ZERO }.validate().is_err());
-        assert!(Load::SClients { attempts: 0 }.validate().is_err());
+        assert!(Load::s_clients(0).validate().is_err());
+        let scheduled = |load| Load::SClients { attempts: 5, pace: AttemptPace::Schedule(Box::new(load)) };
+        assert_eq!(scheduled(open(1.0)).validate(), Ok(()));
+        assert!(scheduled(open(0.0)).validate().is_err());
+        assert!(scheduled(Load::s_clients(5)).validate().is_err());
         assert!(Load::Trace(Trace { file: String::new(), speed: 0.0 }).validate().is_err());
         assert!(Load::Sessions(Sessions { connections: 0, ..sessions() }).validate().is_err());
         assert_eq!(Load::Sessions(sessions()).validate(), Ok(()));

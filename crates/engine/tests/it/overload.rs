@@ -1,7 +1,7 @@
 //! Tests connection attempts at an overloaded server: the load must not depend on the server (Banga & Druschel 1997,
 //! §4.2).
 
-use crate::call_recorder::{CallRecorder, completed, count, count_connects};
+use crate::call_recorder::{CallRecorder, ObservedCall, completed, count, count_connects};
 use crate::case::{Case, on_each_engine};
 use crate::support::{Control, Plan, max_generator_delay};
 use brimful_core::{End, Nanos};
@@ -15,6 +15,7 @@ on_each_engine!(
     an_attempt_is_abandoned_after_t,
     an_abandoned_attempt_costs_one_syn_and_frees_its_port,
     s_clients_keep_their_rate_whatever_the_server_does,
+    s_clients_make_the_attempts_of_an_arrival_process,
 );
 
 /// Keeps this number of connection attempts under way during the window (D in the paper).
@@ -100,6 +101,32 @@ fn s_clients_keep_their_rate_whatever_the_server_does(case: Case) {
             let wanted = calls.iter().filter(|call| call.due <= at && at < call.attempt_ended()).count();
             assert_eq!(wanted, D, "at {at}");
         }
+    }
+}
+
+/// S-Clients follow a schedule at a server that accepts nothing, although each attempt lasts as long as ten gaps.
+fn s_clients_make_the_attempts_of_an_arrival_process(case: Case) {
+    const D: usize = 12;
+    let (timeout, window) = (Nanos::from_millis(100), Nanos::from_secs(1));
+    let server = full_backlog_listener();
+    let plan = Plan::new(case, server.addr()).calls(u64::MAX).configure(|c| {
+        (c.connections.connect_timeout, c.window, c.connections.calls_per_connection) =
+            (Some(timeout), window, Some(1));
+    });
+    let run = plan.run_scheduled_s_clients(D as u64, 100.0);
+    let calls = &run.observer.calls;
+    let mut due: Vec<Nanos> = calls.iter().map(|call| call.due).collect();
+    due.sort_unstable();
+    // A slow host may abandon attempts late. Then attempts wait for a free client, and the last ones may be missing.
+    let expected: Vec<Nanos> = (0..100).map(|nth| Nanos::from_millis(10 * nth)).collect();
+    assert_eq!(due, expected[..due.len()]);
+    assert!(due.len() > D, "each client makes further attempts");
+    for at in calls.iter().filter_map(|call| call.connect_started) {
+        let pending = |call: &&ObservedCall| {
+            call.connect_started.is_some_and(|started| started <= at) && at < call.attempt_ended()
+        };
+        let pending = calls.iter().filter(pending).count();
+        assert!(pending <= D, "{pending} attempts pending at {at}");
     }
 }
 

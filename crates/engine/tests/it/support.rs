@@ -152,6 +152,15 @@ impl Plan {
         self.go(workload, CallRecorder::default, &Control::default())
     }
 
+    /// Like [`Plan::run_s_clients`], with `rate` evenly spaced attempts per second.
+    pub fn run_scheduled_s_clients(&self, clients: u64, rate: f64) -> Run<CallRecorder> {
+        let timeout = self.config.connections.connect_timeout.expect("S-Clients give attempts up");
+        let arrivals = Arrivals::new(ArrivalProcess::Constant, Rate(rate), 1).unwrap();
+        let workload =
+            |shard| SClients::scheduled(clients, timeout, arrivals.clone(), self.mix(), self.extent(), shard);
+        self.go(workload, CallRecorder::default, &Control::default())
+    }
+
     /// Returns the error that prevents the run from starting.
     pub fn expect_error(&self) -> EngineError {
         let workload = self.clients(1, Shard::WHOLE);

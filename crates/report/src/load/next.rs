@@ -3,7 +3,7 @@
 use brimful_core::quantity::three_digits;
 use brimful_core::record::{ReasonCode, Record};
 use brimful_core::text::one_line;
-use brimful_core::workload::Load;
+use brimful_core::workload::{AttemptPace, Load};
 
 use super::main_figures::server_share;
 use crate::thresholds::{KEEPS_UP, NEAR_SATURATION, NOTABLE_ERRORS};
@@ -25,6 +25,8 @@ pub(super) fn next(record: &Record) -> String {
         format!("`curl -v {url}` shows whether anything answers there")
     } else if failed {
         "the same with `--print 3` shows the first calls that fail; with `--trace calls.jsonl` every call".to_owned()
+    } else if let Some(clients) = too_few_s_clients(record) {
+        format!("the same with `--s-clients {}`: attempts were due while all {clients} had one pending", 2 * clients)
     } else if pages == 0 {
         "the same with `--print 1` shows an answer".to_owned()
     } else if let Some(less) = less(record).filter(|_| record.objectives.iter().any(|objective| !objective.met)) {
@@ -78,6 +80,13 @@ fn is_full(record: &Record) -> bool {
     let falls_behind = is_open && record.rates.completed < KEEPS_UP * record.rates.offered;
     let busy = record.server.as_ref().and_then(server_share).is_some_and(|share| share > NEAR_SATURATION);
     falls_behind || busy || matches!(load(record), Some(Load::SClients { .. }))
+}
+
+/// The number of S-Clients if they made far fewer attempts than were due, because all of them had an attempt pending.
+fn too_few_s_clients(record: &Record) -> Option<u64> {
+    let Load::SClients { attempts, pace: AttemptPace::Schedule(schedule) } = load(record)? else { return None };
+    let Load::Open { rate, .. } = **schedule else { return None };
+    (!record.interrupted && record.rates.offered < KEEPS_UP * rate.0).then_some(*attempts)
 }
 
 /// The flag for twice the load, such as `--rate 2000`. `None` if no flag scales this kind of load.
@@ -176,7 +185,7 @@ mod tests {
         busy.server = Some(Server { kernel, process: vec![program], ..Server::default() });
         assert_eq!(next(&busy), full);
         let abandoned = Counts { completed: 10, abandoned: 26_990, ..open(150.0).counts };
-        let overloaded = Record { counts: abandoned, ..run(Load::SClients { attempts: 500 }) };
+        let overloaded = Record { counts: abandoned, ..run(Load::s_clients(500)) };
         assert_eq!(next(&overloaded), full);
         let there = Record { target: "https://shop.example/a?b=c&d".to_owned(), ..behind };
         assert!(next(&there).starts_with("`brimful survey 'https://shop.example/a?b=c&d' --black-box`"));
