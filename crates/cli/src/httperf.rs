@@ -74,8 +74,6 @@ fn extra(options: &Options, record: &Record, detail: Option<ConnectionDetail>) -
     };
     HttperfFigures {
         max_connect_burst: burst,
-        lifetime_us: detail.lifetime_us(),
-        replies_per_connection: detail.responses_per_connection(),
         reply_size: detail.response_size(),
         cpu_s,
         sessions: options.has_sessions().then_some(sessions),

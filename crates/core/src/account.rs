@@ -6,6 +6,7 @@
 
 use crate::counts::{Counts, WireBytes};
 use crate::http2::Http2Error;
+use crate::number::is_default;
 use crate::tls::TlsFault;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -27,6 +28,13 @@ pub struct PackedAccount {
     /// Time from the establishment of a connection to the end of its TLS handshake.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub handshake_time: Option<PackedTimes>,
+    /// Time from the start of a connection attempt to the close of the connection, of connections with a complete
+    /// response.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub connection_lifetime: Option<PackedTimes>,
+    /// Number of complete responses on these connections.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub responses_on_closed: u64,
     /// Number of calls that failed because of TLS, by fault.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub tls_faults: BTreeMap<TlsFault, u64>,

@@ -93,6 +93,14 @@ pub struct Record {
     pub service_time_us: Option<Summary>,
     /// Time from the start of a connection attempt to its establishment.
     pub connect_time_us: Option<Summary>,
+    /// Time from the start of a connection attempt to the close of the connection (Mosberger & Jin 1998). Only
+    /// connections with a complete response count; those that the end of the run closed count as well. Absent in Records
+    /// of older versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub connection_lifetime_us: Option<Summary>,
+    /// Mean number of complete responses of these connections.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub responses_per_connection: Option<f64>,
     /// Time from the establishment of a connection to the end of its TLS handshake; left out without TLS.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub handshake_time_us: Option<Summary>,

@@ -13,10 +13,6 @@ use std::fmt::Write;
 pub struct HttperfFigures {
     /// Highest number of connection attempts that began within a millisecond.
     pub max_connect_burst: u32,
-    /// Lifetimes of connections with at least one reply, in microseconds.
-    pub lifetime_us: Option<Summary>,
-    /// Mean number of replies on a connection with at least one reply.
-    pub replies_per_connection: f64,
     /// Mean sizes of a reply's head and of its content, in bytes.
     pub reply_size: (f64, f64),
     /// CPU time in user mode and in the kernel, in seconds.
@@ -41,7 +37,7 @@ pub struct HttperfSessionFigures {
 
 /// The report, ending in a newline.
 pub fn text(record: &Record, extra: &HttperfFigures) -> String {
-    let mut groups = vec![total(record), connections(record, extra), requests(record), replies(record, extra)];
+    let mut groups = vec![total(record), connections(record), requests(record), replies(record, extra)];
     groups.extend([resources(record, extra), errors(record)]);
     groups.extend(extra.sessions.as_ref().map(|sessions| session_lines(record, sessions)));
     let samples = extra.verbose.map_or_else(String::new, |descriptors| samples(record, descriptors));
@@ -74,9 +70,10 @@ fn total(record: &Record) -> String {
     )
 }
 
-fn connections(record: &Record, extra: &HttperfFigures) -> String {
+fn connections(record: &Record) -> String {
     let rate = per(record.counts.connect_attempts as f64, record.duration_s);
-    let (connect, times) = (record.connect_time_us.map_or(0.0, |s| s.mean), extra.lifetime_us.unwrap_or_default());
+    let connect = record.connect_time_us.map_or(0.0, |summary| summary.mean);
+    let times = record.connection_lifetime_us.unwrap_or_default();
     let mut text = format!(
         "Connection rate: {rate:.1} conn/s ({:.1} ms/conn, <={} concurrent connections)\n",
         per(1e3, rate),
@@ -88,7 +85,7 @@ fn connections(record: &Record, extra: &HttperfFigures) -> String {
         "Connection time [ms]: min {min:.1} avg {mean:.1} max {max:.1} median {median:.1} stddev {stddev:.1}"
     );
     let _ = writeln!(text, "Connection time [ms]: connect {:.1}", ms(connect));
-    let _ = writeln!(text, "Connection length [replies/conn]: {:.3}", extra.replies_per_connection);
+    let _ = writeln!(text, "Connection length [replies/conn]: {:.3}", record.responses_per_connection.unwrap_or(0.0));
     text
 }
 
@@ -184,7 +181,7 @@ fn per(part: f64, whole: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::load::fixture::{record, summary};
+    use crate::load::fixture::record;
     use brimful_core::account::PackedAccount;
     use brimful_core::record::{SessionFigures, SessionSummary};
 
@@ -192,8 +189,6 @@ mod tests {
     fn extra() -> HttperfFigures {
         HttperfFigures {
             max_connect_burst: 1,
-            lifetime_us: summary(5_000.0),
-            replies_per_connection: 1.0,
             reply_size: (222.4, 1024.9),
             cpu_s: (5.531, 12.441),
             sessions: None,

@@ -199,6 +199,8 @@ Total            27,000 calls, 27,000 connections, 27,000 requests and 26,701 re
 
 Connection rate  150/s attempted, 150/s established, at most 47 open at once
 Connection time  min 30.0 µs, mean 300 µs, median 270 µs, max 3.00 ms, stddev 150 µs
+Lifetime         min 500 µs, mean 5.00 ms, median 4.50 ms, max 50.0 ms, stddev 2.50 ms; 1.00
+                 responses per connection
 
 Request rate     150/s sent of 150/s offered
 Request size     72 B
@@ -308,6 +310,7 @@ Response: from when a call was due to its last byte; ";
         record.response_time_us = None;
         record.service_time_us = None;
         record.connect_time_us = None;
+        record.connection_lifetime_us = None;
         record.first_byte_us = None;
         record.interrupted = true;
         record.window_s = 1.5;

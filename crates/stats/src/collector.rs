@@ -13,7 +13,8 @@ use crate::result_backup::{ResultBackup, SharedExchange, hand_over};
 use crate::tally::{Tally, count_end};
 use brimful_core::UnfollowedReason;
 use brimful_core::{
-    ClassId, End, Event, ExhaustedResource, Http2Frame, Nanos, Observer, OptionalNanos, Outcome, Retry, SessionEnded,
+    ClassId, ConnectionEnded, End, Event, ExhaustedResource, Http2Frame, Nanos, Observer, OptionalNanos, Outcome,
+    Retry, SessionEnded,
 };
 
 /// Observes one shard's calls.
@@ -202,6 +203,14 @@ impl Observer for Collector {
         }
     }
 
+    /// Called once per connection, so calls on connections that stay open cost nothing more.
+    fn on_connection(&mut self, connection: &ConnectionEnded) {
+        if connection.responses > 0 {
+            self.account.connection_lifetime.record(connection.ended - connection.attempted);
+            self.account.responses_on_closed += u64::from(connection.responses);
+        }
+    }
+
     fn on_unfollowed(&mut self, why: UnfollowedReason) {
         self.account.redirects.get_or_insert_with(RedirectTally::new).unfollowed(why);
     }
@@ -302,6 +311,28 @@ mod tests {
         assert_eq!(record.hdr.len(), 5);
         assert_eq!(record.classes["all"].response_time_us, record.response_time_us);
         assert!(record.verdict.valid);
+    }
+
+    #[test]
+    fn lifetimes_are_those_of_connections_with_a_response_and_shards_add_up() {
+        let connection =
+            |ms, responses| ConnectionEnded { attempted: Nanos::ZERO, ended: Nanos::from_millis(ms), responses };
+        let window = Nanos::from_secs(1);
+        let (mut one, mut other) = (collector(window), collector(window));
+        one.on_connection(&connection(10, 3));
+        other.on_connection(&connection(900, 0));
+        other.on_connection(&connection(30, 1));
+        one.merge(other);
+        let account = one.into_account();
+        let packed = account.pack();
+        assert_eq!(Account::unpack(&packed).unwrap(), account, "a Record that is merged keeps them");
+        let record = derive(&account, facts(window));
+        let lifetime = record.connection_lifetime_us.unwrap();
+        assert_eq!((lifetime.count, lifetime.mean, lifetime.max), (2, 20_000.0, 30_000.0));
+        assert_eq!(record.responses_per_connection, Some(2.0));
+        assert!(record.hdr.contains_key("connection_lifetime_us"));
+        let none = derive(&collector(window).into_account(), facts(window));
+        assert_eq!((none.connection_lifetime_us, none.responses_per_connection), (None, None));
     }
 
     #[test]

@@ -6,6 +6,7 @@
 //! - *First byte*: first byte sent → first byte received. The three times above describe completed calls, so they are
 //!   comparable.
 //! - *Connect time*: start of the connection attempt → established, of every attempt that succeeded.
+//! - *Connection lifetime*: start of the connection attempt → closed, of every connection with a complete response.
 //! - *Handshake time*: established → secured by TLS, of every handshake that succeeded.
 //! - *Lateness*: due → begun by the generator, of every call that began.
 
@@ -119,6 +120,7 @@ pub fn derive(account: &Account, facts: RunFacts) -> Record {
         ("response_time_us", Some(&times.response)),
         ("service_time_us", Some(&times.service)),
         ("connect_time_us", Some(&account.connect_time)),
+        ("connection_lifetime_us", Some(&account.connection_lifetime)),
         ("handshake_time_us", account.handshake_time.as_ref()),
         ("first_byte_us", Some(&total.first_byte)),
         ("lateness_us", Some(&total.lateness)),
@@ -157,6 +159,9 @@ pub fn derive(account: &Account, facts: RunFacts) -> Record {
         response_mean_ci95_us: account.batches.ci95_half_width_us(),
         service_time_us: totals.service_time_us,
         connect_time_us: account.connect_time.summary(),
+        connection_lifetime_us: account.connection_lifetime.summary(),
+        responses_per_connection: (account.connection_lifetime.count() > 0)
+            .then(|| account.responses_on_closed as f64 / account.connection_lifetime.count() as f64),
         handshake_time_us: account.handshake_time.as_ref().and_then(Distribution::summary),
         first_byte_us: totals.first_byte_us,
         lateness_us: totals.lateness_us,

@@ -1,5 +1,5 @@
 //! Figures of httperf's report that Records do not contain (Mosberger & Jin 1998, Figure 1; httperf(1), "OUTPUT"):
-//! lifetimes of connections, bytes of heads and contents, and lengths of sessions.
+//! bursts of connection attempts, bytes of heads and contents, and lengths of sessions.
 //!
 //! If requested, this observer runs in addition to the [`Collector`](crate::Collector). Its memory grows only with the
 //! number of concurrent sessions.
@@ -7,7 +7,7 @@
 use crate::distribution::Distribution;
 use crate::reply_rate::ReplySampler;
 use brimful_core::record::{ReplyRate, Summary};
-use brimful_core::{ConnectionEnded, End, Event, Nanos, Observer, ResponseSize, SessionEnded, SessionId};
+use brimful_core::{End, Event, Nanos, Observer, ResponseSize, SessionEnded, SessionId};
 use std::collections::HashMap;
 
 /// Highest number of responses of a session that is counted exactly. A session with more responses counts as a session
@@ -20,12 +20,8 @@ const RECENT_MS: usize = 8_192;
 /// Connections and sessions of one shard, or of several shards after a merge.
 #[derive(Clone, Debug)]
 pub struct ConnectionDetail {
-    /// Lifetimes of connections with at least one complete response, from the connection attempt to the close.
-    lifetime: Distribution,
     /// Number of complete responses.
     responses: u64,
-    /// Number of complete responses on connections that have been closed.
-    responses_on_closed: u64,
     head_bytes: u64,
     body_bytes: u64,
     bursts: Bursts,
@@ -43,9 +39,7 @@ impl ConnectionDetail {
     /// Creates an observer of a run that offers load for at most `window`.
     pub fn new(window: Nanos) -> ConnectionDetail {
         ConnectionDetail {
-            lifetime: Distribution::new(),
             responses: 0,
-            responses_on_closed: 0,
             head_bytes: 0,
             body_bytes: 0,
             bursts: Bursts::default(),
@@ -54,16 +48,6 @@ impl ConnectionDetail {
             completed: ReplySampler::new(window),
             fail_time: Distribution::new(),
         }
-    }
-
-    /// Lifetimes of connections with at least one response; `None` if there is no such connection.
-    pub fn lifetime_us(&self) -> Option<Summary> {
-        self.lifetime.summary()
-    }
-
-    /// Mean number of responses of a connection with at least one response; 0 if there is no such connection.
-    pub fn responses_per_connection(&self) -> f64 {
-        share(self.responses_on_closed, self.lifetime.count())
     }
 
     /// Mean size of a response's head and mean size of its body, in bytes.
@@ -115,13 +99,6 @@ impl Observer for ConnectionDetail {
         self.body_bytes += size.body;
     }
 
-    fn on_connection(&mut self, connection: &ConnectionEnded) {
-        if connection.responses > 0 {
-            self.lifetime.record(connection.ended - connection.attempted);
-            self.responses_on_closed += u64::from(connection.responses);
-        }
-    }
-
     fn on_session(&mut self, session: &SessionEnded) {
         let length = self.under_way.remove(&session.session).unwrap_or(0) as usize;
         let length = length.min(LONGEST_SESSION);
@@ -137,9 +114,7 @@ impl Observer for ConnectionDetail {
     }
 
     fn merge(&mut self, other: ConnectionDetail) {
-        self.lifetime.merge(&other.lifetime);
         self.responses += other.responses;
-        self.responses_on_closed += other.responses_on_closed;
         self.head_bytes += other.head_bytes;
         self.body_bytes += other.body_bytes;
         self.bursts.longest = self.bursts.longest.max(other.bursts.longest);
@@ -201,21 +176,6 @@ mod tests {
         let (began, ended) = (Nanos::from_secs(1), Nanos::from_secs(1 + seconds));
         let outcome = SessionOutcome { began, ended, calls: 9, bursts: 1, failed, began_before_run: false };
         SessionEnded { session: SessionId(session), outcome, connections: 1 }
-    }
-
-    #[test]
-    fn connections_without_a_response_do_not_count_and_shards_add_up() {
-        let (mut one, mut other) = (detail(), detail());
-        let connection =
-            |ms, responses| ConnectionEnded { attempted: Nanos::ZERO, ended: Nanos::from_millis(ms), responses };
-        one.on_connection(&connection(10, 3));
-        other.on_connection(&connection(900, 0));
-        other.on_connection(&connection(30, 1));
-        one.merge(other);
-        let lifetime = one.lifetime_us().unwrap();
-        assert_eq!((lifetime.count, lifetime.mean, lifetime.max), (2, 20_000.0, 30_000.0));
-        assert_eq!(one.responses_per_connection(), 2.0);
-        assert_eq!(detail().responses_per_connection(), 0.0);
     }
 
     #[test]

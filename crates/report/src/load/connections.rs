@@ -8,7 +8,7 @@ use brimful_core::quantity::{count, number, percent, rate, seconds};
 use brimful_core::record::{Record, SessionFigures, SessionSummary, Summary};
 use brimful_core::tls::TlsSpoken;
 
-/// Connection attempts, TLS handshakes and negotiated TLS parameters.
+/// Connection attempts, lifetimes of connections, TLS handshakes and negotiated TLS parameters.
 pub(super) fn connections(record: &Record) -> Vec<String> {
     let rates = &record.rates;
     // HTTP/1.1 is the usual version, so it is not mentioned.
@@ -35,6 +35,10 @@ pub(super) fn connections(record: &Record) -> Vec<String> {
     let connect = times(record.connect_time_us.as_ref());
     let mut lines: Vec<String> = protocol.into_iter().collect();
     lines.extend([labelled("Connection rate", &rate), labelled("Connection time", &connect)]);
+    if let (Some(lifetime), Some(responses)) = (&record.connection_lifetime_us, record.responses_per_connection) {
+        let lifetime = format!("{}; {} responses per connection", times(Some(lifetime)), number(responses));
+        lines.push(labelled("Lifetime", &lifetime));
+    }
     if record.counts.handshakes > 0 {
         lines.push(labelled("Handshake rate", &handshakes(record)));
         lines.push(labelled("Handshake time", &times(record.handshake_time_us.as_ref())));

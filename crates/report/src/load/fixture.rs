@@ -66,6 +66,8 @@ pub fn record() -> Record {
         response_mean_ci95_us: Some(40.0),
         service_time_us: summary(4_650.0),
         connect_time_us: summary(300.0),
+        connection_lifetime_us: summary(5_000.0),
+        responses_per_connection: Some(1.0),
         handshake_time_us: None,
         first_byte_us: summary(4_600.0),
         lateness_us: summary(8.0),
