@@ -18,7 +18,8 @@ mod socket;
 pub use connections::{AcceptQueue, Connections, Listener, Port, State};
 pub use interval::{LogLine, ServerInterval};
 pub use kernel::{
-    Core, CpuShares, DISK_BLOCK_BYTES, Disk, Interrupts, Kernel, MAX_OTHER_WORK, Memory, Paging, Pressure, Stall,
+    Core, CpuShares, DISK_BLOCK_BYTES, Disk, Interrupts, Kernel, KernelThreads, MAX_OTHER_WORK, Memory, Paging,
+    Pressure, Stall,
 };
 pub use module::{CpuDemand, CpuParts, Elapsed, Module, ModuleClass, ModuleServer, Phases, Sampled};
 pub use network::{Network, NetworkTraffic, Tcp};

@@ -9,11 +9,13 @@ mod disk;
 mod memory;
 mod pressure;
 pub(crate) mod stat;
+mod threads;
 
 pub use disk::DiskSample;
 pub use memory::PagingSample;
 pub use pressure::{PressureSample, StallSample};
 pub use stat::{CpuTicks, SoftirqSample};
+pub use threads::ThreadGroupSample;
 
 use crate::MonitorError;
 use crate::counter::TimeSpan;
@@ -28,6 +30,7 @@ use serde::{Deserialize, Serialize};
 use stat::SystemStat;
 use std::collections::BTreeMap;
 use std::path::Path;
+use threads::{ThreadGroups, ThreadsWatch};
 
 /// The whole machine at one moment. Counters start at boot. A field is `None` if the kernel does not provide it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -55,6 +58,8 @@ pub struct KernelSample {
     pub disks: Option<BTreeMap<String, DiskSample>>,
     /// Time in which threads waited for CPUs, memory or disks (pressure stall information).
     pub pressure: PressureSample,
+    /// The kernel's own threads, by group.
+    pub threads: Option<ThreadGroups>,
 }
 
 /// The group `kernel`.
@@ -74,6 +79,7 @@ pub struct KernelWatch {
     meminfo: ReopenedFile,
     disks: DiskWatch,
     pressure: PressureWatch,
+    threads: ThreadsWatch,
 }
 
 impl Group for KernelGroup {
@@ -129,6 +135,7 @@ impl KernelWatch {
             meminfo: ReopenedFile::new(proc.join("meminfo")),
             disks: DiskWatch::new(root),
             pressure: PressureWatch::new(&proc),
+            threads: ThreadsWatch::new(&proc),
         })
     }
 
@@ -155,6 +162,7 @@ impl KernelWatch {
             memory,
             disks: self.disks.read(buffer),
             pressure: self.pressure.read(buffer),
+            threads: self.threads.read(buffer),
         }
     }
 
@@ -194,6 +202,7 @@ impl KernelWatch {
             ("memory", memory),
             ("disk", self.disks.source()),
             ("pressure", self.pressure.source().to_owned()),
+            ("kernel threads", self.threads.source().to_owned()),
         ];
         sources.extend(all.map(|(kind, source)| (kind.to_owned(), source)));
     }
@@ -205,6 +214,7 @@ impl KernelSample {
         let over = TimeSpan(over);
         let (cpus, cpu, cores) = cpu::since(&earlier.cpus, &self.cpus);
         let disks = earlier.disks.as_ref().zip(self.disks.as_ref());
+        let threads = earlier.threads.as_ref().zip(self.threads.as_ref());
         let (disk, disks) = disks.map(|(from, to)| disk::since(from, to, over)).unwrap_or_default();
         Kernel {
             cpu,
@@ -220,6 +230,7 @@ impl KernelSample {
             disk,
             disks,
             pressure: self.pressure.since(&earlier.pressure, over),
+            kernel_threads: threads.map(|(from, to)| threads::since(from, to, over)),
         }
     }
 

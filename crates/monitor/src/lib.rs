@@ -74,7 +74,9 @@ pub use connections::{ConnectionsSample, PortSample};
 pub use group::{Group, PeriodFigures};
 pub use groups::{GroupName, PerGroup};
 pub use history::History;
-pub use kernel::{CpuTicks, DiskSample, KernelSample, PagingSample, PressureSample, SoftirqSample, StallSample};
+pub use kernel::{
+    CpuTicks, DiskSample, KernelSample, PagingSample, PressureSample, SoftirqSample, StallSample, ThreadGroupSample,
+};
 pub use limit::{FormerCgroups, LimitGuard, limit_tree, quota_period_s};
 pub use listener::ListenerSample;
 pub use meter::Meter;

@@ -141,6 +141,11 @@ pub(crate) fn schedstat(text: &[u8]) -> Option<(Nanos, u64)> {
     Some((Nanos(numbers.next()??), numbers.next()??))
 }
 
+/// Parses the first number of /proc/PID/schedstat: the CPU time of the process's main thread.
+pub(crate) fn thread_cpu(text: &[u8]) -> Option<Nanos> {
+    words(text).next().and_then(number).map(Nanos)
+}
+
 /// The machine's memory in bytes: `MemTotal` of /proc/meminfo.
 pub(crate) fn memory_total(text: &[u8]) -> Option<u64> {
     let line = lines(text).find_map(|line| line.strip_prefix(b"MemTotal:"))?;
@@ -216,6 +221,7 @@ mod tests {
     #[test]
     fn counters_are_found_by_their_names() {
         assert_eq!(schedstat(b"177859635 22629366 459\n"), Some((Nanos(22_629_366), 459)));
+        assert_eq!(thread_cpu(b"177859635 22629366 459\n"), Some(Nanos(177_859_635)));
         assert_eq!(memory_total(b"MemTotal:       24684092 kB\nMemFree: 1 kB\n"), Some(24_684_092 << 10));
         assert_eq!(forks(b"ctxt 518543\nprocesses 10527\nprocs_running 2\n"), Some(10_527));
         assert_eq!(forks(b"ctxt 518543\nprocesses \n"), None);
@@ -250,7 +256,7 @@ mod tests {
             let mut status = PID_STAT.to_vec();
             status.splice(at.min(PID_STAT.len()).., text.iter().copied());
             for bytes in [&text, &status] {
-                let _ = (pid_stat(bytes), forks(bytes), memory_total(bytes), schedstat(bytes));
+                let _ = (pid_stat(bytes), forks(bytes), memory_total(bytes), schedstat(bytes), thread_cpu(bytes));
             }
         }
     }

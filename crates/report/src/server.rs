@@ -29,6 +29,7 @@ pub fn summary_lines(server: &Server) -> Vec<(&'static str, String)> {
     if !process.is_empty() {
         lines.push(("programs", process.iter().map(program_in_words).collect::<Vec<_>>().join(", ")));
     }
+    lines.extend(kernel_threads_in_words(server).map(|words| ("kernel", words)));
     lines.extend(connections.listener.map(|listener| ("listener", listener_in_words(&listener))));
     lines.extend(network.as_ref().and_then(network_in_words).map(|words| ("network", words)));
     let busiest = kernel.disks.iter().max_by(|(_, a), (_, b)| a.utilization.total_cmp(&b.utilization));
@@ -74,6 +75,17 @@ fn program_in_words(process: &Program) -> String {
     let notes: Vec<String> = waited.into_iter().chain(stopped).collect();
     let notes = if notes.is_empty() { String::new() } else { format!(" ({})", notes.join("; ")) };
     format!("{} {}{notes}", process.name, quantity::seconds(process.cpu_s))
+}
+
+/// The kernel's own threads that used a notable part of a CPU, those with the most first.
+fn kernel_threads_in_words(server: &Server) -> Option<String> {
+    /// Share of a CPU below which a group of threads is not mentioned.
+    const NOTABLE: f64 = 0.001;
+    let mut groups: Vec<_> = server.kernel.kernel_threads.iter().flatten().collect();
+    groups.retain(|(_, group)| group.cores >= NOTABLE);
+    groups.sort_by(|(_, a), (_, b)| b.cores.total_cmp(&a.cores));
+    let words: Vec<String> = groups.iter().map(|(name, group)| format!("{name} {}", percent(group.cores))).collect();
+    (!words.is_empty()).then(|| format!("threads of the kernel: {} of a CPU", words.join(", ")))
 }
 
 fn listener_in_words(listener: &Listener) -> String {
@@ -126,7 +138,7 @@ mod tests {
     use super::*;
     use crate::with_width;
     use brimful_core::server::{
-        ClockOffset, Connections, Disk, Interrupts, Kernel, Memory, Overhead, Paging, Port, Pressure,
+        ClockOffset, Connections, Disk, Interrupts, Kernel, KernelThreads, Memory, Overhead, Paging, Port, Pressure,
     };
     use brimful_core::server::{NetworkTraffic, Stall, State, Tcp};
     use serde_json::Value;
@@ -156,6 +168,11 @@ mod tests {
             disk: Some(disk),
             disks: [("vda".to_owned(), disk)].into(),
             pressure: Some(Pressure { cpu: stall, memory: stall, io: stall }),
+            kernel_threads: Some(
+                [("ksoftirqd", 0.031), ("kswapd", 0.12), ("jbd2", 0.000_4)]
+                    .map(|(name, cores)| (name.to_owned(), KernelThreads { threads: 2, cores }))
+                    .into(),
+            ),
             ..Kernel::default()
         };
         let process = Program {

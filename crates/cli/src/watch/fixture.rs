@@ -39,6 +39,7 @@ pub fn busy_rates() -> Rates {
         disk: Some(disk),
         disks: [("vda".to_owned(), disk)].into(),
         pressure: Some(Pressure { cpu: stall(0.45), memory: stall(0.0), io: stall(0.01) }),
+        kernel_threads: None,
     };
     let nginx = Program {
         name: "nginx".to_owned(),

@@ -34,6 +34,20 @@ pub struct Kernel {
     pub disks: BTreeMap<String, Disk>,
     /// Pressure stall information: the share of time for which work waited for a resource.
     pub pressure: Option<Pressure>,
+    /// The kernel's own threads that used CPU time, by group, like `ksoftirqd`, `kswapd`, `jbd2` and `kworker`: what the
+    /// kernel did outside of all processes. Their work for the server is in no program's CPU time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kernel_threads: Option<BTreeMap<String, KernelThreads>>,
+}
+
+/// A group of the kernel's own threads.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct KernelThreads {
+    /// Number of threads at the end of the interval.
+    pub threads: u64,
+    /// CPU time per second of the interval: 1 is one whole CPU.
+    pub cores: f64,
 }
 
 /// Shares of CPU time; the sum of `user`, `system`, `idle` and `steal` is 1.

@@ -3,7 +3,7 @@
 use super::layout::{UNKNOWN_MARK, bytes, count, facts, number, rows, seconds, share};
 use brimful_core::quantity;
 use brimful_core::server::{
-    Connections, CpuShares, Disk, Kernel, Listener, Network, NetworkTraffic, Program, Stall, State, Tcp,
+    Connections, CpuShares, Disk, Kernel, KernelThreads, Listener, Network, NetworkTraffic, Program, Stall, State, Tcp,
 };
 use brimful_core::text::one_line;
 use std::collections::BTreeMap;
@@ -73,6 +73,20 @@ pub fn kernel(kernel: &Kernel) -> Vec<String> {
             &[stall_row("cpu", pressure.cpu), stall_row("memory", pressure.memory), stall_row("io", pressure.io)],
         ),
     ]
+    .into_iter()
+    .chain(kernel_threads(kernel))
+    .collect()
+}
+
+/// The kernel's own threads that used CPU time, those with the most first.
+fn kernel_threads(kernel: &Kernel) -> Option<String> {
+    let mut groups: Vec<_> = kernel.kernel_threads.iter().flatten().collect();
+    groups.sort_by(|(_, a), (_, b)| b.cores.total_cmp(&a.cores));
+    let row = |(name, group): (&String, &KernelThreads)| {
+        vec![one_line(name).into_owned(), group.threads.to_string(), number(Some(group.cores))]
+    };
+    let table: Vec<Vec<String>> = groups.into_iter().map(row).collect();
+    (!table.is_empty()).then(|| rows(&["kernel threads", "threads", "cores"], &table))
 }
 
 fn disks(kernel: &Kernel) -> String {

@@ -148,6 +148,26 @@ fn kernel_module(server: &Server) -> String {
     "Kernel Module (Tables 6 and 7 of the paper)\n".to_owned()
         + &table("the system as a whole", &system)
         + &table("the watched programs", &processes)
+        + &kernel_threads(server).unwrap_or_default()
+}
+
+/// The kernel's own threads, which Table 7 would list beside the programs. Their time per connection is known where the
+/// Server Module counts the requests.
+fn kernel_threads(server: &Server) -> Option<String> {
+    let kernel = &server.kernel;
+    let cpus = kernel.cpus.len().max(1) as f64;
+    let requests_per_s: f64 = server.module.iter().flat_map(|module| &module.servers).map(|s| s.requests_per_s).sum();
+    let per_request = |cores: f64| precise((requests_per_s > 0.0).then(|| 1e3 * cores / requests_per_s));
+    let figures: Vec<Vec<String>> = kernel
+        .kernel_threads
+        .iter()
+        .flatten()
+        .map(|(name, group)| {
+            let name = brimful_core::text::one_line(name).into_owned();
+            vec![name, precise(Some(100.0 * group.cores / cpus)), per_request(group.cores)]
+        })
+        .collect();
+    (!figures.is_empty()).then(|| trimmed(&rows(&["threads of the kernel", "cpu(%)", "CPU(ms)/conn"], &figures)))
 }
 
 fn network(server: &Server) -> String {
@@ -181,7 +201,7 @@ fn precise(x: Option<f64>) -> String {
 mod tests {
     use super::super::module::tests::module;
     use super::*;
-    use brimful_core::server::{CpuShares, Disk, Kernel, Network, NetworkTraffic};
+    use brimful_core::server::{CpuShares, Disk, Kernel, KernelThreads, Network, NetworkTraffic};
 
     fn server() -> Server {
         let mut module = module();
@@ -193,7 +213,14 @@ mod tests {
         let disk = Some(Disk { reads_per_s: 7.29, ..Disk::default() });
         let program = |cores, processes| Program { cores, processes, running: Some(1), ..Program::default() };
         Server {
-            kernel: Kernel { cpu, cpus: vec![0, 1], disk, context_switches_per_s: Some(51.94), ..Kernel::default() },
+            kernel: Kernel {
+                cpu,
+                cpus: vec![0, 1],
+                disk,
+                context_switches_per_s: Some(51.94),
+                kernel_threads: Some([("ksoftirqd".to_owned(), KernelThreads { threads: 2, cores: 0.04 })].into()),
+                ..Kernel::default()
+            },
             process: vec![program(1.5, 3), program(0.25, 2)],
             network: Some(Network {
                 all: Some(NetworkTraffic {
@@ -238,6 +265,7 @@ mod tests {
             ("cpu(%)", &["87.5"]),
             ("mem(%)", &["–"]),
             ("started processes", &["5.00"]),
+            ("ksoftirqd", &["2.00", "0.0200"]),
             ("Packets transmitted per second", &["443"]),
         ] {
             assert_eq!(row(&text, name), cells, "{name} in\n{text}");

@@ -11,7 +11,7 @@ use brimful_core::server::DISK_BLOCK_BYTES;
 use brimful_core::text::escape_controls;
 use brimful_monitor::{
     ConnectionsSample, CpuTicks, DiskSample, InterfaceSample, KernelSample, ListenerSample, Membership, NetworkSample,
-    PortSample, ProgramSample, Sample, StallSample, TcpSample,
+    PortSample, ProgramSample, Sample, StallSample, TcpSample, ThreadGroupSample,
 };
 use brimful_os::clock;
 use std::collections::BTreeSet;
@@ -143,12 +143,21 @@ fn kernel(page: &mut Page, sample: &KernelSample) {
     page.gauge("brimful_memory_available_bytes", "Memory that programs can allocate without swapping.")
         .add(&[], memory.and_then(|memory| memory.available_bytes));
     disks(page, sample);
+    kernel_threads(page, sample);
     let mut stalls =
         page.counter("brimful_pressure_seconds_total", "Time in which something waited for a resource (PSI).");
     for (resource, stall) in [("cpu", pressure.cpu), ("memory", pressure.memory), ("io", pressure.io)] {
         let Some(StallSample { some, full }) = stall else { continue };
         stalls.add(&[("resource", &resource), ("kind", &"some")], Some(some.as_secs_f64()));
         stalls.add(&[("resource", &resource), ("kind", &"full")], full.map(Nanos::as_secs_f64));
+    }
+}
+
+fn kernel_threads(page: &mut Page, sample: &KernelSample) {
+    let mut seconds =
+        page.counter("brimful_kernel_thread_cpu_seconds_total", "CPU time of the kernel's own threads, by group.");
+    for (group, ThreadGroupSample { cpu, .. }) in sample.threads.iter().flatten() {
+        seconds.add(&[("group", group)], Some(cpu.as_secs_f64()));
     }
 }
 
