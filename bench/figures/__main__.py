@@ -61,8 +61,9 @@ def parse():
     parser.add_argument("--server-cpu", type=int, default=0, help="the server's CPU (default: %(default)s)")
     parser.add_argument("--client-cpu", type=int, default=1, help="the generator's CPU (default: %(default)s)")
     parser.add_argument("--window", type=float, help="seconds that each point is measured for")
-    parser.add_argument("--period", type=float, help="Figure 8: seconds from burst to burst; the paper's are 100")
-    parser.add_argument("--periods", type=int, help="Figure 8: bursts per point")
+    parser.add_argument("--queue", type=int, help="Figures 7 and 8: length of the listen queue (default: 1024)")
+    parser.add_argument("--period", type=float, help="Figure 8: seconds from burst to burst (default: 100)")
+    parser.add_argument("--periods", type=int, help="Figure 8: bursts per point (default: 3)")
     options = parser.parse_args()
     unknown = set(options.figures) - set(FIGURES)
     if unknown:
@@ -77,13 +78,13 @@ def measure(options):
     with contextlib.suppress(ValueError, OSError):
         resource.setrlimit(resource.RLIMIT_NOFILE, (DESCRIPTORS, DESCRIPTORS))
     lab = Lab(options.brimful.resolve(), options.server_cpu, options.client_cpu)
-    given = {name: getattr(options, name) for name in ("window", "period", "periods") if getattr(options, name)}
+    given = {name: getattr(options, name) for name in ("window", "queue", "period", "periods") if getattr(options, name)}
     plan = replace(QUICK if options.quick else FULL, **given)
-    servers_by_year = Servers(lab, plan.fit)
+    all_servers = Servers(lab, plan)
     (options.out / "data").mkdir(parents=True, exist_ok=True)
     for name in dict.fromkeys(FIGURES[figure] for figure in options.figures or FIGURES):
         kind = TABLES[name]
-        chosen = servers_by_year.like_paper(kind.year) if kind.year else []
+        chosen = all_servers.like_paper(kind.servers) if kind.servers else []
         others = counters.busy(1)
         if others > 0.1:
             print(

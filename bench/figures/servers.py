@@ -1,9 +1,9 @@
 """The servers under test, slow enough that one client CPU overloads them far beyond their capacity.
 
 Apache prefork runs a fixed number of steps of a Lua loop for each request. The number is fitted to the wanted capacity
-by two measurements. `brimful target` instead burns CPU time measured by its thread's clock. The difference matters past
-saturation: a kernel without CONFIG_IRQ_TIME_ACCOUNTING charges an interrupt's time to the thread that it interrupts.
-Work on dropped SYNs therefore slows Apache down, but the target counts this work as CPU time that it has burnt.
+by two measurements. `brimful target` does a fixed amount of work (`work:TIME`), which takes that time on a CPU without
+other work. Past saturation, both are slowed down by the work on dropped SYNs. A target that burns CPU *time* would not
+be: a kernel without CONFIG_IRQ_TIME_ACCOUNTING charges an interrupt's time to the thread that it interrupts.
 """
 
 import subprocess

@@ -106,6 +106,13 @@ def rounds_at(samples, at_ns):
     raise ValueError("the spinner was not running at that time")
 
 
+def slope_of_ends(points):
+    """The cost of a SYN in microseconds by the method of Banga & Druschel §5.3: the relative fall of the throughput from
+    the first to the last point (SYN/s, replies/s), per SYN/s between them."""
+    (first_s, first_x), (last_s, last_x) = points[0], points[-1]
+    return 1e6 * (first_x - last_x) / first_x / (last_s - first_s)
+
+
 def slope(points):
     """(X0, c) of X = X0·(1 − c·S) through points (S, X), by least squares; c in microseconds."""
     n = len(points)

@@ -6,7 +6,7 @@ import unittest
 from pathlib import Path
 from xml.etree import ElementTree
 
-from bench.figures import plots, svg, table
+from bench.figures import plots, svg, syncost, table
 
 
 class Tables(unittest.TestCase):
@@ -119,6 +119,11 @@ class Pictures(unittest.TestCase):
 
     def test_the_slope_uses_only_points_well_past_saturation(self):
         self.assertEqual(plots.overloaded([(130, 130), (250, 130), (300, 120)]), [(300, 120)])
+
+    def test_the_papers_end_points_do_not_give_its_cost_of_a_syn(self):
+        self.assertAlmostEqual(syncost.slope_of_ends(plots.THROUGHPUT_1997), 218.6, places=1)
+        points = [(4000, 100), (130, 130), (60, 60), (2065, 75)]
+        self.assertEqual(plots.from_saturation(points), [(130, 130), (2065, 75), (4000, 100)])
 
 
 def script(name, *arguments):
