@@ -3,6 +3,7 @@
 import argparse
 import contextlib
 import datetime
+import os
 import platform
 import re
 import resource
@@ -12,7 +13,7 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-from . import counters, plots, servers, table, testbed
+from . import counters, hosts, plots, servers, table, testbed
 from .figures import FULL, QUICK, TABLES, Servers
 from .measure import URL, Lab
 
@@ -23,6 +24,7 @@ FIGURES = {
     "fig7": "fig6-7",
     "fig8": "fig8",
     "httperf-fig2": "httperf-fig2",
+    "client-hosts": "client-hosts",
     "syn-cost": "syn-cost",
     "wide": "wide",
 }
@@ -77,7 +79,8 @@ def measure(options):
     check(options)
     with contextlib.suppress(ValueError, OSError):
         resource.setrlimit(resource.RLIMIT_NOFILE, (DESCRIPTORS, DESCRIPTORS))
-    lab = Lab(options.brimful.resolve(), options.server_cpu, options.client_cpu)
+    of_hosts = client_cpus(options.server_cpu, options.client_cpu)
+    lab = Lab(options.brimful.resolve(), options.server_cpu, options.client_cpu, client_cpus=of_hosts)
     given = {name: getattr(options, name) for name in ("window", "queue", "period", "periods") if getattr(options, name)}
     plan = replace(QUICK if options.quick else FULL, **given)
     all_servers = Servers(lab, plan)
@@ -102,12 +105,20 @@ def measure(options):
         table.write(options.out / "data" / f"{name}.tsv", notes, rows)
 
 
+def client_cpus(server_cpu, client_cpu):
+    """The CPUs of two client hosts: the generator's, and another one. With two CPUs in all, both hosts share one, which
+    then limits them together."""
+    others = sorted(os.sched_getaffinity(0) - {server_cpu, client_cpu})
+    return (client_cpu, others[0] if others else client_cpu)
+
+
 def check(options):
     """Raises TestbedError if the measurements lack a program or a CPU."""
     testbed.check(options.server_cpu, options.client_cpu)
     for path, remedy in (
         (options.brimful, "build it with make build, or name it with --brimful"),
         (Path(servers.APACHE), "apt install apache2-bin"),
+        (Path(hosts.NGINX), "apt install nginx"),
     ):
         if not path.exists():
             raise testbed.TestbedError(f"{path} does not exist: {remedy}")

@@ -4,7 +4,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from . import syncost
+from . import hosts, syncost
 from .measure import SPARE_S, fitted, point
 from .servers import Apache, Target
 from .testbed import SOURCES
@@ -54,6 +54,7 @@ class Plan:
     period: float
     periods: int
     offered: tuple
+    host_rates: tuple
     syn_rates: tuple
     warm_up: float
     window: float
@@ -70,6 +71,7 @@ FULL = Plan(
     period=100,
     periods=3,
     offered=(100, 200, 400, 600, 700, 800, 900, 1200, 1600, 2000),
+    host_rates=(500, 1_000, 2_000, 4_000, 8_000, 12_000, 16_000, 24_000, 32_000),
     syn_rates=(5_000, 20_000, 40_000),
     warm_up=10,
     window=20,
@@ -85,6 +87,7 @@ QUICK = Plan(
     period=3,
     periods=1,
     offered=(400, 800, 1600),
+    host_rates=(200, 1_000),
     syn_rates=(20_000,),
     warm_up=1.5,
     window=2,
@@ -108,7 +111,7 @@ class Servers:
     def __init__(self, lab, plan):
         self.lab = lab
         self.plan = plan
-        self._fitted = {}
+        self._fitted = {"nginx": [hosts.Nginx(SIZE)]}
 
     def like_paper(self, which):
         """Apache and the target with the capacity of the server in a paper: of 1997, of 1997 with its long queue, or of
@@ -195,6 +198,11 @@ def httperf_fig2(lab, plan, servers):
             yield {"server": server.name, "offered": rate} | row
 
 
+def client_hosts(lab, plan, servers):
+    """Throughput against the request rate of one client host, and of two."""
+    return hosts.rows(lab, servers[0], lab.client_cpus, plan.host_rates, plan.warm_up, plan.window, say)
+
+
 def syn_cost(lab, plan, _servers):
     """The CPU time of a dropped SYN against the rate of SYNs."""
     return syncost.rows(lab, plan.syn_rates, plan.window, say)
@@ -230,6 +238,12 @@ TABLES = {
         f"--s-clients DESCRIPTORS --connect-timeout {ATTEMPT} --source-ip {WIDE_SOURCES}",
         wide,
         "1997",
+    ),
+    "client-hosts": Table(
+        "Throughput against the request rate of one client host and of two, at nginx (Banga & Druschel 1997, §4.3)",
+        f"--s-clients RATE×{hosts.ATTEMPT_S:g}s --connect-timeout {hosts.ATTEMPT_S:g}s -R RATE [--shard I/2]",
+        client_hosts,
+        "nginx",
     ),
     "syn-cost": Table(
         "CPU time per SYN that is dropped at a full accept queue (Banga & Druschel 1997, §5.3: 325 µs)",

@@ -31,6 +31,8 @@ class Lab:
     server_sysctls: dict = field(default_factory=dict)
     client_sysctls: dict = field(default_factory=dict)
     steered: bool = True
+    # CPUs of the client hosts, where a figure has several. On a machine with two CPUs they share one.
+    client_cpus: tuple = ()
     # Flags of `brimful testbed` for a wide-area network between client and server; empty for a direct link.
     wide: tuple = ()
 

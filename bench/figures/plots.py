@@ -1,5 +1,6 @@
 """Draws the pictures from the tables. Each function takes a table's rows and returns the charts of one picture."""
 
+from .hosts import raw_request_rate
 from .svg import Axis, Chart, Series, picture
 from .syncost import slope, slope_of_ends
 
@@ -97,6 +98,16 @@ def syn_cost(rows):
     return [Chart(title, Axis("SYN/s, all dropped"), Axis("share of the work without SYNs", most=1), lines)]
 
 
+def client_hosts(rows):
+    lines = [
+        Series(series, pick(rows, "offered", "replies", series=series), colour)
+        for colour, (series,) in enumerate(distinct(rows, "series"))
+    ]
+    one, two = (dict(pick(rows, "offered", "replies", series=series)) for series in ("one host", "two hosts"))
+    title = f"Throughput of nginx by one client host and two; they agree up to {raw_request_rate(one, two):,.0f}/s"
+    return [Chart(title, Axis("attempts/s, scheduled"), Axis("replies/s"), lines)]
+
+
 def wide(rows):
     charts = []
     for (server,) in distinct(rows, "server"):
@@ -117,6 +128,7 @@ PICTURES = {
     "fig7": ("fig6-7", fig7),
     "fig8": ("fig8", fig8),
     "httperf-fig2": ("httperf-fig2", httperf_fig2),
+    "client-hosts": ("client-hosts", client_hosts),
     "syn-cost": ("syn-cost", syn_cost),
     "wide": ("wide", wide),
 }

@@ -109,9 +109,9 @@ def testbed(server_cpu, client_cpu, server_sysctls=None, client_sysctls=None, st
         yield server, client
 
 
-def steer(host):
+def steer(host, device="wire"):
     """Makes the host's CPU do the receive work of its end of the veth pair."""
-    host.run("sh", "-c", f"echo {1 << host.cpu:x} > /sys/class/net/wire/queues/rx-0/rps_cpus")
+    host.run("sh", "-c", f"echo {1 << host.cpu:x} > /sys/class/net/{device}/queues/rx-0/rps_cpus")
 
 
 def check(server_cpu, client_cpu, cpus=Path("/sys/devices/system/cpu/online")):

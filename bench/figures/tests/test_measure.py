@@ -2,7 +2,7 @@ import tempfile
 import unittest
 from pathlib import Path
 
-from bench.figures import figures, measure, syncost, testbed, wide
+from bench.figures import figures, hosts, measure, syncost, testbed, wide
 from bench.figures.counters import Snapshot
 from bench.figures.servers import Apache
 
@@ -21,6 +21,17 @@ class Measure(unittest.TestCase):
         self.assertEqual(measure.completed(self.record, 101 * S, 103 * S), 300)
         self.assertEqual(measure.completed(self.record, 100 * S + S // 2, 102 * S + S // 2), 5 + 100 + 100)
         self.assertEqual(measure.completed(self.record, 0, 1000 * S), 360, "the whole run")
+
+    def test_a_client_host_is_good_for_the_rates_at_which_two_get_no_more(self):
+        one = {100: 100, 200: 199, 400: 390, 800: 500}
+        self.assertEqual(hosts.raw_request_rate(one, {100: 100, 200: 200, 400: 400, 800: 700}), 400)
+        self.assertEqual(hosts.raw_request_rate(one, {100: 150, 200: 200}), 0)
+
+    def test_two_hosts_make_the_attempts_of_one(self):
+        lab = measure.Lab(Path("brimful"), 0, 1)
+        one, two = (" ".join(map(str, hosts.load_of_host(lab, 100, 1, n, 5))) for n in (1, 2))
+        self.assertIn("--s-clients 50 --connect-timeout 0.5s -R 100 --source-ip 198.18.1.16/29 --seed 1", one)
+        self.assertIn("--s-clients 50 --connect-timeout 0.5s -R 100 --source-ip 198.18.1.16/29 --shard 1/2", two)
 
     def test_an_interrupted_run_is_valid(self):
         self.assertEqual(measure.verdict(self.record), "yes")

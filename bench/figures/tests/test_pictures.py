@@ -110,6 +110,9 @@ class Pictures(unittest.TestCase):
             "fig8": [common | {"burst": "(6, 5)", "offered": n, "expected": n} for n in (40.0, 80.0)],
             "httperf-fig2": [common | {"offered": n, "errors": 0.0, "response": 1.0, "total": 1.0} for n in (1.0, 2.0)],
             "wide": [common | {"series": "RTT 100 ms", "open": 50 * n, "syn": 500 * n} for n in (1.0, 2.0)],
+            "client-hosts": [
+                common | {"series": series, "offered": n} for series in ("one host", "two hosts") for n in (1.0, 2.0)
+            ],
             "syn-cost": [{"series": "tcp_syncookies=1", "syn": n, "work": 0.9} for n in (1.0, 2.0)],
         }
         drawn = dict(plots.pictures(rows))

@@ -71,6 +71,31 @@ fn a_connect_timeout_below_the_round_trip_is_named_as_the_cause() {
     assert!(said.contains(": a connection takes 1") && said.contains("raise it above this time"), "{said}");
 }
 
+/// Banga & Druschel (1997, §4.3) compare the load of one client host with that of two, at the real server. Two hosts that
+/// make the shards of one schedule send nginx the same requests as one host.
+#[test]
+fn two_client_hosts_make_the_requests_of_one_at_nginx() {
+    let nginx = "printf '%s' \"daemon off; pid $PWD/pid; error_log $PWD/error.log; events { } \
+                 http { access_log off; client_body_temp_path $PWD/body; proxy_temp_path $PWD/proxy; \
+                 fastcgi_temp_path $PWD/fastcgi; scgi_temp_path $PWD/scgi; uwsgi_temp_path $PWD/uwsgi; \
+                 server { listen {server}:80; location / { return 200 page; } } }\" > nginx.conf; \
+                 ip netns exec server nginx -e $PWD/error.log -c $PWD/nginx.conf & \
+                 until ip netns exec client1 $B load http://{server}/ -n 1 --quiet; do sleep 0.05; done; ";
+    let load = "load http://{server}/ --s-clients 20 --connect-timeout 5s --rate 50 --arrivals poisson --seed 7 -d 1s";
+    let loads = format!(
+        "ip netns exec client1 $B {load} --json > one.json; \
+         ip netns exec client1 $B {load} --shard 1/2 --json > first.json & first=$!; \
+         ip netns exec client2 $B {load} --shard 2/2 --json > second.json; wait $first"
+    );
+    let (done, _, directory) = bed(&["--clients", "2"], &format!("{nginx}{loads}"));
+    done.exits(&LOADED);
+    let [one, first, second] = ["one.json", "first.json", "second.json"].map(|name| record(&directory, name).counts);
+    assert!(one.scheduled > 20 && one.established == one.scheduled, "{one:#?}");
+    assert_eq!(first.scheduled + second.scheduled, one.scheduled);
+    assert_eq!(first.status.s2xx + second.status.s2xx, one.status.s2xx, "{first:#?} {second:#?}");
+    assert!(first.scheduled.abs_diff(second.scheduled) <= 1);
+}
+
 #[test]
 fn the_server_of_a_test_bed_can_be_watched() {
     let watch = "$B watch --netns server --port 80 --interval 100ms --duration 1s --json > watched.json & watch=$!; \
