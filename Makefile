@@ -5,7 +5,7 @@
 # One target runs at a time: cargo and vite use all cores themselves, and a cheap check should fail before an expensive
 # check starts.
 .NOTPARALLEL:
-.PHONY: help setup demo build deb wheel web book check test test-long lint bench bench-monitor bench-calibration bench-accuracy bench-planner bench-accesslog bench-server-module bench-fleet bench-router bench-compare bench-history bench-reliability test-safety fmt clean tools rules
+.PHONY: help setup demo build deb release wheel web book check test test-long lint bench bench-monitor bench-calibration bench-accuracy bench-planner bench-accesslog bench-server-module bench-fleet bench-router bench-compare bench-history bench-reliability test-safety fmt clean tools rules
 
 # The directory into which rustup installs cargo, for shells that do not have it in PATH yet.
 export PATH := $(PATH):$(HOME)/.cargo/bin
@@ -25,14 +25,19 @@ setup: ## Install the Debian packages for building and testing (scripts/setup.sh
 	scripts/setup.sh test
 	@test ! -t 1 || test -e .git/hooks/commit-msg || echo "To check your commit messages: ln -s ../../scripts/commit-msg .git/hooks/"
 
-demo: build ## Build brimful and survey the built-in reference server
-	$(TARGET_DIR)/release/brimful survey --demo
+demo: tools $(PAGE) ## Build brimful quickly and survey the built-in reference server
+	cargo build --locked --profile quick --package brimful-cli
+	$(TARGET_DIR)/quick/brimful survey --demo
 
 build: tools $(PAGE) ## Build the release binary
 	cargo build --locked --release --package brimful-cli
 
-deb: build ## Make a Debian package of the release build (needs cargo-deb)
-	scripts/deb $(TARGET_DIR)
+deb: build ## Make a Debian package of the release build
+	scripts/licences $(TARGET_DIR)/THIRD-PARTY.txt
+	scripts/deb $(TARGET_DIR)/release/brimful $(TARGET_DIR)/THIRD-PARTY.txt $(TARGET_DIR)
+
+release: ## Build all files of a release, for old systems too, reproducibly (scripts/release)
+	scripts/release
 
 wheel: $(PAGE) ## Make a wheel of the release build and the Python package (needs maturin)
 	scripts/wheel --release --strip
@@ -47,7 +52,7 @@ check: lint ## Run the checks and the tests that need neither root nor servers (
 	cargo test --locked --package brimful-report --package brimful-forecast --package brimful-stats --test it
 	cd web && node --test test/schema.test.mjs
 
-test: setup $(PAGE) $(DATACLASSES) ## Run all checks and tests except the long ones, and list the failures
+test: setup $(MODULES) $(PAGE) $(DATACLASSES) ## Run all checks and tests except the long ones, and list the failures
 	scripts/test
 
 test-long: setup $(PAGE) $(DATACLASSES) ## Run long tests: the wheel, fleets on Ray, short soaks, more random cases
@@ -56,9 +61,11 @@ test-long: setup $(PAGE) $(DATACLASSES) ## Run long tests: the wheel, fleets on 
 test-safety: setup $(PAGE) $(DATACLASSES) ## Test that results survive and other users cannot interfere (part of `make test`)
 	cargo test --locked --workspace --test it safety::
 
-lint: rules $(PAGE) ## Check formatting, house rules, licences, types and clippy
+lint: rules $(MODULES) $(PAGE) ## Check formatting, house rules, licences, types and clippy
 	cd web && npm run check
 	scripts/licences
+	@if cargo deny --version >/dev/null 2>&1; then cargo deny --offline --locked check bans licenses sources; \
+	else echo "lint: SKIPPED: cargo deny (install it: cargo install --locked cargo-deny)"; fi
 	cargo clippy --locked --workspace --all-targets -- -D warnings
 
 bench: build ## Compare brimful with other load generators on this machine (bench/README.md)
@@ -120,7 +127,9 @@ clean: ## Delete everything that was built or downloaded into the checkout
 	cargo clean
 	rm -rf web/dist web/node_modules web/src/documents python/brimful/documents
 
-$(PAGE): $(MODULES) $(WEB_SOURCES)
+# Source archives of a release contain the page. As long as it is newer than its sources, Node is not needed.
+$(PAGE): $(WEB_SOURCES)
+	$(MAKE) $(MODULES)
 	cd web && npm run build
 	touch $@
 

@@ -16,9 +16,13 @@ toolchains=()
 main() {
     local name
     case "${1:-}" in
-        build) look_for_build_tools ;;
+        build)
+            look_for_build_tools
+            page_is_built || look_for_node
+            ;;
         test)
             look_for_build_tools
+            look_for_node
             look_for_test_tools
             ;;
         install) # used by this script itself, through sudo
@@ -41,13 +45,10 @@ main() {
 }
 
 look_for_build_tools() {
-    local rust node
+    local rust
     rust=$(sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
     { at_least "$rust" "$(version_of rustc)" && at_least "$rust" "$(version_of cargo)"; } ||
         toolchain "Rust $rust or newer" "brimful is written in it" "see https://rustup.rs, or run: rustup update stable"
-    node=$(sed -n 's/.*"node": ">=\(.*\)".*/\1/p' web/package.json)
-    { at_least "$node" "$(version_of node)" && runs npm --version; } ||
-        toolchain "Node.js $node or newer with npm" "it builds the report page" "see https://nodejs.org/en/download"
     links "" || package "a C compiler that links" "Rust links with it" gcc libc6-dev
     runs make --version || package make "it runs the steps" make
     runs clang --version || package clang "the eBPF programs are compiled with it" clang
@@ -55,6 +56,20 @@ look_for_build_tools() {
         package libelf "it reads compiled eBPF programs, and is linked in" libelf-dev
     links '#include <zlib.h>' -l:libz.a || package zlib "libelf needs it" zlib1g-dev
     runs pkg-config --version || package pkg-config "libbpf is built with it" pkg-config
+}
+
+# Source archives of a release contain the report page. Node is needed only if a source of the page is newer.
+page_is_built() {
+    local page=web/dist/report.html
+    [[ -f $page && -z $(find web \( -name node_modules -o -name dist -o -name test -o -name documents \) -prune \
+        -o -type f -newer "$page" -print -quit) ]]
+}
+
+look_for_node() {
+    local node
+    node=$(sed -n 's/.*"node": ">=\(.*\)".*/\1/p' web/package.json)
+    { at_least "$node" "$(version_of node)" && runs npm --version; } ||
+        toolchain "Node.js $node or newer with npm" "it builds the report page" "see https://nodejs.org/en/download"
 }
 
 look_for_test_tools() {

@@ -60,8 +60,13 @@ fn compile(sources: &PathBuf, program: &str) -> Result<(), String> {
 }
 
 /// Makes the linker options `-lelf` and `-lz`, which libbpf's crate passes, link static archives. For this purpose, the
-/// function creates linker scripts with the names that the linker looks for first.
+/// function creates linker scripts with the names that the linker looks for first. `LIBBPF_SYS_LIBRARY_PATH`, which
+/// libbpf's crate also reads, names other libraries to link (see `scripts/release`).
 fn prefer_archives() -> Result<(), String> {
+    println!("cargo::rerun-if-env-changed=LIBBPF_SYS_LIBRARY_PATH");
+    if env::var_os("LIBBPF_SYS_LIBRARY_PATH").is_some() {
+        return Ok(());
+    }
     let (Some(elf), Some(z)) = (archive("elf"), archive("z")) else {
         println!(
             "cargo::warning=libelf.a or libz.a is missing: the program will need the shared libraries of this host"

@@ -2,6 +2,7 @@
 
 import importlib.machinery
 import importlib.util
+import json
 import sys
 import unittest
 from pathlib import Path
@@ -61,5 +62,17 @@ class Licences(unittest.TestCase):
         self.assertEqual(list(licences.complaints([crate])), ["x 1.0.0 has no file with its licence"])
         fork = crate | {"license": None, "source": "git+https://example.org/x", "license_file": "servers.py"}
         of_fork = list(licences.complaints([fork]))
-        self.assertIn("x 1.0.0 is under no licence, which is not in the list of scripts/licences", of_fork[0])
+        self.assertIn("x 1.0.0 is under no licence, which is not in the list of deny.toml", of_fork[0])
         self.assertEqual(of_fork[1:], ["x 1.0.0 is not from crates.io but from git+https://example.org/x"])
+
+    def test_the_bill_of_materials_names_each_linked_part_with_its_version(self) -> None:
+        licences = load_script()
+        licences.page_packages = lambda: []
+        text = licences.bill_of_materials(licences.linked_crates())
+        self.assertEqual(text, licences.bill_of_materials(licences.linked_crates()))
+        components = {component["name"]: component for component in json.loads(text)["components"]}
+        rustls = components["rustls"]
+        self.assertEqual(rustls["purl"], f"pkg:cargo/rustls@{rustls['version']}")
+        self.assertEqual(len(rustls["hashes"][0]["content"]), 64)
+        for library in licences.C_VERSIONS:
+            self.assertRegex(components[library]["version"], r"^\d+\.\d+")
