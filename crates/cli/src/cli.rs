@@ -17,13 +17,15 @@ use crate::merge::MergeArgs;
 use crate::module::args::ModuleArgs;
 use crate::plan::args::PlanArgs;
 use crate::replay::args::ReplayArgs;
+use crate::schema::SchemaArgs;
 use crate::survey::args::SurveyArgs;
 use crate::target::TargetArgs;
 use crate::testbed::args::{TestbedArgs, TestbedInitArgs};
+use crate::version;
 use crate::watch::args::WatchArgs;
 use brimful_run::GUARDIAN_COMMAND;
 use brimful_testbed::INIT_COMMAND;
-use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+use clap::{ArgAction, CommandFactory, FromArgMatches, Parser, Subcommand};
 use help::ShownFlags;
 use std::ffi::OsString;
 
@@ -37,11 +39,14 @@ Examples:
 
 /// Measures how much traffic a web server can take and where its time goes, and predicts what it will need next.
 #[derive(Debug, Parser)]
-#[command(name = "brimful", version, max_term_width = help::MAX_WIDTH, after_help = EXAMPLES)]
+#[command(name = "brimful", version, disable_version_flag = true, max_term_width = help::MAX_WIDTH, after_help = EXAMPLES)]
 pub struct Cli {
     /// The command to run.
     #[command(subcommand)]
     pub command: Command,
+    /// Print the version; with --verbose, also the commit, the target and what this kernel permits
+    #[arg(short = 'V', long, action = ArgAction::Version)]
+    version: (),
 }
 
 /// The commands, in the order of their headings in [`help::HEADINGS`].
@@ -86,6 +91,8 @@ pub enum Command {
     Testbed(Box<TestbedArgs>),
     /// Run a test with httperf's own options and report: see `brimful httperf --help`
     Httperf,
+    /// Print the JSON Schema of a document, or list the documents
+    Schema(SchemaArgs),
     /// Print a script that completes commands and flags in a shell
     Completions(CompletionsArgs),
     /// Write the man pages of all commands
@@ -101,11 +108,14 @@ pub enum Command {
 /// Parses a command line.
 ///
 /// # Errors
-/// The requested help, or the error in the command line. For flags of other tools, the error has a tip that names the
+/// The requested help or version, or the error in the command line. For flags of other tools, the error has a tip that names the
 /// flag to use instead.
 pub fn parse(words: &[OsString]) -> Result<Cli, clap::Error> {
     let shown = if words.iter().any(|word| word == "-h") { ShownFlags::Usual } else { ShownFlags::All };
-    let program = help::with_help(Cli::command(), shown);
+    let mut program = help::with_help(Cli::command(), shown);
+    if ["--version", "--verbose"].iter().all(|flag| words.iter().any(|word| word == flag)) {
+        program = program.version(version::verbose());
+    }
     let parsed = program.clone().try_get_matches_from(words).and_then(|matches| Cli::from_arg_matches(&matches));
     parsed.map_err(|error| other_tools::with_hint(error, words, &program))
 }

@@ -31,9 +31,11 @@ mod replay;
 mod results;
 mod run_options;
 mod runs;
+mod schema;
 mod survey;
 mod target;
 mod testbed;
+mod version;
 mod watch;
 
 use brimful_core::text::one_line;
@@ -80,6 +82,7 @@ fn run() -> ExitCode {
         Command::Plan(args) => plan::main(&args),
         Command::Target(args) => target::main(&args),
         Command::Doctor(args) => doctor::main(&args),
+        Command::Schema(args) => schema::main(&args),
         Command::Completions(args) => manual::completions(&args, &cli::program()),
         Command::Man(args) => manual::man(&args, cli::program()),
         Command::PutBack => survey::restore_former_state(),

@@ -21,7 +21,7 @@ pub(super) const HEADINGS: [(&str, &[&str]); 6] = [
     ("Several load generators", &["fleet", "merge"]),
     ("The server and its host", &["module", "doctor"]),
     ("Test environments", &["target", "testbed"]),
-    ("Other", &["httperf", "completions", "man"]),
+    ("Other", &["httperf", "schema", "completions", "man"]),
 ];
 
 /// The flags that the help shows.

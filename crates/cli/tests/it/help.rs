@@ -33,6 +33,7 @@ fn help_matches_its_golden_file() {
         ("help-target.txt", &["target", "--help"]),
         ("help-testbed.txt", &["testbed", "--help"]),
         ("help-doctor.txt", &["doctor", "--help"]),
+        ("help-schema.txt", &["schema", "--help"]),
         ("help-completions.txt", &["completions", "--help"]),
         ("help-man.txt", &["man", "--help"]),
     ] {
@@ -87,7 +88,16 @@ fn check_readable(help: &str) {
 
 #[test]
 fn the_version_is_that_of_the_package() {
-    assert_eq!(run(&["--version"]).exits(&[0]).stdout, format!("brimful {}\n", env!("CARGO_PKG_VERSION")));
+    let version = format!("brimful {}\n", env!("CARGO_PKG_VERSION"));
+    for flag in ["--version", "-V"] {
+        assert_eq!(run(&[flag]).exits(&[0]).stdout, version);
+    }
+    let verbose = run(&["--version", "--verbose"]).exits(&[0]).stdout;
+    assert!(verbose.starts_with(&version), "{verbose}");
+    let names: Vec<&str> = verbose.lines().skip(1).map(|line| line.split(' ').next().unwrap()).collect();
+    assert_eq!(names, ["commit", "target", "compiler", "kernel", "io_uring", "ebpf"], "{verbose}");
+    let target = format!("{}-unknown-linux-gnu", std::env::consts::ARCH);
+    assert!(verbose.contains(&target) && verbose.contains("rustc 1."), "{verbose}");
 }
 
 #[test]

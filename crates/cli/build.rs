@@ -1,0 +1,48 @@
+//! Gives the program the facts that `brimful --version --verbose` prints: the commit, the target and the compiler.
+//!
+//! The commit is that of the last time that a source changed: a later commit of other files does not rebuild the
+//! program. `BRIMFUL_COMMIT` sets another.
+
+use std::path::Path;
+use std::process::Command;
+use std::{env, fs};
+
+/// Git writes the commit into this file when it makes an archive of the sources (see `.gitattributes`).
+const ARCHIVED_COMMIT: &str = "commit.txt";
+
+fn main() {
+    println!("cargo::rerun-if-env-changed=BRIMFUL_COMMIT");
+    println!("cargo::rerun-if-changed=build.rs");
+    println!("cargo::rerun-if-changed={ARCHIVED_COMMIT}");
+    println!("cargo::rerun-if-changed=../../Cargo.lock");
+    for crate_dir in fs::read_dir("..").into_iter().flatten().flatten() {
+        println!("cargo::rerun-if-changed=../{}/src", crate_dir.file_name().display());
+    }
+    println!("cargo::rustc-env=BRIMFUL_COMMIT={}", commit());
+    println!("cargo::rustc-env=BRIMFUL_TARGET={}", env::var("TARGET").unwrap_or_default());
+    let rustc = env::var("RUSTC").unwrap_or_default();
+    println!("cargo::rustc-env=BRIMFUL_COMPILER={}", output(&rustc, &["--version"]).unwrap_or_default());
+}
+
+fn commit() -> String {
+    let given = env::var("BRIMFUL_COMMIT").ok();
+    given.or_else(archived_commit).or_else(checked_out_commit).unwrap_or_else(|| "unknown".to_owned())
+}
+
+fn archived_commit() -> Option<String> {
+    let text = fs::read_to_string(Path::new(ARCHIVED_COMMIT)).ok()?;
+    // In a checkout, the file contains the placeholder that git replaces.
+    (!text.starts_with('$')).then(|| text.chars().take(12).collect())
+}
+
+fn checked_out_commit() -> Option<String> {
+    let commit = output("git", &["rev-parse", "--short=12", "HEAD"])?;
+    let changes = output("git", &["--no-optional-locks", "status", "--porcelain", "--untracked-files=no", "../.."])?;
+    Some(if changes.is_empty() { commit } else { commit + " with changes" })
+}
+
+/// The output of a command; `None` if it fails.
+fn output(program: &str, args: &[&str]) -> Option<String> {
+    let done = Command::new(program).args(args).output().ok().filter(|done| done.status.success())?;
+    Some(String::from_utf8(done.stdout).ok()?.trim().to_owned())
+}
