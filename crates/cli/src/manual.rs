@@ -50,6 +50,7 @@ fn without_hidden(command: &Command) -> Command {
         .visible_aliases(command.get_visible_aliases().map(str::to_owned))
         .version(Resettable::from(command.get_version().map(|version| Str::from(version.to_owned()))))
         .disable_help_flag(command.is_disable_help_flag_set())
+        .disable_version_flag(command.is_disable_version_flag_set())
         .args(command.get_arguments().cloned())
         .subcommands(shown)
 }

@@ -56,7 +56,7 @@ fn list() -> anyhow::Result<String> {
         let schema = parse(text)?;
         let description = schema["description"].as_str().unwrap_or_default();
         let description = wrap(description, indent, columns().unwrap_or(usize::MAX));
-        list += &format!("{name:indent$}{}\n", description.trim_start());
+        list += &format!("{name:indent$}{}\n", description.trim());
     }
     Ok(list)
 }

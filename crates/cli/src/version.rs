@@ -13,7 +13,7 @@ pub fn verbose() -> String {
     let mut text = env!("CARGO_PKG_VERSION").to_owned();
     let width = columns().unwrap_or(usize::MAX);
     let mut add = |name: &str, fact: &str| {
-        text += &format!("\n{name:FACTS_COLUMN$}{}", wrap(fact, FACTS_COLUMN, width).trim_start());
+        text += &format!("\n{name:FACTS_COLUMN$}{}", wrap(fact, FACTS_COLUMN, width).trim());
     };
     add("commit", env!("BRIMFUL_COMMIT"));
     add("target", env!("BRIMFUL_TARGET"));
