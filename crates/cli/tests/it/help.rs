@@ -94,7 +94,9 @@ fn the_version_is_that_of_the_package() {
     }
     let verbose = run(&["--version", "--verbose"]).exits(&[0]).stdout;
     assert!(verbose.starts_with(&version), "{verbose}");
-    let names: Vec<&str> = verbose.lines().skip(1).map(|line| line.split(' ').next().unwrap()).collect();
+    // Lines that begin with a space continue a fact.
+    let facts = verbose.lines().skip(1).filter(|line| !line.starts_with(' '));
+    let names: Vec<&str> = facts.map(|line| line.split(' ').next().unwrap()).collect();
     assert_eq!(names, ["commit", "target", "compiler", "kernel", "io_uring", "ebpf"], "{verbose}");
     let target = format!("{}-unknown-linux-gnu", std::env::consts::ARCH);
     assert!(verbose.contains(&target) && verbose.contains("rustc 1."), "{verbose}");
