@@ -7,6 +7,7 @@
 #define BRIMFUL_CLOCK_H
 
 #include <stdint.h>
+#include <sys/resource.h>
 #include <time.h>
 
 #include "classes.h"
@@ -180,6 +181,38 @@ static inline uint64_t brimful_thread_cpu(void)
     return brimful_read_clock(CLOCK_THREAD_CPUTIME_ID);
 }
 
+/* Blocks of 512 bytes: pages that a thread has read from disks, and pages of files that it has changed. */
+struct brimful_blocks {
+    uint64_t read;
+    uint64_t written;
+};
+
+#ifndef RUSAGE_THREAD
+#define RUSAGE_THREAD 1 /* a program without _GNU_SOURCE does not have the name; the value is Linux's */
+#endif
+
+/* Returns the blocks of the calling thread. This takes a system call of about a third of a microsecond. */
+static inline struct brimful_blocks brimful_thread_blocks(void)
+{
+    struct brimful_blocks blocks = {0, 0};
+    struct rusage usage;
+
+    if (getrusage(RUSAGE_THREAD, &usage) == 0) {
+        blocks.read = (uint64_t) usage.ru_inblock;
+        blocks.written = (uint64_t) usage.ru_oublock;
+    }
+    return blocks;
+}
+
+/* Adds the calling thread's blocks since `from` to `sum`. */
+static inline void brimful_add_blocks(struct brimful_blocks *sum, const struct brimful_blocks *from)
+{
+    struct brimful_blocks now = brimful_thread_blocks();
+
+    sum->read += now.read - from->read;
+    sum->written += now.written - from->written;
+}
+
 /* The state of the calling thread's CPU clock. */
 static BRIMFUL_PER_THREAD struct {
     uint64_t seen_ns; /* the latest reading that was added to the thread's slot */
@@ -200,8 +233,9 @@ static inline uint64_t brimful_cpu_between(uint64_t from, uint64_t to)
 /* Default of `cpu_one_in`, the mean number of requests per sampled request. */
 #define BRIMFUL_CPU_ONE_IN 16u
 
-/* Minimum time between two sampled requests of a worker. The four readings for a sampled request cost about 5 us. With
- * this pause, a worker samples at most 250 requests per second, which costs about a thousandth of its time. */
+/* Minimum time between two sampled requests of a worker. The readings for a sampled request, four of CPU time and two of
+ * blocks, cost about 6 us. With this pause, a worker samples at most 250 requests per second, which costs about a
+ * thousandth of its time. */
 #define BRIMFUL_CPU_REST_NS UINT64_C(4000000)
 
 /* The state of one thread's random choice of sampled requests. Zero is a valid initial value. `gap` may have any

@@ -23,6 +23,7 @@ struct brimful_request {
     uint32_t has;          /* one bit, BRIMFUL_HAS(phase), for each phase with a time. A phase without a time is not
                             * counted: its time is unknown, or the request did not wait in the phase HEAD or SEND */
     uint64_t cpu_ns[BRIMFUL_CPUS];
+    struct brimful_blocks blocks; /* of a request whose CPU time is measured, from the end of its head on */
     uint32_t resumed;      /* number of times that a worker resumed the request, see brimful_sums */
 };
 
@@ -187,7 +188,7 @@ static inline void brimful_count(struct brimful_slot *slot, unsigned class_index
     __atomic_store_n(&slot->recorded, recorded + 1, __ATOMIC_RELEASE);
 }
 
-/* Adds the CPU time of a sampled request to the class. */
+/* Adds the CPU time and the blocks of a sampled request to the class. */
 static BRIMFUL_APART void brimful_record_cpu(struct brimful_class *class_, const struct brimful_request *request)
 {
     uint64_t sum = 0;
@@ -203,6 +204,9 @@ static BRIMFUL_APART void brimful_record_cpu(struct brimful_class *class_, const
     }
     brimful_add(&class_->cpu_sum_us2, brimful_square_us2(sum));
     brimful_add(&class_->cpu_count, 1);
+    brimful_add(&class_->blocks_read, request->blocks.read);
+    brimful_add(&class_->blocks_written, request->blocks.written);
+    brimful_add(&class_->blocks_count, 1);
 }
 
 /* The second half of brimful_record: the times of the request. */

@@ -48,6 +48,8 @@ struct request {
     uint64_t cpu_last_ns, cpu_read_ns, cpu_log_ns; /* CPU time of the worker at last_ns, read_ns and log_ns; after a
                                                     * pause, cpu_read_ns is the CPU time at the end of the pause */
     uint64_t cpu_parse_ns, cpu_process_ns;         /* CPU time of PARSE, and of PROCESS before the last pause */
+    struct brimful_blocks blocks;      /* blocks of the request before the last pause */
+    struct brimful_blocks blocks_from; /* blocks of the worker at read_ns, or at the end of the last pause */
 };
 
 _Static_assert(offsetof(struct request, body_ns) == WORKER_LINE, "the first line has what each request needs");
@@ -138,6 +140,11 @@ static int request_read(request_rec *r)
             request->cpu_read_ns = brimful_thread_cpu();
             request->cpu_parse_ns = brimful_cpu_between(request->cpu_last_ns, request->cpu_read_ns);
             request->cpu_process_ns = 0;
+            request->blocks.read = 0;
+            request->blocks.written = 0;
+            request->blocks_from = brimful_thread_blocks();
+            /* The reading of the blocks is not part of the CPU time. */
+            request->cpu_read_ns = brimful_thread_cpu();
         }
         connection->current = request;
         connection->unlogged++;
@@ -173,6 +180,7 @@ static void request_pauses(struct request *request)
 {
     if (!request->paused && request_is_same_turn(request)) {
         request->cpu_process_ns += brimful_cpu_between(request->cpu_read_ns, brimful_thread_cpu());
+        brimful_add_blocks(&request->blocks, &request->blocks_from);
         request->paused = 1;
     }
 }
@@ -182,6 +190,7 @@ static void request_goes_on(struct request *request)
     if (request->paused) {
         request->paused = 0;
         request->turn = this_worker.turn;
+        request->blocks_from = brimful_thread_blocks();
         request->cpu_read_ns = brimful_thread_cpu();
     }
 }
@@ -341,6 +350,8 @@ static BRIMFUL_APART void request_cpu(const struct request *request, struct brim
     record->cpu_ns[BRIMFUL_CPU_PROCESS] =
         request->cpu_process_ns + brimful_cpu_between(request->cpu_read_ns, request->cpu_log_ns);
     record->cpu_ns[BRIMFUL_CPU_LOG] = brimful_cpu_between(request->cpu_log_ns, cpu);
+    record->blocks = request->blocks;
+    brimful_add_blocks(&record->blocks, &request->blocks_from);
     brimful_note_cpu(slot, cpu, now);
 }
 

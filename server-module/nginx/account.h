@@ -46,6 +46,8 @@ static void
 ngx_http_brimful_start_cpu(ngx_http_brimful_request_t *request)
 {
     if (request->figures.cpu_sampled == 1) {
+        /* The reading of the blocks is not part of the CPU time. */
+        request->blocks_from = brimful_thread_blocks();
         request->cpu_from = brimful_thread_cpu();
         request->turn = ngx_http_brimful.turn;
         request->cpu_runs = 1;
@@ -73,6 +75,15 @@ ngx_http_brimful_stop_cpu(ngx_http_brimful_request_t *request)
     return 1;
 }
 
+/* Ends the measurement of a request that the worker sets aside. */
+static void
+ngx_http_brimful_pause_cpu(ngx_http_brimful_request_t *request)
+{
+    if (ngx_http_brimful_stop_cpu(request)) {
+        brimful_add_blocks(&request->figures.blocks, &request->blocks_from);
+    }
+}
+
 /* Starts a wait for the client to read. ngx_http_brimful_resume ends the wait. The worker may serve other requests
  * meanwhile. */
 static void
@@ -80,7 +91,7 @@ ngx_http_brimful_wait_to_send(ngx_http_brimful_request_t *request)
 {
     ngx_http_brimful_account(request, brimful_now());
     request->waits_to_send = 1;
-    (void) ngx_http_brimful_stop_cpu(request);
+    ngx_http_brimful_pause_cpu(request);
 }
 
 static void

@@ -126,6 +126,7 @@ ngx_http_brimful_log_cpu(ngx_http_brimful_request_t *request, uint64_t now)
     uint64_t cpu = brimful_thread_cpu();
 
     request->figures.cpu_ns[BRIMFUL_CPU_LOG] = brimful_cpu_between(request->cpu_from, cpu);
+    brimful_add_blocks(&request->figures.blocks, &request->blocks_from);
     brimful_note_cpu(ngx_http_brimful.slot, cpu, now);
 }
 

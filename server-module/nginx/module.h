@@ -26,6 +26,7 @@ typedef struct {
     unsigned cpu_runs:1;      /* whether the CPU time of the request is being measured now, from cpu_from on */
     struct brimful_request figures;
     uint64_t cpu_from;        /* CPU time of the worker at the start of the current measurement */
+    struct brimful_blocks blocks_from; /* blocks of the worker when the request last began or continued */
     ngx_uint_t turn;          /* the worker's turn at cpu_from */
 } ngx_http_brimful_request_t;
 

@@ -103,6 +103,8 @@ static BRIMFUL_APART void
 ngx_http_brimful_sample(ngx_http_brimful_request_t *request, ngx_http_brimful_connection_t *connection,
                         uint64_t now)
 {
+    request->figures.blocks.read = 0;
+    request->figures.blocks.written = 0;
     if (!connection->chosen || connection->multiplexed) {
         request->figures.cpu_sampled =
             (uint8_t) brimful_is_sampled(&ngx_http_brimful.chance, ngx_http_brimful.settings, now);

@@ -8,7 +8,7 @@ PHASES = ("head", "parse", "process", "upstream", "send", "log")
 CPU = ("parse", "process", "log")
 BUCKETS = 112
 SUMS = struct.Struct("<23Q8x")
-CPU_SUMS = struct.Struct("<6Q80x")
+CPU_SUMS = struct.Struct("<9Q56x")
 TIMES = struct.Struct(f"<{BUCKETS}Q")
 SLOT = struct.Struct("<2I9Q48x")
 PENDING = struct.Struct("<8Q")
@@ -56,6 +56,7 @@ def summary(sums):
         "requests": first[0], "bytes": first[1], "failed": first[2], "aborted": first[3],
         "resumed": first[22],
         "cpu_count": cpu[0], "cpu_mixed": cpu[5],
+        "blocks_count": cpu[6], "blocks_read": cpu[7], "blocks_written": cpu[8],
         "cpu_us": {name: cpu[1 + i] / 1000 / max(cpu[0], 1) for i, name in enumerate(CPU)},
         "phases": {
             name: {"count": count, "sum_s": ns / 1e9, "mean_us": ns / 1000 / max(count, 1),
@@ -72,7 +73,7 @@ def read(path):
      _made) = struct.unpack_from("<Q10IQ", data)
     assert magic == 0x316C75666D697262 and layout == 4
     names = [text(data[104 + 48 * i:104 + 48 * (i + 1)]) for i in range(classes)]
-    sums = [{"first": [0] * 23, "cpu": [0] * 6, "times": [[0] * BUCKETS for _ in PHASES]} for _ in names]
+    sums = [{"first": [0] * 23, "cpu": [0] * 9, "times": [[0] * BUCKETS for _ in PHASES]} for _ in names]
     workers = []
     for slot in range(slots):
         at = header_size + slot * slot_size

@@ -286,6 +286,25 @@ def run_load(nginx):
     return problems + (["a worker found no slot"] if after["lost"] else [])
 
 
+def run_cold(nginx):
+    """A file that is not in the page cache: its blocks are those of its class, and of no other class."""
+    path = f"{nginx.dir}/html/images/one.png"
+    with open(path, "rb+") as file:
+        os.fsync(file.fileno())
+        os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+    before = dump.read(nginx.memory)["classes"]
+    whole("/images/one.png")(nginx)
+    whole("/small")(nginx)
+    time.sleep(0.5)
+    after = dump.read(nginx.memory)["classes"]
+    read, small = (after[name]["blocks_read"] - before[name]["blocks_read"] for name in ("images", "small"))
+    counted = after["images"]["blocks_count"] - before["images"]["blocks_count"]
+    if subprocess.run(["stat", "-f", "-c", "%T", path], capture_output=True, text=True).stdout.strip() == "tmpfs":
+        return []
+    fine = counted <= 1 and small == 0 and (read >= 5_000_000 // 512 if counted else read == 0)
+    return [] if fine else [f"{read} blocks of {counted} image(s), and {small} of a small file"]
+
+
 def main():
     if len(sys.argv) != 2:
         sys.exit("error: name the module to be tested, which nginx/build.sh makes")
@@ -293,8 +312,9 @@ def main():
     nginx = Nginx(sys.argv[1], directory)
     failed = 0
     try:
-        for case in [*CASES, ("load", None, None, None)]:
-            problems = run_load(nginx) if case[0] == "load" else run_case(nginx, *case)
+        special = {"load": run_load, "a file that is not in memory": run_cold}
+        for case in [*CASES, *((name, None, None, None) for name in reversed(special))]:
+            problems = special[case[0]](nginx) if case[0] in special else run_case(nginx, *case)
             failed += bool(problems)
             print(f"{'FAILED' if problems else 'ok':7}{case[0]}{': ' if problems else ''}{'; '.join(problems)}")
     finally:

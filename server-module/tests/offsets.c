@@ -68,6 +68,9 @@ static void print_class(void)
     FIELD(brimful_class, cpu_ns);
     FIELD(brimful_class, cpu_sum_us2);
     FIELD(brimful_class, cpu_mixed);
+    FIELD(brimful_class, blocks_count);
+    FIELD(brimful_class, blocks_read);
+    FIELD(brimful_class, blocks_written);
     FIELD(brimful_class, unused);
     FIELD(brimful_class, buckets);
     STRUCT(brimful_class);

@@ -100,6 +100,7 @@ static void what_is_recorded_adds_up(void)
                                       .bytes = 10,
                                       .status = 500,
                                       .aborted = 1,
+                                      .blocks = {24, 8},
                                       .resumed = 3};
     struct brimful_class *class_;
     struct brimful_sums *sums;
@@ -125,6 +126,7 @@ static void what_is_recorded_adds_up(void)
     CHECK(sums->requests == 2 && sums->bytes == 20 && sums->failed == 1 && sums->aborted == 1);
     CHECK(sums->resumed == 4);
     CHECK(class_->cpu_count == 1 && class_->cpu_mixed == 1 && class_->cpu_ns[BRIMFUL_CPU_LOG] == 3000);
+    CHECK(class_->blocks_count == 1 && class_->blocks_read == 24 && class_->blocks_written == 8);
     CHECK(class_->cpu_sum_us2 == 36);
     CHECK(sums->times[BRIMFUL_PARSE].count == 2 && sums->times[BRIMFUL_PARSE].sum_ns == 3000);
     CHECK(sums->times[BRIMFUL_PARSE].sum_us2 == 5 && sums->times[BRIMFUL_UPSTREAM].count == 0);

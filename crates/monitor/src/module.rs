@@ -126,6 +126,12 @@ pub struct ClassSample {
     pub cpu_sum_us2: u64,
     /// Number of sampled requests during which the thread also worked on other requests.
     pub cpu_mixed: u64,
+    /// Number of sampled requests whose blocks were counted.
+    pub blocks_count: u64,
+    /// Blocks of 512 bytes that the threads of these requests read from disks.
+    pub blocks_read: u64,
+    /// Blocks of 512 bytes that the threads of these requests wrote into the page cache.
+    pub blocks_written: u64,
     /// Elapsed times of each phase: head, parse, process, upstream, send, log.
     pub times: [TimesSample; PHASES],
 }

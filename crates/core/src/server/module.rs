@@ -58,7 +58,7 @@ pub struct ModuleServer {
     /// Read calls of the server's processes per request, as counted by the kernel (`syscr` of proc(5)). Reads of files
     /// always count; reads of sockets count if the server uses `read`.
     pub reads_per_request: Option<f64>,
-    /// Blocks of 512 bytes that the server's processes read from disks, per request.
+    /// Blocks of 512 bytes that the server's processes read from disks, per request. Classes have their own.
     pub blocks_read_per_request: Option<f64>,
 }
 
@@ -114,6 +114,15 @@ pub struct ModuleClass {
     /// Share of the sampled requests whose thread served other requests meanwhile. The CPU time of these requests is
     /// unknown.
     pub cpu_mixed: Option<f64>,
+    /// Blocks of 512 bytes that the thread of a request read from disks, on average over the sampled requests. The kernel
+    /// counts them by thread, with the reading ahead that a request causes. Blocks that other threads or processes read
+    /// for the request are missing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub blocks_read_per_request: Option<f64>,
+    /// Blocks of 512 bytes that the thread of a request wrote into the page cache, such as the access log, on average over
+    /// the sampled requests. A block counts when it first changes after it was written to its disk.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub blocks_written_per_request: Option<f64>,
     /// CPU demand of a request, including its share of the unexplained CPU time.
     pub demand_us: Option<CpuDemand>,
 }

@@ -39,7 +39,15 @@ struct ClassGrowth {
     resumed: u64,
     cpu: Option<CpuGrowth>,
     mixed: u64,
+    blocks: BlocksGrowth,
     times: [Option<TimesGrowth>; PHASES],
+}
+
+/// Blocks of a class's sampled requests between two samples.
+struct BlocksGrowth {
+    requests: u64,
+    read: u64,
+    written: u64,
 }
 
 /// CPU time of a class's sampled requests between two samples, in microseconds. There are at least two sampled
@@ -145,6 +153,8 @@ impl<'s> Growth<'s> {
             cpu_ci95_half_width_us: growth.cpu.as_ref().map(|cpu| NORMAL_975 * cpu.variance().sqrt()),
             cpu_parts_us: growth.cpu.as_ref().map(CpuGrowth::parts),
             cpu_mixed: growth.mixed_share(),
+            blocks_read_per_request: growth.blocks.per_request(growth.blocks.read),
+            blocks_written_per_request: growth.blocks.per_request(growth.blocks.written),
             demand_us: growth.cpu.as_ref().and_then(|cpu| demand(index, cpu)),
         };
         let classes: Vec<ModuleClass> = self.later.classes.iter().zip(&self.classes).enumerate().map(figures).collect();
@@ -250,6 +260,11 @@ impl ClassGrowth {
             resumed: grown(|class| class.resumed)?,
             cpu: CpuGrowth::between(earlier, later)?,
             mixed: grown(|class| class.cpu_mixed)?,
+            blocks: BlocksGrowth {
+                requests: grown(|class| class.blocks_count)?,
+                read: grown(|class| class.blocks_read)?,
+                written: grown(|class| class.blocks_written)?,
+            },
             times,
         })
     }
@@ -270,6 +285,13 @@ impl ClassGrowth {
         let measured = self.cpu.as_ref().map_or(0.0, |cpu| cpu.sampled.count as f64);
         let chosen = measured + self.mixed as f64;
         (chosen > 0.0).then(|| self.mixed as f64 / chosen)
+    }
+}
+
+impl BlocksGrowth {
+    /// Mean number of these blocks per sampled request.
+    fn per_request(&self, blocks: u64) -> Option<f64> {
+        (self.requests > 0).then(|| blocks as f64 / self.requests as f64)
     }
 }
 
@@ -376,6 +398,9 @@ mod tests {
             cpu_ns: [2_000 * sampled, 17_000 * sampled, 1_000 * sampled],
             cpu_sum_us2: (100 + 900) / 2 * sampled,
             cpu_mixed: sampled,
+            blocks_count: sampled,
+            blocks_read: 24 * sampled,
+            blocks_written: sampled / 2,
             ..ClassSample::default()
         };
         let bucket = (0..BUCKETS).rfind(|&bucket| buckets::start_ns(bucket) <= 100_000.0).unwrap();
@@ -434,6 +459,7 @@ mod tests {
         assert_eq!((process.count, process.mean, process.stddev), (4_000, 100.0, 0.0));
         assert!(process.p50 > 98.0 && process.p99 < 114.69, "all are in the bucket from 98.3 to 114.7 µs: {process:?}");
         assert_eq!((class.phases_us.parse, class.cpu_mixed), (None, Some(0.5)));
+        assert_eq!((class.blocks_read_per_request, class.blocks_written_per_request), (Some(24.0), Some(0.5)));
         let (cpu, parts) = (class.cpu_us.unwrap(), class.cpu_parts_us.unwrap());
         assert_eq!((cpu.count, cpu.mean), (300, 20.0));
         near(cpu.stddev, (100.0_f64 * 300.0 / 299.0).sqrt());
@@ -502,6 +528,7 @@ mod tests {
         let off = of(off);
         assert_eq!((off.servers[0].unexplained_cpu_us, off.servers[0].cores), (None, None));
         assert_eq!((off.classes[0].cpu_us, off.classes[0].demand_us, off.classes[0].cpu_mixed), (None, None, None));
+        assert_eq!(off.classes[0].blocks_read_per_request, None);
     }
 
     #[test]

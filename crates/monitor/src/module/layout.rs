@@ -160,8 +160,14 @@ pub mod class {
     pub const CPU_SUM_US2_OFFSET: usize = CPU_NS_OFFSET + 8 * super::CPUS;
     /// Number of measured requests during which the thread also worked on other requests.
     pub const CPU_MIXED_OFFSET: usize = CPU_SUM_US2_OFFSET + 8;
-    /// The buckets of each phase. The ten words in front of them are unused.
-    pub const BUCKETS_OFFSET: usize = CPU_MIXED_OFFSET + 11 * 8;
+    /// Number of measured requests whose blocks were counted. Modules of earlier versions counted none.
+    pub const BLOCKS_COUNT_OFFSET: usize = CPU_MIXED_OFFSET + 8;
+    /// Blocks that the threads of these requests read from disks.
+    pub const BLOCKS_READ_OFFSET: usize = BLOCKS_COUNT_OFFSET + 8;
+    /// Blocks that the threads of these requests wrote into the page cache.
+    pub const BLOCKS_WRITTEN_OFFSET: usize = BLOCKS_READ_OFFSET + 8;
+    /// The buckets of each phase. The seven words in front of them are unused.
+    pub const BUCKETS_OFFSET: usize = BLOCKS_WRITTEN_OFFSET + 8 * 8;
     /// Total size of a class.
     pub const SIZE: usize = BUCKETS_OFFSET + super::PHASES * BUCKETS_SIZE;
     /// Size of one phase's buckets.
@@ -439,6 +445,9 @@ pub(super) mod tests {
             ("cpu_ns", class::CPU_NS_OFFSET, 8 * CPUS),
             ("cpu_sum_us2", class::CPU_SUM_US2_OFFSET, 8),
             ("cpu_mixed", class::CPU_MIXED_OFFSET, 8),
+            ("blocks_count", class::BLOCKS_COUNT_OFFSET, 8),
+            ("blocks_read", class::BLOCKS_READ_OFFSET, 8),
+            ("blocks_written", class::BLOCKS_WRITTEN_OFFSET, 8),
             ("buckets", class::BUCKETS_OFFSET, PHASES * class::BUCKETS_SIZE),
         ];
         let times = [

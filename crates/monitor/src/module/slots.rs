@@ -242,6 +242,9 @@ impl ClassTotals {
             cpu_ns: std::array::from_fn::<_, CPUS, _>(|phase| cpu(class::CPU_NS_OFFSET + 8 * phase)),
             cpu_sum_us2: cpu(class::CPU_SUM_US2_OFFSET),
             cpu_mixed: cpu(class::CPU_MIXED_OFFSET),
+            blocks_count: cpu(class::BLOCKS_COUNT_OFFSET),
+            blocks_read: cpu(class::BLOCKS_READ_OFFSET),
+            blocks_written: cpu(class::BLOCKS_WRITTEN_OFFSET),
             times: std::array::from_fn(|phase| self.times(phase)),
         }
     }

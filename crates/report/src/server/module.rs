@@ -161,6 +161,9 @@ fn cpu(module: &Module) -> Option<String> {
     let us = |name, figure: fn(&ModuleClass) -> Option<f64>| {
         (name, classes.iter().map(|class| seconds(figure(class).map(|us| us / 1e6))).collect())
     };
+    let blocks = |name, figure: fn(&ModuleClass) -> Option<f64>| {
+        (name, classes.iter().map(|class| number(figure(class))).collect())
+    };
     let sampled = |name, figure: fn(Sampled) -> String| {
         (name, classes.iter().map(|class| class.cpu_us.map_or(UNKNOWN_MARK.to_owned(), figure)).collect())
     };
@@ -177,6 +180,8 @@ fn cpu(module: &Module) -> Option<String> {
         us("demand_us mean", |class| Some(DEMAND(class)?.mean)),
         us("demand_us stddev", |class| Some(DEMAND(class)?.stddev)),
         us("ci95_half_width", |class| Some(DEMAND(class)?.ci95_half_width)),
+        blocks("blocks_read_per_request", |class| class.blocks_read_per_request),
+        blocks("blocks_written_per_request", |class| class.blocks_written_per_request),
     ];
     (!classes.is_empty()).then(|| facts("CPU time of a request", &names, fields))
 }
@@ -210,6 +215,7 @@ pub mod tests {
             cpu_ci95_half_width_us: Some(1.0),
             cpu_parts_us: Some(CpuParts { parse: 2.0, process: 16.5, log: 1.5 }),
             cpu_mixed: Some(0.02),
+            blocks_read_per_request: Some(2.5),
             demand_us: Some(CpuDemand { mean: 23.5, ci95_half_width: 1.2, stddev: 4.0 }),
             ..ModuleClass::default()
         };

@@ -35,11 +35,14 @@ struct Requests<'m> {
     all: bool,
 }
 
-const ROWS: [(&str, Figure); 13] = [
+const ROWS: [(&str, Figure); 14] = [
     ("conn/s", |r| Some(r.classes.iter().map(|class| class.requests_per_s).sum())),
     ("Mbit/s", |r| Some(r.classes.iter().map(|class| class.bytes_per_s * 8e-6).sum())),
     ("reads/conn", |r| r.server_mean(|s| s.reads_per_request)),
-    ("rblk/conn", |r| r.server_mean(|s| s.blocks_read_per_request)),
+    ("rblk/conn", |r| {
+        r.server_mean(|s| s.blocks_read_per_request).or_else(|| r.class_mean(|class| class.blocks_read_per_request))
+    }),
+    ("wblk/conn", |r| r.class_mean(|class| class.blocks_written_per_request)),
     ("CPU parsetime(ms)/conn", |r| r.cpu_ms(|class| Some(class.cpu_parts_us?.parse))),
     ("CPU processingtime(ms)/conn", |r| r.cpu_ms(|class| Some(class.cpu_parts_us?.process))),
     ("CPU logtime(ms)/conn", |r| r.cpu_ms(|class| Some(class.cpu_parts_us?.log))),
@@ -62,12 +65,16 @@ impl Requests<'_> {
         weighted.collect::<Option<Vec<_>>>().filter(|_| self.all).and_then(|known| weighted_mean(&known))
     }
 
-    /// The mean of a metric over the classes, weighted by their requests, in milliseconds. `figure` returns
-    /// microseconds.
-    fn cpu_ms(&self, figure: fn(&ModuleClass) -> Option<f64>) -> Option<f64> {
+    /// The mean of a metric over the classes, weighted by their requests.
+    fn class_mean(&self, figure: fn(&ModuleClass) -> Option<f64>) -> Option<f64> {
         let known: Vec<_> =
-            self.classes.iter().filter_map(|class| Some((class.requests as f64, figure(class)? / 1e3))).collect();
+            self.classes.iter().filter_map(|class| Some((class.requests as f64, figure(class)?))).collect();
         weighted_mean(&known)
+    }
+
+    /// Like [`Requests::class_mean`], in milliseconds. `figure` returns microseconds.
+    fn cpu_ms(&self, figure: fn(&ModuleClass) -> Option<f64>) -> Option<f64> {
+        self.class_mean(figure).map(|us| us / 1e3)
     }
 
     /// The mean time that a request spends in all of `phases`, in milliseconds. A phase that a request did not have
@@ -98,8 +105,9 @@ fn server_module(module: &Module) -> String {
     "Server Module (Tables 4 and 5 of the paper)\n".to_owned()
         + &rows(&titles, &table.collect::<Vec<_>>())
         + "  A connection is a request, as in the paper, which kept none alive. Elapsed processing includes waiting for the\n  \
-           client and for servers behind this one. Reads, user and system are known of all requests together only. The last\n  \
-           three rows are not in the paper's tables; demand is CPU time with what no phase explains.\n"
+           client and for servers behind this one. Reads, user and system are known of all requests together only. Blocks of\n  \
+           a class, wblk and the last three rows are not in the paper's tables: blocks are means of the sampled requests, \
+           demand\n  is CPU time with what no phase explains.\n"
 }
 
 /// The mean number of processes. Records of earlier versions have only the number at the end of the run.
@@ -252,6 +260,8 @@ mod tests {
             ("conn/s", &["500", "1,500", "2,000"]),
             ("Mbit/s", &["16.0", "16.0", "32.0"]),
             ("reads/conn", &["–", "–", "1.25"]),
+            ("rblk/conn", &["2.50", "2.50", "2.50"]),
+            ("wblk/conn", &["–", "–", "–"]),
             ("CPU parsetime(ms)/conn", &["0.00200", "0.00200", "0.00200"]),
             ("CPU processingtime(ms)/conn", &["0.0165", "0.117", "0.0915"]),
             ("elapsed processingtime(ms)/conn", &["0.105", "0.105", "0.105"]),
