@@ -1,7 +1,7 @@
 //! Gives the program the facts that `brimful --version --verbose` prints: the commit, the target and the compiler.
 //!
-//! The commit is that of the last time that a source changed: a later commit of other files does not rebuild the
-//! program. `BRIMFUL_COMMIT` sets another.
+//! The commit is the one from which cargo last built the program: a commit that changes no source does not rebuild it.
+//! `BRIMFUL_COMMIT` overrides it.
 
 use std::path::Path;
 use std::process::Command;

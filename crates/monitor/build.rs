@@ -60,8 +60,8 @@ fn compile(sources: &PathBuf, program: &str) -> Result<(), String> {
 }
 
 /// Makes the linker options `-lelf` and `-lz`, which libbpf's crate passes, link static archives. For this purpose, the
-/// function creates linker scripts with the names that the linker looks for first. `LIBBPF_SYS_LIBRARY_PATH`, which
-/// libbpf's crate also reads, names other libraries to link (see `scripts/release`).
+/// function creates linker scripts with the names that the linker looks for first. If `LIBBPF_SYS_LIBRARY_PATH` names
+/// other libraries, it does nothing: libbpf's crate links those (see `scripts/release`).
 fn prefer_archives() -> Result<(), String> {
     println!("cargo::rerun-if-env-changed=LIBBPF_SYS_LIBRARY_PATH");
     if env::var_os("LIBBPF_SYS_LIBRARY_PATH").is_some() {

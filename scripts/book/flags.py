@@ -14,9 +14,9 @@ the usual flags of a command, `--help` all of them, and `brimful help COMMAND` e
 | command | purpose |
 |---|---|
 """
-#: The order of the sections that every man page has; others stand in between, in the order of the man page.
+#: Sections of man pages that the pages of the book show first.
 SYNOPSIS, OPTIONS, EXTRA = "SYNOPSIS", "OPTIONS", "EXTRA"
-#: Sections whose content is elsewhere.
+#: Sections that the pages leave out, because the overview or the page's title has their content.
 SKIPPED = {"NAME", "VERSION", "AUTHORS", "SUBCOMMANDS"}
 
 

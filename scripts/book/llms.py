@@ -1,4 +1,4 @@
-"""The text of `llms.txt` (llmstxt.org): the book's pages as a list of links to Markdown, each with its first sentence."""
+"""The text of `llms.txt` (llmstxt.org): links to the book's pages in Markdown, each with the page's first sentence."""
 
 import re
 

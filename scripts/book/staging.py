@@ -1,4 +1,4 @@
-"""The source tree that mdBook builds: the chapters of docs/SUMMARY.md, and the files that they link to."""
+"""The source tree from which mdBook builds the book: the chapters of docs/SUMMARY.md, and the files they link to."""
 
 import os
 import re
@@ -16,7 +16,7 @@ class Fault(Exception):
 
 
 class Staging:
-    """Chapters by their place in the repository, and their place below `src/` of the staging directory."""
+    """The chapters by their path in the repository. `write` copies them to `src/` of the staging directory."""
 
     def __init__(self, root: Path, directory: Path):
         self.root = root

@@ -1,5 +1,5 @@
-//! `brimful --version --verbose`: what this program was built from, and what this kernel permits it. Reports of errors
-//! need these facts.
+//! `brimful --version --verbose`: the commit and the compiler of this program, and the features that this kernel
+//! permits. Bug reports need these facts.
 
 use crate::output::columns;
 use brimful_core::text::wrap;

@@ -265,7 +265,7 @@ impl ServerFit {
         }
     }
 
-    /// Predicts a level at this time with its intervals, for a host whose speed varies as it did during
+    /// Predicts a level at this time with its intervals, for a host whose speed continues to vary as it did during
     /// calibration. `arrivals` generates a random load of this kind, from a seed and a length in seconds: arrival times
     /// in seconds, and classes.
     ///
@@ -282,10 +282,10 @@ impl ServerFit {
         prediction_interval::predict_level(&self.bootstrap, &self.facts, &self.drift, level, arrivals)
     }
 
-    /// Predicts the rate at which requests in these proportions just meet a limit of response times, as a search at this
-    /// time would measure it on a host whose speed varies as it did during calibration. The rate is at most the
-    /// one that saturates the server. `arrivals` generates Poisson arrivals of a rate, from a seed and a length in seconds.
-    /// `None` if the model has no saturation rate.
+    /// Predicts the rate at which requests in these proportions just meet a limit of response times, as a search at
+    /// this time would measure it on a host whose speed continues to vary as it did during calibration. The rate is at
+    /// most the one that saturates the server. `arrivals` generates Poisson arrivals of a rate, from a seed and a
+    /// length in seconds. `None` if the model has no saturation rate.
     ///
     /// # Errors
     /// When the model cannot be solved.

@@ -74,7 +74,7 @@ pub fn examine() -> Vec<Finding> {
     findings
 }
 
-/// Examines only what the kernel permits this process: the findings `io_uring` and `ebpf`. This takes no time.
+/// Examines only what the kernel permits this process: the findings `io_uring` and `ebpf`.
 pub fn examine_kernel() -> Vec<Finding> {
     kernel::examine(Path::new("/"))
 }

@@ -36,8 +36,8 @@ const RUN_LENGTH: Nanos = Nanos::from_millis(120);
 const SET_UP: Nanos = Nanos::from_millis(20);
 /// Number of levels of an undisturbed search.
 const TYPICAL_LEVELS: u32 = 10;
-/// Number of connections per worker of the server that a run with keep-alive opens before its load begins. Otherwise, the
-/// many connection attempts at the start would distort the measured maximum.
+/// Number of connections per worker of the server that a run with keep-alive opens before its load begins. Otherwise,
+/// the many connection attempts at the start would distort the measured maximum.
 const WARM_CONNECTIONS: u64 = 32;
 /// Duration of an S-Client's attempt in a calibration. The client's work depends only on the rate of attempts.
 const ATTEMPT: Nanos = Nanos::from_millis(30);

@@ -1,5 +1,5 @@
-//! The plan of a run, which is made from options that fit its load. Each kind of [`PlannedLoad`] has fields only for the
-//! options that it allows.
+//! The plan of a run. It is made from options that are valid for its load: each kind of [`PlannedLoad`] has fields only
+//! for the options that it allows.
 
 use crate::{LoadOptions, RunError, RunOptions, ServerOptions};
 use brimful_core::workload::{AttemptPace, Load, LoadKind, RequestClass, SessionArrivals, Sessions, Spread};
@@ -44,9 +44,9 @@ pub(crate) enum PlannedLoad {
 /// The rule by which an S-Client begins its next attempt.
 #[derive(Clone, Debug)]
 pub(crate) enum PlannedPace {
-    /// This long after its last connection.
+    /// This time after its last connection was established; at once after an abandoned attempt.
     Think(Nanos),
-    /// When the next of these attempts is due.
+    /// When the next of these attempts is due and the S-Client is free.
     Arrivals(Box<Arrivals>),
 }
 

@@ -19,7 +19,7 @@ pub(crate) struct OperatingPoint {
 /// The host's speed during a level, relative to its speed during calibration.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct HostSpeed {
-    /// Mean of the speeds before and after the level; `None` if no anchor could be used.
+    /// Mean of the speeds before and after the level, or the only one that is known; `None` if no anchor could be used.
     pub mean: Option<f64>,
     /// The speed after the level minus the speed before; `None` unless both anchors could be used.
     pub change: Option<f64>,

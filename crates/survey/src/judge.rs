@@ -93,7 +93,7 @@ struct Miss {
 impl Miss {
     /// A measurement refutes a prediction if their distance exceeds twice the distance from the prediction to that end
     /// of its interval, limited by the tolerance. The part of the error that the host's speed caused does not count
-    /// against the model; `host_uncertainty` is the uncertainty of this part, relative to the measurement.
+    /// against the model. `host_uncertainty` is how uncertain this part is, as a share of the measurement.
     fn from_comparison(comparison: Comparison, tolerance: Tolerance, host_uncertainty: f64) -> Option<Miss> {
         let predicted = comparison.predicted?;
         let measured = comparison.measured?;
@@ -111,7 +111,8 @@ impl Miss {
 
 fn capacity_missed(levels: &[Level], saturation: Comparison, full: Option<&str>) -> Option<Reason> {
     let closed = levels.iter().find(|level| measures_capacity(level));
-    // If the speed changed while the capacity was measured, its mean lies anywhere between the two speeds.
+    // If the host's speed changed during the measurement, its true mean may be anywhere between the two measured
+    // speeds.
     let host_uncertainty = closed.and_then(|closed| closed.host_speed_change).map_or(0.0, |change| change.abs() / 2.0);
     let tolerance = Tolerance { least: THROUGHPUT / 2.0, most: THROUGHPUT };
     let miss = Miss::from_comparison(saturation, tolerance, host_uncertainty)?;

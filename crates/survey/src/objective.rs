@@ -77,8 +77,8 @@ impl fmt::Display for PredictedObjective {
     }
 }
 
-/// Predicts the rate of each objective, before the rate of any objective is measured. The search will begin `ahead`
-/// after calibration.
+/// Predicts the rate of each objective, before the rate of any objective is measured. `ahead` is the time from the end
+/// of calibration to the start of the search.
 pub(crate) fn predict_objectives(
     runner: &Runner<'_>,
     calibration: &Calibration,

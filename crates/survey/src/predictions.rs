@@ -124,16 +124,16 @@ pub(crate) fn saturation_duration(level: Nanos) -> Nanos {
     times(SATURATION, level)
 }
 
-/// The times of the levels, each between two anchors.
+/// Computes the times of consecutive levels, each of which is measured between two anchors.
 struct Timetable {
     /// Duration of an anchor.
     anchor: Nanos,
-    /// Time since the end of calibration.
+    /// Time from the end of calibration to the end of the last level so far.
     elapsed: Nanos,
 }
 
 impl Timetable {
-    /// The time of the next level, which has this duration.
+    /// The time of the next level, for its duration.
     fn next(&mut self, duration: Nanos) -> LevelTime {
         let anchor = self.anchor.min(duration) + RUN_SET_UP;
         let start = self.elapsed + anchor;

@@ -54,8 +54,8 @@ const RESPONSE: u64 = 1_000;
 
 /// A function that adapts the server's model to an offered rate, which is ∞ for a closed load.
 type UnderLoad = dyn Fn(&mut Model, f64);
-/// A function of the start and of the length of a run, in seconds: the slowness of the host during the run, which is a
-/// factor of all CPU times.
+/// A function of the start and the length of a run, in seconds. It returns the slowness of the host during the run, by
+/// which all CPU times are multiplied.
 type Slowness = dyn FnMut(f64, f64) -> f64;
 /// A function of the offered rate and the number of the call: how the call fails, or `None` if it succeeds.
 type Failure = dyn Fn(f64, u64) -> Option<End>;

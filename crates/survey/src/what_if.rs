@@ -34,8 +34,9 @@ pub(crate) fn rehearse_change(runner: &mut Runner<'_>) -> Result<Option<Change>,
     }
 }
 
-/// Predicts the effect of the change, makes it, measures, and undoes the change even if a measurement failed. `ahead` is
-/// the time since calibration, without the search for the rates of objectives.
+/// Predicts the effect of the change, makes it, measures, and undoes the change even if a measurement failed. `ahead`
+/// is the time from the end of calibration to the end of the levels. It is less than the time until the change, because
+/// it does not include the search for the rates of objectives and the comparison of connection policies.
 pub(crate) fn measure_change(
     runner: &mut Runner<'_>,
     calibration: &Calibration,

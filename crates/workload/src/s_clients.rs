@@ -1,14 +1,16 @@
-//! S-Clients (Banga & Druschel 1997, §4): D clients make connection attempts, one at a time each. When an attempt
-//! succeeds, its call continues independently of the client, which is then free for its next attempt. An attempt is
-//! abandoned after the timeout T. So the rate of attempts does not depend on how fast the server handles requests, while
-//! a closed workload would adapt to the server.
+//! S-Clients (Banga & Druschel 1997, §4): D clients make connection attempts, each client one at a time. When an
+//! attempt succeeds, its call continues independently of the client, which is then free for its next attempt. An
+//! attempt is abandoned after the timeout T. So the rate of attempts does not depend on how fast the server handles
+//! requests. The rate of a closed workload does.
 //!
-//! The next attempt of a free client begins (§4.2 and §4.4)
-//! - after a think time from the moment at which its connection was established, and at once if its attempt was
-//!   abandoned. Without think time, D attempts are always in progress, and their rate is at least D/T;
-//! - or when an attempt of an arrival process is due. If all D clients have attempts in progress then, the attempt waits
-//!   for the first free client. With D ≥ rate · T, a client is always free. Attempts that still wait at the end of the
-//!   window are not made.
+//! A client's next attempt begins by one of two rules (§4.2 and §4.4):
+//! - A think time after its connection was established, and at once after an abandoned attempt. Without think time, and
+//!   if the server refuses none, D attempts are always in progress, and their rate is at least D/T.
+//! - When the next attempt of an arrival process is due. If all D clients have attempts in progress then, the attempt
+//!   waits for the first free client. If D is at least T times the highest rate, a client is always free. Attempts that
+//!   still wait at the end of the window are not made.
+//!
+//! After a refused attempt, the client waits for T.
 
 use crate::{Arrivals, Chooser, Mix, OpenWorkload, Shard, WorkloadLimits};
 use brimful_core::{End, Nanos, NextCall, Outcome, Workload};
@@ -61,8 +63,8 @@ impl<C: Chooser> SClients<C> {
         }
     }
 
-    /// Creates this shard's share of `clients` that make the attempts of `arrivals`. `arrivals` and `chooser` must be the
-    /// same for all shards, as with [`OpenWorkload::new`].
+    /// Creates this shard's share of `clients` that make the attempts of `arrivals`. `arrivals` and `chooser` must be
+    /// the same for all shards, as with [`OpenWorkload::new`].
     pub fn scheduled(
         clients: u64,
         timeout: Nanos,
@@ -93,7 +95,7 @@ impl<C: Chooser> Attempts<C> {
         }
     }
 
-    /// The next attempt, which a client that is free since `free` makes.
+    /// The next attempt, for a client that has been free since `free`.
     fn next(&mut self, free: Nanos, now: Nanos, in_flight: usize) -> NextCall {
         match self {
             Attempts::Repeated { chooser, calls_left, .. } => match chooser.next() {
@@ -218,8 +220,8 @@ mod tests {
         SClients::scheduled(clients, T, arrivals, Mix::new(&[1.0], 0).unwrap(), extent, shard)
     }
 
-    /// Runs the workload against a server that never accepts a connection, in virtual time. Returns for each attempt the
-    /// times at which it was due and at which it began.
+    /// Runs the workload against a server that never accepts a connection, in virtual time. Returns the due time and
+    /// the start of each attempt.
     fn run_at_dead_server(mut workload: SClients) -> Vec<(Nanos, Nanos)> {
         let (mut now, mut attempts) = (Nanos::ZERO, Vec::new());
         let mut pending: std::collections::VecDeque<Nanos> = std::collections::VecDeque::new();

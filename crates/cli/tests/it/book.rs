@@ -1,5 +1,5 @@
-//! Tests the manual in `docs/` and the book that is built from it: its table of contents, its links, the commands in its
-//! code blocks, and the figures that it repeats from the benchmarks.
+//! Tests the manual in `docs/` and the book that is built from it: the table of contents, the links, the commands in
+//! code blocks, and the figures that the manual repeats from the benchmarks.
 //!
 //! Other tests run the commands of single pages and compare their output: `examples`, `first_commands`, `other_tools`,
 //! `papers` and `plan_docs`. Here the flags and values of all other commands are parsed, without running them.

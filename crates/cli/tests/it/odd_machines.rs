@@ -1,5 +1,5 @@
-//! Tests that the program starts on machines without some feature, says what it cannot do, and does the rest. These are
-//! the rows of the table in docs/install.md.
+//! Tests that the program starts on machines without some feature, reports which features are unavailable, and does the
+//! rest. Each row of the table in docs/install.md has a test, except musl.
 
 use crate::documents::record;
 use crate::program::{Done, Running, brimful, lock_machine_shared, start_target, words};

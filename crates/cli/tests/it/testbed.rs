@@ -71,8 +71,8 @@ fn a_connect_timeout_below_the_round_trip_is_named_as_the_cause() {
     assert!(said.contains(": a connection takes 1") && said.contains("raise it above this time"), "{said}");
 }
 
-/// Banga & Druschel (1997, §4.3) compare the load of one client host with that of two, at the real server. Two hosts that
-/// make the shards of one schedule send nginx the same requests as one host.
+/// Banga & Druschel (1997, §4.3) compare the load of one client host with that of two, at the real server. Two hosts
+/// that make the shards of one schedule send nginx the same requests as one host.
 #[test]
 fn two_client_hosts_make_the_requests_of_one_at_nginx() {
     let nginx = "printf '%s' \"daemon off; pid $PWD/pid; error_log $PWD/error.log; events { } \

@@ -70,8 +70,8 @@ pub enum Load {
 /// The rule by which an S-Client that has no attempt in progress begins its next one (Banga & Druschel 1997, §4.4).
 #[derive(Clone, Debug, PartialEq)]
 pub enum AttemptPace {
-    /// After this time. The time begins when the connection of its last attempt was established. After an attempt that
-    /// was abandoned, the next one begins at once.
+    /// This time after the connection of its last attempt was established. After an abandoned attempt, the next one
+    /// begins at once.
     Think(Nanos),
     /// When the next attempt of this open load is due. If no S-Client is free then, the attempt waits for one.
     Schedule(Box<Load>),
@@ -184,8 +184,7 @@ impl Load {
         Load::Open { rate, arrivals: "poisson".to_owned() }
     }
 
-    /// The load that determines when calls are due. This is the load itself, except for S-Clients whose attempts follow a
-    /// schedule.
+    /// The load that determines when calls are due: the schedule of S-Clients if they have one, else the load itself.
     pub fn schedule(&self) -> &Load {
         match self {
             Load::SClients { pace: AttemptPace::Schedule(schedule), .. } => schedule,

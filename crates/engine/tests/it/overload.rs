@@ -104,7 +104,8 @@ fn s_clients_keep_their_rate_whatever_the_server_does(case: Case) {
     }
 }
 
-/// S-Clients follow a schedule at a server that accepts nothing, although each attempt lasts as long as ten gaps.
+/// S-Clients follow a schedule at a server that accepts nothing, although an attempt lasts ten times as long as the
+/// time between two attempts.
 fn s_clients_make_the_attempts_of_an_arrival_process(case: Case) {
     const D: usize = 12;
     let (timeout, window) = (Nanos::from_millis(100), Nanos::from_secs(1));

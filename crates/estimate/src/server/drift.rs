@@ -3,8 +3,8 @@
 //! Each measurement shows the slowness of the host in short stretches. Slowness is the ratio of the CPU time of a call
 //! to its usual value at the same load. A measurement's slowness is repeated until the next measurement that shows it
 //! begins, so the result is one continuous series. For a future level, a random part of the series with the length of
-//! the level is drawn (a moving block: Künsch 1989). Its deviation from the mean is enlarged to the drift that is
-//! expected until the level ([`super::later_drift`]).
+//! the level is drawn (a moving block: Künsch 1989). The differences between drawn parts are enlarged to the drift
+//! that is expected until the level ([`super::later_drift`]).
 
 use super::blocks::{Measurement, OfferedLoad, PooledLoads, ReplayedMeasurement, ServerFacts};
 use super::later_drift::{LaterDrift, SlownessReading};
@@ -21,7 +21,8 @@ use statrs::distribution::{ContinuousCDF, StudentsT};
 const MIN_UTILIZATION: f64 = 0.3;
 /// Minimum number of calls of a measurement from which the host's slowness is estimated.
 const MIN_CALLS: f64 = 20.0;
-/// If the parts of calibration differ by less than this share of the later drift, they are not enlarged to it.
+/// If the parts of calibration differ by less than this share of the later drift, their differences are not enlarged to
+/// it: both are almost zero.
 const NEGLIGIBLE: f64 = 1e-4;
 /// The 95th percentile of the normal distribution, in standard deviations.
 const NORMAL_95: f64 = 1.645;
@@ -33,10 +34,10 @@ pub(super) struct Drift {
     course: Vec<(f64, f64)>,
     /// Total length of `course` in seconds.
     seconds: f64,
-    /// Smallest factor by which the logarithm of a drawn deviation from the mean is enlarged, because the spread of few blocks is itself
-    /// uncertain (Student's t).
+    /// Smallest factor by which the differences between the logarithms of drawn parts are enlarged, because the spread
+    /// of few blocks is itself uncertain (Student's t).
     widening: f64,
-    /// How far the speed may drift until a later level.
+    /// The drift of the speed that is expected until a later level.
     later: LaterDrift,
     /// Ratio of the host's speed in each block to the mean over all blocks.
     pub speed_by_block: Vec<f64>,
@@ -118,9 +119,10 @@ impl Drift {
         drift
     }
 
-    /// Parts of the series for `count` draws, each of the length of `time`: consecutive stretches, each with its length in
-    /// seconds and its slowness. They are empty if calibration measured no slowness over time. The parts begin at equal
-    /// distances after a random start, so that the draws represent the whole series (systematic sampling).
+    /// Parts of the series for `count` draws, each as long as the level at `time`: consecutive stretches, each with its
+    /// length in seconds and its slowness. They are empty if calibration measured no slowness over time. The parts
+    /// begin at equal distances after a random start, so that the draws represent the whole series (systematic
+    /// sampling).
     pub fn draws(&self, count: usize, time: LevelTime, rng: &mut Pcg64Mcg) -> Vec<Vec<(f64, f64)>> {
         let first: f64 = rng.random();
         let mut parts: Vec<Vec<(f64, f64)>> = (0..count)
@@ -130,7 +132,8 @@ impl Drift {
         parts
     }
 
-    /// Enlarges the differences between parts of calibration to those that are expected of a level after calibration.
+    /// Enlarges the deviation of each part from the median part, so that the parts differ as much as a level at `time`
+    /// is expected to differ from calibration.
     fn widen(&self, parts: &mut [Vec<(f64, f64)>], time: LevelTime) {
         let Some(mean) = mean_slowness(&self.course) else { return };
         let deviations: Vec<f64> =
@@ -140,7 +143,7 @@ impl Drift {
         let later = (self.later.mean_square(time) - self.variance_of_fits()).max(0.0).sqrt();
         // On a host of constant speed, both spreads are almost zero, and their ratio means nothing.
         let widening = if within > NEGLIGIBLE * later { (later / within).max(self.widening) } else { self.widening };
-        // The median of the predictions stays the same.
+        // The median part, and with it the median of the predictions, does not change.
         let mut sorted = deviations.clone();
         sorted.sort_unstable_by(f64::total_cmp);
         let median = quantile(&sorted, 0.5);
@@ -150,8 +153,8 @@ impl Drift {
         }
     }
 
-    /// Variance of the logarithm of the host's speed between the fits of the bootstrap, which draw blocks at random. It
-    /// is a part of each prediction's spread already.
+    /// Variance of the logarithm of the host's speed between the fits of the bootstrap, which draw blocks at random.
+    /// The spread of the predictions already contains it.
     fn variance_of_fits(&self) -> f64 {
         let speeds: Vec<f64> = self.speed_by_block.iter().map(|speed| speed.ln()).collect();
         let variance = Moments::from_values(&speeds).and_then(|moments| moments.variance()).unwrap_or(0.0);

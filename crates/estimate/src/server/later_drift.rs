@@ -1,28 +1,30 @@
-//! How far the host's speed may drift after calibration.
+//! Estimates the drift of the host's speed after calibration.
 //!
-//! If the host's speed changes slowly, most of its change happens after calibration, so a later level may differ more
+//! If the host's speed changes slowly, most of its change happens after calibration. Then a later level may differ more
 //! from calibration than the parts of calibration differ from one another. The logarithm of the slowness is modelled as
-//! an Ornstein-Uhlenbeck process, whose memory may be shorter or longer than calibration, and noise. The prediction for
-//! a later time is a mean over many such processes, weighted by their restricted likelihood (Patterson & Thompson 1971)
-//! and a prior (Bayesian model averaging: Hoeting et al. 1999). The prior is proportional to the square root of the
-//! memory, because calibration shows little of a long memory. It was chosen by simulation: without it, fewer intervals
-//! hold on hosts whose speed persists for a minute.
+//! the sum of an Ornstein-Uhlenbeck process and independent noise. The memory of the process, the time after which the
+//! share e⁻¹ of a deviation persists, may be longer than calibration. The prediction for a later time is a mean over
+//! many such processes, weighted by their restricted likelihood (Patterson & Thompson 1971) and a prior (Bayesian model
+//! averaging: Hoeting et al. 1999). The prior is proportional to the square root of the memory, because calibration
+//! shows little of a long memory. It was chosen by simulation: without it, fewer intervals contain the measurement on
+//! hosts whose speed persists for a minute (`intervals_hold_on_a_host_whose_speed_persists_for_a_minute` in
+//! `brimful-survey`).
 
 use super::blocks::OfferedLoad;
 use super::prediction_interval::LevelTime;
 use nalgebra::{Cholesky, DMatrix, DVector};
 
-/// The memories of the process that are tried, in seconds: the time after which the share e⁻¹ of a deviation persists.
+/// The memories of the processes, in seconds.
 const MEMORIES_S: [f64; 10] = [0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0];
-/// The variances of the noise that are tried, relative to the variance of the process.
+/// The variances of the noise, relative to the variance of the process.
 const NOISES: [f64; 7] = [0.002, 0.02, 0.1, 0.3, 1.0, 3.0, 10.0];
 
-/// The slowness of the host during one measurement.
+/// The mean slowness of the host during one measurement.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SlownessReading {
     /// The middle of the measurement, in seconds.
     pub at_s: f64,
-    /// Only measurements of the same load can be compared with one another.
+    /// The load of the measurement. Only measurements of the same load can be compared.
     pub load: OfferedLoad,
     pub log_slowness: f64,
 }
@@ -35,13 +37,14 @@ pub(super) struct LaterDrift {
     processes: Vec<WeightedProcess>,
 }
 
-/// A process that may have caused the measurements.
+/// A process that may have caused the measurements, with its weight in the mean.
 #[derive(Clone, Debug)]
 struct WeightedProcess {
     memory_s: f64,
-    /// Logarithm of the restricted likelihood, later the weight of the process among all.
+    /// Weight of the process among all. [`WeightedProcess::new`] sets it to the logarithm of the restricted likelihood,
+    /// and [`LaterDrift::new`] normalizes it.
     weight: f64,
-    /// Variance of the logarithm of the slowness.
+    /// Variance of the logarithm of the slowness, without noise.
     variance: f64,
     /// Inverse of the measurements' correlation matrix, without the part that the means of the loads explain.
     precision: DMatrix<f64>,
@@ -50,7 +53,7 @@ struct WeightedProcess {
 }
 
 impl LaterDrift {
-    /// `end_s` is the end of calibration in seconds.
+    /// Weighs the processes by the measurements of a calibration that ended at `end_s` seconds.
     pub fn new(readings: &[SlownessReading], end_s: f64) -> LaterDrift {
         let ages_s: Vec<f64> = readings.iter().map(|reading| end_s - reading.at_s).collect();
         let mut processes: Vec<WeightedProcess> = MEMORIES_S
@@ -75,7 +78,7 @@ impl LaterDrift {
 }
 
 impl WeightedProcess {
-    /// `None` if there are too few measurements to tell their variance from the means of the loads.
+    /// Fits the variance of a process to the measurements. `None` if the measurements are too few or do not vary.
     fn new(readings: &[SlownessReading], ages_s: &[f64], memory_s: f64, noise: f64) -> Option<WeightedProcess> {
         let count = readings.len();
         let mut loads: Vec<OfferedLoad> = readings.iter().map(|reading| reading.load).collect();
@@ -179,8 +182,8 @@ mod tests {
     fn a_slow_drift_continues_after_calibration() {
         let step = 0.1 / 12.0_f64.sqrt();
         let [soon, later] = [2.0, 40.0].map(|ahead| typical_spread(1.0, ahead, 8.0));
-        // The variance of a random walk grows with time: 15 s of it until the mean of calibration, 40 s until the level,
-        // and 3 s of it within the level.
+        // The variance of a random walk grows with time. The mean over 45 s of calibration counts as 45/3 s of it, the
+        // wait until the level as 40 s, and the mean over the level as 8/3 s.
         let truth = step * (45.0_f64 / 3.0 + 40.0 + 8.0 / 3.0).sqrt();
         assert!(later > soon && (0.6..1.4).contains(&(later / truth)), "{soon}, {later}, true value {truth}");
     }

@@ -84,7 +84,7 @@ pub(super) fn half_width95(values: impl Iterator<Item = f64>) -> Option<f64> {
     (deviation > 0.0).then_some(1.96 * deviation)
 }
 
-/// The time at which a level will be measured.
+/// The time and the length of a future measurement.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LevelTime {
     /// Seconds from the end of calibration to the start of the level. The host's speed may have changed by then.

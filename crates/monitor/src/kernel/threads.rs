@@ -1,8 +1,8 @@
 //! CPU time of the kernel's own threads, such as ksoftirqd and kswapd: the work that the kernel does outside of all
-//! processes. The kernel starts these threads as children of kthreadd.
+//! processes. These threads are the children of kthreadd.
 //!
-//! The list of the threads and the CPU time of each are read at every sample. Descriptors stay open, so that a thread
-//! costs less than a microsecond. The time of threads that have ended, as kworkers do, stays in the totals.
+//! Each sample reads the list of the threads and the CPU time of each. Descriptors stay open, so that a thread costs a
+//! single system call. The totals include the time of threads that have ended, as kworkers often do.
 //!
 //! Source: proc(5), Documentation/scheduler/sched-stats.rst.
 
@@ -16,8 +16,8 @@ use std::path::{Path, PathBuf};
 
 /// The pid of kthreadd in the first pid namespace.
 const KTHREADD: u32 = 2;
-/// Threads that do no work for servers: the emergency threads of work queues, and threads that bring CPUs up and down.
-/// They are half of all threads, so they are not read.
+/// The first bytes of the names of threads that do no work for servers: the rescue threads of work queues, and the
+/// threads that start, stop and idle CPUs. They are about half of all threads, so their CPU time is not read.
 const SKIPPED: [&[u8]; 3] = [b"kworker/R-", b"cpuhp/", b"idle_inject/"];
 /// Maximum number of descriptors that stay open. The files of further threads are opened for each reading.
 const MAX_OPEN: usize = 256;
@@ -42,7 +42,7 @@ pub(super) struct ThreadsWatch {
     threads: BTreeMap<u32, Thread>,
     /// CPU time of threads that have ended, by group.
     ended: BTreeMap<String, Nanos>,
-    /// Whether pid 2 is kthreadd. In a container, it is another process, or none.
+    /// Whether pid 2 is kthreadd. In a container, pid 2 is another process, or none.
     sees_kthreadd: bool,
 }
 
@@ -92,7 +92,7 @@ impl ThreadsWatch {
         Some(groups)
     }
 
-    /// Opens a thread that was not known before. Returns `None` for a thread that is not read.
+    /// Opens a thread that was not known before. Returns `None` for a thread whose CPU time is not read.
     fn open(&self, pid: u32, buffer: &mut Vec<u8>) -> Option<Thread> {
         let name = name(&self.proc, pid, buffer)?;
         let group = group(name).to_owned();

@@ -82,7 +82,7 @@ fn is_full(record: &Record) -> bool {
     falls_behind || busy || matches!(load(record), Some(Load::SClients { .. }))
 }
 
-/// The number of S-Clients if they made far fewer attempts than were due, because all of them had an attempt pending.
+/// The number of S-Clients, if they made far fewer attempts than were due because each had an attempt in progress.
 fn too_few_s_clients(record: &Record) -> Option<u64> {
     let Load::SClients { attempts, pace: AttemptPace::Schedule(schedule) } = load(record)? else { return None };
     let Load::Open { rate, .. } = **schedule else { return None };

@@ -159,8 +159,8 @@ fn kernel_module(server: &Server) -> String {
         + &kernel_threads(server).unwrap_or_default()
 }
 
-/// The kernel's own threads, which Table 7 would list beside the programs. Their time per connection is known where the
-/// Server Module counts the requests.
+/// The kernel's own threads, like the programs of Table 7. Their time per connection is known if the Server Module
+/// counts the requests.
 fn kernel_threads(server: &Server) -> Option<String> {
     let kernel = &server.kernel;
     let cpus = kernel.cpus.len().max(1) as f64;

@@ -1,9 +1,10 @@
 //! Tests that documents keep their promise: as long as the number in `schema` (`brimful.record/1`) stays, a field keeps
 //! its name and its type, and a value of an enum its spelling. New fields and values may be added.
 //!
-//! `tests/data/promised.json` has the schemas that were promised, without their descriptions. Both are expanded to the paths
-//! of all fields, such as `counts.completed`, so types may be renamed, shared or divided. Documents without a number
-//! (the lines of logs, and documents that users write) can never change a field: give the new one a new name.
+//! `tests/data/promised.json` has the promised schemas without descriptions. The promised and the present schemas are
+//! expanded to the paths of all fields, such as `counts.completed`, so types may be renamed, shared or divided.
+//! Documents without a number (the lines of logs, and documents that users write) can never change a field: give the
+//! new one a new name.
 //!
 //! `BRIMFUL_BLESS=1 cargo test -p brimful-report` adds new fields to the file, and refuses to change others.
 

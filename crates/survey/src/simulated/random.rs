@@ -61,8 +61,9 @@ pub(super) fn on_drifting_host(seed: u64, spread: f64) -> Simulated {
     bench
 }
 
-/// A server made by [`server`], on a host whose speed changes with time (an Ornstein-Uhlenbeck process). `spread` is the
-/// standard deviation of the speed, and the share e⁻¹ of a deviation persists after `memory_s` seconds.
+/// A server made by [`server`], on a host whose slowness changes with time. The logarithm of the slowness is an
+/// Ornstein-Uhlenbeck process with the standard deviation `spread`. The share e⁻¹ of a deviation persists after
+/// `memory_s` seconds.
 fn on_host_with_memory(seed: u64, spread: f64, memory_s: f64) -> Simulated {
     const STEP_S: f64 = 0.05;
     let persistence = (-STEP_S / memory_s).exp();
@@ -178,7 +179,7 @@ fn intervals_hold_on_a_host_whose_speed_persists_for_seconds() {
 }
 
 /// The speed of the host changes so slowly that most of its change happens after calibration. Calibration shows little
-/// of it, so fewer intervals hold.
+/// of the change, so fewer intervals contain the measurement.
 #[test]
 fn intervals_hold_on_a_host_whose_speed_persists_for_a_minute() {
     let servers = 1..=number_of_servers(25);
