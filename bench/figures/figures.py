@@ -18,8 +18,8 @@ CAPACITY, SIZE, BACKLOG, PROCESSES = 130, 1294, 128, 8
 # to the thread that it interrupts, so that the target would count it as its own CPU time.
 DEMAND = "work:7.6ms"
 ATTEMPT = "500ms"
-# S-Clients of Figure 8: more than the highest rate of a burst (6 · 125/s) times the timeout of an attempt, so that one is
-# always free.
+# Number of S-Clients of Figure 8: more than the highest rate of a burst (6 · 125/s) times the timeout of an attempt, so
+# that one is always free.
 BURST_CLIENTS = 1000
 # Mosberger & Jin's server, by the title of their figure: queue=32 procs=32 timeout=1s, 1 KB, saturated at 800 calls/s.
 CAPACITY_1998, SIZE_1998, BACKLOG_1998, PROCESSES_1998 = 800, 1024, 32, 32

@@ -38,7 +38,7 @@ http {{
     }}
 }}
 """
-# Timeout of an attempt. D S-Clients are enough for their rate if they could make it at a server that accepts nothing.
+# Timeout of an attempt, in seconds. RATE × ATTEMPT_S S-Clients make RATE attempts/s even if the server accepts none.
 ATTEMPT_S = 0.5
 # Largest difference of the throughputs at which the curves still agree.
 SAME = 0.05

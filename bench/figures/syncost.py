@@ -107,8 +107,8 @@ def rounds_at(samples, at_ns):
 
 
 def slope_of_ends(points):
-    """The cost of a SYN in microseconds by the method of Banga & Druschel §5.3: the relative fall of the throughput from
-    the first to the last point (SYN/s, replies/s), per SYN/s between them."""
+    """The cost of a SYN in microseconds by the method of Banga & Druschel §5.3: the relative fall of the throughput
+    from the first to the last point (SYN/s, replies/s), per SYN/s between them."""
     (first_s, first_x), (last_s, last_x) = points[0], points[-1]
     return 1e6 * (first_x - last_x) / first_x / (last_s - first_s)
 
