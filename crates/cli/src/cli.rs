@@ -108,8 +108,8 @@ pub enum Command {
 /// Parses a command line.
 ///
 /// # Errors
-/// The requested help or version, or the error in the command line. For flags of other tools, the error has a tip that names the
-/// flag to use instead.
+/// The requested help or version, or the error in the command line. For flags of other tools, the error has a tip that
+/// names the flag to use instead.
 pub fn parse(words: &[OsString]) -> Result<Cli, clap::Error> {
     let shown = if words.iter().any(|word| word == "-h") { ShownFlags::Usual } else { ShownFlags::All };
     let mut program = help::with_help(Cli::command(), shown);
