@@ -11,7 +11,7 @@ use crate::procfs::{ProcFile, ReopenedFile, number, pid_stat, thread_cpu, words}
 use brimful_core::Nanos;
 use brimful_core::server::KernelThreads;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 /// The pid of kthreadd in the first pid namespace.
@@ -40,6 +40,8 @@ pub(super) struct ThreadsWatch {
     proc: PathBuf,
     list: ReopenedFile,
     threads: BTreeMap<u32, Thread>,
+    /// Threads whose CPU time is not read.
+    skipped: BTreeSet<u32>,
     /// CPU time of threads that have ended, by group.
     ended: BTreeMap<String, Nanos>,
     /// Whether pid 2 is kthreadd. In a container, pid 2 is another process, or none.
@@ -60,6 +62,7 @@ impl ThreadsWatch {
             sees_kthreadd: name(proc, KTHREADD, &mut Vec::new()).is_some_and(|name| name == b"kthreadd"),
             proc: proc.to_owned(),
             threads: BTreeMap::new(),
+            skipped: BTreeSet::new(),
             ended: BTreeMap::new(),
         }
     }
@@ -71,9 +74,16 @@ impl ThreadsWatch {
         let pids: Vec<u32> =
             self.list.read(buffer, |text| words(text).map(|word| Some(number(word)? as u32)).collect())?;
         let mut earlier = std::mem::take(&mut self.threads);
+        let skipped = std::mem::take(&mut self.skipped);
         for pid in pids {
-            let known = earlier.remove(&pid).or_else(|| self.open(pid, buffer));
-            self.threads.extend(known.map(|thread| (pid, thread)));
+            let known = earlier.remove(&pid);
+            if known.is_none() && skipped.contains(&pid) {
+                self.skipped.insert(pid);
+            } else if let Some(thread) = known.or_else(|| self.open(pid, buffer)) {
+                self.threads.insert(pid, thread);
+            } else {
+                self.skipped.insert(pid);
+            }
         }
         let mut groups = ThreadGroups::new();
         for (pid, thread) in &mut self.threads {
