@@ -38,7 +38,12 @@ function oneFile(): Plugin {
       const page = bundle["report.html"];
       if (page?.type !== "asset") throw new Error("report.html is not among the built files");
       let notices = "";
-      for (const folder of packageFolders(bundle)) notices += licenceNotice(folder, await this.fs.readFile(`${folder}/LICENSE`, { encoding: "utf8" }));
+      for (const folder of packageFolders(bundle)) {
+        const [manifest, licence] = await Promise.all(
+          ["package.json", "LICENSE"].map((name) => this.fs.readFile(`${folder}/${name}`, { encoding: "utf8" })),
+        );
+        notices += licenceNotice(JSON.parse(manifest!), licence!);
+      }
       let html = replaceMatch(String(page.source), /<\/head>/, `${notices}</head>`);
       for (const [name, file] of Object.entries(bundle)) {
         if (file === page) continue;
@@ -58,9 +63,11 @@ function packageFolders(bundle: Rolldown.OutputBundle): string[] {
   return [...new Set(modules.flatMap((module) => /^.*\/node_modules\/(@[^/]+\/)?[^/]+/.exec(module)?.[0] ?? []))];
 }
 
-function licenceNotice(folder: string, licence: string): string {
-  const text = `${folder.split("/node_modules/").pop()} is part of this page.\n\n${licence.trim()}`;
-  if (text.includes("--")) throw new Error(`the licence in ${folder} contains "--", which would end the comment around it`);
+/** A comment with a licence. scripts/licences reads it. */
+function licenceNotice(manifest: { name: string; version: string; license: string }, licence: string): string {
+  const { name, version, license } = manifest;
+  const text = `${name} ${version} (${license}) is part of this page.\n\n${licence.trim()}`;
+  if (text.includes("--")) throw new Error(`the licence of ${name} contains "--", which would end the comment around it`);
   return `<!--\n${text}\n-->\n`;
 }
 
