@@ -63,8 +63,7 @@ fn compile(sources: &PathBuf, program: &str) -> Result<(), String> {
 /// function creates linker scripts with the names that the linker looks for first. If `LIBBPF_SYS_LIBRARY_PATH` names
 /// other libraries, it does nothing: libbpf's crate links those (see `scripts/release`).
 fn prefer_archives() -> Result<(), String> {
-    println!("cargo::rerun-if-env-changed=LIBBPF_SYS_LIBRARY_PATH");
-    if env::var_os("LIBBPF_SYS_LIBRARY_PATH").is_some() {
+    if env::var_os("CARGO_FEATURE_STATIC").is_some() {
         return Ok(());
     }
     let (Some(elf), Some(z)) = (archive("elf"), archive("z")) else {
