@@ -117,7 +117,7 @@ impl ThreadsWatch {
                 "none: the kernel's threads are not in this pid namespace: watch from the host, outside of the container"
             }
             (true, true) => "/proc/PID/schedstat of kthreadd's children",
-            (true, false) => "none: it takes a kernel built with CONFIG_PROC_CHILDREN",
+            (true, false) => "none: this kernel was built without CONFIG_PROC_CHILDREN",
         }
     }
 }
