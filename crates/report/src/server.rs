@@ -302,6 +302,7 @@ mod tests {
             "CPU: user 12.3 %, system 30.1 %, idle 56.6 %, steal 1.0 %; busiest: CPU 1 80.1 %",
             "programs: nginx 12.3 s (waited 500 ms for a CPU; stopped for 123 ms by a quota of 1.50 CPUs), php-fpm 12.3 s \
              (waited 500 ms for a CPU)",
+            "kernel: threads of the kernel: kswapd 12.0 %, ksoftirqd 3.1 % of a CPU",
             "listener: 5,210 SYN/s, 1,210/s dropped; accept queue at most 4,097 of 4,096",
             "network: 1.00 MB/s received, 12.3 MB/s sent; 1.50 segments/s sent again",
             "disk: vda 50.0 % busy, 12.0 reads/s, 0.00 writes/s",

@@ -83,10 +83,10 @@ fn kernel_threads(kernel: &Kernel) -> Option<String> {
     let mut groups: Vec<_> = kernel.kernel_threads.iter().flatten().collect();
     groups.sort_by(|(_, a), (_, b)| b.cores.total_cmp(&a.cores));
     let row = |(name, group): (&String, &KernelThreads)| {
-        vec![one_line(name).into_owned(), group.threads.to_string(), number(Some(group.cores))]
+        vec![one_line(name).into_owned(), group.threads.to_string(), quantity::number(group.cores)]
     };
     let table: Vec<Vec<String>> = groups.into_iter().map(row).collect();
-    (!table.is_empty()).then(|| rows(&["kernel threads", "threads", "cores"], &table))
+    (!table.is_empty()).then(|| rows(&["kernel_threads", "threads", "cores"], &table))
 }
 
 fn disks(kernel: &Kernel) -> String {

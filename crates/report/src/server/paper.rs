@@ -164,7 +164,7 @@ fn kernel_module(server: &Server) -> String {
 fn kernel_threads(server: &Server) -> Option<String> {
     let kernel = &server.kernel;
     let cpus = kernel.cpus.len().max(1) as f64;
-    let requests_per_s: f64 = server.module.iter().flat_map(|module| &module.servers).map(|s| s.requests_per_s).sum();
+    let requests_per_s: f64 = server.module.iter().flat_map(|module| &module.classes).map(|c| c.requests_per_s).sum();
     let per_request = |cores: f64| precise((requests_per_s > 0.0).then(|| 1e3 * cores / requests_per_s));
     let figures: Vec<Vec<String>> = kernel
         .kernel_threads
