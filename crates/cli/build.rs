@@ -3,6 +3,8 @@
 //! The commit is the one from which cargo last built the program: a commit that changes no source does not rebuild it.
 //! `BRIMFUL_COMMIT` overrides it.
 
+#![allow(clippy::disallowed_macros, reason = "a build script gives cargo its instructions on stdout")]
+
 use std::path::Path;
 use std::process::Command;
 use std::{env, fs};
