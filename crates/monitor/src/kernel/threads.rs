@@ -154,9 +154,11 @@ fn name<'b>(proc: &Path, pid: u32, buffer: &'b mut Vec<u8>) -> Option<&'b [u8]> 
 /// The name of a thread's group: the thread's name without its number, CPU or disk. `ksoftirqd/0`, `kswapd0` and
 /// `jbd2/vda1-8` belong to `ksoftirqd`, `kswapd` and `jbd2`.
 fn group(name: &[u8]) -> &str {
-    let end = name.iter().position(|b| b"/.:".contains(b)).unwrap_or(name.len());
-    let name = std::str::from_utf8(&name[..end]).unwrap_or("other");
-    match name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '_') {
+    let end = name.iter().position(|b| b"/.:".contains(b));
+    let text = std::str::from_utf8(&name[..end.unwrap_or(name.len())]).unwrap_or("other");
+    // The digit of `jbd2/vda1-8` is a part of its name.
+    let is_number = |c: char| end.is_none() && (c.is_ascii_digit() || c == '_');
+    match text.trim_end_matches(is_number) {
         "" => "other",
         name => name,
     }
