@@ -286,22 +286,31 @@ def run_load(nginx):
     return problems + (["a worker found no slot"] if after["lost"] else [])
 
 
+# The module samples one request in 16 on average, so it is almost certain to sample one of these.
+COLD_REQUESTS = 400
+
+
 def run_cold(nginx):
-    """A file that is not in the page cache: its blocks are those of its class, and of no other class."""
+    """A file that is not in the page cache: its blocks are those of its class, and of no other class. It is requested
+    until the module has sampled a request for it."""
     path = f"{nginx.dir}/html/images/one.png"
-    with open(path, "rb+") as file:
-        os.fsync(file.fileno())
-        os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
-    before = dump.read(nginx.memory)["classes"]
-    whole("/images/one.png")(nginx)
-    whole("/small")(nginx)
-    time.sleep(0.5)
-    after = dump.read(nginx.memory)["classes"]
-    read, small = (after[name]["blocks_read"] - before[name]["blocks_read"] for name in ("images", "small"))
-    counted = after["images"]["blocks_count"] - before["images"]["blocks_count"]
     if subprocess.run(["stat", "-f", "-c", "%T", path], capture_output=True, text=True).stdout.strip() == "tmpfs":
+        print("SKIPPED: files in a tmpfs are always in memory: set TMPDIR to a folder on a disk")
         return []
-    fine = counted <= 1 and small == 0 and (read >= 5_000_000 // 512 if counted else read == 0)
+    before = dump.read(nginx.memory)["classes"]
+    for _ in range(COLD_REQUESTS):
+        with open(path, "rb+") as file:
+            os.fsync(file.fileno())
+            os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+        whole("/images/one.png")(nginx)
+        whole("/small")(nginx)
+        time.sleep(0.05)
+        after = dump.read(nginx.memory)["classes"]
+        counted = after["images"]["blocks_count"] - before["images"]["blocks_count"]
+        if counted:
+            break
+    read, small = (after[name]["blocks_read"] - before[name]["blocks_read"] for name in ("images", "small"))
+    fine = counted > 0 and small == 0 and read >= counted * (5_000_000 // 512)
     return [] if fine else [f"{read} blocks of {counted} image(s), and {small} of a small file"]
 
 
