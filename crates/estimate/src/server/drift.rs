@@ -135,7 +135,7 @@ impl Drift {
     /// Enlarges the deviation of each part from the median part, so that the parts differ as much as a level at `time`
     /// is expected to differ from calibration.
     fn widen(&self, parts: &mut [Vec<(f64, f64)>], time: LevelTime) {
-        let Some(mean) = mean_slowness(&self.course) else { return };
+        let Some(mean) = mean_slowness(&self.course).filter(|_| !parts.is_empty()) else { return };
         let deviations: Vec<f64> =
             parts.iter().map(|part| mean_slowness(part).map_or(0.0, |part| (part / mean).ln())).collect();
         let square = deviations.iter().map(|deviation| deviation.powi(2)).sum::<f64>() / deviations.len() as f64;
@@ -263,4 +263,36 @@ fn host_slowness(
 
 fn is_factor(slowness: f64) -> bool {
     slowness.is_finite() && slowness > 0.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rand::SeedableRng;
+
+    /// If no draw of the bootstrap can be fitted, nothing is drawn.
+    #[test]
+    fn no_draws_of_a_known_course_are_empty() {
+        let drift = Drift { course: vec![(1.0, 0.9), (1.0, 1.1)], seconds: 2.0, widening: 1.0, ..Drift::default() };
+        let time = LevelTime { ahead_s: 1.0, seconds: 1.0 };
+        let mut rng = Pcg64Mcg::seed_from_u64(1);
+        assert_eq!(drift.draws(0, time, &mut rng), Vec::<Vec<(f64, f64)>>::new());
+        assert_eq!(drift.draws(2, time, &mut rng).len(), 2);
+    }
+
+    /// Expects that no part of a course that never changed is enlarged, and that the median part keeps its slowness.
+    #[test]
+    fn parts_are_enlarged_around_their_median() {
+        let mut rng = Pcg64Mcg::seed_from_u64(1);
+        let time = LevelTime { ahead_s: 1.0, seconds: 1.0 };
+        let steady = Drift { course: vec![(10.0, 1.0)], seconds: 10.0, widening: 2.0, ..Drift::default() };
+        assert!(steady.draws(5, time, &mut rng).iter().all(|part| mean_slowness(part) == Some(1.0)));
+        let course = [0.8, 1.0, 1.0, 1.0, 1.25].map(|slowness| (1.0, slowness)).to_vec();
+        let drift = Drift { course, seconds: 5.0, widening: 2.0, ..Drift::default() };
+        let mut drawn: Vec<f64> =
+            drift.draws(100, time, &mut rng).iter().filter_map(|part| mean_slowness(part)).collect();
+        drawn.sort_unstable_by(f64::total_cmp);
+        assert!((quantile(&drawn, 0.5) - 1.0).abs() < 0.02, "{drawn:?}");
+        assert!(drawn[0] < 0.7 && drawn[99] > 1.45, "{drawn:?}");
+    }
 }
