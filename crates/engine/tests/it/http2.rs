@@ -270,11 +270,11 @@ fn an_overdue_call_gives_up_its_stream_alone(case: Case) {
     let mut timeout = SHORT;
     while !one_overdue_call_gives_up_its_stream_alone(case, timeout) {
         timeout = Nanos(4 * timeout.0);
-        assert!(timeout < Nanos::from_secs(60), "the server did not respond in time");
+        assert!(timeout < Nanos::from_secs(60), "other calls were late or ended too, at every timeout");
     }
 }
 
-/// Returns whether all other responses arrived soon enough for a verdict.
+/// Returns `false` if another response was late, another call timed out, or the connection did not survive.
 fn one_overdue_call_gives_up_its_stream_alone(case: Case, timeout: Nanos) -> bool {
     let given_up = Arc::new(Mutex::new(Vec::new()));
     let seen = Arc::clone(&given_up);
@@ -300,12 +300,12 @@ fn one_overdue_call_gives_up_its_stream_alone(case: Case, timeout: Nanos) -> boo
     });
     let calls = calls.observer.calls;
     let answers = calls.iter().filter(|call| completed(call.end()));
-    if answers.map(ObservedCall::service_time).any(|time| time > Nanos(timeout.0 / 4)) {
+    let slow = answers.map(ObservedCall::service_time).any(|time| time > Nanos(timeout.0 / 4));
+    let timed_out = count(&calls, |end| end == End::TimedOut);
+    if slow || (timed_out, count_connects(&calls)) != (1, 1) {
         return false;
     }
-    let timed_out = count(&calls, |end| end == End::TimedOut);
     let unfinished = count(&calls, |end| matches!(end, End::Unfinished { .. }));
-    assert_eq!((timed_out, count_connects(&calls)), (1, 1), "{calls:?}");
     assert_eq!(count(&calls, completed), calls.len() - 1 - unfinished);
     assert_eq!(*given_up.lock().unwrap(), [(1, vec![0, 0, 0, 8])], "CANCEL");
     true
