@@ -26,7 +26,7 @@ Examples:
   $ brimful ab --a './old --port {port}' --b './new --port {port}' --path /items --until 0.5% -d 5m
   $ brimful ab --a 'node old.js' --b 'node new.js' --max-regression cpu:3% --markdown > comment.md   # they listen on $PORT";
 
-/// `brimful ab`.
+/// Arguments of `brimful ab`.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct AbArgs {
@@ -88,19 +88,19 @@ pub struct AbArgs {
     pub quiet: bool,
 }
 
-/// `--design`.
+/// Whether the two servers are loaded in turn or at the same time: the values of `--design`.
 #[derive(Clone, Copy, Debug, Default, ValueEnum)]
 pub enum Design {
-    /// A pilot decides.
+    /// A pilot run tries both designs, and the design in which the ratio of B to A varies less is used.
     #[default]
     Auto,
-    /// In turn.
+    /// Load the servers in turn, one slice of time each.
     Interleaved,
-    /// At the same time.
+    /// Load the servers at the same time, each on its own CPUs.
     Duet,
 }
 
-/// Compares the servers, and delivers the document.
+/// Compares the servers. Prints the result, and writes the files that the output flags name.
 pub fn main(args: &AbArgs) -> anyhow::Result<Exit> {
     let sources = sources(args)?;
     if args.slice < MIN_SLICE {
@@ -114,7 +114,7 @@ pub fn main(args: &AbArgs) -> anyhow::Result<Exit> {
     let [a, b] = &servers.urls;
     let mut b = options(b)?;
     let a = options(a)?;
-    // One schedule of calls for all servers.
+    // The schedule of calls depends on the seed. All servers get the same schedule.
     b.load.seed = a.load.seed;
     let control = servers.control_url().map(|url| options(&url)).transpose()?;
     let load = match (args.rate, args.clients) {
@@ -157,7 +157,7 @@ pub fn main(args: &AbArgs) -> anyhow::Result<Exit> {
     })
 }
 
-/// Shortest slice.
+/// Minimum length of a slice (`--slice`).
 const MIN_SLICE: Nanos = Nanos::from_millis(100);
 
 fn options(url: &str, args: &AbArgs) -> anyhow::Result<RunOptions> {
@@ -169,7 +169,7 @@ fn options(url: &str, args: &AbArgs) -> anyhow::Result<RunOptions> {
     Ok(options)
 }
 
-/// The servers: commands, and URLs in the order in which they are given.
+/// The servers A and B. A server without a command is the next URL on the command line.
 fn sources(args: &AbArgs) -> Result<[ServerSource; 2], UsageError> {
     let mut urls = args.urls.iter();
     let mut source = |side: &str, command: &Option<String>| match command {
@@ -202,7 +202,7 @@ struct Display {
     until: f64,
     began: Instant,
     bar: Option<indicatif::ProgressBar>,
-    /// The round of the last line.
+    /// Number of completed rounds when the last line was printed.
     shown: usize,
 }
 
@@ -230,7 +230,7 @@ impl Display {
                     let bar = self.bar.get_or_insert_with(|| progress::new_bar("ab", self.budget));
                     progress::show(bar, self.began, self.budget, &text);
                 } else if *rounds >= self.shown * 2 {
-                    // Each line covers twice as many rounds as the one before.
+                    // A line is printed after 1, 2, 4, 8, … rounds, so that the output stays short.
                     self.shown = *rounds;
                     print_note(&text);
                 }

@@ -27,7 +27,7 @@ pub fn parse_zone(text: &str) -> Result<TimeZone, String> {
     })
 }
 
-/// A sentence that accounts for all lines of the logs.
+/// One sentence with the number of lines that were read, and how many of them were parsed, malformed or filtered out.
 pub fn describe_line_counts(lines: &Lines) -> String {
     format!(
         "{} lines read = {} parsed + {} malformed + {} filtered out",
@@ -38,7 +38,8 @@ pub fn describe_line_counts(lines: &Lines) -> String {
     )
 }
 
-/// Adds the exit code to an error. A plain error of the operating system also gets a hint.
+/// Converts an error of the log reader into an error with the right exit code: bad input, or the environment if the
+/// operating system refused the file. The message says what to do if the cause is known.
 pub fn log_error(error: LogError) -> anyhow::Error {
     let hint = match &error {
         LogError::Io { source, .. } => match source.kind() {

@@ -249,7 +249,7 @@ mod tests {
             ("run script.js", "brimful load URL"),
             ("attack", "brimful survey URL"),
             ("load --num-conns 100 http://h/", "brimful httperf"),
-            // These tips are clap's own suggestions.
+            // For the remaining command lines, the expected tip is clap's own suggestion.
             ("load --rat 100 http://h/", "--rate"),
             ("lode", "load"),
         ] {

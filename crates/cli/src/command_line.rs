@@ -1,4 +1,5 @@
-//! The command line as documents record it. Secrets are masked, because users share documents.
+//! The command line of this process in the form in which documents record it. Secrets are masked, because users share
+//! documents.
 
 use crate::flags::RequestArgs;
 use brimful_core::secret::{self, CREDENTIAL_MASK};
@@ -19,7 +20,8 @@ fn without_credentials_in_url(word: &str) -> String {
     if word.contains("://") { secret::without_credentials(word).into_owned() } else { word.to_owned() }
 }
 
-/// Masks a word that ends with a secret. The same word may also contain the flag, in any spelling.
+/// Masks the secret at the end of an argument. The beginning is kept, because one argument may contain both the flag
+/// and the secret, like `-HCookie: …`.
 fn mask_secrets(word: String, args: &RequestArgs) -> String {
     if let Some(flag) = args.user.as_ref().and_then(|user| word.strip_suffix(&user.argument)) {
         return format!("{flag}{CREDENTIAL_MASK}");

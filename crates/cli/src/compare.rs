@@ -19,7 +19,7 @@ Examples:
 /// The word between the files of A and those of B.
 const VERSUS: &str = "vs";
 
-/// `brimful compare`.
+/// Arguments of `brimful compare`.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct CompareArgs {
@@ -40,7 +40,7 @@ pub struct CompareArgs {
     pub output: ReportArgs,
 }
 
-/// Compares the sides, and delivers the comparison.
+/// Compares the runs of A with those of B. Prints the comparison, and writes the files that the output flags name.
 pub fn main(args: &CompareArgs) -> anyhow::Result<Exit> {
     let (a, b) = sides(&args.files)?;
     let files = ReportFiles::create(&args.output)?;
@@ -62,7 +62,7 @@ fn sides(files: &[PathBuf]) -> Result<(&[PathBuf], &[PathBuf]), UsageError> {
     }
 }
 
-/// Reads the documents of a side.
+/// Reads the Records and surveys of one side, A or B.
 fn read_side(paths: &[PathBuf]) -> anyhow::Result<Side> {
     let mut runs = Vec::new();
     for path in paths {

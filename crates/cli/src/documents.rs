@@ -9,7 +9,7 @@ use serde::de::DeserializeOwned;
 use std::io::Read;
 use std::path::Path;
 
-/// The field at the beginning of every document.
+/// The only field that is read to recognize the kind of a document.
 #[derive(Deserialize)]
 struct Document {
     schema: String,
@@ -39,7 +39,7 @@ pub fn from_json<T: DeserializeOwned>(text: &str) -> Result<T, String> {
     serde_path_to_error::deserialize(&mut serde_json::Deserializer::from_str(text)).map_err(|error| error.to_string())
 }
 
-/// The `schema` of a JSON document; empty if it has none.
+/// The value of `schema` in a JSON document, like `brimful.record/1`; empty if the document has no such field.
 pub fn schema(text: &str) -> String {
     from_json::<Document>(text).map_or(String::new(), |document| document.schema)
 }

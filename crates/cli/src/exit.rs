@@ -79,7 +79,8 @@ pub fn code_for_record(record: &Record) -> Exit {
     }
 }
 
-/// The exit code of a verdict.
+/// The exit code for a verdict. An interruption comes first, then reasons that concern the environment, such as a
+/// server that died.
 pub fn code_for_verdict(verdict: &Verdict, interrupted: bool) -> Exit {
     use ReasonCode::{
         Incomplete, ModelRefuted, OtherWork, RateLimited, ServerChanged, ServerDied, ServerErrors, Throttled,

@@ -1,4 +1,4 @@
-//! `brimful history`: finds the runs from which a server's figures changed.
+//! `brimful history`: detects at which runs a server's performance changed.
 
 mod git_notes;
 mod read;
@@ -18,7 +18,7 @@ Examples:
   $ brimful history nightly/ --html history.html        # a directory of Records; a page with a chart of each figure
   $ brimful history --git-notes brimful                 # Records that `git notes --ref=brimful` attached to commits";
 
-/// `brimful history`.
+/// Arguments of `brimful history`.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct HistoryArgs {
@@ -42,7 +42,7 @@ pub struct HistoryArgs {
     pub output: ReportArgs,
 }
 
-/// Finds the changes, and delivers the history.
+/// Detects the changes. Prints the history, and writes the files that the output flags name.
 pub fn main(args: &HistoryArgs) -> anyhow::Result<Exit> {
     let files = ReportFiles::create(&args.output)?;
     let read = read::read(&args.files, args.git_notes.as_deref())?;

@@ -86,8 +86,8 @@ fn descriptor_limit() -> u64 {
     getrlimit(Resource::Nofile).maximum.unwrap_or(u64::MAX)
 }
 
-/// CPU time of the load generator in user mode and in the kernel, in seconds. If a test is too short to measure both
-/// with the kernel's ticks, all of the CPU time counts as kernel time, which is most of it.
+/// CPU time of the load generator in user mode and in the kernel, in seconds. The kernel counts both in ticks. If a
+/// test is too short for that, all of the CPU time counts as kernel time, because most of it is.
 fn cpu_s(generator: &record::Generator) -> (f64, f64) {
     match (generator.cpu_user_s, generator.cpu_system_s) {
         (Some(user), Some(system)) => (user, system),

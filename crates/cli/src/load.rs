@@ -1,4 +1,4 @@
-//! `brimful load`: generates one load and delivers its Record.
+//! `brimful load`: generates one load, and prints its Record or writes it to files.
 
 pub mod args;
 mod choosers;
@@ -50,7 +50,7 @@ pub fn main(args: &LoadArgs) -> anyhow::Result<Exit> {
         return Err(UsageError(message.to_owned()).into());
     }
     if limit_only {
-        // The limit is measured for one kind of load, so a kind must be chosen.
+        // The limit depends on the kind of load. If no flag defines one, it is measured for an open loop.
         workload.load.get_or_insert_with(|| Load::poisson(Rate(client_limit::START_RATE)));
     }
     let plan = RunPlan::new(options)?;
@@ -172,7 +172,8 @@ fn find_client_limit(like: &RunOptions, quiet: bool, stop: &AtomicBool) -> anyho
         "measuring the highest load that this client can generate ({})",
         client_limit::typical_duration(None).to_rounded_string()
     ));
-    // The limit of S-Clients is measured with attempts that get no response.
+    // S-Clients (Banga & Druschel 1997) abandon connection attempts. Their limit is measured with attempts that get no
+    // response.
     let response = if like.load.is_s_clients() { Bytes(0) } else { client_limit::response_size(like, stop)? };
     Ok(client_limit::measure(like, response, None, None, stop, &mut |text| note(format!("  {text}")))?)
 }
@@ -198,7 +199,7 @@ fn options(args: &LoadArgs) -> anyhow::Result<RunOptions> {
     args.choosers.apply(&mut options)?;
     let is_default_load = apply_load(args, load, trace, &mut options.load)?;
     // Clients of a closed loop have no default time limit for connection attempts, because the kernel retries these.
-    // With a short time limit, the clients would behave like S-Clients.
+    // With a short time limit, they would keep abandoning attempts and making new ones, like S-Clients.
     if matches!(options.load.workload.load, Some(Load::Closed { .. })) {
         options.server.connections.connect_timeout = args.request.connections.connect_timeout;
     }
@@ -350,7 +351,8 @@ fn has_arrival_process(args: &LoadArgs) -> bool {
     args.arrivals != Arrivals::Process(ArrivalProcess::Constant)
 }
 
-/// The load of a rate, of stages or of a trace; `None` if the flags define none.
+/// The load that `--rate`, `--stage` or a trace defines; `None` if no flag defines such a load. The second value is the
+/// trace, if any.
 fn scheduled_load(args: &LoadArgs) -> anyhow::Result<(Option<Load>, Option<Trace>)> {
     let usage = |message: &str| Err(UsageError(message.to_owned()).into());
     let load = |load| Ok((Some(load), None));

@@ -51,7 +51,7 @@ fn run() -> ExitCode {
     survive_file_size_limit();
     // httperf's options are parsed by their own rules, not by clap.
     if let Some(words) = httperf::arguments(std::env::args_os()) {
-        // httperf exits with 1 whenever it cannot run a test.
+        // Like httperf, this command exits with 1 after any error.
         return match httperf::main(&words) {
             Ok(exit) => exit.into(),
             Err(error) => {

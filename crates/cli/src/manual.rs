@@ -1,4 +1,4 @@
-//! `brimful completions` and `brimful man`. Both generate their output from the definitions of `--help`.
+//! `brimful completions` and `brimful man`. Both generate their output from the same definitions of flags as `--help`.
 
 use crate::exit::Exit;
 use crate::output::{OutFile, print};

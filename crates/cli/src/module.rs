@@ -1,9 +1,10 @@
-//! `brimful module`: builds the recorder for nginx and Apache (WebMonitor's Server Module; Almeida, Almeida & Yates
-//! 1997, section 3.2), installs it in the server of this host, switches it on and off, and removes it.
+//! `brimful module`: builds the recorder, a module that makes nginx or Apache record where a request's time goes
+//! (WebMonitor's Server Module; Almeida, Almeida & Yates 1997, section 3.2). Installs the module in the server of this
+//! host, switches it on and off, and removes it.
 //!
-//! `install` checks everything before it changes anything, and undoes its changes if the server refuses the result. A
-//! manifest beside the module lists the files that `install` made; `remove` needs nothing else. The only shell script
-//! that runs is nginx's own `configure`.
+//! `install` checks everything before it changes anything, and undoes its changes if the server rejects the new
+//! configuration. A manifest beside the module lists the files that `install` made; `remove` needs nothing else. The
+//! only shell script that runs is nginx's own `configure`.
 
 mod apache;
 pub mod args;
@@ -46,7 +47,7 @@ pub fn main(args: &ModuleArgs) -> anyhow::Result<Exit> {
 fn switch(args: &SwitchArgs, on: bool) -> anyhow::Result<Exit> {
     let manifest = match &args.memory {
         Some(_) => None,
-        // If there is no server on this host, the shared memory may belong to a server in a container.
+        // A missing server is no error here, because the shared memory may belong to a server in a container.
         None => manifest(args.server, &args.location).unwrap_or_default(),
     };
     let path = memory_path(args.server, manifest.as_ref(), args.memory.as_deref());
@@ -66,7 +67,7 @@ fn status(args: &StatusArgs) -> anyhow::Result<Exit> {
         }
         let server = match find_server(*kind, &args.location) {
             Ok(server) => server,
-            // If the user named no server, it is not an error that nginx or Apache is missing.
+            // If the user named no server, both are tried, and a missing one is no error.
             Err(error) if args.server.is_none() || !elsewhere.is_empty() => {
                 print(&format!("{}: {error}\n", kind.name()))?;
                 continue;

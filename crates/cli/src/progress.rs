@@ -130,7 +130,7 @@ fn hang_up_signal() -> &'static [i32] {
 }
 
 /// Calls `stop` on Ctrl-C, SIGTERM, or another of these signals. A second Ctrl-C ends the process, unless it follows
-/// within moments: `timeout -s INT` and some shells send the signal twice.
+/// within a second: `timeout -s INT` and some shells send the signal twice.
 pub fn handle_stop_signals(others: &[i32], mut stop: impl FnMut() + Send + 'static) -> anyhow::Result<()> {
     const REPEATED_SIGNAL: Duration = Duration::from_secs(1);
     let signals = signal_hook::iterator::Signals::new([SIGINT, SIGTERM].iter().chain(others));

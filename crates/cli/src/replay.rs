@@ -1,4 +1,4 @@
-//! `brimful replay`: makes the requests of access logs again, at the times of the log.
+//! `brimful replay`: sends the requests of access logs again, at the times at which they were logged.
 
 mod against_flat;
 pub mod args;
@@ -15,7 +15,8 @@ use brimful_run::RunPlan;
 use run::{ReplayPass, check_readable_twice, mean_rate, options, run};
 use std::sync::atomic::Ordering;
 
-/// Replays the logs, once or twice, and delivers the Records.
+/// Replays the logs once or, with `--against-flat`, twice. Prints the Records, and writes the files that the flags
+/// name.
 pub fn main(args: &ReplayArgs) -> anyhow::Result<Exit> {
     if args.request.workload.is_some() {
         return Err(UsageError("the log defines the requests: remove --workload".to_owned()).into());

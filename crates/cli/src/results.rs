@@ -36,7 +36,7 @@ pub fn write_page(file: Option<OutFile>, name: &'static str, document: &impl Ser
     file.map_or(Ok(()), |file| file.commit(&brimful_report::html::page(name, document)?))
 }
 
-/// The destinations of [`ReportArgs`]. The files are created before the work, so that a wrong path costs no time.
+/// The destinations of [`ReportArgs`]. The files are created before the work, so that a wrong path is reported at once.
 pub struct ReportFiles<'a> {
     args: &'a ReportArgs,
     out: Option<OutFile>,
@@ -51,7 +51,7 @@ impl ReportFiles<'_> {
         Ok(ReportFiles { args, out, html })
     }
 
-    /// Shows a document in the form that the flags select, and writes the files.
+    /// Prints a document in the form that the flags select, and writes the files.
     pub fn deliver<T: Serialize>(
         self,
         name: &'static str,
@@ -70,8 +70,8 @@ impl ReportFiles<'_> {
     }
 }
 
-/// Drops the histograms, the intervals and the account of a Record. A few kilobytes with all figures of the whole run
-/// remain, which is all that a history uses.
+/// Drops the histograms, the intervals and the data for `merge` from a Record. A few kilobytes remain, with all metrics
+/// of the whole run. A history uses nothing else.
 pub fn drop_details(record: &mut Record) {
     record.hdr.clear();
     record.account = None;

@@ -1,4 +1,4 @@
-//! Reads Records and surveys, which `compare` and `history` accept alike.
+//! Reads Records and surveys, the documents that `compare` and `history` accept.
 
 use crate::documents::{from_json, parse_record, schema};
 use crate::exit::UsageError;
@@ -32,9 +32,10 @@ pub fn is_run(path: &Path, text: &str) -> bool {
     is_run
 }
 
-/// Parses a Record or a survey. Errors call it `name`.
+/// Parses a Record or a survey. Error messages use `name` for it.
 pub fn parse_run(name: &str, text: &str) -> Result<Run, UsageError> {
-    // Histories have thousands of Records, so the schema is determined only for other documents.
+    // Histories have thousands of Records. To save time, the schema is read only if a document cannot be parsed as a
+    // Record.
     let parsed = match parse_record(text) {
         Ok(record) if record.schema == record::SCHEMA => Ok(Run::Record(Box::new(record))),
         other => match (schema(text).as_str(), other) {

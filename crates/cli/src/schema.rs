@@ -1,4 +1,4 @@
-//! `brimful schema`: prints the JSON Schemas of the documents, which are those in `schema/`.
+//! `brimful schema`: prints the JSON Schemas of the documents, as in the directory `schema/`.
 
 use crate::exit::Exit;
 use crate::output::{columns, print, print_document};
@@ -22,7 +22,7 @@ pub struct SchemaArgs {
     pub name: Option<String>,
 }
 
-/// The names and texts of schemas.
+/// Expands to pairs of a schema's name and its text, which is embedded in this program.
 macro_rules! schemas {
     ($($name:literal)*) => {
         [$(($name, include_str!(concat!("../../../schema/", $name, ".schema.json")))),*]
@@ -82,8 +82,8 @@ fn self_contained(text: &str) -> anyhow::Result<Value> {
     Ok(schema)
 }
 
-/// Adds the names of the definitions that `part` refers to, at any depth, to `names`. References to
-/// `common.schema.json` become references to the schema itself.
+/// Adds the names of the definitions that `part` refers to, at any depth, to `names`. Changes references to
+/// `common.schema.json` into references to the schema itself.
 fn take_references(part: &mut Value, names: &mut Vec<String>) {
     match part {
         Value::Object(fields) => take_references_of_fields(fields, names),

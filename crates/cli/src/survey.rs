@@ -1,4 +1,4 @@
-//! `brimful survey`: runs a whole survey, shows its progress and summary, and writes its report.
+//! `brimful survey`: runs a survey, shows its progress, prints its summary, and writes its report.
 
 pub mod args;
 mod display;
@@ -27,7 +27,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-/// Runs the survey, and delivers the document and the report.
+/// Runs the survey. Prints the summary, and writes the document and the report.
 pub fn main(args: &SurveyArgs) -> anyhow::Result<Exit> {
     let mut plan = plan(args)?;
     let out = OutFile::create_optional(args.output.out.as_deref(), "--out")?;
@@ -119,8 +119,8 @@ fn plan(args: &SurveyArgs) -> anyhow::Result<SurveyPlan> {
 }
 
 /// Number of HTTP/2 streams per connection, unless a flag sets it: RFC 9113 recommends that servers allow at least this
-/// many (§6.5.2). Calls share connections once all open connections are in use. More connections would cost the server
-/// more handshakes at the very time when it is overloaded, and with TLS it might never recover.
+/// number (§6.5.2). Calls share connections once all open connections are in use. More connections would cause more
+/// handshakes while the server is overloaded, and with TLS it might never recover.
 fn shared_streams(args: &SurveyArgs) -> Option<usize> {
     const STREAMS: usize = 100;
     let request = &args.request;

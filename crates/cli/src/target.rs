@@ -18,7 +18,7 @@ Examples:
   $ brimful target
   $ brimful target --listen 127.0.0.1:8080 --service light=200us,heavy=2ms/16KiB --workers 2";
 
-/// `brimful target`.
+/// Arguments of `brimful target`.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct TargetArgs {
@@ -108,7 +108,7 @@ pub fn main(args: &TargetArgs) -> anyhow::Result<Exit> {
     })?;
     print(&format!("listening on http://{}\n", target.addr()))?;
     while !stop.load(Ordering::Relaxed) {
-        // A signal ends the sleep early.
+        // The loop checks ten times a second whether a signal has set `stop`.
         std::thread::sleep(Duration::from_millis(100));
     }
     let truth = target.cpu_times();

@@ -21,7 +21,7 @@ use brimful_testbed::{
 };
 use std::time::SystemTime;
 
-/// The 99th percentile of the router's lateness above which there is a warning, in microseconds.
+/// If the router's lateness exceeds this at its 99th percentile, in microseconds, there is a warning.
 const MAX_LATENESS_US: f64 = 200.0;
 
 /// Runs the command in a test bed. Returns the command's exit code.
@@ -106,7 +106,7 @@ fn shape(args: &TestbedArgs) -> anyhow::Result<Shape> {
     Ok(Shape { clients, rtts, up_share, link, seed: args.seed.unwrap_or_else(clock) })
 }
 
-/// The report on the router, in lines for stderr.
+/// The report on the packets and the router's lateness, in lines for stderr.
 fn report_lines(measured: &TestbedResults, seed: u64) -> Vec<String> {
     let TestbedResults { server, clients, router, .. } = measured;
     let links = || clients.iter().flat_map(|client: &Client| [client.up, client.down]);

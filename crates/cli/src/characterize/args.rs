@@ -120,13 +120,13 @@ pub enum ArrivalUnit {
 /// The criterion that separates classes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ClassCriterion {
-    /// Bytes of the response.
+    /// By the size of the response, in bytes.
     Size,
-    /// Names of classes, and the patterns of their URLs.
+    /// By URL: pairs of a class name and the URL pattern of that class.
     Url(Vec<(String, String)>),
-    /// The response's status.
+    /// By the status of the response.
     Status,
-    /// The virtual host.
+    /// By the virtual host.
     Host,
 }
 

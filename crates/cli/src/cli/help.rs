@@ -89,7 +89,7 @@ fn with_help_flag(command: Command, shown: ShownFlags) -> Command {
         }
         _ => "Print help; `brimful help` and the man page explain more",
     };
-    // Clap's form for `-h` has one line for each flag, and its form for `--help` has several.
+    // `HelpShort` makes clap print one line for each flag; `HelpLong` would print several.
     let help = Arg::new("help").short('h').long("help").help(description).action(ArgAction::HelpShort);
     let help = if has_output { help.help_heading(OUTPUT) } else { help };
     let command = match shown {

@@ -34,13 +34,15 @@ pub struct GroupInterval(pub Option<GroupName>, pub Nanos);
 /// A header field of every request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Header {
+    /// Name of the header field.
     pub name: String,
+    /// Value of the header field.
     pub value: String,
     /// The argument as the user wrote it.
     pub argument: String,
 }
 
-/// Names and shares of classes.
+/// Names of request classes, each with its share of the calls.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MixList(pub Vec<(String, f64)>);
 
@@ -78,7 +80,7 @@ pub fn tls_version_parser() -> impl TypedValueParser<Value = TlsVersion> {
     one_of([("1.2", "TLS 1.2 or 1.3", TlsVersion::V12), ("1.3", "TLS 1.3", TlsVersion::V13)])
 }
 
-/// A parser of the side that closes a connection.
+/// A parser of the values of `--close`, which select the side that closes a connection and how.
 pub fn close_parser() -> impl TypedValueParser<Value = Close> {
     one_of([
         ("server", "The server, by `Connection: close`; its host keeps the socket in TIME_WAIT", Close::Server),
@@ -108,7 +110,9 @@ fn one_of<T: Copy + Send + Sync + 'static, const N: usize>(
 /// The label of a run: its name and its value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Label {
+    /// Name of the label, the text before the first `=`.
     pub name: String,
+    /// Value of the label, the text after the first `=`.
     pub value: String,
 }
 
@@ -122,7 +126,7 @@ pub fn parse_label(text: &str) -> Result<Label, String> {
     }
 }
 
-/// Parses a shard, like `1/4`.
+/// Parses the number of a shard and the total number of shards, like `1/4`.
 pub fn parse_shard(text: &str) -> Result<Shard, String> {
     let numbers = text.split_once('/').and_then(|(i, n)| Some((i.parse::<u64>().ok()?, n.parse::<u64>().ok()?)));
     match numbers {
@@ -208,7 +212,7 @@ pub fn parse_share_or_zero(text: &str) -> Result<f64, String> {
     share.ok_or_else(|| format!("`{text}` is not a share from 0 to 100%: write it like 0.5% or 0.005"))
 }
 
-/// Parses a duty cycle, like `20%` and `0.2`.
+/// Parses a duty cycle, the share of time in which the eBPF programs measure, like `20%` and `0.2`.
 pub fn parse_duty(text: &str) -> Result<DutyCycle, String> {
     let share = parse_share(text)?;
     DutyCycle::from_share(share).ok_or_else(|| format!("`{text}` is less than 0.1%: choose a larger share"))

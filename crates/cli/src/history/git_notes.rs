@@ -9,10 +9,12 @@ use std::thread;
 /// Number of hexadecimal digits of a commit in names and labels. Git shows at least 7.
 const SHORT_COMMIT: usize = 10;
 
-/// A note: the shortened hash of its commit, and its content.
+/// A git note.
 #[derive(Debug, PartialEq)]
 pub struct Note {
+    /// Shortened hash of the commit to which the note belongs.
     pub commit: String,
+    /// Content of the note: one document, or one per line.
     pub content: Vec<u8>,
 }
 
@@ -46,8 +48,8 @@ fn git(args: &[&str], input: &str) -> Result<Vec<u8>, UsageError> {
     let mut child = command.spawn().map_err(failed)?;
     let stdin = child.stdin.take();
     let output = thread::scope(|scope| {
-        // Git answers while it reads, so its input is written on a thread of its own. If git ends early, its exit status
-        // says so, and the error of writing adds nothing.
+        // Git writes output before it has read all of its input, so the input is written on another thread. A write
+        // error is ignored: if git ends early, its exit status reports that.
         scope.spawn(move || stdin.map(|mut stdin| stdin.write_all(input.as_bytes())));
         child.wait_with_output()
     })

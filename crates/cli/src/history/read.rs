@@ -1,5 +1,6 @@
 //! Reads the runs of a history: files of one document, files of JSON lines, directories of both, and git notes.
-//! Thousands of documents are parsed, so all CPUs take part, and what a history does not use is dropped at once.
+//! Thousands of documents may be read. So documents are parsed on all CPUs, and the parts that a history does not use
+//! are dropped at once.
 
 use super::git_notes;
 use crate::documents::display_name;
@@ -18,11 +19,11 @@ use std::thread;
 /// Extensions of the files in a directory that are read.
 const EXTENSIONS: [&str; 3] = ["json", "jsonl", "ndjson"];
 
-/// The runs that were read.
+/// The runs that were read, and notes about lines that could not be read.
 pub struct ReadRuns {
     /// The runs, each with its file and, in a file of JSON lines, its line.
     pub runs: Vec<(String, Run)>,
-    /// What was left out.
+    /// One note for each truncated line that was skipped.
     pub notes: Vec<String>,
 }
 
@@ -61,14 +62,14 @@ pub fn read(paths: &[PathBuf], notes: Option<&str>) -> Result<ReadRuns, UsageErr
     Ok(read)
 }
 
-/// Reads a file. In a directory, other documents are left out.
+/// Reads the runs in a file. `in_directory` means that the file was found in a directory, not named by the user.
 fn read_file(path: &Path, in_directory: bool, read: &mut ReadRuns) -> Result<(), UsageError> {
     let name = display_name(path);
     let bytes = read_bytes(path).map_err(|error| UsageError(format!("cannot read {name}: {error}")))?;
     read_documents(&name, &bytes, in_directory, read)
 }
 
-/// Reads the git notes of a ref. Runs get the label `commit`, unless they have one.
+/// Reads the runs in the git notes of a ref. A run without the label `commit` gets this label.
 fn read_notes(reference: &str, read: &mut ReadRuns) -> Result<(), UsageError> {
     let before = read.runs.len();
     for note in git_notes::read(reference)? {
@@ -92,7 +93,8 @@ fn read_notes(reference: &str, read: &mut ReadRuns) -> Result<(), UsageError> {
     Ok(())
 }
 
-/// Reads one document, or one per line. If other documents are allowed, they are left out.
+/// Reads one document, or one per line. A file with one document of another kind is skipped if `others_allowed`, and
+/// otherwise an error. A line with a document of another kind is always an error.
 fn read_documents(name: &str, bytes: &[u8], others_allowed: bool, read: &mut ReadRuns) -> Result<(), UsageError> {
     let bytes = strip_bom_bytes(bytes);
     if !has_lines(Path::new(name), bytes) {
@@ -122,7 +124,8 @@ fn read_bytes(path: &Path) -> std::io::Result<Vec<u8>> {
     std::io::stdin().lock().read_to_end(&mut bytes).map(|_| bytes)
 }
 
-/// Whether each line of a file is a document: the name says so, or the first of several lines is a whole object.
+/// Whether a file has one document per line: its extension says so, or it has several lines and the first one is a
+/// complete object.
 fn has_lines(path: &Path, bytes: &[u8]) -> bool {
     let by_name = path.extension().is_some_and(|extension| extension == "jsonl" || extension == "ndjson");
     let mut lines = bytes.split(|&byte| byte == b'\n').map(<[u8]>::trim_ascii).filter(|line| !line.is_empty());
@@ -147,9 +150,9 @@ fn lines<'a>(name: &str, bytes: &'a [u8]) -> Vec<Source<'a>> {
 /// The result of parsing one line.
 enum Parsed {
     Run(String, Box<Run>),
-    /// The last line of a file, without its end.
+    /// A last line that is incomplete, with its name (`file:line`).
     Truncated(String),
-    /// The message names the line.
+    /// An invalid line: the error message, which contains the line's name.
     Broken(String),
 }
 
@@ -177,7 +180,7 @@ fn parse(source: &Source<'_>) -> Parsed {
     }
 }
 
-/// The run without the parts of a Record that a history does not use, which are most of it.
+/// Removes the parts of a Record that a history does not use. They are most of its size.
 fn slim(mut run: Run) -> Run {
     if let Run::Record(record) = &mut run {
         drop_details(record);

@@ -4,7 +4,8 @@ use super::getopt::OptionValue;
 use super::options::{OPTIONS, Options, Period, PrintedParts};
 use std::fmt::Write;
 
-/// The first line of the output: most of the given options, and the options with a default, in httperf's order.
+/// The first line of the output: most of the options that the user set, and the options with a default, in httperf's
+/// order.
 pub fn command_line(options: &Options) -> String {
     let (client, clients) = options.client_and_total;
     let mut line = "httperf".to_owned();

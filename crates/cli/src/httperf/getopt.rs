@@ -8,11 +8,11 @@ pub enum OptionValue {
     NoValue,
     /// The option takes a value, after `=` or as the next word.
     Value,
-    /// The option may have a value after `=`.
+    /// The option may have a value, but only after `=`.
     OptionalValue,
 }
 
-/// An option that the program knows.
+/// The definition of an option.
 #[derive(Clone, Copy, Debug)]
 pub struct OptionSpec {
     /// The option's long name, without dashes.

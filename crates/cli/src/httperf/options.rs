@@ -55,50 +55,86 @@ const fn flag(name: &'static str) -> OptionSpec {
     OptionSpec { name, letter: None, value: OptionValue::NoValue }
 }
 
-/// A test, as the options describe it.
+/// The values of all options of a test.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Options {
     /// Header lines to add to every request, with escapes as the user wrote them.
     pub add_header: String,
+    /// Number of calls in a burst.
     pub burst_length: u32,
     /// This client's number (from 0), and the number of clients.
     pub client_and_total: (u64, u64),
+    /// Whether connections are closed with a TCP reset.
     pub close_with_reset: bool,
+    /// Debug level. It has no effect.
     pub debug: u32,
+    /// Response status that counts as a failure in sessions.
     pub failure_status: Option<u16>,
+    /// Whether to print the help text instead of running a test.
     pub help: bool,
+    /// Whether to use as many local ports as necessary. It has no effect.
     pub hog: bool,
+    /// HTTP version, `1.0` or `1.1`.
     pub http_version: String,
+    /// Maximum number of connections of a session.
     pub max_connections: Option<u32>,
+    /// Maximum number of pipelined calls on a connection of a session. Only 1, which turns pipelining off, has an effect.
     pub max_piped_calls: Option<u32>,
+    /// HTTP method of all requests.
     pub method: String,
+    /// Whether requests have no Host header (`--no-host-hdr`).
     pub no_host_header: bool,
+    /// Number of calls on each connection.
     pub num_calls: u64,
+    /// Total number of connections.
     pub num_conns: u64,
+    /// Time between the starts of connections or sessions; `--rate` sets it, too.
     pub period: Period,
+    /// Port of the server; `None` for the default port of the scheme.
     pub port: Option<u16>,
+    /// Parts of each reply to print.
     pub print_reply: PrintedParts,
+    /// Parts of each request to print.
     pub print_request: PrintedParts,
+    /// Size of each socket's receive buffer, in bytes (`--recv-buffer`).
     pub receive_buffer: u32,
+    /// Whether a session retries calls that got the failure status.
     pub retry_on_failure: bool,
+    /// Size of each socket's send buffer, in bytes.
     pub send_buffer: u32,
+    /// Name or address of the server.
     pub server: String,
+    /// Name in the Host header; `None` for that of `server`.
     pub server_name: Option<String>,
+    /// Whether each session keeps its cookies.
     pub session_cookies: bool,
+    /// Whether connections use TLS.
     pub ssl: bool,
+    /// Cipher suites. They have no effect.
     pub ssl_ciphers: Option<String>,
+    /// Whether TLS sessions are not resumed.
     pub ssl_no_reuse: bool,
+    /// Time that is added to `timeout` while a call waits for its response, in seconds.
     pub think_timeout: f64,
+    /// Time limit of a connection attempt and of a response, in seconds.
     pub timeout: Option<f64>,
+    /// Path of the requests.
     pub uri: String,
+    /// Whether to read the clock rarely. It has no effect.
     pub use_timer_cache: bool,
+    /// Whether the report contains more statistics.
     pub verbose: bool,
+    /// Whether to print the version instead of running a test.
     pub version: bool,
+    /// Requests for the paths in a file.
     pub wlog: Option<Wlog>,
+    /// Sessions of equal length.
     pub wsess: Option<Wsess>,
+    /// Sessions from a file.
     pub wsesslog: Option<Wsesslog>,
+    /// Requests for a numbered set of files.
     pub wset: Option<Wset>,
-    /// The words that are not options.
+    /// Arguments that are not options. They have no effect.
     pub operands: Vec<String>,
 }
 
@@ -110,48 +146,58 @@ pub enum Period {
     OneAfterAnother,
     /// All periods have this length, in seconds.
     Fixed(f64),
-    /// Exponentially distributed periods with this mean.
+    /// Exponentially distributed periods with this mean, in seconds.
     Exponential(f64),
-    /// Periods that are uniformly distributed between two bounds.
+    /// Periods that are uniformly distributed between two bounds, in seconds.
     Uniform(f64, f64),
-    /// Constant periods one after another, each with its duration.
+    /// Constant periods, one after another: each period and how long it applies, in seconds.
     Steps(Vec<(f64, f64)>),
 }
 
 /// Selects the parts of each request or reply that are printed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PrintedParts {
+    /// Whether the head is printed.
     pub head: bool,
+    /// Whether the body is printed.
     pub body: bool,
 }
 
-/// `--wlog`: paths from a file.
+/// The value of `--wlog`: a file with the paths to request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Wlog {
     /// Whether the list is repeated after its last path.
     pub repeat: bool,
+    /// The file with the paths.
     pub file: PathBuf,
 }
 
 /// The value of `--wsess`: sessions of equal length.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Wsess {
+    /// Number of sessions.
     pub sessions: u64,
+    /// Number of calls in each session.
     pub calls: u64,
+    /// Think time between bursts, in seconds.
     pub think_s: f64,
 }
 
-/// `--wsesslog`: sessions from a file.
+/// The value of `--wsesslog`: sessions that a file describes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Wsesslog {
+    /// Number of sessions.
     pub sessions: u64,
+    /// Think time between bursts for which the file has none, in seconds.
     pub think_s: f64,
+    /// The file that describes the sessions.
     pub file: PathBuf,
 }
 
-/// `--wset`: a walk over a set of files.
+/// The value of `--wset`: requests for a numbered set of files.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Wset {
+    /// Number of files.
     pub files: u64,
     /// Share of calls that move on to the next file.
     pub advance_share: f64,
@@ -220,10 +266,10 @@ impl Options {
         Ok(options)
     }
 
-    /// Sets an option.
+    /// Sets an option to a value.
     ///
     /// # Errors
-    /// The form of the option's value.
+    /// A description of the form that the value must have.
     fn set(&mut self, name: &str, value: Option<&str>) -> Result<(), String> {
         let text = value.unwrap_or_default();
         match name {

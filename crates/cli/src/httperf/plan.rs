@@ -124,7 +124,8 @@ fn endpoint(options: &Options) -> anyhow::Result<Endpoint> {
     let scheme = if is_secure { "https" } else { "http" };
     let url = match path.starts_with('/') {
         true => format!("{scheme}://{host}:{port}{path}"),
-        // A whole URL in --uri is sent to the server as if to a proxy.
+        // If --uri is a whole URL, the request line contains it, as in a request to a proxy. This URL then only names
+        // the server.
         false => format!("{scheme}://{host}:{port}/"),
     };
     Ok(Endpoint { url, authority, path, is_secure, ..endpoint })
@@ -146,8 +147,8 @@ fn tls_options(endpoint: &Endpoint, tls: &Tls) -> anyhow::Result<TlsOptions> {
     Ok(TlsOptions { security: Arc::new(security.map_err(RunError::from)?), spoken: None })
 }
 
-/// The header fields that httperf sends, except the fields of the class. An empty value removes a field that `load`
-/// sends.
+/// The header fields of every request, as httperf sends them. An empty value removes a field that `brimful load` sends
+/// by default.
 fn headers(options: &Options) -> anyhow::Result<Vec<(String, String)>> {
     let mut headers = vec![("User-Agent", USER_AGENT), ("Accept", ""), ("Content-Length", "")];
     if options.http_version != "1.0" || options.has_sessions() {
@@ -170,7 +171,8 @@ fn connections(options: &Options) -> ConnectionPolicy {
     let timeout = options.timeout.map(Nanos::from_secs_f64);
     ConnectionPolicy {
         close: if options.close_with_reset { Close::Rst } else { Close::Fin },
-        // If the server closes a connection, the connection's remaining calls are dropped.
+        // Without sessions, calls that are left when the server closes their connection are dropped: no other
+        // connection is opened for them.
         connections_per_session: (!options.has_sessions()).then_some(1),
         connect_timeout: timeout,
         response_timeout: timeout.map_or(Nanos::MAX, |timeout| timeout + Nanos::from_secs_f64(options.think_timeout)),

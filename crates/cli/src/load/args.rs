@@ -19,7 +19,7 @@ use clap::Args;
 use std::path::PathBuf;
 use std::time::SystemTime;
 
-/// Upper bound of `--print`: printed calls are kept in memory.
+/// Upper bound of `--print`. It limits memory, which contains the calls until they are printed.
 const MAX_PRINTED_CALLS: u64 = 10_000;
 
 const EXAMPLES: &str = "\
@@ -254,7 +254,7 @@ pub struct DistributedLoadArgs {
     /// Only measure the client's limit (--calibrate), for the load that the shards will make.
     #[arg(long, requires = "calibrate", conflicts_with = "shard", hide = true)]
     pub client_limit_only: bool,
-    /// The limit of this client that was measured before.
+    /// Highest rate that this client can generate, as an earlier --calibrate measured it.
     #[arg(long, value_name = "RATE", conflicts_with = "calibrate", hide = true)]
     pub client_max: Option<Rate>,
     /// Stop as if by Ctrl-C when stdin ends: the process that started this shard has ended.

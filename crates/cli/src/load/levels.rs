@@ -29,14 +29,16 @@ pub struct SweepArgs {
     pub sweep_clients: Option<Steps>,
 }
 
-/// The values of a rising quantity, in ascending order; at least one, and all above 0.
+/// The rates, or the numbers of S-Clients, of a sweep: at least one value, in ascending order, all above 0.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Steps(Vec<f64>);
 
 /// The levels of a sweep.
 #[derive(Clone, Copy, Debug)]
 pub struct Levels<'a> {
+    /// Whether the values are rates or numbers of S-Clients.
     pub kind: SweepKind,
+    /// The levels in ascending order: rates in calls per second, or numbers of S-Clients.
     pub values: &'a [f64],
 }
 
@@ -56,7 +58,7 @@ impl Levels<'_> {
         self.values[0]
     }
 
-    /// The load of a level. S-Clients think for `think`.
+    /// The load at one level. `think` is the think time of S-Clients.
     ///
     /// # Errors
     /// [`UsageError`] if the arrivals are a trace, which has its own rate.

@@ -28,7 +28,7 @@ const REST: Duration = Duration::from_secs(1);
 /// Interval at which a rest checks whether the user has interrupted the run.
 const STOP_CHECK: Duration = Duration::from_millis(20);
 
-/// A figure of a Record, and how its values are written.
+/// A row of the table of means: a metric of the Record, and the format of its values.
 struct Row {
     name: &'static str,
     figure: fn(&Record) -> Option<f64>,
@@ -73,8 +73,8 @@ fn server_cores(record: &Record) -> Option<f64> {
     (!programs.is_empty()).then(|| programs.iter().map(|program| program.cores).sum())
 }
 
-/// Generates the load `repetitions` times, writes each Record, and prints the means. The exit code is the worst of the
-/// repetitions.
+/// Generates the load `repetitions` times, writes each Record, and prints the means. The exit code is that of the worst
+/// repetition.
 pub fn main(args: &LoadArgs, plan: &RunPlan, repetitions: u64) -> anyhow::Result<Exit> {
     let mut files = Vec::new();
     for number in 1..=repetitions {
@@ -157,7 +157,7 @@ fn numbered(path: &Path, number: u64, repetitions: u64) -> PathBuf {
     path.with_file_name(format!("{stem}-{number:0digits$}{extension}"))
 }
 
-/// The exit code that describes more of a failure. An interruption comes first, then a limit of the generator.
+/// The more severe of two exit codes. An interruption comes first, then a limit of the generator.
 fn worse(so_far: Option<Exit>, next: Exit) -> Option<Exit> {
     let rank = |exit: Exit| match exit {
         Exit::Ok => 0,
@@ -223,7 +223,8 @@ mod tests {
         record
     }
 
-    /// The mean of 17.2, 17.3 and 17.55 is 17.35, and its interval 4.303 times 0.180 divided by the root of 3.
+    /// The mean of 17.2, 17.3 and 17.55 is 17.35, and their standard deviation is 0.180. With Student's t of 4.303, the
+    /// half width of the 95 % interval is 4.303 · 0.180 / √3.
     #[test]
     fn figures_are_means_with_the_interval_of_students_t() {
         let text = text(&[record(172.0, 900.0), record(173.0, 1000.0), record(175.5, 1100.0)]);

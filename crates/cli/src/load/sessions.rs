@@ -46,7 +46,7 @@ pub struct SessionArgs {
     pub cookies: bool,
 }
 
-/// Flags of loads that have no sessions.
+/// Flags that define a load without sessions. They conflict with the flags that define sessions.
 const OTHER_LOADS: [&str; 5] = ["rate", "clients", "s_clients", "stages", "speed"];
 
 /// The value of `--wsess`: sessions of equal length.

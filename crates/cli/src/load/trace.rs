@@ -3,8 +3,8 @@
 //! call, in the order in which the calls ended.
 //!
 //! Only the beginning of each request and response is kept. Secret values of header fields are replaced by `•••`, as in
-//! every document. The memory in use grows only with the printed calls. The shard whose call has ended writes the
-//! trace, so a slow disk makes the load late, which the Record reports.
+//! every document. Only the calls to print stay in memory. Each shard writes its own calls to the trace, so a slow disk
+//! delays the load. The Record reports the delay.
 
 use super::args::TracingArgs;
 use crate::output::{StreamFile, print_note};

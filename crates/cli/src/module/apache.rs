@@ -1,7 +1,7 @@
 //! Apache 2.4: the server's version and paths according to `apache2 -V`, and the files that its configuration includes.
 //!
-//! Debian's configuration uses variables that a shell script sets, so `apache2ctl` is run instead of the program for
-//! Debian's own installation.
+//! Debian's configuration uses environment variables that a script sets. So for Debian's own installation, the script
+//! `apache2ctl` is run instead of the server's program.
 
 mod build;
 mod config;
@@ -159,7 +159,8 @@ impl Server for Apache {
     }
 
     fn test_alone(&self, pieces: &[ConfigFile], scratch: &ScratchDirectory) -> anyhow::Result<Result<(), String>> {
-        // The existing configuration loads the modules and has the directives that every Apache needs.
+        // The test includes the existing configuration, because it loads the modules and has the directives that every
+        // Apache needs.
         let mut text = format!("Include {}\n", quoted(&self.config)?);
         for piece in pieces {
             text += &format!("Include {}\n", quoted(&piece.path)?);
@@ -203,7 +204,8 @@ impl Server for Apache {
     }
 }
 
-/// The directory with the modules of a server that has this root directory.
+/// The directory with the modules of a server that has this root directory. It is below the root if the user named the
+/// root (`is_named`).
 fn modules_directory(root: &Path, is_named: bool) -> PathBuf {
     let own = root.join("modules");
     if is_named || own.is_dir() {

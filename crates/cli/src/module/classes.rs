@@ -1,7 +1,7 @@
 //! Classes of requests in the server's configuration: a name, and a rule by size or by path.
 //!
-//! Names and patterns are accepted only if both servers read them as a single word. So no class can end a directive and
-//! start another one.
+//! Names and patterns are accepted only if both nginx and Apache read them as a single word. So no class can end a
+//! directive and start another one.
 
 use brimful_core::text::one_line;
 use std::fmt::{self, Display, Formatter};
@@ -34,7 +34,7 @@ pub enum Rule {
     Url(String),
 }
 
-/// Writes the arguments of the directive, in the syntax of both servers.
+/// Formats the class as arguments of the module's directive. The syntax is the same in nginx and Apache.
 impl Display for Class {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match &self.rule {

@@ -37,7 +37,7 @@ struct Prepared {
 /// Installs the module.
 ///
 /// # Errors
-/// When something is missing or the server refuses the result. All changes are then undone.
+/// When something is missing, or the server rejects the new configuration. All changes are then undone.
 pub fn main(args: &InstallArgs) -> anyhow::Result<Exit> {
     let prepared = prepare(args)?;
     let server = &*prepared.server;
@@ -45,7 +45,7 @@ pub fn main(args: &InstallArgs) -> anyhow::Result<Exit> {
         print_note("nothing was changed");
         return Ok(Exit::Ok);
     }
-    // Signals are handled only from here on, because Ctrl-C is a valid answer to the question above.
+    // Signals are handled only from here on, because Ctrl-C is a valid answer to the confirmation prompt.
     let interrupt_flag = super::interrupt_flag()?;
     let interrupted = || interrupt_flag.load(Ordering::Relaxed);
     match install(args, &prepared, &interrupted) {

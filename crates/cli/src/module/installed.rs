@@ -1,4 +1,4 @@
-//! Finds an installed server. Only this file knows all kinds of [`Server`].
+//! Finds an installed server. This is the only file that names the implementations of [`Server`], nginx and Apache.
 
 use super::apache::Apache;
 use super::args::{ServerKind, ServerLocationArgs};

@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 const SCHEMA: &str = "brimful.module-manifest/1";
 const MAX_BYTES: u64 = 1 << 20;
 
+/// The list of the files, links and directories that `install` made, and of the options that it was run with.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Manifest {
     schema: String,
@@ -144,6 +145,7 @@ impl InstalledItem {
         InstalledItem::File { path: path.to_owned(), hash: hash(bytes) }
     }
 
+    /// Path of the file, link or directory.
     pub fn path(&self) -> &Path {
         match self {
             InstalledItem::File { path, .. } | InstalledItem::Link { path, .. } | InstalledItem::Directory { path } => {

@@ -104,8 +104,8 @@ fn is_running(pid: u32) -> bool {
     Path::new("/proc").join(pid.to_string()).exists()
 }
 
-/// Adds the exit code to an error. A file that is not a server's memory is bad input; an I/O error is an error of the
-/// environment.
+/// Converts an error into one with the right exit code: a file that is not a server's memory is bad input, and an I/O
+/// error is an error of the environment.
 fn file_error(path: &Path, error: ModuleFileError) -> anyhow::Error {
     let words = format!("{}: {error}", path.display());
     match error {
@@ -134,7 +134,8 @@ mod tests {
         assert!(!is_module_memory(directory.path()));
     }
 
-    /// The content of a file with one class and these owners of its slots, in the layout of `layout.h`.
+    /// Shared memory in the layout of `layout.h`, with one request class and a slot for each of these owners (process
+    /// IDs).
     fn memory_of(owners: &[u32]) -> Vec<u8> {
         let header_size = header::SIZE.next_multiple_of(SLOT_ALIGN);
         let slot_size = (slot::CLASSES_OFFSET + class::SIZE).next_multiple_of(SLOT_ALIGN);
@@ -172,7 +173,7 @@ mod tests {
             return;
         }
         assert_eq!(default_path(places.clone()), of_others);
-        // Now the header names a process of the user that owns the file.
+        // The file still belongs to user 65534, but now its header names a running process of this user.
         let mut process = Command::new("sleep").arg("1000").uid(65_534).spawn().unwrap();
         let mut bytes = memory_of(&[0]);
         bytes[header::MASTER_PID_OFFSET..][..4].copy_from_slice(&process.id().to_ne_bytes());

@@ -231,7 +231,7 @@ mod tests {
     fn existing_configuration_files_are_not_edited() {
         let directory = tempfile::tempdir().unwrap();
         let at = |name: &str| directory.path().join(name);
-        // The first include is in a block in which the module's file must not be included.
+        // The first `include` is in a block that must not contain the module's file.
         let nginx =
             nginx(directory.path(), "events {}\nhttp { server { include *.conf; } include brimful-http.conf; }");
         let pieces = nginx.pieces(&settings()).unwrap();

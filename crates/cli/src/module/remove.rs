@@ -85,7 +85,8 @@ pub fn main(args: &RemoveArgs) -> anyhow::Result<Exit> {
 fn check_manifest(manifest: &Manifest, server: &dyn Server) -> anyhow::Result<()> {
     let base = canonical(server.config().parent().unwrap_or(Path::new("/")));
     let module_directory = canonical(server.module().parent().unwrap_or(Path::new("/")));
-    // The configuration may include files from directories outside `base`.
+    // The server's configuration may include directories outside `base`. `pieces` lists the files that `install` would
+    // write.
     let settings = Settings { memory: None, cpu_one_in: 0, classes: Vec::new() };
     let pieces = server.pieces(&settings).unwrap_or_default();
     let links = pieces.iter().filter_map(|piece| Some(&piece.link.as_ref()?.0));

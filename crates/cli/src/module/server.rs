@@ -96,6 +96,7 @@ pub struct Settings {
 /// A configuration file of the module.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConfigFile {
+    /// Path of the file.
     pub path: PathBuf,
     /// Content of the file.
     pub text: String,
@@ -126,7 +127,7 @@ pub fn check_trust(server: &dyn Server, place: &ServerLocationArgs, manifest: &P
     [server.module(), manifest, server.config()].into_iter().chain(place.prefix.as_deref()).try_for_each(trust::check)
 }
 
-/// The module's directive, which turns recording on, without a semicolon.
+/// The directive that turns the module on, with its argument, but without a semicolon.
 ///
 /// # Errors
 /// When the path of the memory cannot be written in a configuration.
@@ -137,7 +138,7 @@ pub fn directive(name: &str, settings: &Settings) -> anyhow::Result<String> {
     })
 }
 
-/// A path as one word in the configuration of both servers, in quotes if needed.
+/// A path as one word in the configuration of nginx and Apache, in quotes if needed.
 ///
 /// # Errors
 /// When the path is not absolute, or contains characters that have a meaning even in quotes.

@@ -59,7 +59,7 @@ impl ScratchDirectory {
         let path = std::env::temp_dir().join(format!("{SCRATCH}{}-{now}", process::id()));
         let cannot =
             || format!("cannot write to {}; free disk space, or set TMPDIR to another directory", path.display());
-        // Creating the directory fails if the name exists, even as a link.
+        // Creating the directory fails if the name exists, even as a link. So another user cannot prepare it.
         DirBuilder::new().mode(0o700).create(&path).with_context(cannot)?;
         let scratch = ScratchDirectory(path.clone());
         for (name, text) in SOURCES {
@@ -75,6 +75,7 @@ impl ScratchDirectory {
         self.0.join(name)
     }
 
+    /// Path of the directory.
     pub fn path(&self) -> &Path {
         &self.0
     }
@@ -103,7 +104,7 @@ pub fn remove_orphans() {
     }
 }
 
-/// The only file with this extension in a directory; `None` if there is no such file, or several.
+/// The only file in a directory that has the extension `ending`; `None` if there is no such file, or several.
 pub fn find_only_file(directory: &Path, ending: &str) -> Option<PathBuf> {
     let entries = fs::read_dir(directory).ok()?.filter_map(|entry| Some(entry.ok()?.path()));
     let mut found = entries.filter(|path| path.extension().is_some_and(|found| found == ending));

@@ -53,8 +53,8 @@ impl LinesFile {
     }
 }
 
-/// Appends a line. A last line without its end, which another program may have left, is ended first, so that only that
-/// line is lost.
+/// Appends a line. If the last line has no newline, because another program was killed while it wrote, adds one first.
+/// So that incomplete line cannot damage the new one.
 fn append_line(file: &mut File, line: &str) -> io::Result<()> {
     // The lock ends when the file is closed.
     flock(&*file, FlockOperation::LockExclusive)?;

@@ -18,12 +18,12 @@ use std::path::PathBuf;
 /// Arguments of `brimful plan`.
 #[derive(Debug, Args)]
 pub struct PlanArgs {
-    /// The step of planning.
+    /// The subcommand.
     #[command(subcommand)]
     pub command: PlanCommand,
 }
 
-/// The steps of planning.
+/// The subcommands of `brimful plan`.
 #[derive(Debug, Subcommand)]
 pub enum PlanCommand {
     /// Solve a queueing model: throughput, response time, utilization, and where it saturates

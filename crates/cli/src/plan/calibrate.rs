@@ -11,7 +11,7 @@ use brimful_estimate::{Attribution, CalibrateOptions, EstimateError, calibrate};
 use brimful_model::{Scenario, WhatIfOptions, what_if};
 use brimful_report::plan::calibration::{Calibration, text};
 
-/// Calibrates a model and delivers it.
+/// Calibrates a model. Prints the result, and writes the files that the flags name.
 pub fn main(args: &CalibrateArgs) -> anyhow::Result<Exit> {
     if !args.log.is_empty() {
         return super::site::main(args);
@@ -23,8 +23,8 @@ pub fn main(args: &CalibrateArgs) -> anyhow::Result<Exit> {
     let options = CalibrateOptions { servers: args.servers, attribution, ..CalibrateOptions::default() };
     let calibrated = calibrate(&records, options).map_err(|error| with_file_names(error, args))?;
     let names = args.records.iter().map(|path| display_name(path)).collect();
-    // The what-if computes no intervals from random draws of the demands: the calibration computes the intervals,
-    // because it knows the correlations of the demands.
+    // The calibration computes the intervals of predictions, because it knows the correlations of the demands. So the
+    // what-if makes no random draws of the demands.
     let options = WhatIfOptions { draws: 0, ..WhatIfOptions::default() };
     let limits = what_if(&calibrated.model, &Scenario::default(), &options)?.before.stations;
     let calibration = Calibration::new(calibrated, limits, names);

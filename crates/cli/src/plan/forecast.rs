@@ -24,7 +24,7 @@ use std::path::Path;
 /// Number of bytes at the beginning of a file that are read to detect whether it is an access log or a table.
 const HEAD_BYTES: u64 = 65_536;
 
-/// Forecasts the arrivals and delivers the forecast.
+/// Forecasts the arrivals. Prints the forecast, and writes the files that the flags name.
 pub fn main(args: &ForecastArgs) -> anyhow::Result<Exit> {
     let places = ResultFiles::open(&args.result)?;
     let csv = OutFile::create_optional(args.csv.as_deref(), "--csv")?;
@@ -131,7 +131,8 @@ fn capacity(args: &ForecastArgs, model: &Model) -> Result<(Option<f64>, String),
     Ok((Some(lowest), missed_first))
 }
 
-/// The comparison of configurations; `None` if no configurations are given.
+/// The configurations with their prices, and how long each can serve the forecast; `None` if no configurations are
+/// given.
 fn cost(args: &ForecastArgs, model: Option<&Model>, forecast: &Forecast) -> anyhow::Result<Option<CostTable>> {
     let (Some(path), Some(model)) = (&args.configurations, model) else { return Ok(None) };
     let name = || display_name(path);

@@ -20,7 +20,7 @@ pub struct ResultArgs {
     pub html: Option<PathBuf>,
 }
 
-/// The destinations of a result. Files are opened before the work starts, so that errors come early.
+/// The destinations of a result. Files are opened before the work starts, so that a wrong path is reported at once.
 pub struct ResultFiles {
     json: bool,
     out: Option<OutFile>,
@@ -28,6 +28,7 @@ pub struct ResultFiles {
 }
 
 impl ResultFiles {
+    /// Opens the files that the flags name.
     pub fn open(args: &ResultArgs) -> anyhow::Result<ResultFiles> {
         Ok(ResultFiles {
             json: args.json,

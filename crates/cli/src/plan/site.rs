@@ -33,7 +33,7 @@ const CPU: &str = "cpu";
 /// Utilization at which a resource counts as saturated.
 const SATURATED: f64 = 0.98;
 
-/// Fits the demands and delivers the model.
+/// Fits the demands. Prints the model, and writes the files that the flags name.
 pub fn main(args: &CalibrateArgs) -> anyhow::Result<Exit> {
     let out = OutFile::create_optional(args.out.as_deref(), "--out")?;
     let Some(file) = &args.utilization else {
@@ -122,8 +122,8 @@ fn site(
     })
 }
 
-/// Half widths of the demands' intervals; `None` if one is not known. A demand that was given without an interval is
-/// exact.
+/// Half widths of the demands' 95 % confidence intervals; `None` if one is unknown. A demand that the user gave without
+/// an interval counts as exact, with a half width of 0.
 fn half_widths_of(found: &SiteDemands, sources: &[Option<String>]) -> Option<Vec<f64>> {
     let half_width = |(demand, source): (&Estimate, &Option<String>)| {
         demand.ci95_half_width.or_else(|| source.as_ref().map(|_| 0.0))
@@ -131,7 +131,8 @@ fn half_widths_of(found: &SiteDemands, sources: &[Option<String>]) -> Option<Vec
     found.demands.iter().zip(sources).map(half_width).collect()
 }
 
-/// A note that names the resources whose demands depend on a proportional rule, which the data do not test.
+/// A note that names the resources whose busy time is divided by an assumed proportion, which the data do not test;
+/// `None` if there are no such resources.
 fn rule_note(resources: &[Resource]) -> Option<String> {
     let by_rule = |resource: &&Resource| !matches!(resource.rule.as_str(), "regression" | "line");
     let names: Vec<&str> = resources.iter().filter(by_rule).map(|resource| resource.name.as_str()).collect();
@@ -181,7 +182,7 @@ fn resource_notes(
     notes
 }
 
-/// The note that only the joint demand of these classes is known.
+/// A note that only the mean demand of these classes together is known, not the demand of each class.
 fn joint_demand_note(resource: &str, group: &[usize], names: &[String], rule: SiteRule) -> String {
     let names: Vec<&str> = group.iter().filter_map(|class| names.get(*class)).map(String::as_str).collect();
     let why = match rule {

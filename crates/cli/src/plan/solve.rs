@@ -1,4 +1,4 @@
-//! `brimful plan solve`: solves a model by a formula and, if requested, by simulation.
+//! `brimful plan solve`: solves a model analytically and, if requested, by simulation.
 
 use super::args::SolveArgs;
 use super::load_curve::load_curve;
@@ -12,12 +12,12 @@ use brimful_model::{
 };
 use brimful_report::plan::solution::{Percentiles, Solved, text};
 
-/// Solves the model and delivers the solution.
+/// Solves the model. Prints the solution, and writes the files that the flags name.
 pub fn main(args: &SolveArgs) -> anyhow::Result<Exit> {
     let places = ResultFiles::open(&args.result)?;
     let model = model::read(&args.model.model)?;
     let mut solved = match by_formula(&model, args.model.method) {
-        // The formula does not converge, so the simulation is the only solution.
+        // The analytic method does not converge, so the simulation is the only solution.
         Err(unsettled @ ModelError::NotConverged { .. }) if args.simulate => {
             Solved::simulated(model.clone(), unsettled.to_string())
         }
@@ -35,7 +35,7 @@ pub fn main(args: &SolveArgs) -> anyhow::Result<Exit> {
 fn by_formula(model: &Model, method: Method) -> Result<Solved, ModelError> {
     let outlook = what_if(model, &Scenario::default(), &WhatIfOptions { method, ..WhatIfOptions::default() })?.before;
     let Some(solution) = &outlook.solution else {
-        // The model is unstable. `solve` returns an error that names the overloaded station.
+        // The model is unstable, so `solve` returns an error, which names the overloaded station.
         return Err(solve(model, method).err().unwrap_or(ModelError::Inconsistent("the model has no solution".into())));
     };
     let percentiles = percentiles(model, solution)?;

@@ -20,8 +20,8 @@ use jiff::tz::TimeZone;
 
 /// Name of the CPU resource.
 const CPU: &str = "cpu";
-/// Shorter steps are merged to this length, in seconds. A request may be logged one step after it used the CPU, and
-/// timestamps in whole seconds are off by up to half a second.
+/// Steps that are shorter than this length, in seconds, are merged. A request may be logged one step after it used the
+/// CPU, and timestamps in whole seconds are off by up to half a second.
 const MIN_STEP_S: f64 = 10.0;
 /// Minimum number of steps that should remain after merging. A regression needs many steps.
 const MIN_STEPS: f64 = 20.0;
@@ -34,15 +34,15 @@ const FORMATS: &str = "a CSV with a header like time,cpu,disk; `sar -u` and `sar
 /// Utilizations of resources in each time step.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Utilization {
-    /// Names of the resources, the CPU first.
+    /// Names of the resources. The CPU is the first, except in a CSV that has its columns in another order.
     pub resources: Vec<String>,
     /// The steps in the order of time.
     pub steps: Vec<UtilizationStep>,
-    /// Number of CPUs over which the first resource is a mean; `None` if the text does not state it.
+    /// Number of CPUs of which the first resource is the mean; `None` if the text does not state it.
     pub cpus: Option<u32>,
     /// Whether the text has timestamps without a time zone. They were read in the zone that the caller passed.
     pub has_local_times: bool,
-    /// Notes about the way in which the text was read.
+    /// Notes on how the text was read, for example that short steps were merged.
     pub notes: Vec<String>,
 }
 

@@ -9,7 +9,7 @@ use crate::output::OutFile;
 use brimful_model::{Method, ModelError, Scenario, WhatIf, WhatIfOptions, what_if};
 use brimful_report::plan::what_if::{Changed, LoadCurves, text};
 
-/// Solves the changed model and delivers the comparison.
+/// Solves the model before and after the changes. Prints the comparison, and writes the files that the flags name.
 pub fn main(args: &WhatIfArgs) -> anyhow::Result<Exit> {
     let places = ResultFiles::open(&args.result)?;
     let csv = OutFile::create_optional(args.csv.as_deref(), "--csv")?;

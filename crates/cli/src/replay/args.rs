@@ -13,7 +13,7 @@ Examples:
   $ brimful replay /var/log/nginx/access.log http://127.0.0.1:8080/ --speed 2x
   $ brimful replay access.log http://127.0.0.1:8080/ --against-flat";
 
-/// `brimful replay`.
+/// Arguments of `brimful replay`.
 #[derive(Debug, Args)]
 #[command(
     after_help = EXAMPLES,

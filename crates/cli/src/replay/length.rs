@@ -1,4 +1,4 @@
-//! Measures the length of a replay before the replay starts, by reading the logs once.
+//! Determines the length of a replay before it starts, by reading the logs once.
 //!
 //! Only the first part of large logs is read, and the rest is estimated from its bytes. Standard input can be read only
 //! once, so its length is unknown.
@@ -26,8 +26,9 @@ const LONG_PAUSE_PART: u64 = 4;
 /// Minimum length of a pause that is reported.
 const MIN_LONG_PAUSE: Nanos = Nanos::from_secs(10);
 
-/// The length of a replay.
+/// The number of calls and the duration of a replay, and remarks on the logs.
 pub struct ReplayLength {
+    /// Number of calls.
     pub calls: u64,
     /// The time at which the last call is due.
     pub last_due: Nanos,

@@ -29,8 +29,9 @@ pub struct ReplayPass {
     pub duration: Nanos,
 }
 
-/// The outcome of a run.
+/// The result of a run.
 pub struct ReplayOutcome {
+    /// The Record of the run.
     pub record: Record,
     /// The lines read and the calls made; `None` if the run ended before the logs did, or the logs could not be read.
     pub counts: Option<ReplayCounts>,
@@ -42,12 +43,13 @@ pub struct ReplayOutcome {
 pub struct ReplayCounts {
     read: ReadSummary,
     summary: Summary,
+    /// Number of calls that were made.
     pub calls: u64,
     /// Time at which the last call was due.
     pub last_due: Nanos,
 }
 
-/// The options of a run at the times of the logs.
+/// The options of a run that sends the requests of the logs.
 pub fn options(args: &ReplayArgs) -> anyhow::Result<RunOptions> {
     let (logs, url) = args.logs_and_url()?;
     let mut options = run_options(url, &args.request)?;

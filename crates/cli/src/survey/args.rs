@@ -17,7 +17,7 @@ Examples:
   $ brimful survey http://127.0.0.1:8080/ --cpus 1 --server-cpus 0
   $ brimful survey http://shop.example/ --watch-from shop.example:7411 --max-load 30%";
 
-/// `brimful survey`.
+/// Arguments of `brimful survey`.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES, next_help_heading = "Survey")]
 pub struct SurveyArgs {

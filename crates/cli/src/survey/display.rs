@@ -24,6 +24,7 @@ pub struct Display {
 }
 
 impl Display {
+    /// A display that shows nothing if `quiet`.
     pub fn new(quiet: bool) -> Display {
         use std::io::IsTerminal;
         let bar = (!quiet && std::io::stderr().is_terminal()).then(|| progress::new_bar("", Nanos::from_secs(1)));
@@ -31,11 +32,12 @@ impl Display {
         Display { quiet, bar, live, current: Mutex::default() }
     }
 
+    /// Shows an event of the survey: a step that begins, a note, or a result.
     pub fn show(&self, step: &SurveyEvent) {
         let line = match step {
             SurveyEvent::Begin(what, duration) => {
                 if let Some(bar) = &self.bar {
-                    // A step without a load has no live results.
+                    // The new step may have no load, so the live results of the previous step are removed.
                     self.live.iter().for_each(|live| live.restart());
                     bar.set_length(duration.0 / 1_000_000);
                     bar.set_prefix(one_line(what).into_owned());

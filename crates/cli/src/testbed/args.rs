@@ -7,14 +7,14 @@ use brimful_testbed::{MAX_CLIENTS, RttRange};
 use clap::Args;
 use std::path::PathBuf;
 
-/// Upper bound of the value of `--queue`.
+/// The longest queueing delay that `--queue` accepts.
 const MAX_QUEUE: Nanos = Nanos::from_secs(2);
 
 const EXAMPLES: &str = "\
 Examples:
   $ sudo brimful testbed --rtt 40ms --loss 1% -- sh -c 'ip netns exec server nginx; brimful load http://{server}/'";
 
-/// `brimful testbed`.
+/// Arguments of `brimful testbed`.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct TestbedArgs {
@@ -71,7 +71,7 @@ pub struct TestbedArgs {
 /// command.
 #[derive(Debug, Args)]
 pub struct TestbedInitArgs {
-    /// The process whose end ends all processes of the command.
+    /// Process ID of `brimful testbed`. All processes of the command are ended when this process ends.
     pub parent: u32,
     /// The user's command, with its arguments.
     #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]

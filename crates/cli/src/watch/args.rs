@@ -16,7 +16,7 @@ Examples:
   $ brimful watch --port 80 --once --json
   $ brimful watch nginx --port 80 --prometheus 9477 --log /var/log/brimful";
 
-/// `brimful watch`.
+/// Arguments of `brimful watch`.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES, next_help_heading = "Watching")]
 pub struct WatchArgs {

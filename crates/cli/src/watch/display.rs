@@ -1,4 +1,4 @@
-//! The live display: a screen, lines, or no display.
+//! The live display of a watch: a full screen, one line per interval, or nothing.
 
 use super::events::{Events, Flow};
 use super::lines::Lines;
@@ -8,7 +8,7 @@ use super::session::Session;
 use crate::output::print_note;
 use ratatui::crossterm::event;
 
-/// The display that the options choose.
+/// The display of a watch.
 pub enum Display {
     Screen(Box<Screen>),
     Lines(Lines),
@@ -16,6 +16,7 @@ pub enum Display {
 }
 
 impl Display {
+    /// Opens the display that the options select. A screen sends key presses to `events`.
     pub fn open(options: &WatchOptions, events: &mut Events) -> anyhow::Result<Display> {
         Ok(match options.view {
             View::Screen => {

@@ -8,6 +8,7 @@ use brimful_core::server::{
 };
 use brimful_monitor::{PeriodFigures, Rates};
 
+/// The metrics of a server whose CPUs and accept queue are overloaded.
 pub fn busy_rates() -> Rates {
     let shares = |user, system, steal| CpuShares {
         user,

@@ -13,7 +13,7 @@ use std::time::SystemTime;
 /// Number of lines after which the header is repeated.
 const LINES_PER_HEADER: u64 = 20;
 
-/// Placeholder of an unknown value.
+/// Text that is shown instead of an unknown value.
 pub const UNKNOWN_MARK: &str = "–";
 
 /// The columns of the output, and the state that decides when the header is printed.
@@ -65,6 +65,7 @@ const COLUMNS: [Column; 27] = [
 ];
 
 impl Lines {
+    /// Selects the columns of the groups that are sampled.
     pub fn new(options: &WatchOptions) -> Lines {
         let enabled = options.config.intervals.enabled();
         let shown = |column: &&Column| match column.group {
@@ -114,7 +115,7 @@ impl Lines {
     }
 }
 
-/// Formats a number with three digits, or as many as fit into the column.
+/// Formats a number with three digits, or with fewer if the column is too narrow.
 fn short(x: f64, width: usize) -> String {
     let digits = match x {
         0.0 => "0".to_owned(),

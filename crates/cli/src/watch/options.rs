@@ -13,6 +13,7 @@ const DEFAULT_INTERVAL: Nanos = Nanos::from_secs(1);
 
 /// The targets, duration and display of a watch.
 pub struct WatchOptions {
+    /// Configuration of the monitor: what it samples, and at which intervals.
     pub config: MonitorConfig,
     /// Description of the watched programs and ports.
     pub targets: String,
@@ -20,9 +21,13 @@ pub struct WatchOptions {
     pub duration: Option<Nanos>,
     /// Maximum number of sampling intervals.
     pub count: u64,
+    /// Whether to watch for one interval, and then print all metrics.
     pub once: bool,
+    /// Whether to print the results as JSON.
     pub json: bool,
+    /// Whether to print the tables of the WebMonitor paper at the end.
     pub paper_tables: bool,
+    /// The kind of live display.
     pub view: View,
 }
 
@@ -47,6 +52,7 @@ pub enum View {
 }
 
 impl WatchOptions {
+    /// Derives the options from the flags.
     pub fn new(args: &WatchArgs) -> anyhow::Result<WatchOptions> {
         if args.duration == Some(Nanos::ZERO) || args.count == Some(Count(0)) {
             return Err(UsageError(
@@ -85,7 +91,7 @@ impl WatchOptions {
         })
     }
 
-    /// The exit code of the watch. A watch without a planned end is meant to be ended by Ctrl-C.
+    /// The exit code of the watch. If the watch has no planned end, Ctrl-C is its regular end.
     pub fn exit_code(&self, ended: StopReason) -> Exit {
         let endless = self.duration.is_none() && self.count == u64::MAX;
         if ended == StopReason::Planned || endless { Exit::Ok } else { Exit::Interrupted }

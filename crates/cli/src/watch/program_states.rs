@@ -2,7 +2,7 @@
 
 use brimful_monitor::{Membership, ProcessSelector, Sample};
 
-/// The state of each program.
+/// The state of each watched program, to report changes.
 pub struct ProgramStates {
     programs: Vec<(ProcessSelector, State)>,
 }
@@ -11,7 +11,7 @@ pub struct ProgramStates {
 enum State {
     /// No sample has been taken yet.
     Unknown,
-    /// None of the program's processes has run yet.
+    /// No process of the program has run since the start of the watch.
     Awaited,
     Running,
     Ended,
@@ -20,6 +20,7 @@ enum State {
 }
 
 impl ProgramStates {
+    /// All programs are in an unknown state at first.
     pub fn new(programs: &[ProcessSelector]) -> ProgramStates {
         ProgramStates { programs: programs.iter().map(|program| (program.clone(), State::Unknown)).collect() }
     }

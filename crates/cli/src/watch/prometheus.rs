@@ -1,8 +1,8 @@
 //! `--prometheus`: serves the latest counters at `/metrics`.
 //!
 //! A minimal HTTP server: one request per connection, with limits on the size, the duration and the number of requests.
-//! A sample is rendered once, however often it is fetched. Only requests whose `Host` is this host ([`hosts`]) get the
-//! metrics. The loop of the watch never waits for the exporter.
+//! A sample is rendered only once, even if it is fetched several times. Only requests whose `Host` is this host
+//! ([`hosts`]) get the metrics. The loop of the watch never waits for the exporter.
 
 mod connections;
 mod hosts;

@@ -1,7 +1,7 @@
 //! The live screen: a sentence about the bottleneck, and the metrics of every group below it, on one page.
 //!
-//! A frame is a pure function of a [`ScreenState`]. The terminal is restored however the watch ends, even if it ends by
-//! a panic or a signal.
+//! A frame depends only on a [`ScreenState`]. The terminal is restored however the watch ends, even if it ends by a
+//! panic or a signal.
 
 mod layout;
 mod panels;
@@ -27,6 +27,7 @@ pub struct Screen {
 }
 
 impl Screen {
+    /// Switches the terminal to the screen, and draws the first frame.
     pub fn open(options: &WatchOptions) -> anyhow::Result<Screen> {
         // After a panic, ratatui restores the terminal. Otherwise `drop` does.
         let terminal = ratatui::try_init().context("cannot draw on this terminal: use --quiet, or pipe to `cat`")?;
@@ -46,11 +47,13 @@ impl Screen {
         self.picture.set_notice(status);
     }
 
+    /// Shows a message for some time. It is printed again after the screen is closed.
     pub fn show_notice(&mut self, notice: String) {
         self.picture.set_notice(notice.clone());
         self.notices.push(notice);
     }
 
+    /// Handles a key press or a change of the terminal's size.
     pub fn handle(&mut self, event: &Event) -> anyhow::Result<Flow> {
         match event {
             Event::Key(key) if key.kind != KeyEventKind::Release => {

@@ -6,14 +6,14 @@ use crate::output::print_note;
 use crate::remote::find_token;
 use brimful_monitor::{Identity, MonitorConfig, MonitorServer, ServeConfig, Token};
 
-/// A running server of samples, which serves until it is dropped.
+/// A running service that sends samples to other hosts until it is dropped.
 pub struct RemoteService {
     _serving: MonitorServer,
     /// A message with the server's address, and with the token if that is new.
     pub message: String,
 }
 
-/// Starts to serve if `--serve` is given, and prints the server's address on stderr.
+/// Starts to serve if `--serve` is given, and prints the service's address on stderr.
 pub fn start(args: &WatchArgs, watch: &MonitorConfig, events: &Events) -> anyhow::Result<Option<RemoteService>> {
     let Some(address) = args.remote.serve else { return Ok(None) };
     let (token, new_token) = match find_token(args.remote.token_file.as_deref())? {

@@ -29,7 +29,9 @@ pub struct Session {
 pub struct Tick {
     /// Time by the wall clock, which may be changed during the watch.
     pub at: SystemTime,
+    /// The sample of the groups that were due.
     pub sample: Sample,
+    /// The rates of these groups since their previous samples.
     pub rates: Rates,
 }
 
@@ -75,6 +77,7 @@ impl Session {
         self.schedule.next().unwrap_or(Nanos::MAX) - clock::now()
     }
 
+    /// Time since the start of the watch.
     pub fn elapsed(&self) -> Nanos {
         clock::now() - self.began
     }
@@ -89,7 +92,7 @@ impl Session {
         bottleneck(&self.current)
     }
 
-    /// The source of each kind of metrics.
+    /// For each kind of metrics, a text that says where the metrics come from or why they are unknown.
     pub fn sources(&self) -> BTreeMap<String, String> {
         self.meter.sources()
     }

@@ -1,5 +1,5 @@
-//! Compiles Apache's module with the headers that apxs reports. The module magic number (ap_mmn.h) determines which
-//! servers load the module.
+//! Compiles Apache's module with the headers that apxs, Apache's tool for building modules, reports. The module magic
+//! number (ap_mmn.h) determines which servers load the module.
 
 use super::MODULE;
 use crate::module::command::{BUILD_TIMEOUT, QUERY_TIMEOUT, find_in_path, run};

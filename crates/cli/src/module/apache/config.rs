@@ -1,4 +1,4 @@
-//! Parses the part of Apache's configuration language that includes files.
+//! Parses the directives of Apache's configuration that include other files.
 
 use crate::module::server::ConfigFile;
 use std::path::{Path, PathBuf};

@@ -12,7 +12,8 @@ use std::path::{Path, PathBuf};
 
 /// Directory with the sources that Debian's package nginx-dev installs.
 const DEBIAN_SOURCES: &str = "/usr/share/nginx/src";
-/// Minimum number of digits in a signature after its first three numbers. No version of nginx has a shorter signature.
+/// Minimum number of digits in a signature after its first three numbers, to find signatures among other text. No
+/// version of nginx has a shorter signature.
 const MIN_DIGITS: usize = 30;
 
 /// Compiles the module in a scratch directory.
@@ -123,7 +124,8 @@ fn configure_arguments(arguments: &[String], module: &Path) -> Vec<String> {
             .any(|path| !Path::new(path).is_dir())
     };
     let kept = arguments.iter().filter(|argument| !is_of_others(argument) && !is_elsewhere(argument)).cloned();
-    // nginx is built with -Werror, and newer compilers have more warnings. The last --with-cc-opt applies.
+    // nginx is built with -Werror, and newer compilers warn about more, so -Wno-error is added. If --with-cc-opt occurs
+    // twice, the last one applies.
     let options = argument(arguments, "--with-cc-opt").unwrap_or_default();
     kept.chain([format!("--with-cc-opt={options} -Wno-error"), format!("--add-dynamic-module={}", module.display())])
         .collect()

@@ -1,4 +1,4 @@
-//! Parses the part of nginx's configuration language that includes files, and the blocks that contain these directives.
+//! Parses nginx's `include` directives, and the names of the blocks that contain them.
 
 use std::path::{Path, PathBuf};
 
@@ -102,7 +102,7 @@ impl Iterator for Tokens<'_> {
                 return Some(Token::Word(word.to_owned()));
             }
             _ => {
-                // `${name}` is part of a word.
+                // The braces of a variable like `${name}` are part of a word; other braces end it.
                 let mut end = self.0.len();
                 let mut in_variable = false;
                 for (at, c) in self.0.char_indices() {

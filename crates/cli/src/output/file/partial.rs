@@ -73,6 +73,7 @@ impl Replacement {
         &self.name
     }
 
+    /// The open file, to write its content.
     pub fn file(&mut self) -> &mut File {
         &mut self.file
     }

@@ -50,10 +50,11 @@ pub struct SiteArgs {
 pub struct AttributionChoice {
     /// The resource; `None` for all resources without a rule of their own.
     pub resource: Option<String>,
+    /// The rule by which classes share the resource's busy time.
     pub rule: RuleName,
 }
 
-/// The name of a rule.
+/// A rule that divides the busy time of a resource among the classes of requests.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RuleName {
     Automatic,
@@ -100,6 +101,7 @@ impl FromStr for AttributionChoice {
 pub struct SingleClassRecord {
     /// The class; `None` for the class of answers without a body.
     pub class: Option<String>,
+    /// Path of the Record.
     pub path: PathBuf,
 }
 
@@ -123,8 +125,11 @@ impl FromStr for SingleClassRecord {
 /// A value of `--demand`: a demand that is known from other measurements.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KnownDemand {
+    /// Name of the resource.
     pub resource: String,
+    /// Name of the class.
     pub class: String,
+    /// Service demand of one request.
     pub time: Nanos,
 }
 
@@ -147,6 +152,7 @@ impl FromStr for KnownDemand {
 pub struct AccessRate {
     /// The class; `None` for all classes without a rate of their own.
     pub class: Option<String>,
+    /// Rate of each client's link, in bits per second.
     pub bits_per_s: f64,
 }
 

@@ -14,6 +14,7 @@ pub(super) struct SiteData<'a> {
     args: &'a CalibrateArgs,
     utilization: &'a Utilization,
     counted: &'a StepCounts,
+    /// Demands that are known from Records of one class alone, or from flags.
     pub known: KnownDemands,
     /// Indices of the time steps that are used, from [`StepCounts::steps`].
     pub used_steps: Vec<usize>,
@@ -22,6 +23,7 @@ pub(super) struct SiteData<'a> {
 }
 
 impl<'a> SiteData<'a> {
+    /// Reads the known demands, and chooses the time steps to use.
     pub fn new(
         args: &'a CalibrateArgs,
         utilization: &'a Utilization,
@@ -72,7 +74,7 @@ impl<'a> SiteData<'a> {
 
     /// The used steps, with the requests and with the busy time of one resource.
     pub fn steps(&self, resource: usize) -> Vec<SiteStep> {
-        // The shares in the data may be relative to all CPUs of the host, which may be more than the server can use.
+        // The utilization may be relative to all CPUs of the host, which may be more than the server can use.
         let shared_by = if resource == 0 { self.utilization.cpus.unwrap_or(self.servers(resource)) } else { 1 };
         site_steps(self.utilization, self.counted, &self.used_steps, resource, f64::from(shared_by))
     }
@@ -92,7 +94,7 @@ impl<'a> SiteData<'a> {
         site_demands(classes.len(), steps, &options).map_err(|error| explain_error(error, name, empty))
     }
 
-    /// The station of a resource.
+    /// The station of the model that represents a resource.
     pub fn station(&self, resource: usize, found: &SiteDemands) -> Station {
         let servers = self.servers(resource);
         Station {
@@ -116,7 +118,7 @@ impl<'a> SiteData<'a> {
     }
 }
 
-/// The steps of one resource. `servers` is the number of CPUs or disks that a share of 1 stands for.
+/// The time steps of one resource. `servers` is the number of CPUs or disks that are busy if the resource's share is 1.
 fn site_steps(
     utilization: &Utilization,
     counted: &StepCounts,

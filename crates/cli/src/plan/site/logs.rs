@@ -90,6 +90,7 @@ pub(super) struct StepCounts {
 }
 
 impl StepCounts {
+    /// Counts the requests in the logs, and the bytes of their responses, in the time steps of `utilization`.
     pub fn count(
         logs: &[String],
         reading: ReadOptions,

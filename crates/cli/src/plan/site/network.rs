@@ -86,7 +86,7 @@ fn push(model: &mut Model, name: &str, kind: StationKind, demands: Vec<f64>) -> 
     Ok(())
 }
 
-/// States the overhead, and the rate at which the link is full.
+/// A note on the request rate at which the server's link is full.
 fn limit_note(model: &Model, transfers: &[Transfer], bits_per_s: f64) -> String {
     let rates: Vec<f64> = model.classes.iter().map(|class| class.rate.unwrap_or(0.0)).collect();
     let all: f64 = rates.iter().sum();

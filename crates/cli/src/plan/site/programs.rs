@@ -1,8 +1,8 @@
-//! Finds the program that used the CPU in outlying steps, whose utilization the requests do not explain. The data are
-//! process accounting or a log of `brimful watch`.
+//! Finds the program that used the CPU in outlying time steps, in which the requests do not explain the utilization.
+//! The data are process accounting, or a log of `brimful watch`.
 //!
-//! The program whose use of the CPU rises most in the outlying steps is named, if it explains enough of them. Menascé
-//! et al. (CMG 1999) found a job that used 37 % of the CPU in this way.
+//! The result is the program whose use of the CPU rises most in the outlying steps, if it explains enough of the
+//! utilization. Menascé et al. (CMG 1999) found a job that used 37 % of the CPU in this way.
 
 use crate::documents::display_name;
 use crate::exit::UsageError;
@@ -18,16 +18,20 @@ const MIN_EXPLAINED: f64 = 0.3;
 const RECORD: usize = 64;
 /// Version of the records that a little-endian machine writes. A big-endian machine also sets bit 7.
 const VERSION: u8 = 3;
-/// Ticks per second in these records.
+/// Ticks per second in the records of process accounting.
 const TICKS_PER_S: f64 = 100.0;
 const FORMATS: &str = "use pacct of process accounting (version 3), or process.jsonl of `brimful watch --log`";
 
-/// CPU time that a program used between two instants, in seconds since 1970.
+/// CPU time that a program used in an interval.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct ProgramUse {
+    /// Name of the program.
     pub name: String,
+    /// Start of the interval, in seconds since 1970.
     pub from_s: f64,
+    /// End of the interval, in seconds since 1970.
     pub to_s: f64,
+    /// CPU time in the interval, in seconds.
     pub cpu_s: f64,
 }
 
@@ -47,7 +51,7 @@ pub(super) fn read(given: Option<&Path>, utilization: &Path) -> anyhow::Result<V
     Ok(parse(&bytes).map_err(|why| UsageError(format!("--programs {name}: {why}")))?)
 }
 
-/// The log of programs, process.jsonl, in the same directory as this kernel.jsonl.
+/// The path of process.jsonl, the log of programs, if it is in the same directory as this kernel.jsonl.
 fn beside(utilization: &Path) -> Option<PathBuf> {
     let is_log = utilization.file_name().is_some_and(|name| name == "kernel.jsonl");
     Some(utilization.with_file_name("process.jsonl")).filter(|path| is_log && path.is_file())
@@ -107,7 +111,8 @@ fn process(record: &[u8]) -> Option<ProgramUse> {
     is_sane.then(|| ProgramUse { name, from_s, to_s: from_s + elapsed.max(0.01), cpu_s })
 }
 
-/// A number of ticks in the format `comp_t`: 13 bits, and 3 bits of an exponent to the base 8.
+/// Decodes a number of ticks in the kernel's format `comp_t`: 13 bits of a mantissa and 3 bits of an exponent to the
+/// base 8.
 fn ticks(packed: u16) -> f64 {
     f64::from(packed & 0x1fff) * 8_f64.powi(i32::from(packed >> 13))
 }
@@ -138,7 +143,7 @@ pub(super) fn behind(outliers: &[OutlyingStep], steps: &[(f64, f64)], uses: &[Pr
     (excess(&most) >= MIN_EXPLAINED * unexplained).then_some(most)
 }
 
-/// CPU time of a program within these steps, if it used the CPU evenly over its lifetime.
+/// CPU time of a program within these steps. It is assumed that the program used the CPU evenly in its interval.
 fn cpu_time_within(used: &ProgramUse, steps: &[(f64, f64)]) -> f64 {
     // Steps are sorted by time.
     let first = steps.partition_point(|(from, seconds)| from + seconds <= used.from_s);

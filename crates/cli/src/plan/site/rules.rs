@@ -15,7 +15,9 @@ const PAPER_RULES: [(&str, SiteRule); 4] =
 /// The rule by which classes share the busy time of a resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct ResourceRule {
+    /// The rule.
     pub rule: SiteRule,
+    /// The reason why this rule applies.
     pub origin: Origin,
 }
 
@@ -30,7 +32,10 @@ pub(super) enum Origin {
     Paper,
 }
 
-/// The rule of each resource. An error names a resource, a class or a rule that does not exist.
+/// The rule of each resource.
+///
+/// # Errors
+/// When a flag names a resource or a class that does not exist, or gives two rules for the same resources.
 pub(super) fn rules(
     args: &CalibrateArgs,
     resources: &[String],

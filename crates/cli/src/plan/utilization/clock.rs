@@ -53,7 +53,7 @@ pub(super) fn date(text: &str) -> Option<Date> {
     Date::new(year, i8::try_from(month).ok()?, i8::try_from(day).ok()?).ok()
 }
 
-/// Whether the text would be a different date in countries that write the day before the month.
+/// Whether the text is a different date if the day is written before the month.
 pub(super) fn is_ambiguous(text: &str) -> bool {
     let mut numbers = text.split('/').map(|part| part.trim().parse::<i16>().unwrap_or(99));
     matches!((numbers.next(), numbers.next()), (Some(a), Some(b)) if a <= 12 && b <= 12 && a != b)
@@ -64,7 +64,8 @@ pub(super) fn is_ambiguous(text: &str) -> bool {
 /// amount.
 pub(super) fn instant_ms(date: Date, second: i64, zone: &TimeZone) -> Option<i64> {
     let part = |seconds: i64| i8::try_from(seconds).ok();
-    // A leap second counts as the following second. The date has no second after 23:59:60, so 1 s is added below.
+    // The second after 23:59:59 is a leap second, and counts as the second after it. `date.at` accepts no such time, so
+    // 1 s is added to 23:59:59 below.
     let (second, leap) = if second < 86_400 { (second, 0) } else { (86_399, 1) };
     let clock = date.at(part(second / 3600)?, part(second / 60 % 60)?, part(second % 60)?, 0);
     let at = zone.to_ambiguous_timestamp(clock).compatible().ok()?;

@@ -19,7 +19,7 @@ impl Samples {
         }
     }
 
-    /// Adds to the busy share of a resource in an interval, for example the share of one of several programs.
+    /// Adds `busy` to the busy share of a resource in an interval, for example the share of one of several programs.
     pub fn add_part(&mut self, from_ms: i64, to_ms: i64, resource: &str, busy: f64) {
         let before = self.0.get(&(from_ms, to_ms)).and_then(|at| at.get(resource)).copied().unwrap_or(0.0);
         self.add(from_ms, to_ms, resource, before + busy);

@@ -68,7 +68,7 @@ fn zone_named(name: &str) -> Option<TimeZone> {
     if matches!(name, "UTC" | "GMT" | "Z") {
         return Some(TimeZone::UTC);
     }
-    // Zones without a name have offsets like `+03`, which are parsed as part of a time.
+    // A zone without a name is printed as an offset like `+03`, which is parsed as part of a time.
     let is_offset = name.starts_with(['+', '-']);
     let at: Timestamp = is_offset.then(|| format!("2000-01-01T12:00:00{name}").parse().ok()).flatten()?;
     let noon: Timestamp = "2000-01-01T12:00:00Z".parse().ok()?;

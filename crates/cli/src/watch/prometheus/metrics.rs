@@ -361,7 +361,7 @@ mod tests {
             cpu_ns: [0, 1_500_000_000, 0],
             ..ClassSample::default()
         };
-        // The buckets contain one time of 300 ns, two of 1 ms, and one of an hour.
+        // Pairs of a bucket's index and its count: one time of 300 ns, two of 1 ms, and one of an hour.
         let buckets = vec![(0, 1), (47, 2), (111, 1)];
         class.times[2] = TimesSample { count: 4, sum_ns: 3_000_000_000, buckets, ..TimesSample::default() };
         let server = ServerSample {

@@ -32,7 +32,9 @@ pub type MakePanel = fn(&ScreenState, PanelSize) -> Option<Panel>;
 /// The space for a panel.
 #[derive(Clone, Copy)]
 pub struct PanelSize {
+    /// Width in columns.
     pub width: usize,
+    /// Height in lines, with the heading.
     pub height: usize,
 }
 
@@ -56,6 +58,7 @@ impl Panel {
         self.rows.push(first.into_iter().chain(cells).collect());
     }
 
+    /// Height in lines, with the heading, if no line is left out.
     pub fn height(&self) -> usize {
         1 + self.rows.len()
     }
@@ -110,7 +113,7 @@ fn fitting_columns<const N: usize>(
     indices.into_iter().map(move |index| (index, columns[index].0, columns[index].1))
 }
 
-/// Width of the first column.
+/// Width of the first column: the space that the other columns leave.
 fn first_width<const N: usize>(columns: &Columns<N>, width: usize) -> usize {
     width.saturating_sub(fitting_columns(columns, width).map(|(_, _, width)| width).sum::<usize>() + 1)
 }

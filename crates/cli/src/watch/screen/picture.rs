@@ -19,10 +19,13 @@ pub struct ScreenState {
     pub targets: String,
     /// Description of the sampling intervals.
     pub intervals: String,
+    /// Time since the start of the watch.
     pub elapsed: Nanos,
     /// CPU time of the monitor itself, as a share of one CPU.
     pub monitor_cpu_share: f64,
+    /// Findings about the bottleneck.
     pub findings: Vec<Finding>,
+    /// The latest metrics of each group.
     pub rates: Rates,
     /// Advice on how to get the most useful of the unknown metrics.
     pub hint: Option<String>,
@@ -31,12 +34,16 @@ pub struct ScreenState {
     /// The groups that are sampled.
     pub enabled: Groups,
     hidden: Vec<GroupName>,
+    /// Whether the metrics on the screen are frozen.
     pub paused: bool,
+    /// Whether the explanation of the keys is shown.
     pub help: bool,
+    /// The colours of the screen.
     pub style: Style,
 }
 
 impl ScreenState {
+    /// The state before the first sample.
     pub fn new(options: &WatchOptions) -> ScreenState {
         let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
         let configured = &options.config.intervals;
@@ -106,6 +113,7 @@ impl ScreenState {
         self.rates.kernel.as_ref().filter(|_| self.shows(GroupName::Kernel)).map(|stretch| &stretch.figures)
     }
 
+    /// Handles a key that pauses the screen, shows the help, or hides a group of metrics.
     pub fn handle_key(&mut self, key: char) {
         match key {
             ' ' => self.paused = !self.paused,

@@ -21,19 +21,23 @@ impl Style {
         Style { colours: std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty()) }
     }
 
+    /// The style without colours.
     #[cfg(test)]
     pub fn plain() -> Style {
         Style { colours: false }
     }
 
+    /// The text style of the screen's title.
     pub fn title(self) -> TextStyle {
         TextStyle::new().add_modifier(Modifier::REVERSED)
     }
 
+    /// The text style of a panel's heading.
     pub fn heading(self) -> TextStyle {
         self.coloured(Color::Cyan).add_modifier(Modifier::BOLD)
     }
 
+    /// The text style of less important text.
     pub fn dim(self) -> TextStyle {
         TextStyle::new().add_modifier(Modifier::DIM)
     }

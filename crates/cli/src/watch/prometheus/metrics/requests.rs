@@ -86,6 +86,7 @@ pub fn cumulative_buckets(times: &TimesSample) -> impl Iterator<Item = (f64, u64
     })
 }
 
+/// Converts nanoseconds to seconds.
 pub fn seconds(ns: u64) -> f64 {
     Nanos(ns).as_secs_f64()
 }

@@ -11,7 +11,7 @@ use ratatui::style::Color;
 use ratatui::text::{Line, Span};
 
 const COLUMNS: Columns<5> = [("busy", 7, 4), ("user", 7, 3), ("system", 8, 2), ("intr", 7, 0), ("steal", 7, 1)];
-/// The panel's height is at most the height of the screen divided by this.
+/// The panel's height is at most the height of the screen divided by this number.
 const HEIGHT_PART: usize = 6;
 /// Width of a small bar, including the CPU number and the share.
 const SMALL_BAR_WIDTH: usize = 17;
