@@ -45,13 +45,13 @@ pub struct AbArgs {
     /// Path of the requests to servers that are started by commands
     #[arg(long, value_name = "PATH", default_value = "/")]
     pub path: String,
-    /// End when the half width of the figure's 95 % interval is this small
+    /// End when the difference is known within this, with 95 % confidence
     #[arg(long, value_name = "PERCENT", default_value = "1%", value_parser = parse_percent)]
     pub until: f64,
     /// End after this time in any case
     #[arg(short, long, value_name = "TIME", default_value = "3m", value_parser = parse_time)]
     pub duration: Nanos,
-    /// The figure that --until is about, like cpu, throughput or p99
+    /// Figure whose uncertainty --until limits, like cpu, throughput or p99
     ///
     /// [default: cpu, the CPU time per request, if the processes of both servers can be seen; else throughput with
     /// --clients and p50 with --rate]

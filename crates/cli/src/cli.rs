@@ -97,12 +97,12 @@ pub enum Command {
     Completions(CompletionsArgs),
     /// Write the man pages of all commands
     Man(ManArgs),
-    /// Restore the CPUs of a surveyed server when stdin ends; stdin names the processes and their CPUs
+    /// Undo a survey's change of the server's CPUs or quota when stdin ends; stdin describes the former state
     #[command(name = GUARDIAN_COMMAND, hide = true)]
-    PutBack,
+    RestoreServer,
     /// Run as the first process of a test bed's command
     #[command(name = INIT_COMMAND, hide = true)]
-    Inside(TestbedInitArgs),
+    TestbedInit(TestbedInitArgs),
 }
 
 /// Parses a command line.

@@ -85,10 +85,10 @@ fn run() -> ExitCode {
         Command::Schema(args) => schema::main(&args),
         Command::Completions(args) => manual::completions(&args, &cli::program()),
         Command::Man(args) => manual::man(&args, cli::program()),
-        Command::PutBack => survey::restore_former_state(),
+        Command::RestoreServer => survey::restore_former_state(),
         // `testbed` exits with the exit code of the command that it runs.
         Command::Testbed(args) => return exit_code(testbed::main(&args)),
-        Command::Inside(args) => return exit_code(testbed::inside(&args)),
+        Command::TestbedInit(args) => return exit_code(testbed::run_init(&args)),
     };
     exit_code(result)
 }

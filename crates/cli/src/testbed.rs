@@ -76,7 +76,7 @@ pub fn main(args: &TestbedArgs) -> anyhow::Result<u8> {
 
 /// Runs the hidden command that is the first process inside the test bed. It starts the user's command, and returns the
 /// command's exit code.
-pub fn inside(args: &TestbedInitArgs) -> anyhow::Result<u8> {
+pub fn run_init(args: &TestbedInitArgs) -> anyhow::Result<u8> {
     brimful_testbed::run_init(args.parent, &args.command).map_err(with_exit_code)
 }
 

@@ -122,7 +122,7 @@ impl Server for Apache {
         }
     }
 
-    fn pieces(&self, settings: &Settings) -> anyhow::Result<Vec<ConfigFile>> {
+    fn config_files(&self, settings: &Settings) -> anyhow::Result<Vec<ConfigFile>> {
         let name = self.config.display();
         let text = fs::read(&self.config)
             .with_context(|| format!("cannot read {name}; name the configuration with --config"))?;
@@ -158,12 +158,16 @@ impl Server for Apache {
         self.run_test(&self.flags)
     }
 
-    fn test_alone(&self, pieces: &[ConfigFile], scratch: &ScratchDirectory) -> anyhow::Result<Result<(), String>> {
+    fn test_alone(
+        &self,
+        config_files: &[ConfigFile],
+        scratch: &ScratchDirectory,
+    ) -> anyhow::Result<Result<(), String>> {
         // The test includes the existing configuration, because it loads the modules and has the directives that every
         // Apache needs.
         let mut text = format!("Include {}\n", quoted(&self.config)?);
-        for piece in pieces {
-            text += &format!("Include {}\n", quoted(&piece.path)?);
+        for file in config_files {
+            text += &format!("Include {}\n", quoted(&file.path)?);
         }
         let config = scratch.join("alone.conf");
         fs::write(&config, text).with_context(|| format!("cannot write {}", config.display()))?;
@@ -218,7 +222,7 @@ fn modules_directory(root: &Path, is_named: bool) -> PathBuf {
 mod tests {
     use super::*;
 
-    fn pieces(directory: &Path, config: &str) -> Vec<ConfigFile> {
+    fn config_files(directory: &Path, config: &str) -> Vec<ConfigFile> {
         fs::write(directory.join("httpd.conf"), config).unwrap();
         let apache = Apache {
             installation: Installation {
@@ -233,7 +237,7 @@ mod tests {
             config: directory.join("httpd.conf"),
         };
         let classes = vec!["small=size 0-4999".parse().unwrap()];
-        apache.pieces(&Settings { memory: Some("/dev/shm/mine".into()), cpu_one_in: 4, classes }).unwrap()
+        apache.config_files(&Settings { memory: Some("/dev/shm/mine".into()), cpu_one_in: 4, classes }).unwrap()
     }
 
     #[test]
@@ -242,8 +246,10 @@ mod tests {
         let at = |name: &str| directory.path().join(name);
         fs::create_dir(at("mods-available")).unwrap();
         fs::create_dir(at("mods-enabled")).unwrap();
-        let found =
-            pieces(directory.path(), "IncludeOptional mods-enabled/*.load\nIncludeOptional mods-enabled/*.conf\n");
+        let found = config_files(
+            directory.path(),
+            "IncludeOptional mods-enabled/*.load\nIncludeOptional mods-enabled/*.conf\n",
+        );
         assert_eq!(found[0].path, at("mods-available/brimful.load"));
         assert_eq!(found[0].link, Some((at("mods-enabled/brimful.load"), "../mods-available/brimful.load".into())));
         assert_eq!(found[1].path, at("mods-available/brimful.conf"));
@@ -260,7 +266,7 @@ mod tests {
         let at = |name: &str| directory.path().join(name);
         fs::create_dir(at("conf.d")).unwrap();
         let config = "<VirtualHost *:80>\n Include sites/*.conf\n</VirtualHost>\n include \"conf.d/*.conf\"\n";
-        let found = pieces(directory.path(), config);
+        let found = config_files(directory.path(), config);
         assert_eq!(found.len(), 1);
         assert_eq!(found[0].path, at("conf.d/brimful.conf"));
         assert!(found[0].text.contains("\nLoadModule brimful_module ") && found[0].text.contains("\nBrimful "));
@@ -270,10 +276,10 @@ mod tests {
     #[test]
     fn existing_configuration_files_are_not_edited() {
         let directory = tempfile::tempdir().unwrap();
-        let found = pieces(directory.path(), "Listen 80\n");
+        let found = config_files(directory.path(), "Listen 80\n");
         assert_eq!(found[0].path, directory.path().join("brimful.conf"));
         assert!(found[0].line_to_add.as_deref().unwrap().contains("Include "));
-        let found = pieces(directory.path(), "Include brimful.conf\n");
+        let found = config_files(directory.path(), "Include brimful.conf\n");
         assert_eq!(found[0].line_to_add, None);
     }
 }

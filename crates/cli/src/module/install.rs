@@ -28,7 +28,7 @@ const RELOAD_TIMEOUT: Duration = Duration::from_secs(10);
 struct Prepared {
     server: Box<dyn Server>,
     settings: Settings,
-    pieces: Vec<ConfigFile>,
+    config_files: Vec<ConfigFile>,
     manifest_path: PathBuf,
     /// The manifest of an earlier installation, if there is one.
     before: Option<Manifest>,
@@ -41,7 +41,7 @@ struct Prepared {
 pub fn main(args: &InstallArgs) -> anyhow::Result<Exit> {
     let prepared = prepare(args)?;
     let server = &*prepared.server;
-    if !args.yes && !user_agrees(server, &prepared.pieces)? {
+    if !args.yes && !user_agrees(server, &prepared.config_files)? {
         print_note("nothing was changed");
         return Ok(Exit::Ok);
     }
@@ -64,10 +64,10 @@ fn prepare(args: &InstallArgs) -> anyhow::Result<Prepared> {
     let manifest_path = manifest_path(&*server);
     check_trust(&*server, &args.location, &manifest_path)?;
     let before = Manifest::read(&manifest_path, args.server)?;
-    let pieces = server.pieces(&settings)?;
-    check_places(&*server, &pieces, before.as_ref())?;
+    let config_files = server.config_files(&settings)?;
+    check_places(&*server, &config_files, before.as_ref())?;
     match server.test()? {
-        Ok(()) => Ok(Prepared { server, settings, pieces, manifest_path, before }),
+        Ok(()) => Ok(Prepared { server, settings, config_files, manifest_path, before }),
         Err(why) => {
             let words = format!("{} refuses its present configuration: {why}; fix that first", server.version());
             Err(UsageError(words).into())
@@ -76,7 +76,7 @@ fn prepare(args: &InstallArgs) -> anyhow::Result<Prepared> {
 }
 
 fn install(args: &InstallArgs, prepared: &Prepared, interrupted: &dyn Fn() -> bool) -> anyhow::Result<Manifest> {
-    let Prepared { settings, pieces, before, .. } = prepared;
+    let Prepared { settings, config_files, before, .. } = prepared;
     let server = &*prepared.server;
     let scratch = ScratchDirectory::new()?;
     let module = module_bytes(args, server, &scratch)?;
@@ -86,9 +86,9 @@ fn install(args: &InstallArgs, prepared: &Prepared, interrupted: &dyn Fn() -> bo
     manifest.prefix = args.location.prefix.as_ref().map(std::path::absolute).transpose()?;
     manifest.config = args.location.config.as_ref().map(std::path::absolute).transpose()?;
     journal::remove_temporary_directories(&prepared.manifest_path);
-    fill_manifest(server, &module, pieces, before.as_ref(), &mut manifest);
+    fill_manifest(server, &module, config_files, before.as_ref(), &mut manifest);
     write_files(server, &module, prepared, &manifest, &mut journal)?;
-    test_or_undo(server, pieces, &scratch, &mut journal)?;
+    test_or_undo(server, config_files, &scratch, &mut journal)?;
     anyhow::ensure!(!interrupted(), "interrupted");
     journal.commit();
     print(&report(server, &manifest))?;
@@ -109,10 +109,10 @@ pub fn manifest_path(server: &dyn Server) -> PathBuf {
 
 /// Checks that each file can be written: its directory is writable, and the file either does not exist or was made by
 /// an earlier installation.
-fn check_places(server: &dyn Server, pieces: &[ConfigFile], before: Option<&Manifest>) -> anyhow::Result<()> {
+fn check_places(server: &dyn Server, config_files: &[ConfigFile], before: Option<&Manifest>) -> anyhow::Result<()> {
     let module = server.module();
-    let links = pieces.iter().filter_map(|piece| Some(piece.link.as_ref()?.0.as_path()));
-    for path in [module].into_iter().chain(pieces.iter().map(|piece| piece.path.as_path())).chain(links) {
+    let links = config_files.iter().filter_map(|file| Some(file.link.as_ref()?.0.as_path()));
+    for path in [module].into_iter().chain(config_files.iter().map(|file| file.path.as_path())).chain(links) {
         let state = before.and_then(|before| before.state(path));
         let place = path.display();
         if state == Some(FileState::Changed) {
@@ -137,7 +137,7 @@ fn check_places(server: &dyn Server, pieces: &[ConfigFile], before: Option<&Mani
 }
 
 /// Prints which files will be written, and asks for confirmation.
-fn user_agrees(server: &dyn Server, pieces: &[ConfigFile]) -> anyhow::Result<bool> {
+fn user_agrees(server: &dyn Server, config_files: &[ConfigFile]) -> anyhow::Result<bool> {
     if !io::stdin().is_terminal() {
         return Err(
             UsageError("cannot ask for confirmation, because stdin is not a terminal; use --yes".to_owned()).into()
@@ -145,9 +145,9 @@ fn user_agrees(server: &dyn Server, pieces: &[ConfigFile]) -> anyhow::Result<boo
     }
     print_note(&format!("{} ({}) will get:", server.version(), server.binary().display()));
     print_note(&format!("    {}", server.module().display()));
-    for piece in pieces {
-        print_note(&format!("    {}", piece.path.display()));
-        piece.text.lines().for_each(|line| print_note(&format!("        {line}")));
+    for file in config_files {
+        print_note(&format!("    {}", file.path.display()));
+        file.text.lines().for_each(|line| print_note(&format!("        {line}")));
     }
     print_note("Continue? [y/N]");
     let mut answer = String::new();
@@ -173,7 +173,7 @@ fn module_bytes(args: &InstallArgs, server: &dyn Server, scratch: &ScratchDirect
 fn fill_manifest(
     server: &dyn Server,
     module: &[u8],
-    pieces: &[ConfigFile],
+    config_files: &[ConfigFile],
     before: Option<&Manifest>,
     manifest: &mut Manifest,
 ) {
@@ -183,10 +183,10 @@ fn fill_manifest(
     manifest.made.extend(directories);
     manifest.made.extend(before.iter().flat_map(|before| before.made.iter().filter(is_directory)).cloned());
     manifest.made.push(InstalledItem::file(server.module(), module));
-    manifest.made.extend(pieces.iter().map(|piece| InstalledItem::file(&piece.path, piece.text.as_bytes())));
-    let links = pieces.iter().filter_map(|piece| piece.link.clone());
+    manifest.made.extend(config_files.iter().map(|file| InstalledItem::file(&file.path, file.text.as_bytes())));
+    let links = config_files.iter().filter_map(|file| file.link.clone());
     manifest.made.extend(links.map(|(path, to)| InstalledItem::Link { path, to }));
-    manifest.by_hand = pieces.iter().filter_map(|piece| piece.line_to_add.clone()).collect();
+    manifest.by_hand = config_files.iter().filter_map(|file| file.line_to_add.clone()).collect();
 }
 
 /// Makes the files that the manifest lists. The manifest is correct before, during and after these changes. So if this
@@ -198,14 +198,14 @@ fn write_files(
     manifest: &Manifest,
     journal: &mut Journal,
 ) -> anyhow::Result<()> {
-    let Prepared { pieces, manifest_path, before, .. } = prepared;
+    let Prepared { config_files, manifest_path, before, .. } = prepared;
     let planned = manifest.planned(before.as_ref());
     journal.write_with_directories(manifest_path, planned.text()?.as_bytes())?;
-    let texts = pieces.iter().map(|piece| (piece.path.as_path(), piece.text.as_bytes()));
+    let texts = config_files.iter().map(|file| (file.path.as_path(), file.text.as_bytes()));
     for (path, bytes) in [(server.module(), module)].into_iter().chain(texts) {
         journal.write(path, bytes)?;
     }
-    for (path, to) in pieces.iter().filter_map(|piece| piece.link.as_ref()) {
+    for (path, to) in config_files.iter().filter_map(|file| file.link.as_ref()) {
         journal.remove(path)?;
         journal.link(path, to)?;
     }
@@ -223,13 +223,13 @@ fn write_files(
 /// Tests the configuration with the server's own test. If the server rejects it, undoes all changes.
 fn test_or_undo(
     server: &dyn Server,
-    pieces: &[ConfigFile],
+    config_files: &[ConfigFile],
     scratch: &ScratchDirectory,
     journal: &mut Journal,
 ) -> anyhow::Result<()> {
     let mut verdict = server.test()?;
-    if verdict.is_ok() && pieces.iter().any(|piece| piece.line_to_add.is_some()) {
-        verdict = server.test_alone(pieces, scratch)?;
+    if verdict.is_ok() && config_files.iter().any(|file| file.line_to_add.is_some()) {
+        verdict = server.test_alone(config_files, scratch)?;
     }
     let Err(why) = verdict else { return Ok(()) };
     let stuck = journal.undo();

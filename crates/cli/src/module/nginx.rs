@@ -73,7 +73,7 @@ impl Nginx {
 
     /// The configuration file for a block: in a directory that the configuration includes in that block, or beside the
     /// main configuration file.
-    fn piece(
+    fn config_file(
         &self,
         included: &[Include],
         block: &str,
@@ -125,7 +125,7 @@ impl Server for Nginx {
         }
     }
 
-    fn pieces(&self, settings: &Settings) -> anyhow::Result<Vec<ConfigFile>> {
+    fn config_files(&self, settings: &Settings) -> anyhow::Result<Vec<ConfigFile>> {
         let name = self.config.display();
         let text = fs::read(&self.config)
             .with_context(|| format!("cannot read {name}; name the configuration with --config"))?;
@@ -136,8 +136,8 @@ impl Server for Nginx {
             format!("{head}{};\nbrimful_cpu_one_in {};\n", directive("brimful", settings)?, settings.cpu_one_in);
         settings.classes.iter().for_each(|class| http += &format!("brimful_class {class};\n"));
         Ok(vec![
-            self.piece(&included, "", "50-brimful.conf", "at the top of", load)?,
-            self.piece(&included, "http", "brimful.conf", "within `http { … }` of", http)?,
+            self.config_file(&included, "", "50-brimful.conf", "at the top of", load)?,
+            self.config_file(&included, "http", "brimful.conf", "within `http { … }` of", http)?,
         ])
     }
 
@@ -145,12 +145,16 @@ impl Server for Nginx {
         self.run_test(&self.flags)
     }
 
-    fn test_alone(&self, pieces: &[ConfigFile], scratch: &ScratchDirectory) -> anyhow::Result<Result<(), String>> {
+    fn test_alone(
+        &self,
+        config_files: &[ConfigFile],
+        scratch: &ScratchDirectory,
+    ) -> anyhow::Result<Result<(), String>> {
         let mut text = String::new();
         let mut http = String::new();
-        for piece in pieces {
-            let line = format!("include {};\n", quoted(&piece.path)?);
-            *(if piece.text.contains("load_module") { &mut text } else { &mut http }) += &line;
+        for file in config_files {
+            let line = format!("include {};\n", quoted(&file.path)?);
+            *(if file.text.contains("load_module") { &mut text } else { &mut http }) += &line;
         }
         let config = scratch.join("alone.conf");
         let pid = quoted(&scratch.join("alone.pid"))?;
@@ -214,16 +218,16 @@ mod tests {
             directory.path(),
             "include modules-enabled/*.conf;\nhttp { include absent/*.conf; include conf.d/*.conf; }",
         );
-        let pieces = nginx.pieces(&settings()).unwrap();
-        let paths: Vec<&Path> = pieces.iter().map(|piece| piece.path.as_path()).collect();
+        let config_files = nginx.config_files(&settings()).unwrap();
+        let paths: Vec<&Path> = config_files.iter().map(|file| file.path.as_path()).collect();
         assert_eq!(paths, [at("modules-enabled/50-brimful.conf"), at("conf.d/brimful.conf")]);
-        assert!(pieces.iter().all(|piece| piece.line_to_add.is_none()));
+        assert!(config_files.iter().all(|file| file.line_to_add.is_none()));
         let load = format!("\nload_module {};\n", at("modules/ngx_http_brimful_module.so").display());
-        assert!(pieces[0].text.ends_with(&load), "{}", pieces[0].text);
+        assert!(config_files[0].text.ends_with(&load), "{}", config_files[0].text);
         let expected = "\nbrimful /dev/shm/mine;\nbrimful_cpu_one_in 8;\nbrimful_class small size 0-4999;\n\
                         brimful_class images url /images/*;\n";
-        assert!(pieces[1].text.ends_with(expected), "{}", pieces[1].text);
-        let by_default = nginx.pieces(&Settings { memory: None, ..settings() }).unwrap();
+        assert!(config_files[1].text.ends_with(expected), "{}", config_files[1].text);
+        let by_default = nginx.config_files(&Settings { memory: None, ..settings() }).unwrap();
         assert!(by_default[1].text.contains("\nbrimful;\n"), "{}", by_default[1].text);
     }
 
@@ -234,10 +238,13 @@ mod tests {
         // The first `include` is in a block that must not contain the module's file.
         let nginx =
             nginx(directory.path(), "events {}\nhttp { server { include *.conf; } include brimful-http.conf; }");
-        let pieces = nginx.pieces(&settings()).unwrap();
-        assert_eq!(pieces[0].path, at("brimful-load.conf"));
-        let line = pieces[0].line_to_add.as_deref().unwrap();
+        let config_files = nginx.config_files(&settings()).unwrap();
+        assert_eq!(config_files[0].path, at("brimful-load.conf"));
+        let line = config_files[0].line_to_add.as_deref().unwrap();
         assert!(line.starts_with("at the top of ") && line.ends_with("brimful-load.conf;"), "{line}");
-        assert_eq!((pieces[1].path.clone(), pieces[1].line_to_add.clone()), (at("brimful-http.conf"), None));
+        assert_eq!(
+            (config_files[1].path.clone(), config_files[1].line_to_add.clone()),
+            (at("brimful-http.conf"), None)
+        );
     }
 }

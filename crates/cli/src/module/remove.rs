@@ -19,7 +19,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Names of the configuration files that `install` writes.
-const PIECES: [&str; 5] = ["50-brimful.conf", "brimful.conf", "brimful-load.conf", "brimful-http.conf", "brimful.load"];
+const CONFIG_FILE_NAMES: [&str; 5] =
+    ["50-brimful.conf", "brimful.conf", "brimful-load.conf", "brimful-http.conf", "brimful.load"];
 
 /// Removes the module.
 ///
@@ -85,23 +86,24 @@ pub fn main(args: &RemoveArgs) -> anyhow::Result<Exit> {
 fn check_manifest(manifest: &Manifest, server: &dyn Server) -> anyhow::Result<()> {
     let base = canonical(server.config().parent().unwrap_or(Path::new("/")));
     let module_directory = canonical(server.module().parent().unwrap_or(Path::new("/")));
-    // The server's configuration may include directories outside `base`. `pieces` lists the files that `install` would
-    // write.
+    // The server's configuration may include directories outside `base`. `config_files` lists the files that `install`
+    // would write.
     let settings = Settings { memory: None, cpu_one_in: 0, classes: Vec::new() };
-    let pieces = server.pieces(&settings).unwrap_or_default();
-    let links = pieces.iter().filter_map(|piece| Some(&piece.link.as_ref()?.0));
-    let paths = pieces.iter().map(|piece| &piece.path).chain(links);
+    let config_files = server.config_files(&settings).unwrap_or_default();
+    let links = config_files.iter().filter_map(|file| Some(&file.link.as_ref()?.0));
+    let paths = config_files.iter().map(|file| &file.path).chain(links);
     let included: Vec<PathBuf> = paths.filter_map(|path| Some(canonical(path.parent()?))).collect();
     for made in manifest.made.iter().filter(|made| manifest.state(made.path()) != Some(FileState::Removed)) {
         let path = made.path();
         let name = path.file_name().and_then(OsStr::to_str).unwrap_or_default();
         let directory = canonical(path.parent().unwrap_or(Path::new("/")));
-        let is_piece = PIECES.contains(&name) && (directory.starts_with(&base) || included.contains(&directory));
+        let is_config_file =
+            CONFIG_FILE_NAMES.contains(&name) && (directory.starts_with(&base) || included.contains(&directory));
         let is_module = directory == module_directory && path.file_name() == server.module().file_name();
         let is_possible = match made {
             InstalledItem::Directory { path } => module_directory.starts_with(canonical(path)),
-            InstalledItem::File { .. } => is_piece || is_module,
-            InstalledItem::Link { to, .. } => is_piece && to.file_name() == path.file_name(),
+            InstalledItem::File { .. } => is_config_file || is_module,
+            InstalledItem::Link { to, .. } => is_config_file && to.file_name() == path.file_name(),
         };
         if !path.is_absolute() || !is_possible {
             let words = format!(

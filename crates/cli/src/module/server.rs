@@ -47,7 +47,7 @@ pub trait Server {
     ///
     /// # Errors
     /// When the main configuration file cannot be read, or a path cannot be written into it.
-    fn pieces(&self, settings: &Settings) -> anyhow::Result<Vec<ConfigFile>>;
+    fn config_files(&self, settings: &Settings) -> anyhow::Result<Vec<ConfigFile>>;
 
     /// Runs the server's own test of its configuration. The inner error is the server's message.
     ///
@@ -59,7 +59,8 @@ pub trait Server {
     ///
     /// # Errors
     /// When the test cannot be run.
-    fn test_alone(&self, pieces: &[ConfigFile], scratch: &ScratchDirectory) -> anyhow::Result<Result<(), String>>;
+    fn test_alone(&self, config_files: &[ConfigFile], scratch: &ScratchDirectory)
+    -> anyhow::Result<Result<(), String>>;
 
     /// Reloads the configuration of the running server without closing connections.
     ///

@@ -96,7 +96,7 @@ fn site(
         half_widths.push(half_widths_of(&found, &sources));
         let spans: Vec<(f64, f64)> = steps.iter().map(|step| (step.from_s as f64, step.seconds)).collect();
         // Only the CPU time of programs is known, so programs cannot explain the use of other resources.
-        let program = programs::behind(&found.outliers, &spans, programs).filter(|_| name == CPU);
+        let program = programs::outlier_program(&found.outliers, &spans, programs).filter(|_| name == CPU);
         let servers = f64::from(data.servers(index));
         resources.push(Resource { program, ..resource(name, &counted.classes, &found, rule, &sources, servers) });
     }

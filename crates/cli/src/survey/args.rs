@@ -29,8 +29,9 @@ pub struct SurveyArgs {
     pub demo: bool,
     /// An objective, like 'p99<50ms' or 'CLASS:mean<1s' (repeatable) [default: p99<10x]
     ///
-    /// The measure is a percentile, the mean, or `errors`, as in 'errors<1%'. The survey predicts and measures the highest rate at which it is met in the long run. 10x is ten times the value at
-    /// light load. Calls without an expected answer count as slower than any limit.
+    /// The measure is a percentile, the mean, or `errors`, as in 'errors<1%'. The survey predicts and measures the
+    /// highest rate at which it is met in the long run. 10x is ten times the value at light load. Calls without an
+    /// expected answer count as slower than any limit.
     #[arg(long, value_name = "OBJECTIVE")]
     pub slo: Vec<SloSpec>,
     /// Measure more held-out levels, an unseen mix and bursts; this takes some 40 s longer

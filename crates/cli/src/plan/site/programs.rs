@@ -119,7 +119,11 @@ fn ticks(packed: u16) -> f64 {
 
 /// The program whose use of the CPU rises most in the outlying steps. `steps` are the start and length of all steps in
 /// seconds, including the outlying ones.
-pub(super) fn behind(outliers: &[OutlyingStep], steps: &[(f64, f64)], uses: &[ProgramUse]) -> Option<SiteProgram> {
+pub(super) fn outlier_program(
+    outliers: &[OutlyingStep],
+    steps: &[(f64, f64)],
+    uses: &[ProgramUse],
+) -> Option<SiteProgram> {
     let is_outlier = |from_s: f64| outliers.iter().any(|outlier| outlier.from_s == from_s.floor() as i64);
     let (outlying, usual): (Vec<_>, Vec<_>) = steps.iter().copied().partition(|(from_s, _)| is_outlier(*from_s));
     let unexplained = outliers.iter().map(|step| step.unexplained_busy * step.seconds).sum::<f64>()
@@ -205,11 +209,11 @@ mod tests {
         let steady = |hour: u32| record("httpd", 3600 * hour, 3600.0, (1 << 13) | 8000);
         let bytes: Vec<u8> = (0..24).flat_map(|hour| [job(hour), steady(hour)]).flatten().collect();
         let uses = parse(&bytes).unwrap();
-        let found = behind(&outliers, &steps, &uses).unwrap();
+        let found = outlier_program(&outliers, &steps, &uses).unwrap();
         assert_eq!(found.name, "webalizer");
         assert!((found.cores - 0.37).abs() < 0.01 && found.usual_cores < 0.01, "{found:?}");
         // Without the job's records, no program explains the outliers.
         let others: Vec<ProgramUse> = uses.into_iter().filter(|used| used.name == "httpd").collect();
-        assert_eq!(behind(&outliers, &steps, &others), None);
+        assert_eq!(outlier_program(&outliers, &steps, &others), None);
     }
 }

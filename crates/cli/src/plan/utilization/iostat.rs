@@ -2,7 +2,7 @@
 //! time since the machine was started, and is skipped. Each later report covers the time since the previous one.
 
 use super::clock::{LineTimes, date, is_ambiguous, parse_time, time_of_day};
-use super::samples::{Samples, figure};
+use super::samples::{Samples, parse_number};
 use super::sar::cpus_in;
 use super::{CPU, Utilization};
 use jiff::civil::Date;
@@ -92,7 +92,7 @@ fn sample<'a>(part: Option<Part>, columns: &[&str], words: &[&'a str]) -> Option
     let word = |name: &str| {
         columns.iter().position(|column| column.trim_end_matches(':') == name).and_then(|at| words.get(at))
     };
-    let number = |name: &str| word(name).and_then(|word| figure(word));
+    let number = |name: &str| word(name).and_then(|word| parse_number(word));
     match part? {
         Part::Cpu => Some((CPU, 1.0 - (number("%idle")? + number("%iowait").unwrap_or(0.0)) / 100.0)),
         Part::Disks => Some((*word("Device")?, number("%util")? / 100.0)),

@@ -1,7 +1,7 @@
 //! Reads the output of `sadf -d FILE -- -u -d`: fields separated by semicolons, with a header for each activity. A time is
 //! the end of its step, in UTC unless `-t` or `-T` was given.
 
-use super::samples::{Samples, figure};
+use super::samples::{Samples, parse_number};
 use super::{CPU, Utilization, clock};
 use jiff::tz::TimeZone;
 
@@ -17,7 +17,7 @@ pub(super) fn read(text: &str, zone: &TimeZone) -> Result<Utilization, String> {
         let fields: Vec<&str> = line.split(';').skip(1).collect();
         let field =
             |name: &str| columns.iter().position(|column| *column == name).and_then(|at| fields.get(at).copied());
-        let number_of = |name: &str| field(name).and_then(figure);
+        let number_of = |name: &str| field(name).and_then(parse_number);
         // A line that reports a restart of the machine has no interval.
         let Some(seconds) = field("interval").and_then(|text| text.parse::<i64>().ok()).filter(|s| *s > 0) else {
             continue;

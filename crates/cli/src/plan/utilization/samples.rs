@@ -69,7 +69,7 @@ impl Samples {
 }
 
 /// Parses a number as monitors print it: with a decimal comma in some locales, and with a percent sign in some tools.
-pub(super) fn figure(text: &str) -> Option<f64> {
+pub(super) fn parse_number(text: &str) -> Option<f64> {
     text.trim_end_matches('%').replace(',', ".").parse::<f64>().ok().filter(|x| x.is_finite())
 }
 
@@ -105,6 +105,9 @@ mod tests {
         samples.add(0, 900, "cpu0", 0.5);
         let found = samples.finish();
         assert_eq!((found.resources.as_slice(), found.steps.len()), (&["cpu0".to_owned()][..], 1));
-        assert_eq!((figure("1,5"), figure("12.5%"), figure("nan"), figure("-")), (Some(1.5), Some(12.5), None, None));
+        assert_eq!(
+            (parse_number("1,5"), parse_number("12.5%"), parse_number("nan"), parse_number("-")),
+            (Some(1.5), Some(12.5), None, None)
+        );
     }
 }

@@ -4,7 +4,7 @@
 //! previous one. The shares of the programs that `pidstat` shows are added up.
 
 use super::clock::{self, LineTimes, time_of_day};
-use super::samples::{Samples, figure};
+use super::samples::{Samples, parse_number};
 use super::{CPU, Utilization};
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
@@ -90,7 +90,7 @@ impl<'a> Reader<'a> {
         // `Average:`, in any language, and other lines without a time are skipped.
         let Some((second, taken)) = time_of_day(&words) else { return Ok(()) };
         let fields = words.get(taken..).unwrap_or_default();
-        if !fields.iter().any(|field| figure(field).is_some()) {
+        if !fields.iter().any(|field| parse_number(field).is_some()) {
             // The line is a header of an activity, or it reports a restart of the machine and a header follows.
             self.activity = activity(fields);
             self.columns = fields.to_vec();
@@ -113,7 +113,7 @@ impl<'a> Reader<'a> {
     fn sample(&mut self, fields: &[&str]) {
         let Some(LineTimes { before_ms, at_ms, .. }) = *self.line_times() else { return };
         let field = |name: &str| self.columns.iter().position(|column| *column == name).and_then(|at| fields.get(at));
-        let number = |name: &str| field(name).and_then(|text| figure(text));
+        let number = |name: &str| field(name).and_then(|text| parse_number(text));
         match self.activity {
             Some(Activity::Cpu) => {
                 if let (Some(cpu), Some(idle)) = (field("CPU"), number("%idle")) {

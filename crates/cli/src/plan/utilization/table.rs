@@ -1,6 +1,6 @@
 //! Reads a table of time and utilizations: CSV with a header.
 
-use super::samples::figure;
+use super::samples::parse_number;
 use super::{FORMATS, Utilization, UtilizationStep, clock};
 use brimful_core::csv;
 use brimful_forecast::Timestamp;
@@ -29,7 +29,7 @@ pub(super) fn read(text: &str, zone: &TimeZone) -> Result<Utilization, String> {
         let (time_ms, by_zone) =
             clock::parse_time(row.fields.first().map_or("", String::as_str), zone).map_err(in_line)?;
         has_local_times |= by_zone;
-        let value = |text: &String| figure(text.trim_end_matches('%').trim()).filter(|x| *x >= 0.0);
+        let value = |text: &String| parse_number(text.trim_end_matches('%').trim()).filter(|x| *x >= 0.0);
         let values: Option<Vec<f64>> = row.fields.iter().skip(1).map(value).collect();
         let values = values.filter(|values| values.len() == resources.len());
         let values = values.ok_or_else(|| in_line(format!("{} utilizations were expected", resources.len())))?;

@@ -2,7 +2,7 @@
 //! time since the machine was started, and is skipped. Percentages are whole numbers.
 
 use super::clock::{date, instant_ms, time_of_day};
-use super::samples::{Samples, figure};
+use super::samples::{Samples, parse_number};
 use super::{CPU, Utilization};
 use brimful_forecast::Timestamp;
 use jiff::tz::TimeZone;
@@ -35,7 +35,7 @@ pub(super) fn read(text: &str, zone: &TimeZone) -> Result<Utilization, String> {
         }
         let number = |name: &str| {
             let at = columns.iter().position(|column| *column == name)?;
-            words.get(at).and_then(|word| figure(word))
+            words.get(at).and_then(|word| parse_number(word))
         };
         let Some(idle) = number("id").filter(|_| words.len() >= columns.len()) else { continue };
         rows += 1;
