@@ -1,4 +1,5 @@
-//! `brimful ab`: compares two running servers, or two commands that start them, until the difference is known.
+//! `brimful ab`: compares two running servers, or two commands that start servers, until their difference is known
+//! precisely.
 
 use crate::exit::{self, Exit, UsageError};
 use crate::flags::values::parse_time;
@@ -35,8 +36,8 @@ pub struct AbArgs {
     pub urls: Vec<String>,
     /// Command that starts A; it must listen on the port in {port} or $PORT, and stay in the foreground
     ///
-    /// It is started twice: the second process is the control. The commands run in a shell of their own, and all their
-    /// processes are ended afterwards.
+    /// It is started twice: the difference between the two processes shows how much equal servers differ. The commands
+    /// run in a shell of their own, and all their processes are ended afterwards.
     #[arg(long, value_name = "COMMAND")]
     pub a: Option<String>,
     /// Command that starts B
@@ -68,7 +69,7 @@ pub struct AbArgs {
     /// Exit code 1 if a figure of B is worse than this, like p99:5% or cpu:2% (repeatable)
     #[arg(long, value_name = "FIGURE:PERCENT")]
     pub max_regression: Vec<RegressionLimit>,
-    /// Open loop: this many calls per second [default: 30 % of what the slower server takes]
+    /// Open loop: this many calls per second [default: 30 % of the slower server's throughput]
     #[arg(short = 'R', long, value_name = "CALLS/S", help_heading = "Load")]
     pub rate: Option<Rate>,
     /// Closed loop: this many clients, each of which calls again after its response

@@ -1,4 +1,4 @@
-//! `brimful characterize`: makes a profile of the traffic in access logs, and a Workload that is like it.
+//! `brimful characterize`: makes a profile of the traffic in access logs, and a Workload with the same properties.
 //!
 //! Ctrl-C skips the rest of the logs. The profile notes the interruption, and its counts of lines still add up.
 
@@ -41,8 +41,8 @@ pub fn main(args: &CharacterizeArgs) -> anyhow::Result<Exit> {
         print(&(Format::names().join("\n") + "\n"))?;
         return Ok(Exit::Ok);
     }
-    // The times in flags are parsed here only to report their errors before the logs are read. They are parsed again in
-    // the time zone of the logs, which is not known yet.
+    // The times in flags are parsed here only to report errors in them before the logs are read. They are parsed again
+    // in the time zone of the logs, which is not known yet.
     let zone = args.timezone.clone().unwrap_or(TimeZone::UTC);
     let _ = (options(args, &zone)?, filter(args, &zone)?);
     let formats = formats(args)?;

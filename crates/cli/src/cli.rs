@@ -100,7 +100,7 @@ pub enum Command {
     /// Undo a survey's change of the server's CPUs or quota when stdin ends; stdin describes the former state
     #[command(name = GUARDIAN_COMMAND, hide = true)]
     RestoreServer,
-    /// Run as the first process of a test bed's command
+    /// Run as the first process inside a test bed, and start the user's command
     #[command(name = INIT_COMMAND, hide = true)]
     TestbedInit(TestbedInitArgs),
 }

@@ -1,4 +1,4 @@
-//! Flags that several commands share, and the syntax of the flags' values. Nothing in this module imports a command.
+//! Flags that several commands share, and the syntax of the flags' values. This module imports no module of a command.
 
 mod hdr;
 mod request;
@@ -24,7 +24,7 @@ pub struct OutputArgs {
     pub quiet: bool,
 }
 
-/// Flags for the output of `compare`, `ab` and `history`: documents that are also Markdown and one HTML page.
+/// Flags for the output of `compare`, `ab` and `history`, which can also print Markdown and write an HTML page.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Output")]
 pub struct ReportArgs {

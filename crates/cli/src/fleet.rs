@@ -16,7 +16,7 @@ const RUN_SOURCE: &str = "import sys; sys.path = [entry for entry in sys.path if
 /// Python source that fails if the package is not installed. It has the same search path as [`RUN_SOURCE`].
 const PROBE_SOURCE: &str = "import sys; sys.path = [entry for entry in sys.path if entry]; import brimful.fleet";
 
-/// Replaces this process with the package's command line.
+/// Replaces this process with the Python process that runs the package's command line (exec).
 pub fn main(words: &[OsString]) -> anyhow::Result<Exit> {
     let mut command = command(words)?;
     Err(command.exec()).with_context(|| format!("cannot run {}", command.get_program().display()))
@@ -35,7 +35,7 @@ pub fn command(words: &[OsString]) -> anyhow::Result<Command> {
     // From Python 3.11 on, PYTHONSAFEPATH also removes the working directory from the search path of the processes that
     // Ray starts.
     command.args(["-c", RUN_SOURCE]).args(words).env("PYTHONSAFEPATH", "1");
-    // The shards run this same executable.
+    // The package starts this same executable for each shard.
     if let Some(own) = own {
         command.env("BRIMFUL_BINARY", own);
     }

@@ -254,7 +254,7 @@ fn apply_load(
     let listed = workload.list_call_limit().unwrap_or(u64::MAX);
     options.calls = args.requests.map_or(u64::MAX, |count| count.0).min(listed);
     let is_counted = options.calls < u64::MAX;
-    // The run ends with the last session, so it needs no duration.
+    // If the number of sessions is limited, the run ends with the last session and needs no duration.
     let sessions_are_counted = workload.sessions().is_some_and(|sessions| sessions.max_sessions.is_some());
     let default = if is_counted || sessions_are_counted { Nanos::MAX } else { DEFAULT_DURATION };
     options.window = args.duration.or(scheduled).unwrap_or(default);
@@ -263,8 +263,8 @@ fn apply_load(
     Ok(is_default_load)
 }
 
-/// Maximum number of connections of one thread: `--max-connections` divided by the number of threads of all `parts` of
-/// the load.
+/// Maximum number of connections of one thread: `--max-connections` divided by the number of threads of all shards.
+/// `parts` is the number of shards.
 fn max_per_shard(args: &LoadArgs, options: &RunOptions, parts: u64) -> anyhow::Result<Option<u64>> {
     let Some(MaxConnections::AtMost(most)) = args.max_connections else { return Ok(None) };
     let workload = &options.load.workload;

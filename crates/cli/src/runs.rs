@@ -22,7 +22,7 @@ pub fn files_in(directory: &Path, extensions: &[&str]) -> Result<Vec<PathBuf>, U
     Ok(paths)
 }
 
-/// Whether a file in a directory is a Record or a survey. If it is another document, a note says that it is left out.
+/// Whether a file in a directory is a Record or a survey. Otherwise, prints a note that the file is left out.
 pub fn is_run(path: &Path, text: &str) -> bool {
     let schema = schema(text);
     let is_run = schema.is_empty() || schema.starts_with("brimful.record/") || schema.starts_with("brimful.survey/");

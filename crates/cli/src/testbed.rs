@@ -21,7 +21,7 @@ use brimful_testbed::{
 };
 use std::time::SystemTime;
 
-/// If the router's lateness exceeds this at its 99th percentile, in microseconds, there is a warning.
+/// A warning is printed if the 99th percentile of the router's lateness exceeds this, in microseconds.
 const MAX_LATENESS_US: f64 = 200.0;
 
 /// Runs the command in a test bed. Returns the command's exit code.

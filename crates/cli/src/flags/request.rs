@@ -32,7 +32,8 @@ pub struct RequestArgs {
     pub user: Option<Credentials>,
     /// Header field whose value is stored and shown as ••• (repeatable)
     ///
-    /// Authorization, Proxy-Authorization, Cookie, X-Api-Key and X-Auth-Token always are.
+    /// The values of Authorization, Proxy-Authorization, Cookie, X-Api-Key and X-Auth-Token are always hidden in this
+    /// way.
     #[arg(long = "secret-header", value_name = "NAME", hide_short_help = true)]
     pub secret_headers: Vec<String>,
     /// Label in the document, like commit=abc123; `compare` shows it (repeatable)
@@ -231,7 +232,7 @@ impl RequestArgs {
 }
 
 impl ConnectionArgs {
-    /// The destination of connections if it is not an address of the URL's host.
+    /// The destination of connections, if flags set one instead of the address of the URL's host.
     pub fn connect_overrides(&self) -> ConnectOverrides {
         ConnectOverrides {
             socket: self.unix_socket.clone(),
@@ -266,7 +267,7 @@ impl TlsArgs {
         }
     }
 
-    /// The name of the first flag of this group that was given.
+    /// A TLS flag that the user gave, for an error message; `None` if there is none.
     pub fn first_flag(&self) -> Option<&'static str> {
         let flags = [
             ("--insecure", self.insecure),

@@ -80,8 +80,8 @@ pub struct LoadArgs {
     pub slo: Vec<Slo>,
     /// Make the same load first and leave it out of all figures
     ///
-    /// For this time, or with `auto` until response times are steady. For compilers at run time and caches. `auto` detects by
-    /// MSER-5 (White 1997) when the median response time no longer changes, in 5 s to 60 s.
+    /// It lasts for this time or, with `auto`, until response times are steady. It warms up just-in-time compilers and
+    /// caches. `auto` detects by MSER-5 (White 1997) when the median response time no longer changes, in 5 s to 60 s.
     #[arg(long, value_name = "auto|TIME", value_parser = parse_warm_up, hide_short_help = true)]
     #[arg(conflicts_with_all = ["stages", "speed", "shard", "start_at", "sweep", "sweep_clients"])]
     pub warm_up: Option<WarmUp>,
@@ -240,7 +240,7 @@ pub struct DistributedLoadArgs {
     /// Start at this instant, like 2026-03-01T14:00:00Z or seconds since 1970
     #[arg(long, value_name = "TIME", value_parser = parse_instant, hide_short_help = true)]
     pub start_at: Option<SystemTime>,
-    /// How far this host's clock is ahead of the clock of --start-at, and the error of that, like 1.2ms/300us
+    /// How far this host's clock is ahead of the clock of --start-at, with the error of this, like 1.2ms/300us
     ///
     /// If this host's clock is behind, the first time is negative: -15us/300us.
     #[arg(long, value_name = "TIME/ERROR", value_parser = parse_clock_offset, requires = "start_at", hide_short_help = true)]

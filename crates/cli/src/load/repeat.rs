@@ -1,8 +1,8 @@
-//! `brimful load --repeat`: the same load several times, and the mean of each figure with its spread over the
+//! `brimful load --repeat`: the same load several times, and the mean of each metric with its spread over the
 //! repetitions, as WebMonitor reports its results (Almeida, Almeida & Yates 1997, §5: averages of 15 experiments).
 //!
-//! Each repetition has a seed of its own and a Record of its own. The repetitions are independent, so the interval of a
-//! mean follows from Student's t distribution.
+//! Each repetition has a seed of its own and a Record of its own. The repetitions are independent, so the confidence
+//! interval of a mean follows from Student's t distribution.
 
 use super::args::LoadArgs;
 use super::{append_record, stop_conditions};
@@ -178,7 +178,7 @@ fn rest(stop: &AtomicBool) -> bool {
     !stop.load(Ordering::Relaxed)
 }
 
-/// The table of means: one row for each figure that all repetitions have.
+/// The table of means: one row for each metric that all repetitions have.
 fn text(records: &[Record]) -> String {
     let mut text =
         format!("{:<16}{:>14}{:>14}{:>14}{:>14}{:>14}\n", "", "mean", "± 95 %", "std. dev.", "least", "most");

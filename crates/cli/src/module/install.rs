@@ -169,7 +169,7 @@ fn module_bytes(args: &InstallArgs, server: &dyn Server, scratch: &ScratchDirect
     Ok(bytes)
 }
 
-/// Lists in the manifest the files that will be made.
+/// Adds the files that will be made to the manifest.
 fn fill_manifest(
     server: &dyn Server,
     module: &[u8],

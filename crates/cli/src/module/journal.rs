@@ -247,7 +247,7 @@ fn write_new(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
 mod tests {
     use super::*;
 
-    /// The entries of a directory: their names, with contents or targets of links.
+    /// The names of a directory's entries, each with the file's content or the link's target.
     fn listing(directory: &Path) -> Vec<String> {
         let mut found: Vec<String> = fs::read_dir(directory)
             .unwrap()

@@ -71,9 +71,9 @@ fn parse(text: &str) -> Result<Parsed, String> {
     }
 }
 
-/// Parses the document as a model, or parses the model inside it. A document with `stations` is a model itself: a
-/// document that contains a model may have other `demands`, as a survey does, but never `stations`. Both are parsed
-/// from the text, so that errors have line numbers.
+/// Parses a document that is a model, or the model inside a document. If the document has the key `stations`, it is a
+/// model. The key `demands` does not distinguish them, because a survey has it, too. The model is parsed from the text,
+/// so that errors have line numbers.
 fn choose(
     keys: Map<String, Value>,
     itself: impl FnOnce() -> Result<Model, String>,

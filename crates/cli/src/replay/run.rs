@@ -148,7 +148,7 @@ fn feed(
     Ok(ReplayCounts { read, summary, calls, last_due: last })
 }
 
-/// Mean rate of these calls, in calls per second. The last call was due at `last_due`.
+/// Mean rate of `calls` calls, in calls per second. The first call is due at 0, and the last at `last_due`.
 pub fn mean_rate(calls: u64, last_due: Nanos, flag: &str) -> anyhow::Result<f64> {
     if calls < 2 || last_due == Nanos::ZERO {
         return Err(UsageError(format!(

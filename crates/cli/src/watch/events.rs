@@ -64,7 +64,7 @@ impl Events {
                     return;
                 }
             }
-            // The loop ends when the terminal is closed, because reading then fails.
+            // Reading fails if the terminal is closed. The loop then ends.
             let _ = sender.send(Event::Stop);
         };
         std::thread::Builder::new().name("keys".to_owned()).spawn(read)?;

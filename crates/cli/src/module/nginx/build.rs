@@ -51,7 +51,7 @@ pub fn build(
 }
 
 fn check_success(ran: &ProgramOutput, what: &str, hint: &str) -> anyhow::Result<()> {
-    // `configure` prints errors to stdout.
+    // `configure` prints errors to stdout, so stdout is shown if stderr is empty.
     let said = if ran.stderr.trim().is_empty() {
         ran.error_text()
     } else {

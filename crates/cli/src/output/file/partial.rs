@@ -42,7 +42,7 @@ impl Replacement {
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => continue,
                 opened => opened?,
             };
-            // Another run may have deleted the file as an orphan before this run locked it.
+            // If another run deleted the file as an orphan before this run locked it, another name is tried.
             let is_locked = flock(&file, FlockOperation::NonBlockingLockExclusive) == Err(Errno::WOULDBLOCK);
             if is_locked || file.metadata()?.nlink() == 0 {
                 continue;

@@ -39,8 +39,8 @@ pub struct SiteArgs {
     /// Mean number of requests on a connection, for the network's overhead [default: 1]
     #[arg(long, value_name = "N", requires = "log", conflicts_with = "records", value_parser = requests)]
     pub requests_per_connection: Option<f64>,
-    /// What ran, to name the program behind work that requests do not explain: pacct of process accounting, or process.jsonl
-    /// of `brimful watch --log` [default: process.jsonl beside kernel.jsonl]
+    /// Programs that ran, to name the one behind work that requests do not explain: pacct of process accounting, or
+    /// process.jsonl of `brimful watch --log` [default: process.jsonl beside kernel.jsonl]
     #[arg(long, value_name = "FILE", requires = "log", conflicts_with = "records")]
     pub programs: Option<PathBuf>,
 }

@@ -67,12 +67,12 @@ impl<'a> SiteData<'a> {
         self.counted.classes.iter().zip(self.requests()).map(class).collect()
     }
 
-    /// Number of servers of a resource.
+    /// Number of servers of a resource: the number of CPUs for resource 0, and 1 for all others.
     pub fn servers(&self, resource: usize) -> u32 {
         if resource == 0 { self.cpus.unwrap_or(1) } else { 1 }
     }
 
-    /// The used steps, with the requests and with the busy time of one resource.
+    /// The used time steps, with the requests and with the busy time of one resource.
     pub fn steps(&self, resource: usize) -> Vec<SiteStep> {
         // The utilization may be relative to all CPUs of the host, which may be more than the server can use.
         let shared_by = if resource == 0 { self.utilization.cpus.unwrap_or(self.servers(resource)) } else { 1 };

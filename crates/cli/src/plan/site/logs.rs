@@ -16,7 +16,7 @@ const HEAD_BYTES: u64 = 64 * 1024;
 /// With at most this many steps, the first and the last step are used, although the logs may cover only a part of them.
 const FEW_STEPS: usize = 10;
 
-/// The profile of the logs, which defines the size classes.
+/// The profile of the traffic in the logs. It defines the size classes.
 pub(super) fn profile(logs: &[String], reading: ReadOptions) -> anyhow::Result<Profile> {
     let mut profiler = Profiler::new(Options { sessions: false, ..Options::default() });
     let read = read(logs, reading, &mut |entry| profiler.add(entry), &mut |_| {}).map_err(log_error)?;

@@ -42,7 +42,7 @@ pub(super) fn add(model: &mut Model, args: &SiteArgs, mean_bytes: &[f64]) -> Res
         push(model, "round-trips", StationKind::Delay, demands)?;
     }
     if access.iter().any(Option::is_some) {
-        // Each client has a link of its own, so requests do not wait for one another.
+        // Each client has a link of its own. Requests do not wait for one another, so the station is a pure delay.
         let time = |(transfer, rate): (&Transfer, &Option<f64>)| {
             rate.map_or(0.0, |bits_per_s| BITS * (transfer.bytes_in + transfer.bytes_out) / bits_per_s)
         };

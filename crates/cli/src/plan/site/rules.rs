@@ -12,10 +12,10 @@ use brimful_estimate::site::{RuleReason, SiteDemands, SiteRule};
 const PAPER_RULES: [(&str, SiteRule); 4] =
     [("cpu", SiteRule::Size), ("disk1", SiteRule::Requests), ("disk2", SiteRule::Requests), ("disk3", SiteRule::Size)];
 
-/// The rule by which classes share the busy time of a resource.
+/// A resource's rule, and the reason why it applies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct ResourceRule {
-    /// The rule.
+    /// The rule by which classes share the busy time of the resource.
     pub rule: SiteRule,
     /// The reason why this rule applies.
     pub origin: Origin,

@@ -64,8 +64,8 @@ pub(super) fn is_ambiguous(text: &str) -> bool {
 /// amount.
 pub(super) fn instant_ms(date: Date, second: i64, zone: &TimeZone) -> Option<i64> {
     let part = |seconds: i64| i8::try_from(seconds).ok();
-    // The second after 23:59:59 is a leap second, and counts as the second after it. `date.at` accepts no such time, so
-    // 1 s is added to 23:59:59 below.
+    // 86,400 is the leap second 23:59:60, and counts as the second after it. `date.at` accepts no leap second, so 1 s
+    // is added to 23:59:59 below.
     let (second, leap) = if second < 86_400 { (second, 0) } else { (86_399, 1) };
     let clock = date.at(part(second / 3600)?, part(second / 60 % 60)?, part(second % 60)?, 0);
     let at = zone.to_ambiguous_timestamp(clock).compatible().ok()?;

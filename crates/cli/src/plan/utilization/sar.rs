@@ -21,8 +21,8 @@ enum Activity {
 #[derive(Default)]
 struct Reader<'a> {
     date: Option<Date>,
-    /// The times of each activity. A saved file has one activity after the other, and each begins at the start of the
-    /// day.
+    /// The times of each activity. A saved file has all lines of one activity before those of the next one, and each
+    /// activity begins at the start of the day.
     times: [Option<LineTimes>; 3],
     activity: Option<Activity>,
     columns: Vec<&'a str>,

@@ -56,7 +56,7 @@ impl Style {
         self.level(BUSY_SHARE, share)
     }
 
-    /// The text style of a value that is compared with thresholds: that of a finding of the same severity.
+    /// The text style of a value. The thresholds of `level` determine the severity, and the severity the style.
     pub fn level(self, level: Level, value: f64) -> TextStyle {
         level.severity_of(value).map_or(TextStyle::new(), |severity| self.severity(severity))
     }
