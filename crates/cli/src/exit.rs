@@ -46,7 +46,7 @@ pub struct UsageError(pub String);
 #[error("{0}")]
 pub struct MissedObjectiveError(pub String);
 
-/// The exit code of an error.
+/// The exit code for an error: 1 for a missed objective, 2 for bad usage or input, and 3 for all other errors.
 pub fn code_for_error(error: &anyhow::Error) -> Exit {
     if error.is::<MissedObjectiveError>() {
         return Exit::MissedObjective;

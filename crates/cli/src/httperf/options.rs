@@ -78,7 +78,7 @@ pub struct Options {
     pub http_version: String,
     /// Maximum number of connections of a session.
     pub max_connections: Option<u32>,
-    /// Maximum number of pipelined calls on a connection of a session. Only 1, which turns pipelining off, has an effect.
+    /// Maximum number of pipelined calls on a session's connection. Only 1, which turns pipelining off, has an effect.
     pub max_piped_calls: Option<u32>,
     /// HTTP method of all requests.
     pub method: String,

@@ -29,16 +29,17 @@ pub struct SweepArgs {
     pub sweep_clients: Option<Steps>,
 }
 
-/// The rates, or the numbers of S-Clients, of a sweep: at least one value, in ascending order, all above 0.
+/// The rates, or the numbers of S-Clients (Banga & Druschel 1997), of a sweep: at least one value, in ascending order,
+/// all above 0.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Steps(Vec<f64>);
 
 /// The levels of a sweep.
 #[derive(Clone, Copy, Debug)]
 pub struct Levels<'a> {
-    /// Whether the values are rates or numbers of S-Clients.
+    /// Whether the values are rates of calls or numbers of S-Clients (Banga & Druschel 1997).
     pub kind: SweepKind,
-    /// The levels in ascending order: rates in calls per second, or numbers of S-Clients.
+    /// The levels in ascending order: rates in calls per second, or numbers of clients.
     pub values: &'a [f64],
 }
 
@@ -58,7 +59,7 @@ impl Levels<'_> {
         self.values[0]
     }
 
-    /// The load at one level. `think` is the think time of S-Clients.
+    /// The load at one level. `think` is the think time of S-Clients (Banga & Druschel 1997).
     ///
     /// # Errors
     /// [`UsageError`] if the arrivals are a trace, which has its own rate.

@@ -1,4 +1,5 @@
-//! `brimful load --sweep`: the same load at rising rates, or with rising numbers of S-Clients.
+//! `brimful load --sweep`: the same load at rising rates, or with rising numbers of S-Clients, each of which keeps a
+//! connection attempt pending (Banga & Druschel 1997).
 
 use super::args::LoadArgs;
 use super::levels::Levels;

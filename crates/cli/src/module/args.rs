@@ -14,7 +14,7 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct ModuleArgs {
-    /// The action.
+    /// The action: install, remove, on, off or status.
     #[command(subcommand)]
     pub action: Action,
 }

@@ -8,7 +8,7 @@ use super::trust;
 use crate::exit::UsageError;
 use std::path::{Path, PathBuf};
 
-/// The operations on an installed server.
+/// The operations on an installed web server, nginx or Apache.
 pub trait Server {
     /// Version and paths of the server.
     fn installation(&self) -> &Installation;

@@ -18,7 +18,7 @@ use std::path::PathBuf;
 /// Arguments of `brimful plan`.
 #[derive(Debug, Args)]
 pub struct PlanArgs {
-    /// The subcommand.
+    /// The subcommand: solve, what-if, calibrate or forecast.
     #[command(subcommand)]
     pub command: PlanCommand,
 }

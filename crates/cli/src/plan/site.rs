@@ -160,7 +160,7 @@ fn check_every_class_visits_a_station(model: &Model) -> Result<(), UsageError> {
     }
 }
 
-/// Notes about the demands at one resource.
+/// Notes for the user about the demands at one resource.
 fn resource_notes(
     name: &str,
     classes: &[String],

@@ -124,7 +124,7 @@ fn objective_text(objective: &PredictedObjective) -> Option<String> {
     Some(format!("; {objective} up to {} ({} … {})", rate(median), rate(low), rate(high)))
 }
 
-/// The main results of a measured level.
+/// The main results at a measured level of load.
 fn level_summary(level: &Level) -> String {
     let time = |seconds: Option<f64>| seconds.map_or("-".to_owned(), |s| Nanos::from_secs_f64(s).to_rounded_string());
     let busy = level.utilization.measured.map_or("-".to_owned(), whole_percent);

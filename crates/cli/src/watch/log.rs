@@ -1,4 +1,4 @@
-//! The logs of `--log`: one file of JSON Lines per group (`schema/log-*.schema.json`).
+//! The logs of `--log`: one file of JSON Lines per group of metrics (`schema/log-*.schema.json`).
 //!
 //! A line is written as a whole or not at all. Lines that cannot be written are kept in memory, up to a limit, and retried
 //! at each interval. Above the limit, the oldest lines are dropped and counted.
@@ -16,10 +16,10 @@ use std::path::{Path, PathBuf};
 /// Maximum number of bytes of one group's lines that are kept in memory.
 const MAX_WAITING_BYTES: usize = 1 << 20;
 
-/// The logs of all groups.
+/// The logs of all groups of metrics.
 pub struct Logs(Vec<Log>);
 
-/// The log of one group.
+/// The log of one group of metrics, such as those of the kernel.
 struct Log {
     group: GroupName,
     path: PathBuf,

@@ -29,7 +29,7 @@ pub struct Exporter {
     latest: Arc<Mutex<Latest>>,
 }
 
-/// The latest counters of each group.
+/// The latest counters of each group of metrics.
 #[derive(Default)]
 struct Latest {
     sample: Sample,
@@ -66,7 +66,7 @@ impl Exporter {
         Ok(Exporter { address, latest })
     }
 
-    /// Replaces the latest counters of the groups in this sample.
+    /// Replaces the latest counters of those groups of metrics that this sample contains.
     pub fn publish(&self, sample: &Sample) {
         let mut latest = lock(&self.latest);
         latest.sample.update(sample.clone());

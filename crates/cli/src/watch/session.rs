@@ -29,7 +29,7 @@ pub struct Session {
 pub struct Tick {
     /// Time by the wall clock, which may be changed during the watch.
     pub at: SystemTime,
-    /// The sample of the groups that were due.
+    /// The sample. It contains the groups of metrics that were due.
     pub sample: Sample,
     /// The rates of these groups since their previous samples.
     pub rates: Rates,
@@ -58,7 +58,7 @@ impl Session {
         })
     }
 
-    /// Samples the groups that are due; `None` if no group is due.
+    /// Samples the groups of metrics that are due; `None` if no group is due.
     pub fn tick(&mut self) -> Option<Tick> {
         let due = self.schedule.take_due(clock::now());
         if due.is_empty() {
@@ -72,7 +72,7 @@ impl Session {
         Some(Tick { at, sample, rates })
     }
 
-    /// Time until the next group is due.
+    /// Time until the next sample is due.
     pub fn time_until_due(&self) -> Nanos {
         self.schedule.next().unwrap_or(Nanos::MAX) - clock::now()
     }

@@ -107,7 +107,7 @@ impl<'a> SiteData<'a> {
         }
     }
 
-    /// Notes about the logs, the utilizations and the known demands.
+    /// Notes for the user about the logs, the utilizations and the known demands.
     pub fn notes(&self) -> Vec<String> {
         let mut notes = vec![self.counted.lines_summary.clone()];
         notes.extend(self.counted.notes.iter().chain(&self.utilization.notes).chain(&self.known.notes).cloned());

@@ -22,7 +22,7 @@ pub(super) struct KnownDemands {
     demands: BTreeMap<(String, usize), (Estimate, String)>,
     /// Demand of a response without a body, by resource: the intercept of the line fitted to demand by response size.
     intercepts: BTreeMap<String, Estimate>,
-    /// Notes about the Records.
+    /// Notes for the user about the Records of `--alone`.
     pub notes: Vec<String>,
 }
 

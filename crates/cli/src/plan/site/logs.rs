@@ -85,7 +85,7 @@ pub(super) struct StepCounts {
     pub bytes: Vec<Vec<f64>>,
     /// A sentence with the number of lines read, by outcome.
     pub lines_summary: String,
-    /// Notes about the classes.
+    /// Notes for the user, such as which classes have no requests.
     pub notes: Vec<String>,
 }
 

@@ -31,7 +31,7 @@ pub struct ScreenState {
     pub hint: Option<String>,
     /// The last notice, and the elapsed time of the watch when the notice was set.
     notice: Option<(String, Nanos)>,
-    /// The groups that are sampled.
+    /// The groups of metrics that are sampled.
     pub enabled: Groups,
     hidden: Vec<GroupName>,
     /// Whether the metrics on the screen are frozen.
@@ -103,7 +103,7 @@ impl ScreenState {
         (self.elapsed - *at < NOTICE_TIME).then_some(notice)
     }
 
-    /// Whether a group is sampled and not hidden.
+    /// Whether a group of metrics is sampled, and not hidden by the user.
     pub fn shows(&self, group: GroupName) -> bool {
         self.enabled.has(group) && !self.hidden.contains(&group)
     }
@@ -118,7 +118,7 @@ impl ScreenState {
         match key {
             ' ' => self.paused = !self.paused,
             '?' | 'h' => self.help = !self.help,
-            // The key of a group is its initial letter.
+            // The initial letter of a group of metrics hides the group, or shows it again.
             _ => GroupName::ALL
                 .into_iter()
                 .filter(|group| group.name().starts_with(key))
