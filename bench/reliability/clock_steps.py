@@ -5,7 +5,7 @@
 
 Only the program sees the steps: a library loaded with LD_PRELOAD shifts the wall clock that it reads. The calls of each
 Record must add up, no response time may contain a step, and the samples of the watch must have plausible lengths. The
-verdict of the stopped load must say that the generator stood still. Needs a C compiler. Exits with 1 if any check
+verdict of the stopped load must say that the generator did not run. Needs a C compiler. Exits with 1 if any check
 fails.
 """
 
@@ -133,8 +133,8 @@ def watch_faults(server: dict, lasts_s: float) -> list[str]:
 def stopped_faults(record: dict, _: float) -> list[str]:
     wrong = sums_faults(record)
     reasons = json.dumps(record["verdict"])
-    if record["verdict"]["valid"] or "stood still" not in reasons and "stalled" not in reasons:
-        wrong.append(f"the verdict does not say that the generator stood still: {reasons}")
+    if record["verdict"]["valid"] or "did not run" not in reasons and "stalled" not in reasons:
+        wrong.append(f"the verdict does not say that the generator did not run: {reasons}")
     return wrong
 
 

@@ -268,7 +268,7 @@ pub struct WhatIf {
     /// Mean response time at `offered`. This prediction is less accurate than the predictions for the levels, because
     /// it comes from a simulation of the quota.
     pub response_time_s: Comparison,
-    /// Speed of the server just before and after the change, relative to its speed during calibration.
+    /// Speed of the server's host just before and after the change, relative to its speed during calibration.
     pub host_speed: Option<f64>,
     /// Verdict on whether the measurements of the changed server can be trusted.
     pub verdict: Verdict,
@@ -395,11 +395,12 @@ pub struct Level {
     /// Mean response time that the model predicts for a host of constant speed, in seconds.
     #[serde(default)]
     pub steady_response_s: Option<f64>,
-    /// Speed of the server just before and after this level, relative to its speed during calibration with the same
-    /// number of clients: 0.9 is ten percent slower.
+    /// Speed of the server's host just before and after this level, relative to its speed during calibration with the
+    /// same number of clients: 0.9 is ten percent slower.
     #[serde(default)]
     pub host_speed: Option<f64>,
-    /// Speed of the server just after this level minus its speed just before, relative to its speed during calibration.
+    /// Speed of the server's host just after this level minus its speed just before, relative to its speed during
+    /// calibration.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host_speed_change: Option<f64>,
     /// Percentiles of the response time, in seconds.

@@ -63,7 +63,8 @@ impl RunPlan {
         }
         let Some(load) = &workload.load else {
             return bad_load(
-                "say how much load: --rate 1000, --clients 10, --s-clients 100, --stage 30s:1000 or --arrivals trace:FILE",
+                "no load was given. Add one: --rate 1000, --clients 10, --s-clients 100, --stage 30s:1000 or \
+                 --arrivals trace:FILE",
             );
         };
         check_size(&options, load)?;

@@ -237,7 +237,7 @@ fn stalled(evidence: &Evidence<'_>) -> Option<String> {
     let window = evidence.window.as_secs_f64();
     let time = Nanos::from_secs_f64(gap).to_rounded_string();
     let what = format!(
-        "The generator stood still for {time}, which is in the rates and in the times of the calls under way then"
+        "The generator did not run for {time}: this pause distorts the rates, and the times of the calls then under way"
     );
     (gap > TOLERATED_STALL_S && gap > MAX_STALL_SHARE * window)
         .then(|| explained(what, evidence, "Let nothing stop it (SIGSTOP, a suspended machine), and measure again"))
@@ -248,7 +248,7 @@ fn stalled(evidence: &Evidence<'_>) -> Option<String> {
 fn beyond_client_max(evidence: &Evidence<'_>) -> Option<String> {
     let max = evidence.generator.max_rate.filter(|max| evidence.offered > MAX_CLIENT_RATIO * max)?;
     Some(format!(
-        "{} were offered, more than the {} that this client was shown to offer without being the limit. \
+        "The load was {}, but this client can offer only {} without being the limit, as measured before. \
          Lower the load, or give the generator more --threads and --cpus.",
         rate(evidence.offered),
         rate(max)
@@ -463,7 +463,7 @@ mod tests {
     }
 
     #[test]
-    fn a_generator_that_stood_still_spoils_any_run_that_it_is_a_part_of() {
+    fn a_generator_that_did_not_run_for_a_while_invalidates_any_run() {
         let stopped = |gap_s, window_s, load| {
             let generator = Generator { busy: 0.5, longest_gap_s: Some(gap_s), ..Generator::default() };
             Run { window: Nanos::from_secs(window_s), generator, load, ..run(calls((5.0, 60.0), 2_000.0)) }
@@ -471,7 +471,7 @@ mod tests {
         for load in [LoadKind::Open, LoadKind::Closed] {
             let stalled = stopped(1.0, 10, load);
             assert_eq!(stalled.codes(), [ReasonCode::GeneratorStalled]);
-            assert!(stalled.message().starts_with("The generator stood still for 1 s, which is in the rates"));
+            assert!(stalled.message().starts_with("The generator did not run for 1 s: this pause distorts"));
             assert!(stalled.message().contains("SIGSTOP"));
             assert!(stopped(1.0, 101, load).verdict().valid, "a stall of less than 1 % of the run is tolerated");
             assert!(stopped(0.09, 1, load).verdict().valid, "a stall below 0.1 s is tolerated");

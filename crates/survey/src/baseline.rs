@@ -77,8 +77,8 @@ impl ClientLimit {
         // The throughput is about proportional to the number of threads or shards, because they share nothing.
         let needed = (saturation / limit * parts as f64).ceil();
         let reason = format!(
-            "it needs {}, more than the {} that this client was shown to offer without being the limit on {}; to \
-             survey the server to its saturation takes some {needed} {name}s like these {advice}",
+            "it needs {}, but this client can offer only {} without being the limit, as measured on {}; a survey up to \
+             the server's saturation needs about {needed} {name}s like these {advice}",
             quantity::rate(rate),
             quantity::rate(limit),
             if parts == 1 { format!("one {name}") } else { format!("{parts} {name}s") },

@@ -104,7 +104,13 @@ fn read_documents(name: &str, bytes: &[u8], others_allowed: bool, read: &mut Rea
         }
         return Ok(());
     }
-    for parsed in parse_all(&lines(name, bytes)) {
+    let lines = lines(name, bytes);
+    let has_other_documents =
+        |first: &Source<'_>| from_utf8(first.text).is_ok_and(|text| !is_run(Path::new(name), text));
+    if others_allowed && lines.first().is_some_and(has_other_documents) {
+        return Ok(());
+    }
+    for parsed in parse_all(&lines) {
         match parsed {
             Parsed::Run(name, run) => read.runs.push((name, *run)),
             Parsed::Truncated(name) => {

@@ -34,7 +34,7 @@ const FORMATS: &str = "a CSV with a header like time,cpu,disk; `sar -u` and `sar
 /// Utilizations of resources in each time step.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Utilization {
-    /// Names of the resources. The CPU is the first, except in a CSV that has its columns in another order.
+    /// Names of the resources. The first is the CPU. In a CSV without a column `cpu`, it is the first column.
     pub resources: Vec<String>,
     /// The steps in the order of time.
     pub steps: Vec<UtilizationStep>,

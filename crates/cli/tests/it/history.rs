@@ -166,6 +166,20 @@ fn only_a_new_change_for_the_worse_has_exit_code_1() {
 }
 
 #[test]
+fn a_log_of_a_watch_in_the_directory_of_a_history_is_left_out() {
+    let files = Files::new();
+    fs::create_dir(files.path("nights")).unwrap();
+    files.write("nights/history.jsonl", lines(&forty_nights(1.1)));
+    files.write("nights/kernel.jsonl", r#"{"schema":"brimful.kernel/1"}"#.to_owned() + "\n{}\n");
+    let done = history_in(&files, &["nights"]).exits(&[1]);
+    assert!(
+        words(&done.stderr).contains("nights/kernel.jsonl is left out: it is a `brimful.kernel/1`"),
+        "{}",
+        done.stderr
+    );
+}
+
+#[test]
 fn a_directory_is_as_good_as_a_file_of_lines_in_any_order() {
     let files = Files::new();
     let mut records = forty_nights(1.1);

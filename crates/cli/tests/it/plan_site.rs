@@ -121,6 +121,20 @@ fn accounting(name: &str, from_s: u32, elapsed_s: f32, cpu_ticks: u16) -> Vec<u8
 }
 
 #[test]
+fn the_servers_are_those_of_the_cpu_in_whichever_column_of_a_csv_it_is() {
+    let files = Files::new();
+    let log = files.write("access.log", log());
+    let start_s: u32 = 1_795_387_800;
+    let rows = (0..STEPS).map(|step| format!("{},0.1,{:.4}\n", start_s + step * STEP_S, busy(step) / 2.0));
+    let utilization = files.write("disk-first.csv", "time,disk,cpu\n".to_owned() + &rows.collect::<String>());
+    let site = found(&["--log", &log, "--utilization", &utilization, "--servers", "2"], 0.02);
+    assert_eq!(
+        (&site["model"]["stations"][1]["name"], &site["model"]["stations"][1]["servers"]),
+        (&"disk".into(), &1.into())
+    );
+}
+
+#[test]
 fn the_program_behind_the_outliers_is_named() {
     let files = Files::new();
     let log = files.write("access.log", log());

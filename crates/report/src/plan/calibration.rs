@@ -251,9 +251,10 @@ fn notes(found: &Calibrated) -> String {
                 format!("variability of service measured inside the server, scv {}{half}", number(Some(response.scv)))
             }
             ScvBasis::Fitted => format!("variability of service fitted, scv {}", number(Some(response.scv))),
-            ScvBasis::TooFewPoints => "variability of service taken for exponential: too few runs to tell".to_owned(),
+            ScvBasis::TooFewPoints => "variability of service assumed exponential: too few runs to fit it".to_owned(),
             ScvBasis::Indistinct => {
-                "variability of service taken for exponential: the waits are too alike to tell".to_owned()
+                "variability of service assumed exponential: the runs' waiting times differ too little to fit it"
+                    .to_owned()
             }
         };
         text += &fact("response", &format!("{} spent elsewhere; {scv}", seconds(Some(response.delay))));

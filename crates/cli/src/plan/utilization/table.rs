@@ -1,7 +1,7 @@
 //! Reads a table of time and utilizations: CSV with a header.
 
 use super::samples::parse_number;
-use super::{FORMATS, Utilization, UtilizationStep, clock};
+use super::{CPU, FORMATS, Utilization, UtilizationStep, clock};
 use brimful_core::csv;
 use brimful_forecast::Timestamp;
 use jiff::tz::TimeZone;
@@ -11,10 +11,11 @@ use std::collections::BTreeMap;
 const MAX_SHARE: f64 = 1.5;
 
 /// Reads a header like `time,cpu,disk`, followed by rows with the start of a step and the utilizations in that step.
+/// Moves the column `cpu` to the front.
 pub(super) fn read(text: &str, zone: &TimeZone) -> Result<Utilization, String> {
     let mut rows = csv::parse(text).into_iter();
     let header = rows.next().ok_or_else(|| format!("it is empty: use {FORMATS}"))?;
-    let resources: Vec<String> = header.fields.iter().skip(1).cloned().collect();
+    let mut resources: Vec<String> = header.fields.iter().skip(1).cloned().collect();
     let first = header.fields.first().map_or("", String::as_str);
     if resources.is_empty() {
         return Err(format!("its format is unknown: use {FORMATS}"));
@@ -22,6 +23,8 @@ pub(super) fn read(text: &str, zone: &TimeZone) -> Result<Utilization, String> {
     if first.parse::<Timestamp>().is_ok() {
         return Err("it needs a header that names the resources, like time,cpu,disk".to_owned());
     }
+    let cpu = resources.iter().position(|name| name == CPU).unwrap_or(0);
+    resources[..=cpu].rotate_right(1);
     let mut times: BTreeMap<i64, Vec<f64>> = BTreeMap::new();
     let mut has_local_times = false;
     for row in rows {
@@ -32,7 +35,8 @@ pub(super) fn read(text: &str, zone: &TimeZone) -> Result<Utilization, String> {
         let value = |text: &String| parse_number(text.trim_end_matches('%').trim()).filter(|x| *x >= 0.0);
         let values: Option<Vec<f64>> = row.fields.iter().skip(1).map(value).collect();
         let values = values.filter(|values| values.len() == resources.len());
-        let values = values.ok_or_else(|| in_line(format!("{} utilizations were expected", resources.len())))?;
+        let mut values = values.ok_or_else(|| in_line(format!("{} utilizations were expected", resources.len())))?;
+        values[..=cpu].rotate_right(1);
         times.insert(time_ms, values);
     }
     Ok(Utilization { steps: steps(&times, resources.len()), resources, has_local_times, ..Utilization::default() })
