@@ -1,13 +1,14 @@
-//! Reads CPU quotas of control groups. Version 1 of control groups has a hierarchy for each controller, version 2 has a
-//! single hierarchy. Sources: cgroups(7); cgroup-v2.rst and sched-bwc.rst of the kernel's documentation.
+//! Reads the CPU quotas of control groups. In version 1 of control groups, each controller has its own hierarchy;
+//! version 2 has a single hierarchy. Sources: cgroups(7); cgroup-v2.rst and sched-bwc.rst in the kernel's
+//! documentation.
 
 use brimful_core::Nanos;
 use std::path::{Path, PathBuf};
 
-/// Mount point of the control groups, relative to the root directory.
+/// Mount point of the control group file systems, relative to the root directory.
 const MOUNT: &str = "sys/fs/cgroup";
 
-/// The CPU time that a control group may use: `time` in each `period`.
+/// A CPU quota: the control group may use the CPU time `time` in each `period`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Quota {
     /// CPU time per period, summed over all CPUs.
@@ -16,11 +17,10 @@ pub struct Quota {
     pub period: Nanos,
 }
 
-/// How often, and for how long, the kernel has stopped a group because its quota was used up. Counted since the group
-/// was created.
+/// Counters of the throttling of a control group by its CPU quota, since the group was created.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Throttling {
-    /// Number of periods in which the group was runnable.
+    /// Number of quota periods in which the group had work.
     pub periods: u64,
     /// Number of periods in which the group was throttled.
     pub throttled_periods: u64,
@@ -28,9 +28,9 @@ pub struct Throttling {
     pub throttled: Nanos,
 }
 
-/// Directories, below `root`, of the control group of a process and of the group's ancestors, nearest first. Each of
-/// these groups may have a CPU quota. `cgroup` is the content of `/proc/PID/cgroup`. A container sees its own group as
-/// the top of the hierarchy, so some of these directories may not exist.
+/// Returns the directories, below `root`, of the control group of a process and of the group's ancestors, nearest
+/// first. Each of these groups may have a CPU quota. `cgroup` is the content of `/proc/PID/cgroup`. Some of the
+/// directories may not exist, because in a container, the container's own group is the top of the hierarchy.
 pub fn cpu_groups(root: &Path, cgroup: &str) -> Vec<PathBuf> {
     let mut groups = Vec::new();
     for line in cgroup.lines() {
@@ -45,29 +45,30 @@ pub fn cpu_groups(root: &Path, cgroup: &str) -> Vec<PathBuf> {
 }
 
 impl Quota {
-    /// Reads the quota of the group in the directory `group`. `None` if the group has no quota. `read` returns the
-    /// content of a file, or `None` if the file cannot be read.
+    /// Reads the quota of the control group in the directory `group`. Returns `None` if the group has no quota. `read`
+    /// must return the content of a file, or `None` if the file cannot be read.
     pub fn read(group: &Path, read: impl Fn(&Path) -> Option<String>) -> Option<Quota> {
         let parse_micros = |text: &str| text.trim().parse().ok().map(Nanos::from_micros);
         if let Some(max) = read(&group.join("cpu.max")) {
             let (time, period) = max.split_once(' ')?;
             return Some(Quota { time: parse_micros(time)?, period: parse_micros(period)? });
         }
-        // Without a quota, the value is −1. Parsing −1 fails, because the type is unsigned.
+        // The file contains −1 if there is no quota. Then parsing fails, because the type is unsigned.
         let time = parse_micros(&read(&group.join("cpu.cfs_quota_us"))?)?;
         let period = parse_micros(&read(&group.join("cpu.cfs_period_us"))?)?;
         Some(Quota { time, period })
     }
 
-    /// The number of CPUs that the quota amounts to.
+    /// The quota as a number of CPUs: 0.5 is half of one CPU.
     pub fn cpus(self) -> f64 {
         self.time.0 as f64 / self.period.0 as f64
     }
 }
 
 impl Throttling {
-    /// Reads the counters of the group in the directory `group`. `None` for a group that cannot have a quota, such as
-    /// the root group. `read` returns the content of a file, or `None` if the file cannot be read.
+    /// Reads the throttling counters of the control group in the directory `group`. Returns `None` if the group cannot
+    /// have a quota, such as the root group. `read` must return the content of a file, or `None` if the file cannot be
+    /// read.
     pub fn read(group: &Path, read: impl Fn(&Path) -> Option<String>) -> Option<Throttling> {
         let stat = read(&group.join("cpu.stat"))?;
         let value = |key: &str| stat.lines().find_map(|line| line.strip_prefix(key)?.trim().parse::<u64>().ok());

@@ -4,14 +4,14 @@ use brimful_core::Nanos;
 use rustix::time::{ClockId, clock_gettime};
 use std::time::{Duration, SystemTime};
 
-/// Reads `CLOCK_MONOTONIC`, the clock of all instants in a Record.
+/// Reads `CLOCK_MONOTONIC`, on which all times of a Record are measured.
 #[inline]
 pub fn now() -> Nanos {
     read(ClockId::Monotonic)
 }
 
-/// Converts an instant of the wall clock to `CLOCK_MONOTONIC`. The result is wrong if the wall clock is set between the
-/// instant and this call. Returns zero for instants before the machine booted.
+/// Converts a wall-clock time to `CLOCK_MONOTONIC`. The result is wrong if the wall clock was set between that time and
+/// this call. Returns zero for times before the machine booted.
 pub fn monotonic_at(instant: SystemTime) -> Nanos {
     let ClockAnchor { monotonic, wall } = ClockAnchor::now();
     match instant.duration_since(wall) {
@@ -20,8 +20,8 @@ pub fn monotonic_at(instant: SystemTime) -> Nanos {
     }
 }
 
-/// One instant on both clocks: `CLOCK_MONOTONIC` and the wall clock. With this pair, other instants of
-/// `CLOCK_MONOTONIC` can be converted to wall-clock time, even if the wall clock is set later.
+/// The same instant on two clocks: `CLOCK_MONOTONIC` and the wall clock. It is used to convert other times of
+/// `CLOCK_MONOTONIC` to wall-clock times, even if the wall clock is set later.
 #[derive(Clone, Copy, Debug)]
 pub struct ClockAnchor {
     monotonic: Nanos,
@@ -29,8 +29,8 @@ pub struct ClockAnchor {
 }
 
 impl ClockAnchor {
-    /// Reads both clocks. The thread may lose its CPU between the two readings, so the closest of several pairs is
-    /// used.
+    /// Reads both clocks. Because the thread can be interrupted between the two readings, the clocks are read several
+    /// times, and the pair with the smallest interval between the readings is used.
     pub fn now() -> ClockAnchor {
         const CLOSE_ENOUGH: Nanos = Nanos::from_micros(2);
         const MAX_TRIES: usize = 8;
@@ -51,18 +51,18 @@ impl ClockAnchor {
         closest
     }
 
-    /// Wall-clock time at an instant of `CLOCK_MONOTONIC`.
+    /// Converts a time on `CLOCK_MONOTONIC` to wall-clock time.
     pub fn wall_time(self, monotonic: Nanos) -> SystemTime {
         let later = Duration::from_nanos(monotonic.0.saturating_sub(self.monotonic.0));
         self.wall + later - Duration::from_nanos(self.monotonic.0.saturating_sub(monotonic.0))
     }
 }
 
-/// Time for which the machine has been suspended since it booted.
+/// Total time for which the machine has been suspended since it booted.
 pub fn suspended_time() -> Nanos {
     let monotonic = now();
     let boot = read(ClockId::Boottime);
-    // The difference includes the time between the two readings. Cutting off fractions of a millisecond removes it.
+    // The difference also includes the time between the two readings. Rounding down to milliseconds removes this time.
     Nanos::from_millis((boot - monotonic).0 / 1_000_000)
 }
 
@@ -80,7 +80,7 @@ pub fn process_cpu() -> Nanos {
 #[inline]
 fn read(clock: ClockId) -> Nanos {
     let time = clock_gettime(clock);
-    // The times of these clocks are never negative.
+    // These clocks never return negative times, so the conversions cannot fail.
     Nanos(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
 }
 

@@ -1,26 +1,27 @@
-//! Lists the CPUs of this host, and pins threads to CPUs. Sources: sched_setaffinity(2), sysfs-devices-system-cpu.
+//! Lists the CPUs of this host, and pins threads to CPUs. Sources: sched_setaffinity(2); sysfs-devices-system-cpu in
+//! the kernel's documentation.
 
 use brimful_core::cpus::CpuList;
 use rustix::io::Errno;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use std::io;
 
-/// The CPUs that are online, in increasing order.
+/// Returns the numbers of the CPUs that are online, in increasing order.
 pub fn online() -> Vec<usize> {
     let listed = std::fs::read_to_string("/sys/devices/system/cpu/online").ok();
     listed.and_then(|text| text.parse().ok()).map_or_else(
-        // Without /sys, assume that the CPUs are numbered from 0, with as many CPUs as this process may use.
+        // If /sys cannot be read, assume that the CPUs that this process may use are numbered from 0.
         || (0..std::thread::available_parallelism().map_or(1, usize::from)).collect(),
         |CpuList(cpus)| cpus,
     )
 }
 
-/// The CPUs that this thread may use, in increasing order.
+/// Returns the numbers of the CPUs that this thread may use, in increasing order.
 pub fn usable() -> Vec<usize> {
     cpus_in_set(&sched_getaffinity(None).unwrap_or_default()).0
 }
 
-/// Converts CPU numbers to the set that the kernel's calls take. `None` if a number is too large for the set.
+/// Converts CPU numbers to the bit set of sched_setaffinity(2). Returns `None` if a number is too large for the set.
 pub fn to_cpu_set(cpus: &[usize]) -> Option<CpuSet> {
     let mut set = CpuSet::new();
     for &cpu in cpus {
@@ -32,7 +33,7 @@ pub fn to_cpu_set(cpus: &[usize]) -> Option<CpuSet> {
     Some(set)
 }
 
-/// The CPU numbers in a set of the kernel's calls, in increasing order.
+/// Converts a bit set of sched_getaffinity(2) to CPU numbers, in increasing order.
 pub fn cpus_in_set(set: &CpuSet) -> CpuList {
     CpuList((0..CpuSet::MAX_CPU).filter(|cpu| set.is_set(*cpu)).collect())
 }
@@ -40,7 +41,7 @@ pub fn cpus_in_set(set: &CpuSet) -> CpuList {
 /// Pins the calling thread to one CPU.
 ///
 /// # Errors
-/// The kernel's error, such as `EINVAL` for a CPU that this thread may not use.
+/// Returns the error of the kernel, such as `EINVAL` if this thread may not use the CPU.
 pub fn pin_this_thread(cpu: usize) -> io::Result<()> {
     let set = to_cpu_set(&[cpu]).ok_or(Errno::INVAL)?;
     Ok(sched_setaffinity(None, &set)?)

@@ -1,10 +1,11 @@
-//! Identifies this machine for documents. Sources: proc(5), uname(2).
+//! Identifies this machine, for documents that contain its measurements. Sources: proc(5), uname(2).
 
 use brimful_core::record::Machine;
 use std::fs;
 use std::sync::LazyLock;
 
-/// This machine. It is read once, because reading `/proc/cpuinfo` takes milliseconds on a machine with many CPUs.
+/// Returns the name, kernel and CPU model of this machine. They are read once per process, because reading
+/// `/proc/cpuinfo` takes milliseconds on a machine with many CPUs.
 pub fn this_machine() -> Machine {
     static THIS: LazyLock<Machine> = LazyLock::new(|| Machine {
         host: host_name(),
@@ -14,7 +15,7 @@ pub fn this_machine() -> Machine {
     THIS.clone()
 }
 
-/// The name of this host; empty if it cannot be read.
+/// Returns the name of this host; empty if it cannot be read.
 pub fn host_name() -> String {
     line_of("/proc/sys/kernel/hostname")
 }
@@ -23,7 +24,7 @@ fn line_of(path: &str) -> String {
     fs::read_to_string(path).unwrap_or_default().trim().to_owned()
 }
 
-/// The model of the first CPU in `/proc/cpuinfo`. Most machines have CPUs of one model.
+/// Returns the model of the first CPU in `/proc/cpuinfo`. On most machines, all CPUs are of the same model.
 fn cpu_model(cpuinfo: &str) -> Option<String> {
     let value = |line: &str| {
         let (name, value) = line.split_once(':')?;
