@@ -21,8 +21,8 @@
 //! urls = [{ path = "/a.png", weight = 3.0, bytes = 4096 }, { path = "/b.png" }]    # in place of `path`
 //! ```
 //!
-//! In place of `urls`, a class may name a file of URLs, a file of requests or a set of files (`class.rs`). Only
-//! [`Workload::read_files`] reads files.
+//! In place of `urls`, a class may name a file of URLs, a file of requests or a set of files (`class.rs`). These files
+//! are read only by [`Workload::read_files`].
 
 mod class;
 mod expect;
@@ -48,14 +48,14 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// The load of a run: its requests and their arrivals.
+/// The workload of a run: the request classes, and the arrivals of calls.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Workload {
     /// The request classes, at least one.
     #[serde(rename = "class")]
     pub classes: Vec<RequestClass>,
-    /// The arrivals of calls; absent if the command line or the command determines them.
+    /// The arrivals of calls; absent if command-line options or the command itself determine the arrivals.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub load: Option<Load>,
     /// TLS settings of connections to an `https://` URL, if they differ from the defaults.
@@ -67,43 +67,43 @@ pub struct Workload {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RequestClass {
-    /// Unique name of the class, for tables and documents.
+    /// Name of the class in tables and documents; no other class has this name.
     pub name: String,
-    /// Share of the calls, relative to the other classes' weights.
+    /// Fraction of the calls that belong to this class, relative to the weights of the other classes.
     #[serde(default = "one")]
     pub weight: f64,
     /// HTTP method.
     #[serde(default = "get")]
     pub method: String,
-    /// Path and query; the URL on the command line provides scheme and authority. Left out if there are `urls`. Every
-    /// call fills in the placeholders `{seq}`, `{uuid}`, `{rand:1-500}` and `{csv.COLUMN}`, in `path`, in `urls`, in
-    /// the values of `headers` and in `body`.
+    /// Path and query of the requests; the URL on the command line provides scheme and authority. Left out if there are
+    /// `urls`. The placeholders `{seq}`, `{uuid}`, `{rand:1-500}` and `{csv.COLUMN}` are replaced by values in each
+    /// call. They may occur in `path`, in `urls`, in the values of `headers` and in `body`.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub path: String,
-    /// Alternative to `path`: URLs, requested in proportion to their weights.
+    /// Alternative to `path`: a list of URLs, which are requested with probabilities proportional to their weights.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub urls: Vec<Url>,
-    /// Alternative to `urls`: a file of URLs, one per line, each optionally with its weight and the size of its answer
-    /// in bytes: `/a.png 3 4096`.
+    /// Alternative to `urls`: name of a file with one URL per line, optionally followed by its weight and by the size
+    /// of its response in bytes: `/a.png 3 4096`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub urls_file: Option<String>,
-    /// Alternative to `urls`: a file of requests, one JSON object per line with a path and optionally method, headers,
-    /// body, class, weight and bytes. If some requests name a class, this class has only the requests that name this
-    /// class.
+    /// Alternative to `urls`: name of a file with one request per line. A request is a JSON object with a path and
+    /// optionally method, headers, body, class, weight and bytes. If any request in the file names a class, this class
+    /// uses only the requests that name this class.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub requests_file: Option<String>,
-    /// A set of files below `path`.
+    /// A set of files below the URL path `path`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file_set: Option<FileSet>,
-    /// Law that determines how often each URL or file is requested, by its position in the list or set: `zipf:0.8`. If
-    /// absent, the weights determine this frequency.
+    /// Popularity law, which determines how often each URL or file is requested from its position in the list or set:
+    /// `zipf:0.8`. If absent, the weights of the URLs determine this.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub popularity: Option<Popularity>,
-    /// The order in which the entries of a list are requested.
+    /// The order in which the URLs or requests of the list are requested.
     #[serde(default, skip_serializing_if = "Order::is_random")]
     pub order: Order,
-    /// A file of comma-separated values for `{csv.COLUMN}`. Its first line names the columns. The n-th call of the
-    /// class uses the n-th row, starting over after the last row.
+    /// Name of a file of comma-separated values for `{csv.COLUMN}`. Its first line contains the names of the columns.
+    /// The n-th call of the class uses the n-th row; after the last row, the rows are used again from the first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub csv: Option<String>,
     /// Additional header fields of the requests.
@@ -113,13 +113,13 @@ pub struct RequestClass {
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub body: String,
     /// Alternative to `body`: path of a file with the request body, relative to the working directory. The file is sent
-    /// in pieces as the server reads them. The file's size at the start of the run is the `Content-Length`.
+    /// in pieces as the server reads them. The `Content-Length` is the size of the file at the start of the run.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub body_file: String,
-    /// Expectations of answers. An answer that does not match is `unexpected`, which is a failure.
+    /// Requirements for the responses. A response that violates them is `unexpected` and counts as a failure.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expect: Option<Expect>,
-    /// Contents of the class's files after reading; not serialised.
+    /// Contents of the files that the class names, after reading. They are not serialised.
     #[serde(skip)]
     #[schemars(skip)]
     pub contents: FileContents,
@@ -131,10 +131,10 @@ pub struct RequestClass {
 pub struct Url {
     /// Path and query.
     pub path: String,
-    /// Share of the class's calls, relative to the other URLs' weights.
+    /// Fraction of the class's calls that request this URL, relative to the weights of the other URLs.
     #[serde(default = "one")]
     pub weight: f64,
-    /// Size of the answer's body in bytes, if known; `brimful fileset` makes files of this size.
+    /// Size of the response body in bytes, if known. `brimful fileset` creates a file of this size.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes: Option<u64>,
 }
@@ -148,7 +148,7 @@ pub enum WorkloadError {
     /// Two classes share a name.
     #[error("two classes are named `{0}`: give each class a name of its own")]
     DuplicateName(String),
-    /// A weight is not a finite number of zero or more, or all weights are zero.
+    /// A class has a negative or non-finite weight, or all classes have weight zero.
     #[error("class `{name}` has weight {weight}: weights are finite and not negative, and one of them is above zero")]
     BadWeight {
         /// Name of the class.
@@ -164,7 +164,7 @@ pub enum WorkloadError {
         /// The path.
         path: String,
     },
-    /// A class has several sources of requests, or none.
+    /// A class does not have exactly one source of requests: a path, a list or a file.
     #[error(
         "class `{0}` needs either a `path` or `urls`, or one of `urls_file` and `requests_file`; a `file_set` goes with a \
          `path`"
@@ -173,12 +173,12 @@ pub enum WorkloadError {
     /// A class has both a `body` and a `body_file`.
     #[error("class `{0}` has both a `body` and a `body_file`: leave out one of them")]
     BodyAndBodyFile(String),
-    /// The specification of a class is contradictory.
+    /// The fields of a class contradict each other.
     #[error("class `{name}`: {why}")]
     BadClass {
         /// Name of the class.
         name: String,
-        /// The error, and how to correct it.
+        /// Description of the error and how to correct it.
         why: String,
     },
     /// A file that a class names cannot be read.
@@ -186,18 +186,18 @@ pub enum WorkloadError {
     Unreadable {
         /// Path of the file.
         file: String,
-        /// The system's error message.
+        /// The error message of the operating system.
         why: String,
     },
-    /// A file that a class names is malformed.
+    /// A file that a class names has a syntax error.
     #[error("{file}, {error}")]
     BadFile {
         /// Path of the file.
         file: String,
-        /// The position of the error, and the content that was expected there.
+        /// The position of the syntax error, and what was expected there.
         error: LineError,
     },
-    /// A weight of a URL is not a finite number of zero or more, or all weights are zero.
+    /// A URL has a negative or non-finite weight, or all URLs of a class have weight zero.
     #[error(
         "class `{name}` has `{path}` with weight {weight}: weights are finite and not negative, and one is above zero"
     )]
@@ -212,12 +212,12 @@ pub enum WorkloadError {
     /// The load has invalid parameters.
     #[error("{0}")]
     BadLoad(&'static str),
-    /// The sessions have invalid parameters.
+    /// A field of the sessions has an invalid value.
     #[error("{what}: {why}")]
     BadSessions {
         /// Name of the field.
         what: &'static str,
-        /// The error in the field's value.
+        /// Explanation of the error.
         why: SpreadError,
     },
     /// A scripted session is invalid.
@@ -225,15 +225,15 @@ pub enum WorkloadError {
     BadScript {
         /// Number of the session, from 1.
         script: usize,
-        /// The burst and the call with the error; empty if the error is in neither.
+        /// The burst and the call that contain the error; empty if the error concerns the whole session.
         place: String,
-        /// The error, and how to correct it.
+        /// Description of the error and how to correct it.
         why: String,
     },
-    /// A text is not a valid stage.
+    /// A text is not a stage in the notation `LENGTH:RATE`.
     #[error("`{0}` is not a stage: write its length and the rate at its end, like 30s:1000")]
     BadStage(String),
-    /// The workload has no class of the given name.
+    /// A mix names a class that the workload does not have.
     #[error("there is no class `{name}`; the classes are: {known}")]
     UnknownClass {
         /// The unknown name.
@@ -243,26 +243,27 @@ pub enum WorkloadError {
     },
 }
 
-/// The kind of a load, which determines when the next call is due.
+/// The kind of a load: what determines when the next call is due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LoadKind {
-    /// A schedule that is independent of the server determines when calls are due.
+    /// Open load: a schedule that is independent of the server determines when calls are due.
     Open,
-    /// Each client makes its next call after the answer to its previous call.
+    /// Closed load: each client makes its next call after the answer to its previous call.
     Closed,
-    /// S-Clients keep a constant number of connection attempts in progress.
+    /// S-Clients (Banga & Druschel 1997): each client always has one connection attempt in progress, and abandons
+    /// attempts that take too long.
     SClients,
 }
 
 impl LoadKind {
-    /// The kind of a workload's load; open if the workload does not specify its load.
+    /// Returns the kind of a workload's load. A workload without a load has the default, an open load.
     pub fn from_workload(workload: Option<&Workload>) -> LoadKind {
         workload.and_then(|workload| workload.load.as_ref()).map_or(LoadKind::Open, Load::kind)
     }
 }
 
 impl Workload {
-    /// A workload of one class named `all`, for a plain URL.
+    /// Creates a workload with one class, named `all`, that requests one path.
     pub fn single_class(method: &str, path: &str) -> Workload {
         Workload {
             classes: vec![RequestClass {
@@ -288,10 +289,10 @@ impl Workload {
         }
     }
 
-    /// Checks the conditions that the types do not express.
+    /// Checks the conditions on the fields that their types do not guarantee.
     ///
     /// # Errors
-    /// The first error in the workload, with its correction.
+    /// Returns the first error in the workload. Its message states how to correct it.
     pub fn validate(&self) -> Result<(), WorkloadError> {
         if self.classes.is_empty() {
             return Err(WorkloadError::Empty);
@@ -315,8 +316,9 @@ impl Workload {
         self.validate_scripts()
     }
 
-    /// The workload for documents that users pass on. Values of header fields that are secret by their names, or
-    /// because `secret_headers` lists them, are replaced by [`CREDENTIAL_MASK`].
+    /// Returns the workload without secrets, for documents that users share. The values of secret header fields are
+    /// replaced by [`CREDENTIAL_MASK`]. A header field is secret if its name is well known, like `authorization`, or is
+    /// listed in `secret_headers`.
     pub fn without_secrets(mut self, secret_headers: &[String]) -> Workload {
         for (name, value) in self.classes.iter_mut().flat_map(|class| &mut class.headers) {
             if secret::is_secret_header(name, secret_headers) {
@@ -326,16 +328,19 @@ impl Workload {
         self
     }
 
-    /// Each class's share of the calls, in order; the sum is 1. The workload must be valid.
+    /// Returns the fraction of the calls that belong to each class, in the order of the classes; the sum is 1. The
+    /// workload must be valid.
     pub fn mix(&self) -> Vec<f64> {
         let total: f64 = self.classes.iter().map(|c| c.weight).sum();
         self.classes.iter().map(|c| c.weight / total).collect()
     }
 
-    /// Sets the weights of the named classes, as for `--mix light=0.7,heavy=0.3`, and all other weights to zero.
+    /// Sets the weights of the named classes, and sets all other weights to zero. `--mix light=0.7,heavy=0.3` uses this
+    /// function.
     ///
     /// # Errors
-    /// [`WorkloadError::UnknownClass`] if `mix` contains an unknown name, or the error of [`Workload::validate`].
+    /// Returns [`WorkloadError::UnknownClass`] if `mix` contains an unknown name, or the error of
+    /// [`Workload::validate`].
     pub fn set_mix(&mut self, mix: &[(String, f64)]) -> Result<(), WorkloadError> {
         for (name, _) in mix {
             if !self.classes.iter().any(|c| &c.name == name) {

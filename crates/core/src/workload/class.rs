@@ -1,9 +1,10 @@
-//! The targets of a class of a [`Workload`]: one path, a list of URLs or requests, or a set of files, chosen by weight,
-//! by popularity or in order.
+//! The targets of a request class. A target is one of the requests that the class can send: its only path, an entry of
+//! its list of URLs or requests, or a file of its file set. Targets are selected at random, by weight or popularity, or
+//! in order.
 //!
-//! A class has [`RequestClass::len`] *targets*, numbered from 0. If its order is random, the chooser draws a target for
-//! each call. If the class is *numbered*, because it goes through its targets in order or contains placeholders, a call
-//! is identified by its number within the class. This number determines the call's target and values.
+//! The [`RequestClass::len`] targets of a class are numbered from 0. If the order is random, each call draws the number
+//! of its target. If the class uses its targets in order, or contains placeholders, each call of the class has a
+//! sequence number instead, which determines both its target and the values of its placeholders.
 
 use super::listed::{List, UrlList, check_target, is_forbidden_in_header, is_forbidden_in_path};
 use super::{FileContents, LineError, ListedRequest, RequestClass, Rows, Workload, WorkloadError};
@@ -16,16 +17,16 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// The order in which the entries of a list are requested.
+/// The order in which the calls of a class use the entries of its list.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Order {
-    /// Each call requests a random entry, by weight or popularity.
+    /// Each call uses a random entry, selected by weight or popularity.
     #[default]
     Random,
-    /// The calls request the entries in the order of the list, starting over after the last entry.
+    /// The calls use the entries in the order of the list, and begin again after the last entry.
     Listed,
-    /// The calls request the entries in the order of the list; the load ends after the last entry.
+    /// The calls use the entries in the order of the list. The load ends after the last entry.
     Once,
 }
 
@@ -35,7 +36,7 @@ impl Order {
     }
 }
 
-/// One target of a class: a request whose placeholders are not filled in.
+/// One of the requests that a class can send, with placeholders not yet replaced.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Target<'c> {
     /// HTTP method.
@@ -49,10 +50,11 @@ pub struct Target<'c> {
 }
 
 impl Workload {
-    /// Loads the contents of the files that the classes name; `read` reads one file.
+    /// Reads the files that the classes name, and stores their contents in the classes. `read` returns the content of
+    /// one file.
     ///
     /// # Errors
-    /// [`WorkloadError::Unreadable`] or [`WorkloadError::BadFile`], with the file and the error.
+    /// Returns [`WorkloadError::Unreadable`] or [`WorkloadError::BadFile`], with the name of the file.
     pub fn read_files(&mut self, mut read: impl FnMut(&str) -> std::io::Result<Vec<u8>>) -> Result<(), WorkloadError> {
         let mut known: BTreeMap<String, Vec<u8>> = BTreeMap::new();
         for class in &mut self.classes {
@@ -72,13 +74,13 @@ impl Workload {
         Ok(())
     }
 
-    /// A file that a class names and that has not been read yet, if any. All files must be read before the load can
-    /// begin.
+    /// Returns the first file that a class names and that has not been read yet. The load cannot begin until all files
+    /// have been read.
     pub fn unread_file(&self) -> Option<&str> {
         self.classes.iter().find_map(RequestClass::unread_file)
     }
 
-    /// The number of calls after which the load ends, if a class requests its list only once.
+    /// Returns the number of calls after which the load ends, if the order of a class is [`Order::Once`].
     pub fn list_call_limit(&self) -> Option<u64> {
         let once = self.classes.iter().find(|class| class.order == Order::Once)?;
         Some(once.len() as u64)
@@ -86,7 +88,7 @@ impl Workload {
 }
 
 impl RequestClass {
-    /// Number of targets of the class; zero if the file of the list has not been read.
+    /// Number of targets of the class. It is zero if the file with the list has not been read.
     pub fn len(&self) -> usize {
         match (&self.file_set, self.contents.list.as_deref()) {
             (Some(set), _) => set.files as usize,
@@ -103,7 +105,7 @@ impl RequestClass {
         self.len() == 0
     }
 
-    /// The path of a target, percent-encoded as browsers do.
+    /// Returns the path of the target `index`, percent-encoded as browsers do.
     pub fn path(&self, index: usize) -> Cow<'_, str> {
         match (&self.file_set, self.contents.list.as_deref()) {
             (Some(set), _) => Cow::Owned(set.path(&encode_target(&self.path), index as u32)),
@@ -113,7 +115,7 @@ impl RequestClass {
         }
     }
 
-    /// The target with this index.
+    /// Returns the target with this index.
     pub fn target(&self, index: usize) -> Target<'_> {
         let own = match self.contents.list.as_deref() {
             Some(List::Requests(list)) => list.get(index),
@@ -131,12 +133,12 @@ impl RequestClass {
         }
     }
 
-    /// Whether the class's targets differ only in their paths.
+    /// Whether the targets of the class have different paths but are otherwise equal.
     pub fn differs_only_in_path(&self) -> bool {
         !matches!(self.contents.list.as_deref(), Some(List::Requests(_)))
     }
 
-    /// The weight of a target, relative to the weights of the class's other targets.
+    /// Returns the weight of the target `index`, relative to the weights of the other targets of the class.
     pub fn weight(&self, index: usize) -> f64 {
         match (self.popularity, self.contents.list.as_deref()) {
             (Some(popularity), _) => popularity.weight(index),
@@ -147,7 +149,7 @@ impl RequestClass {
         }
     }
 
-    /// Size of the body of the answer to a target in bytes, if known.
+    /// Returns the size of the response body of the target `index` in bytes, if known.
     pub fn bytes(&self, index: usize) -> Option<u64> {
         match (&self.file_set, self.contents.list.as_deref()) {
             (Some(set), _) => set.file_bytes(index as u32),
@@ -162,18 +164,19 @@ impl RequestClass {
         self.file_set.is_some() || self.urls_file.is_some() || self.requests_file.is_some() || !self.urls.is_empty()
     }
 
-    /// Whether a call is identified by its number within the class, not by its target.
+    /// Whether the calls of the class have sequence numbers. If false, the index of the target identifies the request
+    /// of a call.
     pub fn identifies_calls_by_number(&self) -> bool {
         let walks = self.file_set.as_ref().is_some_and(|set| set.ratio.is_some());
         walks || self.order != Order::Random || self.is_template()
     }
 
-    /// Whether the class or one of its targets contains placeholders.
+    /// Whether any target of the class contains placeholders.
     pub fn is_template(&self) -> bool {
         self.headers.values().any(|value| is_template(value)) || is_template(&self.body) || self.has_template_paths()
     }
 
-    /// Whether a path, or any other text that differs between targets, contains placeholders.
+    /// Whether any path, header or body that differs between targets contains placeholders.
     pub fn has_template_paths(&self) -> bool {
         let listed = match self.contents.list.as_deref() {
             Some(List::Urls(list)) => list.is_template,
@@ -183,12 +186,12 @@ impl RequestClass {
         listed || is_template(&self.path) || self.urls.iter().any(|url| is_template(&url.path))
     }
 
-    /// The rows of the class's CSV file, if the class names a file and the file has been read.
+    /// Returns the rows of the class's CSV file; `None` if the class has none or the file has not been read.
     pub fn rows(&self) -> Option<&Arc<Rows>> {
         self.contents.rows.as_ref()
     }
 
-    /// Replaces all targets of the class by this path.
+    /// Replaces all targets of the class by a single path.
     pub fn set_path(&mut self, path: &str) {
         path.clone_into(&mut self.path);
         self.urls.clear();
@@ -233,7 +236,7 @@ impl RequestClass {
         self.check_values()
     }
 
-    /// Checks that there is a target with a weight above zero.
+    /// Checks that at least one target has a positive weight.
     fn check_targets(&self) -> Result<(), WorkloadError> {
         if self.is_empty() {
             let file = self.requests_file.as_deref().unwrap_or_default();
@@ -247,8 +250,8 @@ impl RequestClass {
         }
     }
 
-    /// Checks that the placeholders of all texts are known, and that no value contains a character that would end a
-    /// line of the request early.
+    /// Checks that all placeholders are valid, and that no value of a placeholder contains a character that would end a
+    /// line of the request.
     fn check_values(&self) -> Result<(), WorkloadError> {
         for text in self.own_paths() {
             self.check_placeholders(text, "paths", is_forbidden_in_path)?;
@@ -275,7 +278,7 @@ impl RequestClass {
         self.check_placeholders(&self.body, "bodies", |_| false)
     }
 
-    /// Checks the placeholders of one text. Column names are checked if the rows have been read.
+    /// Checks the placeholders of one text. The names of CSV columns are checked only if the file has been read.
     fn check_placeholders(
         &self,
         text: &str,
@@ -311,7 +314,7 @@ impl RequestClass {
         Ok(())
     }
 
-    /// The paths in the document itself: `path` and the paths in `urls`.
+    /// Returns the paths that the workload document itself contains: `path`, and the paths in `urls`.
     fn own_paths(&self) -> impl Iterator<Item = &str> {
         std::iter::once(self.path.as_str()).chain(self.urls.iter().map(|url| url.path.as_str()))
     }
@@ -320,7 +323,7 @@ impl RequestClass {
         WorkloadError::BadClass { name: self.name.clone(), why: why.to_owned() }
     }
 
-    /// Checks the conditions that the types do not express, except those that depend on the contents of files.
+    /// Checks the conditions on the fields that their types do not guarantee, except those on the contents of files.
     pub(super) fn validate(&self) -> Result<(), WorkloadError> {
         let lists = [!self.urls.is_empty(), self.urls_file.is_some(), self.requests_file.is_some()];
         let lists = lists.into_iter().filter(|there| *there).count();
@@ -353,7 +356,7 @@ impl RequestClass {
         self.check_values()
     }
 
-    /// Checks that popularity, order and file set do not contradict one another.
+    /// Checks that the fields for popularity, order and file set are compatible with each other.
     fn validate_choice(&self, has_list: bool) -> Result<(), WorkloadError> {
         if let Some(wrong) = self.file_set.as_ref().and_then(super::FileSet::problem) {
             return Err(self.bad(wrong));

@@ -1,21 +1,22 @@
-//! Expectations of answers. An answer that does not match counts as `unexpected`, not as completed.
+//! Requirements for responses. A complete response that violates them counts as `unexpected` and not as completed.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
-/// Expectations that every answer to a class must match.
+/// Requirements for the responses of a class.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Expect {
-    /// Expected status: 200, "2xx", or several of these; any status if absent.
+    /// Required status: 200, "2xx", or a list of these. If absent, every status is accepted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<Statuses>,
-    /// Expected size of the content as sent, in bytes; for a compressed answer, the compressed size.
+    /// Required size of the response body in bytes, as transferred. For a compressed response, it is the compressed
+    /// size.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub length: Option<u64>,
-    /// Expected SHA-256 of the content as sent, in 64 hexadecimal digits.
+    /// Required SHA-256 digest of the response body as transferred, as 64 hexadecimal digits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sha256: Option<Sha256>,
 }
@@ -30,17 +31,17 @@ pub struct Statuses(Vec<Status>);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Status {
     Code(u16),
-    /// All codes of the class with this first digit.
+    /// All status codes with this first digit.
     Class(u16),
 }
 
-/// The SHA-256 digest of a body.
+/// The SHA-256 digest of a response body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "String", into = "String")]
 #[schemars(with = "String")]
 pub struct Sha256(pub [u8; 32]);
 
-/// The serialised form of [`Statuses`].
+/// The serialised form of [`Statuses`]: a code, a class or a list.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged, rename = "Statuses")]
 enum Written {
@@ -52,7 +53,7 @@ enum Written {
     Several(Vec<WrittenOne>),
 }
 
-/// The serialised form of one [`Status`].
+/// The serialised form of one [`Status`]: a code or a class.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged, rename = "Status")]
 enum WrittenOne {
@@ -63,20 +64,21 @@ enum WrittenOne {
 }
 
 impl Expect {
-    /// Whether an answer with this status and this number of content bytes is expected.
+    /// Whether a response meets the requirements for the status and the size of its body, in bytes. The digest is not
+    /// checked.
     pub fn accepts(&self, status: u16, length: u64) -> bool {
         self.status.as_ref().is_none_or(|statuses| statuses.contains(status))
             && self.length.is_none_or(|is| is == length)
     }
 
-    /// Whether every answer is expected.
+    /// Whether there are no requirements, so that every response is accepted.
     pub fn is_empty(&self) -> bool {
         *self == Expect::default()
     }
 }
 
 impl fmt::Display for Expect {
-    /// Writes `status 200, 1,234 bytes, SHA-256 0a1b…`.
+    /// Formats the requirements, like `status 200, 1,234 bytes, SHA-256 0a1b…`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let status = self.status.as_ref().map(|status| format!("status {status}"));
         let length = self.length.map(|length| format!("{length} bytes"));
@@ -87,7 +89,7 @@ impl fmt::Display for Expect {
 }
 
 impl Statuses {
-    /// Whether the set contains this code. Invalid codes from 600 on count as 5xx (RFC 9110 §15).
+    /// Whether the set contains a status code. Invalid codes from 600 on belong to the class 5xx (RFC 9110 §15).
     pub fn contains(&self, status: u16) -> bool {
         self.0.iter().any(|expected| match expected {
             Status::Code(code) => *code == status,
@@ -121,7 +123,7 @@ impl FromStr for Status {
 impl FromStr for Statuses {
     type Err = String;
 
-    /// Parses `200,3xx`.
+    /// Parses a list of codes and classes, like `200,3xx`.
     fn from_str(text: &str) -> Result<Statuses, String> {
         text.split(',').map(str::parse).collect::<Result<_, _>>().map(Statuses)
     }

@@ -1,6 +1,7 @@
-//! A set of files in a tree with ten branches per directory, like httperf's `--wset`. File number 103 of 1,024 is
-//! `PREFIX/0/1/0/3.html`: the path contains the digits of the file's number, padded with zeros to the number of digits
-//! of the last file. A set of one file is `PREFIX.html`.
+//! A set of files that are requested below one URL path, in a tree with ten entries per directory, like those of
+//! httperf's `--wset`. For example, file 103 of 1,024 files is `PREFIX/0/1/0/3.html`: the directories are the digits of
+//! the file's number, with leading zeros, so that all numbers have the same number of digits. A set of one file is
+//! `PREFIX.html`.
 
 use super::Spread;
 use crate::number::is_default;
@@ -10,25 +11,25 @@ use serde::{Deserialize, Serialize};
 /// Highest number of files in a set.
 pub const MAX_FILES: u32 = 100_000_000;
 
-/// A set of files below the class's path.
+/// A set of files below the URL path of a class.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FileSet {
     /// Number of files.
     pub files: u32,
-    /// Share of the calls that advance to the next file, if the files are requested in order. With 0.25, every fourth
-    /// call advances; with 1, every call advances, including the first. After the last file, the first file follows. If
-    /// absent, each call requests a random file.
+    /// If present, the files are requested in order, and this is the fraction of the calls that advance to the next
+    /// file. With 0.25, every fourth call advances; with 1, every call advances, including the first. The first file
+    /// follows the last. If absent, each call requests a random file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ratio: Option<f64>,
-    /// Number of the first file that is requested if the files are requested in order.
+    /// Number of the file at which the sequence begins, if the files are requested in order.
     #[serde(default, skip_serializing_if = "is_default")]
     pub first: u32,
-    /// Number of files by which a call advances, for clients that share a set. Each client begins at its own file and
+    /// Number of files by which a call advances. If several clients share a set, each client begins at its own file and
     /// advances by the number of clients.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub stride: u32,
-    /// Size of a file in bytes, or the distribution of sizes, for `brimful fileset`.
+    /// Size of a file in bytes, or the distribution of the sizes. `brimful fileset` creates files of these sizes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes: Option<Spread>,
 }
@@ -42,19 +43,19 @@ fn is_one(number: &u32) -> bool {
 }
 
 impl FileSet {
-    /// A set from which each call requests a random file.
+    /// Creates a set from which each call requests a random file.
     pub fn new(files: u32) -> FileSet {
         FileSet { files, ratio: None, first: 0, stride: 1, bytes: None }
     }
 
-    /// The path of a file, numbered from 0, below this prefix.
+    /// Returns the path of the file with the number `file`, counted from 0. `prefix` is the URL path of the class.
     pub fn path(&self, prefix: &str, file: u32) -> String {
         /// Number of digits of the largest `u32`.
         const MAX_DIGITS: usize = 10;
         let digits = self.files.saturating_sub(1).max(1).ilog10() as usize + 1;
         let mut path = String::with_capacity(prefix.len() + 2 * digits + ".html".len());
         path.push_str(prefix.trim_end_matches('/'));
-        // The path of a set's only file contains no number.
+        // If the set has only one file, its path does not contain the number.
         if self.files == 1 && !path.is_empty() {
             return path + ".html";
         }
@@ -69,25 +70,27 @@ impl FileSet {
         path
     }
 
-    /// The number of the file that call number `call` requests, if the share `ratio` of the calls advances.
+    /// Returns the number of the file that the call with the number `call` requests. `ratio` is the fraction of the
+    /// calls that advance to the next file.
     pub fn file_for_call(&self, ratio: f64, call: u64) -> u32 {
-        // 100 calls with the ratio 0.57 advance 57 times, despite rounding errors.
+        // Compensates for rounding errors in the product: 100 calls with a ratio of 0.57 must advance 57 times.
         const ROUNDING: f64 = 1e-9;
         let files = u64::from(self.files.max(1));
         let steps = ((call + 1) as f64 * ratio + ROUNDING).floor() as u64 % files;
         ((u64::from(self.first) + steps * u64::from(self.stride)) % files) as u32
     }
 
-    /// The size of a file: a quantile of the distribution at the fractional part of a multiple of the golden ratio.
-    /// These fractions fill the unit interval evenly. They depend only on the file's number, so file set and workload
-    /// agree on the size. The sizes are not correlated with popularity.
+    /// Returns the size of a file in bytes: a quantile of the distribution of sizes. The probability of the quantile is
+    /// the fractional part of (file + 0.5) times the golden ratio; these values cover the unit interval evenly and do
+    /// not correlate with popularity. The size depends only on the file's number, so `brimful fileset` and the workload
+    /// compute the same size.
     pub fn file_bytes(&self, file: u32) -> Option<u64> {
         const GOLDEN_RATIO: f64 = 0.618_033_988_749_894_9;
         let share = ((f64::from(file) + 0.5) * GOLDEN_RATIO).fract();
         Some(self.bytes.as_ref()?.quantile(share).round() as u64)
     }
 
-    /// Describes the error in the parameters of the set; `None` if the set is valid.
+    /// Returns a description of an invalid parameter; `None` if all parameters are valid.
     pub(super) fn problem(&self) -> Option<&'static str> {
         let ratio = |ratio: &f64| ratio.is_finite() && (0.0..=1.0).contains(ratio);
         if self.files == 0 || self.files > MAX_FILES {
@@ -110,7 +113,7 @@ mod tests {
         FileSet::new(files)
     }
 
-    /// File 103 of 1,024 has the path that is an example in httperf's manual.
+    /// httperf's manual uses the path of file 103 of 1,024 as its example.
     #[test]
     fn the_103rd_of_1024_files_is_where_httperf_has_it() {
         assert_eq!(files(1024).path("/wset1024", 103), "/wset1024/0/1/0/3.html");

@@ -1,15 +1,15 @@
-//! The contents of the files that a class names: lists of URLs, lists of requests, rows of values. This module parses
-//! texts and does no I/O.
+//! Parses the files that a request class names: lists of URLs, lists of requests, and CSV rows for placeholders. This
+//! module parses texts and does no I/O.
 //!
-//! - A **list of URLs** has one URL per line: a path, optionally with its weight and the bytes of its answer, like
-//!   `/a.png 3 4096`. Empty lines and lines that begin with `#` are ignored. A file that contains NUL has the format of
-//!   httperf's `--wlog`: each path ends in NUL.
+//! - A **list of URLs** has one URL per line: a path, optionally followed by its weight and by the size of its response
+//!   in bytes, like `/a.png 3 4096`. Empty lines and lines that begin with `#` are ignored. A file that contains NUL
+//!   characters has the format of httperf's `--wlog`: each path ends with NUL.
 //! - A **list of requests** has one JSON object per line: `path`, and optionally `method`, `headers`, `body`, `class`,
 //!   `weight` and `bytes`. If any line names a class, lines without a class belong to the class `all`.
-//! - **Rows of values** are CSV, with the names of the columns in the first line.
+//! - **Rows** are CSV, with the names of the columns in the first line.
 //!
-//! Invariant: every path in a list can be sent. It begins with a slash and contains neither spaces nor control
-//! characters, so no file can end a request line early. Paths are percent-encoded as browsers do.
+//! Invariant: every path in a list can be sent as it is. It begins with a slash and contains neither spaces nor control
+//! characters, so it cannot break the request line. Paths are percent-encoded as browsers do.
 
 use crate::csv;
 use crate::quantity::pluralize;
@@ -22,30 +22,30 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-/// The contents of a class's files that have been read.
+/// The contents of the files that a request class names, after reading.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct FileContents {
-    /// The URLs or requests of the class's calls.
+    /// The URLs or requests among which the calls of the class choose.
     pub(super) list: Option<Arc<List>>,
-    /// The values for the class's templates.
+    /// The CSV rows with the values for placeholders.
     pub(super) rows: Option<Arc<Rows>>,
 }
 
-/// The list of a class's calls.
+/// The list of URLs or requests of a class.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum List {
     Urls(UrlList),
     Requests(Vec<ListedRequest>),
 }
 
-/// An error in a file, with its position.
+/// A syntax error in a file, with its position.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LineError {
-    /// Number of the line, from 1; in a list of entries that end in NUL, the number of the entry.
+    /// Number of the line, from 1. In a list whose entries end with NUL, it is the number of the entry.
     pub line: usize,
     /// Position in the line, in characters from 1.
     pub column: usize,
-    /// The content that was expected at this position.
+    /// What was expected at this position.
     pub expected: String,
 }
 
@@ -62,10 +62,10 @@ impl LineError {
         LineError { line, column, expected: expected.into() }
     }
 
-    /// Converts a file to text.
+    /// Converts the bytes of a file to text.
     ///
     /// # Errors
-    /// The position of the first invalid byte, if the file is not UTF-8.
+    /// Returns the position of the first invalid byte if the file is not UTF-8.
     pub fn decode_utf8(bytes: &[u8]) -> Result<&str, LineError> {
         std::str::from_utf8(bytes).map_err(|error| {
             let good = bytes.get(..error.valid_up_to()).unwrap_or_default();
@@ -77,23 +77,25 @@ impl LineError {
     }
 }
 
-/// Paths, stored in one text. 100,000 paths of 30 bytes take 3.4 MB, and 50 % more if they have weights and sizes.
+/// A list of URLs. All paths are stored in one string to save memory: 100,000 paths of 30 bytes need 3.4 MB, and 50 %
+/// more if they have weights and sizes.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct UrlList {
     text: String,
-    /// End position of each path in the text.
+    /// End of each path in `text`, in bytes.
     ends: Vec<u32>,
-    /// Weight of each path; empty if all weights are 1.
+    /// Weight of each URL; empty if all weights are 1.
     weights: Vec<f64>,
-    /// Size of each path's answer in bytes, or [`UNKNOWN_SIZE`]; empty if no size is known.
+    /// Size of each URL's response in bytes, or [`UNKNOWN_SIZE`]; empty if no size is known.
     bytes: Vec<u64>,
-    /// Whether one of the paths contains a placeholder.
+    /// Whether any path contains a placeholder.
     pub is_template: bool,
 }
 
 const UNKNOWN_SIZE: u64 = u64::MAX;
 
 impl UrlList {
+    /// Parses a list of URLs in either of its two formats.
     pub fn parse(bytes: &[u8]) -> Result<UrlList, LineError> {
         let text = LineError::decode_utf8(bytes)?;
         let mut list = UrlList::default();
@@ -140,7 +142,7 @@ impl UrlList {
         self.add(line, column, path, weight, bytes)
     }
 
-    /// Adds a path that has already been checked.
+    /// Appends a path, which must be valid.
     fn add(
         &mut self,
         line: usize,
@@ -169,30 +171,35 @@ impl UrlList {
         Ok(())
     }
 
+    /// Number of URLs.
     pub fn len(&self) -> usize {
         self.ends.len()
     }
 
+    /// Returns the path and query of a URL, percent-encoded; empty if there is no URL with this index.
     pub fn path(&self, index: usize) -> &str {
         let from = index.checked_sub(1).and_then(|before| self.ends.get(before)).copied().unwrap_or(0);
         let to = self.ends.get(index).copied().unwrap_or(from);
         self.text.get(from as usize..to as usize).unwrap_or_default()
     }
 
+    /// Returns the weight of a URL.
     pub fn weight(&self, index: usize) -> f64 {
         self.weights.get(index).copied().unwrap_or(1.0)
     }
 
+    /// Whether any URL has a weight other than 1.
     pub fn has_weights(&self) -> bool {
         !self.weights.is_empty()
     }
 
+    /// Returns the size of a URL's response in bytes, if known.
     pub fn bytes(&self, index: usize) -> Option<u64> {
         self.bytes.get(index).copied().filter(|bytes| *bytes != UNKNOWN_SIZE)
     }
 }
 
-/// One request of a list.
+/// One request of a list of requests.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ListedRequest {
@@ -201,25 +208,25 @@ pub struct ListedRequest {
     /// HTTP method; if absent, the class's method.
     #[serde(default)]
     pub method: Option<String>,
-    /// Header fields, in addition to the class's header fields.
+    /// Header fields, in addition to those of the class.
     #[serde(default)]
     pub headers: BTreeMap<String, String>,
     /// Request body; if absent, the class's body.
     #[serde(default)]
     pub body: Option<String>,
-    /// Share of the class's calls, relative to the weights of the other requests.
+    /// Fraction of the class's calls that send this request, relative to the weights of the other requests.
     #[serde(default = "one")]
     pub weight: f64,
-    /// Size of the answer's body, in bytes.
+    /// Size of the response body in bytes, if known.
     #[serde(default)]
     pub bytes: Option<u64>,
-    /// Name of the class that the request is reported under.
+    /// Name of the class to which the request belongs.
     #[serde(default)]
     pub class: Option<String>,
 }
 
 impl ListedRequest {
-    /// Parses a list of requests.
+    /// Parses a list of requests, one JSON object per line.
     pub(super) fn parse(bytes: &[u8]) -> Result<Vec<ListedRequest>, LineError> {
         let mut requests = Vec::new();
         for (index, line) in LineError::decode_utf8(bytes)?.lines().enumerate() {
@@ -228,7 +235,8 @@ impl ListedRequest {
                 continue;
             }
             let mut request: ListedRequest = serde_json::from_str(line).map_err(|error| {
-                // serde's position counts bytes of this line, because each line is parsed separately.
+                // serde_json counts the column in bytes from the start of this line, because each line is parsed
+                // separately.
                 let before = line.as_bytes().get(..error.column().saturating_sub(1)).unwrap_or_default();
                 let text = error.to_string();
                 let what = text.rsplit_once(" at line ").map_or(&*text, |(what, _)| what);
@@ -252,10 +260,11 @@ impl ListedRequest {
         Ok(requests)
     }
 
-    /// The classes of a list, with the sums of their requests' weights, in the order of their first requests.
+    /// Returns the names of the classes in a list of requests, in the order of their first requests, each with the sum
+    /// of the weights of its requests.
     ///
     /// # Errors
-    /// [`LineError`] if the list is malformed.
+    /// Returns [`LineError`] if the list has a syntax error.
     pub fn classes(bytes: &[u8]) -> Result<Vec<(String, f64)>, LineError> {
         let mut classes: Vec<(String, f64)> = Vec::new();
         for request in ListedRequest::parse(strip_bom_bytes(bytes))? {
@@ -268,7 +277,7 @@ impl ListedRequest {
         Ok(classes)
     }
 
-    /// The requests of one class.
+    /// Returns the requests that belong to `class`. If no request names a class, all requests do.
     pub(super) fn of_class(requests: Vec<ListedRequest>, class: &str) -> Vec<ListedRequest> {
         if requests.iter().all(|request| request.class.is_none()) {
             return requests;
@@ -276,23 +285,23 @@ impl ListedRequest {
         requests.into_iter().filter(|request| request.class.as_deref().unwrap_or(DEFAULT_CLASS) == class).collect()
     }
 
-    /// The texts that may contain placeholders: path, values of headers, body.
+    /// Returns the texts that may contain placeholders: path, values of headers, and body.
     pub(super) fn texts(&self) -> impl Iterator<Item = &String> {
         std::iter::once(&self.path).chain(self.headers.values()).chain(&self.body)
     }
 }
 
-/// The class of requests that do not name a class, in a list in which other requests name one.
+/// The class of requests that do not name a class, if other requests of the list do.
 const DEFAULT_CLASS: &str = "all";
 
-/// Rows of values, stored in one text.
+/// The rows of a CSV file. All cells are stored in one string to save memory.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Rows {
     columns: Vec<String>,
     text: String,
-    /// End position of each cell in the text, row by row.
+    /// End of each cell in `text` in bytes, row by row.
     ends: Vec<u32>,
-    /// Line number of each row in the file.
+    /// Line number of each row in the file, for error messages.
     lines: Vec<u32>,
 }
 
@@ -324,7 +333,7 @@ impl Rows {
         self.lines.len()
     }
 
-    /// Always false, because a table has at least one row.
+    /// Always false: the parser requires at least one row.
     pub fn is_empty(&self) -> bool {
         self.lines.is_empty()
     }
@@ -334,12 +343,12 @@ impl Rows {
         &self.columns
     }
 
-    /// Index of the column with this name, from 0.
+    /// Index of the column with this name, from 0; `None` if there is none.
     pub fn column(&self, name: &str) -> Option<usize> {
         self.columns.iter().position(|column| column == name)
     }
 
-    /// The value at a row and a column, both from 0; empty if there is no such value.
+    /// The value in a row and a column, both counted from 0; empty if there is no such value.
     pub fn cell(&self, row: usize, column: usize) -> &str {
         let index = row * self.columns.len() + column;
         let from = index.checked_sub(1).and_then(|before| self.ends.get(before)).copied().unwrap_or(0);
@@ -347,7 +356,7 @@ impl Rows {
         self.text.get(from as usize..to as usize).unwrap_or_default()
     }
 
-    /// The position of the first value in a column that contains a forbidden character.
+    /// Position in the file of the first value in a column that contains a forbidden character.
     pub(super) fn find(&self, column: usize, forbidden: impl Fn(char) -> bool) -> Option<LineError> {
         let bad = |row: &usize| self.cell(*row, column).contains(&forbidden);
         let row = (0..self.len()).find(bad)?;
@@ -363,8 +372,8 @@ impl Rows {
 
 const UNENCODED: &str = "no space, line break or other control character: percent-encode it (%20)";
 
-/// Checks a path. The error contains the number of characters before the problem, and the content that was expected
-/// there.
+/// Checks that a path begins with a slash and contains no forbidden character. The error contains the number of
+/// characters before the problem, and what was expected there.
 pub(super) fn check_path(path: &str) -> Result<(), (usize, &'static str)> {
     if !path.starts_with('/') {
         return Err((0, "a path, which begins with /"));
@@ -375,7 +384,8 @@ pub(super) fn check_path(path: &str) -> Result<(), (usize, &'static str)> {
     }
 }
 
-/// Checks a path or a whole URL. Requests to a proxy contain a whole URL (RFC 9112 §3.2.2).
+/// Checks a path or an absolute URL; requests to a proxy contain absolute URLs (RFC 9112 §3.2.2). The error is that of
+/// [`check_path`].
 pub(super) fn check_target(target: &str) -> Result<(), (usize, &'static str)> {
     match is_absolute_url(target) {
         true => target.chars().position(is_forbidden_in_path).map_or(Ok(()), |at| Err((at, UNENCODED))),
@@ -383,19 +393,20 @@ pub(super) fn check_target(target: &str) -> Result<(), (usize, &'static str)> {
     }
 }
 
-/// Whether a character would end a path or the request line early.
+/// Whether a character is not allowed in a path, because it would end the path or the request line.
 pub(super) fn is_forbidden_in_path(c: char) -> bool {
     c <= ' ' || c == '\x7f'
 }
 
-/// Whether a character would end the line of a header early, or is not permitted in a header.
+/// Whether a character is not allowed in the value of a header field, for example because it would end the line.
 pub(super) fn is_forbidden_in_header(c: char) -> bool {
     (c < ' ' && c != '\t') || c == '\x7f'
 }
 
-/// The words of a line, each with the column at which it begins, in characters from 1.
+/// Splits a line into words, each with the column at which it begins, in characters from 1.
 fn words(line: &str) -> impl Iterator<Item = (usize, &str)> {
-    // Only spaces and tabs are separators; other white space stays part of a word, so that the checks find it.
+    // Only spaces and tabs separate words. Other white space remains in the words, so that the checks report it as an
+    // error.
     let mut at = 0;
     line.split([' ', '\t']).filter_map(move |word| {
         let column = at + 1;
@@ -419,7 +430,7 @@ mod tests {
     #[test]
     fn a_list_has_paths_weights_and_sizes() {
         let list = UrlList::parse("# ours\n/a\n\n  /b.png 3 4096\n/c\t0.5\r\n".as_bytes());
-        // `lines()` also removes the carriage return of a DOS line break.
+        // `lines()` also removes the carriage return of a Windows line break.
         let list = list.unwrap();
         let all: Vec<_> = (0..list.len()).map(|i| (list.path(i), list.weight(i), list.bytes(i))).collect();
         assert_eq!(all, [("/a", 1.0, None), ("/b.png", 3.0, Some(4096)), ("/c", 0.5, None)]);

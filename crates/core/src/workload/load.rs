@@ -1,4 +1,4 @@
-//! The part of a `Workload` document that specifies the arrivals of calls:
+//! The part of a `Workload` document that specifies when calls arrive:
 //!
 //! ```toml
 //! [load]
@@ -12,8 +12,8 @@
 //! stages = [{ length_s = 30.0, rate = 1000.0 }]             # linear, beginning at `rate` (0 if absent)
 //! trace = { file = "arrivals.txt", speed = 2.0 }
 //! log = { files = ["access.log"], speed = 2.0 }             # replays logged requests; only for `brimful replay`
-//! clients = 10                                              # with `think_s = 1.0` between an answer and the next call
-//! s_clients = 500                                           # with `think_s`, or with rate, stages or trace for attempts
+//! clients = 10                                              # with `think_s = 1.0` between answer and next call
+//! s_clients = 500                                           # with `think_s`, or with rate, stages or trace
 //! sessions = { rate = 2.0, bursts = "geometric:4.2", think_s = "exponential:20" }     # see `sessions.rs`
 //! ```
 
@@ -23,62 +23,64 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::str::FromStr;
 
-/// The arrivals of calls.
+/// The load: the rule that determines when calls are due.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "Fields", into = "Fields")]
 #[schemars(with = "Fields")]
 pub enum Load {
-    /// Calls arrive at a rate that is independent of the server.
+    /// Open load: calls arrive at a constant mean rate that is independent of the server.
     Open {
         /// Calls per second.
         rate: Rate,
         /// The arrival process, in the notation of `--arrivals`.
         arrivals: String,
     },
-    /// Calls arrive at a rate that changes linearly from stage to stage and is independent of the server.
+    /// Open load: calls arrive at a rate that changes linearly within each stage and is independent of the server.
     Stages {
-        /// The rate before the first stage.
+        /// Calls per second at the start of the first stage.
         start: Rate,
         /// The stages, in order.
         stages: Vec<Stage>,
-        /// The arrival process, `constant` or `poisson`.
+        /// The arrival process: `constant` or `poisson`.
         arrivals: String,
     },
-    /// Calls arrive at recorded instants, independent of the server.
+    /// Open load: calls arrive at recorded times, independent of the server.
     Trace(Trace),
-    /// The requests of access logs arrive at their logged times, independent of the server. Only `brimful replay`
-    /// creates this load.
+    /// Open load: the requests of access logs arrive at the logged times, independent of the server. Only `brimful
+    /// replay` creates this load.
     Log(LogReplay),
-    /// Clients make calls, and wait for each answer before the next call.
+    /// Closed load: each client waits for the answer to its call before it makes its next call.
     Closed {
         /// Number of clients.
         clients: u64,
-        /// Time between an answer and the client's next call.
+        /// Think time: time from an answer to the client's next call.
         think: Nanos,
     },
-    /// S-Clients make connection attempts whatever the server does (Banga & Druschel 1997, §4).
+    /// S-Clients (Banga & Druschel 1997, §4): each client makes one connection attempt after another, and abandons
+    /// attempts that take too long. Therefore, the rate of the attempts does not fall when the server is overloaded.
     SClients {
-        /// Number of S-Clients. Each has at most one connection attempt in progress.
+        /// Number of S-Clients. Each one has at most one connection attempt in progress.
         attempts: u64,
-        /// The rule by which an S-Client begins its next attempt.
+        /// The rule that determines when an S-Client begins its next attempt.
         pace: AttemptPace,
     },
-    /// Sessions make bursts of calls with think times in between.
+    /// Sessions: users make bursts of calls with think times in between.
     Sessions(Sessions),
 }
 
-/// The rule by which an S-Client that has no attempt in progress begins its next one (Banga & Druschel 1997, §4.4).
+/// The rule that determines when an S-Client begins its next connection attempt (Banga & Druschel 1997, §4.4).
 #[derive(Clone, Debug, PartialEq)]
 pub enum AttemptPace {
-    /// This time after the connection of its last attempt was established. After an abandoned attempt, the next one
-    /// begins at once.
+    /// The next attempt begins this long after the previous connection was established. After an abandoned attempt, the
+    /// next attempt begins immediately.
     Think(Nanos),
-    /// When the next attempt of this open load is due. If no S-Client is free then, the attempt waits for one.
+    /// Attempts are due at the times of this open load. If all S-Clients have an attempt in progress, the next attempt
+    /// waits until one of them is free.
     Schedule(Box<Load>),
 }
 
-/// A stage in which the rate changes linearly from the previous stage's rate to `rate`. If its length is zero, the rate
-/// jumps; if both rates are equal, the rate is constant.
+/// A stage of a load. During a stage, the rate changes linearly from the rate at the end of the previous stage to
+/// `rate`. If both rates are equal, the rate is constant; if the length is zero, the rate changes immediately.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Stage {
@@ -89,7 +91,7 @@ pub struct Stage {
 }
 
 impl Stage {
-    /// The total length of stages.
+    /// Sum of the lengths of the stages.
     pub fn total_duration(stages: &[Stage]) -> Nanos {
         stages.iter().fold(Nanos::ZERO, |sum, stage| sum + Nanos::from_secs_f64(stage.length_s))
     }
@@ -98,7 +100,7 @@ impl Stage {
 impl FromStr for Stage {
     type Err = WorkloadError;
 
-    /// Parses `30s:1000`.
+    /// Parses a stage in the notation `LENGTH:RATE`, like `30s:1000`.
     fn from_str(text: &str) -> Result<Stage, WorkloadError> {
         let stage = |(length, rate): (&str, &str)| {
             let length: Nanos = length.parse().ok()?;
@@ -109,30 +111,30 @@ impl FromStr for Stage {
     }
 }
 
-/// A file of recorded instants at which calls arrive.
+/// A file with recorded times at which calls arrive.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Trace {
-    /// Path of the file, which has one instant in seconds per line.
+    /// Path of the file, which contains one time in seconds per line.
     pub file: String,
-    /// Speed of the replay: the gaps between instants are divided by this factor.
+    /// Speed of the replay relative to the recording: the times between calls are divided by this factor.
     #[serde(default = "original")]
     pub speed: f64,
 }
 
-/// The requests of access logs.
+/// Access logs whose requests are replayed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LogReplay {
     /// Paths of the logs.
     pub files: Vec<String>,
-    /// Speed of the replay: the gaps between requests are divided by this factor.
+    /// Speed of the replay relative to the logs: the times between requests are divided by this factor.
     #[serde(default = "original")]
     pub speed: f64,
-    /// Whether the requests are made at a constant rate instead of at their logged times.
+    /// Whether the requests are sent at a constant rate instead of at the logged times.
     #[serde(default)]
     pub flattened: bool,
-    /// Maximum pause between two calls, in seconds; longer pauses are shortened to this length.
+    /// Maximum pause between two successive calls, in seconds; longer pauses are shortened to this length.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_gap_s: Option<f64>,
 }
@@ -141,50 +143,51 @@ pub struct LogReplay {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename = "Load")]
 struct Fields {
-    /// Open load: calls per second, independent of the server; with `stages`, the rate before the first stage. With
-    /// `s_clients`, the rate of their attempts.
+    /// Open load: calls per second, independent of the server. With `stages`, the rate at the start of the first stage.
+    /// With `s_clients`, the rate of the connection attempts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     rate: Option<f64>,
     /// Arrival process of an open load, in the notation of `--arrivals`; `constant` if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     arrivals: Option<String>,
-    /// Open load: stages between which the rate changes linearly.
+    /// Open load: stages, within which the rate changes linearly.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     stages: Vec<Stage>,
-    /// Open load: a file of recorded instants.
+    /// Open load: a file with recorded arrival times.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     trace: Option<Trace>,
-    /// Open load: the requests of access logs.
+    /// Open load: access logs whose requests are replayed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     log: Option<LogReplay>,
-    /// Closed load: number of clients. Each client waits for the answer to its call before its next call.
+    /// Closed load: number of clients. Each client waits for the answer to its call before it makes its next call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     clients: Option<u64>,
-    /// Closed load: time between an answer and the client's next call, in seconds; 0 if absent. With `s_clients`, time
-    /// between a connection and the S-Client's next attempt.
+    /// Closed load: think time from an answer to the client's next call, in seconds; 0 if absent. With `s_clients`, the
+    /// time from an established connection to the S-Client's next attempt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     think_s: Option<f64>,
     /// S-Clients: number of clients, each of which makes one connection attempt after another. With `rate`, `stages` or
-    /// `trace`, attempts are due by that schedule.
+    /// `trace`, the attempts are due at the times of that schedule.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     s_clients: Option<u64>,
-    /// Sessions: bursts of calls with think times in between.
+    /// Sessions: users make bursts of calls with think times in between.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     sessions: Option<Sessions>,
 }
 
 impl Load {
-    /// A load of S-Clients that begin their next attempt at once.
+    /// Creates a load of S-Clients without think time.
     pub fn s_clients(attempts: u64) -> Load {
         Load::SClients { attempts, pace: AttemptPace::Think(Nanos::ZERO) }
     }
 
-    /// An open load with Poisson arrivals at this rate.
+    /// Creates an open load with Poisson arrivals.
     pub fn poisson(rate: Rate) -> Load {
         Load::Open { rate, arrivals: "poisson".to_owned() }
     }
 
-    /// The load that determines when calls are due: the schedule of S-Clients if they have one, else the load itself.
+    /// The load whose schedule determines when calls are due: for S-Clients with [`AttemptPace::Schedule`], the load of
+    /// that schedule; otherwise, the load itself.
     pub fn schedule(&self) -> &Load {
         match self {
             Load::SClients { pace: AttemptPace::Schedule(schedule), .. } => schedule,
@@ -192,7 +195,7 @@ impl Load {
         }
     }
 
-    /// The kind of the load.
+    /// The kind of the load: open, closed or S-Clients.
     pub fn kind(&self) -> LoadKind {
         match self {
             Load::Open { .. } | Load::Stages { .. } | Load::Trace(_) | Load::Log(_) => LoadKind::Open,
@@ -202,7 +205,7 @@ impl Load {
         }
     }
 
-    /// Checks the conditions that the types do not guarantee.
+    /// Checks the conditions on the fields that their types do not guarantee.
     pub(super) fn validate(&self) -> Result<(), WorkloadError> {
         let bad = |message: &'static str| Err(WorkloadError::BadLoad(message));
         let rate_is_bad = |rate: f64| !(rate.is_finite() && rate >= 0.0);
@@ -268,7 +271,7 @@ impl TryFrom<Fields> for Load {
     }
 }
 
-/// The load whose calls are due by a schedule; `None` if there is none.
+/// Creates the open load that the fields `rate`, `arrivals`, `stages` and `trace` specify; `None` if they are absent.
 fn schedule(
     rate: Option<f64>,
     arrivals: Option<String>,

@@ -1,22 +1,23 @@
-//! How often each item of a list is requested, as a function of its popularity rank.
+//! Popularity laws: how often each item of a list is requested, as a function of its rank.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
-/// A law of popularity, written as `zipf:0.8`.
+/// A popularity law, written like `zipf:0.8`.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "String", into = "String")]
 #[schemars(with = "String")]
 pub enum Popularity {
-    /// Zipf's law with this exponent s: the i-th item is requested in proportion to i^−s (Zipf 1949). Breslau et al.
-    /// (1999) measured exponents of 0.64 to 0.83 for web documents. With s = 0, all items are equally popular.
+    /// Zipf's law with the exponent s: the request frequency of the i-th item is proportional to i^−s (Zipf 1949).
+    /// Breslau et al. (1999) measured exponents of 0.64 to 0.83 for web documents. With s = 0, all items are equally
+    /// popular.
     Zipf(f64),
 }
 
 impl Popularity {
-    /// Relative request frequency of the item with this rank; the most popular item has rank 0.
+    /// Request frequency, relative to other items, of the item with this rank. The most popular item has rank 0.
     pub fn weight(self, rank: usize) -> f64 {
         let Popularity::Zipf(exponent) = self;
         (rank as f64 + 1.0).powf(-exponent)

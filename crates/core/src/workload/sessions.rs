@@ -2,17 +2,17 @@
 //!
 //! ```toml
 //! [load.sessions]
-//! rate = 2.0                      # new sessions per second, by the process `arrivals` (poisson if absent)
+//! rate = 2.0                      # new sessions per second, with the arrival process `arrivals` (poisson if absent)
 //! bursts = "geometric:4.2"        # number of bursts per session; 1 if absent
-//! calls_per_burst = "3"           # calls per burst, like a page and its objects; 1 if absent
+//! calls_per_burst = "3"           # calls per burst, like a page and its images; 1 if absent
 //! think_s = "lognormal:20,1.5"    # from the last answer of a burst to the next burst; 0 if absent
 //! connections = 6                 # maximum number of connections per session; 6 if absent
-//! pipelined = true                # calls after the first share a connection; if absent, no call shares its connection
-//! between_bursts = "keep"         # keep the connections, or "close" them
+//! pipelined = true                # calls after the first share a connection; if absent, each call has its own
+//! between_bursts = "keep"         # keep the connections open during think times, or "close" them
 //! cookies = true                  # each session returns its cookies; if absent, cookies are ignored
 //! retry = true                    # repeat a call with an unexpected answer; if absent, the session ends
 //! in_progress = true              # begin in the steady state; if absent, begin without sessions
-//! sessions = 1000                 # maximum number of sessions; no bound if absent
+//! sessions = 1000                 # total number of sessions; unlimited if absent
 //! ```
 //!
 //! or, in place of `rate` and `arrivals`,
@@ -26,15 +26,15 @@
 //!
 //! ```toml
 //! stay = 0.8                      # probability of another burst after each burst
-//! calls = 50                      # calls of a session, in as many bursts as necessary
+//! calls = 50                      # number of calls per session, which determines the number of bursts
 //! ```
 //!
 //! Scripted sessions ([`Script`]) can replace `bursts` and `calls_per_burst`. New sessions use the scripts in order.
 //!
-//! Bursts and think times are as in httperf's `--wsess` (Mosberger & Jin 1998). The first call of a burst is sent
-//! alone; the other calls are sent when it is answered. Bursts, calls and times can be constants or distributions
-//! ([`Spread`]). A load with `rate` and `stay` is a partly open system (Schroeder, Wierman & Harchol-Balter 2006): the
-//! number of bursts is geometric, of mean 1/(1 − `stay`).
+//! Bursts and think times are those of httperf's `--wsess` (Mosberger & Jin 1998): the first call of a burst is sent
+//! alone, and the other calls are sent when it is answered. Numbers of bursts and calls, and times, can be constants or
+//! distributions ([`Spread`]). A load with `rate` and `stay` is a partly open system (Schroeder, Wierman &
+//! Harchol-Balter 2006), with a geometric number of bursts of mean 1/(1 − `stay`).
 
 mod script;
 
@@ -46,63 +46,64 @@ use crate::units::Rate;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Highest number of connections that a browser opens to one host.
+/// Default number of connections of a session: browsers open at most six connections to a host.
 const BROWSER_CONNECTIONS: u32 = 6;
 
-/// A load of sessions.
+/// A load of sessions: users arrive, make bursts of calls with think times in between, and leave.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "Fields", into = "Fields")]
 #[schemars(with = "Fields", rename = "SessionLoad")]
 pub struct Sessions {
-    /// Determines when sessions begin.
+    /// The rule that determines when sessions begin.
     pub session_arrivals: SessionArrivals,
     /// Maximum number of sessions in total; `None` if unlimited.
     pub max_sessions: Option<u64>,
-    /// Number of bursts of a session, at least 1, drawn by [`Spread::count`].
+    /// Distribution of the number of bursts of a session, at least 1, drawn by [`Spread::count`].
     pub bursts: Spread,
-    /// Alternative to `bursts`: number of calls of a session, at least 1, drawn by [`Spread::count`]. The session has
-    /// as many bursts as necessary; the last burst may be shorter.
+    /// Alternative to `bursts`: distribution of the number of calls of a session, at least 1, drawn by
+    /// [`Spread::count`]. It determines the number of bursts; the last burst may have fewer calls than the others.
     pub calls_per_session: Option<Spread>,
-    /// Number of calls of a burst, at least 1, drawn by [`Spread::count`]. The calls after the first are sent when the
-    /// first call is answered.
+    /// Distribution of the number of calls of a burst, at least 1, drawn by [`Spread::count`]. The calls after the
+    /// first are sent when the first call is answered.
     pub calls_per_burst: Spread,
-    /// Seconds from the last answer of a burst to the first call of the next burst.
+    /// Distribution of the think time: seconds from the last answer of a burst to the first call of the next burst.
     pub think_s: Spread,
-    /// Highest number of connections of a session, which also bounds the session's calls in flight.
+    /// Maximum number of connections of a session, which is also the maximum number of its calls in flight.
     pub connections: u32,
-    /// Whether the calls of a burst after the first call are sent together on one connection, as long as the server
-    /// keeps the connection open. If false, each of these calls is sent on its own connection.
+    /// Whether the calls of a burst after the first are sent together on one connection, while the server keeps the
+    /// connection open. If false, each of these calls is sent on its own connection.
     pub pipelined: bool,
     /// Whether a session's connections stay open during think times.
     pub between_bursts: BetweenBursts,
     /// Whether each session stores received cookies and sends them with later requests.
     pub cookies: bool,
-    /// Whether a call with a complete but unexpected answer is repeated at once. If false, an unexpected answer ends
-    /// the session.
+    /// Whether a call is repeated immediately if its response is complete but unexpected. If false, an unexpected
+    /// response ends the session.
     pub retry: bool,
-    /// Whether the load begins in its steady state, with sessions in progress. If false, the load begins without
+    /// Whether the load begins in the steady state, with sessions in progress. If false, the load begins without
     /// sessions.
     pub in_progress: bool,
-    /// Alternative to `bursts` and `calls_per_burst`: scripted sessions. New sessions use the scripts in order,
-    /// starting over after the last script.
+    /// Alternative to `bursts` and `calls_per_burst`: scripted sessions. New sessions use the scripts in order, and
+    /// begin again after the last script.
     pub scripts: Vec<Script>,
 }
 
-/// Determines when sessions begin.
+/// The rule that determines when sessions begin.
 #[derive(Clone, Debug, PartialEq)]
 pub enum SessionArrivals {
-    /// Sessions begin at a rate that is independent of the server.
+    /// Open: sessions begin at a rate that is independent of the server.
     Open {
         /// Sessions per second.
         rate: Rate,
         /// The arrival process, in the notation of `--arrivals`.
         arrivals: String,
     },
-    /// A fixed number of users, each of whom begins a new session after the previous one.
+    /// Closed: each of a fixed number of users begins a new session after the end of the previous session.
     Closed {
         /// Number of users.
         users: u64,
-        /// Seconds from the end of a user's session to the start of the next one.
+        /// Distribution of the time from the end of a user's session to the start of the user's next session, in
+        /// seconds.
         rest_s: Spread,
     },
 }
@@ -128,10 +129,10 @@ struct Fields {
     /// Arrival process of sessions, in the notation of `--arrivals`; `poisson` if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     arrivals: Option<String>,
-    /// Alternative to `rate`: number of users. Each user begins another session after the previous session.
+    /// Alternative to `rate`: number of users. Each user begins a new session after the end of the previous session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     users: Option<u64>,
-    /// Seconds from the end of a user's session to the start of the next one; 0 if absent.
+    /// Seconds from the end of a user's session to the start of the user's next session; 0 if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     rest_s: Option<Spread>,
     /// Total number of sessions; unlimited if absent.
@@ -140,23 +141,23 @@ struct Fields {
     /// Number of bursts of a session; 1 if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     bursts: Option<Spread>,
-    /// Alternative to `bursts`: the probability, after each burst, that the user stays for another burst.
+    /// Alternative to `bursts`: the probability, after each burst, of another burst.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     stay: Option<f64>,
-    /// Alternative to `bursts`: number of calls of a session, in as many bursts as necessary.
+    /// Alternative to `bursts`: number of calls of a session. It determines the number of bursts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     calls: Option<Spread>,
     /// Number of calls of a burst; 1 if absent. The calls after the first are sent when the first call is answered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     calls_per_burst: Option<Spread>,
-    /// Seconds from the last answer of a burst to the first call of the next burst.
+    /// Think time: seconds from the last answer of a burst to the first call of the next burst.
     #[serde(default = "none")]
     think_s: Spread,
-    /// Highest number of connections of a session.
+    /// Maximum number of connections of a session.
     #[serde(default = "browser_connections")]
     connections: u32,
-    /// Whether the calls of a burst after the first call are sent together on one connection, as long as the server
-    /// keeps the connection open.
+    /// Whether the calls of a burst after the first are sent together on one connection, while the server keeps the
+    /// connection open.
     #[serde(default, skip_serializing_if = "is_default")]
     pipelined: bool,
     /// Whether a session's connections stay open between bursts.
@@ -165,21 +166,21 @@ struct Fields {
     /// Whether each session stores received cookies and sends them with later requests.
     #[serde(default, skip_serializing_if = "is_default")]
     cookies: bool,
-    /// Whether a call with a complete but unexpected answer is repeated at once. If false, an unexpected answer ends
-    /// the session.
+    /// Whether a call is repeated immediately if its response is complete but unexpected. If false, an unexpected
+    /// response ends the session.
     #[serde(default, skip_serializing_if = "is_default")]
     retry: bool,
-    /// Whether the load begins in its steady state, with sessions in progress.
+    /// Whether the load begins in the steady state, with sessions in progress.
     #[serde(default)]
     in_progress: bool,
-    /// Alternative to `bursts` and `calls_per_burst`: scripted sessions. New sessions use the scripts in order,
-    /// starting over after the last script.
+    /// Alternative to `bursts` and `calls_per_burst`: scripted sessions. New sessions use the scripts in order, and
+    /// begin again after the last script.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     script: Vec<Script>,
 }
 
 impl Sessions {
-    /// Sessions of one call with these arrivals, and default values for all other fields.
+    /// Creates sessions of one call with these arrivals and default values for all other fields.
     pub fn with_arrivals(session_arrivals: SessionArrivals) -> Sessions {
         Sessions {
             session_arrivals,
@@ -198,7 +199,8 @@ impl Sessions {
         }
     }
 
-    /// Whether sessions begin independently of the server (open) or after earlier sessions have ended (closed).
+    /// Whether the arrivals of sessions are open (independent of the server) or closed (after the end of earlier
+    /// sessions).
     pub fn kind(&self) -> LoadKind {
         match self.session_arrivals {
             SessionArrivals::Open { .. } => LoadKind::Open,
@@ -206,7 +208,7 @@ impl Sessions {
         }
     }
 
-    /// Mean number of calls of a session.
+    /// Mean number of calls per session.
     pub fn calls(&self) -> f64 {
         match &self.calls_per_session {
             _ if !self.scripts.is_empty() => {
@@ -218,17 +220,17 @@ impl Sessions {
         }
     }
 
-    /// Upper bound of the number of calls of a burst; `None` if bursts have no bound.
+    /// Upper bound of the number of calls of a burst; `None` if the distribution has no upper bound.
     pub fn max_burst_calls(&self) -> Option<u64> {
         let written = self.scripts.iter().flat_map(|script| &script.bursts).map(|burst| burst.calls.len() as u64);
         let longest = self.calls_per_burst.quantile(1.0).ceil();
         written.max().or_else(|| longest.is_finite().then_some(longest as u64))
     }
 
-    /// Checks the conditions that the types do not guarantee.
+    /// Checks the conditions on the fields that their types do not guarantee.
     ///
     /// # Errors
-    /// [`WorkloadError::BadSessions`] or [`WorkloadError::BadLoad`], with the first problem.
+    /// Returns the first error: [`WorkloadError::BadSessions`] or [`WorkloadError::BadLoad`].
     pub fn validate(&self) -> Result<(), WorkloadError> {
         let bad = |message: &'static str| Err(WorkloadError::BadLoad(message));
         match &self.session_arrivals {

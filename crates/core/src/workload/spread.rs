@@ -1,15 +1,16 @@
-//! Distributions, for example of think times or burst sizes, and their notation:
+//! Probability distributions, for example of think times or numbers of calls, and their notation:
 //!
 //! ```text
 //! 3                                constant
 //! exponential:20                   mean
-//! geometric:4.2                    mean, on the whole numbers from 1
+//! geometric:4.2                    mean; the values are the integers from 1
 //! lognormal:20,1.5                 mean and coefficient of variation
-//! pareto:20,1.5                    mean and exponent: P(X > x) falls like x to the power of −1.5
+//! pareto:20,1.5                    mean and exponent: P(X > x) is proportional to x to the power of −1.5
 //! quantiles:0=1,0.5=3,0.9=12,1=80  probability=value, with linear interpolation
 //! ```
 //!
-//! Each draw is the [`Spread::quantile`] of one uniform random number. To skip n draws, skip n random numbers.
+//! A value is drawn as the [`Spread::quantile`] of one uniform random number, so skipping n values means skipping n
+//! random numbers.
 
 mod written;
 
@@ -17,22 +18,22 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use written::Written;
 
-/// Upper bound of means, coefficients of variation and values. Larger parameters make draws overflow to infinity.
+/// Upper bound of means, coefficients of variation and values. It prevents draws from overflowing to infinity.
 const MAX_VALUE: f64 = 1e15;
 
-/// A distribution of non-negative numbers, in the unit of the field.
+/// A probability distribution of non-negative numbers, in the unit of the field that contains it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "Written", into = "Written")]
 #[schemars(with = "Written")]
 pub enum Spread {
-    /// Constant: the number is always this value.
+    /// Constant distribution: every draw has this value.
     Constant(f64),
     /// Exponential distribution.
     Exponential {
         /// The mean.
         mean: f64,
     },
-    /// Geometric distribution on the whole numbers from 1.
+    /// Geometric distribution on the integers from 1.
     Geometric {
         /// The mean, at least 1.
         mean: f64,
@@ -44,34 +45,35 @@ pub enum Spread {
         /// The coefficient of variation: the standard deviation divided by the mean.
         cv: f64,
     },
-    /// Pareto distribution; all values are at least `mean · (tail − 1) / tail`.
+    /// Pareto distribution. Its smallest value is `mean · (tail − 1) / tail`.
     Pareto {
         /// The mean, above zero.
         mean: f64,
-        /// The exponent of the tail's power law, above 1.
+        /// The exponent of the power law of the tail, above 1.
         tail: f64,
     },
-    /// Quantile function: at least two pairs of probability and value, from probability 0 to 1, with linear
-    /// interpolation. The function jumps between two pairs with the same probability. If two pairs have the same value,
-    /// the probability between them is the probability of this value.
+    /// A distribution that is defined by its quantile function: at least two pairs of probability and value, from
+    /// probability 0 to 1, with linear interpolation between pairs. Two pairs with the same probability are a jump of
+    /// the function. Two pairs with the same value mean that this value itself has a positive probability: the
+    /// difference of the pairs' probabilities.
     Quantiles(Vec<[f64; 2]>),
 }
 
-/// An error in a distribution or its notation.
+/// The error for a text or parameters that do not specify a distribution.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum SpreadError {
-    /// The text cannot be parsed.
+    /// The text does not have the notation of a distribution.
     #[error(
         "`{0}` is not a distribution: write a number, exponential:MEAN, geometric:MEAN, lognormal:MEAN,CV, \
          pareto:MEAN,TAIL or quantiles:0=LEAST,0.5=MEDIAN,1=MOST"
     )]
     Unknown(String),
-    /// No distribution has these parameters.
+    /// There is no distribution with these parameters.
     #[error("`{spread}` is not a distribution: {why}")]
     Impossible {
         /// The distribution in its notation.
         spread: String,
-        /// The reason, and how to correct the parameters.
+        /// The reason why there is none, and how to correct the parameters.
         why: &'static str,
     },
 }
@@ -93,8 +95,8 @@ impl Spread {
         }
     }
 
-    /// The inverse of the distribution function at `p`. `p` is clamped to 0…1, and NaN counts as 0. At 1, the quantile
-    /// of an unbounded distribution is infinite.
+    /// Quantile function: the inverse of the distribution function at the probability `p`. `p` is clamped to 0…1, and
+    /// NaN is treated as 0. At 1, the quantile of an unbounded distribution is infinite.
     pub fn quantile(&self, p: f64) -> f64 {
         let p = if p > 0.0 { p.min(1.0) } else { 0.0 };
         match self {
@@ -113,19 +115,20 @@ impl Spread {
         }
     }
 
-    /// A whole number of at least 1: the quantile at `p`, rounded up or down at random. The probability of rounding up
-    /// is the fractional part of the quantile, which preserves the mean if no value is below 1. The binary digits of
-    /// `p` after the 26th determine the rounding, so that a count uses only one uniform number.
+    /// Draws an integer of at least 1 from a uniform random number `p`. The quantile at `p` is rounded up or down at
+    /// random. The probability of rounding up is the fractional part of the quantile, so rounding does not change the
+    /// mean if no value is below 1. The random decision uses the binary digits of `p` after the 26th, so a draw needs
+    /// only one random number.
     pub fn count(&self, p: f64) -> u64 {
         const SHIFT: f64 = (1_u64 << 26) as f64;
-        // The cast saturates, and converts NaN to zero.
+        // The conversion to `u64` saturates, and converts NaN to 0.
         ((self.quantile(p) + (p * SHIFT).fract()).floor() as u64).max(1)
     }
 
-    /// Checks the conditions that the type does not guarantee.
+    /// Checks the conditions on the parameters that their types do not guarantee.
     ///
     /// # Errors
-    /// [`SpreadError::Impossible`] when no distribution has these parameters.
+    /// Returns [`SpreadError::Impossible`] if there is no distribution with these parameters.
     pub fn validate(&self) -> Result<(), SpreadError> {
         let not_negative = |value: f64| (0.0..=MAX_VALUE).contains(&value);
         let positive = |value: f64| value > 0.0 && value <= MAX_VALUE;
@@ -154,7 +157,7 @@ impl Spread {
             [[first, _], .., [last, _]] => (*first, *last) == (0.0, 1.0),
             _ => false,
         };
-        // All comparisons with NaN are false, so points with NaN are rejected.
+        // Comparisons with NaN are false, so this check also rejects points that contain NaN.
         let rise = points.iter().zip(points.iter().skip(1)).all(|(a, b)| a[0] <= b[0] && a[1] <= b[1]);
         let bounded = points.iter().all(|[_, value]| (0.0..=MAX_VALUE).contains(value));
         match (ends, rise && bounded) {
@@ -169,7 +172,7 @@ impl Spread {
     }
 }
 
-/// Linear interpolation between these points at `p`.
+/// Interpolates linearly between points of probability and value, at the probability `p`.
 fn between(points: &[[f64; 2]], p: f64) -> f64 {
     let next = points.partition_point(|[probability, _]| *probability <= p);
     match (next.checked_sub(1).and_then(|before| points.get(before)), points.get(next)) {
@@ -179,7 +182,8 @@ fn between(points: &[[f64; 2]], p: f64) -> f64 {
     }
 }
 
-/// Quantile of the standard normal distribution, to seven digits (Wichura 1988, AS 241, PPND7).
+/// Quantile function of the standard normal distribution, accurate to seven digits (algorithm AS 241, PPND7, Wichura
+/// 1988).
 fn normal_quantile(p: f64) -> f64 {
     let polynomial = |coefficients: &[f64], x: f64| coefficients.iter().rev().fold(0.0, |sum, c| sum * x + c);
     if p <= 0.0 || p >= 1.0 {
@@ -240,11 +244,11 @@ mod tests {
         let near = |a: f64, b: f64| assert!((a - b).abs() < 1e-6 * b.abs().max(1.0), "{a} and not {b}");
         near(of("exponential:2").quantile(0.5), 2.0 * 2f64.ln());
         near(of("pareto:3,1.5").quantile(0.75), 0.25f64.powf(-1.0 / 1.5));
-        // If the coefficient of variation is 1, ln X has variance ln 2. The 97.5 % point of ln X is 1.959964 standard
-        // deviations above its mean.
+        // With a coefficient of variation of 1, ln X is normal with variance ln 2 and mean −(ln 2)/2. Its 97.5 %
+        // quantile is 1.959964 standard deviations above its mean.
         near(of("lognormal:1,1").quantile(0.975), (2f64.ln().sqrt() * 1.959_963_985 - 2f64.ln() / 2.0).exp());
         near(of("quantiles:0=1,0.5=3,0.9=12,1=80").quantile(0.7), 7.5);
-        // The distribution function at 2 is 1 − (3/4)² = 0.4375.
+        // With a mean of 4, P(X ≤ 1) = 0.25 and P(X ≤ 2) = 1 − (3/4)² = 0.4375.
         assert_eq!([0.0, 0.24, 0.26, 0.43, 0.44].map(|p| of("geometric:4").quantile(p)), [1.0, 1.0, 2.0, 2.0, 3.0]);
         assert_eq!([0.39, 0.41].map(|p| of("quantiles:0=1,0.4=1,0.4=2,1=2").quantile(p)), [1.0, 2.0]);
         for p in [1e-12, 1e-6, 0.05, 0.3] {
@@ -259,7 +263,7 @@ mod tests {
         let n = 1 << 20;
         for (text, mean) in [("3", 3.0), ("2.25", 2.25), ("geometric:4.2", 4.2), ("lognormal:9,0.3", 9.0), ("0.2", 1.0)]
         {
-            // Multiples of the golden ratio, modulo 1, are spread evenly over the unit interval, and so are their last
+            // The fractional parts of multiples of the golden ratio cover the unit interval evenly. So do their last
             // binary digits, which determine the rounding.
             let uniform = (0..n).map(|i| (f64::from(i) * 0.618_033_988_749_894_9).fract());
             let sum: u64 = uniform.map(|p| of(text).count(p)).sum();

@@ -8,9 +8,9 @@
 //! ]
 //! ```
 //!
-//! A call is reported under its class, and inherits all unspecified fields from this class. A call that names no class
-//! belongs to the first class of the document. The calls of a burst after the first are sent when the first call is
-//! answered.
+//! A call can name a class of the workload; otherwise, it belongs to the first class. The results of the call are
+//! counted in this class, and fields that the call does not specify are taken from this class. The calls of a burst
+//! after the first are sent when the first call is answered.
 
 use super::super::{Load, Workload, WorkloadError};
 use super::Sessions;
@@ -19,33 +19,34 @@ use crate::url::is_absolute_url;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// One scripted session.
+/// A scripted session: a sequence of bursts.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Script {
-    /// The bursts, at least one.
+    /// The bursts, in order; at least one.
     pub bursts: Vec<ScriptedBurst>,
 }
 
-/// One burst of a session.
+/// One burst of a scripted session.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ScriptedBurst {
-    /// Seconds from the burst's last answer to the next burst; if absent, drawn from the sessions' `think_s`.
+    /// Think time: seconds from the last answer of this burst to the next burst. If absent, the time is drawn from
+    /// `think_s` of the sessions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub think_s: Option<f64>,
     /// The calls of the burst, at least one. The calls after the first are sent when the first call is answered.
     pub calls: Vec<ScriptedCall>,
 }
 
-/// One call of a burst.
+/// One call of a scripted burst. Absent fields have the values of its class.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ScriptedCall {
     /// Path and query; if absent, the class's path.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub path: String,
-    /// The class that the call is reported under; the first class if absent.
+    /// Name of the class in whose results the call is counted; if absent, the first class.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub class: String,
     /// HTTP method; if absent, the class's method.
@@ -56,7 +57,7 @@ pub struct ScriptedCall {
     pub body: Option<String>,
 }
 
-/// The request of a [`ScriptedCall`], including the fields that it inherits from its class.
+/// The request of a scripted call, after the values of its class have replaced absent fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ScriptedRequest<'w> {
     /// Index of the class.
@@ -70,15 +71,16 @@ pub struct ScriptedRequest<'w> {
 }
 
 impl ScriptedRequest<'_> {
-    /// The [`RequestId`] of the first scripted call. It is greater than the `RequestId`s of all classes.
+    /// The [`RequestId`] of the first scripted call. All smaller identifiers are available for requests of classes.
     const FIRST_SCRIPTED_ID: u64 = 1 << 63;
 
-    /// The [`RequestId`] of the `nth` scripted call, counted from 0 over all sessions.
+    /// Returns the [`RequestId`] of a scripted call. `nth` counts the calls of all scripts, from 0.
     pub fn request_id(nth: u32) -> RequestId {
         RequestId(ScriptedRequest::FIRST_SCRIPTED_ID | u64::from(nth))
     }
 
-    /// The number of the scripted call with this [`RequestId`]; `None` if the request belongs to no scripted call.
+    /// Returns the number of the scripted call with this [`RequestId`], as in [`request_id`](Self::request_id); `None`
+    /// if the request is not scripted.
     pub fn index_of(request: RequestId) -> Option<usize> {
         request.0.checked_sub(ScriptedRequest::FIRST_SCRIPTED_ID).map(|nth| nth as usize)
     }
@@ -93,11 +95,11 @@ impl Workload {
         }
     }
 
-    /// The requests of the scripted calls, in order. The workload must be valid.
+    /// Returns the requests of all scripted calls, in order. The workload must be valid.
     pub fn scripted_requests(&self) -> impl Iterator<Item = ScriptedRequest<'_>> {
         let scripts = self.sessions().map_or(&[][..], |sessions| &sessions.scripts);
         let calls = scripts.iter().flat_map(|script| &script.bursts).flat_map(|burst| &burst.calls);
-        // A valid workload has a request for every call, so no call is dropped here.
+        // This is an error only for a call that names an unknown class, which a valid workload does not contain.
         calls.filter_map(|call| self.scripted_request(call).ok())
     }
 
@@ -133,7 +135,7 @@ impl Workload {
         Ok(ScriptedRequest { class, method, path, body })
     }
 
-    /// Checks the scripted sessions, if there are any.
+    /// Checks the scripted sessions, if the load has any.
     pub(in super::super) fn validate_scripts(&self) -> Result<(), WorkloadError> {
         let scripts = self.sessions().map_or(&[][..], |sessions| &sessions.scripts);
         let mut calls = 0_usize;
@@ -168,8 +170,8 @@ impl Workload {
 mod tests {
     use super::*;
 
-    /// A workload with these scripts and three classes: one with a path, one with several URLs, and one with a
-    /// placeholder.
+    /// Creates a workload with these scripts and three classes: the first has a path, the second several URLs, and the
+    /// third a placeholder in its path.
     fn workload(scripts: &str) -> Workload {
         let text = format!(
             "[[class]]\nname = \"page\"\npath = \"/p\"\nmethod = \"PUT\"\nbody = \"x\"\n[[class]]\nname = \"images\"\n\

@@ -1,5 +1,5 @@
-//! The notation of distributions, like `lognormal:20,1.5`. Parsing the output of [`Display`](fmt::Display) with
-//! [`FromStr`] yields the same distribution.
+//! The notation of probability distributions, like `lognormal:20,1.5`. Parsing a text that [`Display`](fmt::Display)
+//! wrote yields the original distribution.
 
 use super::{Spread, SpreadError};
 use schemars::JsonSchema;
@@ -11,7 +11,7 @@ use std::str::FromStr;
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged, rename = "Spread")]
 pub(super) enum Written {
-    /// A constant, as a number.
+    /// A constant distribution, as a number.
     Number(f64),
     /// A distribution, as `exponential:MEAN`, `geometric:MEAN`, `lognormal:MEAN,CV`, `pareto:MEAN,TAIL` or
     /// `quantiles:0=LEAST,0.5=MEDIAN,1=MOST`, or a number in quotes.
