@@ -1,11 +1,11 @@
-//! The monitor's metrics of a server over an interval: a whole run (`Record.server`), the second between two lines of
-//! `brimful watch`, or the interval of one line of `brimful watch --log`.
+//! The monitor's metrics of a server over an interval. The interval is a whole run (`Record.server`), the second
+//! between two lines of `brimful watch`, or the time between two lines of `brimful watch --log`.
 //!
-//! Four groups correspond to WebMonitor's Kernel Module (Almeida, Almeida & Yates 1997, Table 2): [`Kernel`],
-//! [`Program`], [`Network`] and [`Connections`]. [`Module`] corresponds to its Server Module. [`SocketRequests`]
-//! describes servers without such a module. Rates, `…_per_s`, are means over the interval; shares lie between 0 and 1;
-//! other metrics are values at the end of the interval. A metric that the kernel does not provide is `null`, never
-//! zero, and [`Server::sources`] says why.
+//! Four groups of metrics correspond to WebMonitor's Kernel Module (Almeida, Almeida & Yates 1997, Table 2):
+//! [`Kernel`], [`Program`], [`Network`] and [`Connections`]. [`Module`] corresponds to WebMonitor's Server Module.
+//! [`SocketRequests`] describes requests to servers without such a module. Rates (`…_per_s`) are means over the
+//! interval; shares are between 0 and 1; other metrics are values at the end of the interval. A metric that the kernel
+//! does not provide is `null`, never zero, and [`Server::sources`] states the reason.
 
 mod connections;
 mod interval;
@@ -34,47 +34,48 @@ use std::collections::BTreeMap;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Server {
-    /// The source of each kind of metrics, or `none: …` with the reason and the remedy.
+    /// The source of each group of metrics. For a missing group, the value is `none: …` with the reason and the remedy.
     pub sources: BTreeMap<String, String>,
-    /// Cost of monitoring.
+    /// Resources that the monitor itself used.
     pub overhead: Overhead,
-    /// Offset between the server's and the generator's clocks, if the server is on another host.
+    /// Offset between the clocks of server and generator, if they run on different hosts.
     pub clock: Option<ClockOffset>,
-    /// Metrics of the machine.
+    /// Metrics of the server's machine.
     #[serde(flatten)]
     pub kernel: Kernel,
-    /// Metrics of the server's programs.
+    /// Metrics of each of the server's programs.
     pub process: Vec<Program>,
-    /// Metrics of the network namespace of the server.
+    /// Metrics of the server's network namespace.
     pub network: Option<Network>,
-    /// Metrics of the server's ports.
+    /// Metrics of the server's TCP ports.
     #[serde(flatten)]
     pub connections: Connections,
-    /// Metrics of the Server Module, if the server has loaded the module.
+    /// Metrics of the Server Module, a module that measures requests inside the server, if the server has loaded it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub module: Option<Module>,
-    /// Requests observed on the server's sockets, if that was requested.
+    /// Requests observed on the server's sockets by tracepoints, if the user requested them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub requests: Option<SocketRequests>,
-    /// Speed of the server's host when `brimful watch` began there.
+    /// Speed of a CPU of the server's host when `brimful watch` started on that host.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub host_probe: Option<HostProbe>,
-    /// The main metrics in successive intervals of the run.
+    /// The main metrics as a time series, for charts.
     pub intervals: Vec<ServerInterval>,
 }
 
-/// Speed of one CPU of a host, measured for about ten milliseconds. Both speeds vary when other work on the machine
-/// shares the cache, the core or the clock frequency. Runs are comparable if their probes are similar.
+/// Speed of one CPU of a host, measured for about ten milliseconds. The speed depends on other work that shares the
+/// cache, the core or the clock frequency. Runs are comparable if the speeds are similar.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct HostProbe {
-    /// Millions of integer operations per second. Each operation depends on the result of the previous one.
+    /// Millions of dependent integer operations per second: each operation needs the result of the previous one.
     pub arithmetic_mops: f64,
-    /// Millions of reads per second from random addresses in 16 MiB. Each read returns the address of the next read.
+    /// Millions of dependent memory reads per second from random addresses in 16 MiB: each read yields the address of
+    /// the next read.
     pub memory_mreads: f64,
 }
 
 impl HostProbe {
-    /// Combines two probes: the lower value of each speed.
+    /// Combines two measurements: the lower value of each field.
     pub fn slower(self, other: HostProbe) -> HostProbe {
         HostProbe {
             arithmetic_mops: self.arithmetic_mops.min(other.arithmetic_mops),
@@ -83,14 +84,14 @@ impl HostProbe {
     }
 }
 
-/// Cost of monitoring.
+/// Resources that the monitor itself used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Overhead {
-    /// CPU time of the monitor's thread, in seconds. For `brimful watch`, it is the CPU time of the whole process.
+    /// CPU time of the monitor's thread, in seconds; for `brimful watch`, of the whole process.
     pub monitor_cpu_s: f64,
-    /// CPU time of one sample, in microseconds.
+    /// Mean CPU time of one sample, in microseconds.
     pub per_sample_us: f64,
-    /// Number of samples taken.
+    /// Number of samples.
     pub samples: u64,
 }
 
@@ -99,7 +100,8 @@ pub struct Overhead {
 pub struct ClockOffset {
     /// The server's clock minus the generator's, in seconds.
     pub offset_s: f64,
-    /// Bound of the error of the offset: half the shortest round trip, plus half the drift observed over the run.
+    /// Upper bound of the error of `offset_s`: half of the shortest round-trip time, plus half of the drift observed
+    /// over the run.
     pub uncertainty_s: f64,
 }
 
@@ -122,7 +124,7 @@ mod tests {
             assert_eq!(text.contains("host_probe"), host_probe.is_some(), "{text}");
             assert_eq!(serde_json::from_str::<Server>(&text).unwrap(), server);
         }
-        // Records of older versions do not have the field `host_probe`; they are read as well.
+        // Records of older versions do not contain the field `host_probe`. Parsing such a Record must succeed.
         let mut old = serde_json::to_value(Generator::default()).unwrap();
         assert!(old.as_object_mut().unwrap().remove("host_probe").is_some());
         assert_eq!(serde_json::from_value::<Generator>(old).unwrap().host_probe, None);

@@ -1,55 +1,56 @@
-//! Connections group: the server's ports, with their listening sockets and the states of their connections.
+//! The connections group of metrics: the server's ports, with their listening sockets and connection states.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Connections group: the server's ports.
+/// The connections group of metrics: the server's TCP ports.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Connections {
-    /// The listening sockets of all watched ports together.
+    /// Metrics of the listening sockets, summed over all watched ports.
     pub listener: Option<Listener>,
-    /// Number of connections of all watched ports together, by TCP state.
+    /// Number of connections by TCP state, summed over all watched ports.
     pub connections: Option<BTreeMap<State, u64>>,
     /// Metrics of each watched port.
     pub ports: Vec<Port>,
 }
 
-/// Metrics of one port of the server.
+/// Metrics of one TCP port of the server.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Port {
     /// The port number.
     pub port: u16,
-    /// The port's listening sockets together, at the end of the interval; `null` if no socket listened.
+    /// Metrics of the port's listening sockets at the end of the interval; `null` if no socket listened.
     pub listener: Option<Listener>,
-    /// Number of the port's connections by TCP state. States that the source does not report are left out; all other
-    /// states are present even if 0.
+    /// Number of the port's connections by TCP state. A state is left out if the kernel interface does not report it; a
+    /// reported state without connections is 0.
     pub connections: Option<BTreeMap<State, u64>>,
 }
 
-/// Metrics of listening sockets.
+/// Metrics of one or several listening sockets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Listener {
-    /// SYNs received per second, both accepted and dropped.
+    /// SYN segments received per second, both accepted and dropped.
     pub syn_per_s: Option<f64>,
-    /// Connections established per second; `sources` says whether this includes connections of other ports.
+    /// Connections established per second. [`Server::sources`](super::Server::sources) states whether connections of
+    /// other ports are included.
     pub accepted_per_s: Option<f64>,
-    /// SYNs and connections per second that these sockets dropped because the accept queue was full or memory was
-    /// short.
+    /// SYN segments and completed handshakes per second that these sockets dropped, because the accept queue was full
+    /// or memory was short.
     pub dropped_per_s: f64,
-    /// Length of the accept queue at the end of the interval.
+    /// Number of connections in the accept queues at the end of the interval.
     pub accept_queue: u64,
-    /// Length of the longest accept queue in any sample.
+    /// Largest number of connections in the accept queues in any sample.
     pub accept_queue_max: u64,
-    /// Limit of the accept queue, summed over all sockets.
+    /// Maximum length of the accept queues, summed over all sockets.
     pub backlog: u64,
-    /// Number of sockets: one each for IPv4 and IPv6, or one for each worker (SO_REUSEPORT).
+    /// Number of listening sockets: for example, one each for IPv4 and IPv6, or one per worker process (SO_REUSEPORT).
     pub sockets: u64,
-    /// The socket whose accept queue was closest to its limit. A full socket drops connections even if other sockets
-    /// have room.
+    /// The accept queue that was closest to its limit. A full queue drops connections even if the queues of other
+    /// sockets are not full.
     pub fullest: AcceptQueue,
 }
 
@@ -57,14 +58,14 @@ pub struct Listener {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct AcceptQueue {
-    /// Highest number of connections that waited to be accepted, over all samples.
+    /// Maximum number of connections in the queue, over all samples.
     pub length: u64,
-    /// Number of connections that may wait to be accepted; Linux admits one more.
+    /// Limit of the queue (the backlog of listen(2)). Linux admits one connection more.
     pub limit: u64,
 }
 
 impl AcceptQueue {
-    /// Length of the queue as a share of its limit, from 0 to 1.
+    /// Length of the queue divided by its limit, from 0 to 1.
     pub fn fullness(self) -> f64 {
         (self.length as f64 / self.limit.max(1) as f64).min(1.0)
     }
@@ -75,27 +76,27 @@ impl AcceptQueue {
     }
 }
 
-/// TCP states of connections (RFC 9293 §3.3.2).
+/// TCP connection states (RFC 9293 §3.3.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum State {
-    /// Both sides may send.
+    /// Both hosts can send.
     Established,
-    /// This side has sent a SYN.
+    /// This host has sent a SYN.
     SynSent,
-    /// The peer has sent a SYN and has not acknowledged this side's SYN yet.
+    /// The peer has sent a SYN, and has not acknowledged the SYN of this host yet.
     SynReceived,
-    /// This side has closed, and the peer has not acknowledged the FIN yet.
+    /// This host has sent a FIN that the peer has not acknowledged yet.
     FinWait1,
-    /// This side has closed, and the peer has not closed yet.
+    /// The peer has acknowledged the FIN of this host, and has not sent a FIN yet.
     FinWait2,
-    /// Both sides have closed, and this side waits until no stray segments can arrive any more.
+    /// Both hosts have closed. This host waits until no delayed segments of the connection can arrive any more.
     TimeWait,
-    /// The peer has closed, and this side has not closed yet.
+    /// The peer has sent a FIN, and this host has not closed yet.
     CloseWait,
-    /// The peer closed first, then this side; the peer has not acknowledged the FIN yet.
+    /// The peer has closed, then this host has sent a FIN that the peer has not acknowledged yet.
     LastAck,
-    /// Both sides have closed at the same time.
+    /// Both hosts have sent a FIN at the same time, and the peer has not acknowledged the FIN of this host yet.
     Closing,
 }
 
@@ -113,7 +114,7 @@ impl State {
         State::Closing,
     ];
 
-    /// The name of the state in documents.
+    /// The name of the state in documents, like `time_wait`.
     pub fn name(self) -> &'static str {
         match self {
             State::Established => "established",

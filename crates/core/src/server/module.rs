@@ -1,72 +1,79 @@
-//! Server Module group: requests as measured inside the servers (WebMonitor, Almeida, Almeida & Yates 1997, §3.2).
+//! The Server Module group of metrics: requests as measured inside the server by a loaded module, like the Server
+//! Module of WebMonitor (Almeida, Almeida & Yates 1997, §3.2).
 //!
 //! Times are in microseconds and describe the requests that ended in the interval.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Server Module group: requests as measured inside the servers (WebMonitor, §3.2).
+/// The Server Module group of metrics: requests as measured inside the server by a loaded module.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Module {
-    /// The servers, one for each file that a module writes. A server that replaced its file during the interval appears
-    /// twice, once for each part of the interval.
+    /// One element for each file that a Server Module writes. If a server replaced its file during the interval, it
+    /// appears twice: once for the time before the replacement, and once for the time after it.
     pub servers: Vec<ModuleServer>,
-    /// Metrics of each class of request of each server.
+    /// Metrics of each request class of each server.
     pub classes: Vec<ModuleClass>,
 }
 
-/// A server that has the module loaded.
+/// Metrics of one server that has loaded the Server Module.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct ModuleServer {
     /// Name and version of the server's software, like `nginx/1.22.1`.
     pub name: String,
-    /// Path of the file that the server's module writes.
+    /// Path of the file into which the module writes its measurements.
     pub file: String,
-    /// Whether the module records new requests. Recording can be turned off.
+    /// Whether the module recorded new requests; recording can be switched off.
     pub recording: bool,
-    /// Requests of all classes per second.
+    /// Requests per second, over all classes.
     pub requests_per_s: f64,
     /// Connections accepted per second.
     pub connections_per_s: Option<f64>,
-    /// Number of requests in progress at the end of the interval.
+    /// Number of requests that had begun and not ended at the end of the interval.
     pub requests_in_progress: u64,
-    /// Number of workers at the end of the interval: processes, or threads if threads serve requests.
+    /// Number of workers at the end of the interval. A worker is a process, or a thread if threads serve the requests.
     pub workers: u64,
     /// Mean number of busy workers.
     pub workers_busy: Option<f64>,
-    /// Highest number of requests or connections that the server handles at a time, if the server has such a limit.
+    /// Limit of the number of requests or connections that the server serves at the same time, if it has such a limit.
     pub workers_most: Option<u64>,
-    /// Number of workers for which the file had no room. All other metrics exclude the requests of these workers.
+    /// Number of workers that could not record requests because the module's file was full. All other metrics exclude
+    /// the requests of these workers.
     pub workers_lost: u64,
     /// CPU time of the server's workers per second: 1.5 is one and a half CPUs.
     pub cores: Option<f64>,
-    /// CPU time is measured for one of every `cpu_one_in` requests, and for fewer at high request rates. 0 if CPU time
-    /// is not measured.
+    /// Sampling ratio of the CPU time: the CPU time of one in `cpu_one_in` requests is measured, or of fewer requests
+    /// at high request rates. 0 if it is not measured.
     pub cpu_one_in: u64,
-    /// CPU time of the server's processes in user mode, per request. Linux samples user and system time at clock ticks,
-    /// every few milliseconds. Therefore this time is known only for many requests together, not by class.
+    /// Mean CPU time of the server's processes in user mode, per request, in microseconds. Linux estimates the division
+    /// into user and system time from clock ticks, which are a few milliseconds apart. Therefore, it is known only as a
+    /// mean over many requests, and not for each class.
     pub cpu_user_us: Option<f64>,
-    /// CPU time of the server's processes in the kernel, per request.
+    /// Mean CPU time of the server's processes in the kernel, per request, in microseconds.
     pub cpu_system_us: Option<f64>,
-    /// CPU time of the server's workers per request that is not part of the measured phases: accepting and closing
-    /// connections, waiting for events. It is negative if it is smaller than the overhead of measuring a request.
+    /// CPU time of the server's workers outside the measured phases, per request, in microseconds: for example,
+    /// accepting and closing connections, and waiting for events. It can be slightly negative, because measuring a
+    /// request itself costs CPU time.
     pub unexplained_cpu_us: Option<f64>,
-    /// Half width of the 95 % confidence interval of `unexplained_cpu_us`.
+    /// Half-width of the 95 % confidence interval of `unexplained_cpu_us`.
     pub unexplained_cpu_ci95_half_width_us: Option<f64>,
-    /// Read calls of the server's processes per request, as counted by the kernel (`syscr` of proc(5)). Reads of files
-    /// always count; reads of sockets count if the server uses `read`.
+    /// Number of read system calls of the server's processes per request (`syscr` in `/proc/PID/io`). Reads of files
+    /// are always counted; reads of sockets are counted only if the server calls read(2).
     pub reads_per_request: Option<f64>,
-    /// Blocks of 512 bytes that the server's processes read from disks, per request. Classes have their own.
+    /// Blocks of 512 bytes that the server's processes read from disks, per request. [`ModuleClass`] has the value of
+    /// each class.
     pub blocks_read_per_request: Option<f64>,
 }
 
-/// Unexplained CPU time above this value, in microseconds, may be negative because measuring a request costs CPU time.
+/// The lowest plausible value of `unexplained_cpu_us`. Slightly negative values are plausible, because measuring a
+/// request costs CPU time.
 const MEASURING_COST_US: f64 = -3.0;
 
 impl ModuleServer {
-    /// A warning if the sampled requests used more CPU time than all processes of the server together.
+    /// Returns a warning if the sampled requests used significantly more CPU time than all processes of the server
+    /// together.
     pub fn cpu_contradiction(&self) -> Option<String> {
         let us = self.unexplained_cpu_us?;
         let bound = us + self.unexplained_cpu_ci95_half_width_us?;
@@ -80,70 +87,70 @@ impl ModuleServer {
     }
 }
 
-/// One class of request, as measured inside the server.
+/// Metrics of one request class, as measured inside the server.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct ModuleClass {
-    /// Name of the class. A class of the Record with the same name has the same requests.
+    /// Name of the class. If a class of the Record has the same name, it describes the same requests.
     pub name: String,
-    /// Index of the class's server in `servers`, from 0.
+    /// Index of the server in [`Module::servers`], from 0.
     pub server: u64,
-    /// Number of requests served, which are all requests with a line in the access log.
+    /// Number of served requests: all requests that are written to the access log.
     pub requests: u64,
     /// Requests served per second.
     pub requests_per_s: f64,
     /// Bytes of response bodies sent per second.
     pub bytes_per_s: f64,
-    /// Part of `requests`: requests that were answered with 5xx.
+    /// Part of `requests`: requests that were answered with status 5xx.
     pub failed: u64,
-    /// Part of `requests`: requests whose client disconnected before the client had received the whole answer.
+    /// Part of `requests`: requests whose client disconnected before it had received the whole response.
     pub aborted: u64,
-    /// Mean number of times that a worker started or resumed a request: one, plus one for each time that a worker had
-    /// set the request aside to wait for the client or for an upstream server. It is one for workers that block while
-    /// they wait, like most of Apache's.
+    /// Mean number of times that a worker started or resumed the processing of a request. A worker with an event loop
+    /// resumes a request after each wait for the client or for an upstream server. For a worker that blocks while it
+    /// waits, as in most Apache configurations, the number is 1.
     pub turns: Option<f64>,
-    /// Elapsed time by phase.
+    /// Elapsed time of the requests by phase, in microseconds.
     pub phases_us: Phases,
-    /// CPU time of one request, user and system, on the thread that served it. Reading the thread's CPU clock is
-    /// expensive, so only a few requests are sampled.
+    /// CPU time (user and system) of one request, on the thread that served it, in microseconds. Reading the thread's
+    /// CPU clock is expensive, so only some requests are sampled.
     pub cpu_us: Option<Sampled>,
-    /// Half width of the 95 % confidence interval of the mean of `cpu_us`.
+    /// Half-width of the 95 % confidence interval of the mean of `cpu_us`.
     pub cpu_ci95_half_width_us: Option<f64>,
-    /// Mean CPU time of the sampled requests, by phase.
+    /// Mean CPU time of the sampled requests by phase, in microseconds.
     pub cpu_parts_us: Option<CpuParts>,
-    /// Share of the sampled requests whose thread served other requests meanwhile. The CPU time of these requests is
-    /// unknown.
+    /// Share of the sampled requests whose CPU time is unknown because their thread also served other requests in the
+    /// same period.
     pub cpu_mixed: Option<f64>,
-    /// Blocks of 512 bytes that the thread of a request read from disks, on average over the sampled requests. The kernel
-    /// counts them by thread, with the reading ahead that a request causes. Blocks that other threads or processes read
-    /// for the request are missing.
+    /// Blocks of 512 bytes that the thread of a request read from disks: the mean over the sampled requests. The kernel
+    /// counts blocks per thread, including readahead. Blocks that other threads or processes read for the request are
+    /// not included.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub blocks_read_per_request: Option<f64>,
-    /// Blocks of 512 bytes that the thread of a request wrote into the page cache, such as the access log, on average over
-    /// the sampled requests. A block counts when it first changes after it was written to its disk.
+    /// Blocks of 512 bytes that the thread of a request wrote into the page cache, for example for the access log: the
+    /// mean over the sampled requests. A block is counted when it is first changed after it was last written to disk.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub blocks_written_per_request: Option<f64>,
-    /// CPU demand of a request, including its share of the unexplained CPU time.
+    /// CPU demand of a request, including its share of the unexplained CPU time, in microseconds.
     pub demand_us: Option<CpuDemand>,
 }
 
-/// Elapsed time of a request by phase. WebMonitor's three phases (parse, process, log) are separate from the time spent
-/// waiting for the client (head, send) and for other servers (upstream). The sum of all phases is the time from the
-/// first byte of the request to its log line.
+/// Elapsed time of a request by phase. WebMonitor's three phases (parse, process, log) exclude the time spent waiting
+/// for the client (head, send) and for other servers (upstream). The sum of all phases is the time from the first byte
+/// of the request to the end of its logging.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Phases {
-    /// Time from the first to the last byte of the request's head, which depends on the client.
+    /// Time from the first to the last byte of the request's head. It depends on the client and the network.
     pub head: Option<Elapsed>,
-    /// Time to read and parse the head.
+    /// Time to read and parse the request's head.
     pub parse: Option<Elapsed>,
-    /// Time to generate the answer and to hand it to the kernel, excluding `upstream` and `send`.
+    /// Time to generate the response and to write it to the socket, excluding the phases `upstream` and `send`.
     pub process: Option<Elapsed>,
     /// Time spent waiting for an upstream server.
     pub upstream: Option<Elapsed>,
-    /// Time spent waiting for the client to read, so that the rest of the answer could be sent.
+    /// Time spent waiting until the client had received enough for the rest of the response to be sent.
     pub send: Option<Elapsed>,
-    /// Time to write the log line.
+    /// Time to write the line of the access log.
     pub log: Option<Elapsed>,
 }
 
@@ -151,17 +158,18 @@ impl Phases {
     /// Names of the phases, in the order in which a request passes through them.
     pub const NAMES: [&str; 6] = ["head", "parse", "process", "upstream", "send", "log"];
 
-    /// All phases, in the order of [`Phases::NAMES`].
+    /// Returns the times of all phases, in the order of [`Phases::NAMES`].
     pub fn all(&self) -> [Option<Elapsed>; 6] {
         [self.head, self.parse, self.process, self.upstream, self.send, self.log]
     }
 }
 
-/// Elapsed times, in microseconds. Percentiles are interpolated in a histogram with four buckets for each doubling of
-/// the time. The error of a percentile is at most 25 %. It is a few percent if many times spread over several buckets.
+/// Statistics of elapsed times, in microseconds. Percentiles are interpolated in a histogram with four buckets per
+/// factor of two. The error of a percentile is at most 25 %, and a few percent if the times are spread over many
+/// buckets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Elapsed {
-    /// Number of requests that had this phase.
+    /// Number of requests with this phase.
     pub count: u64,
     /// Mean time.
     pub mean: f64,
@@ -175,40 +183,40 @@ pub struct Elapsed {
     pub p99: f64,
 }
 
-/// Mean CPU time of a request by phase, in microseconds.
+/// Mean CPU time of the sampled requests by phase, in microseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct CpuParts {
-    /// CPU time to read and parse the head.
+    /// CPU time to read and parse the request's head.
     pub parse: f64,
-    /// CPU time to generate the answer and to hand it to the kernel.
+    /// CPU time to generate the response and to write it to the socket.
     pub process: f64,
-    /// CPU time to write the log line.
+    /// CPU time to write the line of the access log.
     pub log: f64,
 }
 
-/// CPU demand of one request of a class, in microseconds: the mean m of the class's sampled CPU time plus the request's
-/// share of the unexplained CPU time:
+/// CPU demand D of one request of a class, in microseconds. It is the mean m of the class's sampled CPU times plus an
+/// equal share of the unexplained CPU time:
 ///
 /// ```text
 /// D = m + (C − Σ mⱼ nⱼ) / N
 /// ```
 ///
-/// Here C is the CPU time of the server's processes in the interval. If the kernel does not provide C, the CPU time of
-/// the server's workers replaces it. mⱼ is the mean m of class j, nⱼ the number of requests of class j, and N the
-/// number of all requests. So the demands of all requests add up to C for every sample.
+/// Here, C is the CPU time of the server's processes in the interval. If the kernel does not provide C, the CPU time of
+/// the server's workers is used instead. mⱼ is the mean m of class j, nⱼ is the number of requests of class j, and N is
+/// the number of all requests. Therefore, the sum of the demands of all requests is C, whichever requests were sampled.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CpuDemand {
-    /// The mean demand D.
+    /// The demand D.
     pub mean: f64,
-    /// Half width of the 95 % confidence interval of D. The interval covers the sampling error and the error of C,
-    /// because C is known only at clock ticks or at sampled requests.
+    /// Half-width of the 95 % confidence interval of D. It includes the sampling error of the means and the error of C,
+    /// because the kernel measures C only at clock ticks, or the module measures it only at sampled requests.
     pub ci95_half_width: f64,
-    /// Standard deviation of the sampled CPU time.
+    /// Standard deviation of the sampled CPU times.
     pub stddev: f64,
 }
 
-/// Times of sampled requests, in microseconds.
+/// Statistics of the CPU times of sampled requests, in microseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Sampled {
     /// Number of sampled requests.

@@ -1,77 +1,77 @@
-//! Requests to any server, as observed on the server's sockets.
+//! Metrics of requests to any server, observed on the server's sockets by tracepoints.
 
 use super::module::Elapsed;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Requests observed on the sockets of the watched ports, by tracepoints that are attached during short slices of time.
+/// Metrics of requests on the sockets of the watched ports. They are observed by kernel tracepoints, which are attached
+/// only during short periods of time, called slices.
 ///
-/// A request is counted if its first bytes arrive in the first part of a slice, and is followed until the slice ends.
-/// Rates count only requests that arrive in the first part, regardless of how long these requests take. Times describe
-/// requests that were answered before the slice ended. `open_share` is the share of requests without a complete answer
-/// at the end of the slice.
+/// Only requests whose first bytes arrive in the first part of a slice are counted; they are observed until the slice
+/// ends. Times describe only requests that were answered by the end of the slice. `open_share` is the share of the
+/// requests without a complete response at that time.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct SocketRequests {
-    /// The share of time in which the tracepoints were attached.
+    /// The fraction of time for which the tracepoints were attached.
     pub duty: f64,
-    /// Length of a slice in seconds, at the end of the interval; `null` if the tracepoints are attached all the time.
+    /// Length of a slice in seconds, at the end of the interval; `null` if the tracepoints were attached permanently.
     pub slice_s: Option<f64>,
     /// Number of slices that ended in the interval.
     pub slices: u64,
     /// Metrics of each port.
     pub ports: Vec<SocketPort>,
-    /// Requests of each port by the size of their answers.
+    /// Metrics of the requests of each port, grouped by the size of the response.
     pub classes: Vec<SocketClass>,
-    /// Limitations of these metrics, as text for people.
+    /// Limitations of these metrics, as text for the user.
     pub limits: Vec<String>,
 }
 
-/// The requests of one port.
+/// Metrics of the requests of one port.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct SocketPort {
     /// The port number.
     pub port: u16,
-    /// Number of requests that were counted.
+    /// Number of counted requests.
     pub requests: u64,
-    /// Requests per second; `null` if no tracepoint was attached.
+    /// Requests per second; `null` if the tracepoints were not attached.
     pub requests_per_s: Option<f64>,
     /// Bytes of requests per second, including heads and TLS.
     pub received_bytes_per_s: Option<f64>,
-    /// Bytes of answers per second, including heads and TLS.
+    /// Bytes of responses per second, including heads and TLS.
     pub sent_bytes_per_s: Option<f64>,
-    /// Mean number of requests that waited or were being served. Excludes requests that were unanswered when their
-    /// slice ended.
+    /// Mean number of requests in the server, waiting or in service. Requests that were unanswered at the end of their
+    /// slice are excluded.
     pub under_way: Option<f64>,
-    /// Share of the requests that had no complete answer when their slice ended.
+    /// Share of the requests that had no complete response at the end of their slice.
     pub open_share: Option<f64>,
-    /// Share of the requests whose connection the server closed or lost without sending a byte of an answer.
+    /// Share of the requests without any byte of a response, because the server closed or lost the connection.
     pub unanswered_share: Option<f64>,
-    /// Time from when the first bytes of a request were readable until the server read them: the queueing time in the
-    /// server.
+    /// Queueing time in the server: from when the first bytes of a request could be read from the socket to when the
+    /// server read them. In microseconds.
     pub wait_us: Option<Elapsed>,
-    /// Time from when the server read the request until the last bytes of the answer were handed to the kernel.
+    /// Service time: from when the server read the request to when it had written the last byte of the response to the
+    /// socket. In microseconds.
     pub service_us: Option<Elapsed>,
 }
 
-/// Requests of one port whose answers have similar sizes, including heads.
+/// Metrics of the requests of one port whose responses, including heads, have similar sizes.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct SocketClass {
-    /// Name of the class, in the notation of the Server Module's classes.
+    /// Name of the class, in the same notation as the classes of the Server Module.
     pub name: String,
     /// The port number.
     pub port: u16,
-    /// Number of requests that were answered before their slice ended.
+    /// Number of requests that were answered by the end of their slice.
     pub requests: u64,
-    /// Number of requests per second that were answered before their slice ended.
+    /// Requests per second that were answered by the end of their slice.
     pub requests_per_s: Option<f64>,
-    /// Bytes of answers per second.
+    /// Bytes of responses per second, including heads and TLS.
     pub sent_bytes_per_s: Option<f64>,
-    /// Time from when the first bytes of a request were readable until the server read them, as in
-    /// [`SocketPort::wait_us`].
+    /// Queueing time in the server, as in [`SocketPort::wait_us`].
     pub wait_us: Option<Elapsed>,
-    /// Time from when the server read the request until its answer was sent, as in [`SocketPort::service_us`].
+    /// Service time, as in [`SocketPort::service_us`].
     pub service_us: Option<Elapsed>,
 }
