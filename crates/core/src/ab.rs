@@ -1,8 +1,8 @@
-//! The `AbTest` document: two running servers, A and B, measured in turn or at the same time until the confidence
-//! interval of the difference was narrow.
+//! The `AbTest` document: the comparison of two running servers, A and B. `brimful ab` measures them alternately or
+//! simultaneously, in short slices, until the confidence interval of their difference is narrow enough.
 //!
-//! The field names are an interface that scripts rely on. Times are seconds, rates are per second, shares are fractions
-//! between 0 and 1. Differences are those of B from A.
+//! Scripts rely on the field names. Times are seconds, rates are per second, shares are fractions between 0 and 1.
+//! Differences are positive if B's value is the larger one.
 
 use crate::comparison::{ComparedFigure, LimitResult};
 use crate::record::{Machine, Verdict};
@@ -14,38 +14,39 @@ use std::collections::BTreeMap;
 /// Identifier of the document's schema, and the value of [`AbTest::schema`].
 pub const SCHEMA: &str = "brimful.ab/1";
 
-/// The comparison of two running servers, A and B.
+/// The results of comparing two running servers, A and B.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct AbTest {
     /// Identifier of the document's schema: always [`SCHEMA`].
     pub schema: String,
-    /// A sentence that states how B differs from A, and whether the control confirms it.
+    /// A sentence that states how B differs from A, and whether the A/A control confirms the difference.
     pub headline: String,
-    /// The origin of the document.
+    /// The program, the command and the machine that made the document, and the start time.
     pub run: AbRun,
     /// The first server.
     pub a: AbSide,
     /// The second server.
     pub b: AbSide,
-    /// How the servers were measured.
+    /// The method of measurement and its parameters.
     pub design: AbDesign,
     /// When and why the measurement ended.
     pub stopping: AbStopping,
-    /// The compared figures. The value of `a` is the typical value of its rounds; `b` is that value times the ratio.
+    /// The compared metrics. The value of `a` is a mean over the rounds; the value of `b` is computed as `a` times the
+    /// ratio B/A.
     pub figures: Vec<ComparedFigure>,
     /// The A/A control: A compared with itself.
     pub control: AbControl,
-    /// The results of `--max-regression`.
+    /// For each limit given by `--max-regression`: whether B keeps the limit.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub limits: Vec<LimitResult>,
-    /// Whether the slices measured the servers, or the load generator.
+    /// Whether the slices measured the servers and not the limits of the load generator.
     pub verdict: Verdict,
-    /// Reasons for caution, as text for people.
+    /// Warnings about the results, as text for the user.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
 }
 
-/// The origin of the document.
+/// The program, the command and the machine that made an A/B comparison, and its start time.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct AbRun {
     /// The version of brimful that made the document.
@@ -62,115 +63,120 @@ pub struct AbRun {
     pub machine: Option<Machine>,
 }
 
-/// One server.
+/// One of the two compared servers.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct AbSide {
     /// The URL or the command, as the user gave it.
     pub name: String,
-    /// The URL that was requested.
+    /// The requested URL.
     pub url: String,
     /// The server's software, as the server names it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server_software: Option<String>,
-    /// Number of valid slices.
+    /// Number of valid slices of this server. A slice is one short measurement.
     pub slices: u64,
-    /// Number of slices that were left out because they are not valid.
+    /// Number of slices that the results exclude, because the load generator was the limit or a measurement failed.
     pub left_out: u64,
 }
 
-/// How the servers were measured.
+/// The method of measurement of an A/B comparison, and its parameters.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct AbDesign {
-    /// Whether the servers were loaded in turn or at the same time.
+    /// Whether the servers were loaded alternately or simultaneously.
     pub method: AbMethod,
-    /// Why this method was chosen, as text for people.
+    /// Explanation for the user of the choice of the method.
     pub method_reason: String,
-    /// The results of the pilot that chose the method; absent if there was none.
+    /// Results of the pilot measurements that chose the method; absent if no pilot was run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pilot: Option<AbPilot>,
     /// The load of each slice, without secrets.
     pub workload: Workload,
-    /// Length of a slice in seconds.
+    /// Length of a slice, which is one short measurement of a server, in seconds.
     pub slice_s: f64,
-    /// Seed of all randomness. All slices of a round have the same schedule of calls.
+    /// Seed of the random numbers. All slices of a round have the same schedule of calls.
     pub seed: u64,
-    /// Whether the control is a process of its own, started by A's command, rather than A itself.
+    /// Whether the A/A control was a second process, started by the same command as A. If false, the control was A
+    /// itself.
     pub control_is_second_process: bool,
 }
 
-/// The way in which two servers are measured.
+/// The order in which two servers are measured.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum AbMethod {
-    /// One server at a time, in short slices.
+    /// The servers are measured alternately, in short slices.
     #[default]
     Interleaved,
-    /// Both servers at the same time, on CPUs of their own (Bulej et al. 2020).
+    /// The servers are measured simultaneously, each on its own CPUs (Bulej et al. 2020).
     Duet,
 }
 
-/// The results of the pilot. Each value is the variance of ln(B/A) of the chosen figure in one round, times the length
-/// of the round in slices: the method with the smaller value has the narrower interval after the same time.
+/// The results of the pilot, one value per method. The value is the variance, over rounds, of ln(B/A) of the main
+/// metric, times the number of slices in a round. Of two methods measured for the same time, the one with the smaller
+/// value has the narrower confidence interval.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct AbPilot {
-    /// Of interleaved slices.
+    /// Value of the interleaved method.
     pub interleaved: f64,
-    /// Of the duet.
+    /// Value of the duet method.
     pub duet: f64,
 }
 
-/// When and why the measurement ended.
+/// When and why an A/B comparison ended.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct AbStopping {
-    /// Name of the figure whose interval decides when the measurement ends.
+    /// Name of the main metric: the width of its confidence interval determines when the measurement ends.
     pub figure: String,
-    /// The half width that its interval must reach, as a share (`--until`).
+    /// Target of the half-width of the confidence interval of the difference, as a fraction (`--until`).
     pub until: f64,
-    /// The half width that its interval has; absent without an interval.
+    /// Half-width of this interval at the end; absent if there was no interval.
     pub half_width: Option<f64>,
     /// The reason why the measurement ended.
     pub reason: AbStopReason,
-    /// Number of rounds whose slices are compared.
+    /// Number of rounds with valid slices of both servers.
     pub rounds: u64,
-    /// Time from the first slice to the last, in seconds.
+    /// Time from the start of the first slice to the end of the last, in seconds.
     pub elapsed_s: f64,
 }
 
-/// The reason why a measurement ended.
+/// The reason why an A/B comparison ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum AbStopReason {
-    /// The interval was narrow enough.
+    /// The confidence interval reached its target width.
     Narrow,
-    /// The time was used up.
+    /// The time limit was reached.
     #[default]
     OutOfTime,
-    /// The user ended it.
+    /// The user interrupted the measurement.
     Interrupted,
-    /// A slice failed, for example because a server ended. The verdict has the error.
+    /// A slice failed, for example because a server exited. The verdict contains the error.
     Failed,
 }
 
-/// The A/A control: slices of A compared with other slices of A, measured and computed like those of B.
+/// The A/A control, which detects false differences: slices of A are compared with other slices of A, by the same
+/// method as slices of B with slices of A.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct AbControl {
-    /// The figures of the control, as differences from A.
+    /// The metrics of the control, compared with A.
     pub figures: Vec<ComparedFigure>,
-    /// The result for the chosen figure.
+    /// The result of the control for the main metric.
     pub outcome: ControlOutcome,
 }
 
-/// The result of a control.
+/// Whether the A/A control found a difference between A and itself.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ControlOutcome {
-    /// A does not differ from itself.
+    /// The control found no difference: the confidence interval contains zero.
     Equal,
-    /// A differs from itself, but by less than B differs from A: the intervals do not overlap.
+    /// The control found a difference, but even the upper end of its interval is smaller than the difference of B from
+    /// A.
     Small,
-    /// A differs from itself, so a difference between A and B of this size shows nothing.
+    /// The control found a difference that is not clearly smaller than the difference of B from A. Therefore, the
+    /// difference of B from A is not evidence.
     Differs,
-    /// There are too few rounds for an interval.
+    /// There are too few rounds for a confidence interval of the control.
     #[default]
     NotKnown,
 }

@@ -1,8 +1,7 @@
-//! The serialised form of an `Account`, which holds all observations of the calls of a run. A Record contains the
-//! account, so that the Records of several shards can be merged without loss.
+//! The serialised form of an `Account`: the counts and histograms of all calls of a run. A Record contains its account,
+//! so that Records of several shards can be merged without loss.
 //!
-//! Histograms are base64 of compressed HdrHistogram V2. The uncompressed histograms of earlier versions are read as
-//! well.
+//! Histograms are base64 of compressed HdrHistogram V2. Uncompressed histograms of older Records can also be read.
 
 use crate::counts::{Counts, WireBytes};
 use crate::http2::Http2Error;
@@ -12,56 +11,59 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Number of equal parts of the window in which completed calls are counted.
+/// Number of equal parts into which the measurement window is divided, to count the completed calls of each part.
 pub const WINDOW_PARTS: usize = 4096;
 
-/// The serialised form of an `Account`.
+/// The serialised form of an `Account`: the counts and histograms of all calls of a run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PackedAccount {
-    /// Planned length of the offered window, in nanoseconds; `None` if this length was not known before the run.
+    /// Planned length of the window in which load is offered, in nanoseconds; `None` if the length was not known before
+    /// the run.
     pub window_ns: Option<u64>,
-    /// The request classes, in the workload's order.
+    /// Results of each request class, in the workload's order.
     pub classes: Vec<PackedClass>,
-    /// Time from the start of a connection attempt to its establishment; `None` if no connection was established. The
-    /// other distributions are also `None` if they contain no times.
+    /// Time from the start of a connection attempt to the established connection; `None` if no connection was
+    /// established. Every distribution in this document is `None` if it has no values.
     pub connect_time: Option<PackedTimes>,
-    /// Time from the establishment of a connection to the end of its TLS handshake.
+    /// Time from the established connection to the end of its TLS handshake.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub handshake_time: Option<PackedTimes>,
-    /// Time from the start of a connection attempt to the close of the connection, of connections with a complete
-    /// response.
+    /// Time from the start of a connection attempt to the close of the connection. Only connections with at least one
+    /// complete response are included.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub connection_lifetime: Option<PackedTimes>,
-    /// Number of complete responses on these connections.
+    /// Number of complete responses on the connections of `connection_lifetime`.
     #[serde(default, skip_serializing_if = "is_default")]
     pub responses_on_closed: u64,
-    /// Number of calls that failed because of TLS, by fault.
+    /// Number of calls that failed because of TLS, by kind of failure.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub tls_faults: BTreeMap<TlsFault, u64>,
-    /// HTTP/2 error codes that the server sent.
+    /// HTTP/2 error codes that the server sent, with their counts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub http2_errors: Vec<Http2Error>,
-    /// Counts and response times by address of the server, if the server has several addresses.
+    /// Counts and response times of each address of the server, if the server has several addresses.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub addresses: Vec<PackedClass>,
-    /// Number of calls that were completed within the window.
+    /// Number of calls that were completed within the window in which load was offered.
     pub completed_in_window: u64,
-    /// Number of calls for which the generator's host lacked a resource, by resource.
+    /// Number of calls that failed because the generator's host lacked a resource, by resource.
     pub limited: Limited,
-    /// Length of an interval in seconds: a power of two, at least 1/32.
+    /// Length of each of the `intervals` in seconds: a power of two, at least 1/32.
     pub interval_s: f64,
-    /// The intervals of the run, up to the last one with an event.
+    /// The time series of the run: one element per interval, up to the last interval with an event.
     pub intervals: Vec<PackedInterval>,
-    /// Number of calls completed in each period of five seconds of the window, up to the last completed call.
+    /// Number of calls completed in each successive period of five seconds within the window, up to the last completed
+    /// call.
     pub replies: Vec<u64>,
-    /// Number of calls completed in each of 4096 equal parts of the window, up to the last completed call. Only runs with
-    /// the shortest intervals (1/32 s) count them.
+    /// Number of calls completed in each of 4096 equal parts of the window, up to the last completed call. Only runs
+    /// with the shortest possible intervals (1/32 s) have these counts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub completed_by_part: Vec<u32>,
-    /// Length of a batch of the method of batch means, in nanoseconds: a power of two.
+    /// Length of each of the `batches` in nanoseconds: a power of two.
     pub batch_ns: u64,
-    /// Response times in batches by the time at which calls ended, up to the last non-empty batch. They determine the
-    /// confidence interval of the mean response time.
+    /// Sums of response times for the method of batch means, which yields the confidence interval of the mean response
+    /// time. Calls are assigned to batches by the time at which they ended. The list ends with the last non-empty
+    /// batch.
     pub batches: Vec<PackedBatch>,
     /// Outcomes of the sessions, if the workload has sessions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -71,30 +73,30 @@ pub struct PackedAccount {
     pub redirects: Option<PackedRedirects>,
 }
 
-/// Outcomes of redirects, as in `Redirects`.
+/// Outcomes of redirects: the serialised form of [`Redirects`](crate::record::Redirects).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PackedRedirects {
-    /// Counts and times of the calls that followed a redirect.
+    /// Counts and times of the calls that were sent because of a redirect.
     pub followed: PackedClass,
-    /// The redirects that were not followed.
+    /// Number of redirects that were not followed, by reason.
     pub not_followed: NotFollowed,
 }
 
-/// Redirects that were not followed, by reason.
+/// Number of redirects that were not followed, by reason.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct NotFollowed {
-    /// Redirects to another server, or to another scheme or port of this server.
+    /// Number of redirects that lead to another server, or to another scheme or port of this server.
     pub elsewhere: u64,
-    /// Redirects that exceeded the limit of redirects in a row.
+    /// Number of redirects that were received after the limit of successive redirects was reached.
     pub too_many: u64,
-    /// Redirects that would have required sending the request's content again.
+    /// Number of redirects that would require sending the request body again.
     pub content: u64,
-    /// Redirects without a target, or whose target is not a URL.
+    /// Number of redirects without a `Location` field, or with a field that is not a URL.
     pub nowhere: u64,
 }
 
-/// Outcomes of the sessions of a run, as in `SessionFigures`. Distributions of counts have the format of distributions
-/// of times: a count of 3 is stored as 3 ns.
+/// Outcomes of the sessions of a run: the serialised form of [`SessionFigures`](crate::record::SessionFigures).
+/// Distributions of counts are stored as distributions of times: a count of 3 is stored as 3 ns.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PackedSessions {
     /// Number of sessions whose last call was completed.
@@ -107,7 +109,7 @@ pub struct PackedSessions {
     pub calls: Option<PackedTimes>,
     /// Distribution of the number of bursts in a completed session.
     pub bursts: Option<PackedTimes>,
-    /// Time from the due time of a completed session's first call to its last answer.
+    /// Time from the due time of a completed session's first call to the last response.
     pub lifetime: Option<PackedTimes>,
     /// Distribution of the number of connections that were established for a completed session.
     pub connections: Option<PackedTimes>,
@@ -125,12 +127,12 @@ pub struct PackedSessions {
     pub failed_connections: Option<PackedTimes>,
 }
 
-/// Counts and times of the calls of one class, with the fields of `ClassRecord`.
+/// Counts and times of the calls of one class: the serialised form of [`ClassRecord`](crate::record::ClassRecord).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PackedClass {
     /// Name of the class.
     pub name: String,
-    /// Calls by outcome.
+    /// Number of calls by outcome.
     pub counts: Counts,
     /// Time from when a call was due to the last byte of its response.
     pub response_time: Option<PackedTimes>,
@@ -138,15 +140,15 @@ pub struct PackedClass {
     pub service_time: Option<PackedTimes>,
     /// Time from the first byte sent to the first byte received.
     pub first_byte: Option<PackedTimes>,
-    /// Time from when a call was due to when the generator began it.
+    /// Delay of calls by the generator: time from when a call was due to when the generator began it.
     pub lateness: Option<PackedTimes>,
-    /// Bytes on the wire, including heads.
+    /// Number of bytes sent and received, including the heads of requests and responses.
     pub bytes: WireBytes,
     /// Number of complete responses by status code.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub status_codes: BTreeMap<String, u64>,
-    /// `response_time` and `service_time` by status class, and the times of unexpected responses. Left out if all
-    /// responses were expected and of one status class.
+    /// Times of responses by status class, and times of unexpected responses. Left out if all responses were expected
+    /// and have the same status class.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub status_times: Vec<PackedStatusTimes>,
 }
@@ -156,8 +158,8 @@ pub struct PackedClass {
 pub struct PackedStatusTimes {
     /// Status class: `1xx`, `2xx`, `3xx`, `4xx` (all but 429), `429` or `5xx`.
     pub status: String,
-    /// Whether these responses were expected. Expected responses are completed calls, and their times are also in the
-    /// class's `response_time`.
+    /// Whether the workload expects these responses. Expected responses are completed calls, and their times are also
+    /// included in the `response_time` and `service_time` of the class.
     pub expected: bool,
     /// Time from when a call was due to the last byte of its response.
     pub response_time: Option<PackedTimes>,
@@ -165,10 +167,10 @@ pub struct PackedStatusTimes {
     pub service_time: Option<PackedTimes>,
 }
 
-/// A distribution of at least one time. Times are in nanoseconds.
+/// The serialised form of a distribution of times in nanoseconds, with at least one value.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PackedTimes {
-    /// Histogram from 1 ns to an hour, with three significant digits.
+    /// Histogram from 1 ns to an hour, with three significant digits, in base64.
     pub histogram: String,
     /// Sum of the times.
     pub sum: Whole,
@@ -180,7 +182,7 @@ pub struct PackedTimes {
     pub max: u64,
 }
 
-/// One interval of a run.
+/// Counts and response times of one interval of a run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PackedInterval {
     /// Number of calls that were due in the interval.
@@ -191,12 +193,13 @@ pub struct PackedInterval {
     pub completed: u64,
     /// Number of calls that failed in the interval.
     pub errors: u64,
-    /// Histogram of the response times of the completed calls; `None` if no call was completed. Its values are
-    /// microseconds, from 1 µs to a minute, with two significant digits.
+    /// Histogram of the response times of the completed calls in microseconds, from 1 µs to a minute, with two
+    /// significant digits. `None` if no call was completed.
     pub response_us: Option<String>,
 }
 
-/// Response times of the calls that ended in one batch.
+/// Number and sum of the response times of the calls that ended in one batch, a period of the length
+/// [`PackedAccount::batch_ns`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PackedBatch {
     /// Number of response times.
@@ -205,22 +208,22 @@ pub struct PackedBatch {
     pub sum: Whole,
 }
 
-/// Number of calls for which the generator's host lacked a resource, by resource. Their sum is
+/// Number of calls that failed because the generator's host lacked a resource, by resource. Their sum is
 /// `Counts::client_limited`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Limited {
-    /// Number of calls that got no file descriptor.
+    /// Number of calls that failed because no file descriptor was available (`EMFILE`, `ENFILE`).
     pub descriptors: u64,
-    /// Number of calls that got no local port.
+    /// Number of calls that failed because no local port was available (`EADDRNOTAVAIL`).
     pub ports: u64,
-    /// Number of calls that got no socket memory.
+    /// Number of calls that failed because no socket memory was available (`ENOBUFS`, `ENOMEM`).
     pub memory: u64,
-    /// Number of calls whose request body could not be read from its file.
+    /// Number of calls that failed because the request body could not be read from its file.
     #[serde(default)]
     pub bodies: u64,
 }
 
-/// A whole number that may be too large for a JSON number; it is serialised as a string of decimal digits.
+/// An integer that may be too large for a JSON number. It is serialised as a string of decimal digits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "String", into = "String")]
 #[schemars(with = "String")]

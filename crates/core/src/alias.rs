@@ -1,26 +1,26 @@
-//! Draws one of many items by weight in constant time by the alias method (Walker 1977). One pass builds the table
-//! (Vose 1991).
+//! Selects one of many items with probabilities proportional to weights, in constant time, by the alias method (Walker
+//! 1977). The table is built in linear time (Vose 1991).
 //!
-//! A draw uses one uniform number, so skipping n draws means skipping n numbers. An item takes eight bytes of the
-//! table. The share of an item is exact to 2⁻³² of an even share. Items of weight zero are never drawn.
+//! A selection consumes one uniform random number, so skipping n selections means skipping n numbers. The table needs
+//! eight bytes per item. The error of a probability is below 2⁻³². Items of weight zero are never selected.
 
-/// An alias table, which draws items by weight.
+/// An alias table: selects an item with a probability proportional to its weight.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AliasTable(Vec<Entry>);
 
-/// One column of the table, shared by two items.
+/// One column of the alias table. Each column has the same probability, which two items share.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Entry {
-    /// Share of the column that belongs to the item of the same index, in units of 2⁻³²; `u32::MAX` means the whole
-    /// column.
+    /// Part of the column's probability that belongs to the item with the same index as the column, in units of 2⁻³².
+    /// The value `u32::MAX` means the whole column.
     own: u32,
-    /// Index of the item that the rest of the column belongs to.
+    /// Index of the item to which the rest of the column belongs.
     other: u32,
 }
 
 impl AliasTable {
-    /// Creates a table of items with these weights, which need not sum to 1. `None` if no weight is above zero, or if a
-    /// weight is negative or not finite.
+    /// Creates a table from the items' weights, which need not sum to 1. Returns `None` if no weight is positive, or if
+    /// a weight is negative or not finite.
     pub fn new(weights: &[f64]) -> Option<AliasTable> {
         let total: f64 = weights.iter().sum();
         let valid = total.is_finite() && total > 0.0 && weights.iter().all(|weight| *weight >= 0.0);
@@ -29,9 +29,8 @@ impl AliasTable {
         }
         let mut shares: Vec<f64> = weights.iter().map(|weight| weight / total * weights.len() as f64).collect();
         let heaviest = (0..weights.len()).max_by(|a, b| weights[*a].total_cmp(&weights[*b])).unwrap_or(0) as u32;
-        // Initially, each column belongs entirely to its own item; the loop changes the columns that two items share.
-        // Rounding errors may keep the loop from the column of an item of weight zero, so it belongs to the heaviest
-        // item.
+        // Initially, each column belongs entirely to its own item. Because of rounding errors, the loop below may not
+        // reach every column, so a column whose own item has weight zero initially belongs to the heaviest item.
         let unshared = |index: usize| match weights[index] {
             0.0 => Entry { own: 0, other: heaviest },
             _ => Entry { own: u32::MAX, other: index as u32 },
@@ -40,7 +39,7 @@ impl AliasTable {
         let (mut below, mut above): (Vec<usize>, Vec<usize>) =
             (0..weights.len()).partition(|index| shares[*index] < 1.0);
         while let (Some(small), Some(large)) = (below.pop(), above.pop()) {
-            // An item with more than an even share fills the column of an item with less than an even share.
+            // An item above the average weight fills the rest of the column of an item below the average weight.
             entries[small] = Entry { own: (shares[small] * 2f64.powi(32)) as u32, other: large as u32 };
             shares[large] -= 1.0 - shares[small];
             if shares[large] < 1.0 { below.push(large) } else { above.push(large) }
@@ -48,7 +47,7 @@ impl AliasTable {
         Some(AliasTable(entries))
     }
 
-    /// The index of the item drawn by `u`, a uniform number on [0, 1).
+    /// Returns the index of the selected item, given a uniform random number `u` in [0, 1).
     #[inline]
     pub fn index_at(&self, u: f64) -> usize {
         let place = u * self.0.len() as f64;
@@ -74,7 +73,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// The share of each item, summed over all columns.
+    /// Probability of each item, summed over all columns.
     fn shares(alias: &AliasTable) -> Vec<f64> {
         let mut shares = vec![0.0; alias.len()];
         for (index, entry) in alias.0.iter().enumerate() {

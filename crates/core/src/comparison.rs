@@ -1,7 +1,8 @@
-//! The `Comparison` document: two servers, or two versions of one, compared by the Records or surveys of each.
+//! The `Comparison` document: the comparison of two servers, or of two versions of one server, based on Records or
+//! surveys.
 //!
-//! The field names are an interface that scripts rely on. Times are seconds, rates are per second, shares are fractions
-//! between 0 and 1. Differences are those of B from A.
+//! Scripts rely on the field names. Times are seconds, rates are per second, shares are fractions between 0 and 1.
+//! Differences are positive if B's value is the larger one.
 
 use crate::record::Machine;
 use schemars::JsonSchema;
@@ -11,7 +12,7 @@ use std::collections::BTreeMap;
 /// Identifier of the document's schema, and the value of [`Compared::schema`].
 pub const SCHEMA: &str = "brimful.comparison/1";
 
-/// The comparison of two sides, A and B.
+/// The results of comparing two servers or versions, called sides A and B.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Compared {
     /// Identifier of the document's schema: always [`SCHEMA`].
@@ -24,37 +25,37 @@ pub struct Compared {
     pub a: ComparedSide,
     /// The second side.
     pub b: ComparedSide,
-    /// The source of the intervals.
+    /// Whether the confidence intervals are based on the variation between runs or within runs.
     pub variability: Variability,
-    /// The compared figures.
+    /// The compared metrics.
     pub figures: Vec<ComparedFigure>,
-    /// Upper bound of the differences of all figures that do not differ: none of them differs by more than this, in
-    /// either direction, with a confidence of 97.5 % each. For shares, the bound is in percentage points, so 0.01 is
-    /// one. Absent if there are no such figures.
+    /// Upper bound of the differences of the metrics that do not differ significantly. Each of these metrics differs by
+    /// less than this bound, in either direction, with a confidence of 97.5 %. The bound is a fraction; for shares,
+    /// 0.01 is one percentage point. Absent if there are no such metrics.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub no_other_difference_above: Option<f64>,
-    /// The results of `--max-regression`.
+    /// For each limit given by `--max-regression`: whether B keeps the limit.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub limits: Vec<LimitResult>,
-    /// Reasons for caution, as text for people: differences between the runs that may have caused a difference of the
-    /// figures, and runs that were left out.
+    /// Warnings for the user: differences between the runs that may have caused a difference of the metrics, and runs
+    /// that the comparison excludes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
 }
 
-/// One side of a comparison.
+/// One of the two sides of a comparison.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ComparedSide {
-    /// The file or directory, as the user named it; for several, the first.
+    /// The file or directory that the user named; the first one if the user named several.
     pub name: String,
-    /// The documents of this side whose figures are compared.
+    /// The Records or surveys of this side.
     pub documents: Vec<ComparedDocument>,
-    /// Labels that all documents of this side have, with the same value.
+    /// Labels that all documents of this side have with the same value.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub labels: BTreeMap<String, String>,
 }
 
-/// A Record or a survey of one side.
+/// A Record or survey that belongs to one side of a comparison.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ComparedDocument {
     /// The file that contains the document.
@@ -69,62 +70,63 @@ pub struct ComparedDocument {
     pub machine: Option<Machine>,
 }
 
-/// The source of the variability that the intervals are based on.
+/// The kind of variation on which the confidence intervals of a comparison are based.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Variability {
-    /// The differences between the runs of a side.
+    /// The variation between several runs of each side.
     #[default]
     BetweenRuns,
-    /// The differences between the parts of one run on each side. They do not contain the differences between runs, so
-    /// another pair of runs may differ by more.
+    /// The variation between parts of a single run on each side. It excludes the variation between runs, so repeated
+    /// runs may differ by more than the confidence intervals indicate.
     WithinRuns,
 }
 
-/// One figure of both sides.
+/// One metric, such as throughput or p99, with its values for A and B.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ComparedFigure {
-    /// Name of the figure, like `p99`; `--max-regression` accepts it.
+    /// Name of the metric as in `--max-regression`, for example `p99`.
     pub name: String,
-    /// Unit of the figure.
+    /// Unit of the values.
     pub unit: FigureUnit,
-    /// Value of A: the mean over its runs. Absent if a run does not have the figure.
+    /// Value of A: the mean over its runs. Absent if one of the runs does not have this metric.
     pub a: Option<f64>,
-    /// Value of B, as of A.
+    /// Value of B: the mean over its runs. Absent if one of the runs does not have this metric.
     pub b: Option<f64>,
-    /// The difference: B/A − 1 and, for shares, B − A.
+    /// The difference of B from A: B/A − 1, but B − A for a share.
     pub difference: Option<f64>,
-    /// The 95 % confidence interval of the difference. Absent if the variability of the figure is not known.
+    /// The 95 % confidence interval of the difference. Absent if the variation of the metric is unknown.
     pub interval95: Option<[f64; 2]>,
-    /// The probability of such a difference between equal servers, adjusted for the number of figures (Holm 1979).
+    /// The p-value: the probability of a difference of at least this size between equal servers, adjusted for the
+    /// number of metrics (Holm 1979).
     pub p: Option<f64>,
-    /// Whether the figures differ: `p` is below 0.05.
+    /// Whether the difference is significant: `p` is below 0.05.
     pub differs: bool,
-    /// The smallest difference that this comparison would have found with a probability of 80 %.
+    /// The smallest difference that this comparison would detect with a probability of 80 %.
     pub detectable: Option<f64>,
-    /// Whether a lower value is better.
+    /// Whether a lower value is better, as for a response time.
     pub lower_is_better: bool,
 }
 
-/// Unit of a compared figure.
+/// Unit of a compared metric.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum FigureUnit {
-    /// A rate per second.
+    /// Events per second.
     #[default]
     PerSecond,
-    /// A time in seconds.
+    /// A time, in seconds.
     Seconds,
-    /// A share.
+    /// A fraction between 0 and 1.
     Share,
 }
 
-/// The result of one `--max-regression`.
+/// Whether B keeps one limit of `--max-regression`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LimitResult {
-    /// The limit, like `p99:5%`.
+    /// The limit as the user wrote it, like `p99:5%`.
     pub limit: String,
-    /// The change for the worse: positive if B is worse than A.
+    /// Change of the metric in the worse direction: positive if B is worse than A.
     pub regression: Option<f64>,
     /// The 95 % confidence interval of `regression`.
     pub interval95: Option<[f64; 2]>,
@@ -132,15 +134,15 @@ pub struct LimitResult {
     pub outcome: LimitOutcome,
 }
 
-/// Whether a limit of regressions is kept.
+/// Whether a limit of `--max-regression` is kept.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum LimitOutcome {
-    /// The interval is below the limit.
+    /// The confidence interval is entirely below the limit.
     Kept,
-    /// The interval is above the limit.
+    /// The confidence interval is entirely above the limit.
     Exceeded,
-    /// The interval contains the limit, or there is none.
+    /// Undecided: the confidence interval contains the limit, or there is no interval.
     #[default]
     NotKnown,
 }

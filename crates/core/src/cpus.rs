@@ -1,20 +1,20 @@
-//! Lists of CPUs in the notation of the kernel and of users: `0-3,7`.
+//! Lists of CPU numbers in the notation of Linux, for example `0-3,7`.
 
 use crate::units::ParseUnitError;
 use std::fmt;
 use std::str::FromStr;
 
-/// Upper bound of CPU numbers: no Linux kernel supports more CPUs.
+/// Exclusive upper bound of CPU numbers: Linux supports at most 8192 CPUs.
 const MAX_CPUS: usize = 8192;
 
-/// Numbers of CPUs. A parsed list contains each number once, in the order of the text.
+/// A list of CPU numbers. A parsed list contains each number once, in the order in which the text names them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CpuList(pub Vec<usize>);
 
 impl FromStr for CpuList {
     type Err = ParseUnitError;
 
-    /// Parses `0` or `0,2-3`; an empty list is an error.
+    /// Parses a list such as `0` or `0,2-3`. An empty list is an error.
     fn from_str(text: &str) -> Result<CpuList, ParseUnitError> {
         let number = |text: &str| text.trim().parse::<usize>().ok().filter(|cpu| *cpu < MAX_CPUS);
         let mut cpus = Vec::new();

@@ -1,19 +1,19 @@
-//! Comma-separated values (RFC 4180), read leniently and written strictly.
+//! Parses and formats comma-separated values (RFC 4180). The parser accepts several common deviations.
 //!
-//! The separator is the first comma, semicolon or tab outside of quotes. A quoted field may contain separators, doubled
-//! quotes and line breaks; an unclosed quote extends to the end of the text. Spaces around fields and quotes, blank
-//! lines, lines that begin with `#`, and a byte order mark are ignored.
+//! The first comma, semicolon or tab outside of quotes is the separator. A quoted field may contain separators, doubled
+//! quotes and line breaks. An unclosed quote extends to the end of the text. The parser ignores a byte order mark,
+//! blank lines, lines that begin with `#`, and spaces around fields.
 
-/// One record of a text of comma-separated values.
+/// One row of a text of comma-separated values.
 #[derive(Debug, PartialEq)]
 pub struct Row {
-    /// Number of the line on which the record begins, from 1.
+    /// Number of the line on which the row begins, from 1.
     pub line: usize,
     /// The fields, without surrounding white space.
     pub fields: Vec<String>,
 }
 
-/// Reads all records of a text.
+/// Parses all rows of a text.
 pub fn parse(text: &str) -> Vec<Row> {
     let text = crate::text::strip_bom(text);
     let separator = separator(text);
@@ -43,7 +43,7 @@ pub fn parse(text: &str) -> Vec<Row> {
     rows
 }
 
-/// Adds a record, unless it is blank or a comment.
+/// Appends a row, unless it is blank or a comment.
 fn push_row(rows: &mut Vec<Row>, line: usize, fields: &mut Vec<String>) {
     let fields: Vec<String> = std::mem::take(fields).iter().map(|f| f.trim().to_owned()).collect();
     let comment = fields.first().is_some_and(|f| f.starts_with('#'));
@@ -52,7 +52,7 @@ fn push_row(rows: &mut Vec<Row>, line: usize, fields: &mut Vec<String>) {
     }
 }
 
-/// The first separator outside of quotes and comments; a comma if there is none.
+/// Returns the first separator outside of quotes and comments; a comma if there is none.
 fn separator(text: &str) -> char {
     let lines = text.lines().filter(|l| !l.trim_start().starts_with('#'));
     let mut quoted = false;
@@ -63,7 +63,7 @@ fn separator(text: &str) -> char {
     first.unwrap_or(',')
 }
 
-/// Formats one line of fields, quoted if necessary, with a newline at its end.
+/// Formats fields as one row that ends with a newline. Fields are quoted if necessary.
 pub fn format_row<'a>(fields: impl IntoIterator<Item = &'a str>) -> String {
     let fields: Vec<String> = fields.into_iter().map(escape).collect();
     fields.join(",") + "\n"
@@ -97,7 +97,8 @@ mod tests {
     proptest! {
         #[test]
         fn what_is_written_is_read_back(a in "[ -~äé\n]{0,20}", b in "[ -~]{1,20}") {
-            // White space around a field is not kept, and a row of only white space is not a record.
+            // The parser removes spaces around a field and skips blank rows, so such fields cannot be compared with the
+            // original.
             prop_assume!(!b.trim().is_empty());
             let written = format_row(["x", a.as_str(), b.as_str()]);
             prop_assert_eq!(fields(&written), vec![vec!["x".to_owned(), a.trim().to_owned(), b.trim().to_owned()]]);

@@ -12,16 +12,17 @@ use crate::units::Nanos;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ClassId(pub u16);
 
-/// Identifies the request to send, for the code that renders requests. The identifier of a fixed request is its index.
+/// Identifier of a request that the engine sends. If a class has one fixed request, the identifier is the index of the
+/// class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct RequestId(pub u64);
 
-/// Identifies a session, which is one visit of a user. The calls of a session share connections that no other call
+/// Identifier of a session, which is one visit of a user. The calls of a session use connections that no other session
 /// uses, and may share cookies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SessionId(pub u32);
 
-/// The workload's report of a session that has ended.
+/// Times and counts of a session that has ended, as reported by the workload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SessionOutcome {
     /// Time at which the session's first call was due.
@@ -30,21 +31,21 @@ pub struct SessionOutcome {
     pub ended: Nanos,
     /// Number of the session's calls that became due.
     pub calls: u32,
-    /// Number of the session's bursts that began.
+    /// Number of the session's bursts that began. A burst is a group of calls, like a page with its images.
     pub bursts: u32,
     /// Whether a failed call ended the session.
     pub failed: bool,
-    /// Whether the session was already in progress when the run began. The counts exclude the session's calls before
-    /// the run.
+    /// Whether the session was already in progress when the run began. `calls` and `bursts` exclude the part of the
+    /// session before the run.
     pub began_before_run: bool,
 }
 
-/// A session that has ended.
+/// A session that has ended, with its results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SessionEnded {
     /// Identifier of the session.
     pub session: SessionId,
-    /// The workload's report of the session.
+    /// The workload's counts and times of the session.
     pub outcome: SessionOutcome,
     /// Number of connections that were established for the session.
     pub connections: u32,
@@ -66,14 +67,14 @@ pub struct ConnectionEnded {
 pub struct ResponseSize {
     /// Bytes of the head, including the heads of informational responses before it.
     pub head: u64,
-    /// Bytes of the content, excluding its framing.
+    /// Bytes of the body after decoding of the framing, such as chunks.
     pub body: u64,
 }
 
-/// One call that the workload makes due.
+/// A call that the workload has scheduled: its class, request and session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CallSpec {
-    /// The class that the call is reported under.
+    /// The class in whose results the call is counted.
     pub class: ClassId,
     /// The request to send.
     pub request: RequestId,
@@ -82,27 +83,28 @@ pub struct CallSpec {
 }
 
 impl CallSpec {
-    /// A call outside any session. The call's [`RequestId`] is the number of the class.
+    /// A call that belongs to no session. Its [`RequestId`] is the index of the class.
     pub fn for_class(class: ClassId) -> CallSpec {
         CallSpec { class, request: RequestId(u64::from(class.0)), session: None }
     }
 }
 
-/// The return value of [`Workload::next`].
+/// The workload's answer to the question for the next call: the return value of [`Workload::next`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NextCall {
-    /// This call is due or overdue. The schedule determines `due`, never the clock.
+    /// The call is due at `due`, which is now or earlier. `due` is computed from the schedule, never from the clock, so
+    /// delays of the generator do not change it.
     Due {
-        /// Time at which the schedule wants the call to begin.
+        /// Time at which the call is scheduled to begin.
         due: Nanos,
         /// The call to make.
         call: CallSpec,
     },
-    /// This call was due earlier, but had to wait because its session had no free connection.
+    /// The call was due earlier, but waited because its session had no free connection.
     Delayed {
-        /// Time at which the schedule wanted the call to begin. The call's response time starts then.
+        /// Time at which the call was scheduled to begin. The response time is measured from this time.
         due: Nanos,
-        /// Time at which a connection became free for the call. The generator's lateness starts then.
+        /// Time at which a connection became free for the call. The generator's lateness is measured from this time.
         ready: Nanos,
         /// The call to make.
         call: CallSpec,
@@ -111,31 +113,32 @@ pub enum NextCall {
     NotBefore(Nanos),
     /// No call is due until a call in flight ends.
     WaitForOutcome,
-    /// No call will be due any more.
+    /// The workload is finished: no further call will become due.
     Done,
 }
 
-/// Decides which call is due and when. A workload never reads a clock: its caller passes the time.
+/// Decides which calls are sent, and when. An implementation never reads a clock: the caller passes the time.
 pub trait Workload {
-    /// Returns a call that is due at `now`, or when the next call may be due. `in_flight` is the number of calls of
+    /// Returns a call that is due at `now`, or the time at which to ask again. `in_flight` is the number of calls of
     /// this shard that have not ended yet. The engine calls `next` repeatedly until no call is due.
     fn next(&mut self, now: Nanos, in_flight: usize) -> NextCall;
 
-    /// Called when a connection of this shard has been established. S-Clients begin their next attempt then.
+    /// Called when a connection of this shard has been established. S-Clients (Banga & Druschel 1997) then begin their
+    /// next connection attempt.
     fn on_established(&mut self, _at: Nanos) {}
 
     /// Called when a call has ended. A closed workload schedules the client's next call here.
     fn on_outcome(&mut self, _outcome: &Outcome) {}
 
-    /// Returns the outcome of this session if no call of the session is in flight and no further call will be due. The
-    /// engine then closes the session's connections. Called after each call of the session has ended; returns `Some`
-    /// once per session.
+    /// Returns the outcome of `session` if the session has ended: none of its calls is in flight, and no further call
+    /// will become due. The engine then closes the session's connections. The engine calls this function after each
+    /// call of the session; the function returns `Some` only once per session.
     fn session_ended(&mut self, _session: SessionId) -> Option<SessionOutcome> {
         None
     }
 
-    /// Whether an unfinished session wants its connections closed until its next call is due. The engine asks after
-    /// each call of the session has ended.
+    /// Whether the connections of an unfinished session should be closed until the session's next call is due. The
+    /// engine asks after each call of the session.
     fn closes_between_bursts(&self, _session: SessionId) -> bool {
         false
     }
@@ -146,35 +149,35 @@ pub trait Workload {
     }
 }
 
-/// The events of one call, in order. A failed call skips the events that it did not reach; the last event is always
-/// `Ended`.
+/// The events of one call, in the order in which they occur. A failed call skips the events that did not occur; the
+/// last event is always `Ended`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Event {
-    /// The schedule made the call due.
+    /// The call became due according to the workload's schedule.
     Scheduled {
         /// The call's class.
         class: ClassId,
-        /// Time at which the schedule wanted the call to begin.
+        /// Time at which the call is scheduled to begin.
         due: Nanos,
     },
-    /// A connection became free for a call that had to wait for one. Other calls do not have this event.
+    /// A connection became free for a call that had waited for one. Calls that did not wait do not have this event.
     Ready {
-        /// Time at which the call could begin.
+        /// Time at which the connection became free.
         at: Nanos,
     },
-    /// The generator began the call. The call's lateness is counted from its due time, or from its `Ready` event if it
-    /// has one.
+    /// The generator began the call. The call's lateness is the time from the `Ready` event to this event; for a call
+    /// without a `Ready` event, it is the time from the due time.
     Begun {
         /// Time at which the generator began the call.
         at: Nanos,
     },
-    /// The call goes to this address of the server. If a call has several of these events, the last one counts. If the
-    /// server has only one address, this event does not occur.
+    /// The call was assigned to this address of the server. If a call has several of these events, the last one counts.
+    /// If the server has only one address, this event does not occur.
     Routed {
-        /// Number of the address, in the order of [`Observer::on_address`].
+        /// Index of the address, in the order of the calls of [`Observer::on_address`].
         address: u16,
     },
-    /// A connection attempt began for the call.
+    /// A connection attempt began for this call.
     ConnectStarted {
         /// Time at which the attempt began.
         at: Nanos,
@@ -184,48 +187,48 @@ pub enum Event {
         /// Time at which the connection was established.
         at: Nanos,
     },
-    /// The TLS handshake of the call's connection has ended. It began when the connection was established.
+    /// The TLS handshake of the call's connection was completed. The handshake began at the `Established` event.
     Secured {
         /// Time at which the handshake ended.
         at: Nanos,
         /// Whether the handshake resumed an earlier TLS session.
         resumed: bool,
     },
-    /// The first byte of the request was handed to the kernel.
+    /// The first byte of the request was written to the socket.
     Sent {
-        /// Time at which the byte was handed over.
+        /// Time at which the byte was written.
         at: Nanos,
     },
-    /// The first byte of the response was read.
+    /// The first byte of the response was read from the socket.
     FirstByte {
         /// Time at which the byte was read.
         at: Nanos,
     },
-    /// Empty lines before the response, where HTTP allows none, were skipped.
+    /// The generator skipped empty lines before the response, where HTTP allows none.
     EmptyLines {
-        /// Number of empty lines, at least one.
+        /// Number of skipped lines, at least one.
         lines: u32,
     },
-    /// The call is sent again, on another connection or stream. Later events belong to this retry.
+    /// The call is sent again, on another connection or stream. The following events belong to this retry.
     Retried {
-        /// Reason for sending the call again.
+        /// Reason for the retry.
         why: Retry,
     },
     /// The call has ended.
     Ended(Outcome),
 }
 
-/// Reason for sending a call again.
+/// Reason for retrying a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Retry {
-    /// The earlier attempt ended by [`End::ClosedOnReuse`].
+    /// The server closed the reused connection before it answered ([`End::ClosedOnReuse`]).
     ClosedOnReuse,
     /// HTTP/2: the server refused the stream (`REFUSED_STREAM`, or a GOAWAY that excludes the stream), so the server
     /// did not process the request (RFC 9113 §8.7).
     RefusedStream,
 }
 
-/// Outcome of a call. A failed request is data, not an `Err`.
+/// Outcome of a call. A failed call is an `Outcome`, not an `Err`: failures are results of a load test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Outcome {
     /// The call that ended.
@@ -234,23 +237,24 @@ pub struct Outcome {
     pub due: Nanos,
     /// Time at which the call ended.
     pub at: Nanos,
-    /// The way in which the call ended.
+    /// Whether the call was completed, or why it failed.
     pub end: End,
     /// Bytes of the request that were sent.
     pub bytes_sent: u64,
-    /// Bytes of the response that were received, including the head.
+    /// Bytes of the response that were received, including the head and the framing.
     pub bytes_received: u64,
 }
 
-/// The ways in which a call can end. Every scheduled call ends in exactly one of these ways.
+/// The possible results of a call. Every scheduled call ends with exactly one of these results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
-    /// A complete response arrived, with any status, and met the workload's expectations, if any.
+    /// A complete response arrived. If the workload has expectations, the response meets them; otherwise, any status is
+    /// accepted.
     Completed {
         /// The HTTP status code.
         status: u16,
     },
-    /// A complete response arrived, but its status, length or content was not as expected.
+    /// A complete response arrived, but its status, length or content violates the workload's expectations.
     Unexpected {
         /// The HTTP status code.
         status: u16,
@@ -262,18 +266,18 @@ pub enum End {
     Refused,
     /// The connection was closed or reset before the response was complete.
     Reset {
-        /// Whether any byte of the request had been sent.
+        /// Whether at least one byte of the request had been sent.
         sent: bool,
     },
-    /// A connection that had been used or idle before was closed or reset before any byte of the response arrived. The
-    /// server probably closed the connection while the request was on its way (RFC 9112 §9.5).
+    /// A reused or idle connection was closed or reset before any byte of the response arrived. The server probably
+    /// closed the idle connection while the request was in transit (RFC 9112 §9.5).
     ClosedOnReuse {
-        /// Whether any byte of the request had been sent.
+        /// Whether at least one byte of the request had been sent.
         sent: bool,
     },
     /// The request was sent, but no complete response arrived within the response timeout.
     TimedOut,
-    /// The bytes that arrived are not HTTP.
+    /// The received bytes violate the syntax of HTTP.
     Malformed,
     /// HTTP/2: the server reset the call's stream before the response was complete (RST_STREAM).
     StreamReset,
@@ -281,35 +285,36 @@ pub enum End {
     GoneAway,
     /// The TLS handshake failed, or the TLS stream violated the protocol.
     TlsFailed {
-        /// Whether any byte of the request had been sent.
+        /// Whether at least one byte of the request had been sent.
         sent: bool,
-        /// Reason for the failure of TLS.
+        /// Kind of the TLS failure.
         why: TlsFault,
     },
-    /// The generator's host had no descriptor, port or memory for the call, or could not read the request body. The
-    /// generator failed, not the server. The call counts as not sent, even if the head of its request was sent.
+    /// The generator's host had no file descriptor, port or memory for the call, or could not read the request body.
+    /// This is a failure of the generator, not of the server. The call counts as not sent, even if the head of its
+    /// request was sent.
     ClientLimited(ExhaustedResource),
-    /// The run ended before the call did.
+    /// The call was in flight or not yet sent when the run ended.
     Unfinished {
-        /// Whether any byte of the request had been sent.
+        /// Whether at least one byte of the request had been sent.
         sent: bool,
     },
 }
 
-/// Reason why a redirect was not followed, in a run that follows redirects.
+/// Reason why a redirect was not followed, although the run follows redirects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum UnfollowedReason {
     /// The redirect leads to another server, or to another scheme or port of this server.
     OtherServer,
-    /// The limit of redirects in a row was reached.
+    /// The limit of successive redirects was reached.
     TooManyRedirects,
-    /// Following the redirect would require sending the request's content again.
+    /// Following the redirect would require sending the request body again.
     NeedsBody,
-    /// The redirect names no target, or its target is not a URL.
+    /// The redirect has no `Location` field, or the field is not a URL.
     InvalidLocation,
 }
 
-/// The resource that the generator's host lacked for a call.
+/// The resource of the generator's host that was exhausted when a call needed it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum ExhaustedResource {
     /// File descriptors (`EMFILE`, `ENFILE`).
@@ -318,33 +323,35 @@ pub enum ExhaustedResource {
     Ports,
     /// Socket memory (`ENOBUFS`, `ENOMEM`).
     Memory,
-    /// The rest of a request's body, because its file can no longer be read.
+    /// The rest of a request body: its file could not be read any more.
     Body,
 }
 
-/// Measures the calls of one shard. Each shard has its own observer, so that shards share nothing. The observers are
-/// merged after the run.
+/// Receives the events of all calls of one shard, and measures them. Each shard has its own observer, so that shards
+/// share no memory during the run. The observers are merged after the run.
 pub trait Observer {
-    /// The observer's state of one call between its events; the engine stores it with the call.
+    /// State of one call between its events. The engine stores this state together with the call.
     type PerCall: Default;
 
     /// Called for each event of each call.
     fn on(&mut self, call: &mut Self::PerCall, event: &Event);
 
-    /// Whether this observer reads requests and responses. If true, the engine renders HTTP/2 messages for it as text
-    /// in the form of HTTP/1. If false, `on_request` and `on_bytes` are not called for HTTP/2.
+    /// Whether this observer needs the bytes of requests and responses. If true, the engine converts HTTP/2 messages to
+    /// the text form of HTTP/1 for this observer. If false, the engine does not call `on_request` and `on_bytes` for
+    /// HTTP/2.
     fn reads_messages(&self) -> bool {
         false
     }
 
-    /// Called with the bytes of a call's request when the request is sent, excluding a body that is read from a file.
-    /// Called again if the call is retried.
+    /// Called with the bytes of a request when the request is sent, and again for each retry. A body that is read from
+    /// a file is excluded; see [`Observer::on_body_piece`].
     fn on_request(&mut self, _call: &mut Self::PerCall, _bytes: &[u8]) {}
 
     /// Called with each piece of a request body that is read from a file.
     fn on_body_piece(&mut self, _call: &mut Self::PerCall, _bytes: &[u8]) {}
 
-    /// Called with each piece of a response, in order. For HTTP/2, the pieces are heads and content without frames.
+    /// Called with each received piece of a response, in order. For HTTP/2, the pieces are the heads and bodies without
+    /// their frames.
     fn on_bytes(&mut self, _call: &mut Self::PerCall, _bytes: &[u8]) {}
 
     /// Called when a redirect is not followed, in a run that follows redirects.
@@ -353,32 +360,31 @@ pub trait Observer {
     /// Called when a call's response is complete.
     fn on_response(&mut self, _call: &mut Self::PerCall, _size: &ResponseSize) {}
 
-    /// HTTP/2: called when the server has sent an error code, with the explanatory text of the error, which may be
-    /// empty.
+    /// Called when the server has sent an HTTP/2 error code. `text` is the debug data of the error, which may be empty.
     fn on_http2_error(&mut self, _frame: Http2Frame, _code: u32, _text: &[u8]) {}
 
-    /// Called for each address of the server before the first call to that address, in the order of the addresses'
-    /// numbers. Called only if there may be several addresses.
+    /// Called once for each address of the server, before the first call to that address. The n-th call of this
+    /// function defines the address with index n. Not called if the server can have only one address.
     fn on_address(&mut self, _address: &str) {}
 
-    /// Called when an established connection has been closed; at the end of the run, all connections are closed.
+    /// Called when an established connection has been closed. At the end of the run, all connections are closed.
     fn on_connection(&mut self, _connection: &ConnectionEnded) {}
 
     /// Called when a session has ended.
     fn on_session(&mut self, _session: &SessionEnded) {}
 
-    /// Called once, at the end of the run, with the number of sessions that had begun and not ended.
+    /// Called once, at the end of the run, with the number of sessions that had begun but not ended.
     fn on_sessions_in_progress(&mut self, _sessions: u64) {}
 
-    /// Publishes a snapshot for other threads. Called between calls about ten times a second, and at the end of the
-    /// run. An implementation must return within a few microseconds and must not block.
+    /// Publishes a snapshot of the measurements for other threads. Called about ten times a second between calls, and
+    /// at the end of the run. The function must return within a few microseconds and must not block.
     fn publish(&mut self, _now: Nanos) {}
 
     /// Adds the observations of another shard's observer. Merging is associative and commutative.
     fn merge(&mut self, other: Self);
 }
 
-/// A pair of observers, both of which receive every event.
+/// A pair of observers: both receive every event.
 impl<A: Observer, B: Observer> Observer for (A, B) {
     type PerCall = (A::PerCall, B::PerCall);
 
@@ -456,7 +462,7 @@ impl<A: Observer, B: Observer> Observer for (A, B) {
     }
 }
 
-/// The observer that records nothing.
+/// An observer that records nothing.
 impl Observer for () {
     type PerCall = ();
 

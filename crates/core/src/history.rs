@@ -1,7 +1,7 @@
-//! The `History` document: a series of runs of one load in the order of their times, and where their figures changed.
+//! The `History` document: the metrics of a series of runs with the same load, and the points at which the metrics
+//! changed.
 //!
-//! The field names are an interface that scripts rely on. Times are seconds, rates are per second, shares are fractions
-//! between 0 and 1.
+//! Scripts rely on the field names. Times are seconds, rates are per second, shares are fractions between 0 and 1.
 
 use crate::comparison::FigureUnit;
 use schemars::JsonSchema;
@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 /// Identifier of the document's schema, and the value of [`History::schema`].
 pub const SCHEMA: &str = "brimful.history/1";
 
-/// The history of a server: figures of many runs, and their changes.
+/// The history of a server: metrics of many runs, and the detected changes.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct History {
     /// Identifier of the document's schema: always [`SCHEMA`].
@@ -20,23 +20,25 @@ pub struct History {
     pub brimful_version: String,
     /// A sentence that states the new changes.
     pub headline: String,
-    /// A change is new if its first run is among this number of newest runs (`--new`).
+    /// Number of newest runs whose changes are called new (`--new`): a change is new if the first run after the change
+    /// is one of these runs.
     pub new_runs: u64,
     /// The runs, in the order of their start times.
     pub runs: Vec<PastRun>,
-    /// The figures, each with its value in every run.
+    /// The metrics, each with its value in every run.
     pub figures: Vec<FigureHistory>,
-    /// The changes of all figures. Changes with the newest first run come first.
+    /// The detected changes of all metrics, newest first.
     pub changes: Vec<FigureChange>,
-    /// Runs that were left out, and other reasons for caution, as text for people.
+    /// Warnings for the user, such as runs that the analysis excludes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
 }
 
-/// A run of a history.
+/// One run of a history.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PastRun {
-    /// The file that contains the run's document. For a file of JSON lines, the line follows: `history.jsonl:12`.
+    /// The file that contains the run's document. For a file with one JSON document per line, the line number follows:
+    /// `history.jsonl:12`.
     pub file: String,
     /// Wall-clock time of the start of the run, RFC 3339.
     pub started_at: String,
@@ -45,77 +47,79 @@ pub struct PastRun {
     pub labels: BTreeMap<String, String>,
 }
 
-/// One figure in all runs.
+/// The values of one metric in all runs.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FigureHistory {
-    /// Name of the figure, like `p99`.
+    /// Name of the metric, like `p99`.
     pub name: String,
-    /// Unit of the figure.
+    /// Unit of the values.
     pub unit: FigureUnit,
     /// Whether a lower value is better.
     pub lower_is_better: bool,
-    /// The value in each run, in the order of [`History::runs`]; null if a run does not have the figure.
+    /// Value of each run, in the order of [`History::runs`]; null if the run does not have this metric.
     pub values: Vec<Option<f64>>,
-    /// The parts of the series between its changes. Without changes, the whole series is one segment.
+    /// The segments into which the detected changes divide the series. Without changes, the whole series is one
+    /// segment.
     pub segments: Vec<Segment>,
-    /// Standard deviation within segments, as a share of the mean; for shares, in the unit of the values. Null if too
-    /// few runs have the figure.
+    /// Standard deviation of the values within a segment, as a fraction of the mean; for shares, in the unit of the
+    /// values. Null if too few runs have the metric.
     pub noise: Option<f64>,
-    /// How many more runs are needed before changes can be found. Absent if there are enough.
+    /// Number of further runs that are needed before a change can be detected. Absent if there are enough runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub runs_needed: Option<u64>,
 }
 
-/// Successive runs between two changes of a figure.
+/// Successive runs of a metric without a detected change.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Segment {
-    /// Index of the first run with the figure, in [`History::runs`].
+    /// Index in [`History::runs`] of the segment's first run.
     pub first: u64,
-    /// Index of the last run with the figure.
+    /// Index in [`History::runs`] of the segment's last run.
     pub last: u64,
-    /// Number of runs in between that have the figure, including both.
+    /// Number of runs of the segment that have the metric.
     pub runs: u64,
-    /// Mean of the figure over these runs.
+    /// Mean of the metric over the runs of the segment.
     pub mean: f64,
 }
 
-/// A change of a figure between two segments.
+/// A detected change of a metric between two segments.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FigureChange {
-    /// Name of the figure.
+    /// Name of the metric.
     pub figure: String,
-    /// Index of the first run after the change, in [`History::runs`].
+    /// Index in [`History::runs`] of the first run after the change.
     pub index: u64,
     /// The last run before the change.
     pub before: PastRun,
     /// The first run after the change.
     pub after: PastRun,
-    /// Mean of the figure over the segment before the change.
+    /// Mean of the metric in the segment before the change.
     pub from: f64,
-    /// Mean of the figure over the segment after the change.
+    /// Mean of the metric in the segment after the change.
     pub to: f64,
-    /// Size of the change: `to/from − 1` and, for shares, `to − from`. Null if `from` is zero.
+    /// Size of the change: `to/from − 1`, but `to − from` for a share. Null if `from` is zero.
     pub size: Option<f64>,
-    /// The 95 % confidence interval of the size.
+    /// The 95 % confidence interval of `size`.
     pub interval95: Option<[f64; 2]>,
-    /// Whether the change is for the better or for the worse.
+    /// Whether the metric improved or became worse.
     pub direction: Direction,
     /// Whether `after` is among the newest runs ([`History::new_runs`]).
     pub is_new: bool,
-    /// What else changed between the two runs, as text for people, like the version of brimful or of the kernel.
+    /// Other differences between the runs `before` and `after`, as text for the user: for example, another version of
+    /// brimful or of the kernel.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub also_changed: Vec<String>,
 }
 
-/// Direction of a change.
+/// Whether a detected change is an improvement.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Direction {
-    /// The figure improved.
+    /// The metric improved.
     Better,
-    /// The figure became worse.
+    /// The metric became worse.
     Worse,
-    /// The interval of the size contains zero: the scatter changed rather than the mean.
+    /// The variance changed and not the mean: the confidence interval of the size contains zero.
     #[default]
     Neither,
 }

@@ -1,12 +1,12 @@
-//! The HTTP/2 errors that a server sends, with their names from RFC 9113 (Thomson & Benfield 2022), §7.
+//! HTTP/2 errors that a server sends, with their names from RFC 9113 §7 (Thomson & Benfield 2022).
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The code that stands for all error codes without a name in RFC 9113.
+/// Replaces all error codes that RFC 9113 does not name, so that they are counted together.
 pub const UNKNOWN_CODE: u32 = u32::MAX;
 
-/// The frames that carry an error code.
+/// The kinds of HTTP/2 frames that contain an error code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 pub enum Http2Frame {
     /// GOAWAY: the server ends the connection.
@@ -17,28 +17,29 @@ pub enum Http2Frame {
     RstStream,
 }
 
-/// The frames of one kind that a server sent with one error code.
+/// Number of frames that a server sent with one error code.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Http2Error {
-    /// The kind of frame.
+    /// The kind of the frames.
     pub frame: Http2Frame,
-    /// The error code; 4294967295 stands for all codes that RFC 9113 does not name.
+    /// The error code; 4294967295 represents all codes that RFC 9113 does not name.
     pub code: u32,
     /// The name of the error code, like `ENHANCE_YOUR_CALM`.
     pub name: String,
-    /// One of the texts that the server sent with this code, at most 200 bytes: the first in alphabetical order.
+    /// An example of the error texts that the server sent with this code, at most 200 bytes: the first in alphabetical
+    /// order.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub text: String,
     /// The number of frames of this kind with this code.
     pub frames: u64,
 }
 
-/// Returns the code itself if RFC 9113 names it, otherwise [`UNKNOWN_CODE`].
+/// Returns `code` if RFC 9113 names it, otherwise [`UNKNOWN_CODE`].
 pub fn known_code(code: u32) -> u32 {
     if error_name(code).is_some() { code } else { UNKNOWN_CODE }
 }
 
-/// The name of an error code, if RFC 9113 names it.
+/// Returns the name of an error code, or `None` if RFC 9113 does not name it.
 pub fn error_name(code: u32) -> Option<&'static str> {
     const NAMES: [&str; 14] = [
         "NO_ERROR",

@@ -1,53 +1,73 @@
 //! The types that the crates of brimful share. This crate depends on no other crate of brimful and does no I/O.
 //!
-//! - [`units`]: types of durations, rates and sizes, with their notation (`500ms`, `10k`, `64KiB`).
-//! - [`event`]: the traits and events between workload, engine and observer.
-//! - [`workload`], [`record`] (with [`account`], [`counts`], [`status`] and [`server`]), [`model`], [`survey`],
-//!   [`profile`], [`sweep`], [`comparison`], [`ab`], [`history`], [`testbed`]: the documents.
-//! - [`cpus`]: lists of CPUs (`0-3,7`).
-//! - [`tls`], [`pem`], [`http2`]: TLS settings and faults; files of certificates and keys; HTTP/2 errors.
-//! - [`slo`], [`stop_condition`]: service level objectives (`p95<200ms`); conditions that end a load (`p99>1s for 5s`).
-//! - [`text`], [`secret`]: escapes untrusted text for terminals; masks credentials.
-//! - [`quantity`]: formats numbers for people (`657 µs`, `−2.8 %`).
-//! - [`moments`]: means and variances.
-//! - [`url`]: encodes paths and host names as browsers do.
-//! - [`csv`], [`number`]: comma-separated values; range checks of numbers.
-//! - [`alias`], [`template`]: weighted random choice; templates of requests.
-//! - [`panics`]: converts panics to values.
+//! Documents are the JSON and TOML files that brimful reads and writes. Each type of document has a module.
 #![forbid(unsafe_code)]
 
+/// The `AbTest` document: results of an A/B comparison of two running servers.
 pub mod ab;
+/// The serialised form of a run's counts and histograms, which a Record contains.
 pub mod account;
+/// Weighted random selection by the alias method.
 pub mod alias;
+/// The `Comparison` document: differences between the Records or surveys of two servers.
 pub mod comparison;
+/// Numbers of calls and responses by outcome.
 pub mod counts;
+/// Lists of CPU numbers, like `0-3,7`.
 pub mod cpus;
+/// Comma-separated values.
 pub mod csv;
+/// The traits and events between workload, engine and observer, the parts of a load generator.
 pub mod event;
+/// The `History` document: metrics of a series of runs, and their changes.
 pub mod history;
+/// HTTP/2 errors.
 pub mod http2;
+/// The `Model` document: a queueing network.
 pub mod model;
+/// Means and variances.
 pub mod moments;
+/// Range checks of numbers.
 pub mod number;
+/// Conversion of panics to errors.
 pub mod panics;
+/// Explanations for users whose PEM files of certificates and keys cannot be used.
 pub mod pem;
+/// Percentiles, and the numbers of calls that they need.
 pub mod percentile;
+/// The `Profile` document: a site's traffic, derived from access logs.
 pub mod profile;
+/// Formats numbers for people, like `657 µs` and `−2.8 %`.
 pub mod quantity;
+/// The `Record` document: results of one run.
 pub mod record;
+/// Masks credentials in documents.
 pub mod secret;
+/// The monitor's metrics of a server.
 pub mod server;
+/// Service level objectives, like `p95<200ms`.
 pub mod slo;
+/// Classes of HTTP status codes.
 pub mod status;
+/// Conditions that end a load early, like `p99>1s for 5s`.
 pub mod stop_condition;
+/// The `Survey` document: predictions and measurements of a server's performance.
 pub mod survey;
+/// The `Sweep` document: Records of a load at increasing levels.
 pub mod sweep;
+/// Templates of requests, with placeholders.
 pub mod template;
+/// The `Testbed` document: results of an emulated network.
 pub mod testbed;
+/// Escapes and formats text for terminals.
 pub mod text;
+/// TLS settings and failures.
 pub mod tls;
+/// Types for durations, rates, counts and sizes, with their notation.
 pub mod units;
+/// Encodes URLs as browsers do.
 pub mod url;
+/// The `Workload` document: request classes, and the arrivals of calls.
 pub mod workload;
 
 pub use event::{

@@ -1,46 +1,48 @@
-//! The `Model` document (JSON or TOML): a queueing network. Times are seconds, rates are per second.
+//! The `Model` document (JSON or TOML): a queueing network. Times are in seconds, rates are per second.
 
 use crate::number::is_default;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A network of stations visited by classes of request.
+/// A queueing network: stations, and classes of requests that visit the stations.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Model {
     /// The stations, where requests spend time.
     pub stations: Vec<Station>,
-    /// Classes of requests that visit the stations.
+    /// The classes of requests.
     pub classes: Vec<ModelClass>,
     /// Service demands in seconds, stations × classes: the total time that one request of the class needs at the
     /// station.
     pub demands: Vec<Vec<f64>>,
-    /// Half widths of the demands' 95 % confidence intervals in seconds, stations × classes, from calibration. A demand
-    /// whose half width is missing or 0 is treated as exact.
+    /// Half-widths of the 95 % confidence intervals of `demands`, in seconds, stations × classes, from calibration. If
+    /// a value is missing or 0, the demand is treated as exact.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub demand_ci95_half_width: Vec<Vec<f64>>,
-    /// Correlation coefficients of the errors of the classes' demands at each station, stations × classes × classes,
-    /// from calibration. If empty, the errors are independent; errors of different stations are always independent.
+    /// Correlation coefficients between the estimation errors of the classes' demands at each station, stations ×
+    /// classes × classes, from calibration. If empty, the errors are treated as independent. Errors at different
+    /// stations are always treated as independent.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub demand_correlation: Vec<Vec<Vec<f64>>>,
-    /// Classes whose demands at a station are known only together. Their rates must keep the measured proportions.
+    /// Groups of classes whose demands at a station were not measured separately. The model is valid only if the rates
+    /// of these classes have the measured proportions.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub joint_demands: Vec<JointDemand>,
 }
 
-/// Classes that were measured only together. Their demands at the station are derived from the demand of their mean
-/// request by a proportional rule, which is valid only for the measured shares.
+/// A group of classes whose demands at a station were measured only together, as a mean per request. The mean was
+/// divided among the classes by a proportional rule, which is valid only for the measured `shares`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct JointDemand {
-    /// The station's name.
+    /// Name of the station.
     pub station: String,
-    /// The classes' names, at least two.
+    /// Names of the classes, at least two.
     pub classes: Vec<String>,
-    /// Share of each class in the requests of these classes; the sum is 1.
+    /// Fraction of the group's requests that belong to each class; the sum is 1.
     pub shares: Vec<f64>,
 }
 
-/// A station of the network: a queue with one or more servers, or a delay.
+/// A station of the network: a queue with one or more servers, or a pure delay.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Station {
@@ -52,45 +54,46 @@ pub struct Station {
     /// Number of parallel servers of a queueing station.
     #[serde(default = "one")]
     pub servers: u32,
-    /// Service rate of a station with load-dependent speed, with 1, 2, … requests present, relative to the rate that
-    /// the demands assume. The last value also applies to more requests. If empty, the speed depends on the load only
-    /// through `servers`.
+    /// Service rate of a load-dependent station with 1, 2, … requests present, relative to the rate for which the
+    /// demands are stated. The last value also applies to more requests. If empty, the service rate depends on the
+    /// number of requests only through `servers`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rate_multipliers: Vec<f64>,
     /// The order in which the station serves requests.
     #[serde(default)]
     pub scheduling: Scheduling,
-    /// Squared coefficient of variation of the service times within each class: 1 for exponential, 0 for deterministic
-    /// times. The value for all classes together follows from their demands and rates. It has no effect under processor
-    /// sharing.
+    /// Squared coefficient of variation of the service times within each class: 1 for exponential times, 0 for constant
+    /// times. It has no effect under processor sharing. The value over all classes is computed from this value and the
+    /// classes' demands and rates.
     #[serde(default = "exponential")]
     pub scv: f64,
     /// Squared coefficient of variation of the service times of all requests together, at the rates of the open
-    /// classes; replaces `scv`. It must be at least the value that the classes' mean demands alone imply.
+    /// classes. If present, it replaces `scv`. It must be at least the value that differences between the classes' mean
+    /// demands alone cause.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub total_scv: Option<f64>,
-    /// Share of the station's capacity that other work uses (between 0 and 1), from calibration.
+    /// Fraction of the station's capacity that is used by work outside the model, between 0 and 1, from calibration.
     #[serde(default)]
     pub background: f64,
-    /// Additional (or, if negative, saved) cost of a request while some servers are idle. If it is set, `demands` are
-    /// the demands at saturation.
+    /// Change of the cost of a request while some servers of the station are idle. If present, `demands` are the
+    /// demands at saturation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idle_cost: Option<IdleCost>,
 }
 
-/// Dependence of a queue's demands on its load. On average, a request of each visiting class needs `seconds`·I^`power`
-/// more than its demand. I is the idle share (0 to 1) of the station's capacity, used neither by requests nor by other
-/// work.
+/// Dependence of a station's demands on its load. A request of each visiting class needs on average `seconds`·I^`power`
+/// more than its demand, where I is the idle fraction (0 to 1) of the station's capacity. Work outside the model counts
+/// as used capacity.
 ///
-/// If `seconds` is positive, only requests that find idle servers pay the extra cost. With one server and power 1, a
-/// request that finds the server idle pays the whole extra cost, and a request that waits pays nothing (Welch 1964). If
-/// `seconds` is negative, all requests save the same time.
+/// If `seconds` is positive, only requests that arrive while a server is idle pay the extra cost. With one server and
+/// power 1, a request that arrives at an idle server pays the whole extra cost, and a request that waits pays nothing
+/// (Welch 1964). If `seconds` is negative, all requests save the same time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct IdleCost {
-    /// Extra cost at an idle station, in seconds. The extra cost varies like the service time. It is positive for a
-    /// server that has to wake up, and negative if concurrent requests slow each other down, so that a request costs
-    /// less under light load.
+    /// Mean extra cost of a request at an idle station, in seconds. Its distribution is that of the service time. It is
+    /// positive if a server has to wake up. It is negative if concurrent requests slow each other down, so that a
+    /// request costs less under light load.
     pub seconds: f64,
     /// Exponent of the idle share, 1 to 4. With exponent 2, the extra cost is proportional to the square of the idle
     /// share.
@@ -98,7 +101,7 @@ pub struct IdleCost {
 }
 
 impl Default for Station {
-    /// A queueing station with one server, exponential service times, no name, and no other work.
+    /// A queueing station without a name, with one server, exponential service times, and no work outside the model.
     fn default() -> Self {
         Self {
             name: String::new(),
@@ -118,40 +121,39 @@ impl Default for Station {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum StationKind {
-    /// Requests queue for the servers.
+    /// Requests queue and share the servers.
     #[default]
     Queue,
-    /// Each request is delayed by its own demand and never queues.
+    /// A pure delay: each request stays for its own demand and never queues.
     Delay,
 }
 
-/// The order of service at a queueing station.
+/// The order in which a station serves its requests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Scheduling {
-    /// Processor sharing. The station has a product form for every distribution of service times.
+    /// Processor sharing. The network has a product-form solution for every distribution of the service times.
     #[default]
     Ps,
-    /// First come, first served. The wait is the same for all classes.
+    /// First come, first served. The mean wait is the same for all classes.
     Fcfs,
-    /// The most urgent class first, without interrupting a request in service (head of the line). First come, first
-    /// served within a class.
+    /// Non-preemptive priority (head of the line): the most urgent class first, without interrupting a request in
+    /// service. First come, first served within a class.
     Priority,
-    /// The most urgent class first, interrupting less urgent requests, which resume where they stopped (preemptive
-    /// resume).
+    /// Preemptive-resume priority: the most urgent class first, interrupting less urgent requests, which later resume.
     Preemptive,
 }
 
-/// A class of requests, which have the same demands and arrive in the same way.
+/// A class of requests that have the same demands and arrive in the same way.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ModelClass {
     /// Name of the class.
     pub name: String,
-    /// Whether the class's requests arrive from outside the network.
+    /// Whether the class is open or closed.
     #[serde(rename = "type")]
     pub kind: ClassKind,
-    /// Arrivals per second of an open class.
+    /// Requests per second of an open class.
     #[serde(default)]
     pub rate: Option<f64>,
     /// Number of customers of a closed class.
@@ -160,19 +162,19 @@ pub struct ModelClass {
     /// Think time of a closed class, in seconds.
     #[serde(default)]
     pub think: f64,
-    /// Urgency at stations that serve by priority; smaller numbers are served first.
+    /// Priority at stations that serve by priority; a smaller number is more urgent.
     #[serde(default, skip_serializing_if = "is_default")]
     pub priority: u32,
 }
 
-/// Whether the requests of a class arrive from outside the network.
+/// Whether a class is open or closed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum ClassKind {
-    /// Requests arrive at a rate that is independent of the server.
+    /// Open: requests arrive from outside at a rate that does not depend on the server.
     #[default]
     Open,
-    /// A fixed number of customers circulate in the network.
+    /// Closed: a fixed number of customers circulate in the network.
     Closed,
 }
 

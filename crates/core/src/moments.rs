@@ -1,18 +1,18 @@
-//! Mean and variance of a sample, in two passes. The second pass sums squared deviations from the mean, which avoids
-//! cancellation if the values differ little compared with their mean.
+//! Mean and variance of a sample, computed in two passes. The second pass sums the squared deviations from the mean,
+//! because summing squares of the values is inaccurate if the variance is small compared with the mean.
 
 /// The arithmetic mean; `None` if there are no values.
 pub fn mean(values: &[f64]) -> Option<f64> {
     (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
 }
 
-/// The weighted mean of pairs of weight and value; `None` if no weight is positive.
+/// The weighted mean of (weight, value) pairs; `None` if no weight is positive.
 pub fn weighted_mean(weighted: &[(f64, f64)]) -> Option<f64> {
     let weight: f64 = weighted.iter().map(|(weight, _)| weight).sum();
     (weight > 0.0).then(|| weighted.iter().map(|(weight, value)| weight * value).sum::<f64>() / weight)
 }
 
-/// Number, mean and spread of a sample of at least one value.
+/// Number, mean and variance of the values of a sample. A sample has at least one value.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Moments {
     count: usize,
@@ -21,7 +21,7 @@ pub struct Moments {
 }
 
 impl Moments {
-    /// Computes the moments of these values; `None` if there are no values.
+    /// Computes the moments of a sample; `None` if `values` is empty.
     pub fn from_values(values: &[f64]) -> Option<Moments> {
         let mean = mean(values)?;
         let squared_deviations = values.iter().map(|value| (value - mean).powi(2)).sum();
@@ -33,28 +33,28 @@ impl Moments {
         self.count
     }
 
-    /// The arithmetic mean.
+    /// Arithmetic mean of the values.
     pub fn mean(&self) -> f64 {
         self.mean
     }
 
-    /// Variance of the values themselves: the sum of squared deviations divided by n.
+    /// Variance of the sample itself: the sum of squared deviations divided by n.
     pub fn population_variance(&self) -> f64 {
         self.squared_deviations / self.count as f64
     }
 
-    /// Unbiased estimate of the variance of the population that the values were sampled from: the sum of squared
-    /// deviations divided by n − 1. `None` for a single value.
+    /// Unbiased estimate of the population's variance: the sum of squared deviations divided by n − 1. `None` for a
+    /// single value.
     pub fn variance(&self) -> Option<f64> {
         (self.count > 1).then(|| self.squared_deviations / (self.count as f64 - 1.0))
     }
 
-    /// Square root of [`Moments::variance`].
+    /// Square root of [`Moments::variance`]; `None` for a single value.
     pub fn standard_deviation(&self) -> Option<f64> {
         self.variance().map(f64::sqrt)
     }
 
-    /// Standard error of the mean of independent values: √(variance / n).
+    /// Standard error of the mean, √(variance / n), if the values are independent. `None` for a single value.
     pub fn standard_error(&self) -> Option<f64> {
         Some((self.variance()? / self.count as f64).sqrt())
     }

@@ -1,10 +1,10 @@
-//! Range checks of numbers from outside, and a check for default values, which documents leave out.
+//! Range checks for numbers that a user or a document supplies, and a test for default values.
 
-/// A number that is out of its range.
+/// The error for a number that is out of its range.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[error("{what} is {value}; it must be {requirement}")]
 pub struct NumberError {
-    /// Meaning of the number, for the message.
+    /// Name of the number, for the error message.
     pub what: String,
     /// Value of the number.
     pub value: f64,
@@ -12,7 +12,7 @@ pub struct NumberError {
     pub requirement: &'static str,
 }
 
-/// Whether a value is the default of its type. Documents leave out such fields.
+/// Whether a value equals the default of its type. Documents omit fields with default values.
 pub fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }
@@ -20,7 +20,7 @@ pub fn is_default<T: Default + PartialEq>(value: &T) -> bool {
 /// Returns `value` if it is finite and not negative.
 ///
 /// # Errors
-/// [`NumberError`] otherwise; `what` names the number in its message.
+/// Returns [`NumberError`] otherwise. `what` names the number in the error message.
 pub fn check_non_negative(value: f64, what: impl FnOnce() -> String) -> Result<f64, NumberError> {
     if value.is_finite() && value >= 0.0 {
         return Ok(value);
@@ -31,7 +31,7 @@ pub fn check_non_negative(value: f64, what: impl FnOnce() -> String) -> Result<f
 /// Returns `value` if it is finite and positive.
 ///
 /// # Errors
-/// [`NumberError`] otherwise; `what` names the number in its message.
+/// Returns [`NumberError`] otherwise. `what` names the number in the error message.
 pub fn check_positive(value: f64, what: impl FnOnce() -> String) -> Result<f64, NumberError> {
     if value.is_finite() && value > 0.0 {
         return Ok(value);

@@ -1,4 +1,4 @@
-//! Converts panics to values, so that a defect in one part of the program does not lose the measurements of the other
+//! Converts panics to errors, so that a bug in one part of the program does not discard the measurements of other
 //! parts.
 
 use std::any::Any;
@@ -7,22 +7,22 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Runs `body` and catches its panic.
 ///
-/// Data that `body` was changing may be inconsistent after a panic. The caller must use only data that is still valid,
-/// and report the panic.
+/// After a panic, data that `body` was changing may be inconsistent. The caller must not use such data, and must report
+/// the panic.
 ///
 /// # Errors
-/// The message of the panic, if `body` panics.
+/// Returns the message of the panic if `body` panics.
 pub fn catch_panic<T>(body: impl FnOnce() -> T) -> Result<T, String> {
     catch_unwind(AssertUnwindSafe(body)).map_err(|payload| message(&*payload))
 }
 
-/// Locks a mutex, even if a thread panicked while it held the lock. The panic is a bug and is reported elsewhere; the
-/// other threads need not fail.
+/// Locks a mutex, and ignores poisoning: the lock succeeds even if another thread panicked while it held the lock. That
+/// panic is reported elsewhere, and the other threads should continue.
 pub fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The message of a panic, from the payload that `JoinHandle::join` returns.
+/// Returns the message of a panic. `payload` is the error of `JoinHandle::join`.
 pub fn message(payload: &(dyn Any + Send)) -> String {
     let text = payload.downcast_ref::<&str>().map(|text| (*text).to_owned());
     text.or_else(|| payload.downcast_ref::<String>().cloned()).unwrap_or_else(|| "it gave no reason".to_owned())

@@ -1,14 +1,14 @@
-//! Explains why a file is not a certificate or private key in PEM, and names the command that converts it.
+//! Explains why a file is not a certificate or private key in PEM format, and names the command that converts it.
 //!
-//! PEM is the text form of RFC 7468; DER is the binary form inside it, and PKCS#12 (`.p12`, `.pfx`) is a binary
-//! container for certificates and keys. Only the first bytes of binary files are examined.
+//! PEM is a text format (RFC 7468) that encodes the binary format DER. PKCS#12 (`.p12`, `.pfx`) is a binary container
+//! for certificates and keys. The checks examine only the first bytes of binary files.
 
 use std::path::Path;
 
-/// The expected content of a file.
+/// The content that a PEM file should have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PemKind {
-    /// One or several certificates.
+    /// One or more certificates.
     Certificate,
     /// A private key without a passphrase.
     PrivateKey,
@@ -19,8 +19,8 @@ pub fn without_bom(bytes: &[u8]) -> &[u8] {
     bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes)
 }
 
-/// Describes the content of a file if it is not the wanted one, and how to correct it; `None` if the content looks
-/// right.
+/// Returns an explanation for the user if the file does not contain what is wanted: what it contains, and how to
+/// convert it. Returns `None` if the content looks right.
 pub fn explain(path: &Path, bytes: &[u8], wanted: PemKind) -> Option<String> {
     let file = quoted(path);
     let bytes = without_bom(bytes);
@@ -90,26 +90,28 @@ fn certificate(file: &str, has: impl Fn(&str) -> bool) -> Option<String> {
     keys.into_iter().any(has).then(|| "it is a private key: are certificate and key swapped?".to_owned())
 }
 
-/// Describes a binary file by the first element of its outermost SEQUENCE.
+/// Explains the content of a DER file, which is a SEQUENCE, by the first element of this SEQUENCE.
 fn binary(file: &str, bytes: &[u8]) -> String {
     let content = match bytes.get(1) {
         Some(length) if *length < 0x80 => bytes.get(2..),
-        // In the long form of a DER length, this byte is the number of bytes that contain the length.
+        // In the long form of a DER length, the low seven bits of this byte are the number of further bytes of the
+        // length.
         Some(length) => bytes.get(2 + usize::from(length & 0x7f)..),
         None => None,
     };
     match content.unwrap_or_default() {
-        // A PFX begins with its version, 3, followed by the SEQUENCE of its contents (RFC 7292 §4).
+        // PKCS#12: the version, INTEGER 3, followed by a SEQUENCE (RFC 7292 §4).
         [0x02, 0x01, 0x03, 0x30, ..] => format!(
             "it is a PKCS#12 container. Take certificate and key out by `openssl pkcs12 -in {file} -nodes -out plain.pem`, \
              and name plain.pem for both"
         ),
-        // The version of a private key: 0 for RSA and PKCS#8, 1 for the EC format (RFC 8017, 5208 and 5915).
+        // A private key begins with its version, an INTEGER: 0 for RSA and PKCS#8, 1 for the EC format (RFC 8017, 5208,
+        // 5915).
         [0x02, 0x01, 0x00 | 0x01, ..] => {
             format!("it is a private key in binary form (DER). Make it PEM by `openssl pkey -in {file} -out plain.pem`")
         }
-        // A certificate and an encrypted key both begin with a SEQUENCE in a SEQUENCE. In an encrypted key, the inner
-        // SEQUENCE begins with the algorithm.
+        // An encrypted key begins with a SEQUENCE that contains an OBJECT IDENTIFIER (0x06). A certificate also begins
+        // with a SEQUENCE, but with other content.
         [0x30, _, 0x06, ..] => format!(
             "its key is encrypted with a passphrase, and in binary form (DER). Decrypt it by `openssl pkey -in {file} -out \
              plain.pem`"
@@ -128,7 +130,7 @@ fn find(bytes: &[u8], what: &[u8]) -> bool {
     bytes.windows(what.len()).any(|window| window == what)
 }
 
-/// Formats a path for a shell, in quotes if necessary.
+/// Quotes a path for a shell, if necessary.
 fn quoted(path: &Path) -> String {
     let text = path.display().to_string();
     let is_plain = |c: char| c.is_alphanumeric() || "/._-+:@%,".contains(c);

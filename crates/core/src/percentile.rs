@@ -1,21 +1,21 @@
-//! Percentiles, and the number of calls for which they are meaningful.
+//! Percentiles of response times, and the minimum number of calls from which each percentile is meaningful.
 //!
-//! The rule is the usual one for shares of a sample, n(1 − p) ≥ 10 (the "large counts" condition of Moore, McCabe &
-//! Craig, *Introduction to the Practice of Statistics*): the number of slower calls then varies by about a third
-//! (1/√10). With fewer slower calls, the percentile depends on a few single calls. Documents contain all percentiles,
-//! and the number of calls.
+//! The rule is n(1 − p) ≥ 10: at least ten calls must be slower than the percentile p of n calls. It is the "large
+//! counts" condition for proportions (Moore, McCabe & Craig, *Introduction to the Practice of Statistics*). With ten
+//! slower calls, the standard error of their number is about a third of it (1/√10). Documents contain all percentiles
+//! together with the number of calls; reports show only meaningful percentiles.
 
 use crate::record::Summary;
 
-/// A percentile is meaningful only if at least this many calls are slower.
+/// Minimum number of calls that must be slower than a percentile for the percentile to be meaningful.
 pub const MIN_SLOWER: u64 = 10;
 
-/// A percentile of a summary.
+/// One of the percentiles that a [`Summary`] contains.
 #[derive(Clone, Copy)]
 pub struct Percentile {
     /// Name of the percentile, like `p95`.
     pub name: &'static str,
-    /// Share of the calls that are slower, per thousand.
+    /// Fraction of the calls that are slower than the percentile, per thousand.
     slower_per_mille: u64,
     figure: fn(&Summary) -> f64,
 }
@@ -32,17 +32,17 @@ pub const P99: Percentile = Percentile { name: "p99", slower_per_mille: 10, figu
 pub const P999: Percentile = Percentile { name: "p99.9", slower_per_mille: 1, figure: |s| s.p999 };
 
 impl Percentile {
-    /// The percentile of a distribution, if enough calls are slower.
+    /// Returns this percentile of a distribution; `None` if the distribution has too few values.
     pub fn value(self, summary: &Summary) -> Option<f64> {
         (summary.count >= self.calls()).then(|| (self.figure)(summary))
     }
 
-    /// Minimum number of calls, or of other values, for the percentile to be meaningful.
+    /// Minimum number of calls, or of other values, from which the percentile is meaningful.
     pub fn calls(self) -> u64 {
         MIN_SLOWER * 1_000 / self.slower_per_mille
     }
 
-    /// The share of the values that do not exceed the percentile, such as 0.95.
+    /// The percentile as a fraction, such as 0.95 for p95.
     pub fn share(self) -> f64 {
         1.0 - self.slower_per_mille as f64 / 1e3
     }

@@ -6,8 +6,8 @@
 
 const MINUS: &str = "\u{2212}";
 
-/// Formats a number of at least one with at least three significant digits: `37.0`, `1,235`, `1.23M`. Smaller numbers
-/// have three decimals: `0.123`.
+/// Formats a number with at least three significant digits: `37.0`, `1,235`, `1.23M`. Numbers below one have three
+/// decimals: `0.123`.
 pub fn number(x: f64) -> String {
     let size = x.abs();
     if size >= 999_999.5 {
@@ -16,7 +16,7 @@ pub fn number(x: f64) -> String {
     if size >= 99.95 {
         return group_thousands(x);
     }
-    // With three digits, 9.996 rounds to 10.0, so the bounds are slightly below the powers of ten.
+    // Rounded to three digits, 9.995 is 10.0. Therefore, the bounds are slightly below the powers of ten.
     let decimals = if size >= 9.995 {
         1
     } else if size >= 0.9995 || size == 0.0 {
@@ -27,7 +27,7 @@ pub fn number(x: f64) -> String {
     signed_minus(format!("{x:.decimals$}"))
 }
 
-/// A whole number with its thousands grouped: `1,235`.
+/// Formats a number, rounded to a whole number, with grouped thousands: `1,235`.
 pub fn group_thousands(x: f64) -> String {
     let digits = format!("{:.0}", x.abs());
     let mut text = if x <= -0.5 { MINUS.to_owned() } else { String::new() };
@@ -45,7 +45,7 @@ pub fn count(n: u64) -> String {
     group_thousands(n as f64)
 }
 
-/// A count with its noun, which is given in the singular: `1 call`, `27,000 calls`, `3 processes`.
+/// Formats a count with its noun: `1 call`, `27,000 calls`, `3 processes`. `noun` is in the singular.
 pub fn pluralize(n: u64, noun: &str) -> String {
     let ending = match noun {
         _ if n == 1 => "",
@@ -55,7 +55,7 @@ pub fn pluralize(n: u64, noun: &str) -> String {
     format!("{} {noun}{ending}", count(n))
 }
 
-/// A number for a column of fixed width: `1.23`, `12.3`, `123`. Numbers below one have two decimals as well.
+/// Formats a number for a column of fixed width: `1.23`, `12.3`, `123`. Numbers below one also have two decimals.
 pub fn three_digits(x: f64) -> String {
     match x {
         x if x < 9.995 => format!("{x:.2}"),
@@ -64,7 +64,8 @@ pub fn three_digits(x: f64) -> String {
     }
 }
 
-/// A number of at most seven characters, for columns: `0`, `0.50`, `12,345`, `1.23M`. `x` must not be negative.
+/// Formats a number with at most seven characters for columns: `0`, `0.50`, `12,345`, `1.23M`. `x` must not be
+/// negative.
 pub fn compact(x: f64) -> String {
     match x {
         0.0 => "0".to_owned(),
@@ -75,12 +76,12 @@ pub fn compact(x: f64) -> String {
     }
 }
 
-/// A rate per second: `1,235/s`.
+/// Formats a rate per second: `1,235/s`.
 pub fn rate(per_s: f64) -> String {
     number(per_s) + "/s"
 }
 
-/// A time in the largest unit in which its value is at least one: `1.23 ms`.
+/// Formats a time, given in seconds, in the largest unit in which its value is at least one: `1.23 ms`.
 pub fn seconds(s: f64) -> String {
     match s.abs() {
         0.0 => "0 s".to_owned(),
@@ -91,7 +92,7 @@ pub fn seconds(s: f64) -> String {
     }
 }
 
-/// A size in bytes, with prefixes of powers of 1,000: `12.3 kB`.
+/// Formats a size in bytes, with decimal prefixes (powers of 1,000): `12.3 kB`.
 pub fn bytes(bytes: f64) -> String {
     match bytes.abs() {
         size if size < 9999.5 => group_thousands(bytes) + " B",
@@ -101,29 +102,29 @@ pub fn bytes(bytes: f64) -> String {
     }
 }
 
-/// A share with one decimal; from 100 % on, without decimals: `73.2 %`.
+/// Formats a share as a percentage with one decimal, or without decimals from 100 % on: `73.2 %`.
 pub fn percent(share: f64) -> String {
     let decimals = if share.abs() >= 0.9995 { 0 } else { 1 };
     signed_minus(format!("{:.decimals$} %", 100.0 * share))
 }
 
-/// A share for a sentence, without decimals except below one percent: `73 %`, `0.4 %`.
+/// Formats a share as a percentage without decimals, or with one decimal below one percent: `73 %`, `0.4 %`.
 pub fn whole_percent(share: f64) -> String {
     let decimals = if (0.0005..0.0095).contains(&share.abs()) { 1 } else { 0 };
     signed_minus(format!("{:.decimals$} %", 100.0 * share))
 }
 
-/// A small share with two decimals: `0.12 %`.
+/// Formats a small share as a percentage with two decimals: `0.12 %`.
 pub fn small_percent(share: f64) -> String {
     signed_minus(format!("{:.2} %", 100.0 * share))
 }
 
-/// A difference with its sign: `+950`.
+/// Formats a difference with its sign: `+950`.
 pub fn signed_number(x: f64) -> String {
     plus(x).to_owned() + &number(x)
 }
 
-/// A relative change or error with its sign: `+2.1 %`.
+/// Formats a relative change or error as a percentage with its sign: `+2.1 %`.
 pub fn signed_percent(share: f64) -> String {
     plus(share).to_owned() + &percent(share)
 }

@@ -1,7 +1,8 @@
-//! The `Record` document: the load that one run offered, its outcome, and the monitor's observations on the same clock.
+//! The `Record` document: the load that one run offered, the results, and the metrics of the server from a monitor with
+//! the same time axis.
 //!
-//! The field names are an interface that scripts rely on. Times are microseconds where the name ends in `_us`, seconds
-//! where it ends in `_s`; rates are per second; CPU shares are fractions between 0 and 1.
+//! Scripts rely on the field names. Times are microseconds if the name ends in `_us`, and seconds if it ends in `_s`.
+//! Rates are per second. CPU shares are fractions between 0 and 1.
 
 use crate::account::PackedAccount;
 use crate::counts::{Counts, WireBytes};
@@ -31,41 +32,42 @@ pub struct Record {
     pub schema: String,
     /// Wall-clock time of the start, RFC 3339.
     pub started_at: String,
-    /// Start of the run by the `CLOCK_MONOTONIC` of the generator's host, in nanoseconds. Every `t_s` of this Record
-    /// counts from this instant.
+    /// Start of the run on the clock `CLOCK_MONOTONIC` of the generator's host, in nanoseconds. Every `t_s` in this
+    /// Record is relative to this time.
     pub started_monotonic_ns: u64,
     /// Time from the start of the run to the end of its last call, in seconds.
     pub duration_s: f64,
-    /// Length of the window in which load was offered; every rate is the mean over this window. If the load is a fixed
-    /// number of calls, the window of an open load ends when the next call would have been due. The window of a closed
-    /// load ends with the last call.
+    /// Length of the window in which load was offered, in seconds; every rate is a mean over this window. If the load
+    /// has a fixed number of calls, the window of an open load ends at the due time of the call that would have been
+    /// the next. The window of a closed load then ends with the last call.
     pub window_s: f64,
     /// The version of brimful that made the Record. Absent in Records of older versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub brimful_version: Option<String>,
-    /// The command line; for a load made in parts, the command line of the first part.
+    /// The command line. If several processes generated the load, the command line of the first process.
     pub command: Vec<String>,
-    /// Labels of the run, from `--label`: the name of each label, and its value. For a load made in parts whose values
-    /// differ, all values, separated by commas.
+    /// Labels of the run, from `--label`: name and value of each label. If several processes generated the load and the
+    /// values differ, all values, separated by commas.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub labels: BTreeMap<String, String>,
     /// The machine that generated the load. Absent in Records of older versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub machine: Option<Machine>,
-    /// The server's software as the server names it: the `Server` field of its first response with HTTP/1. A proxy may
-    /// name itself instead. Absent if the response had no such field.
+    /// The `Server` field of the first HTTP/1 response, which names the server's software. A proxy may name itself
+    /// instead. Absent if the response has no such field.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server_software: Option<String>,
-    /// The requested URL, as the user gave it, with a scheme.
+    /// The requested URL as the user wrote it, with a scheme.
     pub target: String,
-    /// The workload of the run: its requests, their mix and their arrivals, without secrets.
+    /// The workload of the run: request classes, mix and arrivals. Secrets are masked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workload: Option<Workload>,
-    /// Seed of all randomness.
+    /// Seed of the random numbers.
     pub seed: u64,
-    /// Whether the user ended the run early.
+    /// Whether the user interrupted the run.
     pub interrupted: bool,
-    /// The condition of `--stop-when` that ended the run early, like `p99>1s for 5s`; absent if no condition did.
+    /// The condition of `--stop-when` that ended the run early, like `p99>1s for 5s`; absent if the run was not ended
+    /// by a condition.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stopped_by: Option<String>,
     /// Length of the warm-up before the run, in seconds; absent if there was no warm-up. The results of the Record
@@ -74,63 +76,66 @@ pub struct Record {
     pub warm_up_s: Option<f64>,
     /// Verdict on whether the run's measurements can be trusted.
     pub verdict: Verdict,
-    /// Rates per second, as means over `window_s`.
+    /// Rates per second, as means over the window of `window_s`.
     pub rates: Rates,
     /// Number of scheduled calls by outcome.
     pub counts: Counts,
-    /// Number of complete responses by status code, like `"503": 12`, including unexpected responses.
+    /// Number of complete responses by status code, like `"503": 12`, including responses that the workload does not
+    /// expect.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub status_codes: BTreeMap<String, u64>,
-    /// Times of complete responses by status class: `1xx` to `5xx`, and `429`, which is part of `4xx` as well. Unlike
-    /// `response_time_us`, these times include unexpected responses.
+    /// Times of complete responses by status class: `1xx` to `5xx`, and `429`, whose responses are also included in
+    /// `4xx`. Unlike `response_time_us`, these times include unexpected responses.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub status_classes: BTreeMap<String, StatusTimes>,
     /// Time from when a call was due to the last byte of its response.
     pub response_time_us: Option<Summary>,
-    /// Half width of the 95 % confidence interval of the mean response time, by batch means.
+    /// Half-width of the 95 % confidence interval of the mean response time, by the method of batch means.
     pub response_mean_ci95_us: Option<f64>,
     /// Time from the first byte sent to the last byte received.
     pub service_time_us: Option<Summary>,
-    /// Time from the start of a connection attempt to its establishment.
+    /// Time from the start of a connection attempt to the established connection.
     pub connect_time_us: Option<Summary>,
     /// Time from the start of a connection attempt to the close of the connection (Mosberger & Jin 1998). Only
-    /// connections with a complete response count; those that the end of the run closed count as well. Absent in Records
-    /// of older versions.
+    /// connections with a complete response are included; connections that were closed at the end of the run are
+    /// included too. Absent in Records of older versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub connection_lifetime_us: Option<Summary>,
-    /// Mean number of complete responses of these connections.
+    /// Mean number of complete responses on the connections of `connection_lifetime_us`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub responses_per_connection: Option<f64>,
-    /// Time from the establishment of a connection to the end of its TLS handshake; left out without TLS.
+    /// Time from the established connection to the end of its TLS handshake; left out without TLS.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub handshake_time_us: Option<Summary>,
     /// Time from the first byte sent to the first byte received.
     pub first_byte_us: Option<Summary>,
-    /// Time from when a call was due to when the generator began it.
+    /// Delay of calls by the generator: time from when a call was due to when the generator began it.
     pub lateness_us: Option<Summary>,
-    /// The HTTP version of the run: `1.0`, `1.1` or `2`. Absent in Records of older versions of brimful.
+    /// The HTTP version of the run: `1.0`, `1.1` or `2`. Absent in Records of older versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub http: Option<String>,
-    /// TLS parameters that client and server negotiated in the handshake before the run, if one succeeded.
+    /// TLS parameters that client and server negotiated in a handshake before the run; absent if no such handshake
+    /// succeeded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tls: Option<TlsSpoken>,
-    /// Number of calls that failed because of TLS, by fault.
+    /// Number of calls that failed because of TLS, by kind of failure.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tls_failures: Vec<TlsFailure>,
-    /// HTTP/2 error codes that the server sent, with their texts.
+    /// HTTP/2 error codes that the server sent, with their counts and an example of the error text.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub http2_errors: Vec<Http2Error>,
-    /// Whether the URL is `http://` but the port speaks TLS: all calls failed, but a later TLS handshake succeeded.
+    /// Whether the scheme is probably wrong: the URL begins with `http://` and all calls failed, but a later TLS
+    /// handshake on the same port succeeded.
     #[serde(default, skip_serializing_if = "is_default")]
     pub wants_tls: bool,
-    /// Bytes on the wire, including heads but not the overhead of TLS.
+    /// Number of bytes sent and received, including the heads of requests and responses, excluding the overhead of TLS.
     pub bytes: WireBytes,
-    /// Throughput sampled every five seconds (Mosberger & Jin 1998, §3.2).
+    /// Throughput, sampled every five seconds (Mosberger & Jin 1998, §3.2).
     pub reply_rate: ReplyRate,
     /// Results by request class.
     pub classes: BTreeMap<String, ClassRecord>,
-    /// Results by address of the server, if the URL's host has several addresses or was resolved again after a
-    /// connection failed.
+    /// Results by address of the server. Present if the host of the URL has several addresses, or if its name was
+    /// resolved again after a connection failed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub addresses: Vec<AddressRecord>,
     /// Outcomes of the sessions, if the workload has sessions.
@@ -139,101 +144,103 @@ pub struct Record {
     /// Outcomes of redirects, if the run follows them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub redirects: Option<Redirects>,
-    /// The run in intervals of equal length.
+    /// The time series of the run, with intervals of equal length.
     pub intervals: Vec<Interval>,
-    /// The histograms behind the summaries: base64 of compressed HdrHistogram V2, as in other tools (uncompressed in
-    /// Records of earlier versions). The unit of their values is `hdr_value_unit`. If there were responses of several
-    /// status classes, each class has its own histogram, like `response_time_us.5xx`.
+    /// The histograms from which the summaries are computed, in base64 of compressed HdrHistogram V2 (uncompressed in
+    /// Records of older versions). The unit of their values is `hdr_value_unit`. If the responses have several status
+    /// classes, each status class has its own histogram, like `response_time_us.5xx`.
     pub hdr: BTreeMap<String, String>,
-    /// The unit of the values in `hdr`: nanoseconds.
+    /// The unit of the histograms' values: nanoseconds.
     pub hdr_value_unit: String,
-    /// Resources that the generator used on its host.
+    /// Resources of its host that the generator used.
     pub generator: Generator,
-    /// The monitor's observations of the server, if a monitor was running.
+    /// The monitor's metrics of the server, if a monitor was running.
     pub server: Option<Server>,
-    /// The objectives of the run, and whether they were met. For a load made in parts, the objectives given when the
-    /// parts were merged.
+    /// The objectives of the run, and whether they were met. If several processes generated the load, the objectives
+    /// that were specified when their Records were merged.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub objectives: Vec<Objective>,
-    /// The measurement of [`Generator::max_rate`]; `None` if this command did not measure this rate.
+    /// The measurement of [`Generator::max_rate`], if it was made by this command.
     pub calibration: Option<ClientCalibration>,
-    /// The parts of a load that was made in parts; otherwise empty.
+    /// The processes that generated the load and the Records that were merged; empty if a single process generated the
+    /// load.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub shards: Vec<ShardOrigin>,
-    /// All observations of the calls, so that Records of shards can be merged exactly.
+    /// Counts and histograms of all calls, so that Records of several shards can be merged exactly.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub account: Option<PackedAccount>,
 }
 
-/// One part of a load that several processes generated.
+/// One process of a load that several processes generated together. The share of each process is called a part.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ShardOrigin {
     /// Number of the part, from 1.
     pub index: u64,
-    /// Number of parts of the load.
+    /// Total number of parts.
     pub of: u64,
     /// The host that generated the part.
     pub host: String,
-    /// Delay of the part's start after the agreed instant, in microseconds by the part's own clock; `None` if no
-    /// instant was agreed.
+    /// Delay of the part's start after the agreed start time, in microseconds by the clock of the part's host; `None`
+    /// if no start time was agreed.
     pub offset_us: Option<f64>,
-    /// Time from the start of the run until contact with the part's process was lost, in seconds. Absent if it was not
-    /// lost. Later events of the part are unknown.
+    /// Time from the start of the run to the loss of contact with the part's process, in seconds. Absent if contact was
+    /// not lost. Later events of this part are unknown.
     pub lost_at_s: Option<f64>,
-    /// Difference between the host's clock and the clock that set the agreed instant, if it was measured: positive if
-    /// the host's clock was ahead. The start was corrected by this difference, so `offset_us` does not contain it.
+    /// Difference between the clock of the part's host and the clock of the agreed start time, in microseconds, if it
+    /// was measured. It is positive if the host's clock was ahead. The start was corrected by this difference, so
+    /// `offset_us` does not include it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clock_ahead_us: Option<f64>,
-    /// Bound of the error of `clock_ahead_us`.
+    /// Upper bound of the error of `clock_ahead_us`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clock_error_us: Option<f64>,
-    /// Reasons not to trust this part alone. The verdict of the whole load does not always contain these reasons.
+    /// Reasons to distrust the measurements of this part. The verdict of the whole load need not include all of them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub reasons: Vec<Reason>,
 }
 
-/// Whether a run can be trusted, and whether its server worked. These are separate questions: a successful overload
-/// test is a valid measurement of a failing server.
+/// Whether the measurements of a run can be trusted (`valid`), and whether the server failed (`failing`). The two are
+/// independent: a successful overload test is a valid measurement of a failing server.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Verdict {
-    /// Whether the run measured the server and not the generator. If true, `reasons` is empty.
+    /// Whether the run measured the server and not the limits of the generator. If true, `reasons` is empty.
     pub valid: bool,
-    /// Whether no call was completed, or more calls failed than were completed. Calls for which this host lacked
-    /// resources do not count. Attempts that S-Clients abandon do not count either, because that is how they overload a
-    /// server. Absent if the verdict is not about a single run.
+    /// Whether the server failed: no call was completed, or more calls failed than were completed. Calls that failed
+    /// because the generator's host lacked a resource are excluded. Connection attempts that S-Clients abandoned are
+    /// also excluded, because S-Clients abandon attempts by design. Absent if the verdict is not about a single run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failing: Option<bool>,
-    /// Share of the scheduled calls that failed, or whose answer was 5xx or 429 although the workload expects no
-    /// particular status. Absent if no call was scheduled, and wherever `failing` is absent.
+    /// Fraction of the scheduled calls that failed. If the workload does not specify an expected status, answers with
+    /// 5xx or 429 also count as failures. Absent if no call was scheduled, and in all verdicts without `failing`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error_share: Option<f64>,
-    /// Number of calls in `error_share` that were answered with 5xx or 429 instead of failing. Left out if zero.
+    /// Number of calls that `error_share` includes because they were answered with 5xx or 429. Left out if zero.
     #[serde(default, skip_serializing_if = "is_default")]
     pub error_answers: u64,
-    /// The reasons why the run is not valid.
+    /// The reasons why the measurements cannot be trusted.
     pub reasons: Vec<Reason>,
 }
 
-/// One reason not to trust a run.
+/// One reason to distrust the measurements of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Reason {
-    /// Identifier of the reason, for scripts.
+    /// Identifier of the reason, for programs.
     pub code: ReasonCode,
-    /// Text for people: what happened and what to do next.
+    /// Explanation for the user: what happened and what to do.
     pub message: String,
 }
 
-/// Identifier of a reason not to trust a run.
+/// Identifier of a reason to distrust the measurements of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ReasonCode {
-    /// Calls began too long after they were due.
+    /// The generator began calls too long after they were due.
     GeneratorLate,
-    /// The generator's threads were busy during the whole run.
+    /// The generator's threads were busy for the whole run.
     GeneratorCpu,
-    /// The generator was stalled for part of the run.
+    /// The generator did not run for part of the time.
     GeneratorStalled,
-    /// A thread of the generator panicked, which is a defect of brimful. Its part of the load ended early.
+    /// A thread of the generator panicked because of a bug in brimful. The load of this thread ended early.
     GeneratorPanicked,
     /// The generator ran out of file descriptors.
     Descriptors,
@@ -241,39 +248,39 @@ pub enum ReasonCode {
     Ports,
     /// The generator ran out of socket memory.
     Memory,
-    /// The file of a request body could not be read during the run.
+    /// The file with a request body could not be read during the run.
     BodyFile,
-    /// The offered load exceeds the highest rate that this client can generate, as measured.
+    /// The offered load exceeds the measured maximum of this client.
     BeyondClientMax,
-    /// A part of the load was lost, or began much later than the other parts, so the load was incomplete for some of
-    /// the time.
+    /// One of the processes that generated the load was lost or began much later than the others, so the load was
+    /// incomplete for part of the time.
     ShardLost,
-    /// The counts of calls do not add up: the generator lost a call or counted one twice.
+    /// The counts of calls violate a conservation law: the generator lost a call, or counted a call twice.
     Unbalanced,
-    /// The user ended the run early.
+    /// The user interrupted the run.
     Interrupted,
     /// The server stopped answering during the run.
     ServerDied,
-    /// Other programs used the server's CPUs.
+    /// Programs other than the server used the server's CPUs.
     OtherWork,
-    /// A survey could not be completed.
+    /// The survey could not be completed.
     Incomplete,
-    /// Too many calls of a survey's level failed, so the level's measurements do not describe the server.
+    /// Too many calls failed at a load level of a survey, so its measurements do not describe the server's performance.
     ServerErrors,
-    /// The server limits the rate of its clients (429), and the survey's calls exceeded the limit.
+    /// The server limits the rate of its clients (status 429), and the load of the survey exceeded this limit.
     RateLimited,
-    /// A CPU quota throttled the server's processes while a survey measured them.
+    /// A CPU quota throttled the server's processes during a survey.
     Throttled,
-    /// The server became faster or slower during a survey's calibration.
+    /// The server became faster or slower during the calibration of a survey.
     ServerChanged,
-    /// The survey's measurements are far from its predictions. The measurements are valid.
+    /// The measurements of the survey differ too much from its predictions. The measurements are valid.
     ModelRefuted,
 }
 
-/// Rates per second over the offered window.
+/// Rates per second, as means over the window in which load was offered.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Rates {
-    /// Calls per second that the schedule made due.
+    /// Calls per second that became due according to the workload's schedule.
     pub offered: f64,
     /// Calls per second of which at least one byte was sent.
     pub sent: f64,
@@ -281,26 +288,26 @@ pub struct Rates {
     pub connect_attempts: f64,
     /// Connections established per second.
     pub established: f64,
-    /// TLS handshakes per second that succeeded. Left out if zero.
+    /// Successful TLS handshakes per second. Left out if zero.
     #[serde(default, skip_serializing_if = "is_default")]
     pub handshakes: f64,
-    /// Handshakes per second that resumed an earlier TLS session. Left out if zero.
+    /// TLS handshakes per second that resumed an earlier TLS session. Left out if zero.
     #[serde(default, skip_serializing_if = "is_default")]
     pub handshakes_resumed: f64,
-    /// Complete responses per second that arrived inside the window.
+    /// Complete responses per second that arrived within the window.
     pub completed: f64,
 }
 
-/// A distribution of times, in microseconds.
+/// Statistics of a distribution of times, in microseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Summary {
-    /// Number of measured times.
+    /// Number of values.
     pub count: u64,
-    /// Mean time, exact.
+    /// Mean time, without quantisation error.
     pub mean: f64,
-    /// The shortest time, exact.
+    /// The shortest time, without quantisation error.
     pub min: f64,
-    /// Median time. All quantiles are accurate to 0.1 %.
+    /// Median time. The error of a quantile is at most 0.1 %, because quantiles are computed from a histogram.
     pub p50: f64,
     /// 90th percentile of the times.
     pub p90: f64,
@@ -310,30 +317,30 @@ pub struct Summary {
     pub p99: f64,
     /// 99.9th percentile of the times.
     pub p999: f64,
-    /// The longest time, exact.
+    /// The longest time, without quantisation error.
     pub max: f64,
     /// Standard deviation of the times.
     pub stddev: f64,
 }
 
-/// Replies per second, with one sample per five seconds of the window.
+/// Statistics of the throughput, in complete responses per second, with one sample per period of five seconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ReplyRate {
-    /// Number of samples. Each covers a whole period of five seconds.
+    /// Number of samples. Incomplete periods have no sample.
     pub samples: u64,
-    /// Lowest sample, in replies per second.
+    /// Lowest sample, in complete responses per second.
     pub min: Option<f64>,
     /// Mean of the samples.
     pub mean: Option<f64>,
-    /// Highest sample, in replies per second.
+    /// Highest sample, in complete responses per second.
     pub max: Option<f64>,
     /// Standard deviation of the samples; absent with fewer than two samples.
     pub stddev: Option<f64>,
-    /// Half width of the 95 % confidence interval of the mean (Student's t); absent with fewer than two samples.
+    /// Half-width of the 95 % confidence interval of the mean (Student's t); absent with fewer than two samples.
     pub ci95_half_width: Option<f64>,
 }
 
-/// Complete responses of one status class.
+/// Number and times of the complete responses of one status class.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct StatusTimes {
     /// Number of responses.
@@ -344,23 +351,24 @@ pub struct StatusTimes {
     pub service_time_us: Option<Summary>,
 }
 
-/// The result of an objective of a run, like `p99<50ms`. An objective is about expected answers: answers with a status
-/// that the workload expects or, if it expects none in particular, with any status except 5xx and 429. Every other
-/// answer and every failed call counts as slower than any limit.
+/// Whether a run meets one objective, like `p99<50ms`. An answer is expected if its status is one that the workload
+/// expects; if the workload specifies no status, all answers except 5xx and 429 are expected. The times of expected
+/// answers are compared with the limit. Every other answer and every failed call counts as slower than the limit.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Objective {
-    /// The objective, in the user's notation.
+    /// The objective as the user wrote it.
     pub objective: String,
-    /// The measured time, in seconds; `None` if too few calls had an expected answer.
+    /// The measured time in seconds; `None` if too few calls have an expected answer.
     pub measured_s: Option<f64>,
     /// Whether the objective is met.
     pub met: bool,
-    /// Share of the calls without an expected answer: they failed, or the answer was 5xx, 429 or a status that the
-    /// workload does not expect. Excluded are calls for which this host lacked resources, and calls that the end of the
-    /// run cut off. Absent if there were no calls.
+    /// Fraction of the calls without an expected answer: failed calls, and calls with an unexpected answer. Excluded
+    /// are calls for which the generator's host lacked a resource, and calls that were unfinished at the end of the
+    /// run. Absent if there are no calls.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error_share: Option<f64>,
-    /// Explanation for people: the calls without an expected answer, if any, and their effect on the objective.
+    /// Explanation for the user: the number of calls without an expected answer, if any, and its effect on the
+    /// objective.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
 }
@@ -368,7 +376,7 @@ pub struct Objective {
 /// Results of one request class of a run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ClassRecord {
-    /// Calls of this class by outcome, as in [`Record::counts`].
+    /// Number of calls of this class by outcome, as in [`Record::counts`].
     pub counts: Counts,
     /// Response times of this class, as in [`Record::response_time_us`].
     pub response_time_us: Option<Summary>,
@@ -378,12 +386,12 @@ pub struct ClassRecord {
     pub first_byte_us: Option<Summary>,
     /// Lateness of the calls of this class, as in [`Record::lateness_us`].
     pub lateness_us: Option<Summary>,
-    /// Bytes of the calls of this class, as in [`Record::bytes`].
+    /// Bytes of the requests and responses of this class, as in [`Record::bytes`].
     pub bytes: Option<WireBytes>,
-    /// Status codes of this class, as in [`Record::status_codes`].
+    /// Number of complete responses of this class by status code, as in [`Record::status_codes`].
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub status_codes: BTreeMap<String, u64>,
-    /// Times of this class by status class, as in [`Record::status_classes`].
+    /// Times of this class's complete responses by status class, as in [`Record::status_classes`].
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub status_classes: BTreeMap<String, StatusTimes>,
 }
@@ -401,25 +409,25 @@ pub struct AddressRecord {
     pub share: f64,
     /// Number of calls to this address that were completed.
     pub completed: u64,
-    /// Number of calls to this address that failed, including calls that could not connect.
+    /// Number of calls to this address that failed, including calls whose connection attempt failed.
     pub failed: u64,
     /// Time from when a call was due to the last byte of its response.
     pub response_time_us: Option<Summary>,
 }
 
-/// Outcomes of redirects in a run that follows them.
+/// Outcomes of redirects, for a run that follows redirects.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Redirects {
-    /// The calls that followed redirects. All other results of the Record exclude these calls. The response time of a
-    /// call that followed a redirect starts when the redirected call was due.
+    /// The calls that followed a redirect. They are not included in the other results of the Record. The response time
+    /// of such a call is measured from the due time of the original call.
     pub followed: ClassRecord,
-    /// The redirects that were not followed.
+    /// Number of redirects that were not followed, by reason.
     pub not_followed: NotFollowed,
 }
 
-/// Outcomes of the sessions of a run. There are separate distributions for completed and for failed sessions. Both
-/// contain only sessions that began and ended within the run, so if sessions are long compared with the run, the
-/// longest sessions are missing.
+/// Outcomes of the sessions of a run, with separate distributions for completed and failed sessions. The distributions
+/// include only sessions that began and ended within the run. If sessions are long compared with the run, the longest
+/// sessions are therefore missing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SessionFigures {
     /// Number of sessions that made a call: `completed + failed + in_progress`.
@@ -430,15 +438,15 @@ pub struct SessionFigures {
     pub failed: u64,
     /// Number of sessions that were still in progress when the run ended.
     pub in_progress: u64,
-    /// Number of sessions that began per second, as a mean over [`Record::window_s`]. The rate includes sessions that
-    /// were already in progress when the run began.
+    /// Number of sessions that began per second, as a mean over [`Record::window_s`]. Sessions that were already in
+    /// progress when the run began are included.
     pub rate: f64,
     /// Distribution of the number of calls in a completed session.
     pub calls: Option<SessionSummary>,
     /// Distribution of the number of bursts in a completed session.
     pub bursts: Option<SessionSummary>,
-    /// Distribution of the time from the due time of a completed session's first call to its last answer, in seconds;
-    /// at most an hour.
+    /// Distribution of the time from the due time of a completed session's first call to its last response, in seconds.
+    /// Times above an hour are recorded as an hour.
     pub lifetime_s: Option<SessionSummary>,
     /// Distribution of the number of connections that were established for a completed session.
     pub connections: Option<SessionSummary>,
@@ -449,7 +457,7 @@ pub struct SessionFigures {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failed_bursts: Option<SessionSummary>,
     /// Distribution of the time from the due time of a failed session's first call to the end of its last call, in
-    /// seconds; at most an hour.
+    /// seconds. Times above an hour are recorded as an hour.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failed_lifetime_s: Option<SessionSummary>,
     /// Distribution of the number of connections that were established for a failed session.
@@ -457,25 +465,26 @@ pub struct SessionFigures {
     pub failed_connections: Option<SessionSummary>,
 }
 
-/// Distribution of a quantity over the sessions.
+/// Statistics of a quantity, such as the number of calls, over the sessions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SessionSummary {
-    /// Mean of the quantity, exact.
+    /// Mean of the quantity, without quantisation error.
     pub mean: f64,
-    /// Median of the quantity. All quantiles are accurate to 0.1 %.
+    /// Median of the quantity. The error of a quantile is at most 0.1 %, because quantiles are computed from a
+    /// histogram.
     pub p50: f64,
     /// 90th percentile of the quantity.
     pub p90: f64,
     /// 99th percentile of the quantity.
     pub p99: f64,
-    /// Maximum of the quantity, exact.
+    /// Maximum of the quantity, without quantisation error.
     pub max: f64,
 }
 
-/// One interval of the run; all intervals of a run have the same length.
+/// Counts and response times of one interval of the run; all intervals have the same length.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Interval {
-    /// Start of the interval, in seconds after the start of the run.
+    /// Start of the interval, in seconds since the start of the run.
     pub t_s: f64,
     /// Length of the interval, in seconds.
     pub length_s: f64,
@@ -494,19 +503,19 @@ pub struct Interval {
 }
 
 impl Verdict {
-    /// Creates a verdict with these reasons. The verdict is valid if `reasons` is empty.
+    /// Creates a verdict from its reasons; it is valid if there are none.
     pub fn from_reasons(reasons: Vec<Reason>) -> Verdict {
         Verdict { valid: reasons.is_empty(), reasons, ..Verdict::default() }
     }
 }
 
 impl ShardOrigin {
-    /// The number of hosts that generated the parts, and an upper bound of the time in seconds between the starts of
-    /// any two parts. The bound includes the uncertainty of the hosts' clocks. `None` if fewer than two parts have an
-    /// agreed start.
+    /// Returns the number of hosts that generated parts of the load, and an upper bound of the time between the starts
+    /// of any two parts, in seconds. The bound includes the uncertainty of the hosts' clocks. Returns `None` unless at
+    /// least two parts have an agreed start time.
     pub fn start_skew(shards: &[ShardOrigin]) -> Option<(usize, f64)> {
         let hosts: BTreeSet<&str> = shards.iter().map(|shard| shard.host.as_str()).collect();
-        // A part with which contact was lost has reported no offset.
+        // A part has no offset if contact with its process was lost.
         let mut began: Vec<f64> = shards.iter().filter_map(|shard| shard.offset_us).collect();
         let mut errors: Vec<f64> = shards.iter().map(|shard| shard.clock_error_us.unwrap_or(0.0)).collect();
         began.sort_by(f64::total_cmp);
@@ -534,7 +543,8 @@ mod tests {
         };
         let [a, b] = [shard("a", Some(20.0), None), shard("a", Some(65.0), None)];
         assert_eq!(skew(&[a.clone(), b.clone(), shard("a", None, None)]), Some((1, 45.0)));
-        // The offsets differ by 45 µs, and the clocks by up to 30 µs. So the parts began 15 to 75 µs apart.
+        // The offsets differ by 45 µs, and the clock of host b has an error of up to 30 µs: the parts began at most
+        // 75 µs apart.
         assert_eq!(skew(&[a.clone(), shard("b", Some(65.0), Some(30.0))]), Some((2, 75.0)));
         assert_eq!(skew(&[shard("a", Some(0.0), Some(9.0)), shard("b", Some(0.0), Some(30.0))]), Some((2, 39.0)));
         assert_eq!((skew(&[a]), skew(&[])), (None, None));

@@ -1,21 +1,21 @@
-//! Masks credentials in documents, because users pass documents on.
+//! Masks credentials in documents, because users share documents with other people.
 
 use std::borrow::Cow;
 
 /// The text that replaces a secret.
 pub const CREDENTIAL_MASK: &str = "•••";
 
-/// Names of header fields whose values are always credentials.
+/// Names of the header fields whose values are always treated as credentials, in lower case.
 const HEADERS: [&str; 5] = ["authorization", "proxy-authorization", "cookie", "x-api-key", "x-auth-token"];
 
-/// Whether the value of this header field is a secret: its name is well known, like `authorization`, or is listed in
-/// `others`.
+/// Whether the value of the header field `name` is a secret: the name is a well-known one, like `authorization`, or is
+/// listed in `others`.
 pub fn is_secret_header(name: &str, others: &[String]) -> bool {
     let mut secret = HEADERS.into_iter().chain(others.iter().map(String::as_str));
     secret.any(|secret| secret.trim().eq_ignore_ascii_case(name.trim()))
 }
 
-/// Masks user name and password in a URL, or in a text that contains a URL.
+/// Masks user names and passwords in a URL, or in a text that contains URLs.
 pub fn without_credentials(text: &str) -> Cow<'_, str> {
     let start = text.find("://").map_or(0, |at| at + 3);
     let rest = &text[start..];

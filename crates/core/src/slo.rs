@@ -1,12 +1,13 @@
-//! Service level objectives and their notation.
+//! Service level objectives (SLOs), such as `p95<200ms`, and their notation.
 //!
-//! `p95<200ms` and `mean<1s` limit the response time of all requests; `api:p99<50ms` limits the response time of one
-//! class. `errors<1%` limits the share of calls without an expected answer. `cpu.utilization<70%` limits the utilization
-//! of one station; `utilization<70%` limits the utilization of every station. The limit follows the last `<`, so a name
-//! may contain any other character. [`Slo`] does not check names; the code that uses an [`Slo`] checks them.
+//! `p95<200ms` and `mean<1s` limit the response time of all requests; `api:p99<50ms` limits the response time of the
+//! class `api`. `errors<1%` limits the share of calls without an expected answer. `cpu.utilization<70%` limits the
+//! utilization of the station `cpu`; `utilization<70%` limits the utilization of every station. The limit begins after
+//! the last `<`, so names may contain any other character. Whether classes and stations with these names exist must be
+//! checked by the code that uses an [`Slo`].
 //!
-//! A survey also accepts limits relative to light load: `p99<10x` is ten times the 99th percentile at light load.
-//! [`SloSpec`] parses both kinds of limits.
+//! For a survey, a limit may also be a multiple of the value at light load: `p99<10x` is ten times the 99th percentile
+//! at light load. [`SloSpec`] represents both kinds of limits.
 
 use crate::units::Nanos;
 use schemars::JsonSchema;
@@ -14,7 +15,7 @@ use serde::{Serialize, Serializer};
 use std::fmt;
 use std::str::FromStr;
 
-/// A service level objective: a measure that must stay below a limit.
+/// A service level objective: a measure and the limit that it must stay below.
 #[derive(Clone, Debug, PartialEq, JsonSchema)]
 #[schemars(with = "String")]
 pub struct Slo {
@@ -39,19 +40,19 @@ pub enum Measure {
         /// The percentile, above 0 and below 100.
         percent: f64,
     },
-    /// Share of the calls that had no expected answer.
+    /// Fraction of the calls that failed or had an answer that the workload does not expect.
     ErrorShare {
         /// Name of the class; `None` for all requests.
         class: Option<String>,
     },
-    /// Share of a station's capacity that is in use.
+    /// Utilization: the fraction of a station's capacity that is in use.
     Utilization {
         /// Name of the station; `None` for every station.
         station: Option<String>,
     },
 }
 
-/// The error of parsing an objective.
+/// The error for a text that is not an objective.
 #[derive(Clone, Debug, thiserror::Error, PartialEq, Eq)]
 #[error(
     "`{text}` is no objective: {problem}; write it like p95<200ms, mean<1s, CLASS:p99<50ms or STATION.utilization<70%"
@@ -64,16 +65,16 @@ pub struct ParseSloError {
 const UTILIZATION: &str = "utilization";
 const ERRORS: &str = "errors";
 
-/// An objective of a survey, in the form that a user writes. Its limit may be relative to the value at light load.
+/// An objective of a survey as the user writes it: its limit may be a multiple of the value at light load.
 #[derive(Clone, Debug, PartialEq)]
 pub enum SloSpec {
-    /// The limit is a time or a share.
+    /// An objective whose limit is a time or a fraction.
     Absolute(Slo),
-    /// The limit is a multiple of the value at light load, as in `p99<10x`.
+    /// An objective whose limit is a multiple of the value at light load, as in `p99<10x`.
     Relative {
         /// The quantity that must stay below the limit: the mean or a percentile of the response time.
         measure: Measure,
-        /// The limit divided by the value at light load; above 1.
+        /// The limit divided by the value at light load; greater than 1.
         factor: f64,
     },
 }
@@ -87,7 +88,7 @@ impl SloSpec {
         }
     }
 
-    /// The objective for a server whose measure has this value at light load.
+    /// Computes the absolute objective. `light_load` is the value of the measure at light load.
     pub fn resolve(&self, light_load: f64) -> Slo {
         match self {
             SloSpec::Absolute(slo) => slo.clone(),
@@ -98,8 +99,8 @@ impl SloSpec {
     }
 }
 
-/// Rounds a time in seconds to two significant digits, so that a computed limit is as short as a limit that a user
-/// writes.
+/// Rounds a time in seconds to two significant digits, so that computed limits are as easy to read as limits that a
+/// user writes.
 fn rounded(seconds: f64) -> f64 {
     if !(seconds.is_finite() && seconds > 0.0) {
         return seconds;
@@ -151,7 +152,7 @@ impl FromStr for Slo {
     }
 }
 
-/// Parses the limit of a measure: a time in seconds, or a share as a fraction.
+/// Parses the limit of a measure. Returns seconds for a time, and a fraction for a share or a utilization.
 pub(crate) fn parse_limit(measure: &Measure, text: &str) -> Result<f64, String> {
     match measure {
         Measure::Utilization { .. } | Measure::ErrorShare { .. } => {
@@ -190,7 +191,7 @@ fn percent(text: &str) -> Option<f64> {
     text.parse().ok().filter(|p| digits && *p > 0.0 && *p < 100.0)
 }
 
-/// Parses a share of at most 1, written as `70%` or `0.7`.
+/// Parses a share, written as `70%` or `0.7`, as a fraction of at most 1.
 fn share(text: &str) -> Option<f64> {
     let (number, whole) = text.strip_suffix('%').map_or((text, 1.0), |number| (number.trim_end(), 100.0));
     let digits = number.bytes().all(|b| b.is_ascii_digit() || b == b'.');
@@ -208,7 +209,7 @@ impl fmt::Display for Slo {
 }
 
 impl Measure {
-    /// The name of the class that the measure concerns; `None` for all requests.
+    /// The class that the measure describes; `None` for all requests.
     pub fn class(&self) -> Option<&str> {
         match self {
             Measure::Mean { class } | Measure::Percentile { class, .. } | Measure::ErrorShare { class } => {
@@ -237,7 +238,7 @@ fn prefix(class: &Option<String>) -> String {
     class.iter().flat_map(|name| [name.as_str(), ":"]).collect()
 }
 
-/// Formats a time without rounding, in the unit that is easiest to read.
+/// Formats a time exactly, in the most readable unit.
 fn time(seconds: f64) -> String {
     Nanos::from_secs_f64(seconds).to_exact_string()
 }

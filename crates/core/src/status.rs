@@ -1,19 +1,19 @@
-//! Classes of HTTP responses by status code (RFC 9110 §15), with 429 separate from the other 4xx codes.
+//! Classes of HTTP status codes (RFC 9110 §15), with 429 as a class of its own.
 
-/// A class of status codes.
+/// A class of HTTP status codes, like 2xx.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum StatusClass {
-    /// Informational responses. The only complete answer of this class is 101, which switches protocols.
+    /// Informational responses. Only 101, which switches the protocol, ends a call and is counted here.
     S1xx,
-    /// Responses that report success.
+    /// Responses that report success (200 to 299).
     S2xx,
-    /// Responses that redirect the client.
+    /// Redirects (300 to 399).
     S3xx,
-    /// Responses that report an error of the client, except 429.
+    /// Responses that report an error of the client (400 to 499), except 429.
     S4xx,
-    /// "Too many requests" (429): the server limits the rate of its clients.
+    /// Responses with status 429, "too many requests", by which a server limits the rate of its clients.
     S429,
-    /// Responses that report an error of the server, including invalid codes from 600 on.
+    /// Responses that report an error of the server (500 to 599), including invalid codes from 600 on.
     S5xx,
 }
 
@@ -28,7 +28,7 @@ impl StatusClass {
         StatusClass::S5xx,
     ];
 
-    /// The class of a status code.
+    /// Returns the class of a status code.
     pub fn from_code(code: u16) -> StatusClass {
         match code {
             ..200 => StatusClass::S1xx,
@@ -40,7 +40,7 @@ impl StatusClass {
         }
     }
 
-    /// The name of the class in documents.
+    /// Returns the name of the class in documents, like `2xx`.
     pub fn name(self) -> &'static str {
         match self {
             StatusClass::S1xx => "1xx",
@@ -52,13 +52,13 @@ impl StatusClass {
         }
     }
 
-    /// The class with this name in documents.
+    /// Returns the class with this name in documents; `None` if there is none.
     pub fn from_name(name: &str) -> Option<StatusClass> {
         StatusClass::ALL.into_iter().find(|class| class.name() == name)
     }
 
-    /// Whether an answer of this class means that the server refused the request: 5xx and 429. Other 4xx codes may be
-    /// the right answer, like 404 for a page that does not exist.
+    /// Whether the server refuses a request by an answer of this class: 5xx or 429. Other 4xx codes may be correct
+    /// answers, like 404 for a page that does not exist.
     pub fn is_refusal(self) -> bool {
         matches!(self, StatusClass::S429 | StatusClass::S5xx)
     }

@@ -1,33 +1,33 @@
-//! Conditions that end a load early, and their notation.
+//! Conditions that end a load early, such as `p99>1s for 5s`, and their notation.
 //!
-//! `p99>1s for 5s` ends a load if in each of five successive seconds, more than one call in a hundred took longer than a
-//! second. `errors>5%` and `mean>200ms` are written like the objectives of [`crate::Slo`], with `>` instead of `<`, and
-//! may also concern one class: `api:p99>1s`. Without `for`, a condition must hold for [`DEFAULT_HOLD`].
+//! `p99>1s for 5s` ends a load if the 99th percentile of the response time exceeded one second in each of the last five
+//! seconds. `errors>5%` and `mean>200ms` use the measures of [`crate::Slo`] with `>` instead of `<`. A condition can
+//! apply to one class: `api:p99>1s`. Without `for`, the condition must be met for [`DEFAULT_HOLD`].
 
 use crate::slo::{Measure, parse_limit};
 use crate::units::Nanos;
 use std::fmt;
 use std::str::FromStr;
 
-/// Time for which a condition must hold if the user gives no time.
+/// Time for which a condition must be met if the user does not specify it.
 pub const DEFAULT_HOLD: Nanos = Nanos::from_secs(5);
-/// The shortest time for which a condition must hold. In a shorter time, too few calls end.
+/// The shortest time that a user can specify with `for`. In a shorter time, too few calls end.
 const MIN_HOLD: Nanos = Nanos::from_millis(100);
-/// The longest time for which a condition must hold: a day.
+/// The longest time that a user can specify with `for`: a day.
 const MAX_HOLD: Nanos = Nanos::from_secs(86_400);
 
-/// A condition that ends a load.
+/// A condition that ends a load early.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StopCondition {
-    /// The quantity that the condition concerns: a response time or the share of errors.
+    /// The quantity that is compared with the limit: a response time or the share of errors.
     pub measure: Measure,
-    /// The limit that the measure must exceed: seconds for a time, a fraction for a share.
+    /// The limit that the quantity must exceed: seconds for a time, a fraction for a share.
     pub limit: f64,
-    /// Time for which the measure must exceed the limit.
+    /// Time for which the quantity must exceed the limit without interruption.
     pub hold: Nanos,
 }
 
-/// The error of parsing a condition.
+/// The error for a text that is not a condition.
 #[derive(Clone, Debug, thiserror::Error, PartialEq, Eq)]
 #[error("`{text}` is not a condition: {problem}; write it like 'p99>1s for 5s', 'mean>200ms' or 'errors>5%'")]
 pub struct ParseStopConditionError {

@@ -1,7 +1,8 @@
-//! The `Survey` document: predictions, the measurements that followed, and the errors of the predictions.
+//! The `Survey` document: the predictions of a server's performance, the subsequent measurements, and the errors of the
+//! predictions.
 //!
-//! The field names are an interface that scripts rely on. Times are seconds, rates are per second, utilizations and CPU
-//! shares are fractions between 0 and 1.
+//! Scripts rely on the field names. Times are seconds, rates are per second, utilizations and CPU shares are fractions
+//! between 0 and 1.
 
 use crate::model::Model;
 use crate::quantity::count;
@@ -15,7 +16,7 @@ use std::fmt;
 /// Identifier of the document's schema, and the value of [`Survey::schema`].
 pub const SCHEMA: &str = "brimful.survey/1";
 
-/// The results of one survey.
+/// The results of one survey, which measures a server, fits a model, and tests the model's predictions.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Survey {
     /// Identifier of the document's schema: always [`SCHEMA`].
@@ -26,74 +27,78 @@ pub struct Survey {
     pub brimful_version: String,
     /// The command line.
     pub command: Vec<String>,
-    /// Labels of the survey, from `--label`: the name of each label, and its value.
+    /// Labels of the survey, from `--label`: name and value of each label.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub labels: BTreeMap<String, String>,
     /// The machine that generated the load. Absent in documents of older versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub machine: Option<Machine>,
-    /// Seed of all randomness.
+    /// Seed of the random numbers.
     pub seed: u64,
-    /// URL of the surveyed server.
+    /// URL of the measured server.
     pub url: String,
-    /// A sentence that states the server's capacity, or states that the capacity was not determined.
+    /// A sentence that states the server's capacity, or that the capacity could not be determined.
     pub headline: String,
-    /// The server's capacity, in calls per second.
+    /// The server's capacity: the throughput at saturation, in calls per second.
     pub saturation_rate: Comparison,
-    /// Highest rate of calls at which the server meets each objective.
+    /// For each objective, the highest rate of calls at which the server meets it.
     #[serde(default)]
     pub objectives: Vec<RateUnderObjective>,
-    /// The load levels, in the order of their offered load.
+    /// The load levels in increasing order of offered load.
     pub levels: Vec<Level>,
-    /// Service demands of one request.
+    /// Service demands of one request, by station and class.
     pub demands: Vec<Demand>,
-    /// Highest measured rate that this client can generate without being the limit, in calls per second.
+    /// Highest rate, in calls per second, that this client can generate before the client itself becomes the limit, as
+    /// measured.
     pub client_max_rate: Option<f64>,
     /// Verdict on whether the survey's measurements can be trusted.
     pub verdict: Verdict,
-    /// The model behind the predictions, fitted before any held-out level was measured. Its demands describe a busy
-    /// server, as in `demands`. Its rates have the proportions of the mix, and their sum is 0.7 of the predicted
-    /// saturation rate. It has no stations if the survey ended before the fit.
+    /// The queueing network model for the predictions, fitted before the held-out levels were measured. Its demands
+    /// describe a busy server, as in `demands`. The rates of its classes have the proportions of the mix, and their sum
+    /// is 0.7 of the predicted saturation rate. The model has no stations if the survey ended before the model was
+    /// fitted.
     pub model: Model,
-    /// The level at which the survey stopped early, with the reason; absent if the survey was completed.
+    /// The level at which the survey stopped early, and the reason; absent if the survey was completed.
     pub stopped: Option<Stopped>,
     /// Numbers of the server's CPUs.
     pub server_cpus: Vec<usize>,
     /// Numbers of the client's CPUs.
     pub client_cpus: Vec<usize>,
-    /// Share of the server's CPU time that was in use before any load.
+    /// Share of the server's CPU time that was in use before the survey generated load.
     pub background: Option<f64>,
-    /// Extra cost of a call at an idle server, in seconds. At other loads, it is multiplied by a power of the idle
-    /// share of the server's CPUs; the model contains the exponent.
+    /// Extra cost of a call at an idle server, in seconds. At higher loads, the extra cost is multiplied by a power of
+    /// the idle fraction of the server's CPUs; `model` contains the exponent.
     pub wakeup_s: Option<f64>,
-    /// The laws that were tried for the dependence of a call's cost on the load, each with its cross-validation error.
-    /// The best law is first; the model uses it.
+    /// Formulas that were fitted to describe how the cost of a call depends on the load, each with its cross-validation
+    /// error. The formula with the smallest error is first; the model uses it.
     #[serde(default)]
     pub laws: Vec<Law>,
-    /// Throughput by number of clients during calibration, in increasing order of the number of clients. These values
-    /// describe the server as a flow-equivalent station (Chandy, Herzog & Woo 1975).
+    /// Throughput at each number of clients during calibration, in increasing order of the number of clients. These
+    /// values describe the server as a flow-equivalent station (Chandy, Herzog & Woo 1975).
     #[serde(default)]
     pub throughput_by_clients: Vec<ByClients>,
-    /// The station of the model that limits the server: `cpu`; `disk` and a name; `workers`, the processes or threads
-    /// that calls occupy; `lock or backend`, which serves one call at a time; or `backend pool`, which serves several.
-    /// For a black-box server, it is `server`.
+    /// The bottleneck: the station of the model that limits the server's throughput. It is `cpu`, `disk` with a name,
+    /// `workers` (the processes or threads that serve calls), `lock or backend` (which serves one call at a time), or
+    /// `backend pool` (which serves several calls at a time). If the server's processes cannot be observed, it is
+    /// `server`.
     #[serde(default)]
     pub bottleneck: Option<String>,
-    /// Explanation for people of the evidence for the bottleneck.
+    /// Explanation for the user of the evidence for the bottleneck.
     #[serde(default)]
     pub bottleneck_evidence: Option<String>,
-    /// CPU demand of a call of the mix by program, in decreasing order. Programs that share CPUs are one station of the
-    /// model.
+    /// CPU demand of an average call of the mix in each program of the server, in decreasing order. Programs that share
+    /// CPUs are one station of the model.
     #[serde(default)]
     pub programs: Vec<ProgramDemand>,
-    /// The Server Module's measurements during calibration. Absent unless the demands of the classes are based on these
-    /// measurements. This requires a server whose module has the same classes as the load.
+    /// The Server Module's measurements during calibration. Present only if the demands of the classes are based on
+    /// them. This requires that the module has the same classes as the load.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub inside: Option<InsideServer>,
-    /// Speed of the server in each block of calibration, in order, relative to the mean: 0.9 is ten percent slower.
+    /// Speed of the server in each block of calibration measurements, in order, relative to the mean: 0.9 is ten
+    /// percent slower.
     #[serde(default)]
     pub speed_by_block: Vec<f64>,
-    /// The connections that the loads used.
+    /// How the loads of the survey used connections.
     #[serde(default)]
     pub connections: Connections,
     /// Load and delays that calibration caused on the server.
@@ -102,40 +107,40 @@ pub struct Survey {
     /// Pauses of the server that are longer than its calls explain; absent if none were observed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pauses: Option<ServerPauses>,
-    /// Throughput of the overloaded server by connection policy, if both policies were measured.
+    /// Throughput of the overloaded server with and without a connection pool, if both were measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub overload: Option<Overload>,
-    /// A change of the server that was predicted and then measured, if the user requested one.
+    /// Predictions and measurements for a changed server, if the user requested a change.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub what_if: Option<WhatIf>,
     /// Duration of the survey, in seconds.
     #[serde(default)]
     pub elapsed_s: Option<f64>,
-    /// Path of the report, if one was written.
+    /// Path of the HTML report, if one was written.
     pub report: Option<String>,
 }
 
-/// The highest rate of calls at which an objective is met in the long run.
+/// The highest rate of calls at which an objective is met permanently.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct RateUnderObjective {
-    /// The objective with its limit, like `p99<50ms`.
+    /// The objective as the user wrote it, like `p99<50ms`.
     pub objective: String,
     /// The limit: seconds for a time, a fraction for a share of errors. Absent if the limit is a multiple of the value
-    /// at light load, and this value is missing.
+    /// at light load and this value was not measured.
     pub limit: Option<f64>,
-    /// The limit divided by the value at light load, for an objective with a relative limit like `p99<10x`.
+    /// The limit divided by the value at light load, if the limit is relative, as in `p99<10x`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub times_light_load: Option<f64>,
-    /// Value of the limited measure at light load, in the unit of `limit`.
+    /// Value of the objective's measure at light load, in the unit of `limit`.
     pub light_load: Option<f64>,
-    /// The rate, in calls per second.
+    /// The highest rate at which the objective is met, in calls per second.
     pub rate: Comparison,
-    /// Bounds that contain the measured rate with a probability of 90 %.
+    /// The 90 % confidence interval of the measured rate.
     pub measured_interval90: Option<[f64; 2]>,
     /// Whether the server meets the objective, and up to which rate.
     pub outcome: ObjectiveOutcome,
-    /// The slices of load from which the rate was estimated, in order.
+    /// The periods of constant load from which the rate was estimated, in order.
     pub slices: Vec<ObjectiveSlice>,
 }
 
@@ -143,45 +148,45 @@ pub struct RateUnderObjective {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ObjectiveOutcome {
-    /// The rate was not measured, or too few calls were measured to decide.
+    /// Unknown: the rate was not measured, or too few calls were measured.
     #[default]
     Undecided,
-    /// The objective is met up to the measured rate.
+    /// The objective is met at rates up to the measured rate.
     MetUpToRate,
-    /// The objective is met up to the server's capacity, so the capacity is the rate.
+    /// The objective is met at all rates up to the server's capacity, so the measured rate is the capacity.
     MetUpToCapacity,
-    /// Light load already misses the objective.
+    /// The objective is missed even at light load.
     MissedAtLightLoad,
 }
 
-/// A slice of load at one rate, compared with an objective.
+/// Results of one period of constant load, compared with an objective.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ObjectiveSlice {
     /// Offered load, in calls per second.
     pub rate: f64,
-    /// Number of calls that the objective concerns.
+    /// Number of calls to which the objective applies.
     pub calls: u64,
-    /// Number of these calls that took longer than the limit or had no expected answer.
+    /// Number of these calls that violated the limit or had no expected answer.
     pub beyond: u64,
-    /// Value of the limited measure: a time in seconds, or a share of errors.
+    /// Value of the objective's measure: a time in seconds, or a fraction of errors.
     pub figure: Option<f64>,
 }
 
-/// The connections that the loads of a survey used.
+/// How the loads of a survey used connections.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Connections {
-    /// Size of the connection pool of open loads: a call waited if all connections were busy. Absent if such a call
-    /// opened another connection instead.
+    /// Size of the connection pool of open loads: if all connections are busy, a call waits for one. Absent if there
+    /// was no pool, so that such a call opened a further connection.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub most: Option<u64>,
-    /// Number of connections that the server serves at a time, if the survey reached this limit. Calls on further
-    /// connections wait until a served connection is closed, even if all served connections are idle.
+    /// Number of connections that the server serves at the same time, if the survey reached this limit. Calls on
+    /// further connections wait until a served connection is closed, even if all served connections are idle.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub served_at_once: Option<u64>,
     /// Whether each call used a new connection.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub one_call_each: bool,
-    /// Whether each call used a new connection because the server closes each connection after its answer.
+    /// Whether `per_call` has a special reason: the server closes each connection after its answer.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub closed_by_server: bool,
 }
@@ -217,203 +222,210 @@ impl fmt::Display for Connections {
     }
 }
 
-/// Pauses in which the server completes no call although calls are in progress, for example because of garbage
-/// collection or scheduling. They appear as gaps between completions.
+/// Statistics of pauses, in which the server completes no call although calls are in progress, for example because of
+/// garbage collection or scheduling. Pauses are detected as gaps between completed calls.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ServerPauses {
-    /// Pauses per second, whatever the load.
+    /// Rate of the pauses that occur independently of the load, per second.
     pub per_second: f64,
-    /// Additional pauses per call.
+    /// Rate of the additional pauses that calls cause, per call.
     pub per_call: f64,
     /// Mean length of a pause, in seconds.
     pub mean_s: f64,
     /// Length of the longest pause, in seconds.
     pub longest_s: f64,
-    /// Number of observed pauses, from which the rates and lengths are estimated.
+    /// Number of observed pauses, from which the other fields are estimated.
     pub seen: u64,
 }
 
-/// Throughput of an overloaded server by connection policy, at the same offered load.
+/// Throughput of an overloaded server with and without a connection pool, at the same offered load.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Overload {
     /// Offered load, in calls per second.
     pub offered: f64,
-    /// Calls completed per second if calls wait for one of the pool's connections: the mean of two runs, one before and
-    /// one after the run without a pool.
+    /// Throughput with a connection pool, in calls completed per second: calls wait for a free connection. It is the
+    /// mean of two runs, one before and one after the run without a pool.
     pub pooled: f64,
-    /// Difference of the two runs with the pool, in calls completed per second.
+    /// Difference between the throughputs of the two runs with the pool, in calls completed per second.
     #[serde(default)]
     pub pooled_difference: f64,
-    /// Calls completed per second if each call that finds no idle connection opens another.
+    /// Throughput without a pool, in calls completed per second: a call opens a further connection if no connection is
+    /// idle.
     pub unlimited: f64,
-    /// Number of connections that were opened without a pool.
+    /// Number of connections that were opened in the run without a pool.
     pub connections: u64,
 }
 
-/// A change of the server whose effect was predicted and then measured. The change was undone afterwards.
+/// A change of the server's configuration whose effects were predicted and then measured. Afterwards, the change was
+/// undone.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct WhatIf {
-    /// The change, as on the command line: `quota=50%`.
+    /// The change in the notation of the command line, for example `quota=50%`.
     pub change: String,
-    /// Number of CPUs of the changed server.
+    /// Number of CPUs that the changed server can use.
     pub cpus: f64,
-    /// Period of the quota, in seconds: when the quota is exhausted, the server is throttled until the next period.
+    /// Period of the CPU quota in seconds. A server that has used up its quota is throttled until the next period.
     pub period_s: f64,
     /// Capacity of the changed server, in calls per second.
     pub saturation_rate: Comparison,
-    /// Utilization of the server's CPUs by its processes at the measured capacity.
+    /// Utilization of the server's CPUs by its processes while the server is saturated.
     pub utilization: Comparison,
-    /// The rate at which the mean response time was measured: half of the predicted capacity.
+    /// The rate, in calls per second, at which the mean response time was measured: half of the predicted capacity.
     pub offered: f64,
-    /// Mean response time at `offered`. This prediction is less accurate than the predictions for the levels, because
-    /// it comes from a simulation of the quota.
+    /// Mean response time at the rate `offered`, in seconds. This prediction comes from a simulation of the quota, and
+    /// is less accurate than the predictions for the levels.
     pub response_time_s: Comparison,
-    /// Speed of the server's host just before and after the change, relative to its speed during calibration.
+    /// Speed of the host just before and after the measurements of the changed server, relative to its speed during
+    /// calibration.
     pub host_speed: Option<f64>,
     /// Verdict on whether the measurements of the changed server can be trusted.
     pub verdict: Verdict,
 }
 
-/// A law for the dependence of a call's cost on the load.
+/// A formula for the dependence of a call's cost on the load, with the error of its fit.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Law {
-    /// Name of the law: `constant`; `idle^1` for an extra cost that is proportional to the idle share of the server,
-    /// `idle^2` to the square of the idle share, and so on; `busy` for a cost that grows with the load.
+    /// Name of the formula: `constant`; `idle^1` for an extra cost proportional to the idle fraction of the server,
+    /// `idle^2` for one proportional to its square, and so on; `busy` for a cost that increases with the load.
     pub name: String,
-    /// Cross-validation error: root mean square of the relative errors when one level at a time is left out of the fit.
+    /// Cross-validation error: root mean square of the relative prediction errors for measurements that are left out of
+    /// the fit, one load level at a time.
     pub left_out_error: f64,
 }
 
-/// CPU demand of an average call of the mix in one of the server's programs, while the server is saturated.
+/// CPU demand of an average call of the mix in one program of the server, measured at saturation.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ProgramDemand {
-    /// The program's name.
+    /// Name of the program.
     pub name: String,
     /// CPU time of an average call in this program, in seconds.
     pub demand_s: f64,
-    /// Half width of the 95 % confidence interval of `demand_s`, from the variation between blocks.
+    /// Half-width of the 95 % confidence interval of `demand_s`, from the variation between blocks of measurements.
     pub ci95_half_width: Option<f64>,
-    /// Share of a call's total CPU time that is spent in this program, 0 to 1.
+    /// CPU time of a call in this program divided by its CPU time in all programs, 0 to 1.
     pub share: f64,
     /// Number of processes of the program.
     pub processes: u64,
 }
 
-/// Throughput with a certain number of clients. Each client sends its next call as soon as its previous call is
-/// answered.
+/// Throughput with a constant number of clients without think time: each client sends its next call when its previous
+/// call is answered.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ByClients {
     /// Number of clients.
     pub clients: u64,
     /// Throughput, in calls per second.
     pub throughput: f64,
-    /// Half width of the 95 % confidence interval of `throughput`, from the variation between blocks.
+    /// Half-width of the 95 % confidence interval of `throughput`, from the variation between blocks of measurements.
     pub ci95_half_width: Option<f64>,
-    /// Utilization of the server's CPUs by its processes, if the processes can be observed.
+    /// Utilization of the server's CPUs by its processes; absent if the processes cannot be observed.
     pub utilization: Option<f64>,
 }
 
-/// The Server Module's measurements during calibration. The demand of a class follows from them: the CPU time within
-/// the phases of a request, plus an equal share of the CPU time outside of all phases.
+/// The Server Module's measurements during calibration. The demand of a class is computed from them: the CPU time
+/// within the phases of a request, plus an equal share of the CPU time outside of all phases.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct InsideServer {
-    /// Number of requests whose CPU time was measured.
+    /// Number of requests whose CPU time was sampled.
     pub sampled: u64,
-    /// Squared coefficient of variation of the CPU time of a request within its class. It is one value for all classes,
-    /// which follows from their second moments.
+    /// Squared coefficient of variation of a request's CPU time within its class. All classes have the same value,
+    /// which is computed from the second moments of all classes.
     pub scv: Option<f64>,
-    /// Half width of the 95 % confidence interval of `scv`.
+    /// Half-width of the 95 % confidence interval of `scv`.
     pub scv_ci95_half_width: Option<f64>,
-    /// Whether the server has more workers than CPUs, so that workers share the CPUs. If so, the variability in the
-    /// model does not describe service times but is fitted to the calls' waiting times.
+    /// Whether the server has more workers than CPUs, so that workers take turns on the CPUs. If so, the variability of
+    /// the service times in the model is fitted to the waiting times and does not describe the measured service times.
     pub takes_turns: bool,
-    /// Highest number of workers; absent if it does not limit the number of calls in service.
+    /// Maximum number of workers; absent if it does not limit the number of calls in service.
     pub workers: Option<u64>,
     /// Mean number of busy workers while the server was saturated.
     pub workers_busy: Option<f64>,
 }
 
-/// Load and delays that calibration caused on a server that may have other users, with their permitted bounds.
+/// Load and delays that calibration caused on a server, which may also have other users, and their permitted bounds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Inflicted {
-    /// Mean load over all of calibration, including pauses: utilization of the server's CPUs by its processes. If the
-    /// processes cannot be observed, the throughput as a share of the server's capacity replaces the utilization.
+    /// Mean utilization of the server's CPUs by its processes, over the whole calibration including pauses. If the
+    /// processes cannot be observed, it is the mean throughput divided by the server's capacity.
     pub mean_load: f64,
-    /// Permitted bound of `mean_load`.
+    /// Permitted upper bound of `mean_load`.
     #[serde(default)]
     pub max_load: Option<f64>,
-    /// Highest number of clients at once.
+    /// Maximum number of simultaneous clients.
     pub most_clients: u64,
-    /// Longest response time of a calibration call, which bounds the delay of other users' calls.
+    /// Longest response time of a calibration call, in seconds. It is an upper bound of the delay that calibration
+    /// caused for other users' calls.
     pub longest_wait_s: f64,
-    /// Permitted bound of `longest_wait_s`. Calibration stops adding clients when twice the mean response time exceeds
-    /// this bound.
+    /// Permitted upper bound of `longest_wait_s`, in seconds. Calibration does not add further clients if twice the
+    /// mean response time exceeds this bound.
     #[serde(default)]
     pub max_delay_s: Option<f64>,
 }
 
-/// A prediction and its measurement.
+/// A prediction of a quantity, its measurement, and the difference.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Comparison {
-    /// The value that the model predicts.
+    /// The predicted value.
     pub predicted: Option<f64>,
-    /// Bounds that contain 90 % of the measurements, as predicted for a host whose speed varies as during calibration.
+    /// The 90 % prediction interval: it contains a measurement with a probability of 90 % if the speed of the host
+    /// varies as it did during calibration.
     #[serde(default)]
     pub interval90: Option<[f64; 2]>,
     /// The measured value.
     pub measured: Option<f64>,
     /// Relative error of the prediction: predicted ÷ measured − 1.
     pub error: Option<f64>,
-    /// The part of the error that is due to the host being faster or slower than during calibration.
+    /// The part of `error` that is due to a host that is faster or slower than during calibration.
     #[serde(default)]
     pub error_drift: Option<f64>,
-    /// Half width of the measurement's 95 % confidence interval (batch means).
+    /// Half-width of the 95 % confidence interval of `measured` (method of batch means).
     pub measured_ci95_half_width: Option<f64>,
 }
 
-/// Predictions and measurements at one load level.
+/// Predictions and measurements at one level of load.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Level {
-    /// Planned load as a share of the saturation rate that was known when the level was planned.
+    /// Planned load divided by the saturation rate that was predicted or measured when the level was planned.
     pub fraction: f64,
-    /// Offered load in calls per second; for a closed level, the rate at which its clients made calls.
+    /// Offered load in calls per second; for a level with a constant number of clients, the rate at which the clients
+    /// made calls.
     pub offered: f64,
-    /// Purpose of the level.
+    /// Purpose of the level: calibration, test of the model, or overload.
     pub role: Role,
     /// The requests of the level: `mix`, or the name of a single class.
     pub workload: String,
-    /// Number of clients of a closed level; absent for open levels.
+    /// Number of clients of a closed load; absent for open loads.
     pub clients: Option<u64>,
     /// Length of the window in which load was offered, in seconds.
     pub window_s: f64,
     /// Complete responses per second.
     pub throughput: Comparison,
-    /// Mean time from when a call was due to the last byte of its response, in seconds. The prediction is for a host
-    /// whose speed varies as during calibration.
+    /// Mean response time, from when a call was due to the last byte of its response, in seconds. The prediction
+    /// assumes that the host's speed varies as it did during calibration.
     pub response_time_s: Comparison,
-    /// Mean response time that the model predicts for a host of constant speed, in seconds.
+    /// Mean response time predicted for a host of constant speed, in seconds.
     #[serde(default)]
     pub steady_response_s: Option<f64>,
     /// Speed of the server's host just before and after this level, relative to its speed during calibration with the
     /// same number of clients: 0.9 is ten percent slower.
     #[serde(default)]
     pub host_speed: Option<f64>,
-    /// Speed of the server's host just after this level minus its speed just before, relative to its speed during
-    /// calibration.
+    /// Change of the host's speed during the level: speed just after the level minus speed just before it, relative to
+    /// the speed during calibration.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host_speed_change: Option<f64>,
     /// Percentiles of the response time, in seconds.
     pub response_percentiles_s: ResponsePercentiles,
     /// Utilization of the server's CPUs by its processes.
     pub utilization: Comparison,
-    /// Shares of time of the server's CPUs in user mode, in the kernel, idle and stolen.
+    /// Shares of the time of the server's CPUs: user mode, kernel, idle and stolen by the hypervisor.
     pub cpu: Option<CpuShares>,
     /// Share of the calls that failed or were answered with an error of the server (5xx).
     pub error_share: f64,
-    /// Median lateness of the generator, in seconds.
+    /// Median lateness of the generator in seconds: the time from when a call was due to when it began.
     pub lateness_p50_s: Option<f64>,
-    /// 99th percentile of the generator's lateness, in seconds.
+    /// 99th percentile of the generator's lateness in seconds.
     pub lateness_p99_s: Option<f64>,
     /// Verdict on whether this level's measurements can be trusted.
     pub verdict: Verdict,
@@ -421,7 +433,7 @@ pub struct Level {
     pub classes: Vec<LevelClass>,
 }
 
-/// Results of one class at one level.
+/// Throughput and response time of one class at one level.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LevelClass {
     /// Name of the class.
@@ -432,7 +444,7 @@ pub struct LevelClass {
     pub response_time_s: Comparison,
 }
 
-/// Percentiles of a response time, in seconds.
+/// Percentiles of the response time, in seconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ResponsePercentiles {
     /// Median of the response time.
@@ -446,7 +458,7 @@ pub struct ResponsePercentiles {
     pub p99: Comparison,
 }
 
-/// Reads a comparison, or a bare measurement as in documents of versions that did not predict percentiles.
+/// Deserialises a comparison. Documents of older versions contain only the measured number, without a prediction.
 fn measured_alone<'de, D: Deserializer<'de>>(reader: D) -> Result<Comparison, D::Error> {
     #[derive(Deserialize)]
     #[serde(untagged)]
@@ -460,15 +472,15 @@ fn measured_alone<'de, D: Deserializer<'de>>(reader: D) -> Result<Comparison, D:
     })
 }
 
-/// Purpose of a level.
+/// Purpose of a level of load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
-    /// The model was fitted to measurements of this level.
+    /// Calibration: the model was fitted to the measurements of this level.
     Calibration,
-    /// The model was tested against this level, and was not fitted to it.
+    /// Test: the predictions of the model were compared with this level, and the model was not fitted to it.
     HeldOut,
-    /// The load of this level exceeds the server's capacity.
+    /// Overload: the offered load exceeds the server's capacity.
     PastSaturation,
 }
 
@@ -483,34 +495,34 @@ pub struct Demand {
     pub seconds: f64,
     /// Half width of the 95 % confidence interval of the demand.
     pub ci95_half_width: Option<f64>,
-    /// The true demand, if the server reports it: CPU time per call, by the server's own accounting while the server
-    /// was saturated.
+    /// The true demand in seconds per request, if the server reports it: its own measurement of the CPU time per call
+    /// at saturation.
     pub truth: Option<f64>,
 }
 
-/// The level at which a survey stopped early, with the reason.
+/// The level at which a survey stopped early, and the reason.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Stopped {
-    /// The level at which the survey stopped.
+    /// Description of the level.
     pub level: String,
     /// The reason why the survey stopped.
     pub reason: String,
 }
 
 impl Survey {
-    /// Whether the measurements are valid. They may be valid even if they refute the model.
+    /// Whether the measurements are valid. Valid measurements may still refute the model.
     pub fn is_measured_well(&self) -> bool {
         self.verdict.reasons.iter().all(|reason| reason.code == ReasonCode::ModelRefuted)
     }
 }
 
 impl Comparison {
-    /// A measurement without a prediction.
+    /// Creates a comparison without a prediction.
     pub fn measured(value: f64) -> Comparison {
         Comparison { measured: Some(value), ..Comparison::default() }
     }
 
-    /// Creates a comparison of prediction and measurement, with the relative error unless the measurement is zero.
+    /// Creates a comparison and computes the relative error, unless the measurement is zero.
     pub fn new(predicted: Option<f64>, measured: Option<f64>) -> Comparison {
         let error = match (predicted, measured) {
             (Some(p), Some(m)) if m != 0.0 => Some(p / m - 1.0),
@@ -519,8 +531,8 @@ impl Comparison {
         Comparison { predicted, measured, error, ..Comparison::default() }
     }
 
-    /// Splits the error into a part due to the model and a part due to the host. `predicted` is the prediction for the
-    /// host's actual speed.
+    /// Determines the part of the error that is due to the host. `predicted` is the prediction for the actual speed of
+    /// the host.
     #[must_use]
     pub fn with_host_prediction(self, predicted: Option<f64>) -> Comparison {
         let model_error = Comparison::new(predicted, self.measured).error;
@@ -528,13 +540,13 @@ impl Comparison {
         Comparison { error_drift, ..self }
     }
 
-    /// Whether the measurement is within the predicted interval; `None` if the measurement or the interval is missing.
+    /// Whether the measurement is within the prediction interval; `None` if the measurement or the interval is missing.
     pub fn is_within_interval(&self) -> Option<bool> {
         let ([low, high], measured) = self.interval90.zip(self.measured)?;
         Some((low..=high).contains(&measured))
     }
 
-    /// The part of the error that is due to the model.
+    /// The part of `error` that is due to the model and not to the host's speed.
     pub fn model_error(&self) -> Option<f64> {
         Some(self.error? - self.error_drift.unwrap_or(0.0))
     }
@@ -554,7 +566,7 @@ mod tests {
 
     #[test]
     fn an_error_is_parted_into_the_models_and_the_hosts() {
-        // The host was ten percent slower than during calibration. For a host of this speed, the model predicts 99.
+        // The host was ten percent slower than during calibration. At this speed, the prediction is 99.
         let comparison = Comparison { interval90: Some([95.0, 115.0]), ..Comparison::new(Some(110.0), Some(100.0)) };
         let comparison = comparison.with_host_prediction(Some(99.0));
         let near = |a: Option<f64>, b: f64| (a.unwrap() - b).abs() < 1e-12;

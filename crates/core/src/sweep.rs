@@ -1,4 +1,4 @@
-//! The `Sweep` document: the same load at rising rates, or with rising numbers of S-Clients, and the Record of each. It
+//! The `Sweep` document: the Records of the same load at increasing rates, or with increasing numbers of S-Clients. It
 //! shows how a server behaves beyond its capacity (Banga & Druschel 1997, Figures 2, 5 and 7; Mosberger & Jin 1998,
 //! Figure 2).
 
@@ -9,40 +9,40 @@ use serde::{Deserialize, Serialize};
 /// Identifier of the document's schema, and the value of [`Sweep::schema`].
 pub const SCHEMA: &str = "brimful.sweep/1";
 
-/// The results of a load that was made at rising levels.
+/// The results of a load that was repeated at increasing levels.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Sweep {
     /// Identifier of the document's schema: always [`SCHEMA`].
     pub schema: String,
     /// The command line.
     pub command: Vec<String>,
-    /// The requested URL, as the user gave it, with a scheme.
+    /// The requested URL as the user wrote it, with a scheme.
     pub target: String,
     /// The main result, in one or two sentences.
     pub headline: String,
-    /// The quantity that rises.
+    /// The quantity that increases from level to level.
     pub kind: SweepKind,
-    /// The levels that were measured, from the lowest to the highest.
+    /// The measured levels, in increasing order.
     pub levels: Vec<SweepLevel>,
-    /// Whether the user ended the sweep early.
+    /// Whether the user interrupted the sweep.
     pub interrupted: bool,
 }
 
-/// The quantity that rises in a sweep.
+/// The quantity that increases from level to level of a sweep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SweepKind {
-    /// Calls per second of an open loop.
+    /// Offered load of an open loop, in calls per second.
     Rate,
-    /// Number of S-Clients.
+    /// Number of S-Clients (Banga & Druschel 1997).
     SClients,
 }
 
 /// One level of a sweep.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SweepLevel {
-    /// Calls per second, or the number of S-Clients.
+    /// Offered load in calls per second, or the number of S-Clients.
     pub level: f64,
-    /// The Record of this level, without histograms and account.
+    /// The Record of this level, without `hdr` and `account`.
     pub record: Record,
 }

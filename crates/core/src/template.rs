@@ -1,40 +1,40 @@
-//! Templates of requests. Each call fills in the placeholders:
+//! Templates of requests: texts with placeholders, which each call replaces by values:
 //!
 //! ```text
 //! {seq}            the number of the call within its class, from 0: unique in a load
 //! {uuid}           a random UUID (version 4)
-//! {rand:1-500}     a random whole number from 1 to 500, uniformly distributed
-//! {csv.user}       the field `user` of the class's CSV file: call n uses row n, starting over after the last row
+//! {rand:1-500}     a random integer from 1 to 500, uniformly distributed
+//! {csv.user}       the field `user` of the class's CSV file: call n uses row n; after the last row, row 1
 //! ```
 //!
-//! Anything else in braces is plain text, so JSON needs no escapes.
+//! All other text in braces is copied unchanged, so JSON needs no escapes.
 
 use std::fmt;
 
-/// A part of a template.
+/// A part of a template: plain text or a placeholder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TemplatePart<'t> {
     /// Text that is copied unchanged.
     Text(&'t str),
-    /// The number of the call.
+    /// `{seq}`: the number of the call within its class.
     Seq,
-    /// A random UUID.
+    /// `{uuid}`: a random UUID.
     Uuid,
-    /// A random whole number.
+    /// `{rand:FROM-TO}`: a random integer.
     Rand {
-        /// The smallest possible number.
+        /// The smallest possible value.
         from: u64,
-        /// The largest possible number.
+        /// The largest possible value.
         to: u64,
     },
-    /// The field of the CSV row in the column with this name.
+    /// `{csv.NAME}`: the field of a CSV row in the column with this name.
     Csv(&'t str),
 }
 
-/// A placeholder that is not well-formed.
+/// The error for a placeholder with invalid syntax.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TemplateError {
-    /// Position of the placeholder, in characters from 1.
+    /// Position of the placeholder in the template, in characters from 1.
     pub column: usize,
     /// The text that was expected at this position.
     pub expected: String,
@@ -46,7 +46,7 @@ impl fmt::Display for TemplateError {
     }
 }
 
-/// The beginnings of all placeholders.
+/// The beginnings of all kinds of placeholders.
 const PLACEHOLDER_STARTS: [&str; 4] = ["{seq}", "{uuid}", "{rand:", "{csv."];
 
 /// Whether a text contains a placeholder.
@@ -54,10 +54,10 @@ pub fn is_template(text: &str) -> bool {
     text.contains('{') && PLACEHOLDER_STARTS.iter().any(|start| text.contains(start))
 }
 
-/// Splits a text into plain text and placeholders. No part is empty.
+/// Splits a template into plain text and placeholders. No part is empty.
 ///
 /// # Errors
-/// [`TemplateError`] if a placeholder is not well-formed.
+/// Returns [`TemplateError`] if a placeholder has invalid syntax.
 pub fn parse(text: &str) -> Result<Vec<TemplatePart<'_>>, TemplateError> {
     let mut pieces = Vec::new();
     let mut text_from = 0;
@@ -85,7 +85,7 @@ pub fn parse(text: &str) -> Result<Vec<TemplatePart<'_>>, TemplateError> {
     Ok(pieces)
 }
 
-/// Parses the text between the braces; the error names the expected text.
+/// Parses the text between the braces of a placeholder. The error describes the expected text.
 fn placeholder(within: &str) -> Result<TemplatePart<'_>, &'static str> {
     const RANGE: &str = "two whole numbers, the lower one first, like {rand:1-500}";
     match within {

@@ -1,54 +1,54 @@
-//! Text for terminals.
+//! Prepares text for terminals.
 //!
-//! Names of processes and files, and texts from other hosts, are not trusted. They must not move the cursor, change
-//! colours, or erase or reorder text. So [`escape_controls`] and [`one_line`] replace characters that control a
-//! terminal by escapes: `\u` and four hexadecimal digits. JSON uses the same escapes, so a JSON document keeps its
+//! Names of processes and files, and texts from other hosts, are not trusted: they could contain characters that move
+//! the cursor, change colours, or erase or reorder text. [`escape_controls`] and [`one_line`] replace such characters
+//! by escapes: `\u` and four hexadecimal digits. JSON uses the same escapes, so an escaped JSON document has the same
 //! meaning.
 //!
-//! For terminals that display only ASCII, [`to_ascii`] replaces other characters.
+//! For terminals that can display only ASCII, [`to_ascii`] replaces all other characters.
 
 use std::borrow::Cow;
 use std::fmt::Write;
 
-/// The byte order mark that some programs, mainly on Windows, write before a text.
+/// The byte order mark, which some programs write at the beginning of a text file, mainly on Windows.
 const MARK: char = '\u{feff}';
 const MARK_BYTES: &[u8] = b"\xef\xbb\xbf";
 
-/// Removes the byte order mark from the text of a file.
+/// Removes the byte order mark from the beginning of a text.
 pub fn strip_bom(text: &str) -> &str {
     text.strip_prefix(MARK).unwrap_or(text)
 }
 
-/// Removes the byte order mark from the bytes of a text file.
+/// Removes the byte order mark from the beginning of a text file in UTF-8.
 pub fn strip_bom_bytes(bytes: &[u8]) -> &[u8] {
     bytes.strip_prefix(MARK_BYTES).unwrap_or(bytes)
 }
 
-/// Escapes the control characters of a text, except newlines and tabs.
+/// Escapes the characters that control a terminal, except newlines and tabs.
 pub fn escape_controls(text: &str) -> Cow<'_, str> {
     escape(text, |c| c != '\n' && c != '\t' && is_control(c))
 }
 
-/// Escapes all control characters of a text that belongs on one line, like a name.
+/// Escapes all characters that control a terminal, including newlines and tabs, so that the text fits on one line.
 pub fn one_line(text: &str) -> Cow<'_, str> {
     escape(text, is_control)
 }
 
-/// Converts a text to ASCII: symbols become their usual substitutes (`+-`, `us`, `...`), and other characters become
-/// escapes. If a substitute is longer than the symbol, the next run of spaces is shortened, so that columns stay
-/// aligned.
+/// Converts a text to ASCII. Symbols are replaced by their usual substitutes (`+-`, `us`, `...`), and other characters
+/// by escapes. If a substitute is longer than the symbol, a following sequence of spaces is shortened, so that columns
+/// remain aligned.
 pub fn to_ascii(text: &str) -> Cow<'_, str> {
     if text.is_ascii() {
         return Cow::Borrowed(text);
     }
     let mut shown = String::with_capacity(text.len());
-    // `surplus` is the number of characters that substitutes have added to the line; `spaces` is the number of spaces
-    // in a row.
+    // `surplus` is the number of characters by which substitutes have lengthened the line; `spaces` is the number of
+    // immediately preceding spaces.
     let mut surplus = 0;
     let mut spaces = 0;
     for c in text.chars() {
         match c {
-            // Two or more spaces in a row separate columns; all but the first may be dropped.
+            // A sequence of spaces separates columns. It must keep its first space; the others may be removed.
             ' ' if spaces > 0 && surplus > 0 => surplus -= 1,
             ' ' => {
                 spaces += 1;
@@ -91,10 +91,10 @@ fn push_ascii(shown: &mut String, c: char) {
         '“' | '”' => "\"",
         '²' => "^2",
         '\u{a0}' | '\u{202f}' => " ",
-        // Symbols that show whether an interval contains the measurement: yes, no.
+        // The symbols for "the interval contains the measurement" and "it does not".
         '✓' => "y",
         '✗' => "n",
-        // Bars of charts and shades, in increasing order of height and darkness, become ASCII characters.
+        // Blocks of different heights and shades, which charts contain, in increasing order.
         '▁' => "_",
         '▂' => ",",
         '▃' => "-",
@@ -115,8 +115,8 @@ fn push_ascii(shown: &mut String, c: char) {
     *shown += sign;
 }
 
-/// Wraps a text at spaces into indented lines of at most `width` characters, and ends the text with a newline. A word
-/// that is longer than a line is not cut. A percent sign stays on the line of its number.
+/// Wraps a text at spaces into indented lines of at most `width` characters, and appends a newline. A word that is
+/// longer than a line is not divided. There is no line break between a number and its percent sign.
 pub fn wrap(text: &str, indent: usize, width: usize) -> String {
     let mut words: Vec<String> = Vec::new();
     for word in text.split_whitespace() {
@@ -144,8 +144,8 @@ pub fn wrap(text: &str, indent: usize, width: usize) -> String {
     lines.join("\n") + "\n"
 }
 
-/// Whether a character controls terminals: control characters (C0, DEL and C1), line and paragraph separators, and
-/// characters that change the direction of writing.
+/// Whether a terminal could interpret a character as a command: control characters (C0, DEL and C1), line and paragraph
+/// separators, and characters that change the direction of writing.
 fn is_control(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')

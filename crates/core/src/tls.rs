@@ -1,4 +1,4 @@
-//! TLS: settings (`[tls]` of a workload), negotiated parameters, and faults.
+//! TLS settings (`[tls]` of a workload), negotiated TLS parameters, and TLS failures.
 //!
 //! Sources: RFC 8446 (TLS 1.3), Rescorla 2018; RFC 5246 (TLS 1.2), Dierks & Rescorla 2008.
 
@@ -7,22 +7,23 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// TLS settings of the connections to an `https://` URL: the table `[tls]`. Documents never contain keys or
-/// certificates; only the command line names the files that contain them.
+/// TLS settings of the connections to an `https://` URL: the table `[tls]` of a workload. A workload never contains
+/// keys or certificates; only the command line can name the files that contain them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Tls {
-    /// Whether a new connection resumes an earlier TLS session if it has a ticket. If false, every handshake is a full
-    /// handshake, as for a new user.
+    /// Whether a new connection resumes an earlier TLS session if the client has a session ticket. If false, every
+    /// connection performs a full handshake, like that of a new user.
     #[serde(default, skip_serializing_if = "is_default")]
     pub resume: bool,
     /// The oldest permitted version of TLS.
     #[serde(default, skip_serializing_if = "TlsVersion::is_oldest")]
     pub minimum: TlsVersion,
-    /// The server name that the client sends and that the certificate must be valid for; the host of the URL if absent.
+    /// The server name that the client sends (SNI) and that the certificate must be valid for. If absent, the host of
+    /// the URL.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sni: Option<String>,
-    /// Whether the client accepts every certificate without checks.
+    /// Whether the client accepts every certificate without verification.
     #[serde(default, skip_serializing_if = "is_default")]
     pub insecure: bool,
 }
@@ -30,11 +31,11 @@ pub struct Tls {
 /// A version of TLS.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 pub enum TlsVersion {
-    /// TLS 1.2, of 2008.
+    /// TLS 1.2 (2008).
     #[default]
     #[serde(rename = "1.2")]
     V12,
-    /// TLS 1.3, of 2018.
+    /// TLS 1.3 (2018).
     #[serde(rename = "1.3")]
     V13,
 }
@@ -45,14 +46,14 @@ impl TlsVersion {
     }
 }
 
-/// The parameters that client and server negotiated in the handshake before a run.
+/// The TLS parameters that client and server negotiated in a handshake before a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TlsSpoken {
     /// Negotiated version, like `TLS 1.3`.
     pub version: String,
-    /// IANA name of the cipher suite.
+    /// Name of the cipher suite in the IANA registry.
     pub cipher_suite: String,
-    /// Group of the key exchange, like `X25519`.
+    /// Group of the key exchange, like `X25519`; absent if it is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key_exchange: Option<String>,
     /// The application protocol, if the server selected one by ALPN: `http/1.1` or `h2`.
@@ -60,28 +61,28 @@ pub struct TlsSpoken {
     pub protocol: Option<String>,
 }
 
-/// Calls that failed because of one TLS fault.
+/// Number of calls that failed because of one kind of TLS failure.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TlsFailure {
-    /// Identifier of the fault, for scripts.
+    /// Identifier of the kind of failure, for programs.
     pub reason: TlsFault,
-    /// Text for people: what happened and what to do next.
+    /// Explanation for the user: what happened and what to do.
     pub message: String,
-    /// Number of calls that failed because of this fault.
+    /// Number of calls that failed for this reason.
     pub calls: u64,
 }
 
-/// A reason for the failure of a TLS handshake or a TLS stream.
+/// The kinds of failures of a TLS handshake or a TLS stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum TlsFault {
-    /// The server's bytes are not TLS.
+    /// The bytes that the server sent are not TLS.
     NotTls,
     /// The certificate has expired.
     CertificateExpired,
     /// The certificate is not valid yet.
     CertificateNotYetValid,
-    /// The certificate is for another name.
+    /// The certificate is not valid for the server name.
     CertificateName,
     /// The issuer of the certificate is not trusted.
     CertificateIssuer,
@@ -95,22 +96,23 @@ pub enum TlsFault {
     ClientCertificate,
     /// The server does not recognise the server name that the client sent.
     UnknownName,
-    /// The server does not support the requested HTTP version.
+    /// The server supports no application protocol (HTTP version) that the client offered.
     Protocol,
-    /// The server closed the connection by an alert without a specific reason.
+    /// The server closed the connection by a TLS alert that does not state a specific reason.
     Alert,
-    /// The handshake did not finish within the response timeout.
+    /// The handshake was not completed within the response timeout.
     TimedOut,
-    /// The stream ended without a close_notify message, and nothing else shows where the response ends.
+    /// The stream ended without a close_notify alert, and the response does not state its length, so it may be
+    /// incomplete.
     Truncated,
-    /// The received data cannot be decrypted, or was changed in transit.
+    /// The received data cannot be decrypted; it may have been changed in transit.
     Undecryptable,
     /// The server violated the TLS protocol in another way.
     Misbehaved,
 }
 
 impl TlsFault {
-    /// All faults, in the order of their declaration.
+    /// All kinds of failures, in the order of their declaration.
     pub const ALL: [TlsFault; 16] = [
         TlsFault::NotTls,
         TlsFault::CertificateExpired,
@@ -130,7 +132,7 @@ impl TlsFault {
         TlsFault::Misbehaved,
     ];
 
-    /// Advice to the user on how to correct the fault, without a full stop.
+    /// Advice for the user on how to correct the failure, without a full stop at the end.
     pub fn remedy(self) -> &'static str {
         match self {
             TlsFault::NotTls => "if it speaks plain HTTP, write http:// in place of https://",

@@ -1,7 +1,8 @@
-//! Types of quantities with units, and the notation of these quantities.
+//! Types for durations, rates, counts and sizes, and their notation.
 //!
-//! Times are in whole nanoseconds ([`Nanos`]), rates in events per second ([`Rate`]), and sizes in bytes ([`Bytes`]).
-//! On the command line and in documents: durations `500ms 30s 2m 1h`, counts and rates `10k 1.5M`, sizes `64KiB 10MB`.
+//! Times are integers in nanoseconds ([`Nanos`]), rates are events per second ([`Rate`]), and sizes are bytes
+//! ([`Bytes`]). In the notation of the command line and of documents, durations are `500ms 30s 2m 1h`, counts and rates
+//! `10k 1.5M`, and sizes `64KiB 10MB`.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -9,17 +10,17 @@ use std::ops::{Add, AddAssign, Sub};
 use std::str::FromStr;
 use std::time::Duration;
 
-/// A duration, or an instant since the start of a run, in nanoseconds, serialised as a number. Subtraction saturates at
-/// zero.
+/// A duration, or the time since the start of a run, in nanoseconds. It is serialised as a number. Subtraction
+/// saturates at zero.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Nanos(pub u64);
 
-/// The time of an event, or [`OptionalNanos::NONE`] if the event has not happened. Calls store it instead of an
-/// `Option<Nanos>`, which takes twice the memory.
+/// The time of an event, or [`OptionalNanos::NONE`] if the event has not happened. It needs half of the memory of an
+/// `Option<Nanos>`, and every call stores several of them.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct OptionalNanos(Nanos);
 
-/// Events per second. A parsed rate is finite and not negative.
+/// A rate in events per second. A parsed rate is finite and not negative.
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
 pub struct Rate(pub f64);
 
@@ -27,7 +28,7 @@ pub struct Rate(pub f64);
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Bytes(pub u64);
 
-/// A whole number, written `1000`, `10k` or `1.5M`.
+/// A number of items, written `1000`, `10k` or `1.5M`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Count(pub u64);
 
@@ -41,7 +42,7 @@ impl OptionalNanos {
         (self != OptionalNanos::NONE).then_some(self.0)
     }
 
-    /// Sets the time of the event to `now` if the event has not happened yet. Returns the time of the event.
+    /// Sets the time of the event to `now`, unless the event has already happened. Returns the time of the event.
     #[inline]
     pub fn get_or_set(&mut self, now: Nanos) -> Nanos {
         if *self == OptionalNanos::NONE {
@@ -58,7 +59,7 @@ impl Default for OptionalNanos {
 }
 
 impl From<Nanos> for OptionalNanos {
-    /// Converts [`Nanos::MAX`], which is not an instant of a run, to [`OptionalNanos::NONE`].
+    /// Converts a time. [`Nanos::MAX`], which no run can reach, becomes [`OptionalNanos::NONE`].
     fn from(at: Nanos) -> OptionalNanos {
         OptionalNanos(at)
     }
@@ -70,7 +71,7 @@ impl fmt::Debug for OptionalNanos {
     }
 }
 
-/// An error of parsing a quantity.
+/// The error for a text that is not a quantity.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 #[error("`{text}` is not a {what}: write it like {example}")]
 pub struct ParseUnitError {
@@ -80,9 +81,9 @@ pub struct ParseUnitError {
 }
 
 impl Nanos {
-    /// The start of the run, or a duration of zero.
+    /// A duration of zero, or the start of the run.
     pub const ZERO: Nanos = Nanos(0);
-    /// A time later than the end of any run.
+    /// The largest possible value, later than the end of any run.
     pub const MAX: Nanos = Nanos(u64::MAX);
 
     /// Converts whole microseconds to nanoseconds.
@@ -100,8 +101,8 @@ impl Nanos {
         Nanos(s * 1_000_000_000)
     }
 
-    /// Converts seconds to nanoseconds, rounded. Negative numbers and NaN become zero; too large numbers become
-    /// [`Nanos::MAX`].
+    /// Converts seconds to nanoseconds, with rounding. Negative numbers and NaN become zero; values that are too large
+    /// become [`Nanos::MAX`].
     pub fn from_secs_f64(s: f64) -> Nanos {
         Nanos((s * 1e9).round() as u64)
     }
@@ -116,7 +117,7 @@ impl Nanos {
         self.0 as f64 / 1e3
     }
 
-    /// Formats the time for people, rounded to three significant digits: `657 µs`, `3 s`.
+    /// Formats the time for the user, rounded to three significant digits: `657 µs`, `3 s`.
     pub fn to_rounded_string(self) -> String {
         let step = 10_u64.pow(self.0.max(1).ilog10().saturating_sub(2));
         let rounded = Nanos(self.0.saturating_add(step / 2) / step * step);
@@ -124,8 +125,8 @@ impl Nanos {
         format!("{} {unit}", rounded.0 as f64 / divisor as f64)
     }
 
-    /// Formats the time in the largest unit in which its value is at least one. All digits are kept, so parsing the
-    /// text yields the same time.
+    /// Formats the time exactly, in the largest unit in which its value is at least one. Parsing the text yields the
+    /// same time.
     pub fn to_exact_string(self) -> String {
         let (divisor, unit) = self.unit();
         let (whole, rest) = (self.0 / divisor, self.0 % divisor);
@@ -133,7 +134,7 @@ impl Nanos {
         format!("{}{unit}", text.trim_end_matches('0').trim_end_matches('.'))
     }
 
-    /// The largest unit in which the time's value is at least one, as its length in nanoseconds and its symbol.
+    /// The largest unit in which the time is at least one: its length in nanoseconds, and its symbol.
     fn unit(self) -> (u64, &'static str) {
         match self.0 {
             n if n >= 1_000_000_000 => (1_000_000_000, "s"),
@@ -143,7 +144,7 @@ impl Nanos {
         }
     }
 
-    /// The sum of both times, at most [`Nanos::MAX`].
+    /// Adds two times; the result is at most [`Nanos::MAX`].
     pub fn saturating_add(self, other: Nanos) -> Nanos {
         Nanos(self.0.saturating_add(other.0))
     }
@@ -193,8 +194,8 @@ impl fmt::Display for Nanos {
 
 impl FromStr for Nanos {
     type Err = ParseUnitError;
-    /// Parses `500ms`, `30s`, `2m`, `1h`, `1m 30s` or `0.5s`. A number without a unit is an error, because the unit
-    /// could only be guessed.
+    /// Parses `500ms`, `30s`, `2m`, `1h`, `1m 30s` or `0.5s`. A number without a unit is an error, because it
+    /// could mean seconds or milliseconds.
     fn from_str(text: &str) -> Result<Nanos, ParseUnitError> {
         let error = || ParseUnitError { text: text.to_owned(), what: "duration", example: "500ms, 30s, 2m or 1h" };
         if let Ok(duration) = humantime::parse_duration(text) {
@@ -270,7 +271,7 @@ fn parse_scaled(text: &str) -> Option<f64> {
     Some(number * scale)
 }
 
-/// Splits `1.5M` into a finite number that is not negative, and its unit.
+/// Splits a text such as `1.5M` into a finite non-negative number and its suffix.
 fn split_number(text: &str) -> Option<(f64, &str)> {
     let text = text.trim();
     let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());

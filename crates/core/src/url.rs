@@ -1,25 +1,26 @@
-//! Encodes URLs as browsers do: percent-encoding of paths and queries, and ASCII forms of host names.
+//! Encodes URLs as browsers do: percent-encoding of paths and queries, and conversion of host names to ASCII.
 //!
-//! Sources: the percent-encode sets of the WHATWG URL Standard (§1.3), Punycode (RFC 3492). An existing `%XX` is kept,
-//! so encoding twice changes nothing. Placeholders of a template, such as `{csv.name}`, are kept as well.
+//! Sources: the percent-encode sets of the WHATWG URL Standard (§1.3); Punycode (RFC 3492). An existing `%XX` is kept,
+//! so encoding twice yields the same result as encoding once. Placeholders of a template, such as `{csv.name}`, are
+//! also kept.
 
 use crate::template::{TemplatePart, parse};
 use std::borrow::Cow;
 use std::fmt::Write;
 
-/// The part of a URL that a byte belongs to.
+/// The part of a URL, which determines the characters that must be encoded.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Part {
     Path,
     Query,
 }
 
-/// Encodes a path and query as a browser does, and removes the fragment.
+/// Percent-encodes a path with query as a browser does, and removes the fragment (`#…`).
 pub fn encode_target(text: &str) -> Cow<'_, str> {
     if text.bytes().all(is_plain) {
         return Cow::Borrowed(text);
     }
-    // A malformed template is treated as plain text; another check reports it with the position of the error.
+    // A malformed template is encoded as plain text here. The workload's validation reports its error.
     let pieces = parse(text).unwrap_or_else(|_| vec![TemplatePart::Text(text)]);
     let mut encoded = String::with_capacity(text.len() + 16);
     let mut part = Part::Path;
@@ -39,14 +40,14 @@ pub fn encode_target(text: &str) -> Cow<'_, str> {
     Cow::Owned(encoded)
 }
 
-/// Encodes a path and query of bytes in any character set as a browser does, and removes the fragment.
+/// Percent-encodes a path with query, given as bytes in any character set, and removes the fragment (`#…`).
 pub fn encode_bytes(bytes: &[u8]) -> String {
     let mut encoded = String::with_capacity(bytes.len());
     encode_into(bytes, &mut Part::Path, &mut encoded);
     encoded
 }
 
-/// Encodes only the bytes that are not ASCII.
+/// Percent-encodes only the bytes that are not ASCII.
 pub fn encode_non_ascii(text: &str) -> Cow<'_, str> {
     if text.is_ascii() {
         return Cow::Borrowed(text);
@@ -58,13 +59,13 @@ pub fn encode_non_ascii(text: &str) -> Cow<'_, str> {
     Cow::Owned(encoded)
 }
 
-/// Whether `target` is a URL with scheme and host, as opposed to a path.
+/// Whether `target` is a URL with scheme and host, and not only a path.
 pub fn is_absolute_url(target: &str) -> bool {
     ["http://", "https://"].into_iter().any(|scheme| target.len() > scheme.len() && target.starts_with(scheme))
 }
 
-/// The ASCII form of a host name (`xn--bcher-kva.example`), label by label. Labels are converted to lower case. Other
-/// mappings of IDNA are not applied, because the result is only a suggestion to the user.
+/// Converts a host name to ASCII (`xn--bcher-kva.example`), label by label. Labels are converted to lower case. Other
+/// mappings of IDNA are omitted, because the result is only shown to the user as a suggestion.
 pub fn to_ascii_host(host: &str) -> String {
     let label = |label: &str| match label.is_ascii() {
         true => label.to_owned(),
@@ -73,12 +74,13 @@ pub fn to_ascii_host(host: &str) -> String {
     host.split(['.', '\u{3002}', '\u{ff0e}', '\u{ff61}']).map(label).collect::<Vec<_>>().join(".")
 }
 
-/// Whether a byte is copied unchanged, both in paths and in queries.
+/// Whether a byte is never encoded, neither in paths nor in queries.
 fn is_plain(byte: u8) -> bool {
     byte.is_ascii_graphic() && !matches!(byte, b'"' | b'#' | b'<' | b'>' | b'^' | b'`' | b'{' | b'}' | b'\'')
 }
 
-/// Whether a browser encodes a byte in this part of a URL. The apostrophe is encoded in queries of `http` and `https`.
+/// Whether a browser encodes a byte in this part of an `http` or `https` URL. The apostrophe is encoded only in
+/// queries.
 fn is_encoded(byte: u8, part: Part) -> bool {
     let everywhere = !byte.is_ascii_graphic() || matches!(byte, b'"' | b'<' | b'>');
     everywhere
@@ -88,7 +90,7 @@ fn is_encoded(byte: u8, part: Part) -> bool {
         }
 }
 
-/// Encodes bytes up to a fragment. Returns whether there was a fragment.
+/// Appends the encoded bytes to `encoded`, up to a fragment (`#…`). Returns whether there is a fragment.
 fn encode_into(bytes: &[u8], part: &mut Part, encoded: &mut String) -> bool {
     for byte in bytes {
         match byte {
@@ -109,7 +111,7 @@ fn push_encoded(byte: u8, encoded: &mut String) {
     let _ = write!(encoded, "%{byte:02X}");
 }
 
-/// Encodes a label in Punycode, without the prefix `xn--` (RFC 3492 §6.3).
+/// Encodes one label of a host name in Punycode, without the prefix `xn--` (RFC 3492 §6.3).
 fn punycode(label: &str) -> String {
     const BASE: u64 = 36;
     const T_MIN: u64 = 1;
@@ -158,7 +160,7 @@ fn punycode(label: &str) -> String {
     encoded
 }
 
-/// The bias for the next code point in Punycode (RFC 3492 §6.1).
+/// Computes the bias for the next code point (Punycode's adaptation function, RFC 3492 §6.1).
 fn adapted_bias(delta: u64, points: u64, is_first: bool) -> u64 {
     let mut delta = if is_first { delta / 700 } else { delta / 2 };
     delta += delta / points;
@@ -170,7 +172,7 @@ fn adapted_bias(delta: u64, points: u64, is_first: bool) -> u64 {
     steps + 36 * delta / (delta + 38)
 }
 
-/// A digit of base 36: `a` to `z`, then `0` to `9`.
+/// Returns a digit of base 36: `a` to `z`, then `0` to `9`.
 fn digit(value: u64) -> char {
     char::from(b"abcdefghijklmnopqrstuvwxyz0123456789"[(value % 36) as usize])
 }
@@ -180,8 +182,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Texts are encoded like `new URL(text, "http://h").href` in Node.js 20 encodes them. The exception is `^`, which
-    /// the Standard encodes since 2023.
+    /// The expected texts are those of `new URL(text, "http://h").href` in Node.js 20, except for `^`, which the WHATWG
+    /// standard encodes since 2023.
     #[test]
     fn paths_and_queries_are_encoded_as_browsers_do() {
         for (text, encoded) in [

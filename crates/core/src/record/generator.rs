@@ -1,80 +1,81 @@
-//! The part of a Record about the generator: the resources that it used, and the largest load that it can generate.
+//! Metrics of the load generator in a Record: the resources that it used, and the largest load that it can generate.
 
 use crate::server::HostProbe;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Resources that the generator used on its host.
+/// Resources of its host that the generator used.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Generator {
-    /// CPU time of the generator, in seconds, exact.
+    /// CPU time of the generator in seconds, measured exactly.
     pub cpu_s: Option<f64>,
-    /// CPU time in user mode, in seconds, as sampled by the kernel's clock ticks; `None` if there were too few ticks.
+    /// CPU time in user mode in seconds, estimated from the kernel's clock ticks; `None` if there were too few ticks.
     pub cpu_user_s: Option<f64>,
-    /// CPU time in the kernel, in seconds, as sampled by the kernel's clock ticks; `None` if there were too few ticks.
+    /// CPU time in the kernel in seconds, estimated from the kernel's clock ticks; `None` if there were too few ticks.
     pub cpu_system_s: Option<f64>,
-    /// Share of time for which the busiest thread had work to do, excluding waiting and spinning.
+    /// Utilization of the busiest thread: the fraction of time for which it worked, excluding waiting and busy-waiting.
     pub busy: f64,
-    /// Longest time for which a thread was stalled, in seconds: it neither waited nor worked, because it was stopped or
-    /// had no CPU.
+    /// Longest time for which a thread did not run although it had work, in seconds, because it was stopped or had no
+    /// CPU.
     pub longest_gap_s: Option<f64>,
     /// Number of threads; each runs one shard.
     pub threads: u64,
-    /// Highest number of connections open at once, over all threads.
+    /// Maximum number of simultaneously open connections, over all threads.
     pub max_open_connections: u64,
-    /// Name of the I/O engine.
+    /// Name of the kernel interface for network I/O: `io_uring` or `epoll`.
     pub engine: String,
-    /// If calls began only at clock ticks, the time between two ticks, in seconds. Calls were late by up to this time.
+    /// Time between two clock ticks in seconds, if calls could begin only at clock ticks. Each call was late by up to
+    /// this time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tick_s: Option<f64>,
-    /// Highest measured rate that this client can generate without being the limit, in calls per second. `None` if this
-    /// rate was not measured.
+    /// Highest rate, in calls per second, that this client can generate before the client itself becomes the limit.
+    /// `None` if this rate was not measured.
     pub max_rate: Option<f64>,
-    /// CPU time that the host withheld from the generator.
+    /// CPU time that the host did not give to the generator although the generator had work.
     #[serde(default)]
     pub host: HostContention,
-    /// Speed of a CPU of the generator's host right before the load began: the generator's first CPU, if the generator
-    /// is pinned. For a load that several processes generated, the lowest value of each field. `None` if the speed was
-    /// not measured.
+    /// Speed of one CPU of the generator's host, measured just before the load began: the generator's first CPU, if the
+    /// generator is pinned. If several processes generated the load, the lowest value of each field. `None` if the
+    /// speed was not measured.
     #[serde(default)]
     pub host_probe: Option<HostProbe>,
-    /// Messages of the threads that panicked. The calls of these threads are counted up to the panic; the other threads
-    /// continued.
+    /// Panic messages of the threads that panicked. Calls of these threads are counted up to the panic. The other
+    /// threads continued.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub panics: Vec<String>,
-    /// The first request body that could not be read from its file during the run, with the error.
+    /// Name of the first file with a request body that could not be read during the run, with the error message.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub body_error: Option<String>,
 }
 
-/// CPU time that the host withheld from the generator during the run, as accounted by the host's kernel. Times and
-/// shares that the kernel does not provide are absent.
+/// CPU time that the generator did not get although it had work, measured by the kernel of its host. Fields that the
+/// kernel does not provide are absent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct HostContention {
-    /// Time for which a thread was ready to run while the CPU ran something else, in seconds: the highest value of any
-    /// thread.
+    /// Time for which a thread was ready to run but had no CPU, in seconds: the maximum over the threads.
     pub cpu_wait_s: Option<f64>,
-    /// Time for which a CPU quota throttled the generator's control group, in seconds, summed over CPUs. The quota may
-    /// belong to a parent group.
+    /// Time for which a CPU quota throttled the generator, in seconds, summed over CPUs. The quota belongs to the
+    /// generator's control group or to a parent group.
     pub throttled_s: Option<f64>,
-    /// Share of the time of the generator's CPUs that the hypervisor gave to other guests.
+    /// Steal time: fraction of time for which the hypervisor ran other guests on the generator's CPUs.
     pub steal: Option<f64>,
 }
 
-/// Measurement of the largest load that this client can generate. This is the largest load at which one generator, and
-/// two generators with half of the load each, cause the same throughput of the server (Banga & Druschel 1997, §4.3).
-/// Loads and throughputs are calls per second, or connection attempts per second for S-Clients.
+/// Measurement of the largest load that this client can generate (Banga & Druschel 1997, §4.3). At each load, the
+/// server's throughput with one generator is compared with its throughput with two generators that each generate half
+/// of the load. The client is not the limit while both throughputs are equal. Loads and throughputs are calls per
+/// second, or connection attempts per second for S-Clients.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ClientCalibration {
-    /// The largest load; `None` if the client was the limit at every load tried.
+    /// The largest load at which the client is not the limit; `None` if the client was the limit at every tested load.
     pub max_rate: Option<f64>,
-    /// Whether the maximum may be higher: the built-in server reached its own limit before the client did.
+    /// Whether the true maximum may be higher, because the built-in server reached its limit before the client did.
     pub lower_bound: bool,
-    /// Whether the second generator shared CPUs with the first or with the server because no other CPUs were free. If
-    /// so, the second generator adds less load than a second host would, and the client's own lateness and CPU time
-    /// weigh more in the result.
+    /// Whether the second generator shared CPUs with the first one or with the server, because no other CPUs were free.
+    /// If so, the comparison is less sensitive than with a second host, and the decision depends more on the client's
+    /// lateness and CPU time.
     pub second_shares_cpus: bool,
-    /// Every load tried, in increasing order; a load that was tried several times appears several times.
+    /// Every tested load, in increasing order. A load that was tested several times appears several times.
     pub curve: Vec<ClientLevel>,
 }
 
@@ -85,22 +86,22 @@ impl ClientCalibration {
     }
 }
 
-/// One load of a [`ClientCalibration`]. Throughputs are means over several short runs.
+/// Results of a [`ClientCalibration`] at one load. Throughputs are means over several short runs.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ClientLevel {
-    /// The offered load.
+    /// The offered load in calls per second, or in connection attempts per second for S-Clients.
     pub load: f64,
-    /// Number of pairs of runs. Each pair is one run with one generator and one run with two generators.
+    /// Number of pairs of runs. A pair consists of one run with one generator and one run with two generators.
     pub pairs: u64,
-    /// Throughput with one generator.
+    /// Mean throughput of the server with one generator.
     pub one: f64,
     /// Standard deviation of `one`.
     pub one_stddev: Option<f64>,
-    /// Throughput with two generators.
+    /// Mean throughput of the server with two generators.
     pub two: f64,
     /// Standard deviation of `two`.
     pub two_stddev: Option<f64>,
-    /// Half width of the 95 % confidence interval of `two − one`, from the differences within pairs.
+    /// Half-width of the 95 % confidence interval of `two − one`, computed from the differences within pairs.
     pub difference_ci95_half_width: Option<f64>,
     /// The evidence that the client was the limit at this load; `None` if it was not the limit.
     pub limited: Option<String>,

@@ -1,11 +1,11 @@
-//! The part of a Record that identifies a machine, so that runs on different machines are not mistaken for alike.
+//! Identification of a machine in a Record, so that runs on different machines can be distinguished.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
-/// A machine: its name, its kernel and its CPUs. If several machines generated a load, each text lists the values of
-/// all machines, separated by commas.
+/// Name, kernel and CPU model of a machine. If several machines generated a load, each field lists the values of all
+/// machines, separated by commas.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Machine {
@@ -13,13 +13,13 @@ pub struct Machine {
     pub host: String,
     /// Release of the Linux kernel, like `6.1.0-18-amd64`.
     pub kernel: String,
-    /// Model of the CPUs. Absent if the kernel does not name it, as on many ARM machines.
+    /// Model name of the CPUs. Absent if the kernel does not report it, as on many ARM machines.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cpu_model: Option<String>,
 }
 
 impl Machine {
-    /// Combines the machines of two parts of a load.
+    /// Combines the descriptions of the machines of two parts of a load.
     #[must_use]
     pub fn merge(&self, other: &Machine) -> Machine {
         let models = [&self.cpu_model, &other.cpu_model].into_iter().flatten().cloned();
@@ -31,8 +31,8 @@ impl Machine {
     }
 }
 
-/// Joins two lists of values, which are separated by commas. Each value is listed once, in alphabetical order, so the
-/// result does not depend on the order in which parts are merged.
+/// Merges two comma-separated lists. The result contains each value once, in alphabetical order, so it does not depend
+/// on the order in which parts are merged.
 pub fn join_values(one: &str, other: &str) -> String {
     let values: BTreeSet<&str> = one.split(", ").chain(other.split(", ")).filter(|value| !value.is_empty()).collect();
     values.into_iter().collect::<Vec<_>>().join(", ")
