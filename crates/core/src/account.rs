@@ -47,7 +47,7 @@ pub struct PackedAccount {
     /// Number of calls that were completed within the window in which load was offered.
     pub completed_in_window: u64,
     /// Number of calls that failed because the generator's host lacked a resource, by resource.
-    pub limited: Limited,
+    pub limited: HostLimitedCalls,
     /// Length of each of the `intervals` in seconds: a power of two, at least 1/32.
     pub interval_s: f64,
     /// The time series of the run: one element per interval, up to the last interval with an event.
@@ -173,9 +173,9 @@ pub struct PackedTimes {
     /// Histogram from 1 ns to an hour, with three significant digits, in base64.
     pub histogram: String,
     /// Sum of the times.
-    pub sum: Whole,
+    pub sum: DecimalInteger,
     /// Sum of the squares of the times.
-    pub sum_of_squares: Whole,
+    pub sum_of_squares: DecimalInteger,
     /// The shortest time.
     pub min: u64,
     /// The longest time.
@@ -205,13 +205,14 @@ pub struct PackedBatch {
     /// Number of response times.
     pub count: u64,
     /// Sum of the response times, in nanoseconds.
-    pub sum: Whole,
+    pub sum: DecimalInteger,
 }
 
 /// Number of calls that failed because the generator's host lacked a resource, by resource. Their sum is
 /// `Counts::client_limited`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Limited {
+#[schemars(rename = "Limited")]
+pub struct HostLimitedCalls {
     /// Number of calls that failed because no file descriptor was available (`EMFILE`, `ENFILE`).
     pub descriptors: u64,
     /// Number of calls that failed because no local port was available (`EADDRNOTAVAIL`).
@@ -226,20 +227,20 @@ pub struct Limited {
 /// An integer that may be too large for a JSON number. It is serialised as a string of decimal digits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "String", into = "String")]
-#[schemars(with = "String")]
-pub struct Whole(pub u128);
+#[schemars(with = "String", rename = "Whole")]
+pub struct DecimalInteger(pub u128);
 
-impl From<Whole> for String {
-    fn from(whole: Whole) -> String {
+impl From<DecimalInteger> for String {
+    fn from(whole: DecimalInteger) -> String {
         whole.0.to_string()
     }
 }
 
-impl TryFrom<String> for Whole {
+impl TryFrom<String> for DecimalInteger {
     type Error = std::num::ParseIntError;
 
-    fn try_from(digits: String) -> Result<Whole, std::num::ParseIntError> {
-        digits.parse().map(Whole)
+    fn try_from(digits: String) -> Result<DecimalInteger, std::num::ParseIntError> {
+        digits.parse().map(DecimalInteger)
     }
 }
 
@@ -249,10 +250,10 @@ mod tests {
 
     #[test]
     fn the_largest_number_survives_json_and_others_are_refused() {
-        let text = serde_json::to_string(&Whole(u128::MAX)).unwrap();
-        assert_eq!(serde_json::from_str::<Whole>(&text).unwrap(), Whole(u128::MAX));
+        let text = serde_json::to_string(&DecimalInteger(u128::MAX)).unwrap();
+        assert_eq!(serde_json::from_str::<DecimalInteger>(&text).unwrap(), DecimalInteger(u128::MAX));
         for text in ["1", "\"\"", "\"-1\"", "\"1e3\"", "\"340282366920938463463374607431768211456\""] {
-            assert!(serde_json::from_str::<Whole>(text).is_err(), "{text}");
+            assert!(serde_json::from_str::<DecimalInteger>(text).is_err(), "{text}");
         }
     }
 }

@@ -212,7 +212,7 @@ pub enum Event {
     /// The call is sent again, on another connection or stream. The following events belong to this retry.
     Retried {
         /// Reason for the retry.
-        why: Retry,
+        why: RetryReason,
     },
     /// The call has ended.
     Ended(Outcome),
@@ -220,7 +220,7 @@ pub enum Event {
 
 /// Reason for retrying a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Retry {
+pub enum RetryReason {
     /// The server closed the reused connection before it answered ([`End::ClosedOnReuse`]).
     ClosedOnReuse,
     /// HTTP/2: the server refused the stream (`REFUSED_STREAM`, or a GOAWAY that excludes the stream), so the server

@@ -72,7 +72,7 @@ pub mod workload;
 
 pub use event::{
     CallSpec, ClassId, ConnectionEnded, End, Event, ExhaustedResource, NextCall, Observer, Outcome, RequestId,
-    ResponseSize, Retry, SessionEnded, SessionId, SessionOutcome, UnfollowedReason, Workload,
+    ResponseSize, RetryReason, SessionEnded, SessionId, SessionOutcome, UnfollowedReason, Workload,
 };
 pub use http2::Http2Frame;
 pub use slo::{Slo, SloSpec};

@@ -8,7 +8,7 @@
 use crate::record::Summary;
 
 /// Minimum number of calls that must be slower than a percentile for the percentile to be meaningful.
-pub const MIN_SLOWER: u64 = 10;
+pub const MIN_SLOWER_CALLS: u64 = 10;
 
 /// One of the percentiles that a [`Summary`] contains.
 #[derive(Clone, Copy)]
@@ -34,12 +34,12 @@ pub const P999: Percentile = Percentile { name: "p99.9", slower_per_mille: 1, fi
 impl Percentile {
     /// Returns this percentile of a distribution; `None` if the distribution has too few values.
     pub fn value(self, summary: &Summary) -> Option<f64> {
-        (summary.count >= self.calls()).then(|| (self.figure)(summary))
+        (summary.count >= self.min_calls()).then(|| (self.figure)(summary))
     }
 
     /// Minimum number of calls, or of other values, from which the percentile is meaningful.
-    pub fn calls(self) -> u64 {
-        MIN_SLOWER * 1_000 / self.slower_per_mille
+    pub fn min_calls(self) -> u64 {
+        MIN_SLOWER_CALLS * 1_000 / self.slower_per_mille
     }
 
     /// The percentile as a fraction, such as 0.95 for p95.

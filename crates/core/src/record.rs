@@ -9,7 +9,7 @@ use crate::counts::{Counts, WireBytes};
 use crate::http2::Http2Error;
 use crate::number::is_default;
 use crate::server::Server;
-use crate::tls::{TlsFailure, TlsSpoken};
+use crate::tls::{NegotiatedTls, TlsFailure};
 use crate::workload::Workload;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -117,7 +117,7 @@ pub struct Record {
     /// TLS parameters that client and server negotiated in a handshake before the run; absent if no such handshake
     /// succeeded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub tls: Option<TlsSpoken>,
+    pub tls: Option<NegotiatedTls>,
     /// Number of calls that failed because of TLS, by kind of failure.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tls_failures: Vec<TlsFailure>,

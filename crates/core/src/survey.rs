@@ -76,7 +76,7 @@ pub struct Survey {
     /// Throughput at each number of clients during calibration, in increasing order of the number of clients. These
     /// values describe the server as a flow-equivalent station (Chandy, Herzog & Woo 1975).
     #[serde(default)]
-    pub throughput_by_clients: Vec<ByClients>,
+    pub throughput_by_clients: Vec<ThroughputByClients>,
     /// The bottleneck: the station of the model that limits the server's throughput. It is `cpu`, `disk` with a name,
     /// `workers` (the processes or threads that serve calls), `lock or backend` (which serves one call at a time), or
     /// `backend pool` (which serves several calls at a time). If the server's processes cannot be observed, it is
@@ -93,7 +93,7 @@ pub struct Survey {
     /// The Server Module's measurements during calibration. Present only if the demands of the classes are based on
     /// them. This requires that the module has the same classes as the load.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub inside: Option<InsideServer>,
+    pub inside: Option<ModuleMeasurements>,
     /// Speed of the server in each block of calibration measurements, in order, relative to the mean: 0.9 is ten
     /// percent slower.
     #[serde(default)]
@@ -103,7 +103,7 @@ pub struct Survey {
     pub connections: Connections,
     /// Load and delays that calibration caused on the server.
     #[serde(default)]
-    pub inflicted: Option<Inflicted>,
+    pub inflicted: Option<CalibrationImpact>,
     /// Pauses of the server that are longer than its calls explain; absent if none were observed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pauses: Option<ServerPauses>,
@@ -311,7 +311,8 @@ pub struct ProgramDemand {
 /// Throughput with a constant number of clients without think time: each client sends its next call when its previous
 /// call is answered.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct ByClients {
+#[schemars(rename = "ByClients")]
+pub struct ThroughputByClients {
     /// Number of clients.
     pub clients: u64,
     /// Throughput, in calls per second.
@@ -326,7 +327,8 @@ pub struct ByClients {
 /// within the phases of a request, plus an equal share of the CPU time outside of all phases.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
-pub struct InsideServer {
+#[schemars(rename = "InsideServer")]
+pub struct ModuleMeasurements {
     /// Number of requests whose CPU time was sampled.
     pub sampled: u64,
     /// Squared coefficient of variation of a request's CPU time within its class. All classes have the same value,
@@ -345,7 +347,8 @@ pub struct InsideServer {
 
 /// Load and delays that calibration caused on a server, which may also have other users, and their permitted bounds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Inflicted {
+#[schemars(rename = "Inflicted")]
+pub struct CalibrationImpact {
     /// Mean utilization of the server's CPUs by its processes, over the whole calibration including pauses. If the
     /// processes cannot be observed, it is the mean throughput divided by the server's capacity.
     pub mean_load: f64,
@@ -511,7 +514,7 @@ pub struct Stopped {
 
 impl Survey {
     /// Whether the measurements are valid. Valid measurements may still refute the model.
-    pub fn is_measured_well(&self) -> bool {
+    pub fn has_valid_measurements(&self) -> bool {
         self.verdict.reasons.iter().all(|reason| reason.code == ReasonCode::ModelRefuted)
     }
 }

@@ -48,7 +48,8 @@ impl TlsVersion {
 
 /// The TLS parameters that client and server negotiated in a handshake before a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct TlsSpoken {
+#[schemars(rename = "TlsSpoken")]
+pub struct NegotiatedTls {
     /// Negotiated version, like `TLS 1.3`.
     pub version: String,
     /// Name of the cipher suite in the IANA registry.

@@ -52,7 +52,7 @@ use crate::least_squares::t95;
 use crate::window::{CompletedCalls, stretches};
 use brimful_core::model::Model;
 use brimful_core::record::Record;
-use brimful_core::survey::{ByClients, InsideServer, Law, ProgramDemand, ServerPauses};
+use brimful_core::survey::{Law, ModuleMeasurements, ProgramDemand, ServerPauses, ThroughputByClients};
 use brimful_model::correlation::identity;
 use brimful_model::{Estimate, HostSlowness, Method, ModelError, Quota, solve_open};
 
@@ -200,10 +200,10 @@ impl ServerFit {
     }
 
     /// Throughput for each number of closed-loop clients without think time.
-    pub fn throughput_by_clients(&self) -> Vec<ByClients> {
+    pub fn throughput_by_clients(&self) -> Vec<ThroughputByClients> {
         let servers = f64::from(self.facts.servers);
         let by_clients = |(load, pooled): (&OfferedLoad, &PooledMeasurement)| match load {
-            OfferedLoad::Clients(clients) => Some(ByClients {
+            OfferedLoad::Clients(clients) => Some(ThroughputByClients {
                 clients: *clients,
                 throughput: pooled.measurement.rate(),
                 ci95_half_width: pooled.rate_variance.map(|v| t95(pooled.blocks - 1) * v.sqrt()),
@@ -215,7 +215,7 @@ impl ServerFit {
     }
 
     /// The Server Module's measurements; `None` if the demands of the classes are not from the module.
-    pub fn inside(&self) -> Option<InsideServer> {
+    pub fn inside(&self) -> Option<ModuleMeasurements> {
         module::document(&self.fit, &self.facts, &self.loads)
     }
 

@@ -4,7 +4,7 @@
 //! which this host lacked resources. Failures that httperf does not distinguish, such as answers that are not HTTP,
 //! count as `other`.
 
-use brimful_core::account::Limited;
+use brimful_core::account::HostLimitedCalls;
 use brimful_core::record::{Record, ReplyRate, Summary};
 use std::fmt::Write;
 
@@ -135,7 +135,7 @@ fn resources(record: &Record, extra: &HttperfFigures) -> String {
 
 fn errors(record: &Record) -> String {
     let counts = &record.counts;
-    let limited = record.account.as_ref().map_or_else(Limited::default, |account| account.limited);
+    let limited = record.account.as_ref().map_or_else(HostLimitedCalls::default, |account| account.limited);
     let timed_out = counts.abandoned + counts.timed_out;
     let known = timed_out + counts.refused + counts.reset + limited.descriptors + limited.ports;
     // httperf counts an unexpected answer as a reply, not as an error.

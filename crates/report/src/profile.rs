@@ -174,7 +174,7 @@ fn load_in_words(load: &Load) -> String {
                 }
                 SessionArrivals::Closed { users, .. } => format!("of {} users", count(*users)),
             };
-            format!("sessions of {} calls, {come}", number(sessions.calls()))
+            format!("sessions of {} calls, {come}", number(sessions.mean_calls()))
         }
     }
 }

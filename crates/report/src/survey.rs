@@ -127,8 +127,8 @@ mod tests {
     use brimful_core::model::Model;
     use brimful_core::record::{Reason, ReasonCode, Verdict};
     use brimful_core::survey::{
-        ByClients, Comparison, Connections, Inflicted, Law, Level, ObjectiveOutcome, ObjectiveSlice, Overload,
-        ResponsePercentiles, Role, ServerPauses, Stopped, WhatIf,
+        CalibrationImpact, Comparison, Connections, Law, Level, ObjectiveOutcome, ObjectiveSlice, Overload,
+        ResponsePercentiles, Role, ServerPauses, Stopped, ThroughputByClients, WhatIf,
     };
 
     fn a_level(role: Role, workload: &str, offered: f64, measured: f64) -> Level {
@@ -264,11 +264,11 @@ mod tests {
                 Law { name: "idle^1".to_owned(), left_out_error: 0.018 },
                 Law { name: "idle^2".to_owned(), left_out_error: 0.13 },
             ],
-            throughput_by_clients: vec![ByClients {
+            throughput_by_clients: vec![ThroughputByClients {
                 clients: 8,
                 throughput: 490.0,
                 utilization: Some(0.991),
-                ..ByClients::default()
+                ..ThroughputByClients::default()
             }],
             bottleneck: Some("cpu".to_owned()),
             bottleneck_evidence: Some("99.1 % busy with 8 clients at once".to_owned()),
@@ -276,7 +276,7 @@ mod tests {
             inside: None,
             speed_by_block: vec![1.01, 0.93, 1.06],
             connections: Connections { most: Some(32), ..Connections::default() },
-            inflicted: Some(Inflicted {
+            inflicted: Some(CalibrationImpact {
                 mean_load: 0.22,
                 max_load: Some(0.3),
                 most_clients: 8,

@@ -7,7 +7,7 @@ mod url;
 pub use name::{ConnectTo, ConnectToError, Name};
 
 use crate::RunError;
-use brimful_core::tls::TlsSpoken;
+use brimful_core::tls::NegotiatedTls;
 use brimful_core::{Nanos, TlsFault};
 use brimful_engine::{Address, Destination, Handshake, Security, SecurityOptions};
 use name::look_up;
@@ -166,7 +166,7 @@ impl Endpoint {
     ///
     /// # Errors
     /// [`RunError::Handshake`] if a handshake fails.
-    pub(crate) fn check(&self, security: &Security, patience: Nanos) -> Result<Option<TlsSpoken>, RunError> {
+    pub(crate) fn check(&self, security: &Security, patience: Nanos) -> Result<Option<NegotiatedTls>, RunError> {
         let mut spoken = None;
         for address in self.addresses() {
             let spoken_at_address = self.check_address(address, security, patience)?;
@@ -180,7 +180,7 @@ impl Endpoint {
         address: &Address,
         security: &Security,
         patience: Nanos,
-    ) -> Result<Option<TlsSpoken>, RunError> {
+    ) -> Result<Option<NegotiatedTls>, RunError> {
         let (why, detail) = match security.try_handshake(address, patience) {
             Handshake::Succeeded(spoken) => return Ok(Some(spoken)),
             Handshake::Inconclusive => return Ok(None),

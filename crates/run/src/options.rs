@@ -2,7 +2,7 @@
 
 use crate::{Endpoint, RunError};
 use brimful_core::Nanos;
-use brimful_core::tls::TlsSpoken;
+use brimful_core::tls::NegotiatedTls;
 use brimful_core::workload::{Load, LoadKind, Workload};
 use brimful_engine::{ConnectionPolicy, Engine, RequestSettings, Security};
 use brimful_http::Version;
@@ -50,7 +50,7 @@ pub struct TlsOptions {
     /// The TLS settings of the client.
     pub security: Arc<Security>,
     /// The parameters that a handshake before the run negotiated, for the Record.
-    pub spoken: Option<TlsSpoken>,
+    pub spoken: Option<NegotiatedTls>,
 }
 
 /// The load: which calls are made, and when.

@@ -15,7 +15,7 @@ use crate::reply_rate::ReplySampler;
 use crate::series::Series;
 use crate::sessions::SessionTally;
 use crate::tally::{Tally, add};
-use brimful_core::account::{Limited, PackedAccount};
+use brimful_core::account::{HostLimitedCalls, PackedAccount};
 use brimful_core::counts::Counts;
 use brimful_core::{Nanos, TlsFault};
 use std::collections::BTreeMap;
@@ -43,7 +43,7 @@ pub struct Account {
     pub(crate) http2_errors: Http2Errors,
     pub(crate) completed_in_window: u64,
     /// Calls that failed because this host lacked a resource, by resource.
-    pub(crate) limited: Limited,
+    pub(crate) limited: HostLimitedCalls,
     pub(crate) series: Series,
     pub(crate) replies: ReplySampler,
     /// Completed calls in short parts of the window; `None` if they are not counted.
@@ -71,7 +71,7 @@ impl Account {
             tls_faults: BTreeMap::new(),
             http2_errors: Http2Errors::default(),
             completed_in_window: 0,
-            limited: Limited::default(),
+            limited: HostLimitedCalls::default(),
             series: Series::new(),
             replies: ReplySampler::new(window),
             completions: None,
@@ -186,7 +186,7 @@ impl Account {
     /// unused counters.
     pub(crate) fn add(&mut self, packed: &PackedAccount) -> Result<(), AddError> {
         self.check(window(packed), packed.classes.iter().map(|class| &class.name))?;
-        let Limited { descriptors, ports, memory, bodies } = packed.limited;
+        let HostLimitedCalls { descriptors, ports, memory, bodies } = packed.limited;
         let faults = packed.tls_faults.values().copied();
         let counts = [packed.completed_in_window, packed.responses_on_closed, descriptors, ports, memory, bodies];
         if counts.into_iter().chain(faults).any(|count| count > MAX_COUNT) {
@@ -231,7 +231,7 @@ impl Account {
         Ok(())
     }
 
-    fn count(&mut self, tls_faults: &BTreeMap<TlsFault, u64>, completed_in_window: u64, limited: Limited) {
+    fn count(&mut self, tls_faults: &BTreeMap<TlsFault, u64>, completed_in_window: u64, limited: HostLimitedCalls) {
         for (why, calls) in tls_faults {
             *self.tls_faults.entry(*why).or_default() += calls;
         }
@@ -254,7 +254,7 @@ impl Account {
         self.tls_faults.clear();
         self.http2_errors.clear();
         self.completed_in_window = 0;
-        self.limited = Limited::default();
+        self.limited = HostLimitedCalls::default();
         self.series.clear();
         self.replies.clear();
         self.completions.iter_mut().for_each(Completions::clear);
@@ -310,7 +310,7 @@ impl Account {
             tls_faults: BTreeMap::new(),
             http2_errors: Http2Errors::default(),
             completed_in_window: 0,
-            limited: Limited::default(),
+            limited: HostLimitedCalls::default(),
             series: Series::unpack(packed.interval_s, &[])?,
             replies: ReplySampler::new(window),
             completions: None,

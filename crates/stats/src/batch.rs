@@ -14,7 +14,7 @@ use crate::estimate::ratio_standard_error;
 use crate::histogram::MAX_COUNT;
 use crate::student::t_95;
 use brimful_core::Nanos;
-use brimful_core::account::{PackedBatch, Whole};
+use brimful_core::account::{DecimalInteger, PackedBatch};
 
 const CAPACITY: usize = 64;
 
@@ -101,7 +101,7 @@ impl BatchMeans {
     /// The serialised form: the length of a batch in nanoseconds, and all batches up to the last non-empty one.
     pub fn pack(&self) -> (u64, Vec<PackedBatch>) {
         let used = self.batches.iter().rposition(|batch| batch.count > 0).map_or(0, |last| last + 1);
-        let packed = |batch: &Batch| PackedBatch { count: batch.count, sum: Whole(batch.sum_ns) };
+        let packed = |batch: &Batch| PackedBatch { count: batch.count, sum: DecimalInteger(batch.sum_ns) };
         (1 << self.length, self.batches[..used].iter().map(packed).collect())
     }
 

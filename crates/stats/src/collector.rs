@@ -14,7 +14,7 @@ use crate::tally::{Tally, count_end};
 use brimful_core::UnfollowedReason;
 use brimful_core::{
     ClassId, ConnectionEnded, End, Event, ExhaustedResource, Http2Frame, Nanos, Observer, OptionalNanos, Outcome,
-    Retry, SessionEnded,
+    RetryReason, SessionEnded,
 };
 
 /// Observes one shard's calls.
@@ -195,8 +195,8 @@ impl Observer for Collector {
             Event::Retried { why } => {
                 let counts = &mut self.tally(call).counts;
                 match why {
-                    Retry::ClosedOnReuse => counts.retried_closed += 1,
-                    Retry::RefusedStream => counts.refused_streams += 1,
+                    RetryReason::ClosedOnReuse => counts.retried_closed += 1,
+                    RetryReason::RefusedStream => counts.refused_streams += 1,
                 }
             }
             Event::Ended(ref outcome) => self.ended(call, outcome),

@@ -17,7 +17,7 @@ use crate::tally::Tally;
 use crate::verdict::{Evidence, judge};
 use brimful_core::record::{AddressRecord, ClassRecord, Generator, Machine, Rates, Record, SCHEMA, ShardOrigin};
 use brimful_core::server::Server;
-use brimful_core::tls::{TlsFailure, TlsSpoken};
+use brimful_core::tls::{NegotiatedTls, TlsFailure};
 use brimful_core::workload::{LoadKind, Statuses, Workload};
 use brimful_core::{Nanos, TlsFault};
 use std::collections::BTreeMap;
@@ -58,7 +58,7 @@ pub struct RunFacts {
     /// HTTP version of the run: `1.0`, `1.1` or `2`.
     pub http: Option<String>,
     /// TLS parameters that were negotiated, if any.
-    pub tls: Option<TlsSpoken>,
+    pub tls: Option<NegotiatedTls>,
     /// Whether the URL is `http://` but the port speaks TLS.
     pub wants_tls: bool,
     /// Resources that the load used on the host that generated it.

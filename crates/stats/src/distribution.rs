@@ -8,7 +8,7 @@
 use crate::error::StatsError;
 use crate::histogram::{self, empty, encode, touched};
 use brimful_core::Nanos;
-use brimful_core::account::{PackedTimes, Whole};
+use brimful_core::account::{DecimalInteger, PackedTimes};
 use brimful_core::record::Summary;
 use hdrhistogram::Histogram;
 
@@ -134,8 +134,8 @@ impl Distribution {
     pub fn pack(&self) -> Option<PackedTimes> {
         (self.count() > 0).then(|| PackedTimes {
             histogram: self.to_base64(),
-            sum: Whole(self.sum),
-            sum_of_squares: Whole(self.sum_of_squares),
+            sum: DecimalInteger(self.sum),
+            sum_of_squares: DecimalInteger(self.sum_of_squares),
             min: self.min,
             max: self.max,
         })
@@ -157,7 +157,13 @@ impl Distribution {
     /// [`StatsError`] if `packed` is not output of `pack`. Part of `packed` may have been added.
     pub(crate) fn add(&mut self, packed: Option<&PackedTimes>) -> Result<(), StatsError> {
         let Some(packed) = packed else { return Ok(()) };
-        let PackedTimes { ref histogram, sum: Whole(sum), sum_of_squares: Whole(sum_of_squares), min, max } = *packed;
+        let PackedTimes {
+            ref histogram,
+            sum: DecimalInteger(sum),
+            sum_of_squares: DecimalInteger(sum_of_squares),
+            min,
+            max,
+        } = *packed;
         let count = u128::from(histogram::add(&mut self.histogram, histogram)?);
         let longest = u128::from(MAX_RECORDED_TIME.0);
         let possible = count > 0
@@ -217,9 +223,9 @@ mod tests {
         assert_eq!(Distribution::unpack(None), Ok(Distribution::new()));
         let zero = PackedTimes { histogram: Distribution::new().to_base64(), ..PackedTimes::default() };
         for damaged in [
-            PackedTimes { sum: Whole(u128::MAX), ..written.clone() },
-            PackedTimes { sum: Whole(1_999), ..written.clone() },
-            PackedTimes { sum_of_squares: Whole(u128::MAX), ..written.clone() },
+            PackedTimes { sum: DecimalInteger(u128::MAX), ..written.clone() },
+            PackedTimes { sum: DecimalInteger(1_999), ..written.clone() },
+            PackedTimes { sum_of_squares: DecimalInteger(u128::MAX), ..written.clone() },
             PackedTimes { min: 2_001, ..written.clone() },
             PackedTimes { max: u64::MAX, ..written },
             zero,

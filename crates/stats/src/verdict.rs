@@ -10,7 +10,7 @@ use crate::thresholds::{
 };
 use crate::{limited, parts};
 use brimful_core::Nanos;
-use brimful_core::account::Limited;
+use brimful_core::account::HostLimitedCalls;
 use brimful_core::counts::Counts;
 use brimful_core::quantity::{count, rate, whole_percent};
 use brimful_core::record::{ClassRecord, Generator, Reason, ReasonCode, ShardOrigin, Summary, Verdict};
@@ -37,7 +37,7 @@ pub struct Evidence<'a> {
     /// one.
     pub offered: f64,
     /// Calls that failed because the generator's host lacked a resource, by resource.
-    pub limited: Limited,
+    pub limited: HostLimitedCalls,
     /// Length of the window in which load was offered.
     pub window: Nanos,
     /// Resources that the load used on the generator's host, and CPU time that the host withheld.
@@ -265,7 +265,7 @@ mod tests {
         totals: ClassRecord,
         classes: BTreeMap<String, ClassRecord>,
         offered: f64,
-        limited: Limited,
+        limited: HostLimitedCalls,
         window: Nanos,
         generator: Generator,
         load: LoadKind,
@@ -288,7 +288,7 @@ mod tests {
             totals,
             classes: BTreeMap::new(),
             offered: 100.0,
-            limited: Limited::default(),
+            limited: HostLimitedCalls::default(),
             window: Nanos::from_secs(10),
             generator: Generator { busy: 0.5, ..Generator::default() },
             load: LoadKind::Open,
@@ -552,7 +552,7 @@ mod tests {
 
     #[test]
     fn each_thing_the_host_lacked_is_its_own_reason() {
-        let limited = Limited { descriptors: 7, ports: 1, memory: 2, bodies: 0 };
+        let limited = HostLimitedCalls { descriptors: 7, ports: 1, memory: 2, bodies: 0 };
         let lacking = Run { limited, ..run(calls((5.0, 60.0), 2_000.0)) };
         assert_eq!(lacking.codes(), [ReasonCode::Descriptors, ReasonCode::Ports, ReasonCode::Memory]);
         let message = &lacking.verdict().reasons[0].message;

@@ -16,7 +16,7 @@ use brimful_core::Nanos;
 use brimful_core::moments::{Moments, mean};
 use brimful_core::quantity::{self, signed_percent};
 use brimful_core::record::{Reason, ReasonCode, Record};
-use brimful_core::survey::{Inflicted, Level};
+use brimful_core::survey::{CalibrationImpact, Level};
 use brimful_estimate::{Block, Measurement, ModuleMismatch, OfferedLoad, ServerFacts, ServerFit};
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
@@ -55,7 +55,7 @@ pub(crate) struct Calibration {
     /// number.
     pub overloading_clients: Option<u64>,
     /// Load and delays that calibration caused on the server.
-    pub impact: Inflicted,
+    pub impact: CalibrationImpact,
 }
 
 /// The server's capacity, as the search measured it.

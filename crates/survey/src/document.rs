@@ -139,7 +139,7 @@ fn headline(survey: &Survey) -> String {
     let Some(capacity) = saturation.measured.or(saturation.predicted) else {
         return "Not determined: the survey ended before it could say what the server can take.".to_owned();
     };
-    if !survey.is_measured_well() {
+    if !survey.has_valid_measurements() {
         let predicted = saturation.predicted.map(|rate| format!("predicted {}", quantity::rate(rate)));
         let measured = saturation.measured.map(|rate| format!("measured {}", quantity::rate(rate)));
         let figures: Vec<String> = predicted.into_iter().chain(measured).collect();

@@ -4,7 +4,7 @@ use crate::design::LoadStep;
 use crate::setup::Setup;
 use crate::trial::Trial;
 use brimful_core::Nanos;
-use brimful_core::survey::Inflicted;
+use brimful_core::survey::CalibrationImpact;
 
 /// Totals over all loads of calibration.
 #[derive(Debug, Default)]
@@ -30,13 +30,13 @@ impl ImpactTotals {
     }
 
     /// The impact on a server that completes `capacity` calls per second and keeps `idle_busy` CPUs busy without load.
-    pub fn impact(&self, setup: &Setup, most_clients: u64, capacity: f64, idle_busy: f64) -> Inflicted {
+    pub fn impact(&self, setup: &Setup, most_clients: u64, capacity: f64, idle_busy: f64) -> CalibrationImpact {
         let duration_s = (self.loaded + self.rested).as_secs_f64().max(1e-9);
         let mean_load = match self.work_s {
             Some(work_s) => (work_s + idle_busy * self.rested.as_secs_f64()) / f64::from(setup.servers()) / duration_s,
             None => self.calls as f64 / capacity / duration_s,
         };
-        Inflicted {
+        CalibrationImpact {
             mean_load,
             max_load: Some(setup.impact_limits.max_load.min(1.0)),
             most_clients,

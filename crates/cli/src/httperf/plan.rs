@@ -299,7 +299,7 @@ mod tests {
         let sessions = sessions_of("--num-conns 100 --num-calls 7 --rate 50");
         let arrivals = "constant".to_owned();
         assert_eq!(sessions.session_arrivals, SessionArrivals::Open { rate: Rate(50.0), arrivals });
-        assert_eq!((sessions.max_sessions, sessions.calls(), sessions.connections), (Some(100), 7.0, 1));
+        assert_eq!((sessions.max_sessions, sessions.mean_calls(), sessions.connections), (Some(100), 7.0, 1));
         assert!(!sessions.pipelined);
         let sessions = sessions_of("--num-calls 6 --burst-length 3");
         assert_eq!(sessions.session_arrivals, SessionArrivals::Closed { users: 1, rest_s: Spread::Constant(0.0) });
@@ -309,7 +309,7 @@ mod tests {
     #[test]
     fn sessions_are_sessions() {
         let sessions = sessions_of("--wsess=10,5,2 --burst-length 2 --max-connections 3 --rate 1 --session-cookies");
-        assert_eq!((sessions.max_sessions, sessions.calls(), sessions.connections), (Some(10), 5.0, 3));
+        assert_eq!((sessions.max_sessions, sessions.mean_calls(), sessions.connections), (Some(10), 5.0, 3));
         assert_eq!(sessions.think_s, Spread::Constant(2.0));
         assert!(sessions.pipelined && sessions.cookies);
     }

@@ -210,7 +210,10 @@ mod tests {
         };
         workload.load = asked.load().unwrap();
         let sessions = workload.sessions().unwrap();
-        assert_eq!((sessions.max_sessions, sessions.calls(), sessions.max_burst_calls()), (Some(10), 7.0, Some(3)));
+        assert_eq!(
+            (sessions.max_sessions, sessions.mean_calls(), sessions.max_burst_calls()),
+            (Some(10), 7.0, Some(3))
+        );
         assert_eq!(sessions.session_arrivals, SessionArrivals::Closed { users: 1, rest_s: Spread::Constant(0.0) });
         assert_eq!(workload.validate(), Ok(()));
 

@@ -231,7 +231,7 @@ fn sessions_in_a_file_are_made_as_written() {
     let record = documents::record(&fs::read_to_string(out).unwrap());
     let workload = record.workload.unwrap();
     let asked_for = workload.sessions().unwrap();
-    assert_eq!((asked_for.max_sessions, asked_for.scripts.len(), asked_for.calls()), (Some(3), 2, 2.5));
+    assert_eq!((asked_for.max_sessions, asked_for.scripts.len(), asked_for.mean_calls()), (Some(3), 2, 2.5));
     let document = at("workload.toml");
     let text = "[[class]]\nname = \"all\"\npath = \"/\"\n[load.sessions]\nusers = 1\nsessions = 2\n\
                 [[load.sessions.script]]\nbursts = [{ calls = [{ path = \"/a\" }, { method = \"PUT\", body = \"b\" }] }]\n";

@@ -38,7 +38,7 @@ fn ended(done: &Done, document: &str) -> Survey {
         4
     };
     assert_eq!(done.code, expected, "{reasons:#?}");
-    assert_eq!(survey.headline.starts_with("Not determined"), !survey.is_measured_well(), "{}", survey.headline);
+    assert_eq!(survey.headline.starts_with("Not determined"), !survey.has_valid_measurements(), "{}", survey.headline);
     if let Some(stopped) = &survey.stopped {
         assert!(reasons.iter().any(|reason| reason.message.contains(&stopped.level)), "{stopped:?}: {reasons:#?}");
     }

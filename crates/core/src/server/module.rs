@@ -69,7 +69,7 @@ pub struct ModuleServer {
 
 /// The lowest plausible value of `unexplained_cpu_us`. Slightly negative values are plausible, because measuring a
 /// request costs CPU time.
-const MEASURING_COST_US: f64 = -3.0;
+const MIN_UNEXPLAINED_CPU_US: f64 = -3.0;
 
 impl ModuleServer {
     /// Returns a warning if the sampled requests used significantly more CPU time than all processes of the server
@@ -77,7 +77,7 @@ impl ModuleServer {
     pub fn cpu_contradiction(&self) -> Option<String> {
         let us = self.unexplained_cpu_us?;
         let bound = us + self.unexplained_cpu_ci95_half_width_us?;
-        (bound < MEASURING_COST_US).then(|| {
+        (bound < MIN_UNEXPLAINED_CPU_US).then(|| {
             format!(
                 "the sampled requests of {} used {:.1} µs of CPU time more per request than all its processes together; \
                  the CPU time of processes that ended is missing, so do not use its CPU times per request",

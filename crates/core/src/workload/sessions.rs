@@ -209,7 +209,7 @@ impl Sessions {
     }
 
     /// Mean number of calls per session.
-    pub fn calls(&self) -> f64 {
+    pub fn mean_calls(&self) -> f64 {
         match &self.calls_per_session {
             _ if !self.scripts.is_empty() => {
                 let calls: usize = self.scripts.iter().flat_map(|script| &script.bursts).map(|b| b.calls.len()).sum();
@@ -418,7 +418,8 @@ mod tests {
             assert_eq!(read(&toml::to_string(&sessions).unwrap()), Ok(sessions));
         }
         assert!(
-            (read("rate = 1\nbursts = 'geometric:4.2'\ncalls_per_burst = 3").unwrap().calls() - 12.6).abs() < 1e-12
+            (read("rate = 1\nbursts = 'geometric:4.2'\ncalls_per_burst = 3").unwrap().mean_calls() - 12.6).abs()
+                < 1e-12
         );
         let stays = read("rate = 1\nstay = 0.75\ncalls_per_burst = 3").unwrap();
         assert_eq!((stays.bursts, stays.calls_per_session), (Spread::Geometric { mean: 4.0 }, None));
@@ -431,7 +432,7 @@ mod tests {
         assert_eq!(longest("rate = 1\ncalls_per_burst = 'quantiles:0=1,1=80'"), Some(80));
         assert_eq!(longest("rate = 1\ncalls_per_burst = 'geometric:3'"), None);
         let written = "rate = 1\n[[script]]\nbursts = [{ calls = [{}, {}] }, { calls = [{}] }]";
-        assert_eq!((longest(written), read(written).unwrap().calls()), (Some(2), 3.0));
+        assert_eq!((longest(written), read(written).unwrap().mean_calls()), (Some(2), 3.0));
     }
 
     #[test]

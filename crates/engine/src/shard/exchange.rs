@@ -11,7 +11,8 @@ use crate::call::Call;
 use crate::connection::{Connection, Phase};
 use crate::io::{Io, IoEvent, Route, Token, end_of_failed_attempt};
 use brimful_core::{
-    CallSpec, ConnectionEnded, End, Event, ExhaustedResource, Nanos, Observer, Retry, SessionId, TlsFault, Workload,
+    CallSpec, ConnectionEnded, End, Event, ExhaustedResource, Nanos, Observer, RetryReason, SessionId, TlsFault,
+    Workload,
 };
 use rustix::io::Errno;
 
@@ -265,13 +266,13 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         if call.may_retry_after_close(end, policy) && self.may_have_new_connection(call.spec) {
             // The server may have closed all other open connections too, so the call gets a new connection.
             call.earlier.needs_new_connection = policy.pipeline == 1;
-            self.send_again(call, Retry::ClosedOnReuse, bytes_sent);
+            self.send_again(call, RetryReason::ClosedOnReuse, bytes_sent);
         } else {
             self.end(&mut call, end, bytes_sent);
         }
     }
 
-    fn send_again(&mut self, mut call: Call<O::PerCall>, why: Retry, bytes_sent: u64) {
+    fn send_again(&mut self, mut call: Call<O::PerCall>, why: RetryReason, bytes_sent: u64) {
         call.earlier.attempts += 1;
         call.earlier.bytes_sent += bytes_sent;
         self.observer.on(&mut call.observer_data, &Event::Retried { why });

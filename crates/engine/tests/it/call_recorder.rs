@@ -1,7 +1,7 @@
 //! Records each call for the tests, and checks that the events of a call are consistent.
 
 use brimful_core::{
-    ConnectionEnded, End, Event, ExhaustedResource, Nanos, Observer, Outcome, ResponseSize, Retry, SessionEnded,
+    ConnectionEnded, End, Event, ExhaustedResource, Nanos, Observer, Outcome, ResponseSize, RetryReason, SessionEnded,
 };
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -20,7 +20,7 @@ pub struct ObservedCall {
     pub first_byte: Option<Nanos>,
     pub empty_lines: u32,
     /// The first reason why the call was sent again, and how often it was sent again.
-    pub retried: Option<Retry>,
+    pub retried: Option<RetryReason>,
     pub retries: u32,
     /// Number of the server's address.
     pub address: u16,

@@ -4,7 +4,7 @@ use crate::call_recorder::{ObservedCall, completed, count, count_connects, reset
 use crate::case::{Case, on_each_engine};
 use crate::support::{Control, Plan, wait_until};
 use brimful_core::workload::{RequestClass, Workload as WorkloadDoc};
-use brimful_core::{End, Nanos, Retry};
+use brimful_core::{End, Nanos, RetryReason};
 use brimful_testkit::http2::{
     ACK, END_HEADERS, END_STREAM, Http2Peer, answer, frame, goaway, http2_server, kind, settings,
 };
@@ -347,7 +347,7 @@ fn a_lowered_limit_of_streams_fails_no_call(case: Case) {
     let calls = plan(case, server.addr()).calls(40).run_closed(4);
     let refused: Vec<u32> = calls.iter().map(|call| call.retries).filter(|retries| *retries > 0).collect();
     assert_eq!((count(&calls, completed), refused), (40, vec![1; 3]));
-    assert!(calls.iter().all(|call| call.retried.is_none_or(|why| why == Retry::RefusedStream)));
+    assert!(calls.iter().all(|call| call.retried.is_none_or(|why| why == RetryReason::RefusedStream)));
 }
 
 fn a_refused_stream_is_sent_again_a_bounded_number_of_times(case: Case) {
@@ -378,7 +378,7 @@ fn a_call_that_a_server_going_away_leaves_out_is_sent_again(case: Case) {
     });
     let plan = plan(case, server.addr()).calls(40).configure(|c| c.connections.pipeline = 4);
     let calls = plan.configure(|c| c.connections.response_timeout = Nanos::from_secs(60)).run_closed(4);
-    let retried = calls.iter().filter(|call| call.retried == Some(Retry::RefusedStream)).count();
+    let retried = calls.iter().filter(|call| call.retried == Some(RetryReason::RefusedStream)).count();
     assert_eq!((count(&calls, completed), retried, server.connections()), (40, 2, 2));
 }
 

@@ -3,7 +3,7 @@
 use crate::call_recorder::{ObservedCall, closed_on_reuse, completed, count, count_connects};
 use crate::case::{Case, on_each_engine};
 use crate::support::Plan;
-use brimful_core::{End, Retry};
+use brimful_core::{End, RetryReason};
 use brimful_testkit::http2::{answer, http2_server, settings};
 use brimful_testkit::{RawServer, Step, script, with_length};
 
@@ -57,7 +57,7 @@ fn a_call_on_a_closed_connection_is_sent_again_if_configured(case: Case) {
             assert_eq!(retried, [0, 1, 1, 1, 1, 1, 1, 1, 1, 1]);
             for pair in calls.windows(2) {
                 let again = &pair[1];
-                assert_eq!(again.retried, Some(Retry::ClosedOnReuse));
+                assert_eq!(again.retried, Some(RetryReason::ClosedOnReuse));
                 // The call's response time runs from its due time, and its request was sent twice.
                 assert!(again.response_time() > again.service_time() && again.due >= pair[0].outcome().at);
             }

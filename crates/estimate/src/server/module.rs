@@ -4,7 +4,7 @@
 use super::blocks::{OfferedLoad, PooledLoads, PooledMeasurement, ServerFacts, most_clients};
 use super::model_fit::ModelFit;
 use crate::inside::{ModuleDemand, NORMAL_95, scv_within_classes};
-use brimful_core::survey::InsideServer;
+use brimful_core::survey::ModuleMeasurements;
 
 /// Largest half width of the 95 % interval of a class's CPU time, as a share of this time. If it is larger,
 /// measurements of the class alone are more precise.
@@ -73,11 +73,11 @@ pub(super) fn measured_service(fit: &ModelFit, facts: &ServerFacts, loads: &Pool
 }
 
 /// The module's measurements for the survey's document; `None` if the demands do not come from the module.
-pub(super) fn document(fit: &ModelFit, facts: &ServerFacts, loads: &PooledLoads) -> Option<InsideServer> {
+pub(super) fn document(fit: &ModelFit, facts: &ServerFacts, loads: &PooledLoads) -> Option<ModuleMeasurements> {
     let measured = ModuleDemands::new(facts, loads).filter(|_| fit.cpu.is_from_module)?;
     let service = measured.service(&facts.mix, &fit.cpu.demands);
     let workers = most_clients(loads).and_then(|(_, pooled)| pooled.measurement.module.workers);
-    Some(InsideServer {
+    Some(ModuleMeasurements {
         sampled: measured.classes.iter().map(|class| class.sampled).sum::<f64>() as u64,
         scv: service.map(|service| service.scv),
         scv_ci95_half_width: service.map(|service| NORMAL_95 * service.standard_error),

@@ -6,7 +6,7 @@ use super::percentile::{P50, P90, P99, Percentile};
 use brimful_core::counts::Counts;
 use brimful_core::quantity::{count, number, percent, rate, seconds};
 use brimful_core::record::{Record, SessionFigures, SessionSummary, Summary};
-use brimful_core::tls::TlsSpoken;
+use brimful_core::tls::NegotiatedTls;
 
 /// Connection attempts, lifetimes of connections, TLS handshakes and negotiated TLS parameters.
 pub(super) fn connections(record: &Record) -> Vec<String> {
@@ -56,8 +56,8 @@ fn handshakes(record: &Record) -> String {
     format!("{}, {resumed}", rate(record.rates.handshakes))
 }
 
-fn secured_by(spoken: &TlsSpoken) -> String {
-    let TlsSpoken { version, cipher_suite, key_exchange, protocol } = spoken;
+fn secured_by(spoken: &NegotiatedTls) -> String {
+    let NegotiatedTls { version, cipher_suite, key_exchange, protocol } = spoken;
     let known = [Some(version), Some(cipher_suite), key_exchange.as_ref(), protocol.as_ref()];
     known.into_iter().flatten().map(String::as_str).collect::<Vec<_>>().join(", ")
 }
@@ -121,7 +121,7 @@ fn distributions(sessions: &SessionFigures) -> Option<String> {
         named.filter_map(move |(name, summary)| {
             let SessionSummary { mean, p50, p90, p99, max } = (*summary)?;
             let format = if name == "lifetime" { seconds } else { number };
-            let known = |value, percentile: Percentile| match *number_of >= percentile.calls() {
+            let known = |value, percentile: Percentile| match *number_of >= percentile.min_calls() {
                 true => format(value),
                 false => "-".to_owned(),
             };
@@ -147,7 +147,7 @@ mod tests {
         record.counts = Counts { handshakes: 1_000, handshakes_resumed: 250, tls_failed: 7, ..record.counts };
         record.rates.handshakes = 5.5;
         record.handshake_time_us = summary(2_000.0);
-        record.tls = Some(TlsSpoken {
+        record.tls = Some(NegotiatedTls {
             version: "TLS 1.3".to_owned(),
             cipher_suite: "TLS_AES_256_GCM_SHA384".to_owned(),
             key_exchange: Some("X25519".to_owned()),

@@ -1,7 +1,7 @@
 //! Percentiles in the text report of a run.
 
 use super::layout::{time, time_or_dash};
-use brimful_core::percentile::MIN_SLOWER;
+use brimful_core::percentile::MIN_SLOWER_CALLS;
 pub use brimful_core::percentile::{P50, P90, P95, P99, P999, Percentile};
 use brimful_core::quantity::count;
 use brimful_core::record::Summary;
@@ -26,8 +26,8 @@ pub fn describe(summary: &Summary) -> String {
     }
     known.push(format!("max {}", time(summary.max)));
     let takes = |(nth, p): (usize, &Percentile)| match nth {
-        0 => format!("{} takes {} calls", p.name, count(p.calls())),
-        _ => format!("{} {}", p.name, count(p.calls())),
+        0 => format!("{} takes {} calls", p.name, count(p.min_calls())),
+        _ => format!("{} {}", p.name, count(p.min_calls())),
     };
     let unknown: Vec<String> = unknown.iter().enumerate().map(takes).collect();
     format!("{}; {}", known.join(", "), unknown.join(", "))
@@ -37,7 +37,7 @@ pub fn describe(summary: &Summary) -> String {
 pub fn note(summary: &Summary) -> Option<String> {
     P999.value(summary)
         .is_none()
-        .then(|| format!("A percentile is shown where at least {MIN_SLOWER} calls are slower."))
+        .then(|| format!("A percentile is shown where at least {MIN_SLOWER_CALLS} calls are slower."))
 }
 
 #[cfg(test)]

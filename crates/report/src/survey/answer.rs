@@ -3,7 +3,7 @@
 
 use super::conclusion::{by_policy, count_held, verdict};
 use crate::format::{Column, error, fact, figure, interval, percent, rate, table, words, wrap};
-use brimful_core::survey::{ByClients, Comparison, Overload, RateUnderObjective, Survey};
+use brimful_core::survey::{Comparison, Overload, RateUnderObjective, Survey, ThroughputByClients};
 
 const COLUMNS: [Column<'static>; 5] = [
     words("", 0),
@@ -66,7 +66,7 @@ fn limit(survey: &Survey) -> Option<String> {
         name => name,
     };
     let most = survey.throughput_by_clients.iter().max_by_key(|point| point.clients);
-    let busy = most.and_then(|ByClients { utilization, .. }| *utilization);
+    let busy = most.and_then(|ThroughputByClients { utilization, .. }| *utilization);
     let busy = busy.map_or(String::new(), |busy| {
         let what = if name == "CPU" { "busy" } else { "of the CPUs busy" };
         format!(", {} {what}", percent(Some(busy)))

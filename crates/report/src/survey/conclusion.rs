@@ -4,7 +4,7 @@ use super::clients;
 use crate::format::{NAMES, error, fact, interval, number, percent, rate, seconds};
 use brimful_core::quantity;
 use brimful_core::survey::{
-    Comparison, Connections, InsideServer, Law, Level, Overload, Role, ServerPauses, Stopped, Survey,
+    Comparison, Connections, Law, Level, ModuleMeasurements, Overload, Role, ServerPauses, Stopped, Survey,
 };
 
 pub(super) fn conclusion(survey: &Survey) -> String {
@@ -44,7 +44,7 @@ pub(super) fn verdict(survey: &Survey) -> String {
     if let Some(stopped) = survey.stopped.as_ref().filter(|stopped| !is_a_reason(stopped)) {
         text += &fact("stopped", &format!("at {}: {}", stopped.level, stopped.reason));
     }
-    let verdict = match (survey.verdict.valid, survey.is_measured_well()) {
+    let verdict = match (survey.verdict.valid, survey.has_valid_measurements()) {
         (true, _) => "valid",
         (false, true) => "NOT VALID: the measurements hold, and the model does not",
         (false, false) => "NOT VALID: do not trust these numbers",
@@ -78,7 +78,7 @@ fn saturation(survey: &Survey) -> String {
         error(capacity.error),
         drift.unwrap_or_default()
     );
-    if survey.is_measured_well() { said } else { format!("not determined; {said}") }
+    if survey.has_valid_measurements() { said } else { format!("not determined; {said}") }
 }
 
 /// For each predicted metric, the number of predicted intervals that contain the measurement. Levels that are not valid
@@ -180,7 +180,7 @@ fn inflicted(survey: &Survey) -> Option<String> {
 }
 
 /// Describes the source of the classes' demands, and the variability of service times.
-fn from_inside(inside: &InsideServer) -> String {
+fn from_inside(inside: &ModuleMeasurements) -> String {
     let mut said = format!(
         "how the classes' demands differ was measured inside the server (Server Module), in {} requests",
         quantity::count(inside.sampled)

@@ -46,7 +46,7 @@ impl Run {
     pub(crate) fn is_valid(&self) -> bool {
         match self {
             Run::Record(record) => record.verdict.valid,
-            Run::Survey(survey) => survey.is_measured_well(),
+            Run::Survey(survey) => survey.has_valid_measurements(),
         }
     }
 

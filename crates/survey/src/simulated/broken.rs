@@ -9,7 +9,7 @@ use brimful_core::survey::{Level, Role};
 /// Surveys the server and returns the reasons of the verdict. Asserts good predictions if the verdict is valid.
 fn reasons_against(bench: &mut Simulated, level_s: f64) -> Vec<Reason> {
     let survey = bench.survey(&[1.0], level_s);
-    assert_eq!(survey.headline.starts_with("Not determined"), !survey.is_measured_well(), "{}", survey.headline);
+    assert_eq!(survey.headline.starts_with("Not determined"), !survey.has_valid_measurements(), "{}", survey.headline);
     if survey.verdict.valid {
         assert!(survey.saturation_rate.error.unwrap().abs() < 0.1, "{:?}", survey.saturation_rate);
         for level in survey.levels.iter().filter(|level| level.role == Role::HeldOut && level.fraction < 0.85) {

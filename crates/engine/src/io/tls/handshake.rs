@@ -6,7 +6,7 @@ use super::security::Security;
 use super::session::{Scratch, Session};
 use crate::Address;
 use crate::io::socket::{self, SocketOptions};
-use brimful_core::tls::TlsSpoken;
+use brimful_core::tls::NegotiatedTls;
 use brimful_core::{Nanos, TlsFault};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::OwnedFd;
@@ -101,7 +101,7 @@ fn await_socket(socket: &OwnedFd, what: PollFlags, until: Instant) -> Result<(),
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Handshake {
     /// TLS works, with these parameters.
-    Succeeded(TlsSpoken),
+    Succeeded(NegotiatedTls),
     /// No connection was established, or the handshake took too long. TLS may still work: a load test may be
     /// overloading the server.
     Inconclusive,
@@ -178,10 +178,10 @@ fn explain_chain(shown: &[CertificateDer<'_>]) -> String {
     }
 }
 
-fn negotiated(session: &Session) -> TlsSpoken {
+fn negotiated(session: &Session) -> NegotiatedTls {
     let tls = session.connection();
     let or_unknown = |name: Option<String>| name.unwrap_or_else(|| "unknown".to_owned());
-    TlsSpoken {
+    NegotiatedTls {
         version: or_unknown(
             tls.protocol_version().and_then(|version| version.as_str()).map(|v| v.replace("TLSv1_", "TLS 1.")),
         ),

@@ -18,7 +18,7 @@ use crate::deadlines::TimerKey;
 use crate::expected::{Digest, end_of_response};
 use crate::io::Io;
 use crate::shard::Shard;
-use brimful_core::{End, Http2Frame, Nanos, Observer, ResponseSize, Retry, Workload};
+use brimful_core::{End, Http2Frame, Nanos, Observer, ResponseSize, RetryReason, Workload};
 use brimful_http::{ClosedStream, REFUSED_STREAM, StreamEnd, StreamObserver};
 
 /// Maximum number of bytes of replies to the server's frames (such as PING) that the server has not read. Beyond this
@@ -192,7 +192,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
     /// Sends a call again whose stream was refused, or ends the call.
     fn retry_refused(&mut self, mut call: Call<O::PerCall>, end: End, bytes_sent: u64) {
         if self.may_send_elsewhere(&call) {
-            self.send_again(call, Retry::RefusedStream, bytes_sent);
+            self.send_again(call, RetryReason::RefusedStream, bytes_sent);
         } else {
             self.end(&mut call, end, bytes_sent);
         }
