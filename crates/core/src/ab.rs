@@ -100,7 +100,7 @@ pub struct AbDesign {
     pub control_is_second_process: bool,
 }
 
-/// The order in which two servers are measured.
+/// Whether two servers are measured alternately or simultaneously.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum AbMethod {
@@ -116,9 +116,9 @@ pub enum AbMethod {
 /// value has the narrower confidence interval.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct AbPilot {
-    /// Value of the interleaved method.
+    /// Variance of the results with interleaved slices, as defined in [`AbPilot`].
     pub interleaved: f64,
-    /// Value of the duet method.
+    /// Variance of the results with the duet method (simultaneous slices), as defined in [`AbPilot`].
     pub duet: f64,
 }
 
@@ -129,11 +129,13 @@ pub struct AbStopping {
     pub figure: String,
     /// Target of the half-width of the confidence interval of the difference, as a fraction (`--until`).
     pub until: f64,
-    /// Half-width of this interval at the end; absent if there was no interval.
+    /// Half-width of the confidence interval of the difference at the end of the measurement; absent if there is no
+    /// interval.
     pub half_width: Option<f64>,
     /// The reason why the measurement ended.
     pub reason: AbStopReason,
-    /// Number of rounds with valid slices of both servers.
+    /// Number of rounds with valid slices of both servers. A round is a group of successive slices, some of each
+    /// server.
     pub rounds: u64,
     /// Time from the start of the first slice to the end of the last, in seconds.
     pub elapsed_s: f64,

@@ -2,6 +2,9 @@
 //! engine makes the call, and an [`Observer`] measures the call. The three parts share only the types of this module
 //! (Mosberger & Jin 1998, §3).
 //!
+//! The load is divided into shards, one for each thread of the generator. Each shard has its own workload, engine and
+//! observer.
+//!
 //! Every instant is in [`Nanos`] since the start of the run, on `CLOCK_MONOTONIC`.
 
 use crate::http2::Http2Frame;
@@ -89,7 +92,7 @@ impl CallSpec {
     }
 }
 
-/// The workload's answer to the question for the next call: the return value of [`Workload::next`].
+/// The return value of [`Workload::next`]: the next call, or the time or the event to wait for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NextCall {
     /// The call is due at `due`, which is now or earlier. `due` is computed from the schedule, never from the clock, so
@@ -119,12 +122,12 @@ pub enum NextCall {
 
 /// Decides which calls are sent, and when. An implementation never reads a clock: the caller passes the time.
 pub trait Workload {
-    /// Returns a call that is due at `now`, or the time at which to ask again. `in_flight` is the number of calls of
-    /// this shard that have not ended yet. The engine calls `next` repeatedly until no call is due.
+    /// Returns a call that is due at `now`, or the time at which to ask again. `in_flight` is the number of unfinished
+    /// calls of this shard (one thread of the generator). The engine calls `next` repeatedly until no call is due.
     fn next(&mut self, now: Nanos, in_flight: usize) -> NextCall;
 
-    /// Called when a connection of this shard has been established. S-Clients (Banga & Druschel 1997) then begin their
-    /// next connection attempt.
+    /// Called when a connection of this shard (one thread of the generator) has been established. S-Clients (Banga &
+    /// Druschel 1997) then begin their next connection attempt.
     fn on_established(&mut self, _at: Nanos) {}
 
     /// Called when a call has ended. A closed workload schedules the client's next call here.
@@ -149,8 +152,8 @@ pub trait Workload {
     }
 }
 
-/// The events of one call, in the order in which they occur. A failed call skips the events that did not occur; the
-/// last event is always `Ended`.
+/// The events of one call, in the order in which they occur. If a call fails, some events do not occur. The last event
+/// is always `Ended`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Event {
     /// The call became due according to the workload's schedule.
@@ -233,7 +236,7 @@ pub enum RetryReason {
 pub struct Outcome {
     /// The call that ended.
     pub call: CallSpec,
-    /// Time at which the schedule wanted the call to begin.
+    /// Time at which the call was scheduled to begin.
     pub due: Nanos,
     /// Time at which the call ended.
     pub at: Nanos,
@@ -327,8 +330,8 @@ pub enum ExhaustedResource {
     Body,
 }
 
-/// Receives the events of all calls of one shard, and measures them. Each shard has its own observer, so that shards
-/// share no memory during the run. The observers are merged after the run.
+/// Receives the events of all calls of one shard (one thread of the generator), and measures them. Each shard has its
+/// own observer, so that threads share no memory during the run. The observers are merged after the run.
 pub trait Observer {
     /// State of one call between its events. The engine stores this state together with the call.
     type PerCall: Default;
@@ -380,7 +383,8 @@ pub trait Observer {
     /// at the end of the run. The function must return within a few microseconds and must not block.
     fn publish(&mut self, _now: Nanos) {}
 
-    /// Adds the observations of another shard's observer. Merging is associative and commutative.
+    /// Adds the measurements of another shard, which is another thread of the generator. Merging is associative and
+    /// commutative.
     fn merge(&mut self, other: Self);
 }
 

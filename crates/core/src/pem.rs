@@ -19,8 +19,8 @@ pub fn without_bom(bytes: &[u8]) -> &[u8] {
     bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes)
 }
 
-/// Returns an explanation for the user if the file does not contain what is wanted: what it contains, and how to
-/// convert it. Returns `None` if the content looks right.
+/// Returns an explanation for the user if the file does not have the wanted kind of content: what it contains instead,
+/// and how to convert it. Returns `None` if the content seems to be of the wanted kind.
 pub fn explain(path: &Path, bytes: &[u8], wanted: PemKind) -> Option<String> {
     let file = quoted(path);
     let bytes = without_bom(bytes);
@@ -90,7 +90,7 @@ fn certificate(file: &str, has: impl Fn(&str) -> bool) -> Option<String> {
     keys.into_iter().any(has).then(|| "it is a private key: are certificate and key swapped?".to_owned())
 }
 
-/// Explains the content of a DER file, which is a SEQUENCE, by the first element of this SEQUENCE.
+/// Explains what a binary file contains. A DER file is a SEQUENCE whose first element identifies the kind of content.
 fn binary(file: &str, bytes: &[u8]) -> String {
     let content = match bytes.get(1) {
         Some(length) if *length < 0x80 => bytes.get(2..),

@@ -15,7 +15,7 @@ pub const MIN_SLOWER_CALLS: u64 = 10;
 pub struct Percentile {
     /// Name of the percentile, like `p95`.
     pub name: &'static str,
-    /// Fraction of the calls that are slower than the percentile, per thousand.
+    /// Number of calls per thousand that are slower than the percentile.
     slower_per_mille: u64,
     figure: fn(&Summary) -> f64,
 }

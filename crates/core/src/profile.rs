@@ -173,7 +173,7 @@ pub struct Peak {
     pub rate: f64,
     /// Number of requests in the window.
     pub requests: u64,
-    /// Whether the user chose the window. If false, the busiest window was determined.
+    /// Whether the user chose the window. If false, brimful chose the busiest window.
     pub given: bool,
 }
 
@@ -429,7 +429,7 @@ pub struct Robots {
 /// Statistics of sessions, which are sequences of requests of one client.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Sessions {
-    /// Length of the pause, in seconds, from which on the next request begins a new session.
+    /// Minimum pause that ends a session, in seconds. The next request of the client then begins a new session.
     pub gap_s: f64,
     /// Maximum pause between two requests of a burst, in seconds. A burst is a page with its embedded objects.
     pub burst_gap_s: f64,

@@ -162,8 +162,7 @@ pub struct Record {
     pub objectives: Vec<Objective>,
     /// The measurement of [`Generator::max_rate`], if it was made by this command.
     pub calibration: Option<ClientCalibration>,
-    /// The processes that generated the load and the Records that were merged; empty if a single process generated the
-    /// load.
+    /// One element for each process that generated a part of the load; empty if a single process generated the load.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub shards: Vec<ShardOrigin>,
     /// Counts and histograms of all calls, so that Records of several shards can be merged exactly.

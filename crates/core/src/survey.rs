@@ -104,7 +104,8 @@ pub struct Survey {
     /// Load and delays that calibration caused on the server.
     #[serde(default)]
     pub inflicted: Option<CalibrationImpact>,
-    /// Pauses of the server that are longer than its calls explain; absent if none were observed.
+    /// Pauses in which the server completed no calls, and which are longer than its service times explain; absent if
+    /// none were observed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pauses: Option<ServerPauses>,
     /// Throughput of the overloaded server with and without a connection pool, if both were measured.
@@ -120,7 +121,7 @@ pub struct Survey {
     pub report: Option<String>,
 }
 
-/// The highest rate of calls at which an objective is met permanently.
+/// The highest rate of calls that the server can sustain while it meets an objective.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct RateUnderObjective {
@@ -186,7 +187,7 @@ pub struct Connections {
     /// Whether each call used a new connection.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub one_call_each: bool,
-    /// Whether `per_call` has a special reason: the server closes each connection after its answer.
+    /// Whether each call used a new connection because the server closes each connection after its answer.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub closed_by_server: bool,
 }
@@ -496,7 +497,7 @@ pub struct Demand {
     pub class: String,
     /// The demand, in seconds per request.
     pub seconds: f64,
-    /// Half width of the 95 % confidence interval of the demand.
+    /// Half-width of the 95 % confidence interval of the demand, in seconds.
     pub ci95_half_width: Option<f64>,
     /// The true demand in seconds per request, if the server reports it: its own measurement of the CPU time per call
     /// at saturation.

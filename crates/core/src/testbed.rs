@@ -38,7 +38,7 @@ pub struct Testbed {
     pub router: Router,
 }
 
-/// The properties of the emulated link between each client and the router. They apply to each direction.
+/// The properties of the emulated link between each client and the router.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Shape {
     /// Fraction of the round-trip time that a packet needs from the client to the router.
@@ -81,7 +81,7 @@ pub struct Host {
 /// A client of the test bed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Client {
-    /// Name and addresses of the client's host.
+    /// The client's host, with its name, addresses and CPUs.
     #[serde(flatten)]
     pub host: Host,
     /// The source addresses that the client can use. Several addresses allow more connections than one, because each

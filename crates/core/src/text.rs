@@ -94,7 +94,7 @@ fn push_ascii(shown: &mut String, c: char) {
         // The symbols for "the interval contains the measurement" and "it does not".
         '✓' => "y",
         '✗' => "n",
-        // Blocks of different heights and shades, which charts contain, in increasing order.
+        // The blocks and shades of charts, in increasing order of height or darkness.
         '▁' => "_",
         '▂' => ",",
         '▃' => "-",

@@ -54,7 +54,7 @@ pub struct KernelThreads {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct CpuShares {
-    /// Share of time in user mode, including low-priority (nice) threads and virtual machines.
+    /// Share of time in user mode, including threads with low priority (nice) and guests of virtual machines.
     pub user: f64,
     /// Share of time in the kernel, including interrupts.
     pub system: f64,

@@ -48,8 +48,8 @@ pub struct ModuleServer {
     /// at high request rates. 0 if it is not measured.
     pub cpu_one_in: u64,
     /// Mean CPU time of the server's processes in user mode, per request, in microseconds. Linux estimates the division
-    /// into user and system time from clock ticks, which are a few milliseconds apart. Therefore, it is known only as a
-    /// mean over many requests, and not for each class.
+    /// into user and system time from clock ticks, which are a few milliseconds apart. Therefore, this time is known
+    /// only as a mean over many requests, and not for each class.
     pub cpu_user_us: Option<f64>,
     /// Mean CPU time of the server's processes in the kernel, per request, in microseconds.
     pub cpu_system_us: Option<f64>,

@@ -57,7 +57,7 @@ pub struct Tcp {
     pub retransmitted_per_s: Option<f64>,
     /// RST segments sent per second.
     pub resets_out_per_s: Option<f64>,
-    /// Connections per second that hosts in this namespace initiated.
+    /// Connections per second that processes in this namespace initiated.
     pub active_opens_per_s: Option<f64>,
     /// Connections per second that peers initiated and that were established.
     pub passive_opens_per_s: Option<f64>,

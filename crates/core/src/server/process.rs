@@ -10,8 +10,8 @@ pub struct Programs {
     pub process: Vec<Program>,
 }
 
-/// Metrics of one program, which is a set of processes and their descendants. Values without a rate unit are totals
-/// over the interval.
+/// Metrics of one program, which is a set of processes and their descendants. Times and numbers of events are totals
+/// over the interval. Memory and the numbers of processes and threads are values at the end of the interval.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Program {
@@ -25,9 +25,11 @@ pub struct Program {
     pub running: Option<u64>,
     /// Number of threads of the program, at the end of the interval.
     pub threads: Option<u64>,
-    /// Number of processes that started during the interval and existed at a sample.
+    /// Number of processes that started during the interval. A process that started and ended between two samples is
+    /// not counted.
     pub started: u64,
-    /// Number of processes that ended during the interval and had existed at a sample.
+    /// Number of processes that ended during the interval. A process that started and ended between two samples is not
+    /// counted.
     pub ended: u64,
     /// CPU time in seconds, with a resolution of a nanosecond. For a process that ended, it is the last value read, or
     /// the complete value if its parent waited for the process. A process that started and ended between two samples is

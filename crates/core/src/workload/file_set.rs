@@ -1,7 +1,7 @@
 //! A set of files that are requested below one URL path, in a tree with ten entries per directory, like those of
-//! httperf's `--wset`. For example, file 103 of 1,024 files is `PREFIX/0/1/0/3.html`: the directories are the digits of
-//! the file's number, with leading zeros, so that all numbers have the same number of digits. A set of one file is
-//! `PREFIX.html`.
+//! httperf's `--wset`. For example, file 103 of 1,024 files is `PREFIX/0/1/0/3.html`: the path consists of the digits
+//! of the file's number. Leading zeros ensure that all paths of a set have the same number of digits. A set of one file
+//! is `PREFIX.html`.
 
 use super::Spread;
 use crate::number::is_default;
@@ -113,7 +113,7 @@ mod tests {
         FileSet::new(files)
     }
 
-    /// httperf's manual uses the path of file 103 of 1,024 as its example.
+    /// The expected path of file 103 of 1,024 is the example in httperf's manual.
     #[test]
     fn the_103rd_of_1024_files_is_where_httperf_has_it() {
         assert_eq!(files(1024).path("/wset1024", 103), "/wset1024/0/1/0/3.html");

@@ -99,7 +99,7 @@ impl Workload {
     pub fn scripted_requests(&self) -> impl Iterator<Item = ScriptedRequest<'_>> {
         let scripts = self.sessions().map_or(&[][..], |sessions| &sessions.scripts);
         let calls = scripts.iter().flat_map(|script| &script.bursts).flat_map(|burst| &burst.calls);
-        // This is an error only for a call that names an unknown class, which a valid workload does not contain.
+        // `scripted_request` fails only if the call names an unknown class, which a valid workload does not contain.
         calls.filter_map(|call| self.scripted_request(call).ok())
     }
 
