@@ -34,7 +34,7 @@ static __always_inline void change(__s64 *gauge, __s64 by) { __sync_fetch_and_ad
 
 SEC("tp_btf/inet_sock_set_state")
 int BPF_PROG(connections, const struct sock *sk, int old, int new) {
-    // The masks prove to the verifier that the states are small numbers.
+    // The masks prove to the verifier that the states are below 16.
     __u32 from = old & 15, to = new & 15, port;
 
     if (old == new || !((KEPT >> from | KEPT >> to) & 1))

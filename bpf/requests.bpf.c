@@ -80,7 +80,7 @@ struct {
 
 char LICENSE[] SEC("license") = "Dual MIT/GPL";
 
-// --- Which sockets ---------------------------------------------------------------------------------------------------
+// --- Selection of sockets --------------------------------------------------------------------------------------------
 
 // Returns the index of a socket's local port in `settings`, or NO_PORT. A client on this host has the server's port as
 // the remote port of its socket, so the client's socket gets NO_PORT.
@@ -101,7 +101,8 @@ static __always_inline __u32 port_of(const struct sock *sk) {
     return port;
 }
 
-// Returns the state of a socket, cleared if the state is from an earlier slice. Returns NULL if memory is short.
+// Returns the request that is stored with a socket. A request from an earlier slice is cleared first. Returns NULL if
+// memory is short.
 static __always_inline struct request *request_of(const struct sock *sk, __u32 port) {
     struct request *request = bpf_sk_storage_get(&requests, (void *)sk, 0, BPF_SK_STORAGE_GET_F_CREATE);
 
@@ -186,8 +187,8 @@ static __always_inline void add_time(struct times *times, __u64 ns, __u64 one) {
         times->buckets[bucket] += one;
 }
 
-// Adds a request to the sums. `one` is 1 to add the request, or -1 to subtract it again. One CPU may subtract what
-// another CPU added, because only the sum over the copies of all CPUs matters.
+// Adds a request to the sums if `one` is 1, or subtracts it again if `one` is -1. Each CPU has its own copy of the
+// sums. One CPU may subtract what another CPU added, because only the total of all copies matters.
 static __always_inline void record(struct request *request, __u64 one) {
     struct tally *tally = tally_of(request->port, class_of(request->answered));
     if (!tally)
@@ -203,8 +204,8 @@ static __always_inline void record(struct request *request, __u64 one) {
 
 static __always_inline bool counts(__u64 ready) { return ready >= control.from && ready < control.until; }
 
-// Returns whether a socket has bytes to read. A listening socket never has bytes. The end of the client's stream also
-// wakes the reader, but does not count as bytes.
+// Returns whether a socket has received data that the server has not read. The kernel also reports a socket as ready
+// for a new connection (at a listening socket) and for the end of the client's stream; neither counts as data.
 static __always_inline bool has_bytes(const struct sock *sk) {
     __u8 state = sk->__sk_common.skc_state;
 
@@ -225,7 +226,8 @@ int BPF_PROG(ready, const struct sock *sk) {
     if (!request || request->ready)
         return 0;
     __u64 now = bpf_ktime_get_ns();
-    // Bytes that arrive before the first bytes of a response belong to the current request.
+    // Bytes that arrive after the server has read a request, and before it sends a response, belong to that request.
+    // They do not begin a new request.
     if ((!request->read || request->sent) && counts(now)) {
         request->announced = 1;
         begin(port);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// Writes one record for every user-space thread whenever the iterator is read. This program is for kernels that cannot
-// run walk.bpf.c.
+// Writes one record for every user-space thread whenever user space reads the iterator. This program is for kernels
+// that cannot run walk.bpf.c: those before Linux 6.7.
 
 #include "task.h"
 

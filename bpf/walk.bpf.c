@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
 // Writes one record for every user-space thread, in one call. The program itself walks over the threads, and writes
-// into memory that user space has mapped. It costs a quarter as much as the iterator, and needs Linux 6.7.
+// into memory that user space has mapped. It costs less than a third of tasks.bpf.c per thread, and needs Linux 6.7.
 
 #include "task.h"
 
 char LICENSE[] SEC("license") = "Dual MIT/GPL";
 
-// User space sets the number of entries before loading.
+// One record for each thread. User space sets the number of entries before loading.
 struct {
     __uint(type, BPF_MAP_TYPE_ARRAY);
     __uint(map_flags, BPF_F_MMAPABLE);
@@ -16,7 +16,7 @@ struct {
     __type(value, struct record);
 } records SEC(".maps");
 
-// Returns the number of written records. If `records` has too few entries, returns a number above its capacity.
+// Returns the number of written records, or a number above the capacity of `records` if there are too many threads.
 SEC("syscall")
 int walk(void *unused) {
     struct bpf_iter_task iterator;
