@@ -35,7 +35,7 @@ fn main() -> ExitCode {
 fn compile(sources: &PathBuf, program: &str) -> Result<(), String> {
     let clang = env::var_os("CLANG").unwrap_or_else(|| "clang".into());
     let headers = variable("DEP_BPF_INCLUDE");
-    // Users can read the debug information of a loaded program, so it must not contain directories of the build host.
+    // The debug information becomes part of brimful's binary, so it must not contain directories of the build host.
     let mut anonymous = OsString::from("-ffile-prefix-map=");
     anonymous.push(&headers);
     anonymous.push("=libbpf");

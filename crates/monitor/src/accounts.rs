@@ -1,8 +1,9 @@
-//! Accounts of the resources that the processes of each program have used, including processes that ended.
+//! Adds up the resources (such as CPU time) that the processes of each program have used, including processes that
+//! ended.
 //!
-//! Some source, such as /proc or eBPF, provides a [`ProcessReading`] of each living process, with counters since that
-//! process began. The accounts turn the readings into totals for each program. Totals never decrease and count nothing
-//! twice. For every process
+//! A source (/proc or eBPF) provides a [`ProcessReading`] of each living process, with counters since that process
+//! began. [`Accounts`] turns the readings into totals for each program. Totals never decrease and count nothing twice.
+//! For every process
 //! ```text
 //! total = own + max(reaped, last readings of its children that are gone)
 //! ```
@@ -17,36 +18,44 @@ use brimful_core::Nanos;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// A source's report on a process that has not ended.
+/// State and resource usage of one process at one moment. The source of the readings is /proc or eBPF.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ProcessReading {
     /// The process's name, cut to 15 bytes by the kernel and padded with zeros.
     pub comm: [u8; 16],
+    /// Pid of the parent process.
     pub parent: u32,
-    /// Start time of the process since boot, suspended time included.
+    /// Time from boot to the start of the process, suspended time included.
     pub started: Nanos,
-    /// Usage of the process since it began, including threads that ended.
+    /// Resources that the process has used since it began, including the usage of its threads that ended.
     pub own_usage: Usage,
-    /// Usage of the children that ended and that the process waited for. The children's usage includes that of the
-    /// children that they waited for. The kernel sums neither run-queue waits nor context switches of children.
+    /// Resources that ended children have used, if the process has waited for them. Descendants that these children
+    /// waited for are included. The kernel does not sum run-queue waits or context switches of children.
     pub reaped_usage: Usage,
+    /// Number of threads.
     pub threads: u64,
+    /// Number of threads that run or wait for a CPU.
     pub running: u64,
+    /// Resident memory, in bytes.
     pub rss_bytes: u64,
 }
 
-/// Usage counters, which only grow. Counters that the source does not provide stay at zero, and
-/// [`ProcessTree`](crate::ProcessTree) omits them from the sample.
+/// Resource usage of a process or program: counters that only grow. A counter that the source does not provide stays at
+/// zero, and [`ProcessTree`](crate::ProcessTree) omits it from the sample.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Usage {
+    /// CPU time.
     pub cpu: CpuTime,
+    /// Time for which threads were ready to run but waited for a CPU.
     pub run_queue_wait: Nanos,
+    /// Number of context switches.
     pub switches: u64,
+    /// Number of page faults that waited for a disk.
     pub major_faults: u64,
 }
 
-/// The accounts of all programs. Every process belongs to at most one program. Sources must read processes by ascending
-/// pid.
+/// The resource usage of all watched programs, kept for each process. Every process belongs to at most one program.
+/// Within a sample, [`Accounts::update`] must be called for processes in ascending order of pid.
 #[derive(Debug)]
 pub(crate) struct Accounts {
     /// The time at which the watch began, counted like [`ProcessReading::started`].
@@ -58,7 +67,7 @@ pub(crate) struct Accounts {
 #[derive(Debug)]
 struct ProgramAccount {
     name: Arc<str>,
-    /// Whether the user specified no name for the program. The program is then named after its first process.
+    /// Whether the program is named after its first process, because the user specified no name.
     nameless: bool,
     /// Pid of the process that the program is named after; `None` if that process has ended, or if no process was
     /// found.
@@ -69,9 +78,9 @@ struct ProgramAccount {
     found: bool,
     started: u64,
     ended: u64,
-    /// Usage of ended members whose parent is not a member of the same program.
+    /// Usage of processes that ended and whose parent is not a process of the same program.
     gone: Usage,
-    /// Usage that the members had at the first reading, if they started before the watch. It is not counted.
+    /// Usage of processes that started before the watch, up to their first reading. It is subtracted from the total.
     before: Usage,
     /// The last reported total. The next total is at least this large.
     floor: Usage,
@@ -80,7 +89,7 @@ struct ProgramAccount {
 #[derive(Debug)]
 struct Member {
     program: usize,
-    /// The last reading. Its field `reaped_usage` is the result of [`Accounts::reliably_reaped`].
+    /// The last reading, with one change: `reaped_usage` is the result of [`Accounts::reliably_reaped`].
     reading: ProcessReading,
     /// The reaped counters exactly as the source last reported them.
     reaped_usage: Usage,
@@ -92,8 +101,8 @@ struct Member {
 
 impl Accounts {
     /// Creates the accounts for a watch that begins now. `began` is the present time, counted like
-    /// [`ProcessReading::started`]. `names` has a flag and a name for each program. The flag says whether the name is
-    /// final. A name that is not final is replaced by the name of the program's first process.
+    /// [`ProcessReading::started`]. `names` contains, for each program, whether its name is final, and the name. A name
+    /// that is not final is replaced by the name of the program's first process.
     pub fn new(began: Nanos, names: impl Iterator<Item = (bool, Arc<str>)>) -> Accounts {
         let program = |(named, name): (bool, _)| ProgramAccount {
             name,
@@ -139,12 +148,12 @@ impl Accounts {
         self.programs[program].found
     }
 
-    /// Updates a member with a new reading. Returns false if the process is not a member.
+    /// Stores a new reading of a process. Returns false if the process belongs to no program.
     pub fn update(&mut self, pid: u32, reading: &ProcessReading) -> bool {
         let reaped = self.reliably_reaped(pid, reading);
         let Some(member) = self.members.get_mut(&pid) else { return false };
         let program = &mut self.programs[member.program];
-        // Between two readings, the process may have replaced its executable by execve(2).
+        // The process may have executed another program by execve(2) since the last reading.
         if program.named_after == Some(pid) && member.reading.comm != reading.comm {
             program.name = String::from_utf8_lossy(reading.name()).into();
         }
@@ -157,9 +166,9 @@ impl Accounts {
         true
     }
 
-    /// The reaped counters of a process. Pids wrap around, so a child may have a lower pid than its parent and be read
-    /// before the parent. If the parent reaps the child between the two readings, the child would count twice. To avoid
-    /// this, the function returns the previous counters if a younger process of the program has a lower pid.
+    /// The reaped counters of a process, or their previous values if a younger process of the program has a lower pid.
+    /// Pids wrap around, so a child with a lower pid is read before its parent. If the parent reaps the child between
+    /// these two readings, the new counters include the child, and the child would count twice.
     fn reliably_reaped(&self, pid: u32, reading: &ProcessReading) -> Usage {
         let Some(member) = self.members.get(&pid).filter(|member| member.reaped_usage != reading.reaped_usage) else {
             return reading.reaped_usage;
@@ -208,7 +217,8 @@ impl Accounts {
                 parent.children_gone = parent.children_gone.plus(member.total());
                 return;
             }
-            // The kernel will add the child's usage to the reaped counters of the parent, which is in another program.
+            // The parent is in another program. The kernel will add the child's usage to the parent's reaped counters,
+            // so the same usage is subtracted there.
             Some(parent) => {
                 parent.not_ours = parent.not_ours.plus(member.reading.own_usage).plus(member.reading.reaped_usage)
             }
@@ -217,7 +227,7 @@ impl Accounts {
         program.gone = program.gone.plus(member.total());
     }
 
-    /// Takes a sample of every program from the last readings.
+    /// Creates a sample of each program from the last readings of its processes.
     pub fn sample(&mut self) -> Vec<ProgramSample> {
         let mut samples: Vec<ProgramSample> = self.programs.iter().map(|_| ProgramSample::default()).collect();
         let mut totals: Vec<Usage> = self.programs.iter().map(|program| program.gone).collect();
@@ -305,12 +315,13 @@ mod tests {
         Usage { cpu: CpuTime { total, user: total }, run_queue_wait: total, switches: ms, major_faults: ms }
     }
 
-    /// Usage by ended children, for which the kernel sums neither run-queue waits nor context switches.
+    /// CPU time of children that ended, in milliseconds. The kernel sums neither their run-queue waits nor their
+    /// context switches.
     fn reaped(ms: u64) -> Usage {
         Usage { run_queue_wait: Nanos::ZERO, switches: 0, ..usage(ms) }
     }
 
-    /// A reading of a process that started before the watch.
+    /// A reading of a process that started before the watch. Both CPU times are in milliseconds.
     fn reading(parent: u32, own_ms: u64, reaped_ms: u64) -> ProcessReading {
         ProcessReading {
             parent,
@@ -474,7 +485,8 @@ mod tests {
     }
 
     proptest! {
-        /// A master waits for its workers. Workers start, use CPU time and end. A reading may or may not see a worker.
+        /// Simulates a master that waits for its workers. Workers start, use CPU time and end, and some live only
+        /// between two readings. The measured total must equal the CPU time that all workers used.
         #[test]
         fn every_millisecond_counts_once(steps in proptest::collection::vec((0u8..4, 1u64..100), 1..80)) {
             let mut accounts = accounts(1);

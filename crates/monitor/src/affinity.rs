@@ -1,7 +1,8 @@
 //! Restricts a server to some of the CPUs while it is measured.
 //!
-//! A process that is killed while it has a [`PinGuard`] restores nothing. The [`FormerAffinity`] is therefore announced
-//! before any thread is moved. Another process can keep the [`FormerAffinity`] and restore the threads.
+//! A process that is killed while it has a [`PinGuard`] cannot restore the server. The former CPUs of all threads, a
+//! [`FormerAffinity`], are therefore announced before any thread is moved. Another process can store this record and
+//! restore the threads.
 
 use crate::procfs::{self, process_table, with_descendants};
 use crate::{MonitorError, ProcessTree};
@@ -20,21 +21,21 @@ use std::path::Path;
 #[must_use = "the threads are restored as soon as this is dropped"]
 pub struct PinGuard(FormerAffinity);
 
-/// The CPUs on which the threads of a tree were allowed to run before they were pinned.
+/// The CPUs on which threads of a server were allowed to run before they were pinned.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FormerAffinity {
     /// Start times of processes by pid, in clock ticks since boot. If a process has another start time when the threads
     /// are restored, its pid was reused.
     processes: BTreeMap<u32, u64>,
     /// The former CPUs of threads, by thread id.
-    threads: BTreeMap<u32, Place>,
+    threads: BTreeMap<u32, FormerCpus>,
     /// The CPUs that the threads are pinned to, as a list of ranges.
     pinned: String,
 }
 
 /// The former CPUs of one thread.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct Place {
+struct FormerCpus {
     /// Start time of the thread, in clock ticks since boot.
     started: u64,
     /// The thread's former CPUs, as a list of ranges.
@@ -43,7 +44,7 @@ struct Place {
 
 /// Restricts every thread of the tree to these CPUs until the guard is dropped. New threads and child processes inherit
 /// the restriction. A thread that ends meanwhile is not an error. Before any thread is moved, `announce` is called with
-/// everything that is needed to restore all threads.
+/// the record that is needed to restore all threads.
 ///
 /// Errors: [`MonitorError::OtherUser`]; [`MonitorError::NoSuchCpu`]; [`MonitorError::Affinity`] if the kernel refuses;
 /// [`MonitorError::Announce`] with the error of `announce`.
@@ -82,18 +83,19 @@ pub(crate) fn pin_this_thread(cpu: usize) -> Result<(), MonitorError> {
 
 impl FormerAffinity {
     /// Restores every thread that still has the CPUs it was pinned to. A thread that started after the pinning has
-    /// inherited these CPUs. It gets the former CPUs of its process, or of the process's pinned ancestor. Threads that
-    /// have ended are ignored, even if their ids were reused.
+    /// inherited these CPUs. Such a thread gets the former CPUs of its process, or of the process's pinned ancestor.
+    /// Threads that have ended are ignored, even if their ids were reused.
     pub fn restore_former_state(&self) {
         let Some(pinned) = to_cpu_set(&self.pinned) else { return };
         let same = |pid: u32| (started(&format!("{pid}"))? == *self.processes.get(&pid)?).then_some(pid);
         let table = process_table(Path::new("/proc"), |pid, _| same(pid));
         for (pid, known) in with_descendants(&table) {
             for tid in threads(pid) {
-                let own = self.threads.get(&tid).filter(|place| started_in(pid, tid) == Some(place.started));
-                let former = own.or_else(|| self.threads.get(&known)).and_then(|place| to_cpu_set(&place.cpus));
+                let own = self.threads.get(&tid).filter(|former| started_in(pid, tid) == Some(former.started));
+                let former = own.or_else(|| self.threads.get(&known)).and_then(|former| to_cpu_set(&former.cpus));
                 let (Some(former), Some(thread)) = (former, to_pid(tid)) else { continue };
-                // A thread with other CPUs was moved again after the pinning, so it is not restored.
+                // A thread that has other CPUs now was moved by another program after the pinning, so it is not
+                // restored.
                 if sched_getaffinity(Some(thread)).is_ok_and(|now| is_within(&now, &pinned)) {
                     // The thread may have ended by now. The error is ignored then.
                     let _ = sched_setaffinity(Some(thread), &former);
@@ -115,11 +117,12 @@ impl FormerAffinity {
                 }
                 let now = to_pid(tid).and_then(|thread| sched_getaffinity(Some(thread)).ok());
                 let (Some(now), Some(started)) = (now, started_in(pid, tid)) else { continue };
-                // After the first round, a thread whose CPUs are within `set` has inherited them.
+                // After the first round, a thread that is already restricted to `set` has inherited this restriction
+                // from its parent.
                 if !first && is_within(&now, set) {
                     continue;
                 }
-                self.threads.insert(tid, Place { started, cpus: cpus_in_set(&now).to_string() });
+                self.threads.insert(tid, FormerCpus { started, cpus: cpus_in_set(&now).to_string() });
                 if tid == pid {
                     self.processes.insert(pid, started);
                 }
@@ -233,7 +236,7 @@ mod tests {
         .unwrap();
         assert_eq!((now(sleeper.pid()), announced.len()), (cpu.to_string(), 1));
         assert_eq!(announced[0].0, anywhere, "the thread must be announced before it is moved");
-        // Simulates that this process was killed: the guard is never dropped.
+        // Simulates that this process is killed: the guard is never dropped.
         std::mem::forget(guard);
         serde_json::from_str::<FormerAffinity>(&announced[0].1).unwrap().restore_former_state();
         assert_eq!(now(sleeper.pid()), anywhere);
@@ -244,7 +247,7 @@ mod tests {
         let (sleeper, anywhere, cpu) = sleeper();
         let mut guard = pin_tree(&tree(sleeper.pid()), &[cpu], |_| Ok(())).unwrap();
         let honest = guard.0.clone();
-        // Simulates a reused pid: the recorded start times become earlier than that of the current process.
+        // Simulates a reused pid: the recorded start times are made earlier than the start of the present process.
         for started in guard.0.processes.values_mut() {
             *started -= 1;
         }

@@ -1,4 +1,4 @@
-//! Describes the bottlenecks of a server in words, as a pure function of the metrics of one period of time.
+//! Describes the bottlenecks of a server in words, from the metrics of one period.
 //!
 //! Each resource that is at its limit, or near its limit, yields one sentence. Causes come before their consequences.
 
@@ -11,13 +11,13 @@ use brimful_core::quantity::{count, number, whole_percent};
 use brimful_core::server::{Connections, Core, CpuShares, Kernel, Listener, Module, Network, Program, Programs, Stall};
 use brimful_core::text::one_line;
 use thresholds::{
-    BUSY_SHARE, CPU_STALL, CPU_WAIT_SHARE, IO_STALL, LOSSES_PER_S, Level, MAJOR_FAULTS, MEMORY_STALL,
-    MIN_DROPPED_PER_S, MIN_RETRANSMITTED, MIN_WAIT, RETRANSMITTED_SHARE, STEAL, SWAP_PAGES_PER_S, THROTTLED_TIME_SHARE,
-    USED_MEMORY_SHARE,
+    BUSY_SHARE, CPU_STALL, CPU_WAIT_SHARE, IO_STALL, LOSSES_PER_S, MAJOR_FAULTS_PER_S, MEMORY_STALL, MIN_CPU_WAIT,
+    MIN_DROPPED_PER_S, MIN_RETRANSMITTED_PER_S, RETRANSMITTED_SHARE, STEAL, SWAP_PAGES_PER_S, THROTTLED_TIME_SHARE,
+    Thresholds, USED_MEMORY_SHARE,
 };
 
-/// If at least this share of the workers is busy, all workers count as busy. A worker is idle for a moment between two
-/// requests, so the share hardly ever reaches 1.
+/// If at least this share of the workers is busy, all workers count as busy. Each worker is idle for a moment between
+/// two requests, so the share hardly ever reaches 1.
 const MIN_ALL_BUSY: f64 = 0.99;
 
 /// A resource that is at its limit or near it.
@@ -25,7 +25,7 @@ const MIN_ALL_BUSY: f64 = 0.99;
 pub struct Finding {
     /// Severity of the finding.
     pub severity: Severity,
-    /// A description, without a full stop at its end.
+    /// The finding as a sentence, without a full stop at its end.
     pub sentence: String,
 }
 
@@ -40,8 +40,8 @@ pub enum Severity {
     Limit,
 }
 
-/// Lists the findings, with the most severe finding first. If no resource is near a limit, a single finding says this.
-/// The list is empty if no metrics are known.
+/// Lists the resources that are at or near their limits, with the most severe finding first. If no resource is near a
+/// limit, the only finding says so. The list is empty if no metrics are known.
 pub fn bottleneck(rates: &Rates) -> Vec<Finding> {
     let mut findings = Vec::new();
     if let Some(kernel) = &rates.kernel {
@@ -85,10 +85,14 @@ fn cpus(kernel: &Kernel, findings: &mut Vec<Finding>) {
     }
 }
 
-/// The CPUs with the worst severity, and that severity.
-fn worst(cores: &[Core], level: Level, figure: fn(&CpuShares) -> f64) -> Option<(Severity, Vec<&Core>)> {
-    let severity = cores.iter().filter_map(|core| level.severity_of(figure(&core.shares))).max()?;
-    Some((severity, cores.iter().filter(|core| level.severity_of(figure(&core.shares)) == Some(severity)).collect()))
+/// The CPUs with the worst severity, and that severity. `metric` selects the share of CPU time that is compared with
+/// `thresholds`.
+fn worst(cores: &[Core], thresholds: Thresholds, metric: fn(&CpuShares) -> f64) -> Option<(Severity, Vec<&Core>)> {
+    let severity = cores.iter().filter_map(|core| thresholds.severity_of(metric(&core.shares))).max()?;
+    Some((
+        severity,
+        cores.iter().filter(|core| thresholds.severity_of(metric(&core.shares)) == Some(severity)).collect(),
+    ))
 }
 
 fn mean(cores: &[&Core], figure: fn(&CpuShares) -> f64) -> f64 {
@@ -114,7 +118,7 @@ fn cpu_names(cores: &[&Core], of: usize) -> String {
     }
 }
 
-/// A phrase such as `is 97 % busy, 88 % of it in the kernel`: the mean over several CPUs.
+/// A phrase for the mean of several CPUs, such as `is 97 % busy, 88 % of it in the kernel`.
 fn busy_sentence(cores: &[&Core]) -> String {
     let used = mean(cores, busy);
     let in_kernel = mean(cores, |shares| shares.system);
@@ -177,19 +181,19 @@ fn programs(process: &PeriodFigures<Programs>, findings: &mut Vec<Finding>) {
                 format!("{name} is stopped by a quota of {cpus} CPUs {} of the time", whole_percent(share))
             });
         }
-        if let Some(wait) = run_queue_wait_s.filter(|wait| wait / seconds >= MIN_WAIT) {
+        if let Some(wait) = run_queue_wait_s.filter(|wait| wait / seconds >= MIN_CPU_WAIT) {
             let share = wait / (wait + cpu_s);
             CPU_WAIT_SHARE
                 .report(share, findings, || format!("{name} waits for a CPU {} of the time", whole_percent(share)));
         }
         if let Some(faults) = major_faults.map(|faults| faults as f64 / seconds) {
-            MAJOR_FAULTS
+            MAJOR_FAULTS_PER_S
                 .report(faults, findings, || format!("{name} waits for the disk in {} page faults/s", number(faults)));
         }
     }
 }
 
-/// Reports disks, memory, and pressure stalls.
+/// Reports busy disks, scarce memory, and stalls (pressure stall information).
 fn disks_and_memory(kernel: &Kernel, findings: &mut Vec<Finding>) {
     let nothing_so_far = findings.is_empty();
     for (name, disk) in &kernel.disks {
@@ -213,9 +217,9 @@ fn disks_and_memory(kernel: &Kernel, findings: &mut Vec<Finding>) {
             .report(pages, findings, || format!("memory: {} pages/s are swapped in and out", number(pages)));
     }
     let pressure = kernel.pressure.unwrap_or_default();
-    let mut stall = |what: &str, level: Level, stall: Option<Stall>| {
+    let mut stall = |what: &str, thresholds: Thresholds, stall: Option<Stall>| {
         if let Some(Stall { some, .. }) = stall {
-            level.report(some, findings, || {
+            thresholds.report(some, findings, || {
                 format!("{what}: {} of the time something waited for it (PSI)", whole_percent(some))
             });
         }
@@ -230,7 +234,7 @@ fn disks_and_memory(kernel: &Kernel, findings: &mut Vec<Finding>) {
 fn losses(network: &Network, findings: &mut Vec<Finding>) {
     let tcp = network.tcp.unwrap_or_default();
     if let (Some(again), Some(sent)) = (tcp.retransmitted_per_s, tcp.segments_out_per_s) {
-        let share = if again >= MIN_RETRANSMITTED { again / (again + sent) } else { 0.0 };
+        let share = if again >= MIN_RETRANSMITTED_PER_S { again / (again + sent) } else { 0.0 };
         RETRANSMITTED_SHARE.report(share, findings, || format!("{} of segments retransmitted", whole_percent(share)));
     }
     let mut lost = |per_s: Option<f64>, what: &str| {
@@ -300,7 +304,7 @@ mod tests {
         let name = "Apache/2.4.66 (prefork)".to_owned();
         let server =
             ModuleServer { name, workers_most: Some(most), workers_busy: Some(busy), ..ModuleServer::default() };
-        // nginx has no limit of one request per worker.
+        // An nginx worker handles many requests at a time, so there is no limit (`workers_most`) that could be reached.
         let nginx = ModuleServer { workers: 2, workers_busy: Some(2.0), ..ModuleServer::default() };
         Rates { module: stretch(1, Module { servers: vec![server, nginx], ..Module::default() }), ..Rates::default() }
     }

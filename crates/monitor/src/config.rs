@@ -26,7 +26,8 @@ pub struct MonitorConfig {
     pub pin: Option<usize>,
     /// Whether eBPF may be used. It is never used without the necessary privilege.
     pub ebpf: bool,
-    /// Share of the time for which tracepoints on sockets are attached, if the group `requests` is enabled.
+    /// Share of the time for which tracepoints on sockets are attached to measure requests, if the group `requests` is
+    /// enabled.
     pub requests: DutyCycle,
 }
 

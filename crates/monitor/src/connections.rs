@@ -1,5 +1,5 @@
-//! The group of metrics `connections`: the listening sockets and the connections by state of each of the server's
-//! ports.
+//! The group of metrics `connections`: for each of the server's ports, the listening sockets, and the number of
+//! connections in each state.
 
 mod count;
 mod gauges;
@@ -22,18 +22,18 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
 
-/// The state of the server's ports at one moment.
+/// Listening sockets and connections of the server's ports at one moment.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ConnectionsSample {
     /// The ports, in the order of the configuration.
     pub ports: Vec<PortSample>,
-    /// Number of connections accepted in the whole network namespace since boot. It is read only if the accepted
-    /// connections of each port are not counted.
+    /// Number of connections accepted in the whole network namespace since boot. It is read only if accepted
+    /// connections cannot be counted for each port.
     pub passive_opens: Option<u64>,
 }
 
-/// The state of one port at one moment.
+/// Listening sockets and connections of one port at one moment.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct PortSample {
@@ -55,10 +55,10 @@ pub struct PortSample {
 /// The group of metrics `connections`.
 pub enum ConnectionsGroup {}
 
-/// Reads samples of the ports.
+/// Reads the listening sockets and connections of the server's ports.
 #[derive(Debug)]
 pub struct ConnectionsWatch {
-    /// Watches the configured ports; `None` if no port is configured.
+    /// Reads these ports; `None` if no port is configured.
     ports: Option<PortsWatch>,
 }
 
@@ -79,13 +79,14 @@ impl Group for ConnectionsGroup {
 
     const IS_PER_NETNS: bool = true;
 
-    /// Opens the sources. If the server's namespace was found automatically and cannot be entered, the group is absent.
-    /// If the user named a namespace that cannot be entered, the function returns an error.
+    /// Opens the sources of the metrics. If the server's network namespace was found automatically and cannot be
+    /// entered, the group is absent. If the user named a namespace that cannot be entered, the function returns an
+    /// error.
     fn open(site: &mut WatchContext<'_>) -> Result<Option<ConnectionsWatch>, MonitorError> {
         let proc = site.root.join("proc");
         let ports = site.ports;
         let ebpf = site.ebpf;
-        // Entering a namespace needs a privilege. Without ports nothing is opened there, so it is not entered.
+        // Entering a network namespace needs a privilege, so it is entered only if there are ports to watch.
         let opened = match ports.is_empty() {
             true => site.chosen_netns.namespace.reading(&proc, |net| ConnectionsWatch::open(net, ports, ebpf)),
             false => site.chosen_netns.namespace.within(&proc, |net| ConnectionsWatch::open(net, ports, ebpf)),
@@ -151,7 +152,7 @@ impl ConnectionsWatch {
         ConnectionsWatch { ports: (!ports.is_empty()).then(|| PortsWatch::open(net, ports, ebpf)) }
     }
 
-    /// Makes the next reading count the connections, even if the last count is recent.
+    /// Makes the next reading count the connections, even if they were counted recently.
     pub fn restart_counting(&mut self) {
         self.ports.iter_mut().for_each(|ports| ports.states.restart_counting());
     }
@@ -206,8 +207,8 @@ impl PortsWatch {
 }
 
 impl ConnectionsSample {
-    /// A copy of this sample. The server may have ended, so a port without listening sockets gets the last listening
-    /// sockets that `samples` has for it.
+    /// A copy of this sample for the end of a run, when the server may have ended. A port without listening sockets
+    /// gets the last listening sockets that `samples` contains for it.
     fn with_last_listeners(&self, samples: &[&ConnectionsSample]) -> ConnectionsSample {
         let mut all = self.clone();
         for port in all.ports.iter_mut().filter(|port| port.listener.is_none()) {
@@ -241,8 +242,8 @@ impl ConnectionsSample {
     }
 }
 
-/// Sets the metrics that depend on all samples: the longest accept queue of each port and of all ports together, and
-/// the latest count of connections. The last sample may have no count.
+/// Sets the metrics that cannot be derived from the first and the last sample: the longest accept queues, and the
+/// latest count of connections, because the last sample may not contain a count.
 fn with_longest_queues(mut figures: Connections, samples: &[&ConnectionsSample]) -> Connections {
     let fullest_of =
         |queues: &mut dyn Iterator<Item = AcceptQueue>| queues.reduce(AcceptQueue::fuller).unwrap_or_default();
@@ -279,8 +280,8 @@ fn listener_at(now: &ListenerSample, accepted: Option<f64>, dropped: f64) -> Lis
     }
 }
 
-/// The metrics of all ports' listeners together. If accepted connections are not counted for each port, the rate of the
-/// whole namespace (`all_ports`) is used.
+/// The metrics of the listening sockets of all ports together. If accepted connections are not counted for each port,
+/// the rate of the whole network namespace (`all_ports`) is used.
 fn together(ports: &[Port], all_ports: Option<f64>) -> Option<Listener> {
     let mut sum: Option<Listener> = None;
     for listener in ports.iter().filter_map(|port| port.listener) {

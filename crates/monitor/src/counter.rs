@@ -18,7 +18,7 @@ impl TimeSpan {
         self.per_s(from?, to?)
     }
 
-    /// Growth of a counter of nanoseconds, as a share of the time span.
+    /// Growth of a time counter divided by the time span; `None` if the counter was reset, or if no time has passed.
     pub fn share(self, from: Nanos, to: Nanos) -> Option<f64> {
         self.per_s(from.0, to.0).map(|ns_per_s| ns_per_s / 1e9)
     }

@@ -34,14 +34,14 @@ pub(crate) enum EbpfError {
     #[cfg(not(feature = "ebpf"))]
     #[error("this build has no eBPF: build it with --features ebpf")]
     NotBuilt,
-    /// A capability is missing, or a container's filter forbids eBPF.
+    /// A capability is missing, or the container's seccomp filter forbids eBPF.
     #[error(
         "the kernel does not let this user load eBPF programs: run as root, or once: sudo setcap \
          cap_bpf,cap_perfmon,cap_net_admin,cap_sys_nice+ep \"$(command -v brimful)\"; in a container: --cap-add BPF \
          --cap-add PERFMON --security-opt seccomp=unconfined"
     )]
     Permission,
-    /// The kernel has no BTF.
+    /// The kernel provides no BTF (a description of its own types), which libbpf needs.
     #[error(
         "this kernel does not describe its types (/sys/kernel/btf/vmlinux): sudo apt install linux-image-amd64, or \
          boot any kernel built with CONFIG_DEBUG_INFO_BTF=y"
@@ -65,7 +65,7 @@ pub(crate) enum EbpfError {
         /// The last message of the verifier or libbpf.
         why: String,
     },
-    /// More ports were requested than an eBPF program has room for.
+    /// The number of ports exceeds the maximum of an eBPF program.
     #[error("the connections of at most {MAX_PORTS} ports can be followed, not of {0}: name fewer ports")]
     TooManyPorts(usize),
 }

@@ -10,6 +10,7 @@ use brimful_core::server::AcceptQueue;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+/// A directory of invented processes that replaces /proc in a test.
 pub struct Fixture {
     directory: tempfile::TempDir,
     proc: PathBuf,
@@ -21,7 +22,8 @@ pub const PID_OFFSET: u32 = 5_000_000;
 /// Time after which a test gives up waiting. It is long enough for the slowest host.
 pub const TEST_TIMEOUT: Duration = Duration::from_secs(120);
 
-/// Calls `answer` until it returns a value. Panics after [`TEST_TIMEOUT`] with a message that names `what`.
+/// Calls `answer` until it returns a value. Panics after [`TEST_TIMEOUT`]; the message names `what`, which the test
+/// waits for.
 #[track_caller]
 pub fn wait_for<T>(what: &str, mut answer: impl FnMut() -> Option<T>) -> T {
     let begun = Instant::now();
@@ -94,6 +96,7 @@ pub fn samples_of_run(n: u64) -> Vec<Sample> {
 }
 
 impl Fixture {
+    /// Creates a directory without processes.
     pub fn new() -> Fixture {
         let directory = tempfile::tempdir().unwrap();
         let proc = directory.path().join("proc");
@@ -132,6 +135,8 @@ impl Fixture {
         self.stat(pid, parent, comm, 'S', 1 << 40, ticks);
     }
 
+    /// Creates or replaces a process. `state` and `started` (in clock ticks since boot) are as in /proc/PID/stat;
+    /// `ticks` are as in [`Self::process`].
     pub fn stat(&self, pid: u32, parent: u32, comm: &str, state: char, started: u64, ticks: [u64; 4]) {
         let directory = self.proc_root().join(pid.to_string());
         std::fs::create_dir_all(directory.join(format!("task/{pid}"))).unwrap();
@@ -147,6 +152,7 @@ impl Fixture {
         std::fs::write(self.proc_root().join(format!("{pid}/stat")), text).unwrap();
     }
 
+    /// Writes `text` into the file /proc/PID/task/TID/`file` of a thread.
     pub fn thread(&self, pid: u32, tid: u32, file: &str, text: &str) {
         let directory = self.proc_root().join(format!("{pid}/task/{tid}"));
         std::fs::create_dir_all(&directory).unwrap();

@@ -1,60 +1,60 @@
-//! The values at which a resource counts as near its limit or at its limit.
+//! The values from which on a resource counts as near its limit or at its limit.
 //!
-//! Beyond these values, waiting grows faster than the load: at 80 % utilization the mean wait in the simplest queue is
-//! four times the service time, at 95 % nineteen times (M/M/1: ρ/(1 − ρ)).
+//! Waiting times grow faster than the load: at 80 % utilization the mean wait in the simplest queue is four times the
+//! service time, at 95 % nineteen times (M/M/1: ρ/(1 − ρ)).
 
 use super::{Finding, Severity};
 
 /// Utilization of a CPU or a disk, or the filled share of a queue.
-pub const BUSY_SHARE: Level = Level { near: 0.80, at: 0.95 };
+pub const BUSY_SHARE: Thresholds = Thresholds { near: 0.80, at: 0.95 };
 /// Share of a CPU's time that the hypervisor takes (steal). The hypervisor's own timekeeping causes less than 10 %. At
-/// 30 %, the provider has sold more CPU time than the host has.
-pub const STEAL: Level = Level { near: 0.10, at: 0.30 };
-/// Share of steal above which the host is unsuitable for measurements, because every measurement also depends on the
-/// load of other virtual machines.
+/// 30 %, the provider has sold much more CPU time than the physical host has.
+pub const STEAL: Thresholds = Thresholds { near: 0.10, at: 0.30 };
+/// Share of steal above which the host is unsuitable for measurements: results then depend on the load of other virtual
+/// machines.
 pub const UNSUITABLE_HOST_STEAL: f64 = 0.02;
-/// Share of a program's time in which the program was ready to run but waited for a CPU. At `near`, the program waited
-/// half as long as it ran. At `at`, it waited as long as it ran.
-pub const CPU_WAIT_SHARE: Level = Level { near: 0.33, at: 0.50 };
-/// Time that a program waits for a CPU, in seconds per second, below which [`CPU_WAIT_SHARE`] is not reported.
-pub const MIN_WAIT: f64 = 0.05;
-/// Share of time in which a CPU quota throttled a program. A call that arrives at a throttled program waits until the
-/// quota's next period.
-pub const THROTTLED_TIME_SHARE: Level = Level { near: 0.01, at: 0.10 };
+/// Share of a program's time in which the program was ready to run but waited for a CPU. At `near`, it waited half as
+/// long as it ran. At `at`, it waited as long as it ran.
+pub const CPU_WAIT_SHARE: Thresholds = Thresholds { near: 0.33, at: 0.50 };
+/// Minimum time that a program waits for a CPU, in seconds per second. Below it, [`CPU_WAIT_SHARE`] is not reported.
+pub const MIN_CPU_WAIT: f64 = 0.05;
+/// Share of time in which a CPU quota throttled a program. A call that arrives meanwhile waits until the quota's next
+/// period.
+pub const THROTTLED_TIME_SHARE: Thresholds = Thresholds { near: 0.01, at: 0.10 };
 /// Share of time in which some task waited for memory. Even a small share means that the working set does not fit into
 /// memory.
-pub const MEMORY_STALL: Level = Level { near: 0.02, at: 0.20 };
+pub const MEMORY_STALL: Thresholds = Thresholds { near: 0.02, at: 0.20 };
 /// Share of time in which some task waited for a disk.
-pub const IO_STALL: Level = Level { near: 0.20, at: 0.60 };
+pub const IO_STALL: Thresholds = Thresholds { near: 0.20, at: 0.60 };
 /// Share of time in which some task waited for a CPU although no CPU was busy, for example because of a cgroup's quota.
-pub const CPU_STALL: Level = Level { near: 0.30, at: 0.80 };
+pub const CPU_STALL: Thresholds = Thresholds { near: 0.30, at: 0.80 };
 /// Share of memory in use.
-pub const USED_MEMORY_SHARE: Level = Level { near: 0.95, at: 0.98 };
-/// Number of pages per second that are read from or written to swap. A few pages are normal.
-pub const SWAP_PAGES_PER_S: Level = Level { near: 10.0, at: 1000.0 };
-/// Number of a program's page faults per second that waited for a disk. With a fast disk (0.1 ms per fault), the waits
+pub const USED_MEMORY_SHARE: Thresholds = Thresholds { near: 0.95, at: 0.98 };
+/// Number of pages per second that are read from or written to swap. A few pages per second are normal.
+pub const SWAP_PAGES_PER_S: Thresholds = Thresholds { near: 10.0, at: 1000.0 };
+/// Number of a program's page faults per second that wait for a disk. With a fast disk (0.1 ms per fault), these waits
 /// take 1 % of the time at `near`, and 10 % at `at`.
-pub const MAJOR_FAULTS: Level = Level { near: 100.0, at: 1000.0 };
-/// Share of TCP segments that were retransmitted. A bad path loses 1 % of the segments. At 5 %, connections are very
+pub const MAJOR_FAULTS_PER_S: Thresholds = Thresholds { near: 100.0, at: 1000.0 };
+/// Share of TCP segments that were retransmitted. A loss of 1 % means a bad network path. At 5 %, connections are very
 /// slow.
-pub const RETRANSMITTED_SHARE: Level = Level { near: 0.01, at: 0.05 };
-/// Number of retransmitted segments per second below which [`RETRANSMITTED_SHARE`] is not reported.
-pub const MIN_RETRANSMITTED: f64 = 1.0;
+pub const RETRANSMITTED_SHARE: Thresholds = Thresholds { near: 0.01, at: 0.05 };
+/// Minimum number of retransmitted segments per second. Below it, [`RETRANSMITTED_SHARE`] is not reported.
+pub const MIN_RETRANSMITTED_PER_S: f64 = 1.0;
 /// Number of packets, segments or connections lost per second.
-pub const LOSSES_PER_S: Level = Level { near: 0.5, at: 100.0 };
-/// Number of dropped connections per second below which drops are not reported. Each dropped client waits a second or
-/// more before it retries.
+pub const LOSSES_PER_S: Thresholds = Thresholds { near: 0.5, at: 100.0 };
+/// Minimum number of dropped connections per second that is reported. A client whose connection is dropped waits a
+/// second or more before it retries.
 pub const MIN_DROPPED_PER_S: f64 = 0.01;
 
-/// Two thresholds of a metric. From `near` on, the resource is near its limit. From `at` on, it is at its limit.
+/// The thresholds of one metric. From `near` on, the resource is near its limit. From `at` on, it is at its limit.
 #[derive(Clone, Copy, Debug)]
-pub struct Level {
+pub struct Thresholds {
     near: f64,
     at: f64,
 }
 
-impl Level {
-    /// The severity of a value; `None` if the value is below both levels.
+impl Thresholds {
+    /// The severity of a value of the metric; `None` if the value is below both thresholds.
     pub fn severity_of(self, value: f64) -> Option<Severity> {
         match value {
             value if value >= self.at => Some(Severity::Limit),

@@ -9,7 +9,7 @@ use brimful_core::Nanos;
 use std::io;
 use std::path::Path;
 
-/// Counts the connections of some ports.
+/// Counts the connections of some ports, by reading all sockets.
 #[derive(Debug)]
 pub(super) struct Counter {
     ports: Vec<u16>,

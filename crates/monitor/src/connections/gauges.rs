@@ -1,10 +1,13 @@
-//! Connections by state from gauges that the kernel keeps ([`ebpf`](crate::ebpf)), added to one count.
+//! Connections by state, from the eBPF program that counts every change of a state ([`ebpf`](crate::ebpf)).
 //!
-//! A gauge is the change since it was attached. The connections that existed before are counted once, between two
-//! readings of the gauges. If both readings are equal, no connection changed its state during the count. Two changes
-//! cannot cancel out: arrivals are counted, and connections pass from state to state in one direction only. From then
-//! on the sum is exact. Otherwise the sum's uncertainty is the number of connections that changed their state. Later
-//! counts may reduce this uncertainty.
+//! The program's numbers are called gauges: for each state, the number of connections that entered the state since the
+//! program was attached, minus the number that left it. The connections that existed before are counted once, and this
+//! count (the baseline) is added to the gauges.
+//!
+//! The gauges are read before and after the count. If both readings are equal, no connection changed its state during
+//! the count, and from then on the sums are exact. Two changes cannot cancel out: new connections are counted
+//! separately, and connections pass from state to state in one direction only. If the readings differ, the uncertainty
+//! of the sums is the number of connections that changed their state. Later counts may reduce this uncertainty.
 
 use super::count::Counter;
 use super::tally::{GAUGED, STATES, Tally, gauged_by_state};
@@ -15,27 +18,27 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::io;
 
-/// The gauges of the watched ports, and the counts that are added to them.
+/// The gauges of the watched ports, and the baseline that is added to them.
 pub(super) struct GaugeWatch {
     gauges: Gauges,
     ports: usize,
     baseline: Option<Baseline>,
 }
 
-/// The counts that are added to the gauges of each port.
+/// For each port, the number of connections in each state that must be added to the port's gauges.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Baseline {
     states: Vec<[i64; STATES]>,
-    /// Largest possible number of connections that changed their state during the count.
+    /// Maximum number of connections that may have changed their state during the count.
     moved: u64,
 }
 
-/// Maximum number of counts when the gauges are opened. Counting stops earlier if a count is exact.
+/// Maximum number of counts when the eBPF program is attached. Counting stops earlier if a count is exact.
 const MAX_COUNTS: usize = 5;
 
 impl GaugeWatch {
-    /// Opens the gauges in the network namespace of the calling thread. `diag` and `counter` must have been opened in
-    /// the same namespace.
+    /// Attaches the eBPF program in the network namespace of the calling thread. `diag` and `counter` must have been
+    /// opened in the same namespace.
     pub fn open(ports: &[u16], counter: &mut Counter, diag: &mut io::Result<SockDiag>) -> Result<GaugeWatch, String> {
         let namespace = own_network_namespace().map_err(|error| error.to_string())?;
         let gauges = Gauges::attach(ports, namespace).map_err(|error| error.to_string())?;
@@ -49,8 +52,8 @@ impl GaugeWatch {
         Ok(watch)
     }
 
-    /// Counts the connections, and replaces the baseline if the new baseline has a smaller uncertainty. Returns the
-    /// count of each port.
+    /// Counts the connections of each port. If the uncertainty of this count is smaller than that of the baseline, it
+    /// becomes the new baseline.
     pub fn count(&mut self, counter: &mut Counter, diag: &mut io::Result<SockDiag>) -> Option<Vec<Tally>> {
         let before = self.read_gauges();
         let tallies = counter.count(diag);
@@ -72,7 +75,8 @@ impl GaugeWatch {
         self.baseline.as_ref().map(|baseline| baseline.moved)
     }
 
-    /// Number of connections of each port by state, and number of connections accepted since the gauges were attached.
+    /// For each port, the number of connections in each state, and the number of connections accepted since the eBPF
+    /// program was attached.
     pub fn read(&mut self) -> Vec<(Option<BTreeMap<State, u64>>, u64)> {
         let gauges = self.read_gauges();
         let mut baseline = self.baseline.as_mut();
@@ -107,8 +111,8 @@ impl Baseline {
     }
 }
 
-/// Adds a port's gauges to the port's baseline. A negative sum shows that the baseline is too low, so the baseline is
-/// raised.
+/// The number of connections in each state: the sum of a port's gauges and baseline. A negative sum shows that the
+/// baseline is too low, so the baseline is raised.
 fn counts_by_state(baseline: &mut [i64; STATES], gauges: &PortGauges) -> BTreeMap<State, u64> {
     gauged_by_state(|state| {
         let gauge = gauges.states[state];

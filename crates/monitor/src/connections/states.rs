@@ -1,6 +1,8 @@
-//! Connections of each port by state, from the best source: the kernel's gauges if possible, otherwise counts. A count
-//! takes kernel time for each socket, so not every sample has a count. The gauges lack some states (`tally.rs`), which
-//! are those of the last count.
+//! Connections of each port by state. The best available source is used: an eBPF program that counts every change of a
+//! state (`gauges.rs`), otherwise counts of all sockets (`count.rs`).
+//!
+//! A count takes kernel time for each socket, so not every sample has a count. The eBPF program cannot count
+//! connections in some states (`tally.rs`). The number of these connections is always that of the last count.
 
 use super::count::Counter;
 use super::gauges::GaugeWatch;
@@ -16,9 +18,10 @@ use std::path::Path;
 #[derive(Debug)]
 pub(super) struct StatesWatch {
     counter: Counter,
-    /// The gauges, or the reason why they are not available.
+    /// The eBPF program's numbers, or the reason why the program cannot be used.
     gauges: Result<GaugeWatch, String>,
-    /// The last count, with gauges: it has the states that gauges do not count.
+    /// The last count of all sockets, if the eBPF program is used. It contains the states that the program cannot
+    /// count.
     counted: Option<Vec<Tally>>,
     search: Search,
     ports: usize,
@@ -34,8 +37,8 @@ pub(super) struct PortStates {
 }
 
 impl StatesWatch {
-    /// Opens the best available source. `net` is the directory where the kernel lists sockets. If `ebpf` is false,
-    /// gauges are not used.
+    /// Opens the best available source. `net` is the directory where the kernel lists sockets. If `ebpf` is false, the
+    /// eBPF program is not used.
     pub fn open(net: &Path, ports: &[u16], ebpf: bool, diag: &mut io::Result<SockDiag>) -> StatesWatch {
         let mut counter = Counter::open(net, ports);
         let gauges = match ebpf {
@@ -77,7 +80,7 @@ impl StatesWatch {
         ports
     }
 
-    /// Makes a count due at the next reading.
+    /// Makes the next reading count all sockets, even if they were counted recently.
     pub fn restart_counting(&mut self) {
         self.search = Search::default();
     }

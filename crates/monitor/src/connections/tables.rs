@@ -21,7 +21,7 @@ pub(super) struct Tables {
 /// Number of bytes read at a time. The kernel returns at most a page at once, and a line has about 150 bytes.
 const PIECE: usize = 8 * 1024;
 const LISTEN: u8 = 10;
-/// Value of the timer field in the lines of small records that the kernel keeps of closed sockets.
+/// Value of the timer field (`tr`) for a closed socket. The kernel replaces such a socket by a small record.
 const RECORD_TIMER: &[u8] = b"03";
 
 impl Tables {
@@ -52,7 +52,8 @@ fn each_line(file: &File, mut see: impl FnMut(&[u8])) -> io::Result<()> {
         let whole = piece[..filled].iter().rposition(|&byte| byte == b'\n').map_or(0, |end| end + 1);
         piece[..whole].split(|&byte| byte == b'\n').for_each(&mut see);
         piece.copy_within(whole..filled, 0);
-        // Every line that the kernel writes is shorter than a piece, so the remainder only avoids an endless loop.
+        // The remainder (%) matters only for a line longer than a piece. The kernel writes no such line, but it would
+        // cause an endless loop.
         kept = (filled - whole) % PIECE;
     }
 }

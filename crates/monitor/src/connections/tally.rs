@@ -12,7 +12,7 @@ const CLOSE_WAIT: usize = 8;
 const LAST_ACK: usize = 9;
 const CLOSING: usize = 11;
 
-/// Every state of a connection, and the kernel's number for it.
+/// The possible states of a connection, each with the kernel's number for it.
 const ALL: [(usize, State); 9] = [
     (ESTABLISHED, State::Established),
     (2, State::SynSent),
@@ -24,7 +24,7 @@ const ALL: [(usize, State); 9] = [
     (LAST_ACK, State::LastAck),
     (CLOSING, State::Closing),
 ];
-/// The states that gauges count.
+/// Numbers of the states that the eBPF program can count (see `ebpf/connections.rs`).
 pub(super) const GAUGED: [usize; 6] = [ESTABLISHED, FIN_WAIT_1, FIN_WAIT_2, CLOSE_WAIT, LAST_ACK, CLOSING];
 
 /// Number of connections of one port in each state.
@@ -32,8 +32,8 @@ pub(super) const GAUGED: [usize; 6] = [ESTABLISHED, FIN_WAIT_1, FIN_WAIT_2, CLOS
 pub(super) struct Tally {
     /// Number of connections by the state's number.
     states: [u64; STATES],
-    /// Number of connections in FIN_WAIT2 whose socket every process has closed. The kernel keeps only a small record
-    /// of each.
+    /// Number of connections in FIN_WAIT2 that no process has open any more. The kernel keeps only a small record of
+    /// each.
     records: u64,
 }
 
@@ -48,12 +48,13 @@ impl Tally {
         self.records += u64::from(record && state == FIN_WAIT_2);
     }
 
+    /// Number of connections in each state.
     pub fn by_state(&self) -> BTreeMap<State, u64> {
         ALL.into_iter().map(|(number, state)| (state, self.states[number])).collect()
     }
 
-    /// Adds the connections that no gauge counts to the counts of the gauges: SYN_SENT, SYN_RECV, TIME_WAIT, and
-    /// FIN_WAIT2 without a process.
+    /// Adds the connections that the eBPF program cannot count: those in SYN_SENT, SYN_RECV and TIME_WAIT, and those in
+    /// FIN_WAIT2 that no process has open.
     pub fn add_ungauged(&self, states: &mut BTreeMap<State, u64>) {
         for (number, state) in ALL {
             let ungauged =
@@ -62,13 +63,13 @@ impl Tally {
         }
     }
 
-    /// Number of connections in this state, as a gauge counts them: without the records of closed sockets.
+    /// Number of connections in this state that the eBPF program would count: without the records of closed sockets.
     pub fn gauge(&self, state: usize) -> u64 {
         self.states[state] - if state == FIN_WAIT_2 { self.records } else { 0 }
     }
 }
 
-/// The states that gauges count, with their counts.
+/// Calls `count` for each state that the eBPF program can count, and returns the results by state.
 pub(super) fn gauged_by_state(mut count: impl FnMut(usize) -> u64) -> BTreeMap<State, u64> {
     let gauged = ALL.into_iter().filter(|(number, _)| GAUGED.contains(number));
     gauged.map(|(number, state)| (state, count(number))).collect()

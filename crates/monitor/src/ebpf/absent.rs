@@ -14,10 +14,10 @@ pub(super) enum Program {
 }
 
 /// This type has no values, because no program can be attached.
-pub(super) enum Attached {}
+pub(super) enum AttachedProgram {}
 
-impl Attached {
-    pub(super) fn attach(_program: Program, _settings: &[u8], _globals: usize) -> Result<Attached, EbpfError> {
+impl AttachedProgram {
+    pub(super) fn attach(_program: Program, _settings: &[u8], _globals: usize) -> Result<AttachedProgram, EbpfError> {
         Err(EbpfError::NotBuilt)
     }
 
@@ -31,10 +31,10 @@ impl Attached {
 }
 
 /// This type has no values, because no program can be loaded.
-pub(super) enum Callable {}
+pub(super) enum CallableProgram {}
 
-impl Callable {
-    pub(super) fn load(_program: Program, _entries: u32, _entry: usize) -> Result<Callable, EbpfError> {
+impl CallableProgram {
+    pub(super) fn load(_program: Program, _entries: u32, _entry: usize) -> Result<CallableProgram, EbpfError> {
         Err(EbpfError::NotBuilt)
     }
 
@@ -48,10 +48,10 @@ impl Callable {
 }
 
 /// This type has no values, because no program can be loaded.
-pub(super) enum Switched {}
+pub(super) enum SwitchedPrograms {}
 
-impl Switched {
-    pub(super) fn load(_program: Program, _settings: &[u8], _entries: u32) -> Result<Switched, EbpfError> {
+impl SwitchedPrograms {
+    pub(super) fn load(_program: Program, _settings: &[u8], _entries: u32) -> Result<SwitchedPrograms, EbpfError> {
         Err(EbpfError::NotBuilt)
     }
 
@@ -63,7 +63,7 @@ impl Switched {
         match *self {}
     }
 
-    pub(super) fn of_each_cpu(&self, _entry: u32) -> io::Result<Vec<Vec<u8>>> {
+    pub(super) fn entry_of_each_cpu(&self, _entry: u32) -> io::Result<Vec<Vec<u8>>> {
         match *self {}
     }
 }

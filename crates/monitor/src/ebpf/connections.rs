@@ -5,7 +5,7 @@
 //! A gauge is a *change since the program was attached*. To get the number of connections, add the number that
 //! `sock_diag` reported when the program was attached. A connection is counted by its local port, in one network
 //! namespace, with IPv4 and IPv6. The socket of a client on the same host is counted only if the client's own port is
-//! one of the few ports.
+//! one of these ports.
 //!
 //! Some states are visible to the tracepoint, others are not (net/ipv4/tcp.c, inet_connection_sock.c, tcp_minisocks.c):
 //!
@@ -23,7 +23,7 @@
 //! accept(2) for them yet. It excludes abandoned handshakes and handshakes that ended when the accept queue was full.
 //! It would include a simultaneous open (RFC 9293 §3.5, figure 7), although no socket listens there.
 
-use super::object::{Attached, Program};
+use super::object::{AttachedProgram, Program};
 use super::{EbpfError, at_least_zero};
 use std::os::unix::fs::MetadataExt;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -36,14 +36,14 @@ const STATES: usize = 13;
 /// Number of 64-bit words per port: one for each state, one for `accepted`, and padding to whole cache lines.
 const WORDS: usize = 16;
 
-/// The attached program and its variables.
+/// The attached program and its counts of connections.
 pub(crate) struct Gauges {
-    attached: Attached,
-    /// The index of each port's gauges. A port that is listed twice has one index.
+    attached: AttachedProgram,
+    /// For each requested port, the index of its counts. A port that is listed twice has one index.
     indices: Vec<usize>,
 }
 
-/// The connections of one local port.
+/// Changes in the number of connections of one local port since the program was attached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct PortGauges {
     /// For each state, by its number: the number of connections that entered the state since the program was attached,
@@ -61,12 +61,12 @@ impl Gauges {
             return Err(EbpfError::TooManyPorts(ports.len()));
         }
         let settings = settings(ports, network_namespace, u16::to_be_bytes);
-        let attached = Attached::attach(Program::Connections, &settings, MAX_PORTS * WORDS * size_of::<u64>())?;
+        let attached = AttachedProgram::attach(Program::Connections, &settings, MAX_PORTS * WORDS * size_of::<u64>())?;
         let place = |port| ports.iter().position(|other| other == port);
         Ok(Gauges { attached, indices: ports.iter().filter_map(place).collect() })
     }
 
-    /// The gauges of one port, by its index in the list passed to [`attach`](Self::attach).
+    /// The gauges of one port. `port_index` is its index in the list passed to [`attach`](Self::attach).
     pub(crate) fn read(&self, port_index: usize) -> PortGauges {
         let words: &[AtomicU64] = &self.attached.globals()[self.indices[port_index] * WORDS..][..WORDS];
         PortGauges {
@@ -82,8 +82,8 @@ pub(crate) fn own_network_namespace() -> io::Result<u32> {
     u32::try_from(inode).map_err(io::Error::other)
 }
 
-/// Encodes `settings` of `bpf/connections.bpf.c` and `bpf/requests.bpf.c`. `number` encodes a port in the byte order
-/// that the program expects.
+/// Encodes the constants `settings` of `bpf/connections.bpf.c` and `bpf/requests.bpf.c`. `number` encodes a port in the
+/// byte order that the program expects.
 pub(super) fn settings(ports: &[u16], network_namespace: u32, number: fn(u16) -> [u8; 2]) -> [u8; 8 + 2 * MAX_PORTS] {
     let mut bytes = [0; _];
     bytes[..4].copy_from_slice(&network_namespace.to_ne_bytes());

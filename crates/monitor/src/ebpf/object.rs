@@ -1,8 +1,8 @@
 //! Loads and attaches eBPF programs, and explains the kernel's refusals.
 //!
 //! libbpf adapts a program to the running kernel, using the kernel's description of its own types. After attaching, an
-//! [`Attached`] keeps only the descriptor that holds the program in place and a mapping of the program's variables.
-//! Messages that libbpf would print become part of the error.
+//! [`AttachedProgram`] keeps only the descriptor that keeps the program attached, and a mapping of the program's
+//! variables. Messages that libbpf would print become part of the error.
 
 use super::EbpfError;
 use libbpf_rs::{Iter, Link, MapCore, MapFlags, Object, ObjectBuilder, OpenObject, PrintLevel, ProgramInput};
@@ -27,15 +27,15 @@ pub(super) enum Program {
 }
 
 /// A program that the kernel runs at an event. Dropping this value detaches the program.
-pub(super) struct Attached {
+pub(super) struct AttachedProgram {
     link: Link,
     globals: Option<Mapping>,
 }
 
-impl Attached {
+impl AttachedProgram {
     /// Loads and attaches the program. `settings` contains the bytes of the program's constants, and must have exactly
     /// the size of these constants. `globals` is the size of the program's variables in bytes; 0 without variables.
-    pub(super) fn attach(program: Program, settings: &[u8], globals: usize) -> Result<Attached, EbpfError> {
+    pub(super) fn attach(program: Program, settings: &[u8], globals: usize) -> Result<AttachedProgram, EbpfError> {
         load_or_explain(program, || {
             let mut open = open(program)?;
             if let Some(mut constants) = open.maps_mut().find(|map| has_suffix(map.name(), ".rodata")) {
@@ -44,7 +44,7 @@ impl Attached {
             let object = open.load()?;
             let link = object.progs_mut().next().ok_or_else(missing)?.attach()?;
             let globals = if globals > 0 { Some(map_array(&object, ".bss", globals)?) } else { None };
-            Ok(Attached { link, globals })
+            Ok(AttachedProgram { link, globals })
         })
     }
 
@@ -59,15 +59,15 @@ impl Attached {
     }
 }
 
-/// A program that runs only when it is called.
-pub(super) struct Callable {
+/// A loaded program that the kernel runs only when brimful calls it.
+pub(super) struct CallableProgram {
     object: Object,
     entries: Mapping,
 }
 
-impl Callable {
+impl CallableProgram {
     /// Loads the program. Its map `records` gets room for `entries` entries of `entry` bytes each.
-    pub(super) fn load(program: Program, entries: u32, entry: usize) -> Result<Callable, EbpfError> {
+    pub(super) fn load(program: Program, entries: u32, entry: usize) -> Result<CallableProgram, EbpfError> {
         load_or_explain(program, || {
             let mut open = open(program)?;
             open.maps_mut()
@@ -76,7 +76,7 @@ impl Callable {
                 .set_max_entries(entries)?;
             let object = open.load()?;
             let entries = map_array(&object, "records", entries as usize * entry)?;
-            Ok(Callable { object, entries })
+            Ok(CallableProgram { object, entries })
         })
     }
 
@@ -95,16 +95,16 @@ impl Callable {
 
 /// Programs that are attached and detached together, repeatedly, and keep their maps in between. Dropping this value
 /// detaches the programs.
-pub(super) struct Switched {
+pub(super) struct SwitchedPrograms {
     program: Program,
     object: Object,
     links: Vec<Link>,
 }
 
-impl Switched {
+impl SwitchedPrograms {
     /// Loads the programs without attaching them. `settings` contains the bytes of the programs' constants, and must
     /// have exactly the size of these constants. The map `tallies` gets room for `entries` entries.
-    pub(super) fn load(program: Program, settings: &[u8], entries: u32) -> Result<Switched, EbpfError> {
+    pub(super) fn load(program: Program, settings: &[u8], entries: u32) -> Result<SwitchedPrograms, EbpfError> {
         load_or_explain(program, || {
             let mut open = open(program)?;
             open.maps_mut()
@@ -115,7 +115,7 @@ impl Switched {
                 .find(|map| has_suffix(map.name(), "tallies"))
                 .ok_or_else(missing)?
                 .set_max_entries(entries)?;
-            Ok(Switched { program, object: open.load()?, links: Vec::new() })
+            Ok(SwitchedPrograms { program, object: open.load()?, links: Vec::new() })
         })
     }
 
@@ -123,7 +123,7 @@ impl Switched {
     /// bytes must be the size of the variables. The first program in the source file is attached last: it begins
     /// requests, and the other programs must already be attached when the first request begins.
     pub(super) fn attach(&mut self, variables: &[u8]) -> Result<(), EbpfError> {
-        let Switched { program, object, links } = self;
+        let SwitchedPrograms { program, object, links } = self;
         links.clear();
         *links = load_or_explain(*program, || {
             let map = object.maps().find(|map| has_suffix(map.name(), ".bss")).ok_or_else(missing)?;
@@ -139,8 +139,8 @@ impl Switched {
         while self.links.pop().is_some() {}
     }
 
-    /// The bytes of one entry of the map `tallies`: one copy for each CPU.
-    pub(super) fn of_each_cpu(&self, entry: u32) -> io::Result<Vec<Vec<u8>>> {
+    /// The bytes of one entry of the map `tallies`, separately for each CPU.
+    pub(super) fn entry_of_each_cpu(&self, entry: u32) -> io::Result<Vec<Vec<u8>>> {
         let map = self.object.maps().find(|map| has_suffix(map.name(), "tallies")).ok_or_else(missing)?;
         let found = map.lookup_percpu(&entry.to_ne_bytes(), MapFlags::ANY).map_err(io::Error::other)?;
         found.ok_or_else(missing)
@@ -245,7 +245,7 @@ mod tests {
     use brimful_core::Nanos;
     use rustix::thread::{CapabilitySet, CapabilitySets, set_capabilities};
 
-    /// Attaches the gauges, the task iterator and the request probe on a thread that has only these capabilities.
+    /// Attaches all eBPF programs on a thread that has only these capabilities.
     fn with(capabilities: CapabilitySet) -> [Result<(), EbpfError>; 3] {
         let attempt = move || {
             let none = CapabilitySet::empty();
@@ -306,10 +306,10 @@ mod tests {
     #[test]
     fn constants_and_variables_of_another_size_are_refused() {
         for (settings, globals) in [(&[0; 8][..], 2048), (&[0; 40], 8)] {
-            assert!(Attached::attach(Program::Connections, settings, globals).is_err());
+            assert!(AttachedProgram::attach(Program::Connections, settings, globals).is_err());
         }
-        assert!(Attached::attach(Program::Connections, &[0; 40], 2048).is_ok());
-        assert!(Callable::load(Program::Walk, 4, 160).is_err());
-        assert!(Callable::load(Program::Walk, 4, 168).is_ok());
+        assert!(AttachedProgram::attach(Program::Connections, &[0; 40], 2048).is_ok());
+        assert!(CallableProgram::load(Program::Walk, 4, 160).is_err());
+        assert!(CallableProgram::load(Program::Walk, 4, 168).is_ok());
     }
 }

@@ -25,7 +25,7 @@
 //! program may interrupt another run on the same CPU. The kernel then skips the interrupting run.
 
 use super::connections::{MAX_PORTS, settings};
-use super::object::{Program, Switched};
+use super::object::{Program, SwitchedPrograms};
 use super::{EbpfError, at_least_zero};
 use brimful_core::Nanos;
 use std::fmt;
@@ -35,25 +35,26 @@ use std::io;
 pub(crate) const CLASSES: usize = 5;
 /// Number of buckets of a histogram of times, as in the Server Module: `BUCKETS` in `bpf/requests.bpf.c`.
 const BUCKETS: usize = 112;
-/// Number of 64-bit words of `struct times`.
+/// Number of 64-bit words of `struct times` in `bpf/requests.bpf.c`.
 const TIMES_WORDS: usize = 2 + BUCKETS;
-/// Number of 64-bit words of `struct tally`.
+/// Number of 64-bit words of `struct tally` in `bpf/requests.bpf.c`.
 const TALLY_WORDS: usize = 5 + 2 * TIMES_WORDS;
 
-/// The loaded programs. They are attached only during slices.
+/// The loaded programs that measure requests. They are attached only during slices of time.
 pub(crate) struct RequestProbe {
-    programs: Switched,
+    programs: SwitchedPrograms,
     /// For each requested port, its index in the programs' list of ports. The list has no duplicates.
     indices: Vec<usize>,
     slices: u64,
 }
 
-/// The requests of one port since the programs were loaded.
+/// The requests of one port since the programs were loaded. Only requests that begin in the counting part of a slice
+/// are included.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct PortTally {
-    /// Number of requests whose first bytes became ready in a slice between `from` and `until`.
+    /// Number of requests whose first bytes became ready in the counting part of a slice.
     pub begun: u64,
-    /// Number of these requests whose connection ended before a byte of the response was sent.
+    /// Number of the requests in `begun` whose connection ended before a byte of the response was sent.
     pub unanswered: u64,
     /// The requests with a response, by size class of the response.
     pub sizes: [SizeTally; CLASSES],
@@ -74,7 +75,7 @@ pub(crate) struct SizeTally {
     pub service: TimesTally,
 }
 
-/// Times of the requests with a response.
+/// Sums and histogram of one time (wait or service) of each request with a response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct TimesTally {
     /// Sum of the times, in nanoseconds.
@@ -101,7 +102,7 @@ impl RequestProbe {
         let indices: Vec<usize> = ports.iter().map(|&port| place(port)).collect();
         let entries = distinct.len().max(1) * CLASSES;
         let settings = settings(&distinct, network_namespace, u16::to_ne_bytes);
-        let programs = Switched::load(Program::Requests, &settings, entries as u32)?;
+        let programs = SwitchedPrograms::load(Program::Requests, &settings, entries as u32)?;
         Ok(RequestProbe { programs, indices, slices: 0 })
     }
 
@@ -123,7 +124,7 @@ impl RequestProbe {
     }
 
     fn read_port(&self, place: usize) -> io::Result<PortTally> {
-        let entry = |class: usize| total(&self.programs.of_each_cpu((place * CLASSES + class) as u32)?);
+        let entry = |class: usize| total(&self.programs.entry_of_each_cpu((place * CLASSES + class) as u32)?);
         let entries = (0..CLASSES).map(entry).collect::<io::Result<Vec<_>>>()?;
         let [first, ..] = entries.as_slice() else { return Err(io::ErrorKind::InvalidData.into()) };
         let (begun, unanswered) = (first[0], first[1]);
@@ -174,8 +175,8 @@ fn square_microseconds(squares: u64) -> u64 {
 }
 
 /// The sum of an entry's words over all CPUs. The word of a single CPU may be negative, and wrap around, because one
-/// CPU may subtract a time that another CPU has added. While the programs are attached, a sum may be negative too. A
-/// negative sum is returned as zero.
+/// CPU may subtract a time that another CPU has added. While the programs are attached, a sum may be negative too; then
+/// zero is returned.
 fn total(copies: &[Vec<u8>]) -> io::Result<[u64; TALLY_WORDS]> {
     let mut sum = [0_u64; TALLY_WORDS];
     for copy in copies {

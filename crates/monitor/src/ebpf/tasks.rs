@@ -11,7 +11,7 @@
 //!
 //! Sources: kernel/sched/core.c, kernel/sched/cputime.c, kernel/exit.c (`__exit_signal`), kernel/bpf/task_iter.c.
 
-use super::object::{Attached, Callable, Program};
+use super::object::{AttachedProgram, CallableProgram, Program};
 use super::{EbpfError, at_least_zero};
 use brimful_core::Nanos;
 use std::io::{self, Read};
@@ -24,12 +24,12 @@ pub(crate) struct TaskIterator {
 
 enum Method {
     /// The program `walk`, and the number of threads that its map has room for.
-    Walk(Callable, u32),
+    Walk(CallableProgram, u32),
     /// The program `tasks`, and a read buffer.
-    Iterate(Attached, Vec<u8>),
+    Iterate(AttachedProgram, Vec<u8>),
 }
 
-/// The record of one thread.
+/// State and resource usage of one thread.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct TaskRecord {
     /// The thread's id.
@@ -51,7 +51,7 @@ pub(crate) struct TaskRecord {
     /// Total time that the thread waited for a CPU, without the current wait; `None` if the kernel does not measure
     /// waits (it was built without `CONFIG_SCHED_INFO`).
     pub(crate) waited: Option<Nanos>,
-    /// Record of the whole process. Only the record of the main thread has it; its `pid` equals its `tgid`.
+    /// Values of the whole process; `None` except for the main thread, whose `pid` equals its `tgid`.
     pub(crate) process: Option<ProcessRecord>,
 }
 
@@ -72,7 +72,7 @@ pub(crate) struct Counters {
     pub(crate) switches: u64,
 }
 
-/// Counters of a whole process.
+/// State and resource usage of a whole process.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ProcessRecord {
     /// Number of threads. The last thread counts until the parent has waited for the process. If the number is zero,
@@ -102,7 +102,7 @@ impl TaskIterator {
         Ok(TaskIterator { method })
     }
 
-    /// Replaces the contents of `into` with the records of all current threads.
+    /// Reads all current threads. The records replace the contents of `into`.
     pub(crate) fn read(&mut self, into: &mut Vec<TaskRecord>) -> io::Result<()> {
         into.clear();
         loop {
@@ -123,11 +123,11 @@ impl TaskIterator {
 
 impl Method {
     fn walk(room: u32) -> Result<Method, EbpfError> {
-        Ok(Method::Walk(Callable::load(Program::Walk, room, RECORD_BYTES)?, room))
+        Ok(Method::Walk(CallableProgram::load(Program::Walk, room, RECORD_BYTES)?, room))
     }
 
     fn iterate() -> Result<Method, EbpfError> {
-        Ok(Method::Iterate(Attached::attach(Program::Tasks, &[], 0)?, vec![0; 64 << 10]))
+        Ok(Method::Iterate(AttachedProgram::attach(Program::Tasks, &[], 0)?, vec![0; 64 << 10]))
     }
 }
 
@@ -174,7 +174,7 @@ impl TaskRecord {
         let started = fields.nanos();
         let own = fields.counters();
         let waited = fields.nanos();
-        // In the kernel, the number of threads and the number of resident pages are signed.
+        // The kernel stores both numbers as signed integers, and the number of pages may be negative for a moment.
         let (threads, rss_pages) = (at_least_zero(fields.u64()), at_least_zero(fields.u64()));
         let process = ProcessRecord {
             threads,

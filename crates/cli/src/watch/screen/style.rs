@@ -3,7 +3,7 @@
 use crate::watch::lines::UNKNOWN_MARK;
 use brimful_core::text::one_line;
 use brimful_monitor::Severity;
-use brimful_monitor::thresholds::{BUSY_SHARE, Level};
+use brimful_monitor::thresholds::{BUSY_SHARE, Thresholds};
 use ratatui::style::{Color, Modifier, Style as TextStyle};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Paragraph;
@@ -56,9 +56,9 @@ impl Style {
         self.level(BUSY_SHARE, share)
     }
 
-    /// The text style of a value. The thresholds of `level` determine the severity, and the severity the style.
-    pub fn level(self, level: Level, value: f64) -> TextStyle {
-        level.severity_of(value).map_or(TextStyle::new(), |severity| self.severity(severity))
+    /// The text style of a value that is compared with thresholds: that of a finding of the same severity.
+    pub fn level(self, thresholds: Thresholds, value: f64) -> TextStyle {
+        thresholds.severity_of(value).map_or(TextStyle::new(), |severity| self.severity(severity))
     }
 
     /// The text style of a rate of losses: plain for zero, and the style of a reached limit for any other rate.

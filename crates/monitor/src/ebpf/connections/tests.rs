@@ -1,4 +1,5 @@
-//! Compares the gauges with /proc/net/tcp, each test in its own network namespace. These tests must run as root.
+//! Compares the eBPF program's numbers of connections with /proc/net/tcp, each test in its own network namespace. These
+//! tests must run as root.
 
 use super::*;
 use crate::fixture::TEST_TIMEOUT;
@@ -15,7 +16,7 @@ const OTHER: u16 = 9090;
 const KEPT: [usize; 6] = [1, 4, 5, 8, 9, 11];
 
 /// Runs a test in its own network namespace, whose loopback device is up.
-pub(in crate::ebpf) fn apart<T: Send + 'static>(test: impl FnOnce() -> T + Send + 'static) -> T {
+pub(in crate::ebpf) fn in_own_namespace<T: Send + 'static>(test: impl FnOnce() -> T + Send + 'static) -> T {
     let body = move || {
         // SAFETY: changes the namespace of this thread only, which has no sockets.
         let done = unsafe { libc::unshare(libc::CLONE_NEWNET) };
@@ -55,7 +56,7 @@ fn abort(socket: TcpStream) {
 }
 
 /// Number of sockets of a port in each state, from /proc/net/tcp and tcp6. The small records that replace closed
-/// sockets (timer 03) are left out.
+/// sockets (timer 03) are not counted.
 fn listed(port: u16) -> [i64; STATES] {
     let mut states = [0; STATES];
     for file in ["tcp", "tcp6"] {
@@ -71,7 +72,7 @@ fn listed(port: u16) -> [i64; STATES] {
     std::array::from_fn(|state| if KEPT.contains(&state) { states[state] } else { 0 })
 }
 
-/// Waits until the gauges have the expected values, because a packet reaches the other side a little after it is sent.
+/// Waits until the gauges have the expected values: a packet reaches the other side a moment after it is sent.
 #[track_caller]
 fn settle(gauges: &Gauges, index: usize, expected: [i64; STATES]) {
     let begun = Instant::now();
@@ -89,7 +90,7 @@ fn states(counts: &[(usize, i64)]) -> [i64; STATES] {
 
 #[test]
 fn every_way_to_end_a_connection_is_followed() {
-    apart(|| {
+    in_own_namespace(|| {
         let gauges = Gauges::attach(&[OTHER, PORT], own_network_namespace().unwrap()).unwrap();
         let listener = listener(PORT);
         let mut clients: Vec<TcpStream> = (0..20).map(|_| client(PORT)).collect();
@@ -126,7 +127,7 @@ fn every_way_to_end_a_connection_is_followed() {
 
 #[test]
 fn a_peer_that_is_silent_keeps_the_server_waiting_in_each_state() {
-    apart(|| {
+    in_own_namespace(|| {
         let gauges = Gauges::attach(&[PORT], own_network_namespace().unwrap()).unwrap();
         let listener = listener(PORT);
         let (first, second, third) = (client(PORT), client(PORT), client(PORT));
@@ -145,7 +146,7 @@ fn a_peer_that_is_silent_keeps_the_server_waiting_in_each_state() {
 
 #[test]
 fn sockets_from_before_attaching_leave_negative_gauges() {
-    apart(|| {
+    in_own_namespace(|| {
         let listener = listener(PORT);
         let clients: Vec<TcpStream> = (0..5).map(|_| client(PORT)).collect();
         let served: Vec<TcpStream> = (0..5).map(|_| listener.accept().unwrap().0).collect();
@@ -171,7 +172,7 @@ fn sockets_from_before_attaching_leave_negative_gauges() {
 
 #[test]
 fn a_client_that_uses_the_port_is_counted_but_not_accepted() {
-    apart(|| {
+    in_own_namespace(|| {
         let gauges = Gauges::attach(&[PORT, OTHER], own_network_namespace().unwrap()).unwrap();
         let listener = listener(PORT);
         let from = |target: SocketAddr| {
@@ -196,7 +197,7 @@ fn a_client_that_uses_the_port_is_counted_but_not_accepted() {
 
 #[test]
 fn an_abandoned_handshake_is_no_connection() {
-    apart(|| {
+    in_own_namespace(|| {
         let gauges = Gauges::attach(&[PORT], own_network_namespace().unwrap()).unwrap();
         let listener = listener(PORT);
         // With TCP_DEFER_ACCEPT, the kernel creates a socket for a connection only when its first byte arrives. So a
@@ -219,9 +220,9 @@ fn an_abandoned_handshake_is_no_connection() {
 
 #[test]
 fn other_namespaces_and_other_ports_do_not_count() {
-    apart(|| {
+    in_own_namespace(|| {
         let gauges = Gauges::attach(&[PORT], own_network_namespace().unwrap()).unwrap();
-        apart(|| {
+        in_own_namespace(|| {
             let listener = listener(PORT);
             let pair = (client(PORT), listener.accept().unwrap());
             drop(pair);
@@ -238,7 +239,7 @@ fn sixteen_ports_are_followed_and_not_one_more() {
     let ports: Vec<u16> = (8001..=8017).collect();
     let error = Gauges::attach(&ports, 1).err().unwrap();
     assert!(error.to_string().contains("at most 16 ports"), "{error}");
-    apart(move || {
+    in_own_namespace(move || {
         let gauges = Gauges::attach(&ports[..16], own_network_namespace().unwrap()).unwrap();
         let listeners: Vec<TcpListener> = ports[..16].iter().map(|&port| listener(port)).collect();
         let clients: Vec<Vec<TcpStream>> =
@@ -268,14 +269,14 @@ proptest! {
     fn after_any_churn_the_gauges_are_what_proc_lists(
         steps in prop::collection::vec((prop::sample::select(STEPS), any::<prop::sample::Index>()), 0..400),
     ) {
-        let (seen, listed, accepted, passive_opens) = apart(move || churn(&steps));
+        let (seen, listed, accepted, passive_opens) = in_own_namespace(move || churn(&steps));
         prop_assert_eq!(seen, listed);
         prop_assert_eq!(accepted, passive_opens);
     }
 }
 
 /// Performs the steps. Returns the gauges, the numbers of sockets that /proc lists, the number of accepted connections,
-/// and the network namespace's count of passive opens.
+/// and the number of passive opens of the network namespace.
 fn churn(steps: &[(Step, prop::sample::Index)]) -> ([i64; STATES], [i64; STATES], u64, u64) {
     let gauges = Gauges::attach(&[PORT], own_network_namespace().unwrap()).unwrap();
     let listener = listener(PORT);

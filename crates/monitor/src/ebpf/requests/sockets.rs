@@ -1,7 +1,7 @@
 //! Tests the programs with real sockets, each test in its own network namespace. These tests must run as root.
 
 use super::*;
-use crate::ebpf::connections::tests::{apart, client, listener};
+use crate::ebpf::connections::tests::{client, in_own_namespace, listener};
 use crate::ebpf::own_network_namespace;
 use crate::fixture::TEST_TIMEOUT;
 use rustix::fs::sendfile;
@@ -67,7 +67,7 @@ fn settle(probe: &RequestProbe, expected: (u64, u64, u64)) {
 
 #[test]
 fn every_request_counts_once_with_its_bytes_and_the_size_of_its_answer() {
-    apart(|| {
+    in_own_namespace(|| {
         let mut probe = probe();
         let pairs: [Pair; 4] = pairs(PORT);
         for pair in &pairs[..3] {
@@ -75,7 +75,7 @@ fn every_request_counts_once_with_its_bytes_and_the_size_of_its_answer() {
             (0..7).for_each(|_| exchange(pair, &[2_000, 2_000, 2_000]));
         }
         settle(&probe, (171, 171, 0));
-        // Closing a connection does not count as a request, and neither does a connection without a request.
+        // Neither the end of a connection nor a connection without a request counts as a request.
         drop(pairs);
         probe.end();
         let tally = &probe.read().unwrap()[1];
@@ -94,7 +94,7 @@ fn every_request_counts_once_with_its_bytes_and_the_size_of_its_answer() {
 #[test]
 fn waiting_ends_with_the_first_read_and_service_with_the_last_send() {
     const PAUSE: Duration = Duration::from_millis(20);
-    apart(|| {
+    in_own_namespace(|| {
         let probe = probe();
         let listener = listener(PORT);
         let mut asks = client(PORT);
@@ -126,7 +126,7 @@ fn waiting_ends_with_the_first_read_and_service_with_the_last_send() {
 
 #[test]
 fn an_answer_by_sendfile_is_seen() {
-    apart(|| {
+    in_own_namespace(|| {
         let probe = probe();
         let (mut asks, answers) = pair(PORT);
         let mut file = tempfile::tempfile().unwrap();
@@ -145,7 +145,7 @@ fn an_answer_by_sendfile_is_seen() {
 
 #[test]
 fn a_request_is_open_until_it_is_answered_or_its_connection_closed() {
-    apart(|| {
+    in_own_namespace(|| {
         let probe = probe();
         let [answered, read_and_closed, closed_unread] = pairs(PORT);
         for (mut asks, _) in [&answered, &read_and_closed, &closed_unread].map(|(asks, _)| (asks, ())) {
@@ -168,7 +168,7 @@ fn a_request_is_open_until_it_is_answered_or_its_connection_closed() {
 
 #[test]
 fn an_answer_that_fills_the_sockets_buffer_has_not_ended() {
-    apart(|| {
+    in_own_namespace(|| {
         let probe = probe();
         let (mut asks, answers) = pair(PORT);
         asks.write_all(REQUEST).unwrap();
@@ -191,7 +191,7 @@ fn an_answer_that_fills_the_sockets_buffer_has_not_ended() {
 
 #[test]
 fn what_a_slice_cuts_is_not_counted_in_the_next() {
-    apart(|| {
+    in_own_namespace(|| {
         let mut probe = probe();
         let [before, within] = pairs(PORT);
         let ask = |pair: &Pair| (&pair.0).write_all(REQUEST).unwrap();
@@ -225,9 +225,9 @@ fn what_a_slice_cuts_is_not_counted_in_the_next() {
 
 #[test]
 fn other_namespaces_other_ports_and_clients_do_not_count() {
-    apart(|| {
+    in_own_namespace(|| {
         let mut probe = probe();
-        apart(|| exchange(&pair(PORT), &[10]));
+        in_own_namespace(|| exchange(&pair(PORT), &[10]));
         exchange(&pair(7070), &[10]);
         exchange(&pair(OTHER), &[10]);
         probe.end();
@@ -238,7 +238,7 @@ fn other_namespaces_other_ports_and_clients_do_not_count() {
 
 #[test]
 fn a_port_that_is_named_twice_is_one() {
-    apart(|| {
+    in_own_namespace(|| {
         let mut probe = RequestProbe::load(&[PORT, PORT], own_network_namespace().unwrap()).unwrap();
         probe.begin(Nanos::ZERO, Nanos::MAX).unwrap();
         exchange(&pair(PORT), &[10]);
