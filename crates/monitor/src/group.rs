@@ -1,5 +1,6 @@
-//! The trait of a group of metrics, after WebMonitor (Almeida, Almeida & Yates 1997, Table 2). Each group has one file
-//! with an implementation of [`Group`], and one entry in the list in `groups.rs`.
+//! The trait of a group of metrics, such as `kernel` or `network` (groups as in WebMonitor: Almeida, Almeida & Yates
+//! 1997, Table 2). Each group has one file with an implementation of [`Group`], and one entry in the list in
+//! `groups.rs`.
 
 use crate::netns::ChosenNamespace;
 use crate::requests::slices::DutyCycle;
@@ -12,13 +13,13 @@ use std::collections::BTreeMap;
 use std::fmt::{Debug, Display};
 use std::path::{Path, PathBuf};
 
-/// A group of metrics that are read together. A watch reads samples; metrics are derived from two samples.
+/// A group of metrics that are read together. Raw counters are read as samples; metrics are derived from two samples.
 pub trait Group {
-    /// The type that keeps descriptors open and reads samples.
+    /// The type that reads samples. It keeps file descriptors open between samples.
     type Watch: Debug;
-    /// The type of samples. A sample contains only raw counters. Samples are kept in memory, and sent between hosts.
+    /// The type of samples, which contain only raw counters. Samples are kept in memory, and sent between hosts.
     type Sample: Clone + Debug + Default + Eq + Serialize + DeserializeOwned + 'static;
-    /// The type of the metrics, as they appear in documents and in the group's log.
+    /// The type of the metrics of a period, as they appear in documents and in the group's log.
     type Figures: Clone + Debug + PartialEq + Serialize;
 
     /// Whether the counters belong to a network namespace. Counters of different namespaces cannot be compared.
@@ -33,10 +34,10 @@ pub trait Group {
     /// Reads a sample. `buffer` is scratch space for the contents of files, which all groups share.
     fn read(watch: &mut Self::Watch, buffer: &mut Vec<u8>) -> Self::Sample;
 
-    /// Adds, for each kind of metrics, the name of its source or the reason why the metrics are absent.
+    /// Adds to `sources`, for each kind of metrics, the name of its source or the reason why the metrics are absent.
     fn sources(watch: &Self::Watch, sources: &mut BTreeMap<String, String>);
 
-    /// Derives the metrics from two samples. `over` is the time between the two samples.
+    /// Derives the metrics of the period between two samples. `over` is the length of this period.
     fn since(earlier: &Self::Sample, later: &Self::Sample, over: Nanos) -> Self::Figures;
 
     /// Derives the metrics of the period from the first to the last of `samples`. `over` is the length of the period.
@@ -44,15 +45,15 @@ pub trait Group {
         Self::since(samples[0], samples[samples.len() - 1], over)
     }
 
-    /// Merges two samples. The kept sample gets maxima of the dropped sample, such as the longest queue, if they exceed
-    /// its own.
+    /// Merges two samples. The kept sample gets the maxima of the dropped sample, such as the longest accept queue, if
+    /// they are larger than its own.
     fn merge(_kept: &mut Self::Sample, _dropped: &Self::Sample) {}
 
-    /// Puts the metrics of a period into the `server` object of a Record. `samples` are the samples of the period.
+    /// Stores the metrics of a period in the `server` object of a Record. `samples` are the samples of the period.
     /// Totals are scaled to a period of this `length`.
     fn put(stretch: PeriodFigures<Self::Figures>, samples: &[&Self::Sample], length: Nanos, server: &mut Server);
 
-    /// Puts the metrics of one interval into the time series. `last` is the sample at the end of the interval.
+    /// Stores the metrics of one interval in the time series. `last` is the sample at the end of the interval.
     fn put_interval(stretch: &PeriodFigures<Self::Figures>, last: &Self::Sample, interval: &mut ServerInterval);
 }
 
@@ -62,7 +63,7 @@ pub struct WatchContext<'s> {
     pub(crate) root: &'s Path,
     pub(crate) cpus: &'s [usize],
     pub(crate) processes: &'s [ProcessSelector],
-    /// Whether the group `process` is enabled and looks for the processes.
+    /// Whether the group `process` is enabled; it looks for the processes.
     pub(crate) finds_processes: bool,
     pub(crate) ports: &'s [u16],
     /// Files of the Server Module that the user named.
@@ -73,9 +74,9 @@ pub struct WatchContext<'s> {
     /// The network namespace that `netns` resolves to.
     pub(crate) chosen_netns: &'s ChosenNamespace,
     pub(crate) ebpf: bool,
-    /// Share of the time for which tracepoints on sockets are attached.
+    /// Share of the time for which tracepoints on sockets are attached, to measure requests.
     pub(crate) duty: DutyCycle,
-    /// For each absent kind of metrics, the reason why it is absent.
+    /// The reason for each kind of metrics that is absent, by the kind's name.
     pub(crate) lacking: &'s mut BTreeMap<String, String>,
 }
 

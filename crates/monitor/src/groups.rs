@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
-/// A family of types with one type for each group, such as the groups' samples.
+/// A set of types: one type for each group of metrics. An example is the type of each group's samples.
 pub trait GroupValue {
     /// The type for group `G`.
     type Of<G: Group>;
@@ -17,10 +17,10 @@ pub trait ListedGroup: Group + Sized {
     /// The group's name.
     const NAME: GroupName;
 
-    /// The group's value in `all`.
+    /// The value that `all` contains for this group.
     fn get<K: GroupValue>(all: &PerGroup<K>) -> &K::Of<Self>;
 
-    /// A mutable reference to the group's value in `all`.
+    /// A mutable reference to the value that `all` contains for this group.
     fn get_mut<K: GroupValue>(all: &mut PerGroup<K>) -> &mut K::Of<Self>;
 }
 
@@ -86,9 +86,9 @@ groups! { $
     network Network crate::network::NetworkGroup,
     /// The server's ports: listening sockets and connections.
     connections Connections crate::connections::ConnectionsGroup,
-    /// Requests as the Server Module records them inside the server.
+    /// Requests, from counters that the Server Module keeps inside the server.
     module Module crate::module::ModuleGroup,
-    /// Requests as the server's sockets show them. This is the only group that slows the server down.
+    /// Requests, measured by tracepoints at the server's sockets. This is the only group that slows the server down.
     requests Requests crate::requests::RequestsGroup,
 }
 

@@ -27,8 +27,8 @@ pub(crate) fn hidepid_remark(root: &Path) -> Option<String> {
     ))
 }
 
-/// A hint to run brimful on the host or in the server's PID namespace; `None` if the current PID namespace shows all
-/// processes of the host.
+/// A hint to run brimful on the host or in the server's PID namespace; `None` if brimful already runs in the host's PID
+/// namespace, where all processes are visible.
 pub(crate) fn pid_namespace_hint(root: &Path) -> Option<String> {
     let own = fs::read_link(root.join("proc/self/ns/pid")).ok()?;
     (own.as_os_str() != FIRST_NAMESPACE).then(|| {

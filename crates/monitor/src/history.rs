@@ -21,25 +21,28 @@ const MAX_SAMPLES: usize = 1024;
 /// machine with up to about 32 CPUs fit into this size.
 const MAX_BYTES: usize = 16 << 20;
 
-/// Samples, in order of time.
+/// The samples of a run, in order of time. Their number is limited.
 #[derive(Debug)]
 pub struct History {
     samples: Vec<Sample>,
-    /// Memory that all samples occupy, in bytes; `None` if it is not limited.
+    /// Memory that all samples occupy, in bytes; `None` for samples of this host, whose memory is not limited.
     bytes: Option<usize>,
-    /// Number of pushed samples that are merged into one kept sample.
+    /// Number of samples that are merged into one kept sample.
     stride: u64,
-    /// Number of pushed samples that the last kept sample contains.
+    /// Number of samples that have been merged into the last kept sample so far.
     taken: u64,
 }
 
-/// The results of a monitor when it ends.
+/// The samples of a run, their sources and their cost: the results of a monitor when it ends.
 #[derive(Debug, Default)]
 pub(crate) struct Observations {
     /// The samples. Their times are converted to this host's clock.
     pub history: History,
+    /// For each kind of metrics, its source or the reason why it is absent.
     pub sources: BTreeMap<String, String>,
+    /// The cost of taking the samples.
     pub overhead: Overhead,
+    /// Offset between the clocks of the two hosts; `None` if the samples are from this host.
     pub clock: Option<ClockOffset>,
     /// The reason why the stream of samples broke off; `None` if it did not break off.
     pub broken: Option<String>,
@@ -96,15 +99,16 @@ impl History {
         self.samples.last()
     }
 
-    /// Converts the time of each sample to another clock by the function `at`.
+    /// Converts the time of each sample to another host's clock. `at` converts one time.
     pub(crate) fn restamp(&mut self, at: impl Fn(Nanos) -> Nanos) {
         for sample in &mut self.samples {
             sample.at = at(sample.at);
         }
     }
 
-    /// Summarizes the samples inside a window (start, end), or all samples if there is no window. The `t_s` of each
-    /// interval is the time since `epoch`. All times are `CLOCK_MONOTONIC`. The caller fills in sources and overhead.
+    /// Summarizes the samples inside a window (start, end), or all samples if `window` is `None`. The `t_s` of each
+    /// interval is the time since `epoch`. All times are `CLOCK_MONOTONIC`. The caller fills in `sources` and
+    /// `overhead`.
     pub fn summary(&self, epoch: Nanos, window: Option<(Nanos, Nanos)>) -> Server {
         summarize(&self.samples, epoch, window)
     }
@@ -114,7 +118,7 @@ impl History {
         Rates::over(&self.samples)
     }
 
-    /// Keeps the first sample, and merges each further pair of samples into one sample.
+    /// Halves the number of samples: keeps the first sample, and merges each further pair of samples into one.
     fn thin(&mut self) {
         let mut samples = std::mem::take(&mut self.samples).into_iter();
         self.samples.extend(samples.next());
@@ -131,8 +135,8 @@ impl History {
     }
 }
 
-/// Merges two samples into `kept`. The result is the sample with more groups or, if both have the same number of
-/// groups, the later sample. For each port, it has the longest and the fullest accept queue of the two samples.
+/// Merges two samples into `kept`: the sample with more groups or, if both have the same number of groups, the later
+/// sample. For each port, `kept` gets the longest and the fullest accept queue of both samples.
 fn merge(kept: &mut Sample, mut next: Sample) {
     if next.count() >= kept.count() {
         std::mem::swap(kept, &mut next);

@@ -1,8 +1,9 @@
-//! Checks the limits and features of this host, for `brimful doctor`. Each finding says what the value limits. Each
-//! shortfall also says how to fix the problem.
+//! Checks the limits and features of this host, for `brimful doctor`. Each finding states a value and its consequence
+//! for load tests. If the value is a problem, the finding also says how to fix it.
 //!
-//! The checks change nothing and generate no load. They try io_uring, BPF and timers, because an attempt shows more
-//! than the settings. The checks take about a third of a second, because they measure steal and timers.
+//! The checks change nothing and generate no load. They try io_uring, BPF and timers, because the kernel's settings
+//! alone do not show whether these work. The checks take about a third of a second, because they measure steal and
+//! timers.
 
 mod clocks;
 mod kernel;
@@ -15,16 +16,16 @@ pub use probe::{Prober, probe};
 use serde::Serialize;
 use std::path::Path;
 
-/// One fact about this host.
+/// A finding about this host: a value, and whether it limits load tests.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Finding {
-    /// An identifier for scripts, such as `descriptors` or `ports`: one of [`FINDING_TOPICS`].
+    /// The finding's identifier for scripts, such as `descriptors` or `ports`: one of [`FINDING_TOPICS`].
     pub topic: &'static str,
     /// Whether the finding is a problem.
     pub status: Status,
     /// The value as text, with its unit.
     pub value: String,
-    /// What the value limits, in one line.
+    /// The consequence of the value for load tests, in one line.
     pub means: String,
     /// The command that fixes the problem, or a text that says how to fix it. Every shortfall has a fix.
     pub fix: Option<String>,
@@ -32,7 +33,7 @@ pub struct Finding {
     pub script: Option<String>,
 }
 
-/// All topics, in the order of the findings.
+/// The topics of all findings, in the order of the findings.
 pub const FINDING_TOPICS: [&str; 16] = [
     "descriptors",
     "ports",
@@ -79,7 +80,7 @@ pub fn examine_kernel() -> Vec<Finding> {
     kernel::examine(Path::new("/"))
 }
 
-/// How to fix a shortfall.
+/// The fix of a shortfall.
 struct Fix {
     /// The command or text that is shown to the user.
     shown: String,
@@ -102,7 +103,7 @@ impl<T: Into<String>> From<T> for Fix {
     }
 }
 
-/// Returns a finding with [`Status::Ok`] if `good` is true, and otherwise a shortfall with the fix `fix`.
+/// Returns a finding with [`Status::Ok`] if `good` is true, and with [`Status::Shortfall`] and this fix otherwise.
 fn judged(topic: &'static str, good: bool, value: String, means: String, fix: impl Into<Fix>) -> Finding {
     if good {
         return Finding { topic, status: Status::Ok, value, means, fix: None, script: None };

@@ -139,6 +139,7 @@ impl KernelWatch {
         })
     }
 
+    /// Reads a sample. `buffer` is scratch space for the contents of files.
     pub fn read(&mut self, buffer: &mut Vec<u8>) -> KernelSample {
         let wanted = |cpu: &usize| self.cpus.is_empty() || self.cpus.contains(cpu);
         let stat = self.stat.read(buffer, |text| {
@@ -166,7 +167,7 @@ impl KernelWatch {
         }
     }
 
-    /// Adds the sources of the metrics, or the reasons why there are no metrics.
+    /// Adds to `sources`, for each kind of metrics, its source or the reason why the metrics are absent.
     pub fn sources(&self, sources: &mut BTreeMap<String, String>) {
         let unreadable = |file| format!("none: {file} cannot be read: mount /proc, or leave the sandbox that hides it");
         let cpus = CpuList::from(self.cpus.as_slice());

@@ -12,7 +12,7 @@
 //!   for callers that follow a [`Schedule`] themselves. Such callers derive metrics with a [`Tracker`], keep a
 //!   [`History`], and measure the cost with a [`Meter`].
 //! - [`MonitorServer`] and [`Monitor::connect`]: monitor a server on another host.
-//! - [`bottleneck`]: the limits that the server has reached or is near, in words.
+//! - [`bottleneck`]: describes in words which limits the server has reached or is near.
 //! - [`ProcessTree`]: the processes of some programs with all descendants, and their CPU time at any moment, to the
 //!   nanosecond.
 //! - [`NetNamespace`]: which network namespace is watched; by default the server's.

@@ -39,7 +39,8 @@ pub struct LimitGuard(FormerCgroups);
 pub struct FormerCgroups {
     /// The group that was created for the processes.
     group: PathBuf,
-    /// Start times and former groups of processes by pid. The start time is needed because a pid may be reused.
+    /// For each process by pid: its start time, which distinguishes it from a later process with the same pid, and its
+    /// former group.
     processes: BTreeMap<u32, (u64, PathBuf)>,
 }
 
@@ -49,8 +50,8 @@ pub fn quota_period_s(cpus: f64) -> f64 {
 }
 
 /// Limits the processes of the tree to `cpus` CPUs in total until the guard is dropped. Children that these processes
-/// start meanwhile are included. `announce` is called before processes are moved. Its argument is a complete record: it
-/// suffices to move back these processes and all processes moved before.
+/// start meanwhile are included. `announce` is called before processes are moved. Its argument is a record from which
+/// these processes and all processes moved before can be moved back.
 ///
 /// # Errors
 /// [`MonitorError::OtherUser`]; [`MonitorError::Quota`] where a quota is not allowed; [`MonitorError::Announce`] with
@@ -87,7 +88,7 @@ pub fn limit_tree(
     Ok(guard)
 }
 
-/// The control group in which a child group with a quota can be created.
+/// The control group in which a child group with a quota can be created for the processes.
 fn parent_for(moved: &FormerCgroups) -> Result<PathBuf, MonitorError> {
     let mut groups = moved.processes.values().map(|(_, group)| group);
     let none = || MonitorError::NoQuota("its processes are in no control group of the CPU controller".to_owned());
@@ -147,7 +148,7 @@ impl FormerCgroups {
             for pid in &here {
                 let group = known.get(pid).and_then(|known| self.processes.get(known));
                 let Some((_, group)) = group.or_else(|| self.processes.values().next()) else { continue };
-                // On failure, the next round tries again.
+                // A process that could not be moved stays in the group, and the next round tries again.
                 let _ = enter(group, *pid);
             }
             if here.is_empty() && fs::remove_dir(&self.group).is_ok() {
@@ -156,7 +157,7 @@ impl FormerCgroups {
             if !here.is_empty() {
                 continue;
             }
-            // The kernel is still cleaning up processes that ended in the group.
+            // The group cannot be removed as long as the kernel is still cleaning up processes that ended in it.
             sleep(Duration::from_millis(10));
         }
     }
@@ -252,7 +253,7 @@ mod tests {
         );
     }
 
-    /// The control group of a process. `None` if the group was not created for a quota.
+    /// The control group of a process if it was created for a quota, and `None` otherwise.
     fn limited(pid: u32) -> Option<PathBuf> {
         let cgroup = read_to_string(format!("/proc/{pid}/cgroup")).unwrap();
         cpu_groups(Path::new("/"), &cgroup).into_iter().find(|group| group.to_string_lossy().contains(GROUP_PREFIX))
@@ -260,7 +261,7 @@ mod tests {
 
     #[test]
     fn processes_get_a_quota_and_are_moved_back_with_new_children() {
-        // One child exists before the quota is set, and another starts meanwhile.
+        // The first child exists before the quota is set. The second child starts while the quota applies.
         let mut command = Command::new("sh");
         command.args(["-c", "sleep 600 & read line; sleep 600 & wait"]);
         let mut sleepers = Sleepers(command.stdin(Stdio::piped()).spawn().unwrap());

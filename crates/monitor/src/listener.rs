@@ -38,13 +38,13 @@ use std::path::Path;
 pub struct ListenerSample {
     /// Number of connections that wait to be accepted.
     pub accept_queue: u64,
-    /// The maximum of `accept_queue` since the previous sample that was kept.
+    /// The maximum of `accept_queue` since the previous kept sample.
     pub accept_queue_max: u64,
     /// Maximum length of the accept queue, in connections.
     pub backlog: u64,
     /// Number of listening sockets.
     pub sockets: u64,
-    /// The accept queue of the socket whose queue was fullest since the previous sample that was kept.
+    /// Length and limit of the fullest accept queue of any listening socket since the previous kept sample.
     #[serde(default)]
     pub fullest: AcceptQueue,
 }
@@ -57,7 +57,7 @@ pub(crate) struct ListenerWatch {
     sockets: Vec<ListenSocket>,
     /// The kernel's error, if the sockets could not be read.
     error: Option<io::Error>,
-    /// The time at which to list all sockets again, to find new ones.
+    /// The time at which to list all listening sockets again, to find additional sockets of a port.
     search_at: Nanos,
     syn_drops: SynDrops,
 }
@@ -68,12 +68,13 @@ struct Port {
     drops: u64,
 }
 
-/// Maximum time until a new additional socket is found. Listing all sockets takes longer than looking up one socket.
+/// Interval at which all listening sockets are listed. Between the lists, only known sockets are looked up, which is
+/// faster.
 const SEARCH_INTERVAL: Nanos = Nanos::from_secs(5);
 
 impl ListenerWatch {
-    /// Opening never fails: [`ListenerWatch::source`] says what is missing, and every reading tries again. `net` is the
-    /// directory that is /proc/net in the network namespace of `diag`.
+    /// Opens the sources. If a source is missing, [`ListenerWatch::source`] says so, and every reading tries again.
+    /// `net` is the directory that is /proc/net in the network namespace of `diag`.
     pub fn open(net: &Path, ports: &[u16], diag: &mut io::Result<SockDiag>) -> ListenerWatch {
         let ports = ports.iter().map(|&number| Port { number, drops: 0 }).collect();
         let syn_drops = SynDrops::open(net, &mut Vec::new());
@@ -82,8 +83,8 @@ impl ListenerWatch {
         watch
     }
 
-    /// For each port, in order: its listening sockets (`None` while there are none), and the number of SYNs dropped
-    /// since the watch began (`None` if unknown).
+    /// Reads the ports, in their order. For each port, returns its listening sockets (`None` while there are none), and
+    /// the number of SYNs dropped since the watch began (`None` if unknown).
     pub fn read(
         &mut self,
         diag: &mut io::Result<SockDiag>,
@@ -193,8 +194,8 @@ impl ListenerWatch {
         }
         let (mut syns, mut left) = (self.syn_drops.count_syns(all, buffer), all);
         for (port, new) in self.ports.iter_mut().zip(new).filter(|(_, new)| *new > 0) {
-            // Each port gets SYNs in proportion to its drops. `left` is the number of drops of the remaining ports, so
-            // rounding loses no SYN.
+            // The dropped SYNs are distributed among the ports in proportion to their drops. `left` is the number of
+            // drops of the ports that have no SYNs yet, so rounding loses no SYN.
             let own = (u128::from(syns) * u128::from(new) / u128::from(left)) as u64;
             (syns, left) = (syns - own, left - new);
             port.drops += own;
@@ -206,7 +207,7 @@ fn queue_of(socket: &ListenSocket) -> AcceptQueue {
     AcceptQueue { length: socket.queue.into(), limit: socket.backlog.into() }
 }
 
-/// Fails unless the kernel reports the drops of every socket.
+/// Returns an error if the kernel does not report the number of drops of every socket.
 fn require_drops(sockets: Vec<ListenSocket>) -> io::Result<Vec<ListenSocket>> {
     match sockets.iter().all(|socket| socket.drops.is_some()) {
         true => Ok(sockets),
@@ -217,7 +218,7 @@ fn require_drops(sockets: Vec<ListenSocket>) -> io::Result<Vec<ListenSocket>> {
     }
 }
 
-/// Number of drops since the earlier reading. A socket opened in between counts from zero.
+/// Number of drops since the earlier reading. For a socket opened in between, all drops are new.
 fn new_drops(socket: &ListenSocket, before: &[ListenSocket]) -> u64 {
     let same = before.iter().find(|before| before.cookie() == socket.cookie());
     let drops = |socket: &ListenSocket| socket.drops.unwrap_or_default();
@@ -275,8 +276,8 @@ mod tests {
         assert_eq!((sample.fullest, sample.fullest.fullness()), (AcceptQueue { length: 65, limit: 64 }, 1.0));
     }
 
-    /// A look-up by an address that two sockets share finds either socket. If it finds the younger socket, the result
-    /// does not match the older socket. Both sockets are then listed at once.
+    /// A look-up by an address that two sockets share finds either socket. If it finds the younger socket, the answer
+    /// does not match the older socket. Then both sockets must be listed at once.
     #[test]
     fn a_socket_that_joins_at_the_same_address_is_found_at_the_latest_when_it_is_time_to_search() {
         let (_first, port) = open(0);

@@ -7,7 +7,7 @@ use brimful_core::Nanos;
 use brimful_core::server::Overhead;
 use std::collections::BTreeMap;
 
-/// A sampler that measures the CPU time of its samples. One thread must take all samples.
+/// Takes samples, and measures the CPU time of taking them. All samples must be taken by one thread.
 #[derive(Debug)]
 pub struct Meter {
     sampler: Sampler,
@@ -27,17 +27,17 @@ impl Meter {
         self.timed(|sampler| sampler.sample_groups(due))
     }
 
-    /// See [`Sampler::last_sample`].
+    /// Takes the last sample of a run; see [`Sampler::last_sample`].
     pub fn last_sample(&mut self) -> Sample {
         self.timed(Sampler::last_sample)
     }
 
-    /// The number of samples taken.
+    /// Number of samples taken so far.
     pub fn samples(&self) -> u64 {
         self.samples
     }
 
-    /// See [`Sampler::sources`].
+    /// For each kind of metrics, its source or the reason why it is absent.
     pub fn sources(&self) -> BTreeMap<String, String> {
         self.sampler.sources()
     }

@@ -14,7 +14,7 @@ use std::path::Path;
 use std::time::Duration;
 
 const CLOCK_SOURCES: &str = "sys/devices/system/clocksource/clocksource0";
-/// Names of the clock sources that a program reads without a system call.
+/// Names of the clock sources that a program can read without a system call.
 const FAST_SOURCES: [&str; 5] =
     ["tsc", "kvm-clock", "arch_sys_counter", "hyperv_clocksource_tsc_page", "riscv_clocksource"];
 /// Maximum acceptable lateness of a sleep. The engine spins for the last part of a wait, but a sleep that ends later

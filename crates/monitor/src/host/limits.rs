@@ -44,8 +44,8 @@ pub(super) fn examine(root: &Path, descriptors: (u64, u64)) -> Vec<Finding> {
 fn descriptors(root: &Path, (soft, hard): (u64, u64), ports: u64) -> Finding {
     let nr_open = numbers(root, "proc/sys/fs/nr_open").map_or(1 << 20, |[n]: [u64; 1]| n);
     let wanted = (ports + 1024).next_power_of_two().min(nr_open);
-    // A child process inherits the limit of its shell. A script is a child of the user's shell, so the script must
-    // change the limit of its parent.
+    // A child process inherits this limit from its shell. A script is a child of the user's shell, so to raise the
+    // limit it must change its parent's limit.
     let fix = match hard >= ports {
         true => {
             let wanted = wanted.min(hard);

@@ -14,7 +14,7 @@ pub(super) fn examine(root: &Path, path: OsString) -> Vec<Finding> {
 }
 
 fn tun(root: &Path) -> Finding {
-    // Opening the file creates no TUN device.
+    // Opening this file shows whether TUN devices can be created, but creates none.
     let opened = OpenOptions::new().read(true).write(true).open(root.join(TUN));
     let (value, fix) = match &opened {
         Ok(_) => (format!("/{TUN} can be opened"), String::new()),

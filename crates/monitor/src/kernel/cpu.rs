@@ -8,8 +8,8 @@ use super::stat::CpuTicks;
 use brimful_core::server::{Core, CpuShares};
 use std::collections::BTreeMap;
 
-/// Shares of all included CPUs together, and shares of each included CPU. The head of this file says which CPUs are
-/// included.
+/// Shares of time of all CPUs together, and of each CPU. The head of this file says which CPUs are included; the first
+/// list contains their numbers.
 pub(super) fn since(
     earlier: &BTreeMap<usize, CpuTicks>,
     later: &BTreeMap<usize, CpuTicks>,
@@ -25,8 +25,8 @@ pub(super) fn since(
     (grown.into_iter().map(|(cpu, _)| cpu).collect(), together, cores)
 }
 
-/// Which counters this kernel keeps. Counters that are not kept are written as 0, for example in a container's view
-/// (lxcfs). So a counter that is 0 on every CPU since boot counts as not kept.
+/// For each optional counter, whether this kernel keeps it. A counter that is not kept is written as 0, for example in
+/// a container's view of /proc (lxcfs). So a counter that is 0 on every CPU since boot counts as not kept.
 struct KeptCounters {
     interrupt: bool,
     io_wait: bool,
@@ -66,8 +66,8 @@ fn growth(from: &CpuTicks, to: &CpuTicks) -> Option<CpuTicks> {
     })
 }
 
-/// Growth of a counter that may fall slightly: the CPU may change its idle time while it is read, and lxcfs rounds. A
-/// fall by more than a second means that the counter was reset.
+/// Growth of a counter that may fall slightly: the kernel may correct a CPU's idle time between two readings, and lxcfs
+/// rounds. A fall by more than a second means that the counter was reset.
 fn steady(from: u64, to: u64) -> Option<u64> {
     const MAX_FALL_TICKS: u64 = 100;
     (to.saturating_add(MAX_FALL_TICKS) >= from).then(|| to.saturating_sub(from))

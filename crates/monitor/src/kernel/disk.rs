@@ -44,6 +44,7 @@ enum Kind {
 }
 
 impl DiskWatch {
+    /// Creates a reader. `root` contains /proc and /sys.
     pub fn new(root: &Path) -> DiskWatch {
         DiskWatch {
             file: ReopenedFile::new(root.join("proc/diskstats")),
@@ -67,7 +68,8 @@ impl DiskWatch {
                     disks.insert(String::from_utf8_lossy(name).into_owned(), disk);
                 }
             }
-            // A device was removed. A new device with the same name may be of another kind.
+            // A device was removed. Its name is forgotten, because a new device with the same name may be of another
+            // kind.
             if kinds.len() > devices {
                 kinds.retain(|known, _| diskstats(text).any(|(name, _)| name == known));
             }
@@ -76,6 +78,7 @@ impl DiskWatch {
         disks.filter(|disks| !disks.is_empty())
     }
 
+    /// The source of the metrics with the names of the disks, or the reason why there are no metrics.
     pub fn source(&self) -> String {
         let names = |wanted| {
             let names = self.kinds.iter().filter(|(_, kind)| **kind == wanted);
@@ -104,13 +107,14 @@ impl DiskWatch {
 
 impl Kind {
     fn classify(sys_block: &Path, name: &str) -> Kind {
-        // These devices are recognized by name. A stacked device may appear before its directory `slaves`, and a ZFS
-        // volume has no `slaves`.
+        // Stacked devices and ZFS volumes are recognized by name: a stacked device may appear before its directory
+        // `slaves`, and a ZFS volume has no such directory.
         const NOT_DISKS: [&str; 6] = ["loop", "ram", "zram", "dm-", "md", "zd"];
         let directory = sys_block.join(name.replace('/', "!"));
         let says = |file, word| fs::read_to_string(directory.join(file)).is_ok_and(|text| text.trim() == word);
         let stacked = || fs::read_dir(directory.join("slaves")).is_ok_and(|mut disks| disks.next().is_some());
-        // A hidden device is one of several paths to a disk. A partition has no directory in /sys/block.
+        // Neither a hidden device (one of several paths to a disk) nor a partition (which has no directory in
+        // /sys/block) counts as a disk.
         if NOT_DISKS.iter().any(|kind| name.starts_with(kind))
             || !directory.is_dir()
             || stacked()

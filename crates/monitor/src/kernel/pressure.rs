@@ -38,11 +38,13 @@ pub(super) struct PressureWatch {
 }
 
 impl PressureWatch {
+    /// Creates a reader. `proc` is the directory that is /proc.
     pub fn new(proc: &Path) -> PressureWatch {
         let file = |name| ReopenedFile::new(proc.join("pressure").join(name));
         PressureWatch { cpu: file("cpu"), memory: file("memory"), io: file("io") }
     }
 
+    /// Reads the stall times. `buffer` is scratch space for the contents of files.
     pub fn read(&mut self, buffer: &mut Vec<u8>) -> PressureSample {
         let cpu = self.cpu.read(buffer, StallSample::parse);
         PressureSample {
@@ -53,6 +55,7 @@ impl PressureWatch {
         }
     }
 
+    /// The source of the metrics, or the reason why there are none.
     pub fn source(&self) -> &'static str {
         match self.cpu.was_parsed() || self.memory.was_parsed() || self.io.was_parsed() {
             true => "/proc/pressure",
@@ -65,7 +68,8 @@ impl PressureWatch {
 }
 
 impl PressureSample {
-    /// Returns `None` if the kernel provides no metrics of any resource.
+    /// Computes the metrics since an earlier sample. Returns `None` if the kernel provides no stall times of any
+    /// resource.
     pub(super) fn since(&self, earlier: &PressureSample, over: TimeSpan) -> Option<Pressure> {
         let stall = |from: Option<StallSample>, to: Option<StallSample>| to?.since(from?, over);
         let pressure = Pressure {
@@ -78,7 +82,8 @@ impl PressureSample {
 }
 
 impl StallSample {
-    /// Parses `some avg10=0.00 avg60=0.00 avg300=0.00 total=12345`, and the corresponding line for `full`.
+    /// Parses the total of a line `some avg10=0.00 avg60=0.00 avg300=0.00 total=12345`, and of the corresponding line
+    /// for `full`.
     fn parse(text: &[u8]) -> Option<StallSample> {
         let total = |kind: &[u8]| {
             let mut figures = words(lines(text).find_map(|line| line.strip_prefix(kind))?);

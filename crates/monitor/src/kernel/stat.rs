@@ -31,12 +31,14 @@ pub struct SoftirqSample {
     pub disk: u64,
 }
 
-/// The lines of /proc/stat that occur only once.
+/// The counters in /proc/stat that are not for a single CPU.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct SystemStat {
     /// CPU time of all CPUs together, including CPUs that are offline by now. It is not suitable for rates.
     pub cpu: Option<CpuTicks>,
+    /// Number of interrupts from all devices.
     pub interrupts: Option<u64>,
+    /// Number of context switches.
     pub context_switches: Option<u64>,
     /// Number of processes and threads ever started.
     pub forks: Option<u64>,
@@ -44,10 +46,12 @@ pub(crate) struct SystemStat {
     pub running: Option<u64>,
     /// Number of threads that wait for a disk.
     pub blocked: Option<u64>,
+    /// Number of softirqs.
     pub softirqs: Option<SoftirqSample>,
 }
 
 impl SystemStat {
+    /// Parses the whole text of /proc/stat, except the lines of single CPUs.
     pub fn parse(text: &[u8]) -> SystemStat {
         let mut stat = SystemStat::default();
         for line in lines(text) {

@@ -1,5 +1,6 @@
-//! Tests the group with invented files in the formats of several kernels (tests/data), and with machines that change.
-//! Counters wrap around, CPUs and disks come and go, the machine is suspended, and samples are late.
+//! Tests the group `kernel` with copies of /proc and /sys. The copies have the formats of several kernels (tests/data).
+//! Tests also change them: counters wrap around, CPUs and disks come and go, the machine is suspended, and samples are
+//! late.
 
 use super::*;
 use crate::{PerGroup, Rates, Sample};
@@ -192,7 +193,7 @@ fn a_file_that_cannot_be_read_is_tried_again() {
 fn a_late_tick_gives_rates_and_not_sums() {
     let mut machine = Machine::of("6.18");
     let before = machine.read();
-    // Two CPUs during 3.7 s: 740 ticks.
+    // Both CPUs run for 3.7 s, which is 740 ticks in total.
     machine.change(
         "stat",
         &[

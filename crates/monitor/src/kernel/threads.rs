@@ -40,11 +40,11 @@ pub(super) struct ThreadsWatch {
     proc: PathBuf,
     list: ReopenedFile,
     threads: BTreeMap<u32, Thread>,
-    /// Threads whose CPU time is not read.
+    /// Threads whose CPU time is not read, because their names begin like one of [`SKIPPED`].
     skipped: BTreeSet<u32>,
     /// CPU time of threads that have ended, by group.
     ended: BTreeMap<String, Nanos>,
-    /// Whether pid 2 is kthreadd. In a container, pid 2 is another process, or none.
+    /// Whether pid 2 is kthreadd. In a container, pid 2 is another process or does not exist.
     sees_kthreadd: bool,
 }
 
@@ -56,6 +56,7 @@ struct Thread {
 }
 
 impl ThreadsWatch {
+    /// Creates a reader. `proc` is the directory that is /proc.
     pub fn new(proc: &Path) -> ThreadsWatch {
         ThreadsWatch {
             list: ReopenedFile::new(proc.join(format!("{KTHREADD}/task/{KTHREADD}/children"))),
@@ -67,6 +68,7 @@ impl ThreadsWatch {
         }
     }
 
+    /// Reads the CPU time of each group of threads. Returns `None` if the kernel's threads are not visible here.
     pub fn read(&mut self, buffer: &mut Vec<u8>) -> Option<ThreadGroups> {
         if !self.sees_kthreadd {
             return None;
@@ -111,6 +113,7 @@ impl ThreadsWatch {
         (!is_skipped).then(|| Thread { group, file: file.flatten(), cpu: Nanos::ZERO })
     }
 
+    /// The source of the metrics, or the reason why there are none.
     pub fn source(&self) -> &'static str {
         match (self.sees_kthreadd, self.list.was_parsed()) {
             (false, _) => {
@@ -156,7 +159,7 @@ fn name<'b>(proc: &Path, pid: u32, buffer: &'b mut Vec<u8>) -> Option<&'b [u8]> 
 fn group(name: &[u8]) -> &str {
     let end = name.iter().position(|b| b"/.:".contains(b));
     let text = std::str::from_utf8(&name[..end.unwrap_or(name.len())]).unwrap_or("other");
-    // The digit of `jbd2/vda1-8` is a part of its name.
+    // If the name continues with a disk, as in `jbd2/vda1-8`, the digit of `jbd2` is not a number of the thread.
     let is_number = |c: char| end.is_none() && (c.is_ascii_digit() || c == '_');
     match text.trim_end_matches(is_number) {
         "" => "other",

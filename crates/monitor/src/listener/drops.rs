@@ -17,7 +17,7 @@ use std::path::Path;
 pub(super) struct SynDrops {
     netstat: Option<ProcFile>,
     columns: Columns<3>,
-    /// The counters of the namespace when the watch began.
+    /// The counters of the network namespace when the watch began, in the order of `columns`.
     from: [Option<u64>; 3],
     /// Number of drops that the sockets counted since the watch began.
     counted: u64,
@@ -34,8 +34,9 @@ impl SynDrops {
         drops
     }
 
-    /// Number of SYNs among `new` drops of the sockets. Call this function after the sockets were read. Namespace
-    /// counters that are slightly ahead of the sockets are harmless, because the counters are totals.
+    /// The number of SYNs among the latest `new` drops of the sockets. Call this function after the sockets were read:
+    /// namespace counters that are slightly newer than the sockets' counters cause no lasting error, because both are
+    /// totals.
     pub fn count_syns(&mut self, new: u64, buffer: &mut Vec<u8>) -> u64 {
         self.counted += new;
         let now = self.read(buffer).unwrap_or_default();
@@ -54,7 +55,7 @@ impl SynDrops {
         new
     }
 
-    /// Number of drops that were not SYNs.
+    /// Number of drops since the watch began that were not SYNs.
     pub fn other_drops(&self) -> u64 {
         self.counted - self.syns
     }
@@ -116,7 +117,8 @@ mod tests {
                 listen_drops += dropped + late;
                 elsewhere += other;
                 prop_assert_eq!(syns(counted, listen_drops, elsewhere), s);
-                // Counters that are read a little later may temporarily yield too many SYNs, but never too few.
+                // The namespace's counters are read a little later. Meanwhile the result may be too large, but never
+                // too small.
                 let found = syns(counted, listen_drops + ahead, elsewhere + ahead);
                 prop_assert!(found >= s && found <= counted);
             }
