@@ -1,11 +1,11 @@
-//! Server Module group: what servers record about their own requests (WebMonitor, Almeida, Almeida & Yates 1997, §3.2).
-//! A module inside the server (`server-module/`) writes counters into a file of shared memory, and the monitor reads
-//! this file.
+//! Server Module group: counters that servers keep of their own requests (as in WebMonitor: Almeida, Almeida & Yates
+//! 1997, §3.2). A module inside the server (`server-module/`) writes counters into a file of shared memory, and the
+//! monitor reads this file.
 //!
 //! The file belongs to another program. It is read by `pread` into a buffer and never mapped, so a truncated file
-//! causes an error and no signal. At worst its contents can make metrics wrong. Writers do not stop for a reader: a
-//! slot that changed while it was read is read again (`slots`). On today's machines the kernel copies a 64-bit word
-//! atomically.
+//! causes an error and no signal. At worst its contents can make metrics wrong. Writers do not stop for a reader: if
+//! the counters of a worker (a slot of the file) changed while they were read, they are read again (`slots.rs`). On
+//! today's machines the kernel copies a 64-bit word atomically.
 //!
 //! A *sample* contains each server's counters, summed over its workers. The counters of one file only grow; files are
 //! identified by device, inode and creation time. If a counter fell between two samples, the server has no metrics for
@@ -31,12 +31,12 @@ use crate::group::{Group, PeriodFigures, WatchContext};
 use brimful_core::Nanos;
 use brimful_core::server::{Module, ModuleClass, Server, ServerInterval};
 use find::ModuleWatch;
-use layout::{CPUS, PHASES};
+use layout::{CPU_PHASES, PHASES};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// All servers with the Server Module at one moment.
+/// The counters of all servers with the Server Module at one moment.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ModuleSample {
@@ -44,12 +44,12 @@ pub struct ModuleSample {
     pub servers: Vec<Arc<ServerSample>>,
 }
 
-/// One server at one moment. Counters are totals since the server's file was created, summed over all workers that ever
-/// existed; fields marked *now* are instantaneous.
+/// The counters of one server at one moment. They are totals since the server's file was created, summed over all
+/// workers that ever existed; fields marked *now* are instantaneous.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ServerSample {
-    /// Device, inode and creation time of the file, which identify it.
+    /// Device, inode and creation time of the file. Together they identify it.
     pub identity: [u64; 3],
     /// `CLOCK_MONOTONIC` when the file was read.
     pub at: Nanos,
@@ -59,11 +59,11 @@ pub struct ServerSample {
     pub file: String,
     /// Whether requests are recorded now.
     pub enabled: bool,
-    /// CPU time is measured for one of this many requests on average; 0 if it is measured for no request.
+    /// Sampling of CPU time: it is measured for one in `cpu_one_in` requests on average; 0 if it is not measured.
     pub cpu_one_in: u32,
     /// Maximum number of requests or connections that the server handles at a time; 0 for no limit.
     pub workers_most: u32,
-    /// Number of workers that found no free slot in the file.
+    /// Number of workers whose requests are not recorded, because they found no free slot in the file.
     pub lost: u32,
     /// Number of workers now.
     pub workers: u64,
@@ -71,7 +71,7 @@ pub struct ServerSample {
     pub in_progress: u64,
     /// Number of connections accepted.
     pub connections: u64,
-    /// Time for which workers were busy, summed.
+    /// Time for which workers were busy, summed over the workers.
     pub busy: Nanos,
     /// CPU time of the workers' threads, as each worker last read it.
     pub cpu: Nanos,
@@ -81,7 +81,7 @@ pub struct ServerSample {
     pub classes: Vec<ClassSample>,
 }
 
-/// I/O and CPU time of a server's processes when they were last read, which is not at every sample.
+/// I/O and CPU time of a server's processes, as of their latest reading. They are not read for every sample.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct IoSample {
@@ -89,12 +89,12 @@ pub struct IoSample {
     pub reads: u64,
     /// Number of bytes read from disks since the watch began.
     pub read_bytes: u64,
-    /// CPU time in user mode since the watch began. The kernel adds each clock tick to the mode in which the CPU runs
-    /// at that moment. So the split into user mode and kernel is meaningful only after many ticks.
+    /// CPU time in user mode since the watch began. The kernel counts whole clock ticks, by the mode in which the CPU
+    /// runs at each tick. So the split into user mode and kernel is meaningful only after many ticks.
     pub user: Nanos,
     /// CPU time in the kernel since the watch began.
     pub system: Nanos,
-    /// Resolution of the kernel's accounting of a process's CPU time.
+    /// Length of a clock tick, the resolution of the kernel's CPU times of a process.
     pub tick: Nanos,
     /// Number of the server's processes when they were last read.
     pub processes: u64,
@@ -102,7 +102,8 @@ pub struct IoSample {
     pub requests: u64,
 }
 
-/// The requests of one class. Times are in nanoseconds, squares of times in square microseconds.
+/// The requests of one class since the server's file was created. Times are in nanoseconds, squares of times in square
+/// microseconds.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ClassSample {
@@ -121,22 +122,22 @@ pub struct ClassSample {
     /// Number of requests whose CPU time was measured (sampled requests).
     pub cpu_count: u64,
     /// CPU time of the sampled requests in each phase: parse, process, log.
-    pub cpu_ns: [u64; CPUS],
-    /// Sum of the squares of the CPU time of each sampled request.
+    pub cpu_ns: [u64; CPU_PHASES],
+    /// Sum over the sampled requests of the square of each request's CPU time.
     pub cpu_sum_us2: u64,
     /// Number of sampled requests during which the thread also worked on other requests.
     pub cpu_mixed: u64,
-    /// Number of sampled requests whose blocks were counted.
+    /// Number of sampled requests for which disk blocks were counted.
     pub blocks_count: u64,
-    /// Blocks of 512 bytes that the threads of these requests read from disks.
+    /// Blocks of 512 bytes that threads read from disks during the requests in `blocks_count`.
     pub blocks_read: u64,
-    /// Blocks of 512 bytes that the threads of these requests wrote into the page cache.
+    /// Blocks of 512 bytes that threads wrote into the page cache during the requests in `blocks_count`.
     pub blocks_written: u64,
-    /// Elapsed times of each phase: head, parse, process, upstream, send, log.
+    /// Times that requests took in each phase: head, parse, process, upstream, send, log.
     pub times: [TimesSample; PHASES],
 }
 
-/// The times of one phase.
+/// The times that requests took in one phase.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct TimesSample {
@@ -144,9 +145,9 @@ pub struct TimesSample {
     pub count: u64,
     /// Sum of the times that requests spent in the phase.
     pub sum_ns: u64,
-    /// Sum of the squares of these times.
+    /// Sum of the squares of the times that requests spent in the phase.
     pub sum_us2: u64,
-    /// The buckets that are not empty, and their counts; see [`start_ns`].
+    /// Histogram of the times: index and count of each bucket that is not empty. See [`start_ns`] for the bounds.
     pub buckets: Vec<(u8, u64)>,
 }
 
@@ -214,8 +215,8 @@ impl Group for ModuleGroup {
     }
 }
 
-/// Scales the totals from one period to a period of another length. The number of sampled requests is not scaled,
-/// because means are computed from it.
+/// Scales the totals of a period to a period of another length. The number of sampled requests is not scaled, because
+/// means and their uncertainty are computed from it.
 fn scaled(class: ModuleClass, factor: f64) -> ModuleClass {
     let count = |n: u64| (n as f64 * factor).round() as u64;
     ModuleClass { requests: count(class.requests), failed: count(class.failed), aborted: count(class.aborted), ..class }

@@ -24,15 +24,15 @@ pub struct Monitor {
 }
 
 impl Monitor {
-    /// Finds the server and takes the first sample before it returns. It is an error if a program has no process,
-    /// because the run would then lack the server's metrics.
+    /// Starts to watch the server of this host. Finds the server's processes and takes the first sample before it
+    /// returns. Returns an error if a program has no process, because the run would then lack the server's metrics.
     pub fn start(config: MonitorConfig) -> Result<Monitor, MonitorError> {
         let sampler = Sampler::open(&config)?;
         sampler.require_processes()?;
         let meter = Meter::new(sampler);
         let (ready, started) = channel();
         let monitor = Monitor::spawn(move |stopped| {
-            // Sending fails only if `start` has already returned an error. Then there is no receiver.
+            // Sending fails only if `start` has already returned an error, because then nothing receives the result.
             let _ = ready.send(config.pin.map_or(Ok(()), affinity::pin_this_thread));
             watch(meter, config.intervals, &ready, stopped)
         })?;
@@ -43,9 +43,9 @@ impl Monitor {
         Ok(monitor)
     }
 
-    /// Like [`Monitor::start`], but for a server on another host. A [`MonitorServer`](crate::MonitorServer) there sends
-    /// the samples. The first sample arrives before this function returns. The clocks of the two hosts are compared now
-    /// and at the end.
+    /// Starts to watch a server on another host. A [`MonitorServer`](crate::MonitorServer) there sends the samples. The
+    /// first sample arrives before this function returns. The clocks of the two hosts are compared now, and again at
+    /// the end.
     ///
     /// Returns an error if the other host does not respond or refuses, or if the clocks cannot be compared precisely
     /// enough.
@@ -60,9 +60,9 @@ impl Monitor {
         Ok(Monitor { stop, thread: thread.map_err(MonitorError::Thread)? })
     }
 
-    /// Takes a last sample and returns the summary. `epoch` is the start of the load, from which `t_s` of the intervals
-    /// is counted. Averages are over the samples inside `window` (start, end), or over all samples. All instants are
-    /// `CLOCK_MONOTONIC` of this host.
+    /// Takes a last sample and summarizes all samples. Intervals state their times (`t_s`) relative to `epoch`, the
+    /// start of the load. Averages are over the samples inside `window` (start, end), or over all samples if it is
+    /// `None`. All instants are `CLOCK_MONOTONIC` of this host.
     pub fn finish(self, epoch: Nanos, window: Option<(Nanos, Nanos)>) -> Server {
         drop(self.stop);
         let Observations { history, mut sources, overhead, clock, broken } =
@@ -99,7 +99,7 @@ fn watch(
             }
         }
         let mut fds = [PollFd::new(stopped, PollFlags::IN)];
-        // If waiting fails, the thread can only end.
+        // If waiting fails, the thread cannot follow its schedule, so it ends.
         if sys::wait(&mut fds, schedule.next().unwrap_or(Nanos::MAX)).unwrap_or(true) {
             break;
         }

@@ -23,8 +23,8 @@ use std::str::FromStr;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum NetNamespace {
     /// The namespace of all watched processes, even if the processes are restarted in another namespace. If the
-    /// processes are in several namespaces, or if no process is named, it is the monitor's namespace. If another
-    /// namespace than the monitor's is watched, `sources` says so.
+    /// processes are in several namespaces, or if no process is named, it is the monitor's namespace. If the watched
+    /// namespace is not the monitor's, `sources` says so.
     #[default]
     Server,
     /// The monitor's namespace, wherever the watched processes are.
@@ -35,26 +35,28 @@ pub enum NetNamespace {
     File(PathBuf),
 }
 
-/// The namespace that was chosen.
+/// The network namespace that was chosen, and the way in which it was found.
 #[derive(Debug, Default)]
 pub(crate) struct ChosenNamespace {
+    /// The namespace to watch.
     pub namespace: NetNamespace,
-    /// A number that identifies the namespace until the machine reboots; `None` if /proc does not show networks.
+    /// The inode number that identifies the namespace until the machine reboots; `None` if /proc does not show
+    /// networks.
     pub identity: Option<u64>,
     /// The process through which the namespace was found.
     source_process: Option<u32>,
-    /// A remark for the user if the namespace is not the monitor's own; users may expect the monitor's namespace.
+    /// A remark for the user if the monitor's own namespace is not watched, which users may not expect.
     pub remark: Option<String>,
 }
 
-/// The file of a namespace named `server`.
+/// The file of a namespace named `server`, in which a test bed runs the server.
 const TEST_BED_SERVER: &str = "/run/netns/server";
 
 impl FromStr for NetNamespace {
     type Err = String;
 
-    /// Parses `server`, `own`, a pid, a name as `ip netns` shows it, or a path. `server` is the namespace of that name,
-    /// if there is one, as in a test bed.
+    /// Parses `server`, `own`, a pid, a name as `ip netns` shows it, or a path. If there is a namespace with the name
+    /// `server`, as in a test bed, `server` is this namespace; otherwise it is [`NetNamespace::Server`].
     fn from_str(text: &str) -> Result<NetNamespace, String> {
         Ok(match text {
             "" | "0" | "." | ".." => {
@@ -85,8 +87,8 @@ impl fmt::Display for NetNamespace {
 }
 
 impl NetNamespace {
-    /// Chooses the namespace. `pids` are the watched processes.
-    pub(crate) fn place(&self, proc: &Path, pids: &[u32]) -> Result<ChosenNamespace, MonitorError> {
+    /// Determines which namespace to watch. `pids` are the watched processes.
+    pub(crate) fn choose(&self, proc: &Path, pids: &[u32]) -> Result<ChosenNamespace, MonitorError> {
         let own = identity(&proc.join("net"));
         let seen = pids.iter().filter_map(|&pid| Some((pid, identity(&proc.join(format!("{pid}/net")))?)));
         let seen: Vec<(u32, u64)> = seen.collect();
@@ -109,7 +111,8 @@ impl NetNamespace {
         Ok(ChosenNamespace { namespace, identity, source_process: pids.first().copied(), remark })
     }
 
-    /// Runs `open` in a thread inside the namespace. The argument of `open` is the directory that is /proc/net there.
+    /// Runs `open` in a short-lived thread inside the namespace. The argument of `open` is the directory that is
+    /// /proc/net there.
     pub(crate) fn within<T: Send>(&self, proc: &Path, open: impl FnOnce(&Path) -> T + Send) -> Result<T, MonitorError> {
         let path = match self {
             NetNamespace::Server | NetNamespace::Own => return Ok(open(&proc.join("net"))),
@@ -121,7 +124,8 @@ impl NetNamespace {
         std::thread::scope(|scope| {
             let inside = || {
                 move_into_link_name_space(target.as_fd(), Some(LinkNameSpaceType::Network))?;
-                // /proc/self belongs to the whole process, which stays in its own namespace.
+                // The path must contain the thread: /proc/self/net belongs to the process's main thread, which stays in
+                // its own namespace.
                 Ok(open(&proc.join(format!("self/task/{}/net", gettid()))))
             };
             let thread = std::thread::Builder::new().name("netns".to_owned()).spawn_scoped(scope, inside);
@@ -132,8 +136,8 @@ impl NetNamespace {
         })
     }
 
-    /// Like [`NetNamespace::within`], but for an `open` that only reads files. Reading needs no privilege if a process
-    /// in the namespace is known.
+    /// Like [`NetNamespace::within`], but for a function that only reads files. No privilege is needed if a process in
+    /// the namespace is known.
     pub(crate) fn reading<T: Send>(
         &self,
         proc: &Path,
@@ -168,7 +172,7 @@ impl ChosenNamespace {
         !pids.is_empty() && !self.source_process.is_some_and(|source_process| pids.contains(&source_process))
     }
 
-    /// This namespace with a remark that the server moved there during the watch.
+    /// The same namespace, with a remark that the server moved into it during the watch.
     pub fn with_move_remark(mut self) -> ChosenNamespace {
         let remark = self.remark.unwrap_or_else(|| format!("in {}", NetNamespace::Own));
         self.remark = Some(format!("{remark}; the server has been there only for a part of the time"));
@@ -202,53 +206,53 @@ mod tests {
         proc
     }
 
-    fn place(netns: NetNamespace, processes: &[(u32, &str)]) -> ChosenNamespace {
+    fn choose(netns: NetNamespace, processes: &[(u32, &str)]) -> ChosenNamespace {
         let pids: Vec<u32> = processes.iter().map(|(pid, _)| *pid).collect();
-        netns.place(proc_with(processes).path(), &pids).unwrap()
+        netns.choose(proc_with(processes).path(), &pids).unwrap()
     }
 
     #[test]
     fn the_server_is_watched_where_all_its_processes_are() {
-        // All files are created first, because the file system may give the inode number of a removed file to the next
-        // file.
+        // The test creates all files before it removes any, because the file system may reuse the inode number of a
+        // removed file.
         let proc = proc_with(&[(7, "a"), (8, "a"), (9, "own"), (10, "own")]);
-        let place_of = |pids: &[u32]| NetNamespace::Server.place(proc.path(), pids).unwrap();
-        let elsewhere = place_of(&[7, 8]);
+        let chosen = |pids: &[u32]| NetNamespace::Server.choose(proc.path(), pids).unwrap();
+        let elsewhere = chosen(&[7, 8]);
         assert_eq!(elsewhere.namespace, NetNamespace::Process(7));
         let remark = elsewhere.remark.unwrap();
         assert!(remark.contains("process 7") && remark.contains("--netns own"), "{remark}");
 
-        let at_home = place_of(&[9, 10]);
+        let at_home = chosen(&[9, 10]);
         assert_eq!((&at_home.namespace, &at_home.remark), (&NetNamespace::Own, &None));
         assert_ne!(at_home.identity, elsewhere.identity);
-        assert_eq!(place(NetNamespace::Server, &[]).namespace, NetNamespace::Own);
+        assert_eq!(choose(NetNamespace::Server, &[]).namespace, NetNamespace::Own);
 
         for apart in [[(7, "own"), (8, "a")], [(7, "b"), (8, "a")]] {
-            let place = place(NetNamespace::Server, &apart);
-            assert_eq!(place.namespace, NetNamespace::Own);
-            assert!(place.remark.unwrap().contains("--netns"), "{apart:?}");
+            let chosen = choose(NetNamespace::Server, &apart);
+            assert_eq!(chosen.namespace, NetNamespace::Own);
+            assert!(chosen.remark.unwrap().contains("--netns"), "{apart:?}");
         }
     }
 
     #[test]
     fn what_was_asked_for_is_watched_and_what_else_there_is_said() {
-        let own = place(NetNamespace::Own, &[(7, "a")]);
+        let own = choose(NetNamespace::Own, &[(7, "a")]);
         assert_eq!(own.namespace, NetNamespace::Own);
         assert!(own.remark.unwrap().ends_with("`--netns 7` shows that of process 7"));
-        let other = place(NetNamespace::Process(9), &[(7, "a"), (9, "b")]);
+        let other = choose(NetNamespace::Process(9), &[(7, "a"), (9, "b")]);
         assert_eq!(other.namespace, NetNamespace::Process(9));
         assert_eq!(other.remark.as_deref(), Some("in the network namespace of process 9"));
     }
 
     #[test]
     fn a_place_is_left_when_the_process_it_was_found_by_is() {
-        let found = place(NetNamespace::Server, &[(7, "a"), (8, "a")]);
+        let found = choose(NetNamespace::Server, &[(7, "a"), (8, "a")]);
         assert!(
             !found.has_lost_source_process(&[7, 9])
                 && !found.has_lost_source_process(&[])
                 && found.has_lost_source_process(&[8, 9])
         );
-        let nobody = place(NetNamespace::Server, &[]);
+        let nobody = choose(NetNamespace::Server, &[]);
         assert!(!nobody.has_lost_source_process(&[]) && nobody.has_lost_source_process(&[7]));
     }
 

@@ -35,7 +35,8 @@ use tcp::TcpWatch;
 pub struct NetworkSample {
     /// The interfaces, in the kernel's order.
     pub interfaces: Option<Vec<InterfaceSample>>,
-    /// Number of packets dropped since the watch began because a CPU's receive queue was full, for the whole machine.
+    /// Number of packets dropped since the watch began because a CPU's receive queue was full. All network namespaces
+    /// of the machine are included.
     pub queue_overflows: Option<u64>,
     /// The counters of TCP.
     pub tcp: TcpSample,
@@ -54,7 +55,7 @@ pub struct NetworkWatch {
     tcp: TcpWatch,
 }
 
-/// A file of /proc/net, or the reason why there is none.
+/// An open file of /proc/net, or the reason why it could not be opened.
 #[derive(Debug)]
 struct NetFile {
     name: &'static str,
@@ -99,8 +100,8 @@ impl Group for NetworkGroup {
 }
 
 impl NetworkWatch {
-    /// Opens the files. `net` is the directory that is /proc/net in the namespace. Opening never fails: `sources` says
-    /// what is missing.
+    /// Opens the files. `net` is the directory that is /proc/net in the namespace. A file that cannot be opened is no
+    /// error, but `sources` reports it.
     pub fn open(net: &Path) -> NetworkWatch {
         let mut watch = NetworkWatch {
             dev: NetFile::open(net, "dev"),
@@ -109,11 +110,12 @@ impl NetworkWatch {
             overflows: Overflows::default(),
             tcp: TcpWatch::open(net),
         };
-        // This reading starts the count of overflows, and shows what the kernel provides.
+        // The first reading starts the count of overflows, and shows which metrics the kernel provides.
         watch.read(&mut Vec::new());
         watch
     }
 
+    /// Reads a sample. `buffer` is scratch space for the contents of files.
     pub fn read(&mut self, buffer: &mut Vec<u8>) -> NetworkSample {
         NetworkSample {
             interfaces: self.dev.read(buffer).and_then(|text| self.interfaces.read(text)),
@@ -122,7 +124,7 @@ impl NetworkWatch {
         }
     }
 
-    /// Adds the sources of the metrics, or the reasons why there are no metrics.
+    /// Adds to `sources`, for each kind of metrics, its source or the reason why the metrics are absent.
     pub fn sources(&self, sources: &mut BTreeMap<String, String>) {
         let dev = self.dev.source();
         let softnet = self.softnet.source();
@@ -175,7 +177,8 @@ impl NetworkSample {
 mod tests {
     use super::*;
 
-    /// The directory with /proc/net as the kernel of this release prints it. The values are the same for all releases.
+    /// A copy of /proc/net from a kernel of this release. The formats differ between releases, but the values are the
+    /// same.
     fn kernel(release: &str) -> std::path::PathBuf {
         Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/data/linux-{release}/proc/net"))
     }

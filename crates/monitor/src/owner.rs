@@ -12,9 +12,9 @@ use crate::{MonitorError, NetNamespace};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-/// The processes that listen on a TCP port of this network namespace, in ascending order of pid; at least one.
+/// The processes that listen on a TCP port of this network namespace, in ascending order of pid. There is at least one.
 ///
-/// If a parent and its child both listen, only the parent is returned: a server's master, not its workers.
+/// If a parent and its child both listen, only the parent is returned: a server's master, and not its workers.
 pub fn listener_owners(port: u16) -> Result<Vec<u32>, MonitorError> {
     owners_in(port, &NetNamespace::Own)
 }
@@ -41,7 +41,7 @@ pub(crate) fn owners_in(port: u16, netns: &NetNamespace) -> Result<Vec<u32>, Mon
 pub fn socket_owners(path: &Path) -> Result<Vec<u32>, MonitorError> {
     let unknown = |why: &str| MonitorError::UnknownSocketOwner { path: path.to_owned(), why: why.to_owned() };
     let table = std::fs::read("/proc/net/unix").map_err(|error| unknown(&error.to_string()))?;
-    // The server may have used a path relative to another directory, so both forms are looked for.
+    // The server may have bound the socket to another form of the path, so three forms are looked for.
     let absolute = std::path::absolute(path).unwrap_or_default();
     let real = std::fs::canonicalize(path).unwrap_or_default();
     let inodes = listening_at(&table, &[path, &absolute, &real]);
@@ -59,7 +59,7 @@ fn listening_at(table: &[u8], paths: &[&Path]) -> Vec<u64> {
     /// The kernel's flag `__SO_ACCEPTCON` of a listening socket.
     const LISTENS: u32 = 1 << 16;
     let inode = |line: &[u8]| {
-        // The columns are Num RefCount Protocol Flags Type St Inode Path. The inode is padded to its width; the path
+        // The columns are Num RefCount Protocol Flags Type St Inode Path. The inode is padded with spaces, and the path
         // may contain spaces.
         let mut rest = line.trim_ascii_start();
         let mut fields = [&b""[..]; 7];
@@ -76,7 +76,7 @@ fn listening_at(table: &[u8], paths: &[&Path]) -> Vec<u64> {
     table.split(|byte| *byte == b'\n').filter_map(inode).collect()
 }
 
-/// The link targets in /proc/PID/fd of sockets with these inodes.
+/// The texts of the links in /proc/PID/fd that refer to sockets with these inodes.
 fn links(inodes: impl Iterator<Item = u64>) -> Vec<String> {
     inodes.map(|inode| format!("socket:[{inode}]")).collect()
 }
@@ -90,7 +90,7 @@ pub(crate) fn listeners_in(port: u16, netns: &NetNamespace) -> Result<Vec<Listen
     })
 }
 
-/// The reason why none of the visible processes is an owner, with a remedy.
+/// The reason why no process that this user can see is an owner, with a remedy.
 fn refusal() -> &'static str {
     // Any user may read this file of any process, unless /proc hides the processes of other users.
     if std::fs::read("/proc/1/stat").is_err() {
@@ -103,8 +103,8 @@ fn refusal() -> &'static str {
 }
 
 fn owners(root: &Path, links: &[String]) -> Vec<u32> {
-    // systemd is not the server, although it holds the sockets of services that it starts on demand. It is also the
-    // ancestor of all processes.
+    // systemd holds the sockets of services that it starts on demand, but is not the server. It is also the ancestor of
+    // all processes, so it would hide the server's processes.
     let table = process_table(root, |pid, comm| (comm != b"systemd" && holds(root, pid, links)).then_some(()));
     let holds = |pid| table.get(pid).is_some_and(|(_, tag)| tag.is_some());
     table.iter().filter(|(pid, (parent, _))| holds(pid) && !holds(parent)).map(|(&pid, _)| pid).collect()
@@ -139,7 +139,7 @@ mod tests {
         let path = dir.path().join("app.sock");
         assert!(socket_owners(&path).unwrap_err().to_string().contains("app.sock"));
         let _listener = std::os::unix::net::UnixListener::bind(&path).unwrap();
-        // If a child is just being forked, only the parent is returned.
+        // Another test may be forking a child now, which also holds the socket. Only the parent must be returned.
         assert_eq!(socket_owners(&path).unwrap(), [std::process::id()]);
     }
 

@@ -8,7 +8,7 @@ use brimful_core::Nanos;
 use brimful_core::server::{CpuQuota, Program, Programs, Server, ServerInterval};
 use std::collections::BTreeMap;
 
-/// The group `process`.
+/// The group of metrics `process`.
 pub enum ProcessGroup {}
 
 impl Group for ProcessGroup {

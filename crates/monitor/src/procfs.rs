@@ -10,12 +10,12 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-/// A file of /proc that is read repeatedly.
+/// A file of /proc that stays open and is read repeatedly.
 #[derive(Debug)]
 pub(crate) struct ProcFile(File);
 
-/// A file that may be missing or disappear: the kernel may lack the feature, and in a container /proc may be served by
-/// a program (lxcfs) that ends and is restarted.
+/// A file of /proc that is opened again if it cannot be read. It may be missing because the kernel lacks the feature.
+/// In a container, /proc may be served by a program (lxcfs) that is restarted.
 #[derive(Debug)]
 pub(crate) struct ReopenedFile {
     path: PathBuf,
@@ -30,26 +30,34 @@ pub(crate) struct PidStat<'a> {
     pub comm: &'a [u8],
     /// State of the main thread: `R` running or ready, `Z` ended, and others.
     pub state: u8,
+    /// Pid of the parent process.
     pub parent: u32,
+    /// Number of page faults that waited for a disk.
     pub major_faults: u64,
-    /// Number of major page faults of children that ended and that the process waited for. Faults of descendants that
-    /// these children waited for are included.
+    /// Number of page faults that waited for a disk, of children that ended and that the process waited for. Faults of
+    /// descendants that these children waited for are included.
     pub children_major_faults: u64,
+    /// CPU time in user mode, in clock ticks.
     pub user: u64,
+    /// CPU time in the kernel, in clock ticks.
     pub system: u64,
-    /// CPU time in user mode of the children that `children_major_faults` counts.
+    /// CPU time in user mode of the children that `children_major_faults` counts, in clock ticks.
     pub children_user: u64,
+    /// CPU time in the kernel of the same children, in clock ticks.
     pub children_system: u64,
+    /// Number of threads.
     pub threads: u64,
-    /// Start time since boot, including time in which the machine was suspended.
+    /// Time from boot to the start of the process, in clock ticks, suspended time included.
     pub started: u64,
+    /// Resident memory, in pages.
     pub rss_pages: u64,
 }
 
-/// All processes by pid. The values are the pid of the parent, and a tag that the caller derived from pid and name.
+/// All processes by pid. Each value is the pid of the parent and, if the caller wants to select the process, a tag.
 pub(crate) type Table<T> = BTreeMap<u32, (u32, Option<T>)>;
 
 impl ProcFile {
+    /// Opens the file. Returns [`MonitorError::Proc`] if this fails.
     pub fn open(path: &Path) -> Result<ProcFile, MonitorError> {
         match File::open(path) {
             Ok(file) => Ok(ProcFile(file)),
@@ -57,7 +65,7 @@ impl ProcFile {
         }
     }
 
-    /// Reads the whole file. The buffer keeps its size between readings.
+    /// Reads the whole file into the buffer, which grows if necessary. Returns the part that contains the file.
     pub fn read<'b>(&self, buffer: &'b mut Vec<u8>) -> io::Result<&'b [u8]> {
         if buffer.is_empty() {
             buffer.resize(4096, 0);
@@ -102,8 +110,8 @@ impl ReopenedFile {
     }
 }
 
-/// The number of processes and threads ever started, from /proc/stat. While it does not change, there is no new process
-/// to look for.
+/// Number of processes and threads ever started, from the text of /proc/stat. While it does not change, there are no
+/// new processes.
 pub(crate) fn forks(text: &[u8]) -> Option<u64> {
     lines(text).find_map(|line| words(line.strip_prefix(b"processes ")?).next().and_then(number))
 }
@@ -133,9 +141,9 @@ pub(crate) fn pid_stat(text: &[u8]) -> Option<PidStat<'_>> {
     })
 }
 
-/// Parses /proc/PID/task/TID/schedstat: how long a thread was ready and waited for a CPU, and how often it got a CPU.
-/// Before a thread gets a CPU again, it has been switched away from. So the second number is also its number of context
-/// switches, voluntary and involuntary.
+/// Parses /proc/PID/task/TID/schedstat: how long a thread was ready but waited for a CPU, and how often it got a CPU.
+/// Before a thread gets a CPU again, it must have been switched away from, so the second number is also the number of
+/// its context switches.
 pub(crate) fn schedstat(text: &[u8]) -> Option<(Nanos, u64)> {
     let mut numbers = words(text).skip(1).map(number);
     Some((Nanos(numbers.next()??), numbers.next()??))
@@ -152,13 +160,15 @@ pub(crate) fn memory_total(text: &[u8]) -> Option<u64> {
     words(line).next().and_then(number)?.checked_mul(1024)
 }
 
-/// The numeric entries of a directory of /proc: pids, or the threads of a process. Empty if the directory is gone.
+/// The entries of a directory of /proc whose names are numbers: pids, or thread ids of a process. The list is empty if
+/// the directory is gone.
 pub(crate) fn numeric_entries(directory: &Path) -> Vec<u32> {
     let Ok(entries) = std::fs::read_dir(directory) else { return Vec::new() };
     entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
 }
 
-/// Reads all processes. `root` is the directory that is /proc.
+/// Reads the parent of every process. `root` is the directory that is /proc. `tag` computes a process's tag from its
+/// pid and its name.
 pub(crate) fn process_table<T>(root: &Path, tag: impl Fn(u32, &[u8]) -> Option<T>) -> Table<T> {
     let (mut table, mut buffer) = (BTreeMap::new(), Vec::new());
     for pid in numeric_entries(root) {
@@ -171,9 +181,9 @@ pub(crate) fn process_table<T>(root: &Path, tag: impl Fn(u32, &[u8]) -> Option<T
     table
 }
 
-/// The processes with a tag, and their descendants. A descendant inherits the tag of the nearest ancestor with a tag.
-/// The monitoring process itself passes on only its own tag, not the tag of its ancestors: its children are not the
-/// server unless they were selected.
+/// The processes with a tag, and all their descendants. A descendant inherits the tag of its nearest ancestor with a
+/// tag. The monitoring process does not inherit the tag of its ancestors, and nor do its children: they are not the
+/// server unless they were selected themselves.
 pub(crate) fn with_descendants<T: Copy>(table: &Table<T>) -> Vec<(u32, T)> {
     let inherited = |mut pid: u32| {
         // The number of steps is limited, because parents that were read at different moments may form a cycle.

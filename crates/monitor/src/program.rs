@@ -1,4 +1,5 @@
-//! The counters of a program, and the metrics between two readings of the counters.
+//! The counters of a program (the processes of a server or of another service), and the metrics between two readings of
+//! these counters.
 
 use crate::counter::TimeSpan;
 use crate::quota::QuotaSample;
@@ -22,9 +23,9 @@ pub struct ProgramSample {
     pub threads: u64,
     /// Number of the program's threads that run or wait for a CPU now.
     pub running: u64,
-    /// Number of processes that started.
+    /// Number of processes that started since the watch began.
     pub started: u64,
-    /// Number of processes that ended.
+    /// Number of processes that ended since the watch began.
     pub ended: u64,
     /// CPU time of all processes of the program, including processes that ended.
     pub cpu: CpuTime,
@@ -42,7 +43,7 @@ pub struct ProgramSample {
     pub quotas: Vec<QuotaSample>,
 }
 
-/// Whether a program has metrics of its own.
+/// Whether a program has metrics of its own, and if not, the reason.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Membership {
     /// The program has metrics of its own.
@@ -94,11 +95,11 @@ impl ProgramSample {
         }
     }
 
-    /// The quota that throttled the program for the longest time. If no quota throttled the program, this is the
-    /// tightest quota.
+    /// The quota that throttled the program for the longest time. If no quota throttled it, the smallest quota.
     fn quota_since(&self, earlier: &ProgramSample) -> Option<CpuQuota> {
         let quota = |now: &QuotaSample| {
-            // A quota that was set between the samples has no earlier counters, so no throttling counts yet.
+            // A quota that is new since the earlier sample has no earlier counters, so its throttling is not counted
+            // yet.
             let was = earlier.quotas.iter().find(|was| was.group == now.group).unwrap_or(now);
             let periods = now.periods.saturating_sub(was.periods);
             let throttled = now.throttled_periods.saturating_sub(was.throttled_periods);
@@ -115,7 +116,7 @@ impl ProgramSample {
     }
 }
 
-/// The means over these samples, which are a constant time apart; `None` without samples.
+/// Means over a run's samples, which were taken at constant intervals; `None` without samples.
 pub(crate) fn means<'s>(samples: impl Iterator<Item = &'s ProgramSample>) -> Option<ProgramMeans> {
     let samples: Vec<&ProgramSample> = samples.collect();
     let memory_bytes = samples.last()?.memory_bytes.filter(|&all| all > 0);
@@ -137,7 +138,8 @@ impl CpuTime {
         CpuTime { total: self.total + other.total, user: self.user + other.user }
     }
 
-    /// The time used since an earlier reading. Neither part is negative, and user mode never exceeds the total.
+    /// CPU time between an earlier reading and this reading. It is never negative, and the time in user mode never
+    /// exceeds the total.
     pub fn minus(self, earlier: CpuTime) -> CpuTime {
         let total = self.total - earlier.total;
         CpuTime { total, user: (self.user - earlier.user).min(total) }
@@ -147,8 +149,8 @@ impl CpuTime {
         CpuTime { total: self.total.max(other.total), user: self.user.max(other.user) }
     }
 
-    /// Splits a total in the proportion of the kernel's two counters, which may be coarse. If both counters are still
-    /// zero, the total counts as user mode.
+    /// Splits a total into user mode and kernel, in the proportion of the kernel's two counters. These may be coarse.
+    /// If both counters are still zero, the total counts as user mode.
     pub(crate) fn split(total: Nanos, user: Nanos, system: Nanos) -> CpuTime {
         let share = match (user + system).0 {
             0 => 1.0,

@@ -1,6 +1,6 @@
 //! The CPU quotas of the control groups that a program's processes are in, and how often the quotas throttled the
-//! program. The group of a process is looked up when the process joins, and again every few seconds. Between look-ups,
-//! groups without a quota cost nothing.
+//! program. The group of a process is looked up when the process joins the program, and again every few seconds.
+//! Between look-ups, groups without a quota cost nothing.
 
 use crate::sys;
 use brimful_core::Nanos;
@@ -11,7 +11,7 @@ use std::fs::read_to_string;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Interval at which to look for processes that were moved, and for new quotas.
+/// Interval at which the groups of all processes, and the quotas of all groups, are looked up again.
 const REFRESH: Nanos = Nanos::from_secs(2);
 
 /// A control group that has a quota now, and its counters.
@@ -32,7 +32,7 @@ pub struct QuotaSample {
     pub throttled: Nanos,
 }
 
-/// The control groups of all programs.
+/// Reads the quotas of the control groups of all programs.
 #[derive(Debug)]
 pub(crate) struct QuotaWatch {
     root: PathBuf,

@@ -1,4 +1,4 @@
-//! Derives metrics from raw samples, by pure functions of two samples.
+//! Derives metrics from raw samples. All functions are pure functions of two samples.
 
 use crate::group::{Group, PeriodFigures};
 use crate::groups::{GroupName, GroupValue, ListedGroup, PerGroup};
@@ -7,12 +7,12 @@ use brimful_core::Nanos;
 use brimful_core::server::LogLine;
 use serde::Serialize;
 
-/// The metrics of each group over a period that ends at a sample. A group is `None` if the sample does not contain the
-/// group or is the first to contain it. A group of a network namespace is also `None` at the first sample of another
-/// namespace.
+/// The metrics of each group over a period that ends at a sample. A group is `None` if this sample does not contain the
+/// group, or is the first sample to contain it. A group that belongs to a network namespace is also `None` at the first
+/// sample of another namespace.
 pub type Rates = PerGroup<GroupFigures>;
 
-/// Type-level function that maps each group to the type of its metrics over a period, for [`Rates`].
+/// Defines the type of each group's value in [`Rates`]: the group's metrics over a period.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct GroupFigures;
 
@@ -24,11 +24,12 @@ pub struct Tracker {
     last: PerGroup<LastSamples>,
 }
 
-/// Type-level function that maps each group to the type of its last sample, for [`Tracker`].
+/// Defines the type of each group's value in [`Tracker`]: the group's last sample.
 #[derive(Clone, Debug, Default)]
 struct LastSamples;
 
-/// The time at which a sample was taken.
+/// The time at which a sample was taken, by the clock that stops while the machine is suspended, and the suspended
+/// time.
 #[derive(Clone, Copy, Debug)]
 struct SampleTime {
     at: Nanos,
@@ -71,15 +72,15 @@ impl Rates {
         empty
     }
 
-    /// How long the machine was suspended during the period.
+    /// Time for which the machine was suspended during the period.
     pub fn suspended(&self) -> Nanos {
         let mut longest = Nanos::ZERO;
         for_each_group!(G => longest = longest.max(G::get(self).as_ref().map_or(Nanos::ZERO, |stretch| stretch.suspended)));
         longest
     }
 
-    /// One line of JSON for the log of each group that has metrics. `at` is the end of the period by the wall clock, as
-    /// in [`LogLine::at`].
+    /// For each group that has metrics, one line of JSON for the group's log. `at` is the end of the period by the wall
+    /// clock, as in [`LogLine::at`].
     pub fn log_lines(&self, at: &str) -> Vec<(GroupName, String)> {
         let mut lines = Vec::new();
         for_each_group!(G => lines.extend(G::get(self).as_ref().map(|stretch| (G::NAME, log_line(at, stretch)))));
@@ -88,7 +89,7 @@ impl Rates {
 }
 
 impl Tracker {
-    /// The metrics of each group for the period from its previous sample to this sample.
+    /// Derives the metrics of each group for the period from the group's previous sample to this sample.
     pub fn advance(&mut self, sample: &Sample) -> Rates {
         // Counters of two network namespaces cannot be compared.
         if self.netns != sample.netns {
@@ -108,8 +109,8 @@ impl SampleTime {
     }
 
     fn until<T>(self, end: SampleTime, since: impl FnOnce(Nanos) -> T) -> PeriodFigures<T> {
-        /// The two clocks are read one after the other. A difference below this limit may be the time between the
-        /// readings.
+        /// Minimum difference that counts as a suspension. The two clocks are read one after the other, so a smaller
+        /// difference may be the time between their readings.
         const MIN_SUSPENDED: Nanos = Nanos::from_millis(100);
         let suspended = Some(end.suspended - self.suspended).filter(|&suspended| suspended >= MIN_SUSPENDED);
         let figures = since(end.at - self.at);

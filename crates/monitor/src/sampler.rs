@@ -48,7 +48,7 @@ impl GroupValue for Watches {
 #[derive(Debug)]
 pub struct Sampler {
     watches: PerGroup<Watches>,
-    place: ChosenNamespace,
+    chosen_netns: ChosenNamespace,
     /// For each kind of metrics that is absent, the reason.
     lacking: BTreeMap<String, String>,
     /// The directory that contains /proc and /sys.
@@ -86,7 +86,7 @@ impl Sampler {
         require_online(&config.cpus)?;
         let mut sampler = Sampler {
             watches: PerGroup::default(),
-            place: ChosenNamespace::default(),
+            chosen_netns: ChosenNamespace::default(),
             lacking: BTreeMap::new(),
             root: root.to_owned(),
             config: config.clone(),
@@ -95,13 +95,13 @@ impl Sampler {
         // The groups without a namespace are opened first, because the server's processes determine the network
         // namespace.
         sampler.open_groups(ChosenNamespace::default(), false)?;
-        let place = config.netns.place(&root.join("proc"), &sampler.pids())?;
-        sampler.open_groups(place, true)?;
+        let chosen = config.netns.choose(&root.join("proc"), &sampler.pids())?;
+        sampler.open_groups(chosen, true)?;
         Ok(sampler)
     }
 
     /// Opens either the groups that belong to a network namespace, or all other groups.
-    fn open_groups(&mut self, place: ChosenNamespace, of_netns: bool) -> Result<(), MonitorError> {
+    fn open_groups(&mut self, chosen_netns: ChosenNamespace, of_netns: bool) -> Result<(), MonitorError> {
         let pids = self.pids();
         let MonitorConfig { processes, ports, modules, cpus, netns, intervals, ebpf, requests, .. } = &self.config;
         let enabled = intervals.enabled();
@@ -114,7 +114,7 @@ impl Sampler {
             modules,
             pids: &pids,
             netns,
-            chosen_netns: &place,
+            chosen_netns: &chosen_netns,
             ebpf: *ebpf,
             duty: *requests,
             lacking: &mut self.lacking,
@@ -129,7 +129,7 @@ impl Sampler {
             }
             *G::get_mut(&mut self.watches) = G::get_mut(&mut opened).take();
         });
-        self.place = place;
+        self.chosen_netns = chosen_netns;
         Ok(())
     }
 
@@ -139,15 +139,15 @@ impl Sampler {
             return;
         }
         let pids = self.pids();
-        if !self.place.has_lost_source_process(&pids) {
+        if !self.chosen_netns.has_lost_source_process(&pids) {
             return;
         }
         // On failure the process has already ended; the next search finds its successor.
-        let Ok(place) = self.config.netns.place(&self.root.join("proc"), &pids) else { return };
-        if place.identity == self.place.identity {
-            self.place = place;
+        let Ok(chosen) = self.config.netns.choose(&self.root.join("proc"), &pids) else { return };
+        if chosen.identity == self.chosen_netns.identity {
+            self.chosen_netns = chosen;
         } else {
-            let _ = self.open_groups(place.with_move_remark(), true);
+            let _ = self.open_groups(chosen.with_move_remark(), true);
         }
     }
 
@@ -184,11 +184,11 @@ impl Sampler {
             let pids = self.pids();
             self.watches.module.iter_mut().for_each(|module| module.search(&pids));
         }
-        let Sampler { watches, place, buffer, .. } = self;
+        let Sampler { watches, chosen_netns, buffer, .. } = self;
         let mut sample = Sample {
             at: sys::now(),
             suspended: sys::suspended_time(),
-            netns: place.identity,
+            netns: chosen_netns.identity,
             groups: per_group!(G => {
                 let watch = G::get_mut(watches).as_mut().filter(|_| due.has(G::NAME));
                 watch.map(|watch| G::read(watch, buffer))
@@ -205,7 +205,7 @@ impl Sampler {
         for_each_group!(G => if let Some(watch) = G::get(&self.watches) {
             let mut own = BTreeMap::new();
             G::sources(watch, &mut own);
-            if let Some(remark) = self.place.remark.as_ref().filter(|_| G::IS_PER_NETNS) {
+            if let Some(remark) = self.chosen_netns.remark.as_ref().filter(|_| G::IS_PER_NETNS) {
                 own.values_mut().for_each(|source| *source = format!("{source}; {remark}"));
             }
             sources.extend(own);

@@ -117,7 +117,7 @@ fn file_error(path: &Path, error: ModuleFileError) -> anyhow::Error {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use brimful_monitor::module::layout::{LAYOUT, MAGIC, SLOT_ALIGN, class, header, slot};
+    use brimful_monitor::module::layout::{LAYOUT_VERSION, MAGIC, SLOT_ALIGN, class, header, slot};
     use std::os::unix::process::CommandExt;
     use std::process::Command;
 
@@ -142,7 +142,7 @@ mod tests {
         let mut bytes = vec![0; header_size + owners.len() * slot_size];
         bytes[..8].copy_from_slice(&MAGIC.to_ne_bytes());
         let words = [
-            (header::LAYOUT_OFFSET, LAYOUT),
+            (header::LAYOUT_OFFSET, LAYOUT_VERSION),
             (header::HEADER_SIZE_OFFSET, header_size as u32),
             (header::SLOT_SIZE_OFFSET, slot_size as u32),
             (header::SLOTS_OFFSET, owners.len() as u32),

@@ -9,7 +9,7 @@
 
 use brimful_core::Nanos;
 use brimful_core::server::Module;
-use brimful_monitor::module::layout::{LAYOUT, MAGIC, SLOT_ALIGN, class, header, slot};
+use brimful_monitor::module::layout::{LAYOUT_VERSION, MAGIC, SLOT_ALIGN, class, header, slot};
 use brimful_monitor::module::{ModuleSample, ServerSample};
 use brimful_monitor::{PerGroup, Rates, Sample};
 use libfuzzer_sys::fuzz_target;
@@ -37,7 +37,7 @@ fn empty() -> Vec<u8> {
     let mut bytes = vec![0; HEADER + SLOTS * slot_size];
     bytes[..8].copy_from_slice(&MAGIC.to_ne_bytes());
     for (at, word) in [
-        (header::LAYOUT_OFFSET, LAYOUT),
+        (header::LAYOUT_OFFSET, LAYOUT_VERSION),
         (header::HEADER_SIZE_OFFSET, HEADER as u32),
         (header::SLOT_SIZE_OFFSET, slot_size as u32),
         (header::SLOTS_OFFSET, SLOTS as u32),

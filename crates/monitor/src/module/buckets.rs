@@ -1,12 +1,13 @@
-//! Percentiles from a histogram with four buckets per octave. Bucket 4o + q counts times from 256 ns · 2ᵒ · (1 + q/4)
-//! to the start of the next bucket. The first bucket also counts all shorter times, the last bucket all longer times.
+//! Percentiles from a histogram of times. Each octave, a doubling of the time, has four buckets. Bucket 4o + q counts
+//! times from 256 ns · 2ᵒ · (1 + q/4) to the start of the next bucket. The first bucket also counts all shorter times,
+//! the last bucket all longer times.
 
 use super::layout::BUCKETS;
 
 /// The nominal start of the first bucket, in nanoseconds.
 const FIRST_START_NS: f64 = 256.0;
 
-/// The start of a bucket, in nanoseconds. For the index [`BUCKETS`], the nominal end of the last bucket.
+/// The start of a bucket, in nanoseconds. The index [`BUCKETS`] yields the nominal end of the last bucket.
 pub fn start_ns(bucket: usize) -> f64 {
     let (octave, quarter) = (bucket / 4, bucket % 4);
     FIRST_START_NS * 2_f64.powi(octave as i32) * (1.0 + quarter as f64 / 4.0)

@@ -17,7 +17,7 @@ pub struct ContainerServer {
     /// The path by which this process can open the file: through the root directory of one of the server's processes.
     pub path: PathBuf,
     file: ModuleFile,
-    /// Processes of the server, by the pids in their own namespace.
+    /// The server's living processes, by the pids in their own namespace.
     living: Vec<u32>,
 }
 
@@ -33,12 +33,12 @@ impl ContainerServer {
 
 /// Finds all servers in other namespaces whose processes this user may inspect. `proc` is the directory that is /proc.
 pub fn servers_in_containers(proc: &Path) -> Vec<ContainerServer> {
-    let here = ChosenNamespace::of_process(&proc.join("self"));
+    let here = MountLocation::of_process(&proc.join("self"));
     let processes = fs::read_dir(proc).into_iter().flatten().flatten();
     let mut pids: Vec<u32> = processes
         .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
         .filter(|pid: &u32| {
-            ChosenNamespace::of_process(&proc.join(pid.to_string())).is_some_and(|there| Some(there) != here)
+            MountLocation::of_process(&proc.join(pid.to_string())).is_some_and(|there| Some(there) != here)
         })
         .collect();
     pids.sort_unstable();
@@ -56,17 +56,17 @@ pub fn servers_in_containers(proc: &Path) -> Vec<ContainerServer> {
 
 /// The mount namespace and root directory of a process.
 #[derive(PartialEq, Eq)]
-struct ChosenNamespace {
+struct MountLocation {
     namespace: OsString,
     /// Device and inode of the root directory.
     root: [u64; 2],
 }
 
-impl ChosenNamespace {
+impl MountLocation {
     /// Reads the directory of a process in /proc; `None` if the process is gone, or this user may not inspect it.
-    fn of_process(process: &Path) -> Option<ChosenNamespace> {
+    fn of_process(process: &Path) -> Option<MountLocation> {
         let namespace = fs::read_link(process.join("ns/mnt")).ok()?.into_os_string();
         let root = fs::metadata(process.join("root")).ok()?;
-        Some(ChosenNamespace { namespace, root: [root.dev(), root.ino()] })
+        Some(MountLocation { namespace, root: [root.dev(), root.ino()] })
     }
 }

@@ -1,26 +1,26 @@
-//! Derives metrics from counters: means and deviations from sums, percentiles from buckets, and the CPU time that the
-//! sampled requests do not account for.
+//! Derives metrics from counters: means and deviations from sums, percentiles from buckets, and the CPU time that is
+//! not explained by the sampled requests.
 //!
 //! Each metric is derived from the growth of counters from the first to the last sample that contains the server. The
 //! counters may contain arbitrary numbers: a counter that falls yields no metric, and nothing is divided by zero.
 
-use super::layout::{BUCKETS, CPUS, PHASES};
+use super::layout::{BUCKETS, CPU_PHASES, PHASES};
 use super::{ClassSample, IoSample, ModuleSample, ServerSample, TimesSample, buckets};
 use brimful_core::server::{
     CpuDemand, CpuParts, DISK_BLOCK_BYTES, Elapsed, Module, ModuleClass, ModuleServer, Phases, Sampled,
 };
 use std::sync::Arc;
 
-/// The 97.5th percentile of the normal distribution.
+/// The 97.5th percentile of the normal distribution, for 95 % confidence intervals.
 const NORMAL_975: f64 = 1.96;
 /// Average CPU time that a worker uses between two sampled requests, in microseconds, if all workers are busy. See
 /// `BRIMFUL_CPU_REST_NS` in `server-module/clock.h`.
 const REST_US: f64 = 4_000.0;
-/// If the processes used fewer clock ticks of CPU time than this each, the readings by the workers are more precise
-/// than the kernel's accounting.
+/// Minimum CPU time per process, in clock ticks, for which the kernel's accounting is used. Below it, the workers' own
+/// readings of their CPU time are more precise.
 const MIN_TICKS: u64 = 10;
-/// Maximum share of requests in classes without sampled CPU time. These requests are assumed to take the mean CPU time
-/// of the other classes.
+/// Maximum share of requests in classes without any sampled request. These classes are assumed to have the mean CPU
+/// time of the other classes.
 const MAX_UNSAMPLED: f64 = 0.01;
 
 /// Growth of a server's counters between two samples.
@@ -43,19 +43,18 @@ struct ClassGrowth {
     times: [Option<TimesGrowth>; PHASES],
 }
 
-/// Blocks of a class's sampled requests between two samples.
+/// Growth of the counters of disk blocks of a class between two samples, for sampled requests only.
 struct BlocksGrowth {
     requests: u64,
     read: u64,
     written: u64,
 }
 
-/// CPU time of a class's sampled requests between two samples, in microseconds. There are at least two sampled
-/// requests.
+/// CPU times of a class's sampled requests between two samples, in microseconds. At least two requests were sampled.
 struct CpuGrowth {
     sampled: Sampled,
     /// Mean CPU time of each phase.
-    phases: [f64; CPUS],
+    phases: [f64; CPU_PHASES],
 }
 
 struct TimesGrowth {
@@ -65,11 +64,12 @@ struct TimesGrowth {
     buckets: [u64; BUCKETS],
 }
 
-/// CPU time of a server beyond the CPU time of its sampled requests, for example of threads that serve no requests.
+/// CPU time of a server that is not explained by its sampled requests, for example of threads that serve no requests.
 struct Unexplained {
-    /// Unexplained CPU time per request, in microseconds.
+    /// Unexplained CPU time divided by the number of requests, in microseconds.
     us: f64,
-    /// Variance of `us`, caused by CPU time that was not read at the start and the end of the period.
+    /// Variance of `us` in square microseconds. Its cause is CPU time that was not read at the start and the end of the
+    /// period.
     ends_us2: f64,
     requests: f64,
 }
@@ -165,8 +165,8 @@ impl<'s> Growth<'s> {
         self.classes.iter().map(|class| class.requests as f64).sum()
     }
 
-    /// The server's CPU time minus the sampled CPU time of all requests, per request. Returns `None` if the result
-    /// would be meaningless: if there are too few requests, or too many requests in classes that were never sampled.
+    /// The server's CPU time minus the sampled CPU time of all requests, divided by the number of requests. Returns
+    /// `None` if there are too few requests for a meaningful result, or too many requests in classes without samples.
     fn unexplained(&self) -> Option<Unexplained> {
         let requests = self.requests();
         if self.later.cpu_one_in == 0 {
@@ -190,8 +190,9 @@ impl<'s> Growth<'s> {
         Some(Unexplained { us: total_us - mean_us, ends_us2, requests })
     }
 
-    /// Half width of the 95 % confidence interval of the unexplained CPU time: it depends on the means of the sampled
-    /// requests, and on the CPU time at both ends of the period.
+    /// Half width of the 95 % confidence interval of the unexplained CPU time. Its variance is the sum of two
+    /// variances: that of the mean CPU time of the sampled requests, and that of the CPU time at both ends of the
+    /// period.
     fn half_width(&self, unexplained: &Unexplained) -> f64 {
         let of_class = |class: &ClassGrowth| {
             let share = class.requests as f64 / unexplained.requests;
@@ -201,9 +202,9 @@ impl<'s> Growth<'s> {
         NORMAL_975 * (variance + unexplained.ends_us2).sqrt()
     }
 
-    /// CPU time of the server's processes per request, by the kernel's accounting, and its variance: the time of each
-    /// process is known to a tick of the kernel's clock. It includes threads that serve no requests, such as a thread
-    /// that accepts connections.
+    /// CPU time of the server's processes per request, by the kernel's accounting, and its variance: each process's CPU
+    /// time is rounded to a clock tick. Threads that serve no requests are included, such as a thread that accepts
+    /// connections.
     fn processes_us(&self) -> Option<(f64, f64)> {
         let (from, to) = self.earlier.io.zip(self.later.io)?;
         let used = |io: IoSample| io.user.0.checked_add(io.system.0);
@@ -269,8 +270,7 @@ impl ClassGrowth {
         })
     }
 
-    /// Mean number of times that a worker worked on a request: the first time, plus each time that a worker resumed the
-    /// request.
+    /// Mean number of times that a worker worked on a request: once, plus the number of times that a worker resumed it.
     fn turns(&self) -> Option<f64> {
         (self.requests > 0).then(|| 1.0 + self.resumed as f64 / self.requests as f64)
     }
@@ -289,7 +289,7 @@ impl ClassGrowth {
 }
 
 impl BlocksGrowth {
-    /// Mean number of these blocks per sampled request.
+    /// Mean number of blocks per sampled request. `blocks` is the number of blocks of all sampled requests.
     fn per_request(&self, blocks: u64) -> Option<f64> {
         (self.requests > 0).then(|| blocks as f64 / self.requests as f64)
     }
@@ -302,7 +302,7 @@ impl CpuGrowth {
         let grown = |figure: fn(&ClassSample) -> u64| figure(later).checked_sub(figure(earlier));
         let count = grown(|class| class.cpu_count)?;
         let squares = grown(|class| class.cpu_sum_us2)?;
-        let mut phases = [0.0; CPUS];
+        let mut phases = [0.0; CPU_PHASES];
         for (mean, (from, to)) in phases.iter_mut().zip(earlier.cpu_ns.iter().zip(&later.cpu_ns)) {
             *mean = to.checked_sub(*from)? as f64 / 1e3 / count.max(1) as f64;
         }
@@ -329,7 +329,7 @@ impl TimesGrowth {
     /// Growth of a phase's times. The outer `None` means that a counter fell, the inner `None` that no request had this
     /// phase.
     fn between(earlier: &TimesSample, later: &TimesSample) -> Option<Option<TimesGrowth>> {
-        // While a worker folds its pending requests into the sums, some of these requests may be in its buckets twice.
+        // While a worker adds its pending requests to the sums, its buckets may contain some of these requests twice.
         // So bucket counts may fall afterwards.
         let mut counts = dense(later);
         for (count, before) in counts.iter_mut().zip(dense(earlier)) {
@@ -467,8 +467,9 @@ mod tests {
         near(class.cpu_ci95_half_width_us.unwrap(), 1.96 * (100.0_f64 / 299.0).sqrt());
     }
 
-    /// With a single class, the demand is all CPU time divided by all requests, whatever the number of sampled
-    /// requests. Only the uncertainty at the start and the end remains.
+    /// The demand of all requests must add up to the CPU time of the workers. With a single class, the demand is then
+    /// all CPU time divided by all requests, however many were sampled. Only the uncertainty at the start and the end
+    /// of the period remains.
     #[test]
     fn demands_add_up_to_the_cpu_time_of_all_workers() {
         let small = |n, sampled| ClassSample { name: "small".to_owned(), ..class(n, sampled) };
@@ -487,7 +488,7 @@ mod tests {
         near(demand.stddev, alone.classes[0].cpu_us.unwrap().stddev);
     }
 
-    /// The demand includes the CPU time of threads that serve no requests.
+    /// The demand must include the CPU time of threads that serve no requests.
     #[test]
     fn demands_add_up_to_the_cpu_time_of_the_processes_where_that_is_told() {
         let at = |s, cpu_us, requests, used: u64| {
@@ -502,7 +503,8 @@ mod tests {
         near(demand.ci95_half_width, 1.96 * (2.0_f64 * 2.0 / 12.0).sqrt() * 1_000.0 / 4_000.0);
         assert_eq!(found.servers[0].cpu_contradiction(), None);
 
-        // The kernel reports less CPU time for the processes than the sampled requests used.
+        // If the kernel reports less CPU time for the processes than the sampled requests used, there must be a
+        // warning.
         let found = figures(&[at(10, 0, 1_000, 0), at(20, 60_000, 5_000, 40_000_000)]);
         near(found.servers[0].unexplained_cpu_us.unwrap(), 10.0 - 20.0);
         let warning = found.servers[0].cpu_contradiction().unwrap();

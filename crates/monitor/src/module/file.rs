@@ -19,23 +19,23 @@ pub enum ModuleFileError {
     /// The file is a directory, a pipe or a device.
     #[error("it is no regular file: name the file that the server's `brimful` directive names")]
     Irregular,
-    /// The file belongs to neither root nor the server's user.
+    /// The file's owner is neither root nor the server's user.
     #[error(
         "it belongs to user {0}, neither to root nor to the server's user, so its figures cannot be trusted: remove it"
     )]
     Untrusted(u32),
-    /// The file does not have the contents of a Server Module's file.
+    /// The file's contents are not those of a Server Module's file.
     #[error(transparent)]
     LayoutError(#[from] LayoutError),
 }
 
-/// A file of the Server Module.
+/// An open file of the Server Module.
 #[derive(Debug)]
 pub struct ModuleFile {
     file: File,
     path: String,
     /// Device and inode of the file.
-    place: [u64; 2],
+    device_and_inode: [u64; 2],
     /// The user id of the file's owner.
     owner: u32,
     totals: Totals,
@@ -55,7 +55,7 @@ impl ModuleFile {
     /// Opens a file. A symbolic link is not followed.
     ///
     /// # Errors
-    /// An error if the file cannot be opened, or is not a file of the Server Module.
+    /// Returns an error if the file cannot be opened, or is not a file of the Server Module.
     pub fn open(path: &Path) -> Result<ModuleFile, ModuleFileError> {
         ModuleFile::open_with(path, File::options().read(true))
     }
@@ -63,7 +63,7 @@ impl ModuleFile {
     /// Opens a file for reading and writing, as [`ModuleFile::set_enabled`] requires.
     ///
     /// # Errors
-    /// An error if the file cannot be opened, or is not a file of the Server Module.
+    /// Returns an error if the file cannot be opened, or is not a file of the Server Module.
     pub fn open_writable(path: &Path) -> Result<ModuleFile, ModuleFileError> {
         ModuleFile::open_with(path, File::options().read(true).write(true))
     }
@@ -74,15 +74,15 @@ impl ModuleFile {
         ModuleFile::new(file, path.display().to_string())
     }
 
-    /// Checks an open file. `path` is the path by which it was opened.
+    /// Checks that an open file belongs to the Server Module. `path` is the path by which it was opened.
     pub(super) fn new(file: File, path: String) -> Result<ModuleFile, ModuleFileError> {
         let metadata = file.metadata()?;
         if !metadata.is_file() {
             return Err(ModuleFileError::Irregular);
         }
         read_header(&file)?;
-        let place = [metadata.dev(), metadata.ino()];
-        Ok(ModuleFile { file, path, place, owner: metadata.uid(), totals: Totals::default() })
+        let device_and_inode = [metadata.dev(), metadata.ino()];
+        Ok(ModuleFile { file, path, device_and_inode, owner: metadata.uid(), totals: Totals::default() })
     }
 
     /// The path of the file.
@@ -91,11 +91,11 @@ impl ModuleFile {
     }
 
     /// Device and inode of the file.
-    pub(super) fn place(&self) -> [u64; 2] {
-        self.place
+    pub(super) fn device_and_inode(&self) -> [u64; 2] {
+        self.device_and_inode
     }
 
-    /// The user that owns the file.
+    /// User id of the file's owner.
     pub fn owner(&self) -> u32 {
         self.owner
     }
@@ -104,7 +104,7 @@ impl ModuleFile {
     /// [`ModuleFile::open_writable`].
     ///
     /// # Errors
-    /// An error if the file cannot be written.
+    /// Returns an error if the file cannot be written.
     pub fn set_enabled(&self, on: bool) -> io::Result<()> {
         // The value is one word, which the server reads atomically.
         self.file.write_all_at(&u32::from(on).to_ne_bytes(), header::ENABLED_OFFSET as u64)
@@ -113,19 +113,20 @@ impl ModuleFile {
     /// Reads the header.
     ///
     /// # Errors
-    /// An error if the file cannot be read any more, or is no longer a file of the Server Module.
+    /// Returns an error if the file cannot be read any more, or is no longer a file of the Server Module.
     pub fn header(&self) -> Result<Header, ModuleFileError> {
         read_header(&self.file)
     }
 
-    /// Reads all counters, with `buffer` as reusable memory. Workers for which `is_alive` is false count as ended.
+    /// Reads all counters. `buffer` is scratch space. `is_alive` is called with process ids of the server's namespace;
+    /// workers for which it is false count as ended.
     pub(super) fn read(
         &mut self,
         buffer: &mut Vec<u8>,
         is_alive: IsAlive<'_>,
     ) -> Result<ServerSample, ModuleFileError> {
         let mut sample = read(&self.file, &mut self.totals, buffer, is_alive, sys::now())?;
-        let [device, inode] = self.place;
+        let [device, inode] = self.device_and_inode;
         sample.identity[0] = device;
         sample.identity[1] = inode;
         sample.file.clone_from(&self.path);
@@ -136,7 +137,7 @@ impl ModuleFile {
     /// not counted as workers.
     ///
     /// # Errors
-    /// An error if the file cannot be read any more, or is no longer a file of the Server Module.
+    /// Returns an error if the file cannot be read any more, or is no longer a file of the Server Module.
     pub fn sample(&mut self, is_alive: &dyn Fn(u32) -> bool) -> Result<ServerSample, ModuleFileError> {
         self.read(&mut Vec::new(), is_alive)
     }
@@ -160,7 +161,7 @@ impl ServerSample {
     /// Parses bytes as the contents of a file. Assumes that all workers are alive.
     ///
     /// # Errors
-    /// An error if the bytes are not the contents of a Server Module's file.
+    /// Returns an error if the bytes are not the contents of a Server Module's file.
     pub fn from_bytes(bytes: &[u8], now: Nanos) -> Result<ServerSample, ModuleFileError> {
         read(&bytes, &mut Totals::default(), &mut Vec::new(), &|_| true, now)
     }

@@ -3,8 +3,9 @@
 //!
 //! A file is opened through a process's mapping (/proc/PID/map_files). This opens exactly the mapped file, even in a
 //! container and even if the file was removed or replaced. If this is not possible, the file is opened by its path
-//! below the process's own root. No symbolic link can lead out of that root. The opened file must then be the mapped
-//! file. A server may have two files for a while: after a reload, old workers continue with the replaced file.
+//! below the process's own root. No symbolic link can lead out of that root. Then it is checked that the opened file is
+//! the mapped file. A server may have two files for a while: after a reload, old workers continue with the replaced
+//! file.
 //!
 //! The file may be in /run/brimful, in /dev/shm, or in a directory that the server's configuration names. A file that
 //! belongs neither to root nor to the server's user is not read.
@@ -29,23 +30,23 @@ const PATH_WORD: &str = "brimful";
 /// Maximum number of files that are read at a time.
 const MAX_FILES: usize = 16;
 
-/// Reads the files of the watched servers.
+/// Finds and reads the files of the watched servers.
 #[derive(Debug)]
 pub struct ModuleWatch {
     proc: PathBuf,
     servers: Vec<WatchedFile>,
     /// The files that the user named.
     named: Vec<PathBuf>,
-    /// The reasons why files that were found are not read, by path.
+    /// For each file that was found but is not read, the reason, by path.
     refused: BTreeMap<String, String>,
-    /// Whether a search has inspected any watched process so far.
+    /// Whether a search has inspected at least one process since the watch began.
     looked: bool,
-    /// Whether the kernel refused to let this user inspect a process in the last search.
+    /// Whether the last search found a process that this user may not inspect.
     closed: bool,
     search: Search,
 }
 
-/// A server's file.
+/// A file of the Server Module that is read for each sample.
 #[derive(Debug)]
 struct WatchedFile {
     file: ModuleFile,
@@ -55,21 +56,20 @@ struct WatchedFile {
     named: Option<usize>,
     /// The processes that map the file.
     pids: BTreeSet<u32>,
-    /// Process ids of workers that have ended.
+    /// Process ids of workers that have ended, in the server's pid namespace.
     dead: BTreeSet<u32>,
     io: IoAccount,
     latest: Option<Arc<ServerSample>>,
 }
 
-/// The files that processes map.
+/// The files of the Server Module that some processes map.
 #[derive(Debug, Default)]
 pub(super) struct MappedFiles {
-    /// The mapped files by device and inode, as in /proc/PID/maps. The value is a mapping of the file, and the
-    /// processes that have the mapping.
+    /// The mapped files by device and inode, as in /proc/PID/maps.
     pub files: BTreeMap<(String, u64), SharedMapping>,
     /// The living processes, by the pids in their own namespaces.
     pub living: BTreeSet<u32>,
-    /// Whether the kernel refused to let this user inspect a process.
+    /// Whether there is a process that this user may not inspect.
     closed: bool,
 }
 
@@ -78,13 +78,14 @@ pub(super) struct SharedMapping {
     range: String,
     path: String,
     deleted: bool,
+    /// The processes that map the file.
     pub pids: BTreeSet<u32>,
 }
 
 impl ModuleWatch {
     /// Opens the named files. `root` contains /proc.
     ///
-    /// An error if a named file cannot be read.
+    /// Returns an error if a named file cannot be read.
     pub(super) fn open(root: &Path, named: &[PathBuf]) -> Result<ModuleWatch, MonitorError> {
         let mut watch = ModuleWatch {
             proc: root.join("proc"),
@@ -103,14 +104,14 @@ impl ModuleWatch {
         Ok(watch)
     }
 
-    /// Inspects the watched processes, if a search is due. A search is slow, so it should end before the files are
-    /// read.
+    /// Looks for files that the watched processes map, if a search is due. A search is slow, so it should end before
+    /// the files are read.
     pub(crate) fn search(&mut self, pids: &[u32]) {
         if !self.search.is_due() {
             return;
         }
         let begun = Search::begin();
-        // If a worker owned a slot before the search but the search does not find the worker, the worker has ended.
+        // A worker that owned a slot before the search, and that the search does not find, has ended.
         let owners: Vec<Vec<u32>> =
             self.servers.iter().map(|server| server.file.owners().unwrap_or_default()).collect();
         let found = MappedFiles::scan(&self.proc, pids);
@@ -126,14 +127,14 @@ impl ModuleWatch {
         self.search.end(begun);
     }
 
-    /// Opens named files that have been replaced.
+    /// Opens again each named file whose path now leads to another file.
     fn renew_named(&mut self) {
         for (index, path) in self.named.clone().iter().enumerate() {
             let there = fs::symlink_metadata(path).ok().map(|now| [now.dev(), now.ino()]);
-            let known = |server: &WatchedFile| Some(server.file.place()) == there;
+            let known = |server: &WatchedFile| Some(server.file.device_and_inode()) == there;
             let Some(place) = there.filter(|_| !self.servers.iter().any(known)) else { continue };
             if let Ok(file) = ModuleFile::open(path).map_err(|error| self.refuse(&path.display().to_string(), &error))
-                && file.place() == place
+                && file.device_and_inode() == place
             {
                 // The old file is kept as long as a process maps it.
                 self.servers.iter_mut().filter(|server| server.named == Some(index)).for_each(|old| old.named = None);
@@ -160,9 +161,11 @@ impl ModuleWatch {
         self.servers.retain(|server| server.named.is_some() || !server.pids.is_empty());
     }
 
-    /// Adds a file. If the file is already known, only its name or its device and inode are added.
+    /// Adds a file. If the file is already known, only the fields `place` and `named` are updated.
     fn add(&mut self, file: ModuleFile, place: Option<(String, u64)>, named: Option<usize>) {
-        if let Some(known) = self.servers.iter_mut().find(|server| server.file.place() == file.place()) {
+        if let Some(known) =
+            self.servers.iter_mut().find(|server| server.file.device_and_inode() == file.device_and_inode())
+        {
             known.place = known.place.take().or(place);
             known.named = known.named.or(named);
         } else if self.servers.len() < MAX_FILES {
@@ -230,6 +233,7 @@ impl ModuleWatch {
 }
 
 impl MappedFiles {
+    /// Inspects these processes. `proc` is the directory that is /proc.
     pub fn scan(proc: &Path, pids: &[u32]) -> MappedFiles {
         let mut found = MappedFiles::default();
         for &pid in pids {
@@ -302,7 +306,7 @@ fn users(process: &Path) -> Vec<u32> {
     effective_user(&status).into_iter().chain(owner).collect()
 }
 
-/// Returns the file if it is the mapped file, and an error otherwise.
+/// Returns the file if it has the inode of the mapped file, and an error otherwise.
 fn same_inode(file: File, place: &(String, u64)) -> Result<File, ModuleFileError> {
     match file.metadata()?.ino() == place.1 {
         true => Ok(file),
@@ -342,7 +346,8 @@ mod tests {
         bytes
     }
 
-    /// Creates a process that has its own root directory and maps a file with these contents.
+    /// Creates a process with its own root directory, and a file with these contents that the process maps. `inner_pid`
+    /// is the process's pid in its own namespace. Returns the path of the file.
     fn process(fixture: &Fixture, pid: u32, bytes: &[u8], inner_pid: u32) -> PathBuf {
         fixture.process(pid, 1, "nginx", [0; 4]);
         let process = fixture.proc_root().join(pid.to_string());
@@ -378,7 +383,7 @@ mod tests {
         assert!(watch.source().starts_with("none: the watched processes"), "{}", watch.source());
         assert_eq!(sample(&mut watch, &[PID_OFFSET + 3]), []);
         assert!(watch.source().starts_with("none: no watched process has the module"), "{}", watch.source());
-        // From the second search on, the search recognizes that owners of slots have ended.
+        // This search opens the files. Only the next search can notice that the owner of a slot has ended.
         sample(&mut watch, &[PID_OFFSET + 1, PID_OFFSET + 2, PID_OFFSET + 3]);
         let mut found = sample(&mut watch, &[PID_OFFSET + 1, PID_OFFSET + 2, PID_OFFSET + 3]);
         found.sort_unstable();

@@ -23,14 +23,15 @@ use std::path::Path;
 /// The counters of one server's processes, including processes that ended.
 #[derive(Debug, Default)]
 pub(super) struct IoAccount {
-    /// The last reading of each process, by pid. Processes that ended stay here until their parent has waited for them.
+    /// The last reading of each process, by pid. A process that has ended stays here until its parent has waited for
+    /// it.
     members: BTreeMap<u32, Member>,
     /// The sum over all processes since the first reading. It may fall for a moment: see `reported`.
     total: [i128; COUNTERS],
     /// The highest total so far of each counter. A worker that is gone may be subtracted just before the counters of
     /// its parent include it.
     reported: Counters,
-    /// Whether any process was read so far. The counters of a process that joins later count from zero.
+    /// Whether any process has been read so far. Counters of a process that joins later are counted from zero.
     begun: bool,
     latest: Option<IoSample>,
     search: Search,
@@ -46,13 +47,13 @@ type Counters = [u64; COUNTERS];
 struct Member {
     counters: Counters,
     parent: u32,
-    /// Start time of the process, which tells it from a later process with the same pid.
+    /// Start time of the process, which distinguishes it from a later process with the same pid.
     started: u64,
 }
 
 impl IoAccount {
-    /// The counters of the processes `pids`, read again if a reading is due. `requests` is the server's number of
-    /// requests. Returns `None` if the kernel does not provide the counters.
+    /// The counters of the processes `pids`. They are read again only if a reading is due. `requests` is the number of
+    /// requests that the server has recorded. Returns `None` if the kernel does not provide the counters.
     pub fn read(&mut self, proc: &Path, pids: impl Iterator<Item = u32>, requests: u64) -> Option<IoSample> {
         if self.search.is_due() {
             let search = Search::begin();
@@ -63,9 +64,9 @@ impl IoAccount {
     }
 
     fn look(&mut self, proc: &Path, pids: impl Iterator<Item = u32>, requests: u64) {
-        // A worker that ends between its own reading and the reading of its parent would be counted twice. Workers have
-        // higher pids than their main process, except when pids wrap around, so the main process is read last. Then
-        // the workers that are gone by now are left out.
+        // A worker that ends after its own reading, and before the reading of its parent, would be counted twice. To
+        // avoid this, parents are read last: workers have higher pids than their main process, except when pids wrap
+        // around. Then the workers that are gone by now are removed from the readings.
         let mut pids: Vec<u32> = pids.chain(self.members.keys().copied()).collect();
         pids.sort_unstable();
         pids.dedup();
@@ -102,7 +103,7 @@ impl IoAccount {
     }
 }
 
-/// Reads the process with this directory in /proc.
+/// Reads the counters of the process with this directory in /proc.
 fn read_member(process: &Path) -> Option<Member> {
     let io = fs::read(process.join("io")).ok()?;
     let field = |name: &[u8]| lines(&io).find_map(|line| words(line.strip_prefix(name)?).next().and_then(number));
@@ -188,12 +189,12 @@ mod tests {
         put(1000, 1, 5, 100 + 28 + 60);
         put(1004, 1000, 2, 0);
         assert_eq!(read(&[1000, 1004]), 8 + 60 + 2);
-        // The last worker has ended, and the main process has not waited for it yet.
+        // The last worker has ended, but the main process has not waited for it yet.
         end(1004);
         assert_eq!(read(&[1000]), 70, "counters never fall");
         put(1000, 1, 5, 100 + 28 + 60 + 4);
         assert_eq!(read(&[1000]), 72);
-        // Another process has the pid of a worker that is gone.
+        // A new process gets the pid of a worker that is gone.
         put(1004, 1, 7, 0);
         let stat = std::fs::read_to_string(proc.path().join("1004/stat")).unwrap().replace(" 5 0 0 0", " 6 0 0 0");
         std::fs::write(proc.path().join("1004/stat"), stat).unwrap();

@@ -1,14 +1,15 @@
-//! The layout of a file of the Server Module: the Rust counterpart of `server-module/layout.h`. A test compiles that
-//! header and compares each offset.
+//! The layout of a file of the Server Module: the same as in `server-module/layout.h`. A test compiles that header and
+//! compares each offset.
 //!
 //! All offsets and sizes are in bytes. Words are unsigned, in the byte order of the machine. The file is a header
 //! followed by slots, each with as many classes as the header says. Sizes in the file are accepted only within the
 //! limits of [`Header::parse`].
 
-/// The first word of a file: "brimful1" in memory on a little-endian machine. The server writes it last.
+/// The first word of a file: "brimful1" in memory on a little-endian machine. The server writes this word last, so a
+/// file with this word is complete.
 pub const MAGIC: u64 = 0x316c_7566_6d69_7262;
 /// The version of this layout.
-pub const LAYOUT: u32 = 4;
+pub const LAYOUT_VERSION: u32 = 4;
 /// Maximum number of classes in a file.
 pub const MAX_CLASSES: usize = 16;
 /// Number of bytes of a name, including the zero byte at its end.
@@ -17,14 +18,14 @@ pub const NAME_BYTES: usize = 48;
 pub const BUCKETS: usize = 112;
 /// The sizes of the header and of slots are multiples of this number of bytes.
 pub const SLOT_ALIGN: usize = 128;
-/// Maximum number of requests in a slot that are not included in its sums yet.
-pub const PENDING: usize = 16;
+/// Maximum number of pending requests in a slot. A pending request is not included in the sums yet.
+pub const MAX_PENDING: usize = 16;
 /// Number of phases of a request: head, parse, process, upstream, send, log.
 pub const PHASES: usize = 6;
 /// Number of phases for which CPU time is measured: parse, process, log.
-pub const CPUS: usize = 3;
+pub const CPU_PHASES: usize = 3;
 
-/// Maximum number of slots in a file. A slot belongs to one worker or thread.
+/// Maximum number of slots in a file. A slot contains the counters of one worker process or thread.
 pub const MAX_SLOTS: usize = 4096;
 /// Maximum size of a file in bytes, up to the end of its last slot.
 pub const MAX_FILE_BYTES: u64 = 64 << 20;
@@ -33,156 +34,160 @@ const MAX_HEADER_BYTES: usize = 64 << 10;
 /// Maximum size of a slot in bytes.
 const MAX_SLOT_BYTES: usize = 256 << 10;
 
-/// Offsets in the header.
+/// Offsets of the header's fields in the file.
 pub mod header {
-    /// The word [`MAGIC`](super::MAGIC), 64 bits.
+    /// Offset of the word [`MAGIC`](super::MAGIC), which has 64 bits.
     pub const MAGIC_OFFSET: usize = 0;
-    /// The version of the layout. This word and all following words before `CREATED_NS_OFFSET` have 32 bits.
+    /// Offset of the version of the layout. This word and all following words before `CREATED_NS_OFFSET` have 32 bits.
     pub const LAYOUT_OFFSET: usize = 8;
-    /// Number of bytes before the first slot.
+    /// Offset of the number of bytes before the first slot.
     pub const HEADER_SIZE_OFFSET: usize = 12;
-    /// Size of a slot in bytes.
+    /// Offset of the size of a slot in bytes.
     pub const SLOT_SIZE_OFFSET: usize = 16;
-    /// Number of slots.
+    /// Offset of the number of slots.
     pub const SLOTS_OFFSET: usize = 20;
-    /// Number of classes.
+    /// Offset of the number of classes.
     pub const CLASSES_OFFSET: usize = 24;
-    /// Whether requests are recorded.
+    /// Offset of the switch: 1 if requests are recorded, otherwise 0.
     pub const ENABLED_OFFSET: usize = 28;
-    /// CPU time is measured for one of this many requests on average.
+    /// Offset of the sampling ratio n: CPU time is measured for one in n requests on average.
     pub const CPU_ONE_IN_OFFSET: usize = 32;
-    /// Maximum number of requests or connections at a time.
+    /// Offset of the maximum number of requests or connections that the server handles at a time.
     pub const WORKERS_MOST_OFFSET: usize = 36;
-    /// Process id of the process that created the file.
+    /// Offset of the process id of the process that created the file.
     pub const MASTER_PID_OFFSET: usize = 40;
-    /// Number of workers that found no free slot.
+    /// Offset of the number of workers that found no free slot.
     pub const LOST_OFFSET: usize = 44;
-    /// Creation time of the file, 64 bits, in nanoseconds of CLOCK_REALTIME.
+    /// Offset of the file's creation time, 64 bits, in nanoseconds of CLOCK_REALTIME.
     pub const CREATED_NS_OFFSET: usize = 48;
-    /// The server's name.
+    /// Offset of the server's name.
     pub const SERVER_OFFSET: usize = 56;
-    /// The names of the classes, one after another.
+    /// Offset of the names of the classes, which follow one another.
     pub const CLASS_NAMES_OFFSET: usize = SERVER_OFFSET + super::NAME_BYTES;
     /// Size of the header, before it is rounded up.
     pub const SIZE: usize = CLASS_NAMES_OFFSET + super::MAX_CLASSES * super::NAME_BYTES;
 }
 
-/// Offsets in a slot. Words have 64 bits, except the first two.
+/// Offsets of the fields of a slot. Words have 64 bits, except the first two.
 pub mod slot {
-    /// The owner's process id in the server's namespace, 32 bits; 0 for a free slot.
+    /// Offset of the owner's process id in the server's pid namespace, 32 bits; 0 for a free slot.
     pub const OWNER_OFFSET: usize = 0;
-    /// The owner's thread id, 32 bits.
+    /// Offset of the owner's thread id, 32 bits.
     pub const THREAD_OFFSET: usize = 4;
-    /// Number of owners that the slot has had.
+    /// Offset of the number of owners that the slot has had.
     pub const OWNERS_OFFSET: usize = 8;
-    /// Number of connections accepted.
+    /// Offset of the number of connections accepted.
     pub const CONNECTIONS_OFFSET: usize = 16;
-    /// Number of requests in progress.
+    /// Offset of the number of requests in progress.
     pub const IN_PROGRESS_OFFSET: usize = 24;
-    /// Time since which the worker is busy, in nanoseconds of CLOCK_MONOTONIC; 0 if it is idle.
+    /// Offset of the time since which the worker is busy, in nanoseconds of CLOCK_MONOTONIC; 0 if it is idle.
     pub const BUSY_SINCE_NS_OFFSET: usize = 32;
-    /// Time for which the worker was busy before [`BUSY_SINCE_NS_OFFSET`], in nanoseconds.
+    /// Offset of the time for which the worker was busy before [`BUSY_SINCE_NS_OFFSET`], in nanoseconds.
     pub const BUSY_NS_OFFSET: usize = 40;
-    /// Number of requests that all owners recorded.
+    /// Offset of the number of requests that all owners recorded.
     pub const RECORDED_OFFSET: usize = 48;
-    /// The bits from [`FOLDED_COUNT`](super::FOLDED_COUNT) on: the number of requests that were folded, i.e. added to the
-    /// sums. The bits below: for each class, one bit that says which copy of its sums is current.
+    /// Offset of a word with two parts. The bits from [`FOLDED_COUNT_SHIFT`](super::FOLDED_COUNT_SHIFT) on contain the
+    /// number of requests that were folded, i.e. added to the sums. Each lower bit belongs to a class, and says which
+    /// of the two copies of the class's sums is current.
     pub const FOLDED_OFFSET: usize = 56;
-    /// Size of the slot's first cache line, in bytes. Each request writes to this line.
+    /// Size of the slot's first cache line, in bytes. The server writes to this line for each request.
     pub const LINE_BYTES: usize = 64;
-    /// CPU time of all owners' threads, as of the latest reading, in nanoseconds.
+    /// Offset of the CPU time of all owners' threads, as of the latest reading, in nanoseconds.
     pub const CPU_NS_OFFSET: usize = 64;
-    /// Time of the latest reading of the CPU time, in nanoseconds.
+    /// Offset of the time at which the CPU time was last read, in nanoseconds.
     pub const CPU_AT_NS_OFFSET: usize = 72;
-    /// The pending requests: requests that are not included in the sums yet. The n-th request of the slot is at index n
-    /// % [`PENDING`](super::PENDING).
+    /// Offset of the pending requests: requests that are not included in the sums yet. The n-th request of the slot is
+    /// at index n % [`MAX_PENDING`](super::MAX_PENDING).
     pub const PENDING_OFFSET: usize = 128;
-    /// The classes, one after another.
-    pub const CLASSES_OFFSET: usize = PENDING_OFFSET + super::PENDING * super::pending::SIZE;
+    /// Offset of the counters of the classes, which follow one another.
+    pub const CLASSES_OFFSET: usize = PENDING_OFFSET + super::MAX_PENDING * super::pending::SIZE;
 }
 
-/// Index of the lowest bit of the number of folded requests in the word at [`slot::FOLDED_OFFSET`].
-pub const FOLDED_COUNT: u32 = 16;
+/// Index of the lowest bit of the number of folded requests, in the word at [`slot::FOLDED_OFFSET`].
+pub const FOLDED_COUNT_SHIFT: u32 = 16;
 
-/// Offsets in a pending request. Words have 64 bits.
+/// Offsets of the fields of a pending request. Words have 64 bits.
 pub mod pending {
-    /// A word that describes the request by the bits of [`what`](super::what).
-    pub const WHAT_OFFSET: usize = 0;
-    /// Number of bytes of the response body.
+    /// Offset of a word that describes the request by the bits of [`request_bits`](super::request_bits).
+    pub const REQUEST_BITS_OFFSET: usize = 0;
+    /// Offset of the number of bytes of the response body.
     pub const BYTES_OFFSET: usize = 8;
-    /// Time of each phase, in nanoseconds.
+    /// Offset of the times of the phases, in nanoseconds.
     pub const TIME_NS_OFFSET: usize = 16;
-    /// Total size of a pending request.
+    /// Size of a pending request.
     pub const SIZE: usize = TIME_NS_OFFSET + 8 * super::PHASES;
 }
 
-/// Bits of the word at [`pending::WHAT_OFFSET`]: class and outcome of a request, its known phases, and its resumptions.
-pub mod what {
+/// The bits of the word at [`pending::REQUEST_BITS_OFFSET`]: the class and the outcome of a request, the phases that it
+/// went through, and the number of times that it was resumed.
+pub mod request_bits {
     /// Mask of the index of the request's class.
-    pub const CLASS: u64 = 0xff;
-    /// The response had a 5xx status.
+    pub const CLASS_MASK: u64 = 0xff;
+    /// Bit that is set if the response had a 5xx status.
     pub const FAILED: u64 = 1 << 8;
-    /// The client abandoned the request.
+    /// Bit that is set if the client abandoned the request.
     pub const ABORTED: u64 = 1 << 9;
-    /// Index of the lowest of the bits that say, for each phase, whether the time of the phase is known.
-    pub const HAS: u32 = 16;
+    /// Index of the first of several bits, one for each phase: the bit is set if the time of the phase is known.
+    pub const HAS_TIME_SHIFT: u32 = 16;
     /// Index of the lowest bit of the number of times that the request was resumed.
-    pub const RESUMED: u32 = 32;
+    pub const RESUMED_SHIFT: u32 = 32;
 }
 
-/// Offsets in the sums of a class. Words have 64 bits.
+/// Offsets of the fields of a class's sums. Words have 64 bits.
 pub mod sums {
-    /// Number of requests.
+    /// Offset of the number of requests.
     pub const REQUESTS_OFFSET: usize = 0;
-    /// Number of bytes of response bodies.
+    /// Offset of the number of bytes of response bodies.
     pub const BYTES_OFFSET: usize = 8;
-    /// Number of requests with a 5xx response.
+    /// Offset of the number of requests with a 5xx response.
     pub const FAILED_OFFSET: usize = 16;
-    /// Number of requests that the client abandoned.
+    /// Offset of the number of requests that the client abandoned.
     pub const ABORTED_OFFSET: usize = 24;
-    /// The times of each phase.
+    /// Offset of the times of the phases.
     pub const TIMES_OFFSET: usize = 32;
-    /// Number of times that requests were resumed.
+    /// Offset of the number of times that requests were resumed.
     pub const RESUMED_OFFSET: usize = TIMES_OFFSET + super::PHASES * super::times::SIZE;
-    /// Size of the sums; the last word is unused.
+    /// Size of a class's sums; the last word is unused.
     pub const SIZE: usize = RESUMED_OFFSET + 2 * 8;
 }
 
-/// Offsets in a class. Words have 64 bits.
+/// Offsets of the fields of a class. Words have 64 bits.
 pub mod class {
-    /// The two copies of the class's sums.
+    /// Offset of the two copies of the class's sums.
     pub const SUMS_OFFSET: usize = 0;
-    /// Number of requests whose CPU time was measured.
+    /// Offset of the number of requests whose CPU time was measured.
     pub const CPU_COUNT_OFFSET: usize = SUMS_OFFSET + 2 * super::sums::SIZE;
-    /// CPU time of each of the [`CPUS`](super::CPUS) phases, in nanoseconds.
+    /// Offset of the CPU time in each of the [`CPU_PHASES`](super::CPU_PHASES) phases for which it is measured, in
+    /// nanoseconds.
     pub const CPU_NS_OFFSET: usize = CPU_COUNT_OFFSET + 8;
-    /// Sum of the squares of each measured request's CPU time, in square microseconds.
-    pub const CPU_SUM_US2_OFFSET: usize = CPU_NS_OFFSET + 8 * super::CPUS;
-    /// Number of measured requests during which the thread also worked on other requests.
+    /// Offset of the sum of the squares of each measured request's CPU time, in square microseconds.
+    pub const CPU_SUM_US2_OFFSET: usize = CPU_NS_OFFSET + 8 * super::CPU_PHASES;
+    /// Offset of the number of measured requests during which the thread also worked on other requests.
     pub const CPU_MIXED_OFFSET: usize = CPU_SUM_US2_OFFSET + 8;
-    /// Number of measured requests whose blocks were counted. Modules of earlier versions counted none.
+    /// Offset of the number of measured requests for which disk blocks were counted. Modules of earlier versions
+    /// counted none.
     pub const BLOCKS_COUNT_OFFSET: usize = CPU_MIXED_OFFSET + 8;
-    /// Blocks that the threads of these requests read from disks.
+    /// Offset of the number of blocks that threads read from disks during these requests.
     pub const BLOCKS_READ_OFFSET: usize = BLOCKS_COUNT_OFFSET + 8;
-    /// Blocks that the threads of these requests wrote into the page cache.
+    /// Offset of the number of blocks that threads wrote into the page cache during these requests.
     pub const BLOCKS_WRITTEN_OFFSET: usize = BLOCKS_READ_OFFSET + 8;
-    /// The buckets of each phase. The seven words in front of them are unused.
+    /// Offset of the histograms of the phases. The seven words in front of them are unused.
     pub const BUCKETS_OFFSET: usize = BLOCKS_WRITTEN_OFFSET + 8 * 8;
-    /// Total size of a class.
+    /// Size of a class.
     pub const SIZE: usize = BUCKETS_OFFSET + super::PHASES * BUCKETS_SIZE;
-    /// Size of one phase's buckets.
+    /// Size of the histogram of one phase.
     pub const BUCKETS_SIZE: usize = 8 * super::BUCKETS;
 }
 
-/// Offsets in the times of a phase. Words have 64 bits.
+/// Offsets of the fields of a phase's times. Words have 64 bits.
 pub mod times {
-    /// Number of requests that went through the phase.
+    /// Offset of the number of requests that went through the phase.
     pub const COUNT_OFFSET: usize = 0;
-    /// Sum of the times that requests spent in the phase, in nanoseconds.
+    /// Offset of the sum of the times that requests spent in the phase, in nanoseconds.
     pub const SUM_NS_OFFSET: usize = 8;
-    /// Sum of the squares of these times, in square microseconds.
+    /// Offset of the sum of the squares of these times, in square microseconds.
     pub const SUM_US2_OFFSET: usize = 16;
-    /// Total size of the times of a phase.
+    /// Size of the times of one phase.
     pub const SIZE: usize = 24;
 }
 
@@ -197,7 +202,7 @@ pub struct Header {
     pub slots: usize,
     /// Whether requests are recorded.
     pub enabled: bool,
-    /// CPU time is measured for one of this many requests on average; 0 if it is measured for no request.
+    /// Sampling of CPU time: it is measured for one in `cpu_one_in` requests on average; 0 if it is not measured.
     pub cpu_one_in: u32,
     /// Maximum number of requests or connections that the server handles at a time; 0 for no limit.
     pub workers_most: u32,
@@ -213,7 +218,7 @@ pub struct Header {
     pub classes: Vec<String>,
 }
 
-/// The reason why a file cannot be read.
+/// The reason why a file cannot be read as a Server Module's file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LayoutError {
     /// The file is of another kind, or not complete yet.
@@ -222,9 +227,11 @@ pub enum LayoutError {
     )]
     Foreign,
     /// The file has another version of the layout.
-    #[error("it has layout {0}, and this brimful reads {LAYOUT}: rebuild the module with `brimful module install`")]
+    #[error(
+        "it has layout {0}, and this brimful reads {LAYOUT_VERSION}: rebuild the module with `brimful module install`"
+    )]
     Layout(u32),
-    /// The file states impossible sizes.
+    /// The header states sizes that exceed the limits or the file.
     #[error("its header is damaged ({0}): restart the server, which makes a new one")]
     Damaged(&'static str),
 }
@@ -241,7 +248,7 @@ impl Header {
             return Err(LayoutError::Foreign);
         }
         let layout = word(header::LAYOUT_OFFSET)?;
-        if layout != LAYOUT {
+        if layout != LAYOUT_VERSION {
             return Err(LayoutError::Layout(layout));
         }
         let size = |at| word(at).map(|size| size as usize);
@@ -300,7 +307,7 @@ pub fn read_u32_at(bytes: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_ne_bytes(bytes.get(at..at.checked_add(4)?)?.try_into().ok()?))
 }
 
-/// The name at an offset, up to its zero byte. Invalid UTF-8 is replaced.
+/// The name in the field at an offset. It ends before the field's first zero byte. Invalid UTF-8 is replaced.
 fn name(bytes: &[u8], at: usize) -> Option<String> {
     let field = bytes.get(at..at.checked_add(NAME_BYTES)?)?;
     let end = field.iter().position(|&byte| byte == 0).unwrap_or(NAME_BYTES);
@@ -314,13 +321,13 @@ pub(super) mod tests {
     use std::path::Path;
     use std::process::Command;
 
-    /// A file that consists only of a header, with these numbers of slots and classes.
+    /// A file that consists only of a header. Its header declares these numbers of slots and classes.
     pub fn header_bytes(slots: u32, classes: u32) -> Vec<u8> {
         let mut bytes = vec![0; 896];
         let slot_size = (slot::CLASSES_OFFSET + classes as usize * class::SIZE).next_multiple_of(SLOT_ALIGN) as u32;
         bytes[..8].copy_from_slice(&MAGIC.to_ne_bytes());
         for (at, word) in [
-            (header::LAYOUT_OFFSET, LAYOUT),
+            (header::LAYOUT_OFFSET, LAYOUT_VERSION),
             (header::HEADER_SIZE_OFFSET, 896),
             (header::SLOT_SIZE_OFFSET, slot_size),
             (header::SLOTS_OFFSET, slots),
@@ -373,8 +380,8 @@ pub(super) mod tests {
         }
     }
 
-    /// The layout of `layout.h` as the C compiler sees it: lines `struct.field offset size`, `struct - size`, `CONSTANT
-    /// = value`, `bucket n start`.
+    /// The layout of `layout.h`, as printed by a C program: lines `struct.field offset size`, `struct - size`,
+    /// `CONSTANT = value`, `bucket n start`.
     fn layout_in_c() -> Vec<String> {
         let server_module = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../server-module");
         let directory = tempfile::tempdir().unwrap();
@@ -423,11 +430,11 @@ pub(super) mod tests {
             ("folded", slot::FOLDED_OFFSET, 8),
             ("cpu_ns", slot::CPU_NS_OFFSET, 8),
             ("cpu_at_ns", slot::CPU_AT_NS_OFFSET, 8),
-            ("pending", slot::PENDING_OFFSET, PENDING * pending::SIZE),
+            ("pending", slot::PENDING_OFFSET, MAX_PENDING * pending::SIZE),
             ("classes", slot::CLASSES_OFFSET, 0),
         ];
         let place = [
-            ("what", pending::WHAT_OFFSET, 8),
+            ("what", pending::REQUEST_BITS_OFFSET, 8),
             ("bytes", pending::BYTES_OFFSET, 8),
             ("time_ns", pending::TIME_NS_OFFSET, 8 * PHASES),
         ];
@@ -442,7 +449,7 @@ pub(super) mod tests {
         let class = [
             ("sums", class::SUMS_OFFSET, 2 * sums::SIZE),
             ("cpu_count", class::CPU_COUNT_OFFSET, 8),
-            ("cpu_ns", class::CPU_NS_OFFSET, 8 * CPUS),
+            ("cpu_ns", class::CPU_NS_OFFSET, 8 * CPU_PHASES),
             ("cpu_sum_us2", class::CPU_SUM_US2_OFFSET, 8),
             ("cpu_mixed", class::CPU_MIXED_OFFSET, 8),
             ("blocks_count", class::BLOCKS_COUNT_OFFSET, 8),
@@ -457,18 +464,18 @@ pub(super) mod tests {
         ];
         let constants = [
             ("MAGIC", MAGIC),
-            ("LAYOUT", LAYOUT.into()),
+            ("LAYOUT", LAYOUT_VERSION.into()),
             ("MAX_CLASSES", MAX_CLASSES as u64),
             ("NAME_BYTES", NAME_BYTES as u64),
             ("BUCKETS", BUCKETS as u64),
             ("SLOT_ALIGN", SLOT_ALIGN as u64),
-            ("PENDING", PENDING as u64),
-            ("WHAT_CLASS", what::CLASS),
-            ("WHAT_FAILED", what::FAILED),
-            ("WHAT_ABORTED", what::ABORTED),
-            ("WHAT_HAS", what::HAS.into()),
-            ("WHAT_RESUMED", what::RESUMED.into()),
-            ("FOLDED_COUNT", FOLDED_COUNT.into()),
+            ("PENDING", MAX_PENDING as u64),
+            ("WHAT_CLASS", request_bits::CLASS_MASK),
+            ("WHAT_FAILED", request_bits::FAILED),
+            ("WHAT_ABORTED", request_bits::ABORTED),
+            ("WHAT_HAS", request_bits::HAS_TIME_SHIFT.into()),
+            ("WHAT_RESUMED", request_bits::RESUMED_SHIFT.into()),
+            ("FOLDED_COUNT", FOLDED_COUNT_SHIFT.into()),
             ("MAX_SLOTS", MAX_SLOTS as u64),
             ("MAX_FILE_BYTES", MAX_FILE_BYTES),
             ("HEAD", 0),
@@ -481,7 +488,7 @@ pub(super) mod tests {
             ("CPU_PARSE", 0),
             ("CPU_PROCESS", 1),
             ("CPU_LOG", 2),
-            ("CPUS", CPUS as u64),
+            ("CPUS", CPU_PHASES as u64),
         ];
         let mut lines = fields("header", header::SIZE, &header);
         lines.extend(fields("slot", slot::CLASSES_OFFSET, &slot));
@@ -497,7 +504,7 @@ pub(super) mod tests {
     #[test]
     fn the_layout_is_that_of_the_recorder() {
         let (mut there, mut here) = (layout_in_c(), layout_here());
-        // Skips entries that no reader needs, or that follow from other entries.
+        // Removes lines that are not needed by a reader of the file, or that follow from other lines.
         let is_listed = |line: &String| {
             ![
                 "brimful_slot.unused",

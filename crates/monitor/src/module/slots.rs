@@ -1,13 +1,14 @@
 //! Reads the slots of a Server Module's file consistently while workers write to them, and sums over all slots.
 //!
 //! A request is either in the sums of its class or pending (`server-module/layout.h`); the totals include both. A
-//! worker adds its pending requests to the sums (a *fold*) about once in [`PENDING`] requests: thousands of times per
-//! second on a busy server. A reading of a slot is valid if no fold happened meanwhile. Otherwise the slot is read
-//! again. The number of repetitions is limited, because the file is written by a program that is not trusted.
+//! worker adds its pending requests to the sums (a *fold*) about once in [`MAX_PENDING`] requests: thousands of times
+//! per second on a busy server. A reading of a slot is valid only if no fold happened meanwhile. Otherwise the slot is
+//! read again. The number of repetitions is limited, because the file is written by a program that is not trusted.
 
 use super::buckets::bucket_of;
 use super::layout::{
-    BUCKETS, CPUS, FOLDED_COUNT, PENDING, PHASES, class, pending, read_u32_at, read_u64_at, slot, sums, times, what,
+    BUCKETS, CPU_PHASES, FOLDED_COUNT_SHIFT, MAX_PENDING, PHASES, class, pending, read_u32_at, read_u64_at,
+    request_bits, slot, sums, times,
 };
 use super::{ClassSample, TimesSample};
 use brimful_core::Nanos;
@@ -15,7 +16,7 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 
-/// Maximum number of repeated readings, over all slots. A reading takes some microseconds. It is valid only if the
+/// Maximum number of repeated readings, over all slots. A reading takes some microseconds, and is valid only if the
 /// worker does not add pending requests to the sums meanwhile. A very busy worker adds them so often that many attempts
 /// may fail.
 const ATTEMPTS: usize = 4096;
@@ -27,7 +28,7 @@ pub(super) trait Bytes {
     fn fill(&self, buffer: &mut [u8], at: u64) -> io::Result<()>;
 }
 
-/// Whether a worker with this process id is alive.
+/// A function that says whether a worker is alive. Its argument is the worker's process id.
 pub(super) type IsAlive<'a> = &'a dyn Fn(u32) -> bool;
 
 /// Reads slots, one after another, into the same buffer.
@@ -38,26 +39,32 @@ pub(super) struct SlotReader<'b, B> {
     attempts: usize,
 }
 
-/// A slot at one moment.
+/// The contents of a slot (the counters of one worker) at one moment.
 pub(super) struct Slot<'b> {
     /// The words at `RECORDED_OFFSET` and `FOLDED_OFFSET`, from the first reading of the slot's first cache line. Their
     /// copies in `bytes` may be newer.
     recorded: u64,
     folded: u64,
-    /// The word at `WHAT_OFFSET` of each pending request, as it was before the rest of the slot was read. It says which
-    /// times the request has; the times are in `bytes`.
-    whats: [u64; PENDING],
+    /// The word at `REQUEST_BITS_OFFSET` of each pending request, as it was before the rest of the slot was read. It
+    /// says for which phases the request has times; the times themselves are in `bytes`.
+    whats: [u64; MAX_PENDING],
     bytes: &'b [u8],
 }
 
-/// Sums over all slots of a file.
+/// The counters of a server: sums over all slots of a file.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Totals {
+    /// Number of workers that are alive.
     pub workers: u64,
+    /// Number of requests in progress.
     pub in_progress: u64,
+    /// Number of connections accepted.
     pub connections: u64,
+    /// Time for which workers were busy.
     pub busy_ns: u64,
+    /// CPU time of the workers' threads.
     pub cpu_ns: u64,
+    /// Sums for each class of requests.
     pub classes: Vec<ClassTotals>,
 }
 
@@ -85,7 +92,7 @@ impl<'b, B: Bytes> SlotReader<'b, B> {
         if read_u64_at(&line, slot::OWNERS_OFFSET).is_none_or(|owners| owners == 0) {
             return Ok(None);
         }
-        let mut whats = [0; PENDING];
+        let mut whats = [0; MAX_PENDING];
         let (recorded, folded) = loop {
             let word = |at| read_u64_at(&line, at).unwrap_or_default();
             let (recorded, folded) = (word(slot::RECORDED_OFFSET), word(slot::FOLDED_OFFSET));
@@ -98,7 +105,7 @@ impl<'b, B: Bytes> SlotReader<'b, B> {
                 whats
                     .iter_mut()
                     .zip(places)
-                    .for_each(|(what, place)| *what = read_u64_at(place, pending::WHAT_OFFSET).unwrap_or(0));
+                    .for_each(|(what, place)| *what = read_u64_at(place, pending::REQUEST_BITS_OFFSET).unwrap_or(0));
             }
             self.bytes.fill(self.buffer, at)?;
             self.bytes.fill(&mut line, at)?;
@@ -136,16 +143,16 @@ impl Bytes for &[u8] {
 
 /// The number of pending requests of a slot. A number that no writer can have written counts as 0.
 fn pending_count(recorded: u64, folded: u64) -> u64 {
-    let count = recorded.wrapping_sub(folded >> FOLDED_COUNT);
-    if count <= PENDING as u64 { count } else { 0 }
+    let count = recorded.wrapping_sub(folded >> FOLDED_COUNT_SHIFT);
+    if count <= MAX_PENDING as u64 { count } else { 0 }
 }
 
 impl Slot<'_> {
-    /// For each pending request, the word at `WHAT_OFFSET`, and all bytes of the request.
+    /// For each pending request, the word at `REQUEST_BITS_OFFSET`, and all bytes of the request.
     fn pending(&self) -> impl Iterator<Item = (u64, &[u8])> {
-        let first = self.folded >> FOLDED_COUNT;
+        let first = self.folded >> FOLDED_COUNT_SHIFT;
         (0..pending_count(self.recorded, self.folded)).filter_map(move |request| {
-            let place = (first.wrapping_add(request) % PENDING as u64) as usize;
+            let place = (first.wrapping_add(request) % MAX_PENDING as u64) as usize;
             let at = slot::PENDING_OFFSET + place * pending::SIZE;
             Some((*self.whats.get(place)?, self.bytes.get(at..at + pending::SIZE)?))
         })
@@ -153,12 +160,14 @@ impl Slot<'_> {
 }
 
 impl Totals {
+    /// Sets all sums to zero, for a file with this number of classes.
     pub fn clear(&mut self, classes: usize) {
         self.classes.clear();
         self.classes.resize(classes, ClassTotals::ZERO);
         *self = Totals { classes: std::mem::take(&mut self.classes), ..Totals::default() };
     }
 
+    /// Adds the counters of a slot. `now` is the time of the reading, up to which a busy worker was busy.
     pub fn add(&mut self, slot: &Slot<'_>, is_alive: IsAlive<'_>, now: Nanos) {
         self.add_worker(slot.bytes, is_alive, now);
         let classes = slot.bytes.get(slot::CLASSES_OFFSET..).unwrap_or_default().chunks_exact(class::SIZE);
@@ -166,14 +175,14 @@ impl Totals {
             totals.add(bytes, (slot.folded >> index) as usize & 1);
         }
         for (what, place) in slot.pending() {
-            if let Some(totals) = self.classes.get_mut((what & what::CLASS) as usize) {
+            if let Some(totals) = self.classes.get_mut((what & request_bits::CLASS_MASK) as usize) {
                 totals.add_pending(what, place);
             }
         }
     }
 
-    /// Adds the first bytes of a slot. If the slot's worker was killed, these bytes show a busy worker with a request
-    /// in progress until the slot is reused.
+    /// Adds the counters in the first bytes of a slot. If the slot's worker was killed, these bytes show a busy worker
+    /// with a request in progress until another worker uses the slot; so they count only for living workers.
     fn add_worker(&mut self, head: &[u8], is_alive: IsAlive<'_>, now: Nanos) {
         let word = |at| read_u64_at(head, at).unwrap_or_default();
         add(&mut self.connections, word(slot::CONNECTIONS_OFFSET));
@@ -198,7 +207,7 @@ impl ClassTotals {
         buckets: [[0; BUCKETS]; PHASES],
     };
 
-    /// Adds a class of a slot. `current` says which of the two copies of the class's sums is current.
+    /// Adds the counters of a class in a slot. `current` is the index of the current copy of the class's sums.
     fn add(&mut self, bytes: &[u8], current: usize) {
         let (counters, buckets) = bytes.split_at(class::BUCKETS_OFFSET);
         let (both, cpu) = counters.split_at(class::CPU_COUNT_OFFSET);
@@ -211,14 +220,14 @@ impl ClassTotals {
         }
     }
 
-    /// Adds a pending request in the same way as `brimful_fold` of the recorder.
+    /// Adds a pending request to the sums in the same way as the server: see `brimful_fold` in `server-module/`.
     fn add_pending(&mut self, what: u64, place: &[u8]) {
         add(&mut self.sums[sums::REQUESTS_OFFSET / 8], 1);
         add(&mut self.sums[sums::BYTES_OFFSET / 8], read_u64_at(place, pending::BYTES_OFFSET).unwrap_or_default());
-        add(&mut self.sums[sums::FAILED_OFFSET / 8], u64::from(what & what::FAILED != 0));
-        add(&mut self.sums[sums::ABORTED_OFFSET / 8], u64::from(what & what::ABORTED != 0));
-        add(&mut self.sums[sums::RESUMED_OFFSET / 8], what >> what::RESUMED);
-        for phase in (0..PHASES).filter(|phase| what >> (what::HAS as usize + phase) & 1 != 0) {
+        add(&mut self.sums[sums::FAILED_OFFSET / 8], u64::from(what & request_bits::FAILED != 0));
+        add(&mut self.sums[sums::ABORTED_OFFSET / 8], u64::from(what & request_bits::ABORTED != 0));
+        add(&mut self.sums[sums::RESUMED_OFFSET / 8], what >> request_bits::RESUMED_SHIFT);
+        for phase in (0..PHASES).filter(|phase| what >> (request_bits::HAS_TIME_SHIFT as usize + phase) & 1 != 0) {
             let ns = read_u64_at(place, pending::TIME_NS_OFFSET + 8 * phase).unwrap_or_default();
             let at = (sums::TIMES_OFFSET + phase * times::SIZE) / 8;
             add(&mut self.sums[at + times::COUNT_OFFSET / 8], 1);
@@ -228,6 +237,7 @@ impl ClassTotals {
         }
     }
 
+    /// The sums as a sample of the class with this name.
     pub fn sample(&self, name: String) -> ClassSample {
         let sum = |at: usize| self.sums[at / 8];
         let cpu = |at: usize| self.cpu[(at - class::CPU_COUNT_OFFSET) / 8];
@@ -239,7 +249,7 @@ impl ClassTotals {
             aborted: sum(sums::ABORTED_OFFSET),
             resumed: sum(sums::RESUMED_OFFSET),
             cpu_count: cpu(class::CPU_COUNT_OFFSET),
-            cpu_ns: std::array::from_fn::<_, CPUS, _>(|phase| cpu(class::CPU_NS_OFFSET + 8 * phase)),
+            cpu_ns: std::array::from_fn::<_, CPU_PHASES, _>(|phase| cpu(class::CPU_NS_OFFSET + 8 * phase)),
             cpu_sum_us2: cpu(class::CPU_SUM_US2_OFFSET),
             cpu_mixed: cpu(class::CPU_MIXED_OFFSET),
             blocks_count: cpu(class::BLOCKS_COUNT_OFFSET),
@@ -270,7 +280,7 @@ fn square_us2(ns: u64) -> u64 {
     }
 }
 
-/// The words of these bytes. An incomplete last word is dropped.
+/// The 64-bit words of `bytes`. An incomplete last word is dropped.
 fn words(bytes: &[u8]) -> impl Iterator<Item = u64> {
     bytes.chunks_exact(8).filter_map(|word| read_u64_at(word, 0))
 }

@@ -10,7 +10,7 @@
 
 use crate::procfs::{number, words};
 
-/// Reads some counters from one pair of lines.
+/// Reads `N` counters from one pair of lines.
 #[derive(Debug)]
 pub(crate) struct Columns<const N: usize> {
     /// The prefix of both lines.
@@ -18,11 +18,12 @@ pub(crate) struct Columns<const N: usize> {
     names: [&'static str; N],
     /// The line of names that was parsed last.
     header: Vec<u8>,
-    /// For each of `names` that the line contains: its column, and its index in `names`. Sorted by column.
+    /// For each of `names` that the line contains, its column and its index in `names`. The list is sorted by column.
     places: Vec<(usize, usize)>,
 }
 
 impl<const N: usize> Columns<N> {
+    /// Creates a reader of the lines that begin with `prefix`. `names` are the wanted counters.
     pub fn new(prefix: &'static str, names: [&'static str; N]) -> Columns<N> {
         Columns { prefix: prefix.as_bytes(), names, header: Vec::new(), places: Vec::new() }
     }

@@ -1,4 +1,4 @@
-//! Reads network interfaces: /proc/net/dev.
+//! Reads the counters of network interfaces from /proc/net/dev.
 
 use crate::counter::TimeSpan;
 use crate::procfs::{number, words};
@@ -33,7 +33,7 @@ pub struct InterfaceSample {
     pub collisions: u64,
 }
 
-/// Reads the interfaces. Keeps the names of interfaces, so that samples can share them.
+/// Reads the interfaces. The names are kept, so that all samples share them in memory.
 #[derive(Debug, Default)]
 pub(super) struct Interfaces {
     names: Vec<Arc<str>>,
@@ -79,8 +79,8 @@ impl Interfaces {
         })
     }
 
-    /// The name of the interface at this index, shared with earlier samples. The order changes only when an interface
-    /// is added or removed.
+    /// The name of the interface at this index, in the memory that earlier samples also use. The order of interfaces
+    /// changes only when one is added or removed.
     fn name(&mut self, name: &[u8], index: usize) -> Arc<str> {
         if let Some(known) = self.names.get(index).filter(|known| known.as_bytes() == name) {
             return Arc::clone(known);
@@ -92,8 +92,8 @@ impl Interfaces {
     }
 }
 
-/// Traffic of each interface between two samples. Interfaces that are missing in a sample, or whose counters were
-/// reset, are left out.
+/// Traffic of each interface between two samples. An interface is left out if it is missing in a sample, or if its
+/// counters were reset.
 pub(super) fn since(
     earlier: &[InterfaceSample],
     now: &[InterfaceSample],

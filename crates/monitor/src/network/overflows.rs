@@ -4,8 +4,7 @@
 
 use crate::procfs::words;
 
-/// Sums the growth of each CPU's counter, so that neither a counter that wraps around nor a CPU that goes offline looks
-/// like a fall.
+/// Sums the growth of each CPU's counter. So the sum never falls, even if a counter wraps around or a CPU goes offline.
 #[derive(Debug, Default)]
 pub(super) struct Overflows {
     /// Number and last counter of each CPU that was ever online.

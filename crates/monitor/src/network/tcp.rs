@@ -1,5 +1,5 @@
-//! TCP of a network namespace: /proc/net/snmp and netstat for counters, sockstat and sockstat6 for current numbers of
-//! sockets.
+//! TCP of a network namespace. Counters are read from /proc/net/snmp and netstat, current numbers of sockets from
+//! sockstat and sockstat6.
 
 use super::NetFile;
 use super::columns::Columns;
@@ -26,19 +26,19 @@ pub struct TcpSample {
     pub active_opens: Option<u64>,
     /// Number of connections that another host initiated and that were established.
     pub passive_opens: Option<u64>,
-    /// Number of packets that found a listener's accept queue full.
+    /// Number of packets that arrived while the accept queue of a listening socket was full.
     pub listen_overflows: Option<u64>,
-    /// Number of packets dropped at a listener for any reason.
+    /// Number of packets dropped by listening sockets for any reason.
     pub listen_drops: Option<u64>,
     /// Number of SYN cookies sent.
     pub syn_cookies: Option<u64>,
     /// Number of segments dropped because a socket's backlog was full.
     pub backlog_drops: Option<u64>,
-    /// Number of sockets in TIME_WAIT now. Before Linux 4.11, this is the number of the whole machine.
+    /// Number of sockets in TIME_WAIT now. Before Linux 4.11, sockets of all network namespaces are included.
     pub time_wait: Option<u64>,
     /// Number of sockets in use now.
     pub in_use: Option<u64>,
-    /// Number of orphaned sockets now, for the whole machine. No process has an orphaned socket open.
+    /// Number of sockets now that no process has open any more (orphaned sockets), for the whole machine.
     pub orphans: Option<u64>,
     /// Bytes of memory in the buffers of all sockets, for the whole machine.
     pub memory_bytes: Option<u64>,
@@ -57,6 +57,7 @@ pub(super) struct TcpWatch {
 }
 
 impl TcpWatch {
+    /// Opens the files. `net` is the directory that is /proc/net in the namespace.
     pub fn open(net: &Path) -> TcpWatch {
         let counters = ["ActiveOpens", "PassiveOpens", "InSegs", "OutSegs", "RetransSegs", "OutRsts"];
         let more_counters = ["SyncookiesSent", "ListenOverflows", "ListenDrops", "TCPBacklogDrop"];
@@ -71,6 +72,7 @@ impl TcpWatch {
         }
     }
 
+    /// Reads a sample. `buffer` is scratch space for the contents of files.
     pub fn read(&mut self, buffer: &mut Vec<u8>) -> TcpSample {
         let snmp = self.snmp.read(buffer).map(|text| self.counters.read(text)).unwrap_or_default();
         let netstat = self.netstat.read(buffer).map(|text| self.more_counters.read(text)).unwrap_or_default();
@@ -135,13 +137,13 @@ fn sockets(text: &[u8]) -> Sockets {
     }
 }
 
-/// The line with this prefix. An incomplete line is skipped, because it may be cut off.
+/// The first complete line with this prefix. An incomplete line is ignored, because its last number may be cut off.
 fn line<'t>(text: &'t [u8], prefix: &[u8]) -> Option<&'t [u8]> {
     let mut lines = text.split_inclusive(|&byte| byte == b'\n');
     lines.find(|line| line.starts_with(prefix) && line.ends_with(b"\n"))
 }
 
-/// The number that follows the word `name`.
+/// The number after the word `name` in a line.
 fn figure(line: &[u8], name: &[u8]) -> Option<u64> {
     let mut words = words(line);
     words.find(|word| *word == name)?;

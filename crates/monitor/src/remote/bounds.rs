@@ -64,7 +64,7 @@ impl SampleRateCheck {
     /// Counts a sample that has arrived.
     ///
     /// # Errors
-    /// An error if the samples arrive faster than is allowed.
+    /// Returns an error if the samples arrive faster than is allowed.
     pub fn add_sample(&mut self, now: Nanos) -> Result<(), LinkError> {
         self.samples += 1;
         let elapsed = now - self.begun;

@@ -68,7 +68,7 @@ struct Seat(Arc<AtomicUsize>);
 impl MonitorServer {
     /// Starts to listen. `notice` receives log lines about clients that connect and disconnect.
     ///
-    /// An error if the address is not free or would expose the stream to other hosts, or if the certificate or key
+    /// Returns an error if the address is not free or would expose the stream to other hosts, or if the certificate or key
     /// cannot be used.
     pub fn start(
         config: ServeConfig,

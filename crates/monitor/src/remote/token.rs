@@ -29,7 +29,7 @@ impl Token {
 
     /// Generates a token from the kernel's random numbers.
     ///
-    /// An error if the kernel provides no random numbers.
+    /// Returns an error if the kernel provides no random numbers.
     pub fn generate() -> Result<Token, MonitorError> {
         let mut bytes = [0_u8; 16];
         let given = getrandom(&mut bytes, GetRandomFlags::empty()).map_err(io::Error::from);
@@ -47,7 +47,7 @@ impl Token {
 
     /// Reads a token from a file that contains nothing else.
     ///
-    /// An error if the file cannot be read, is not a token, or can be read by other users.
+    /// Returns an error if the file cannot be read, is not a token, or can be read by other users.
     pub fn read(path: &Path) -> Result<Token, MonitorError> {
         let named = |why: &dyn fmt::Display| MonitorError::Unusable(format!("{}: {why}", path.display()));
         let file = SecretFile::read(path).map_err(|error| named(&error))?;
