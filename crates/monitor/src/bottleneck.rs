@@ -4,7 +4,7 @@
 
 pub mod thresholds;
 
-use crate::group::PeriodFigures;
+use crate::group::PeriodMetrics;
 use crate::rates::Rates;
 use brimful_core::cpus::CpuList;
 use brimful_core::quantity::{count, number, whole_percent};
@@ -170,7 +170,7 @@ fn listeners(connections: &Connections, findings: &mut Vec<Finding>) {
     }
 }
 
-fn programs(process: &PeriodFigures<Programs>, findings: &mut Vec<Finding>) {
+fn programs(process: &PeriodMetrics<Programs>, findings: &mut Vec<Finding>) {
     let seconds = process.length().as_secs_f64();
     for program in process.figures.process.iter().filter(|_| seconds > 0.0) {
         let Program { name, cpu_s, run_queue_wait_s, major_faults, quota, .. } = program;
@@ -273,8 +273,8 @@ mod tests {
     use brimful_core::Nanos;
     use brimful_core::server::{AcceptQueue, Disk, Memory, ModuleServer, NetworkTraffic, Paging, Port, Pressure, Tcp};
 
-    fn stretch<T>(seconds: u64, figures: T) -> Option<PeriodFigures<T>> {
-        Some(PeriodFigures { from: Nanos::ZERO, to: Nanos::from_secs(seconds), suspended: Nanos::ZERO, figures })
+    fn stretch<T>(seconds: u64, figures: T) -> Option<PeriodMetrics<T>> {
+        Some(PeriodMetrics { from: Nanos::ZERO, to: Nanos::from_secs(seconds), suspended: Nanos::ZERO, figures })
     }
 
     fn core(cpu: usize, user: f64, system: f64, steal: f64) -> Core {

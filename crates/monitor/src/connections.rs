@@ -8,7 +8,7 @@ mod tables;
 mod tally;
 
 use crate::counter::{TimeSpan, growth};
-use crate::group::{Group, PeriodFigures, WatchContext};
+use crate::group::{Group, PeriodMetrics, WatchContext};
 use crate::listener::{ListenerSample, ListenerWatch};
 use crate::network::columns::Columns;
 use crate::procfs::ProcFile;
@@ -75,7 +75,7 @@ struct PortsWatch {
 impl Group for ConnectionsGroup {
     type Watch = ConnectionsWatch;
     type Sample = ConnectionsSample;
-    type Figures = Connections;
+    type Metrics = Connections;
 
     const IS_PER_NETNS: bool = true;
 
@@ -130,11 +130,11 @@ impl Group for ConnectionsGroup {
         }
     }
 
-    fn put(stretch: PeriodFigures<Connections>, samples: &[&ConnectionsSample], _: Nanos, server: &mut Server) {
+    fn put(stretch: PeriodMetrics<Connections>, samples: &[&ConnectionsSample], _: Nanos, server: &mut Server) {
         server.connections = with_longest_queues(stretch.figures, samples);
     }
 
-    fn put_interval(stretch: &PeriodFigures<Connections>, last: &ConnectionsSample, interval: &mut ServerInterval) {
+    fn put_interval(stretch: &PeriodMetrics<Connections>, last: &ConnectionsSample, interval: &mut ServerInterval) {
         let Connections { listener, connections, .. } = &stretch.figures;
         interval.established = connections.as_ref().and_then(|states| states.get(&State::Established).copied());
         let mut queues = last.ports.iter().filter_map(|port| Some(port.listener?.accept_queue)).peekable();

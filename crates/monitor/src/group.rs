@@ -20,7 +20,7 @@ pub trait Group {
     /// The type of samples, which contain only raw counters. Samples are kept in memory, and sent between hosts.
     type Sample: Clone + Debug + Default + Eq + Serialize + DeserializeOwned + 'static;
     /// The type of the metrics of a period, as they appear in documents and in the group's log.
-    type Figures: Clone + Debug + PartialEq + Serialize;
+    type Metrics: Clone + Debug + PartialEq + Serialize;
 
     /// Whether the counters belong to a network namespace. Counters of different namespaces cannot be compared.
     const IS_PER_NETNS: bool = false;
@@ -38,10 +38,10 @@ pub trait Group {
     fn sources(watch: &Self::Watch, sources: &mut BTreeMap<String, String>);
 
     /// Derives the metrics of the period between two samples. `over` is the length of this period.
-    fn since(earlier: &Self::Sample, later: &Self::Sample, over: Nanos) -> Self::Figures;
+    fn since(earlier: &Self::Sample, later: &Self::Sample, over: Nanos) -> Self::Metrics;
 
     /// Derives the metrics of the period from the first to the last of `samples`. `over` is the length of the period.
-    fn over(samples: &[&Self::Sample], over: Nanos) -> Self::Figures {
+    fn over(samples: &[&Self::Sample], over: Nanos) -> Self::Metrics {
         Self::since(samples[0], samples[samples.len() - 1], over)
     }
 
@@ -51,10 +51,10 @@ pub trait Group {
 
     /// Stores the metrics of a period in the `server` object of a Record. `samples` are the samples of the period.
     /// Totals are scaled to a period of this `length`.
-    fn put(stretch: PeriodFigures<Self::Figures>, samples: &[&Self::Sample], length: Nanos, server: &mut Server);
+    fn put(stretch: PeriodMetrics<Self::Metrics>, samples: &[&Self::Sample], length: Nanos, server: &mut Server);
 
     /// Stores the metrics of one interval in the time series. `last` is the sample at the end of the interval.
-    fn put_interval(stretch: &PeriodFigures<Self::Figures>, last: &Self::Sample, interval: &mut ServerInterval);
+    fn put_interval(stretch: &PeriodMetrics<Self::Metrics>, last: &Self::Sample, interval: &mut ServerInterval);
 }
 
 /// The processes, ports and files that a group should watch, and the namespace and directories in which to find them.
@@ -83,7 +83,7 @@ pub struct WatchContext<'s> {
 /// The metrics of a period of time. The start and end of the period are read from `CLOCK_MONOTONIC`, which stops while
 /// the machine is suspended.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct PeriodFigures<T> {
+pub struct PeriodMetrics<T> {
     /// Start of the period.
     pub from: Nanos,
     /// End of the period.
@@ -101,7 +101,7 @@ impl WatchContext<'_> {
     }
 }
 
-impl<T> PeriodFigures<T> {
+impl<T> PeriodMetrics<T> {
     /// The length of the period, without the time for which the machine was suspended.
     pub fn length(&self) -> Nanos {
         self.to - self.from

@@ -19,7 +19,7 @@ pub use threads::ThreadGroupSample;
 
 use crate::MonitorError;
 use crate::counter::TimeSpan;
-use crate::group::{Group, PeriodFigures, WatchContext};
+use crate::group::{Group, PeriodMetrics, WatchContext};
 use crate::procfs::{ProcFile, ReopenedFile};
 use brimful_core::Nanos;
 use brimful_core::cpus::CpuList;
@@ -85,7 +85,7 @@ pub struct KernelWatch {
 impl Group for KernelGroup {
     type Watch = KernelWatch;
     type Sample = KernelSample;
-    type Figures = Kernel;
+    type Metrics = Kernel;
 
     fn open(site: &mut WatchContext<'_>) -> Result<Option<KernelWatch>, MonitorError> {
         KernelWatch::open(site.root, site.cpus).map(Some)
@@ -103,12 +103,12 @@ impl Group for KernelGroup {
         later.since(earlier, over)
     }
 
-    fn put(stretch: PeriodFigures<Kernel>, _: &[&KernelSample], _: Nanos, server: &mut Server) {
+    fn put(stretch: PeriodMetrics<Kernel>, _: &[&KernelSample], _: Nanos, server: &mut Server) {
         server.kernel = stretch.figures;
     }
 
     fn put_interval(
-        PeriodFigures { figures, .. }: &PeriodFigures<Kernel>,
+        PeriodMetrics { figures, .. }: &PeriodMetrics<Kernel>,
         _: &KernelSample,
         interval: &mut ServerInterval,
     ) {

@@ -71,7 +71,7 @@ pub use bottleneck::{Finding, Severity, bottleneck, thresholds};
 pub use brimful_os::cpus::online as online_cpus;
 pub use config::MonitorConfig;
 pub use connections::{ConnectionsSample, PortSample};
-pub use group::{Group, PeriodFigures};
+pub use group::{Group, PeriodMetrics};
 pub use groups::{GroupName, PerGroup};
 pub use history::History;
 pub use kernel::{

@@ -27,7 +27,7 @@ pub(crate) use figures::elapsed_between;
 pub use file::{ModuleFile, ModuleFileError};
 
 use crate::MonitorError;
-use crate::group::{Group, PeriodFigures, WatchContext};
+use crate::group::{Group, PeriodMetrics, WatchContext};
 use brimful_core::Nanos;
 use brimful_core::server::{Module, ModuleClass, Server, ServerInterval};
 use find::ModuleWatch;
@@ -164,7 +164,7 @@ pub enum ModuleGroup {}
 impl Group for ModuleGroup {
     type Watch = ModuleWatch;
     type Sample = ModuleSample;
-    type Figures = Module;
+    type Metrics = Module;
 
     fn open(site: &mut WatchContext<'_>) -> Result<Option<ModuleWatch>, MonitorError> {
         let why = match (site.processes.is_empty(), site.finds_processes) {
@@ -198,7 +198,7 @@ impl Group for ModuleGroup {
         figures::over(samples)
     }
 
-    fn put(stretch: PeriodFigures<Module>, _: &[&ModuleSample], length: Nanos, server: &mut Server) {
+    fn put(stretch: PeriodMetrics<Module>, _: &[&ModuleSample], length: Nanos, server: &mut Server) {
         let seen = stretch.length().as_secs_f64();
         let factor = if seen > 0.0 { length.as_secs_f64() / seen } else { 1.0 };
         let Module { servers, classes } = stretch.figures;
@@ -206,7 +206,7 @@ impl Group for ModuleGroup {
         server.module = Some(Module { servers, classes });
     }
 
-    fn put_interval(stretch: &PeriodFigures<Module>, _: &ModuleSample, interval: &mut ServerInterval) {
+    fn put_interval(stretch: &PeriodMetrics<Module>, _: &ModuleSample, interval: &mut ServerInterval) {
         let servers = &stretch.figures.servers;
         if !servers.is_empty() {
             interval.requests_per_s = Some(servers.iter().map(|server| server.requests_per_s).sum());

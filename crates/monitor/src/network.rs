@@ -16,7 +16,7 @@ pub use tcp::TcpSample;
 
 use crate::MonitorError;
 use crate::counter::TimeSpan;
-use crate::group::{Group, PeriodFigures, WatchContext};
+use crate::group::{Group, PeriodMetrics, WatchContext};
 use crate::procfs::ProcFile;
 use brimful_core::Nanos;
 use brimful_core::server::{Network, Server, ServerInterval};
@@ -65,7 +65,7 @@ struct NetFile {
 impl Group for NetworkGroup {
     type Watch = NetworkWatch;
     type Sample = NetworkSample;
-    type Figures = Network;
+    type Metrics = Network;
 
     const IS_PER_NETNS: bool = true;
 
@@ -85,12 +85,12 @@ impl Group for NetworkGroup {
         later.since(earlier, over)
     }
 
-    fn put(stretch: PeriodFigures<Network>, _: &[&NetworkSample], _: Nanos, server: &mut Server) {
+    fn put(stretch: PeriodMetrics<Network>, _: &[&NetworkSample], _: Nanos, server: &mut Server) {
         server.network = Some(stretch.figures);
     }
 
     fn put_interval(
-        PeriodFigures { figures, .. }: &PeriodFigures<Network>,
+        PeriodMetrics { figures, .. }: &PeriodMetrics<Network>,
         _: &NetworkSample,
         interval: &mut ServerInterval,
     ) {

@@ -1,7 +1,7 @@
 //! Process group: the server's programs. `tree.rs` finds their processes, `program.rs` derives the metrics.
 
 use crate::MonitorError;
-use crate::group::{Group, PeriodFigures, WatchContext};
+use crate::group::{Group, PeriodMetrics, WatchContext};
 use crate::program::{self, Membership, ProgramSample};
 use crate::tree::ProcessTree;
 use brimful_core::Nanos;
@@ -16,7 +16,7 @@ impl Group for ProcessGroup {
     /// One sample for each program, in the order of the selectors.
     type Sample = Vec<ProgramSample>;
     /// The metrics of each program that has metrics of its own.
-    type Figures = Programs;
+    type Metrics = Programs;
 
     fn open(site: &mut WatchContext<'_>) -> Result<Option<ProcessTree>, MonitorError> {
         if site.processes.is_empty() {
@@ -48,13 +48,13 @@ impl Group for ProcessGroup {
         Programs { process: own.filter_map(|(index, later)| figures(index, later)).collect() }
     }
 
-    fn put(stretch: PeriodFigures<Programs>, _: &[&Vec<ProgramSample>], length: Nanos, server: &mut Server) {
+    fn put(stretch: PeriodMetrics<Programs>, _: &[&Vec<ProgramSample>], length: Nanos, server: &mut Server) {
         let seen = stretch.length().as_secs_f64();
         let factor = if seen > 0.0 { length.as_secs_f64() / seen } else { 1.0 };
         server.process = stretch.figures.process.into_iter().map(|process| scaled(process, factor)).collect();
     }
 
-    fn put_interval(stretch: &PeriodFigures<Programs>, _: &Vec<ProgramSample>, interval: &mut ServerInterval) {
+    fn put_interval(stretch: &PeriodMetrics<Programs>, _: &Vec<ProgramSample>, interval: &mut ServerInterval) {
         let (programs, seconds) = (&stretch.figures.process, stretch.length().as_secs_f64());
         if programs.is_empty() || seconds <= 0.0 {
             return;

@@ -1,6 +1,6 @@
 //! Derives metrics from raw samples. All functions are pure functions of two samples.
 
-use crate::group::{Group, PeriodFigures};
+use crate::group::{Group, PeriodMetrics};
 use crate::groups::{GroupName, GroupValue, ListedGroup, PerGroup};
 use crate::sampler::Sample;
 use brimful_core::Nanos;
@@ -10,11 +10,11 @@ use serde::Serialize;
 /// The metrics of each group over a period that ends at a sample. A group is `None` if this sample does not contain the
 /// group, or is the first sample to contain it. A group that belongs to a network namespace is also `None` at the first
 /// sample of another namespace.
-pub type Rates = PerGroup<GroupFigures>;
+pub type Rates = PerGroup<GroupMetrics>;
 
 /// Defines the type of each group's value in [`Rates`]: the group's metrics over a period.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct GroupFigures;
+pub struct GroupMetrics;
 
 /// Derives metrics from samples as they arrive. The period of each group begins at the last sample that contained it,
 /// so groups may be sampled at different times.
@@ -36,8 +36,8 @@ struct SampleTime {
     suspended: Nanos,
 }
 
-impl GroupValue for GroupFigures {
-    type Of<G: Group> = Option<PeriodFigures<G::Figures>>;
+impl GroupValue for GroupMetrics {
+    type Of<G: Group> = Option<PeriodMetrics<G::Metrics>>;
 }
 
 impl GroupValue for LastSamples {
@@ -108,17 +108,17 @@ impl SampleTime {
         SampleTime { at: sample.at, suspended: sample.suspended }
     }
 
-    fn until<T>(self, end: SampleTime, since: impl FnOnce(Nanos) -> T) -> PeriodFigures<T> {
+    fn until<T>(self, end: SampleTime, since: impl FnOnce(Nanos) -> T) -> PeriodMetrics<T> {
         /// Minimum difference that counts as a suspension. The two clocks are read one after the other, so a smaller
         /// difference may be the time between their readings.
         const MIN_SUSPENDED: Nanos = Nanos::from_millis(100);
         let suspended = Some(end.suspended - self.suspended).filter(|&suspended| suspended >= MIN_SUSPENDED);
         let figures = since(end.at - self.at);
-        PeriodFigures { from: self.at, to: end.at, suspended: suspended.unwrap_or_default(), figures }
+        PeriodMetrics { from: self.at, to: end.at, suspended: suspended.unwrap_or_default(), figures }
     }
 }
 
-fn over<G: ListedGroup>(samples: &[Sample]) -> Option<PeriodFigures<G::Figures>> {
+fn over<G: ListedGroup>(samples: &[Sample]) -> Option<PeriodMetrics<G::Metrics>> {
     // Counters of two network namespaces cannot be compared, so only samples of the last namespace are used.
     let netns = samples.last()?.netns;
     let elsewhere = |sample: &Sample| G::IS_PER_NETNS && sample.netns != netns;
@@ -134,13 +134,13 @@ fn step<G: Group>(
     last: &mut Option<(SampleTime, G::Sample)>,
     at: SampleTime,
     sample: Option<&G::Sample>,
-) -> Option<PeriodFigures<G::Figures>> {
+) -> Option<PeriodMetrics<G::Metrics>> {
     let sample = sample?;
     let (before, earlier) = last.replace((at, sample.clone()))?;
     Some(before.until(at, |over| G::since(&earlier, sample, over)))
 }
 
-fn log_line<T: Serialize>(at: &str, stretch: &PeriodFigures<T>) -> String {
+fn log_line<T: Serialize>(at: &str, stretch: &PeriodMetrics<T>) -> String {
     let line = LogLine {
         at: at.to_owned(),
         t_s: stretch.to.as_secs_f64(),

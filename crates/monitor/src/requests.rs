@@ -1,5 +1,6 @@
-//! Requests group: the requests as the sockets of the watched ports show them, for any server. It measures how long a
-//! request waits until the server reads it, and how long the server then takes until the end of the response.
+//! Requests group: requests measured at the sockets of the watched ports, for any server program. The group measures
+//! how long a request waits until the server reads it, and how long the server then takes until the end of the
+//! response.
 //!
 //! This is the only group that slows the server down (a microsecond for each request that is traced). So it is read
 //! only if the user asks for it, and its tracepoints are attached for slices of time. [`ebpf`](crate::ebpf) defines
@@ -15,7 +16,7 @@ pub use slices::DutyCycle;
 pub use watch::RequestsWatch;
 
 use crate::ebpf::{PortTally, SizeTally, TimesTally};
-use crate::group::{Group, PeriodFigures, WatchContext};
+use crate::group::{Group, PeriodMetrics, WatchContext};
 use crate::module::TimesSample;
 use crate::{MonitorError, NetNamespace};
 use brimful_core::Nanos;
@@ -24,7 +25,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// The requests of all ports since the watch began.
+/// The counters of all ports since the watch began.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct RequestsSample {
@@ -40,7 +41,7 @@ pub struct RequestsSample {
     pub ports: Vec<PortRequests>,
 }
 
-/// The requests of one port.
+/// The counters of one port since the watch began.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct PortRequests {
@@ -55,7 +56,7 @@ pub struct PortRequests {
     pub sizes: Vec<SizeRequests>,
 }
 
-/// Requests whose responses are of one size class.
+/// The counters of requests whose responses are of one size class.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct SizeRequests {
@@ -75,7 +76,7 @@ pub enum RequestsGroup {}
 impl Group for RequestsGroup {
     type Watch = RequestsWatch;
     type Sample = RequestsSample;
-    type Figures = SocketRequests;
+    type Metrics = SocketRequests;
 
     const IS_PER_NETNS: bool = true;
 
@@ -117,20 +118,20 @@ impl Group for RequestsGroup {
         figures::between(earlier, later, over)
     }
 
-    fn put(stretch: PeriodFigures<SocketRequests>, _: &[&RequestsSample], _: Nanos, server: &mut Server) {
+    fn put(stretch: PeriodMetrics<SocketRequests>, _: &[&RequestsSample], _: Nanos, server: &mut Server) {
         server.requests = Some(stretch.figures);
     }
 
-    fn put_interval(_: &PeriodFigures<SocketRequests>, _: &RequestsSample, _: &mut ServerInterval) {}
+    fn put_interval(_: &PeriodMetrics<SocketRequests>, _: &RequestsSample, _: &mut ServerInterval) {}
 }
 
 impl PortRequests {
-    /// The number of requests with a response.
+    /// Number of requests with a response.
     fn answered(&self) -> u64 {
         self.sizes.iter().fold(0, |sum, size| sum.saturating_add(size.service.count))
     }
 
-    /// Number of counted requests that are in progress: without a response, on a connection that is not lost.
+    /// Number of counted requests that still have no response, and whose connection is not lost.
     fn open(&self) -> u64 {
         self.begun.saturating_sub(self.answered()).saturating_sub(self.unanswered)
     }

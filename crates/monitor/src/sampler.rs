@@ -1,4 +1,4 @@
-//! One sample: the counters of every group that is due, read one after another.
+//! Takes samples: reads the counters of every group that is due, one group after another.
 
 use crate::affinity::require_online;
 use crate::connections::ConnectionsWatch;
@@ -13,13 +13,13 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// Raw counters of the groups that were due. Counters that the kernel does not provide are `None`.
+/// The raw counters of one moment, for the groups that were due. Counters that the kernel does not provide are `None`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Sample {
     /// The time of the sample, by `CLOCK_MONOTONIC`.
     pub at: Nanos,
-    /// How long the machine has been suspended since boot: `CLOCK_BOOTTIME` minus `CLOCK_MONOTONIC`.
+    /// Time for which the machine has been suspended since boot: `CLOCK_BOOTTIME` minus `CLOCK_MONOTONIC`.
     pub suspended: Nanos,
     /// The network namespace that the groups `network` and `connections` watch, as a number that identifies it until
     /// the machine reboots.
@@ -28,7 +28,7 @@ pub struct Sample {
     pub groups: PerGroup<GroupCounters>,
 }
 
-/// Type-level function that maps each group to the type of its raw counters; `None` if they were not read.
+/// Defines the type of each group's value in [`Sample`]: its raw counters; `None` if they were not read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct GroupCounters;
 
@@ -36,7 +36,8 @@ impl GroupValue for GroupCounters {
     type Of<G: Group> = Option<G::Sample>;
 }
 
-/// Type-level function that maps each group to the type of its watch; `None` if the group has nothing to read.
+/// Defines the type of each group's value in [`Sampler`]: the reader of its counters; `None` if the group has nothing
+/// to read.
 #[derive(Debug, Default)]
 struct Watches;
 
@@ -44,12 +45,12 @@ impl GroupValue for Watches {
     type Of<G: Group> = Option<G::Watch>;
 }
 
-/// Takes samples.
+/// Takes samples of the server's host.
 #[derive(Debug)]
 pub struct Sampler {
     watches: PerGroup<Watches>,
     chosen_netns: ChosenNamespace,
-    /// For each kind of metrics that is absent, the reason.
+    /// The reason for each kind of metrics that is absent, by the kind's name.
     lacking: BTreeMap<String, String>,
     /// The directory that contains /proc and /sys.
     root: PathBuf,
@@ -75,8 +76,8 @@ impl Sample {
 }
 
 impl Sampler {
-    /// Finds the server's programs. If a program has no process yet, the sampler waits for one, and
-    /// [`Sampler::sources`] says so.
+    /// Finds the server's processes and opens the sources of all enabled groups. If a program has no process yet, the
+    /// sampler waits for one, and [`Sampler::sources`] says so.
     pub fn open(config: &MonitorConfig) -> Result<Sampler, MonitorError> {
         Sampler::open_at(Path::new("/"), config)
     }
@@ -92,8 +93,8 @@ impl Sampler {
             config: config.clone(),
             buffer: Vec::new(),
         };
-        // The groups without a namespace are opened first, because the server's processes determine the network
-        // namespace.
+        // The network namespace is determined from the server's processes. So the groups that do not belong to a
+        // network namespace are opened first, among them `process`.
         sampler.open_groups(ChosenNamespace::default(), false)?;
         let chosen = config.netns.choose(&root.join("proc"), &sampler.pids())?;
         sampler.open_groups(chosen, true)?;
@@ -133,7 +134,8 @@ impl Sampler {
         Ok(())
     }
 
-    /// Follows a server that was restarted in another network namespace, such as a container's.
+    /// If the server was restarted in another network namespace (for example in a new container), watches that
+    /// namespace from now on.
     fn follow(&mut self) {
         if self.watches.process.is_none() || self.config.netns != NetNamespace::Server {
             return;
@@ -142,7 +144,7 @@ impl Sampler {
         if !self.chosen_netns.has_lost_source_process(&pids) {
             return;
         }
-        // On failure the process has already ended; the next search finds its successor.
+        // An error means that the process has already ended. The next search finds its successor.
         let Ok(chosen) = self.config.netns.choose(&self.root.join("proc"), &pids) else { return };
         if chosen.identity == self.chosen_netns.identity {
             self.chosen_netns = chosen;
@@ -156,7 +158,7 @@ impl Sampler {
         self.watches.process.as_ref().map(ProcessTree::pids).unwrap_or_default()
     }
 
-    /// Fails if a program has no process.
+    /// Returns an error if a program has no process.
     pub fn require_processes(&self) -> Result<(), MonitorError> {
         self.watches.process.as_ref().map_or(Ok(()), ProcessTree::require_all)
     }
@@ -173,9 +175,10 @@ impl Sampler {
         self.sample()
     }
 
-    /// Reads the given groups, as far as they are enabled.
+    /// Reads those of the given groups that are enabled.
     pub fn sample_groups(&mut self, due: Groups) -> Sample {
-        // Searching takes far longer than reading. It comes first, so that all groups are read close together in time.
+        // The search for processes takes far longer than reading. It comes first, so that all groups are read close
+        // together in time.
         if let Some(tree) = self.watches.process.as_mut().filter(|_| due.has(GroupName::Process)) {
             tree.search();
             self.follow();
@@ -199,7 +202,7 @@ impl Sampler {
         sample
     }
 
-    /// The source of each kind of metrics, or `none: …` with the reason and a remedy.
+    /// For each kind of metrics, its source or the text `none: …` with the reason and a remedy.
     pub fn sources(&self) -> BTreeMap<String, String> {
         let mut sources = self.lacking.clone();
         for_each_group!(G => if let Some(watch) = G::get(&self.watches) {

@@ -1,29 +1,30 @@
-//! Decides when each group is read. Every group has its own switch and interval.
+//! Decides when each group of metrics is read. Every group can be switched on and off, and has its own interval.
 
 use crate::groups::GroupName;
 use brimful_core::Nanos;
 
-/// The interval at which each group is read; `None` for a group that is not read.
+/// The interval at which each group of metrics is read; `None` for a group that is not read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Intervals([Option<Nanos>; GroupName::ALL.len()]);
 
-/// The time at which each group is due: at multiples of its own interval. Missed instants are skipped.
+/// The times at which each group of metrics must be read: the multiples of the group's interval. Missed times are
+/// skipped.
 #[derive(Clone, Copy, Debug)]
 pub struct Schedule {
     intervals: Intervals,
     due: [Nanos; GroupName::ALL.len()],
 }
 
-/// A set of groups.
+/// A set of groups of metrics.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Groups([bool; GroupName::ALL.len()]);
 
 impl Intervals {
-    /// Bounds of every interval: short enough to show a burst, and long enough that sampling is not a load.
+    /// Shortest and longest interval. A shorter interval would make sampling itself a load.
     const BOUNDS: (Nanos, Nanos) = (Nanos::from_millis(10), Nanos::from_secs(3600));
 
-    /// Intervals that are equal for all groups except `requests`, which slows the server down and is enabled only by
-    /// [`Intervals::set`].
+    /// The same interval for all groups except `requests`. That group slows the server down, so only [`Intervals::set`]
+    /// enables it.
     pub fn uniform(interval: Nanos) -> Intervals {
         let mut intervals = Intervals([None; GroupName::ALL.len()]);
         for group in GroupName::ALL {
@@ -48,7 +49,7 @@ impl Intervals {
         Groups(self.0.map(|interval| interval.is_some()))
     }
 
-    /// The different intervals: an interval that several groups share is returned once.
+    /// The intervals without duplicates: an interval of several groups is returned once.
     pub fn distinct(&self) -> impl Iterator<Item = Nanos> {
         let is_first = |&(index, interval): &(usize, Nanos)| !self.0[..index].contains(&Some(interval));
         let intervals = self.0.iter().enumerate().filter_map(|(index, interval)| Some((index, (*interval)?)));
@@ -67,7 +68,8 @@ impl Schedule {
         Schedule { intervals, due: [start; GroupName::ALL.len()] }
     }
 
-    /// Returns the groups that are due, and schedules them again one interval later.
+    /// Returns the groups that are due at the time `now`, and schedules them again at the next multiple of their
+    /// intervals.
     pub fn take_due(&mut self, now: Nanos) -> Groups {
         let mut due = Groups::default();
         for (index, interval) in self.intervals.0.iter().enumerate() {
@@ -81,7 +83,7 @@ impl Schedule {
         due
     }
 
-    /// The time at which the next group is due; `None` if no group ever is.
+    /// The earliest time at which a group is due; `None` if no group is read.
     pub fn next(&self) -> Option<Nanos> {
         let enabled = self.due.iter().zip(self.intervals.0).filter(|(_, interval)| interval.is_some());
         enabled.map(|(due, _)| *due).min()

@@ -3,8 +3,8 @@
 use crate::sys;
 use brimful_core::Nanos;
 
-/// Allows the next search after 400 times the CPU time of the last search. So each kind of search uses at most 1/400 of
-/// one CPU. On a busy machine a search takes longer, but does not use more CPU time.
+/// Limits how often a search runs. The pause after a search is 400 times the CPU time of the search, so each kind of
+/// search uses at most 1/400 of one CPU. On a busy machine a search takes longer, but does not use more CPU time.
 #[derive(Debug, Default)]
 pub(crate) struct Search {
     /// The earliest time of the next search, by `CLOCK_MONOTONIC`.
@@ -19,21 +19,23 @@ pub(crate) struct SearchStart(Nanos);
 impl Search {
     const PAUSE_FACTOR: u64 = 400;
 
+    /// Whether the pause after the last search is over.
     pub fn is_due(&self) -> bool {
         sys::now() >= self.not_before
     }
 
+    /// Begins a search: reads the CPU time of this thread.
     pub fn begin() -> SearchStart {
         SearchStart(sys::thread_cpu())
     }
 
-    /// Ends the search that began at `begun`, and starts the pause after it.
+    /// Ends the search that began at `begun`, and begins the pause after it.
     pub fn end(&mut self, begun: SearchStart) {
         self.rest = Nanos((sys::thread_cpu() - begun.0).0.saturating_mul(Search::PAUSE_FACTOR));
         self.not_before = sys::now() + self.rest;
     }
 
-    /// The length of the pause after the last search.
+    /// The length of the current pause, or of the last one.
     pub fn interval(&self) -> Nanos {
         self.rest
     }

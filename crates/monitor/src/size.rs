@@ -12,15 +12,15 @@ use serde::ser::{
 };
 use std::fmt::Error;
 
-/// An upper bound of the bytes that a value occupies.
+/// An upper bound of the memory that a value occupies, in bytes.
 pub(crate) fn size_of_all<T: Serialize>(value: &T) -> usize {
     let mut size = Size(size_of::<T>());
-    // Counting never fails. A value that cannot be serialized is rejected where it is sent.
+    // Counting never fails. A value that cannot be serialized causes an error when it is sent.
     let _ = value.serialize(&mut size);
     size.0
 }
 
-/// The bytes counted so far.
+/// Number of bytes counted so far.
 struct Size(usize);
 
 impl Size {
@@ -30,8 +30,8 @@ impl Size {
     }
 }
 
-/// Implements values that use no memory on the heap. Nothing is added for such a value, because the size of the
-/// enclosing value includes it.
+/// Implements the serializers of values without memory on the heap. They add nothing, because the size of the enclosing
+/// value includes such a value.
 macro_rules! inline {
     ($($method:ident($($value:ty),*);)+) => {
         $(fn $method(self, $(_: $value),*) -> Result<(), Error> {
@@ -139,7 +139,7 @@ impl<'s> Serializer for &'s mut Size {
     }
 }
 
-/// Implements the serializers that visit the parts of a value one after another.
+/// Implements the serializers that count the parts of a value one after another, such as the elements of a list.
 macro_rules! parts {
     ($($part:ident $method:ident;)+) => {
         $(impl $part for &mut Size {
@@ -164,7 +164,7 @@ parts! {
     SerializeTupleVariant serialize_field;
 }
 
-/// Implements the serializers that visit named parts.
+/// Implements the serializers that count parts with names, such as the fields of a struct.
 macro_rules! named_parts {
     ($($part:ident)+) => {
         $(impl $part for &mut Size {

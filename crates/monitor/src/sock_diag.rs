@@ -27,7 +27,7 @@ use std::os::fd::OwnedFd;
 pub(crate) struct SockDiag {
     fd: OwnedFd,
     ports: Vec<u16>,
-    /// The condition that a socket must satisfy to be in a dump.
+    /// Program by which the kernel selects the sockets of a dump: those of the wanted ports.
     filter: Vec<u8>,
     sequence: u32,
     request: Vec<u8>,
@@ -56,7 +56,8 @@ pub(crate) struct ListenSocket {
 pub(crate) struct ConnectedSocket {
     /// The local port.
     pub port: u16,
-    /// The state's number (include/net/tcp_states.h), TIME_WAIT and half-open connections included.
+    /// The kernel's number of the connection's state (include/net/tcp_states.h). TIME_WAIT and half-open connections
+    /// are included.
     pub state: u8,
     /// Whether the kernel keeps only a small record of the connection, because no process has it open any more:
     /// TIME_WAIT, and some connections in FIN_WAIT2.
@@ -102,8 +103,8 @@ impl SockDiag {
         found.filter(|now| now.id == socket.id).ok_or_else(|| io::ErrorKind::NotFound.into())
     }
 
-    /// Calls `see` for every connection of the ports, of both families. After an error, some connections may have been
-    /// missed.
+    /// Calls `see` for every connection of the ports, with IPv4 and IPv6. If an error is returned, some connections may
+    /// have been missed.
     pub fn connections(&mut self, mut see: impl FnMut(ConnectedSocket)) -> io::Result<()> {
         self.dump(CONNECTIONS, 0, &mut |body| connected_socket(body).into_iter().for_each(&mut see))
     }
@@ -111,7 +112,8 @@ impl SockDiag {
     fn dump(&mut self, states: u32, extension: u16, see: &mut impl FnMut(&[u8])) -> io::Result<()> {
         self.prepare_dump(states, extension);
         match self.ask(see) {
-            // A kernel before 4.16 cannot compare ports for equality.
+            // A kernel before 4.16 cannot compare ports for equality, so the filter is replaced by one that compares
+            // their order.
             Err(error) if error.raw_os_error() == Some(libc::EINVAL) => {
                 self.filter = filter::between(&self.ports);
                 self.prepare_dump(states, extension);
@@ -121,7 +123,7 @@ impl SockDiag {
         }
     }
 
-    /// Builds the request of a look-up: `struct nlmsghdr`, `struct inet_diag_req_v2`.
+    /// Builds the request of a look-up: `struct nlmsghdr` and `struct inet_diag_req_v2`.
     fn prepare_look_up(&mut self, socket: &ListenSocket) {
         self.start(DIAG_BY_FAMILY, 0);
         self.request.extend_from_slice(&[socket.family, libc::IPPROTO_TCP as u8, bit_of(SKMEMINFO), 0]);
@@ -130,8 +132,8 @@ impl SockDiag {
         message::set_length(&mut self.request);
     }
 
-    /// Builds the request of a dump: `struct nlmsghdr`, `struct inet_diag_req`, the filter. This is the older form of a
-    /// request. It asks for both families at once, which saves the kernel a second walk.
+    /// Builds the request of a dump: `struct nlmsghdr`, `struct inet_diag_req` and the filter. This older form of a
+    /// request asks for IPv4 and IPv6 at once, which saves the kernel a second walk over its sockets.
     fn prepare_dump(&mut self, states: u32, extension: u16) {
         self.start(TCP_DIAG, message::DUMP);
         self.request.extend_from_slice(&[libc::AF_INET as u8, 0, 0, bit_of(extension)]);
@@ -149,10 +151,11 @@ impl SockDiag {
         message::start(&mut self.request, kind, flags, self.sequence);
     }
 
-    /// Sends the request, and calls `see` for the body of every message of the answer.
+    /// Sends the request, and calls `see` with the body of every message of the answer.
     fn ask(&mut self, see: &mut impl FnMut(&[u8])) -> io::Result<()> {
         match self.try_ask(see) {
-            // A signal interrupted an earlier dump. The kernel ends that dump when the rest of it has been received.
+            // A signal interrupted an earlier dump, and the kernel ends it only when its remaining messages have been
+            // received.
             Err(error) if error.raw_os_error() == Some(libc::EBUSY) => {
                 while recv(&self.fd, &mut self.buffer[..], RecvFlags::DONTWAIT).is_ok() {}
                 self.try_ask(see)
@@ -203,6 +206,7 @@ impl ListenSocket {
         (self.family, &self.id[..40]) == (other.family, &other.id[..40])
     }
 
+    /// The local port.
     pub fn port(&self) -> u16 {
         u16::from_be_bytes(self.bytes(0))
     }
@@ -222,7 +226,7 @@ impl fmt::Display for ListenSocket {
     }
 }
 
-/// The bit that requests an extension; 0 for none.
+/// The bit that requests this extension of the answer; 0 for no extension.
 fn bit_of(extension: u16) -> u8 {
     extension.checked_sub(1).map_or(0, |bit| 1 << bit)
 }
@@ -283,7 +287,7 @@ mod tests {
         }
     }
 
-    /// Opens more connections than fit into one part of a dump. Returns the port and all sockets.
+    /// Opens more connections than fit into one part of a dump. Returns the port and all their sockets.
     fn crowd() -> (u16, Vec<OwnedFd>) {
         let open = || socket_with(AddressFamily::INET, SocketType::STREAM, SocketFlags::CLOEXEC, None).unwrap();
         let listener = open();
@@ -340,7 +344,8 @@ mod tests {
             assert_eq!((listed.len(), listed[0].queue), (1, 0), "{address}");
             assert_eq!(diag.look_up(&listed[0]).unwrap(), listed[0], "{address}");
             drop(listener);
-            // A program that another test is just starting has a copy of the socket until exec.
+            // Another test may just have forked a process, which has a copy of the socket until it executes its
+            // program.
             crate::fixture::wait_for("the end of the socket", || diag.look_up(&listed[0]).err());
         }
     }

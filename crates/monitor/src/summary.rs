@@ -1,4 +1,4 @@
-//! Summarizes a run: the `server` object of a Record.
+//! Summarizes the samples of a run as the `server` object of a Record.
 
 use crate::group::Group;
 use crate::groups::ListedGroup;
@@ -7,11 +7,11 @@ use crate::sampler::Sample;
 use brimful_core::Nanos;
 use brimful_core::server::{Server, ServerInterval};
 
-/// Summarizes the samples inside a window (all samples, if `window` is `None`) and lists every interval. The caller
-/// fills in sources and overhead.
+/// Summarizes the samples inside a window (all samples if `window` is `None`), and lists every interval. The caller
+/// fills in the fields `sources` and `overhead`.
 ///
-/// Rates are between the first and the last sample inside the window that contain the group. The totals of a program
-/// are its rates times the window's length, so dividing them by that length yields the rates again.
+/// The rates of a group are between the first and the last sample inside the window that contain the group. The totals
+/// of a program are its rates times the window's length, so total divided by length yields the rate again.
 pub(crate) fn summarize(samples: &[Sample], epoch: Nanos, window: Option<(Nanos, Nanos)>) -> Server {
     let mut server = Server { intervals: intervals(samples, epoch), ..Server::default() };
     let inside = inside(samples, window);
@@ -24,8 +24,8 @@ pub(crate) fn summarize(samples: &[Sample], epoch: Nanos, window: Option<(Nanos,
     server
 }
 
-/// The time series: an interval for each pair of consecutive samples. A metric group that is read less often than the
-/// others appears only in intervals that end with a reading of that group.
+/// The time series: an interval for each pair of consecutive samples. A group that is read less often than others
+/// appears only in the intervals that end with a sample of this group.
 fn intervals(samples: &[Sample], epoch: Nanos) -> Vec<ServerInterval> {
     let mut tracker = Tracker::default();
     let Some((first, rest)) = samples.split_first() else { return Vec::new() };
@@ -52,7 +52,7 @@ fn interval(from: Nanos, to: &Sample, rates: &Rates, epoch: Nanos) -> ServerInte
     interval
 }
 
-/// The samples inside a window. If the window contains fewer than two samples, the nearest samples outside are added.
+/// The samples inside a window. If there are fewer than two, the nearest samples outside the window are added.
 fn inside(samples: &[Sample], window: Option<(Nanos, Nanos)>) -> &[Sample] {
     let Some((start, end)) = window else { return samples };
     let mut first = samples.partition_point(|sample| sample.at < start);
@@ -76,8 +76,8 @@ mod tests {
         let window = Some((Nanos::from_millis(11_500), Nanos::from_millis(14_500)));
         let server = summarize(&samples_of_run(6), Nanos::from_secs(11), window);
         let process = &server.process[0];
-        // The samples are at 12, 13 and 14 s. The program used 0.3 and then 0.4 cores, so 0.35 on average, over a
-        // window of 3 s.
+        // The window of 3 s contains the samples at 12, 13 and 14 s. Between them the program used 0.3 and 0.4 cores,
+        // so 0.35 on average.
         assert!((process.cpu_s - 1.05).abs() < 1e-9, "{}", process.cpu_s);
         assert!((process.cpu_s_user + process.cpu_s_system - process.cpu_s).abs() < 1e-9);
         assert_eq!((process.name.as_str(), process.rss_bytes, process.context_switches), ("nginx", 1004, Some(21)));

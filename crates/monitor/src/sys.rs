@@ -1,5 +1,5 @@
-//! A function to wait, and the three system calls that have no safe wrapper. All `unsafe` code of this crate is here
-//! and in `ebpf/object/mapping.rs`.
+//! A function that waits for descriptors, and three system calls without a safe wrapper. All `unsafe` code of this
+//! crate is here and in `ebpf/object/mapping.rs`.
 
 pub use brimful_os::clock::{now, suspended_time, thread_cpu};
 
@@ -11,7 +11,7 @@ use std::io;
 use std::os::fd::{FromRawFd, OwnedFd};
 use std::time::Duration;
 
-/// Waits until one of the descriptors is ready. Returns false if none is ready at `until`.
+/// Waits until at least one of the descriptors is ready. Returns false if none is ready at the time `until`.
 pub fn wait(fds: &mut [PollFd<'_>], until: Nanos) -> io::Result<bool> {
     loop {
         let left = (until - now()).0;
@@ -37,7 +37,7 @@ pub fn process_cpu(pid: u32) -> Option<Nanos> {
     (done == 0).then(|| Duration::new(time.tv_sec as u64, time.tv_nsec as u32).into())
 }
 
-/// Creates the smallest possible ring, and closes it.
+/// Tries to create an io_uring of the smallest size. It is closed at once.
 pub fn try_io_uring() -> io::Result<()> {
     let mut params = [0u32; 30]; // struct io_uring_params: 120 bytes; all zero requests no special features
     // SAFETY: `params` has the size and alignment of struct io_uring_params and outlives the call.
@@ -45,7 +45,7 @@ pub fn try_io_uring() -> io::Result<()> {
     owned(fd).map(drop)
 }
 
-/// Creates the smallest possible BPF map, and closes it.
+/// Tries to create a BPF map of the smallest size. It is closed at once.
 pub fn try_bpf() -> io::Result<()> {
     const MAP_CREATE: libc::c_long = 0;
     const ARRAY: u32 = 2;

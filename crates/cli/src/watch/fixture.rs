@@ -6,7 +6,7 @@ use brimful_core::server::{
     ModuleClass, ModuleServer, Network, NetworkTraffic, Paging, Phases, Port, Pressure, Program, Programs, SocketClass,
     SocketPort, SocketRequests, Stall, State, Tcp,
 };
-use brimful_monitor::{PeriodFigures, Rates};
+use brimful_monitor::{PeriodMetrics, Rates};
 
 /// The metrics of a server whose CPUs and accept queue are overloaded.
 pub fn busy_rates() -> Rates {
@@ -164,6 +164,6 @@ pub fn busy_rates_with_module() -> Rates {
     Rates { module: second(module), requests: second(socket_requests()), ..busy_rates() }
 }
 
-fn second<T>(figures: T) -> Option<PeriodFigures<T>> {
-    Some(PeriodFigures { from: Nanos::from_secs(10), to: Nanos::from_secs(11), suspended: Nanos::ZERO, figures })
+fn second<T>(figures: T) -> Option<PeriodMetrics<T>> {
+    Some(PeriodMetrics { from: Nanos::from_secs(10), to: Nanos::from_secs(11), suspended: Nanos::ZERO, figures })
 }

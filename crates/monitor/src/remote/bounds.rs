@@ -6,22 +6,25 @@ use crate::schedule::Intervals;
 use brimful_core::Nanos;
 use brimful_core::quantity::count;
 
-/// Maximum number of objects and lists in one message. Even `{}` may become a structure of some hundred bytes in
-/// memory. A sample of 512 CPUs, 4,000 interfaces and a Server Module of 16 classes has fewer than 10,000 objects and
-/// lists.
+/// Maximum number of objects and lists in one message. They are limited separately from values, because even an empty
+/// object (`{}`) may become a structure of some hundred bytes in memory. A sample of 512 CPUs, 4,000 interfaces and a
+/// Server Module of 16 classes has fewer than 10,000 objects and lists.
 const MAX_OBJECTS: usize = 12_288;
-/// Maximum number of values in one message, and so in any list in the message.
+/// Maximum number of values in one message. No list in the message can be longer.
 const MAX_VALUES: usize = 131_072;
 
-/// Samples may arrive this many times faster than requested, because the clocks of the two hosts differ.
+/// Maximum ratio of the rate at which samples arrive to the requested rate. It exceeds 1 because the clocks of the two
+/// hosts differ.
 const MAX_SPEEDUP: u64 = 2;
-/// Number of samples that may arrive early. Samples that were delayed on the network arrive together.
+/// Number of samples that may arrive earlier than this rate allows. Samples that were delayed on the network arrive
+/// together.
 const MAX_BURST: u64 = 20;
 
-/// Checks that a message has no more values, objects and lists than the limits allow, before any are allocated.
+/// Checks that a message does not exceed the limits on values, objects and lists. The check comes before parsing, so no
+/// memory is allocated for them.
 ///
 /// # Errors
-/// A text that states the exceeded limit.
+/// Returns a text that states the exceeded limit.
 pub fn check(line: &[u8]) -> Result<(), String> {
     let (mut in_string, mut escaped) = (false, false);
     let (mut objects, mut separators) = (0, 0);
@@ -40,7 +43,7 @@ pub fn check(line: &[u8]) -> Result<(), String> {
     if objects > MAX_OBJECTS {
         return too_many(MAX_OBJECTS, "objects and lists");
     }
-    // Every value except the first of its object or list follows a comma.
+    // A comma stands before every value except the first of its object or list, so commas count the other values.
     if objects + separators > MAX_VALUES {
         return too_many(MAX_VALUES, "values");
     }
@@ -56,15 +59,15 @@ pub struct SampleRateCheck {
 }
 
 impl SampleRateCheck {
-    /// Starts to count. `requested` are the intervals at which samples are requested from `now` on.
+    /// Starts to count at the time `now`. `requested` are the intervals at which samples are requested.
     pub fn new(requested: Intervals, now: Nanos) -> SampleRateCheck {
         SampleRateCheck { requested, begun: now, samples: 0 }
     }
 
-    /// Counts a sample that has arrived.
+    /// Counts a sample that arrived at the time `now`.
     ///
     /// # Errors
-    /// Returns an error if the samples arrive faster than is allowed.
+    /// Returns an error if samples arrive faster than allowed.
     pub fn add_sample(&mut self, now: Nanos) -> Result<(), LinkError> {
         self.samples += 1;
         let elapsed = now - self.begun;
@@ -80,8 +83,8 @@ impl SampleRateCheck {
         )))
     }
 
-    /// The number of samples that are due within a time of length `elapsed`. Groups that are read at the same interval
-    /// share their samples.
+    /// Number of samples that are due within a time of length `elapsed`. Groups with equal intervals are read in the
+    /// same sample.
     fn due_within(&self, elapsed: Nanos) -> u64 {
         let mut due = 0_u64;
         for interval in self.requested.distinct() {

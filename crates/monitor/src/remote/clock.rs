@@ -1,12 +1,12 @@
 //! The offset between two hosts' monotonic clocks, measured by exchanging readings (Cristian 1989; RFC 5905 §8 and
 //! §10).
 //!
-//! The other clock was read at some moment between request and answer. The midpoint is taken as this moment, which is
-//! wrong by at most half the round-trip time, whatever the network does. Of several exchanges, the one with the
-//! shortest round trip is the most precise. One measurement is made before the run and one after it. Clocks drift by
-//! tens of parts per million. The drift adds up to milliseconds in a minute, but it is steady. So the offset in between
-//! is interpolated linearly between the two measurements. A Record states a single offset: the value in the middle of
-//! the run.
+//! The other host reads its clock at some moment between the request and the answer. This moment is assumed to be the
+//! midpoint; the error is at most half the round-trip time, whatever the network does. Of several exchanges, the one
+//! with the shortest round trip is the most precise. One measurement is made before the run and one after it. Clocks
+//! drift by tens of parts per million. The drift adds up to milliseconds in a minute, but it is steady. So the offset
+//! during the run is interpolated linearly between the two measurements. A Record states a single offset: the value in
+//! the middle of the run.
 
 use brimful_core::Nanos;
 use brimful_core::server::ClockOffset;
@@ -14,11 +14,11 @@ use brimful_core::server::ClockOffset;
 /// Number of exchanges in one measurement.
 pub const CLOCK_EXCHANGES: usize = 16;
 
-/// Maximum uncertainty with which a run begins. Metrics cover periods of 250 ms and more, so at most 2 % of a period
-/// may belong to a neighbouring period.
+/// Maximum uncertainty of the clock offset at the start of a run. Metrics cover periods of 250 ms and more, so at most
+/// 2 % of a period may belong to a neighbouring period.
 pub const MAX_UNCERTAINTY: Nanos = Nanos::from_millis(5);
 
-/// The offset of the other clock at one moment, as measured.
+/// One measurement of the offset between the other host's clock and this host's clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClockReading {
     /// Time of the reading, by this host's clock.
@@ -37,8 +37,8 @@ pub struct Clock {
 }
 
 impl ClockReading {
-    /// The reading of one exchange. `requested` and `answered` are times of this host's clock. `showed` is the time
-    /// that the other clock showed.
+    /// The offset that follows from one exchange. `requested` and `answered` are times of this host's clock, at which
+    /// the request was sent and the answer arrived. `showed` is the time of the other clock in the answer.
     pub fn new(requested: Nanos, showed: Nanos, answered: Nanos) -> ClockReading {
         let round_trip = answered - requested;
         let at = requested + Nanos(round_trip.0 / 2);
@@ -51,7 +51,7 @@ impl ClockReading {
 }
 
 impl Clock {
-    /// The conversion based on a measurement before the run and, if possible, another measurement after the run.
+    /// Creates a conversion from a measurement before the run and, if possible, another measurement after the run.
     pub fn new(before: ClockReading, after: Option<ClockReading>) -> Clock {
         Clock { before, after }
     }
@@ -80,7 +80,7 @@ impl Clock {
         }
     }
 
-    /// How the offset was measured, for the sources.
+    /// A description of how the offset was measured.
     pub fn source(&self) -> String {
         let uncertainty = Nanos::from_secs_f64(self.offset().uncertainty_s);
         let drifted = Nanos(u64::try_from(self.drift().unsigned_abs()).unwrap_or(u64::MAX)).to_rounded_string();
@@ -102,7 +102,7 @@ impl Clock {
         format!("exchanges of both hosts' CLOCK_MONOTONIC {how}{beyond}")
     }
 
-    /// How much the other clock gained between the two measurements, in nanoseconds.
+    /// Time that the other clock gained on this host's clock between the two measurements, in nanoseconds.
     fn drift(&self) -> i128 {
         self.after.map_or(0, |after| after.offset - self.before.offset)
     }
@@ -115,8 +115,8 @@ mod tests {
 
     const AHEAD: u64 = 3_600_000_000_000;
 
-    /// An exchange with a clock that is ahead and gains. The request takes `there` nanoseconds, the answer `back`
-    /// nanoseconds.
+    /// Simulates an exchange with a clock that is ahead, and that gains `gain` nanoseconds per nanosecond. The request
+    /// takes `there` nanoseconds, the answer `back` nanoseconds.
     fn exchange(at: u64, gain: f64, there: u64, back: u64) -> ClockReading {
         ClockReading::new(Nanos(at), shown(at + there, gain), Nanos(at + there + back))
     }

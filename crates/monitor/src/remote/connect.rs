@@ -1,4 +1,5 @@
-//! The load generator's side of a stream: connects, compares clocks, and collects samples.
+//! The load generator's side of a connection to a monitor on another host: connects, compares clocks, and collects
+//! samples.
 
 use super::bounds::SampleRateCheck;
 use super::clock::{CLOCK_EXCHANGES, Clock, ClockReading, MAX_UNCERTAINTY};
@@ -19,10 +20,11 @@ use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
 use std::os::fd::AsFd;
 use std::path::PathBuf;
 
-/// Number of intervals, in addition to [`ANSWER_TIMEOUT`], that may pass without a sample.
+/// Number of sampling intervals that may pass without a sample. After these intervals and [`ANSWER_TIMEOUT`], the
+/// stream counts as broken.
 const MAX_MISSED_INTERVALS: u64 = 5;
 
-/// Settings to connect to `brimful watch --serve`, and the intervals at which to sample.
+/// Settings for connecting to `brimful watch --serve` on another host, and the intervals at which to sample.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RemoteConfig {
     /// Host and port. Without an authority the host must be a loopback address.
@@ -39,7 +41,7 @@ pub struct RemoteConfig {
 #[derive(Debug)]
 pub struct Stream {
     link: Link,
-    /// Description of the sender, for the sources.
+    /// Description of the monitor on the other host, as it appears in `sources`.
     source: String,
     before: ClockReading,
     /// The shortest interval at which a group is sampled.
@@ -58,7 +60,7 @@ struct Latest {
 }
 
 impl Stream {
-    /// Connects, and waits for the first sample.
+    /// Connects to the monitor on the other host, and waits for its first sample.
     pub fn open(config: &RemoteConfig) -> Result<Stream, MonitorError> {
         let tls = match &config.authority {
             Some(authority) => Some(tls::connect(split(&config.address)?.0, authority)?),
@@ -125,7 +127,8 @@ impl Stream {
         Ok(stream)
     }
 
-    /// Receives samples until `stop` is closed, and then the last sample. Ends early if the stream breaks.
+    /// Receives samples until `stop` is closed, and then requests the last sample. Returns early if the connection
+    /// breaks.
     pub fn follow(mut self, stop: &PipeReader) -> Observations {
         let followed = self.receive(stop).and_then(|()| self.end());
         let (after, broken) = match followed {
@@ -155,7 +158,7 @@ impl Stream {
         }
     }
 
-    /// Requests the last sample, and compares clocks again.
+    /// Requests the last sample, and measures the clock offset again.
     fn end(&mut self) -> Result<ClockReading, LinkError> {
         self.link.send(&Request::Stop {})?;
         let until = sys::now() + ANSWER_TIMEOUT;
@@ -193,7 +196,7 @@ impl Stream {
     }
 }
 
-/// Compares clocks, and returns the reading with the shortest round trip.
+/// Measures the clock offset several times, and returns the measurement with the shortest round trip.
 fn compare_clocks(link: &mut Link) -> Result<ClockReading, LinkError> {
     let mut best: Option<ClockReading> = None;
     for _ in 0..CLOCK_EXCHANGES {
@@ -217,7 +220,7 @@ fn unexpected(answer: Answer) -> LinkError {
     })
 }
 
-/// Connects to the first address of the host that is allowed and that accepts the connection.
+/// Connects to one of the addresses of the host: the first allowed address that accepts the connection.
 fn reach(config: &RemoteConfig) -> Result<TcpStream, MonitorError> {
     let (_, port) = split(&config.address)?;
     let remote = |why: String| MonitorError::Remote { peer: config.address.clone(), why };

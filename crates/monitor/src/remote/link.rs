@@ -20,7 +20,7 @@ use std::os::fd::BorrowedFd;
 /// Maximum time that the other side may take to answer, or to receive a message.
 pub const ANSWER_TIMEOUT: Nanos = Nanos::from_secs(5);
 
-/// One side of a connection.
+/// One end of a connection: a socket, TLS if it is used, and received data.
 #[derive(Debug)]
 pub struct Link {
     stream: Stream,
@@ -30,7 +30,7 @@ pub struct Link {
     longest: usize,
 }
 
-/// The result of waiting.
+/// The result of waiting for a message.
 #[derive(Debug)]
 pub enum Received<T> {
     /// A message arrived.
@@ -49,8 +49,8 @@ struct Stream {
 }
 
 impl Link {
-    /// Creates a link from a connected socket. With TLS it first completes the handshake. No line may be longer than
-    /// `longest` bytes.
+    /// Creates a link from a connected socket. With TLS, the handshake is completed first. `longest` is the maximum
+    /// length of a received line in bytes.
     pub fn open(socket: TcpStream, tls: Option<Connection>, longest: usize) -> Result<Link, LinkError> {
         socket.set_nonblocking(true)?;
         // With Nagle's algorithm, a clock reading could be delayed until more data follows.
@@ -143,10 +143,10 @@ impl Link {
         }
     }
 
-    /// Waits until the socket is ready, `stop` is closed, or `until` is reached.
+    /// Waits until the socket is ready for `what`, `stop` is closed, or the time is `until`.
     fn wait(&self, what: PollFlags, until: Nanos, stop: Option<BorrowedFd<'_>>) -> Result<Received<()>, LinkError> {
         let socket = PollFd::new(&self.stream.socket, what);
-        // A pipe whose other end is closed is always ready; nothing is ever written to it.
+        // Nothing is ever written to this pipe. It becomes ready when its other end is closed.
         let mut fds = [Some(socket), stop.map(|stop| PollFd::from_borrowed_fd(stop, PollFlags::IN))];
         let mut fds: Vec<PollFd<'_>> = fds.iter_mut().filter_map(Option::take).collect();
         if !sys::wait(&mut fds, until)? {
@@ -168,7 +168,7 @@ impl Stream {
         let Some(tls) = &mut self.tls else { return Ok(0) };
         let read = tls.read_tls(&mut self.socket)?;
         if let Err(error) = tls.process_new_packets() {
-            // Sends the reason to the other side. If that fails, this side still reports the error.
+            // Sends the reason (a TLS alert) to the other side. This side reports the error in any case.
             let _ = tls.write_tls(&mut self.socket);
             return Err(io::Error::new(ErrorKind::InvalidData, error));
         }
@@ -190,7 +190,7 @@ impl Read for Stream {
 
 impl Write for Stream {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        // TLS buffers only a limited number of unsent bytes, so these bytes must be sent first.
+        // TLS buffers only a limited number of unsent bytes, so earlier bytes must be sent first.
         self.flush()?;
         match &mut self.tls {
             Some(tls) => tls.writer().write(bytes),
@@ -210,8 +210,8 @@ impl Write for Stream {
 impl Drop for Stream {
     fn drop(&mut self) {
         if let Some(tls) = &mut self.tls {
-            // Shows the other side that no third party cut the connection. Failure is ignored: the other side notices
-            // the end in any case.
+            // A TLS close notification proves to the other side that nobody else cut the connection. A failure is
+            // ignored, because the other side notices the end in any case.
             tls.send_close_notify();
             let _ = tls.write_tls(&mut self.socket);
         }
@@ -224,7 +224,7 @@ fn parse<T: DeserializeOwned>(line: &[u8]) -> Result<T, LinkError> {
     serde_json::from_slice(line).map_err(|error| foreign(line, &error))
 }
 
-/// The error for data that does not follow this protocol.
+/// The error for received data that does not follow this protocol.
 fn foreign(line: &[u8], what: &dyn fmt::Display) -> LinkError {
     let begins = sanitize(&String::from_utf8_lossy(&line[..line.len().min(60)]));
     LinkError(format!("the received data is not of brimful's protocol ({what}); it begins with `{begins}`"))

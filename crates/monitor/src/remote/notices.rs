@@ -6,10 +6,10 @@ use brimful_core::Nanos;
 use brimful_core::panics::lock;
 use std::sync::Mutex;
 
-/// Minimum time between two lines about strangers: clients that have not proved that they know the token.
+/// Minimum time between two log lines about strangers: clients that have not proved that they know the token.
 const STRANGER_INTERVAL: Nanos = Nanos::from_secs(1);
 
-/// Passes lines on to the log.
+/// Writes log lines about connections.
 pub struct Notices {
     log: Box<dyn Fn(String) + Send + Sync>,
     strangers: Mutex<StrangerLimit>,
@@ -19,11 +19,12 @@ pub struct Notices {
 #[derive(Default)]
 struct StrangerLimit {
     not_before: Nanos,
-    /// Number of lines omitted since a line was last logged.
+    /// Number of lines about strangers omitted since one was last logged.
     left_out: u64,
 }
 
 impl Notices {
+    /// Creates a writer that calls `log` for each line.
     pub fn new(log: impl Fn(String) + Send + Sync + 'static) -> Notices {
         Notices { log: Box::new(log), strangers: Mutex::default() }
     }

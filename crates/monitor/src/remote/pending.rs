@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 /// Maximum number of pending connections at a time.
 pub const MAX_PENDING: usize = 64;
 
-/// All pending connections.
+/// All connections whose client has not proved yet that it knows the token.
 #[derive(Clone, Default)]
 pub struct PendingClients(Arc<Mutex<PendingList>>);
 
@@ -19,7 +19,7 @@ pub struct PendingClients(Arc<Mutex<PendingList>>);
 struct PendingList {
     /// The connections, oldest first.
     present: VecDeque<PendingConnection>,
-    /// Number of connections that have been pending so far.
+    /// Number of connections that were added so far.
     before: u64,
 }
 
@@ -29,14 +29,14 @@ struct PendingConnection {
     socket: TcpStream,
 }
 
-/// A connection that counts as pending until this value is dropped.
+/// Marks a connection as pending until this value is dropped.
 pub struct PendingClient {
     number: u64,
     all: PendingClients,
 }
 
 impl PendingClients {
-    /// Adds a connection. If too many connections are pending, another connection is closed.
+    /// Adds a connection. If too many connections are pending, one of them is closed.
     pub fn admit(&self, socket: &TcpStream, from: IpAddr) -> io::Result<PendingClient> {
         let socket = socket.try_clone()?;
         let mut crowd = self.lock();
@@ -57,7 +57,7 @@ impl PendingClients {
 impl PendingList {
     fn close_one(&mut self) {
         let of_host = |from: IpAddr| self.present.iter().filter(|present| present.from == from).count();
-        // If several hosts have equally many connections, `rev` makes `max_by_key` select the oldest connection.
+        // If several hosts have the same number of connections, `rev` makes `max_by_key` select the oldest connection.
         let last = self.present.iter().enumerate().rev().max_by_key(|(_, present)| of_host(present.from));
         let last = last.map(|(index, _)| index);
         if let Some(present) = last.and_then(|index| self.present.remove(index)) {

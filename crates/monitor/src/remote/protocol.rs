@@ -1,4 +1,4 @@
-//! The messages of the two sides, and the errors of a connection.
+//! The messages between the load generator and the monitor on the server's host, and the errors of their connection.
 
 use super::token::{Nonce, PROTOCOL};
 use crate::MonitorError;
@@ -12,16 +12,18 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::io::{self, ErrorKind};
 
-/// Maximum length of a client's message, in bytes.
+/// Maximum length of a message from the load generator, in bytes.
 pub const MAX_REQUEST_BYTES: usize = 4 << 10;
-/// Maximum length of an answer, in bytes: enough for samples of hundreds of CPUs and thousands of interfaces.
+/// Maximum length of a message from the monitor, in bytes: enough for samples of hundreds of CPUs and thousands of
+/// interfaces.
 pub const MAX_ANSWER_BYTES: usize = 4 << 20;
 
-/// A message of the client.
+/// A message from the client, which is the load generator.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Request {
-    /// The first message. Other requests are accepted only after hello, and only from a client that knows the token.
+    /// The client's first message. The monitor accepts other requests only after it, and only from a client that knows
+    /// the token.
     Hello {
         /// The client's nonce.
         nonce: Nonce,
@@ -39,7 +41,7 @@ pub enum Request {
     Stop {},
 }
 
-/// A message of the watching side.
+/// A message from the monitor on the server's host (the watching side).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Answer {
@@ -53,33 +55,33 @@ pub enum Answer {
         #[serde(default)]
         nonce: String,
     },
-    /// The answer to hello.
+    /// The answer to [`Request::Hello`] of a client that knows the token.
     Welcome {
         /// Proves that the watching side knows the token too.
         proof: String,
     },
-    /// A refusal with its reason. It ends the connection.
+    /// A refusal with its reason. The connection ends after it.
     Refused(String),
-    /// The answer to clock: `CLOCK_MONOTONIC`.
+    /// The answer to [`Request::Clock`].
     Clock {
-        /// The reading of the clock.
+        /// The monitor's reading of `CLOCK_MONOTONIC`.
         at: Nanos,
     },
-    /// The answer to watch: the intervals at which samples are taken, and the sources.
+    /// The answer to [`Request::Watch`].
     Watching {
-        /// Intervals in nanoseconds by the groups' names.
+        /// The intervals at which samples are taken, in nanoseconds by the groups' names.
         every: BTreeMap<String, Nanos>,
         /// The sources, as [`Sampler::sources`](crate::Sampler::sources) returns them.
         sources: BTreeMap<String, String>,
     },
     /// A sample, and the cost of all samples so far.
     Sample {
-        /// The sample. Its instants refer to the sender's clock.
+        /// The sample. Its times are readings of the sender's clock.
         sample: Box<Sample>,
         /// The cost of all samples so far.
         overhead: Overhead,
-        /// The sources again, only with the last sample, which answers stop. Some sources are known more precisely at
-        /// the end.
+        /// The sources again. Only the last sample, the answer to [`Request::Stop`], has them, because some sources are
+        /// known more precisely at the end.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         last: Option<BTreeMap<String, String>>,
     },
@@ -90,7 +92,7 @@ pub fn intervals_by_group(intervals: Intervals) -> BTreeMap<String, Nanos> {
     GroupName::ALL.into_iter().filter_map(|group| Some((group.to_string(), intervals.get(group)?))).collect()
 }
 
-/// The requested intervals of the available groups, clamped to the bounds for intervals.
+/// The intervals that a client has requested, limited to the available groups and to the bounds for intervals.
 pub fn intervals(every: &BTreeMap<String, Nanos>, available: Intervals) -> Intervals {
     let mut intervals = available;
     for group in GroupName::ALL {
@@ -100,7 +102,7 @@ pub fn intervals(every: &BTreeMap<String, Nanos>, available: Intervals) -> Inter
     intervals
 }
 
-/// The reason why the two sides do not use the same protocol; `None` if they do.
+/// A message that the two sides do not use the same protocol; `None` if they do.
 pub fn protocol_mismatch(protocol: &str, peer: &str) -> Option<String> {
     let version = |protocol: &str| protocol.strip_prefix("brimful.watch/")?.parse::<u32>().ok();
     let update = match (version(protocol), version(PROTOCOL)) {
@@ -112,7 +114,7 @@ pub fn protocol_mismatch(protocol: &str, peer: &str) -> Option<String> {
     Some(format!("it speaks {}, and this side {PROTOCOL}: {update}", sanitize(protocol)))
 }
 
-/// The reason why a connection cannot be used any longer, in words. Some of the words may come from the other side.
+/// The reason why a connection cannot be used any longer, as a text. Parts of the text may come from the other side.
 #[derive(Debug)]
 pub struct LinkError(pub String);
 
@@ -131,7 +133,7 @@ impl From<io::Error> for LinkError {
     }
 }
 
-/// Makes text from the other side safe for a terminal.
+/// Removes control characters from text of the other side, so that it is safe for a terminal.
 pub fn sanitize(text: &str) -> String {
     one_line(text.trim()).chars().take(500).collect()
 }
@@ -185,7 +187,7 @@ mod tests {
         }
     }
 
-    /// A copy of the sample in which some numbers are replaced by numbers of `with`. A replacement that makes the
+    /// A copy of the sample in which some numbers are replaced by numbers from `with`. A replacement that makes the
     /// document invalid as a sample is undone.
     fn tampered(sample: &Sample, with: &[u64]) -> Sample {
         let mut document = serde_json::to_value(sample).unwrap();
@@ -212,7 +214,7 @@ mod tests {
             prop_assert!(serde_json::from_str::<Answer>(&"[".repeat(deep)).is_err());
         }
 
-        /// The numbers in a sample come from another host's kernel, so they may be any numbers.
+        /// A sample comes from another host and may contain any numbers. No sample may cause a panic.
         #[test]
         fn figures_are_made_of_any_numbers(with in proptest::collection::vec(
             prop_oneof![any::<u64>(), 0_u64..100, Just(u64::MAX), Just(1 << 32), Just(u64::MAX / 2 + 2)], 1..60,

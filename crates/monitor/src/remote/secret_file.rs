@@ -8,16 +8,18 @@ use std::io::{self, Read};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-/// Maximum number of bytes that are read.
+/// Maximum number of bytes that are read from a file.
 const MAX_BYTES: u64 = 1 << 20;
 
-/// A file with a secret, and its contents.
+/// An open file with a secret, and its contents.
 pub struct SecretFile {
+    /// The contents of the file.
     pub bytes: Vec<u8>,
     file: File,
 }
 
 impl SecretFile {
+    /// Opens the file and reads its contents.
     pub fn read(path: &Path) -> io::Result<SecretFile> {
         let file = File::open(path)?;
         let mut bytes = Vec::new();

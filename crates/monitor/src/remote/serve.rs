@@ -1,5 +1,5 @@
-//! The watching side of a stream: accepts load generators, and takes samples for each load generator that knows the
-//! token.
+//! The monitor on the server's host: accepts connections from load generators, and takes samples for each load
+//! generator that knows the token.
 
 use super::link::{Link, Received};
 use super::notices::Notices;
@@ -23,15 +23,17 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Maximum number of clients at a time.
 const MAX_CLIENTS: usize = 4;
-/// Maximum number of threads for connections. When a connection is cut off, its thread ends soon, but not immediately.
+/// Maximum number of threads for connections. It exceeds the number of connections, because the thread of a closed
+/// connection needs a moment to end.
 const MAX_THREADS: usize = MAX_CLIENTS + 4 * MAX_PENDING;
-/// Maximum time for which a client that receives no samples may stay silent.
+/// Maximum time without a request from a client that does not receive samples.
 const IDLE_TIMEOUT: Nanos = Nanos::from_secs(60);
 
-/// Configuration of the monitor server, which takes samples on this host and sends them to load generators.
+/// Configuration of a monitor that serves load generators on other hosts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServeConfig {
-    /// The address to listen on; port 0 selects a free port. Without an identity it must be a loopback address.
+    /// The address to listen on; port 0 selects a free port. Without a certificate (`identity`) it must be a loopback
+    /// address.
     pub address: SocketAddr,
     /// The secret that clients must know.
     pub token: Token,
@@ -42,7 +44,7 @@ pub struct ServeConfig {
     pub watch: MonitorConfig,
 }
 
-/// A running server. Dropping this value ends the server; connected clients are notified.
+/// A running monitor server. Dropping this value ends the server and notifies connected clients.
 #[derive(Debug)]
 pub struct MonitorServer {
     address: SocketAddr,
@@ -62,13 +64,13 @@ struct ServerState {
     notices: Notices,
 }
 
-/// One of a limited number of threads or clients. Dropping it allows another one.
-struct Seat(Arc<AtomicUsize>);
+/// Counts one thread or client until it is dropped. The maximum count is that of [`CountGuard::take`].
+struct CountGuard(Arc<AtomicUsize>);
 
 impl MonitorServer {
-    /// Starts to listen. `notice` receives log lines about clients that connect and disconnect.
+    /// Starts to listen. `notice` is called with log lines about clients that connect and disconnect.
     ///
-    /// Returns an error if the address is not free or would expose the stream to other hosts, or if the certificate or key
+    /// Returns an error if the address is not free, if other hosts could read the samples, or if the certificate or key
     /// cannot be used.
     pub fn start(
         config: ServeConfig,
@@ -106,16 +108,16 @@ fn accept(listener: &TcpListener, state: &Arc<ServerState>) {
             return;
         }
         let started = listener.accept().map_err(|error| error.to_string()).and_then(|(socket, peer)| {
-            let Some(thread) = Seat::take(&state.threads, MAX_THREADS) else { return Ok(()) };
-            // If there are too many pending connections, `admit` closes one of them. A client that knows the token is
-            // pending only for a moment.
+            let Some(thread) = CountGuard::take(&state.threads, MAX_THREADS) else { return Ok(()) };
+            // If too many connections are pending, `admit` closes one of them. A client that knows the token is pending
+            // only for a moment, so its connection is hardly ever closed.
             let client = state.pending.admit(&socket, peer.ip()).map_err(|error| error.to_string())?;
             let state = state.clone();
             spawn("session", move || {
                 let _thread = thread;
                 match authenticate(socket, client, &state) {
                     Ok((mut link, _client)) => {
-                        let ended = attend(&mut link, peer, &state);
+                        let ended = serve_client(&mut link, peer, &state);
                         let words = ended.map_or_else(|LinkError(why)| why, |()| "done".to_owned());
                         state.notices.log_client(format!("{peer}: {words}"));
                     }
@@ -125,8 +127,8 @@ fn accept(listener: &TcpListener, state: &Arc<ServerState>) {
             .map_err(|error| error.to_string())
         });
         if let Err(why) = started {
-            // No descriptor or thread is free. A connection that could not be accepted stays in the queue. The pause
-            // prevents this thread from spinning.
+            // No file descriptor or thread is free. The connection stays in the accept queue, so the socket stays
+            // ready. The pause prevents this loop from spinning.
             state.notices.log_unauthenticated(format!("cannot accept a connection: {why}"));
             let _ = sys::wait(&mut fds[..1], sys::now() + Nanos::from_millis(100));
         }
@@ -134,7 +136,11 @@ fn accept(listener: &TcpListener, state: &Arc<ServerState>) {
 }
 
 /// Accepts a client that knows the token, if fewer than `MAX_CLIENTS` are connected.
-fn authenticate(socket: TcpStream, pending: PendingClient, state: &ServerState) -> Result<(Link, Seat), LinkError> {
+fn authenticate(
+    socket: TcpStream,
+    pending: PendingClient,
+    state: &ServerState,
+) -> Result<(Link, CountGuard), LinkError> {
     let tls = state.acceptor.as_ref().map(Acceptor::connection).transpose()?;
     let mut link = Link::open(socket, tls, MAX_REQUEST_BYTES)?;
     let here = Nonce::generate()?;
@@ -154,7 +160,7 @@ fn authenticate(socket: TcpStream, pending: PendingClient, state: &ServerState) 
         }
         _ => return Err(refuse(&mut link, "the first message must be hello")),
     };
-    let Some(client) = Seat::take(&state.clients, MAX_CLIENTS) else {
+    let Some(client) = CountGuard::take(&state.clients, MAX_CLIENTS) else {
         return Err(refuse(
             &mut link,
             &format!("it samples for {MAX_CLIENTS} clients already: wait until one has ended"),
@@ -165,8 +171,8 @@ fn authenticate(socket: TcpStream, pending: PendingClient, state: &ServerState) 
     Ok((link, client))
 }
 
-/// Answers a client's requests, and samples in between.
-fn attend(link: &mut Link, peer: SocketAddr, state: &ServerState) -> Result<(), LinkError> {
+/// Answers the requests of one client, and takes samples for it.
+fn serve_client(link: &mut Link, peer: SocketAddr, state: &ServerState) -> Result<(), LinkError> {
     let mut sampling: Option<(Meter, Schedule)> = None;
     let mut ended = false;
     loop {
@@ -187,7 +193,7 @@ fn attend(link: &mut Link, peer: SocketAddr, state: &ServerState) -> Result<(), 
                     Err(error) => return Err(refuse(link, &error.to_string())),
                 };
                 let mut schedule = Schedule::new(intervals, sys::now());
-                // The first sample shows whether each source works.
+                // The first sample comes before the sources, because it shows whether each source works.
                 let sample = Box::new(meter.sample(schedule.take_due(sys::now())));
                 let sources = meter.sources();
                 link.send(&Answer::Watching { every: protocol::intervals_by_group(intervals), sources })?;
@@ -216,7 +222,7 @@ fn attend(link: &mut Link, peer: SocketAddr, state: &ServerState) -> Result<(), 
     }
 }
 
-/// Creates the sampler for one client, in the client's thread.
+/// Creates the sampler of one client. Must be called by the client's thread.
 fn begin(watch: &MonitorConfig, intervals: Intervals) -> Result<Meter, MonitorError> {
     if intervals.shortest().is_none() {
         let why = "none of the requested groups is watched here: enable one for `brimful watch --serve`";
@@ -249,15 +255,15 @@ fn exposed(address: SocketAddr) -> String {
     )
 }
 
-impl Seat {
-    fn take(taken: &Arc<AtomicUsize>, most: usize) -> Option<Seat> {
+impl CountGuard {
+    fn take(taken: &Arc<AtomicUsize>, most: usize) -> Option<CountGuard> {
         let taken = taken.clone();
         let free = taken.fetch_update(Ordering::AcqRel, Ordering::Acquire, |n| (n < most).then_some(n + 1));
-        free.is_ok().then(|| Seat(taken))
+        free.is_ok().then(|| CountGuard(taken))
     }
 }
 
-impl Drop for Seat {
+impl Drop for CountGuard {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::AcqRel);
     }

@@ -24,20 +24,21 @@ const MAKE_ONE: &str = "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:
                         -keyout key.pem -out cert.pem -subj /CN=brimful -addext basicConstraints=critical,CA:FALSE \
                         -addext subjectAltName=DNS:HOST,IP:ADDRESS";
 
-/// The watching side's private key, and its certificate with the chain to the authority; both are PEM files.
+/// Certificate chain and private key of the monitor on the server's host, as PEM files.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Identity {
-    /// Path of the file with the certificates.
+    /// Path of the PEM file with the certificate and its chain to the authority.
     pub certificate: PathBuf,
-    /// Path of the file with the private key.
+    /// Path of the PEM file with the private key.
     pub key: PathBuf,
 }
 
-/// Creates TLS connections of the watching side.
+/// Creates the server side of TLS connections.
 #[derive(Clone, Debug)]
 pub struct Acceptor(Arc<ServerConfig>);
 
 impl Acceptor {
+    /// Reads the certificate and the key.
     pub fn new(identity: &Identity) -> Result<Acceptor, MonitorError> {
         let certificates = certificates(&identity.certificate)?;
         let file = SecretFile::read(&identity.key).map_err(|error| unusable(&identity.key, "private key", &error))?;
@@ -51,13 +52,14 @@ impl Acceptor {
         Ok(Acceptor(Arc::new(config)))
     }
 
+    /// The server side of a new TLS connection.
     pub fn connection(&self) -> Result<Connection, LinkError> {
         let connection = ServerConnection::new(self.0.clone()).map_err(|error| LinkError(error.to_string()))?;
         Ok(Connection::Server(connection))
     }
 }
 
-/// A TLS connection to `host`, which must prove its identity.
+/// The client side of a new TLS connection. The server must prove that it is `host` by a certificate of this authority.
 pub fn connect(host: &str, authority: &Path) -> Result<Connection, MonitorError> {
     let mut roots = RootCertStore::empty();
     for certificate in certificates(authority)? {
@@ -72,7 +74,7 @@ pub fn connect(host: &str, authority: &Path) -> Result<Connection, MonitorError>
     connection.map(Connection::Client).map_err(|error| unusable(authority, "authority", &error))
 }
 
-/// Explains a failed handshake.
+/// Turns an error of the TLS handshake into a message for the user.
 pub fn explain(error: io::Error) -> LinkError {
     let Some(cause) = error.get_ref().and_then(|cause| cause.downcast_ref::<Error>()) else { return error.into() };
     let advice = match cause {
@@ -105,8 +107,8 @@ pub fn explain(error: io::Error) -> LinkError {
     LinkError(advice.to_owned())
 }
 
-/// Whether the watching side used an authority's certificate as its own. rustls passes this error on unchanged from its
-/// library, so the error can only be recognized by its text.
+/// Whether the error is that the server presented an authority's certificate as its own. rustls passes on this error of
+/// its library without a type, so only the text identifies it.
 fn is_of_authority(cause: &dyn fmt::Debug) -> bool {
     format!("{cause:?}").contains("CaUsedAsEndEntity")
 }

@@ -1,9 +1,9 @@
-//! The secret that both sides of a stream share, and the way in which they prove that they know it.
+//! The secret (token) that load generator and monitor share, and the proof that a side knows it.
 //!
-//! Neither side sends the secret, because a port on the loopback interface may belong to another user who opened it
-//! before the tunnel. Each side chooses a nonce. Each side sends the HMAC-SHA-256 (RFC 2104), keyed by the token, of
-//! the protocol, its role and both nonces. An eavesdropper cannot reuse a proof in another connection, and the proofs
-//! of the two sides differ.
+//! Neither side sends the secret: the other side may be a program of another user, who opened the port of an SSH tunnel
+//! before the tunnel did. Each side chooses a nonce. Each side sends the HMAC-SHA-256 (RFC 2104), keyed by the token,
+//! of the protocol, its role and both nonces. An eavesdropper cannot reuse a proof in another connection, and the
+//! proofs of the two sides differ.
 
 use super::secret_file::SecretFile;
 use crate::MonitorError;
@@ -15,10 +15,11 @@ use std::io;
 use std::path::Path;
 use std::str::FromStr;
 
-/// The name of the protocol; part of every proof. The number increases with each incompatible change of the protocol.
+/// Name of the protocol, which is part of every proof. The number at its end increases with each incompatible change of
+/// the protocol.
 pub const PROTOCOL: &str = "brimful.watch/3";
 
-/// The secret of the clients that may watch: at least 128 bits as hexadecimal digits. It never appears in messages,
+/// The secret that a load generator must know: at least 128 bits as hexadecimal digits. It never appears in messages,
 /// documents or debug output.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Token(String);
@@ -58,17 +59,19 @@ impl Token {
         Ok(token)
     }
 
-    /// The token itself, for users who need it.
+    /// The token as text, to show it to the user.
     pub fn reveal(&self) -> &str {
         &self.0
     }
 
-    /// The proof that a side knows this token, for the nonces of the watching side and of the load generator.
+    /// The proof that a side knows this token. `watcher` and `generator` are the nonces of the monitor and of the load
+    /// generator.
     pub(super) fn proof(&self, side: Side, watcher: &Nonce, generator: &Nonce) -> String {
         hex(hmac::sign(&self.key(), &statement(side, watcher, generator)).as_ref())
     }
 
-    /// Whether a side's proof is valid. The duration of the check does not reveal how similar an invalid proof is.
+    /// Whether a side's proof is valid. The duration of the check does not depend on how similar an invalid proof is to
+    /// the valid proof.
     pub(super) fn proves(&self, side: Side, watcher: &Nonce, generator: &Nonce, proof: &str) -> bool {
         let digit = |byte: u8| char::from(byte).to_digit(16).map(|digit| digit as u8);
         let byte = |pair: &[u8]| Some(digit(pair[0])? << 4 | digit(*pair.get(1)?)?);
@@ -81,12 +84,12 @@ impl Token {
     }
 }
 
-/// A side of the stream.
+/// One of the two sides of a connection.
 #[derive(Clone, Copy, Debug)]
 pub enum Side {
     /// The load generator.
     Generator,
-    /// The side that watches the server.
+    /// The monitor on the server's host.
     Watcher,
 }
 
@@ -96,6 +99,7 @@ pub enum Side {
 pub struct Nonce(String);
 
 impl Nonce {
+    /// Generates a nonce from the kernel's random numbers.
     pub fn generate() -> Result<Nonce, MonitorError> {
         Token::generate().map(|Token(digits)| Nonce(digits))
     }
@@ -123,7 +127,7 @@ impl From<Nonce> for String {
 }
 
 fn statement(side: Side, Nonce(watcher): &Nonce, Nonce(generator): &Nonce) -> Vec<u8> {
-    // These two words are part of the protocol.
+    // These words are part of the protocol, so they must not be changed.
     let side = match side {
         Side::Generator => "client",
         Side::Watcher => "server",

@@ -1,5 +1,5 @@
 //! Derives metrics from counters. All metrics are derived from the growth between an earlier and a later sample. Rates
-//! are per second in which new requests were counted, not per second between the samples.
+//! are per second of the time in which new requests were counted, which is only a part of the time between the samples.
 
 use super::{PortRequests, RequestsSample, SizeRequests};
 use crate::module::{TimesSample, elapsed_between};
@@ -8,11 +8,11 @@ use brimful_core::quantity::small_percent;
 use brimful_core::server::{SocketClass, SocketPort, SocketRequests};
 use std::collections::BTreeMap;
 
-/// Names of the size classes, in order. They are the Server Module's names, except for the class of empty responses: a
-/// response has a head, and so is never empty.
+/// Names of the size classes, in order. They are the names of the Server Module's default classes, without its class of
+/// empty responses: a response is never empty, because it has a head.
 pub const CLASS_NAMES: [&str; crate::ebpf::CLASSES] = ["under-5k", "5k-50k", "50k-100k", "100k-500k", "over-500k"];
 
-/// Limitations of measuring requests at sockets. They apply to every server.
+/// Limitations of every measurement of requests at sockets.
 const SOCKET_LIMITS: [&str; 6] = [
     "requests sent before the answer to the one before (pipelining) count as one",
     "a TLS handshake counts as requests of its own",
@@ -21,7 +21,7 @@ const SOCKET_LIMITS: [&str; 6] = [
     "of a server that reads several requests before it works on the first (event loops do), part of the queueing is service",
     "of a request that was being received when a slice began, only the rest is seen",
 ];
-/// If at least this share of requests is open, the limitations mention the open requests.
+/// Minimum share of open requests for which the limitations mention them.
 const MIN_OPEN_SHARE: f64 = 0.0005;
 
 /// The metrics of the period between two samples.
@@ -45,8 +45,8 @@ pub(super) fn between(earlier: &RequestsSample, later: &RequestsSample, over: Na
     }
 }
 
-/// The metrics of one port. If slices are `endless`, every request that is open at the end of the period counts as
-/// open, whenever it began.
+/// The metrics of one port. If `endless` is true (one slice that never ends), every request that is open at the end of
+/// the period counts as open, whenever it began.
 fn of_port(earlier: &PortRequests, later: &PortRequests, counting: Option<f64>, endless: bool) -> SocketPort {
     let requests = later.begun.saturating_sub(earlier.begun);
     let unanswered = later.unanswered.saturating_sub(earlier.unanswered);
@@ -92,7 +92,7 @@ fn classes(earlier: &PortRequests, later: &PortRequests, counting: Option<f64>) 
     found.into_iter().filter(|class| class.requests > 0).collect()
 }
 
-/// The limitations that a reader of the results should know about.
+/// The limitations of these metrics, as sentences for the reader of a report.
 fn limits(ports: &[SocketPort]) -> Vec<String> {
     let open = |port: &SocketPort| {
         let share = port.open_share.filter(|&share| share >= MIN_OPEN_SHARE)?;
@@ -144,7 +144,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// A size class with `count` requests, each with 100 µs of wait and 300 µs of service.
+    /// The counters of a size class with `count` requests, each with 100 µs of wait and 300 µs of service.
     fn size(count: u64) -> SizeRequests {
         let times = |ns: u64, bucket| TimesSample {
             count,
@@ -177,7 +177,7 @@ mod tests {
         assert_eq!((found.duty, found.slice_s, found.slices), (0.2, Some(0.2), 10));
         let [port] = found.ports.as_slice() else { panic!("{found:?}") };
         assert_eq!((port.port, port.requests, port.requests_per_s), (80, 1_500, Some(1_000.0)));
-        // Of 1,500 requests that began, 3 were lost, 1,480 have a response and 17 are open.
+        // Of the 1,500 requests that began, 3 lost their connection, 1,480 have a response, and 17 are open.
         assert_eq!((port.unanswered_share, port.open_share), (Some(0.002), Some(17.0 / 1_500.0)));
         let sent = port.sent_bytes_per_s.unwrap();
         assert!((sent - 2_000.0 * 1_480.0 / 1.5).abs() < 1e-6, "{sent}");

@@ -1,10 +1,11 @@
-//! Decides when slices begin, how long they are, and in which part of each slice new requests are counted.
+//! Plans slices: the times for which tracepoints on sockets are attached, to measure requests. The plan determines when
+//! slices begin, how long they are, and in which part of each slice new requests are counted.
 //!
 //! Each period has one slice, at a random instant. With a fixed instant, an activity of the server or the load that
 //! happens every second could fall into every slice or into none. Requests that begin in the first three quarters of a
-//! slice are counted. In the last quarter, the end of these requests can be observed. If too many of these requests
-//! remain open, slices become longer. Periods become longer in proportion, so that the share of the time that slices
-//! take stays the same.
+//! slice are counted. In the last quarter, no new requests are counted, but responses to earlier requests are still
+//! observed. If too many of these requests remain open, slices become longer. Periods become longer in proportion, so
+//! that the share of the time that slices take stays the same.
 
 use brimful_core::Nanos;
 
@@ -12,21 +13,21 @@ use brimful_core::Nanos;
 const INITIAL_LENGTH: Nanos = Nanos::from_millis(200);
 /// The maximum length of a slice.
 const MAX_LENGTH: Nanos = Nanos::from_millis(6_400);
-/// The share of a slice in which new requests are counted.
+/// The share of each slice, from its start, in which new requests are counted.
 const COUNTING_SHARE: f64 = 0.75;
-/// Slices become longer if more than one in this many requests is open at the end of a slice.
+/// Slices become longer if more than one in `MAX_OPEN_ONE_IN` requests is still open at the end of its slice.
 const MAX_OPEN_ONE_IN: u64 = 100;
-/// Slices become longer only if at least this many requests were open at the ends of all slices of the current length.
+/// Minimum number of requests that were open at the ends of slices of the current length, before slices become longer.
 const MIN_OPEN: u64 = 2;
-/// Time that is kept free at the end of each period, if the slice leaves room for it. So if a monitor samples once per
-/// period, the slice has ended at the time of the sample.
+/// Time at the end of each period in which no slice runs, if the slice leaves room for it. A monitor that takes one
+/// sample at the end of each period then reads complete slices.
 const MARGIN: Nanos = Nanos::from_millis(20);
 
-/// The share of the time that slices take, above 0 and at most 1, in thousandths.
+/// Share of the time for which tracepoints are attached, above 0 and at most 1, in thousandths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DutyCycle(u16);
 
-/// The plan of slices, and the numbers of requests in the slices of the current length.
+/// The length of slices, and the numbers of requests in all slices of this length.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SlicePlan {
     duty: DutyCycle,
@@ -36,10 +37,10 @@ pub(super) struct SlicePlan {
 }
 
 impl DutyCycle {
-    /// The tracepoints are always attached: every request is traced, at five times the cost of the default.
+    /// The tracepoints are always attached, so every request is measured. This costs five times as much as the default.
     pub const ALWAYS: DutyCycle = DutyCycle(1000);
 
-    /// Rounds to the nearest thousandth; `None` if the result is not from 0.001 to 1.
+    /// Rounds a share to the nearest thousandth; `None` if the result is not from 0.001 to 1.
     pub fn from_share(share: f64) -> Option<DutyCycle> {
         let thousandths = (1000.0 * share).round();
         (1.0..=1000.0).contains(&thousandths).then_some(DutyCycle(thousandths as u16))
@@ -58,16 +59,17 @@ impl Default for DutyCycle {
 }
 
 impl SlicePlan {
+    /// Creates a plan with slices of the initial length.
     pub fn new(duty: DutyCycle) -> SlicePlan {
         SlicePlan { duty, length: INITIAL_LENGTH, begun: 0, open: 0 }
     }
 
-    /// The length of a slice; `None` for a slice that never ends.
+    /// The length of a slice; `None` if the only slice never ends.
     pub fn length(&self) -> Option<Nanos> {
         (self.duty != DutyCycle::ALWAYS).then_some(self.length)
     }
 
-    /// The time of a slice in which new requests are counted.
+    /// The length of a slice's first part, in which new requests are counted.
     pub fn counting_time(&self) -> Nanos {
         Nanos::from_secs_f64(COUNTING_SHARE * self.length.as_secs_f64())
     }
@@ -77,14 +79,15 @@ impl SlicePlan {
         Nanos::from_secs_f64(self.length.as_secs_f64() / self.duty.share())
     }
 
-    /// The offset of a slice from the start of its period. `random` is uniform over all values.
+    /// The offset of a slice from the start of its period. `random` is a random number that is uniform over all values.
     pub fn offset(&self, random: u64) -> Nanos {
         let latest = (self.period() - self.length) - MARGIN;
         let share = (random >> 11) as f64 / (1_u64 << 53) as f64;
         Nanos::from_secs_f64(share * latest.as_secs_f64())
     }
 
-    /// Ends a slice in which `begun` requests began. Of these requests, `open` were still open.
+    /// Counts the requests of a slice that has ended: `begun` requests began, of which `open` were still open at the
+    /// end. If too many are open, the next slices are twice as long.
     pub fn end_slice(&mut self, begun: u64, open: u64) {
         self.begun = self.begun.saturating_add(begun);
         self.open = self.open.saturating_add(open);

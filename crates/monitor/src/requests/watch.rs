@@ -1,5 +1,5 @@
-//! A thread that begins and ends slices, and the counters of all slices so far. With a duty cycle of 1 there is no
-//! thread: the programs are attached once.
+//! A thread that attaches and detaches the eBPF programs for slices of time, and the counters of all slices so far.
+//! With a duty cycle of 1 there is no thread: the programs are attached once, for an endless slice.
 //!
 //! Counters are read when a slice has ended and they do not change any more, so the counters of a sample belong
 //! together. In an endless slice they are read while they change. A counter that seems to fall then keeps its previous
@@ -19,13 +19,14 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
-/// The time from the start of attaching until requests are counted. By then the programs are normally attached.
+/// Time between the start of attaching and the moment from which requests are counted. By then the programs are
+/// normally attached.
 const ATTACHING: Nanos = Nanos::from_millis(5);
 
-/// Reads the counters of the last slice. Dropping this value detaches the programs.
+/// Reads the counters of requests as of the end of the last slice. Dropping this value detaches the programs.
 pub struct RequestsWatch {
     shared: Arc<Mutex<Shared>>,
-    /// The channel that is dropped to end the thread.
+    /// Dropping this channel ends the thread.
     stop: Option<Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
@@ -44,7 +45,7 @@ struct Shared {
 
 #[derive(Clone, Copy)]
 struct Slice {
-    /// The time at which attaching began.
+    /// The time at which the kernel began to attach the programs.
     attached: Nanos,
     /// The start of the time in which new requests are counted; `until` is its end.
     from: Nanos,
@@ -73,7 +74,8 @@ impl RequestsWatch {
             let shared = Arc::new(Mutex::new(shared));
             return Ok(RequestsWatch { shared, stop: None, thread: None });
         }
-        // Attaches the programs once for a trial, so that a failure appears as the reason for absent metrics.
+        // Attaches the programs once, to find out whether this fails. The error then explains why the metrics are
+        // absent.
         shared.begin(Nanos::ZERO, Nanos::ZERO)?;
         shared.abandon();
         shared.read_ports()?;
@@ -148,7 +150,7 @@ fn run_slices(shared: &Mutex<Shared>, stopped: &Receiver<()>) {
             break;
         }
         period_begins += period;
-        // If this thread or the machine slept, the next period begins at once.
+        // If this thread did not run for a while, or if the machine was suspended, the next period begins at once.
         let now = sys::now();
         if !wait(stopped, period_begins.min(now + period)) {
             return;
@@ -158,13 +160,13 @@ fn run_slices(shared: &Mutex<Shared>, stopped: &Receiver<()>) {
     lock(shared).abandon();
 }
 
-/// Waits until an instant. Returns false if the thread is stopped earlier.
+/// Waits until `until`. Returns false if the thread is stopped earlier.
 fn wait(stopped: &Receiver<()>, until: Nanos) -> bool {
     matches!(stopped.recv_timeout((until - sys::now()).into()), Err(RecvTimeoutError::Timeout))
 }
 
-/// A random number from the kernel, or a substitute. It need not be secret, only independent of the server's own
-/// periods.
+/// A random number from the kernel or, if that fails, from the clock. It need not be secret, but must be independent of
+/// the server's periodic work.
 fn random() -> u64 {
     let mut bytes = [0; 8];
     match getrandom(&mut bytes, GetRandomFlags::NONBLOCK) {
@@ -207,7 +209,7 @@ impl Shared {
         true
     }
 
-    /// Ends a slice and discards it.
+    /// Detaches the programs without counting the slice.
     fn abandon(&mut self) {
         self.probe.end();
         self.current = None;
@@ -234,13 +236,13 @@ impl Shared {
         Ok(())
     }
 
-    /// Number of counted requests of all ports, and number of open requests among them.
+    /// Number of counted requests of all ports, and the number of these requests that are open.
     fn totals(&self) -> (u64, u64) {
         let add = |(begun, open): (u64, u64), port: &PortRequests| (begun + port.begun, open + port.open());
         self.sample.ports.iter().fold((0, 0), add)
     }
 
-    /// Stores the reason of a failure. Returns true if there was no failure.
+    /// Stores the reason of a failure, after which there are no metrics. Returns true if there was no failure.
     fn keep(&mut self, done: Result<(), String>) -> bool {
         self.failed = done.err();
         self.failed.is_none()

@@ -3,9 +3,9 @@
 //! The condition is a program of `struct inet_diag_bc_op` (code, jump distance if true, jump distance if false; in
 //! bytes). A condition on a port takes two such structs; the second has the port in place of the distance. A run that
 //! ends exactly at the end of the program accepts the socket. A run that ends four bytes beyond it rejects the socket.
-//! The kernel allows jumps only forwards, and only to positions that the program would pass if all conditions were
-//! true. So an *or* consists of conditions, each followed by a jump to the end. Source: linux/inet_diag.h,
-//! `inet_diag_bc_run` and `inet_diag_bc_audit` in net/ipv4/inet_diag.c.
+//! The kernel allows only forward jumps, and only to instructions that are also reached if all conditions are true. So
+//! an *or* consists of conditions, each followed by a jump to the end. Source: linux/inet_diag.h, `inet_diag_bc_run`
+//! and `inet_diag_bc_audit` in net/ipv4/inet_diag.c.
 
 const JUMP: u8 = 1;
 const AT_LEAST: u8 = 2; // INET_DIAG_BC_S_GE
@@ -25,14 +25,14 @@ pub(super) fn between(ports: &[u16]) -> Vec<u8> {
     any_of(ports, &[AT_LEAST, AT_MOST])
 }
 
-/// A program that accepts sockets that satisfy all conditions for one of the ports.
+/// A program that accepts a socket if all `conditions` are true for one of the ports.
 fn any_of(ports: &[u16], conditions: &[u8]) -> Vec<u8> {
     let port_bytes = conditions.len() * CONDITION + OP;
     let mut program = Vec::with_capacity(ports.len() * port_bytes);
     for (index, port) in ports.iter().enumerate() {
         for (place, &code) in conditions.iter().enumerate() {
-            // If the condition is false, jump to the next port. From the last port, which has no jump after it, jump
-            // beyond the end.
+            // If the condition is false, the run continues with the next port. No jump follows the conditions of the
+            // last port, so from there it continues beyond the end, which rejects the socket.
             op(&mut program, code, CONDITION, port_bytes - place * CONDITION);
             op(&mut program, 0, 0, usize::from(*port));
         }

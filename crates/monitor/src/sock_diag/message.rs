@@ -2,7 +2,7 @@
 
 /// `struct nlmsghdr`: length, kind, flags, sequence number, port.
 const HEADER: usize = 16;
-/// Kinds of requests about sockets. An answer is of the same kind.
+/// Kinds of requests about sockets. The messages of an answer have the kind of the request.
 pub(super) const DIAG_BY_FAMILY: u16 = 20; // SOCK_DIAG_BY_FAMILY
 pub(super) const TCP_DIAG: u16 = 18; // TCPDIAG_GETSOCK
 const ERROR: u16 = 2;
@@ -15,6 +15,7 @@ pub(super) const DUMP: u16 = 0x300;
 /// The header of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Header {
+    /// Meaning of the message.
     pub kind: Kind,
     /// The sequence number of the request that the message answers.
     pub sequence: u32,
@@ -28,12 +29,12 @@ pub(super) struct Header {
 pub(super) enum Kind {
     /// The message describes one socket.
     Socket,
-    /// The message ends the answer, with 0 or an error number.
+    /// The message ends the answer. It contains an error number, or 0 if there is no error.
     End(i32),
     Other,
 }
 
-/// Starts a new request with its header.
+/// Clears `message`, and starts a new request with its header.
 pub(super) fn start(message: &mut Vec<u8>, kind: u16, flags: u16, sequence: u32) {
     message.clear();
     message.extend_from_slice(&[0; 4]);
@@ -55,7 +56,7 @@ pub(super) fn next(bytes: &[u8]) -> Option<(Header, &[u8], &[u8])> {
     let length = u32_at(bytes, 0)? as usize;
     let body = bytes.get(HEADER..length)?;
     let rest = bytes.get(length.next_multiple_of(4)..).unwrap_or_default();
-    // The kernel writes errors as negative numbers. The end of a dump may also contain an error.
+    // The kernel writes error numbers as negative numbers. The message that ends a dump may also contain one.
     let errno = u32_at(body, 0).map(|errno| (errno as i32).wrapping_neg());
     let kind = match u16_at(bytes, 4)? {
         DIAG_BY_FAMILY | TCP_DIAG => Kind::Socket,
