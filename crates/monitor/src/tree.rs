@@ -1,9 +1,10 @@
-//! Programs. A program is a set of processes found by name, pid, port or cgroup, and all their descendants.
+//! Finds and reads the processes of programs. A program is a set of processes that were selected by name, pid, port or
+//! cgroup, together with all their descendants.
 //!
 //! `tree/selection.rs` decides which processes are selected, and `accounts.rs` keeps the totals of these processes. A
 //! source reads the processes: a walk over the kernel's tasks (`tree/tasks.rs`) where eBPF may be used, otherwise /proc
 //! (`tree/proc.rs`). A process stays in its program until it ends, even if its name, port or cgroup changes. If a
-//! program has no process, the tree waits for one.
+//! program has no process, new processes are checked until one is found.
 
 mod cgroup;
 mod names;
@@ -30,8 +31,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use tasks::TaskReader;
 
-/// The processes of some programs. A process that two selectors match belongs to the program of the first selector. A
-/// process that descends from two matching processes belongs to the program of the nearer ancestor.
+/// The processes of the watched programs. A process that two selectors match belongs to the program of the first
+/// selector. A process that descends from two matching processes belongs to the program of the nearer ancestor.
 #[derive(Debug)]
 pub struct ProcessTree {
     root: PathBuf,
@@ -44,7 +45,7 @@ pub struct ProcessTree {
     hidden: bool,
 }
 
-/// The CPU time of all programs of a tree at one moment.
+/// CPU time that all programs together have used until one moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CpuReading {
     /// The time of the reading, by `CLOCK_MONOTONIC`.
@@ -62,7 +63,7 @@ enum Source {
 }
 
 impl ProcessTree {
-    /// Finds the processes of every selector; it is an error if a selector has no process. If a process of a selected
+    /// Finds the processes of every selector. Returns an error if a selector has no process. If a process of a selected
     /// name listens on one of `ports`, processes of that name that belong to other users are excluded.
     pub fn open(selectors: &[ProcessSelector], ports: &[u16]) -> Result<ProcessTree, MonitorError> {
         let tree = ProcessTree::watch(Path::new("/"), selectors, ports, &NetNamespace::Own, false)?;
@@ -70,8 +71,8 @@ impl ProcessTree {
         Ok(tree)
     }
 
-    /// Finds the processes of every selector; if a selector has no process, the tree waits for one. `root` contains
-    /// /proc and /sys; with `ebpf` it must be `/`. `netns` is the network namespace of the ports.
+    /// Finds the processes of every selector. If a selector has no process, the tree waits for one. `root` contains
+    /// /proc and /sys; if `ebpf` is true, it must be `/`. `netns` is the network namespace of the ports.
     pub(crate) fn watch(
         root: &Path,
         selectors: &[ProcessSelector],
@@ -101,7 +102,7 @@ impl ProcessTree {
         Ok(tree)
     }
 
-    /// CPU time of all programs now, after a new search for processes. Callers read it at the start and the end of a
+    /// Searches for processes, and reads the CPU time of all programs. Callers do this at the start and at the end of a
     /// measurement window.
     pub fn cpu_reading(&mut self) -> CpuReading {
         self.selection.look_up(&self.accounts, true);
@@ -113,18 +114,18 @@ impl ProcessTree {
         CpuReading { at, cpu: programs.iter().fold(CpuTime::default(), |sum, program| sum.plus(program.cpu)) }
     }
 
-    /// The total of [`ProcessTree::cpu_reading`], in nanoseconds.
+    /// Like [`ProcessTree::cpu_reading`], but returns only the total CPU time, in nanoseconds.
     pub fn cpu_ns(&mut self) -> u64 {
         self.cpu_reading().cpu.total.0
     }
 
-    /// The processes found by the last search.
+    /// Pids of the processes that the last search found.
     pub fn pids(&self) -> Vec<u32> {
         self.accounts.pids().collect()
     }
 
-    /// Fails if a process belongs to another user and is connected with the server only by its name. Moving such a
-    /// process could disturb that user.
+    /// Returns an error if a process belongs to another user and is connected with the server only by its name. To move
+    /// such a process could disturb that user.
     pub(crate) fn require_movable(&self) -> Result<(), MonitorError> {
         match self.selection.foreign(&self.accounts).next() {
             Some((name, pid, user)) => Err(MonitorError::OtherUser { name: name.to_owned(), pid, user }),
@@ -132,7 +133,7 @@ impl ProcessTree {
         }
     }
 
-    /// Fails if a selector has no process.
+    /// Returns an error if a selector has no process.
     pub(crate) fn require_all(&self) -> Result<(), MonitorError> {
         let Some((selector, _)) = self.selection.absent(&self.accounts, Nanos::ZERO).next() else { return Ok(()) };
         if let ProcessSelector::Port(port) = selector {
@@ -187,7 +188,7 @@ impl ProcessTree {
         samples
     }
 
-    /// Adds the sources of the metrics, and the processes that the tree still waits for.
+    /// Adds to `sources` the source of the processes, and the selectors that still have no process.
     pub(crate) fn sources(&self, sources: &mut BTreeMap<String, String>) {
         let (source, every) = match &self.source {
             Source::Tasks(_) => (TaskReader::SOURCE.to_owned(), Nanos::ZERO),
@@ -346,7 +347,7 @@ mod tests {
             .map(|program| (program.name.to_string(), program.pids.len(), program.cpu.total.0 / 1_000_000))
             .collect();
         let figure = |name: &str, processes, ms| (name.to_owned(), processes, ms);
-        // CPU time from before the watch is not counted.
+        // CPU time from before the watch is not counted, so `nine` has none.
         assert_eq!(figures, [figure("one", 0, 0), figure("two", 1, 200), figure("nine", 1, 0), figure("web", 2, 900)]);
         let says = source(&tree);
         assert!(says.contains("waiting: the last process named `one` has ended (looked for at most every"), "{says}");

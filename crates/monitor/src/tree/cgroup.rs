@@ -1,5 +1,5 @@
-//! The processes of a cgroup and of all cgroups below it, from `cgroup.procs`. Version 1 has one hierarchy for each
-//! controller, each in its own directory. Sources: cgroups(7); Documentation/admin-guide/cgroup-v2.rst.
+//! Finds the processes of a cgroup and of all cgroups below it, from `cgroup.procs`. In version 1 of cgroups, each
+//! controller has its own hierarchy in its own directory. Sources: cgroups(7); Documentation/admin-guide/cgroup-v2.rst.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ pub(super) struct Cgroup {
 }
 
 impl Cgroup {
-    /// Creates a selector. `root` contains /sys.
+    /// Creates a selector of the cgroups that match `wanted`. `root` contains /sys.
     pub fn new(root: &Path, wanted: &Path) -> Cgroup {
         let mount = root.join(MOUNT.trim_start_matches('/'));
         Cgroup { mount, wanted: wanted.to_owned(), directories: Vec::new() }
@@ -32,7 +32,7 @@ impl Cgroup {
         for directory in &self.directories {
             visit(directory, &mut |directory| {
                 let text = fs::read_to_string(directory.join("cgroup.procs")).unwrap_or_default();
-                // A process of another pid namespace is shown as 0.
+                // The kernel shows a process of another pid namespace as 0.
                 pids.extend(text.lines().filter_map(|line| line.parse().ok()).filter(|&pid: &u32| pid > 0));
                 true
             });
@@ -40,7 +40,7 @@ impl Cgroup {
         pids
     }
 
-    /// The reason why there are no processes, if it is known.
+    /// The reason why no processes were found, if it is known.
     pub fn missing_reason(&self) -> Option<String> {
         (self.directories.is_empty())
             .then(|| format!("there is no such cgroup under {MOUNT}; `systemd-cgls` lists them"))
@@ -64,13 +64,13 @@ impl Cgroup {
     }
 }
 
-/// Calls `see` for a directory and, if it returns true, for the directories below.
+/// Calls `see` for a directory and, if it returns true, for each directory below in the same way.
 fn visit(directory: &Path, see: &mut impl FnMut(&Path) -> bool) {
     if !see(directory) {
         return;
     }
     for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
-        // Skips files. Also skips symbolic links, because a symbolic link is a second name of a hierarchy.
+        // Symbolic links are skipped too, because each is only a second name of a hierarchy.
         if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
             visit(&entry.path(), see);
         }

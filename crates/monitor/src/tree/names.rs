@@ -1,18 +1,18 @@
 //! The names by which a process can be selected: the kernel's name, the name of its executable, the first word of its
-//! title, and the name of the script that it runs.
+//! title (its command line, which a program can change), and the name of the script that it runs.
 
 use std::cell::OnceCell;
 use std::fs;
 use std::path::Path;
 
-/// Maximum number of bytes of a process's name that the kernel keeps (`TASK_COMM_LEN` with its NUL is 16).
+/// Maximum length of the name that the kernel keeps of a process, in bytes (`TASK_COMM_LEN` is 16, with a zero byte).
 const COMM_BYTES: usize = 15;
-/// Programs that run scripts, by their names without version. Their option `-e` takes program text, not a file.
+/// Names of programs that run scripts, without version. After their option `-e`, text of a program follows, not a file.
 const INTERPRETERS: [&[u8]; 11] =
     [b"python", b"pypy", b"perl", b"ruby", b"node", b"nodejs", b"deno", b"bun", b"php", b"lua", b"java"];
-/// Shells. Their option `-e` means to exit at the first error.
+/// Names of shells. Their option `-e` means to exit at the first error.
 const SHELLS: [&[u8]; 3] = [b"sh", b"bash", b"dash"];
-/// A script is expected among this number of first arguments: only options of the interpreter precede it.
+/// The script must be among this number of first arguments, because only options of the interpreter precede it.
 const MAX_SCRIPT_POSITION: usize = 8;
 
 /// The names of one process. All names except the kernel's are read when they are first needed.
@@ -39,7 +39,7 @@ impl ProcessNames<'_> {
     }
 }
 
-/// Whether `comm` is this name in full, rather than a longer name cut off by the kernel.
+/// Whether `comm` is exactly this name, and not the beginning of a longer name that the kernel has cut off.
 fn is_whole(comm: &[u8], name: &[u8]) -> bool {
     name.len() <= COMM_BYTES && comm == name
 }
@@ -64,8 +64,8 @@ fn title(command_line: &[u8]) -> Vec<u8> {
 }
 
 /// The file name of the script that an interpreter runs: `app.py` for `python3 -u /srv/app.py --port 80`. A process
-/// counts as an interpreter if its executable is a known interpreter. It also counts as an interpreter if the kernel
-/// named it after the script, which happens for scripts that begin with `#!`.
+/// counts as an interpreter if its executable is a known interpreter, or if the kernel named the process after the
+/// script, as it does for scripts that begin with `#!`.
 fn script<'c>(command_line: &'c [u8], comm: &[u8], executable: &[u8]) -> Option<&'c [u8]> {
     let program = without_version(executable);
     let is_shell = SHELLS.contains(&program);
@@ -77,7 +77,7 @@ fn script<'c>(command_line: &'c [u8], comm: &[u8], executable: &[u8]) -> Option<
     (is_script && (is_interpreter || is_cut_to(comm, name))).then_some(name)
 }
 
-/// Whether this option is followed by program text rather than a file.
+/// Whether text of a program follows this option, rather than a file.
 fn is_code(option: &[u8], is_shell: bool) -> bool {
     option == b"-c" || (option == b"-e" && !is_shell)
 }
@@ -93,7 +93,7 @@ fn file_name(path: &[u8]) -> &[u8] {
     path.rsplit(|byte| *byte == b'/').next().unwrap_or_default()
 }
 
-/// The file name of a process's executable, even if the file has been replaced.
+/// The file name of a process's executable, even if the file has been replaced since.
 fn executable_name(proc: &Path, pid: u32) -> Vec<u8> {
     let path = fs::read_link(proc.join(format!("{pid}/exe"))).unwrap_or_default();
     let file = path.file_name().unwrap_or_default().as_encoded_bytes();

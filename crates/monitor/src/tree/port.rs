@@ -4,8 +4,8 @@ use crate::owner::{listeners_in, owners_in};
 use crate::{MonitorError, NetNamespace};
 use brimful_core::Nanos;
 
-/// Interval at which to look for further owners of a port or members of a cgroup, once some are known. Listing the
-/// listening sockets takes the kernel half as much time as a whole sample.
+/// Interval at which to look for additional owners of a port or members of a cgroup, if some are already known. It is
+/// long, because listing the listening sockets takes the kernel half as much time as a whole sample.
 pub(super) const OWNER_REFRESH: Nanos = Nanos::from_secs(5);
 
 #[derive(Debug, Default)]
@@ -13,17 +13,20 @@ pub(super) struct Port {
     number: u16,
     /// The inodes of the listening sockets when their owners were last looked up.
     inodes: Vec<u32>,
+    /// Pids of the processes that listen on the port, as last looked up.
     pub owner_pids: Vec<u32>,
     missing_reason: Option<String>,
 }
 
 impl Port {
+    /// Creates a selector of the processes that listen on this port.
     pub fn new(number: u16) -> Port {
         Port { number, ..Port::default() }
     }
 
-    /// The port's owners, if its sockets have changed or if the former owners are `gone`; otherwise an empty list. To
-    /// find the owners of a socket, every descriptor of every process must be read.
+    /// Looks up the processes that listen on the port, if its sockets have changed or if `gone` is true (the former
+    /// owners have ended). Otherwise returns an empty list, because the look-up must read every descriptor of every
+    /// process.
     pub fn new_owners(&mut self, gone: bool, netns: &NetNamespace) -> Vec<u32> {
         let sockets = listeners_in(self.number, netns);
         let mut inodes: Vec<u32> = sockets.unwrap_or_default().iter().map(|socket| socket.inode).collect();
@@ -54,7 +57,7 @@ impl Port {
         !self.inodes.is_empty() && self.owner_pids.is_empty()
     }
 
-    /// The reason why no owner is known.
+    /// The reason why no process is known that listens on the port.
     pub fn missing_reason(&self) -> Option<String> {
         self.missing_reason.clone()
     }

@@ -1,10 +1,11 @@
-//! Reads processes from /proc. At every sample it reads the `stat` of each process, whose descriptor stays open, and
-//! the CPU clock of the process. It reads the threads only as often as [`Search`] allows.
+//! Reads processes from /proc. For every sample, the reader reads the `stat` of each process, whose descriptor stays
+//! open, and the CPU clock of the process. Threads are read only as often as [`Search`] allows.
 //!
-//! New processes are looked for when the kernel has started any process or thread since the last search. Children of
-//! main threads are cheap to list. A scan of all processes also finds children of other threads, and processes that
-//! match a selector. A process may match only a moment after its start, after exec or after it has set its title. So
-//! each scan that followed a start is repeated once, and again while a selected name has no process yet.
+//! New processes are looked for when the kernel has started any process or thread since the last search. Children that
+//! a main thread has started are cheap to list. A scan of all processes also finds children of other threads, and
+//! processes that match a selector. A process may match only a moment after its start, after exec or after it has set
+//! its title. So if a process was started before a scan, the scan is repeated once, and further while a selected name
+//! has no process yet.
 
 use super::selection::Selection;
 use crate::accounts::{Accounts, ProcessReading, Usage};
@@ -25,12 +26,14 @@ pub(super) struct ProcReader {
     stat: Option<ProcFile>,
     /// The kernel's count of processes and threads ever started, as of the last scan.
     pub forks: Option<u64>,
-    /// Whether the last scan was final. It was not if a process was started between the last two scans, or if a process
-    /// may still set the title that a selector waits for.
+    /// Whether the scan need not be repeated as long as no process is started. A scan must be repeated if a process was
+    /// started before it, or if a process may still set the title that a selector waits for.
     settled: bool,
-    /// The time at which a start was last noticed (`CLOCK_BOOTTIME`).
+    /// The time at which the reader last noticed that a process was started (`CLOCK_BOOTTIME`).
     started_at: Nanos,
+    /// Rate limit of the scan of all processes.
     pub scan: Search,
+    /// Rate limit of the search for children of known processes.
     pub children: Search,
     threads: Search,
     /// Whether this kernel reports run-queue waits and context switches of threads.
@@ -39,18 +42,18 @@ pub(super) struct ProcReader {
     buffer: Vec<u8>,
 }
 
-/// The open files of one process. A descriptor never refers to another process: reading fails once the process is gone,
-/// even if its pid is reused.
+/// The open files of one process, and what was read of its threads. A descriptor never refers to another process:
+/// reading fails once the process is gone, even if its pid is reused.
 #[derive(Debug)]
 struct Handle {
     stat: ProcFile,
     threads: HashMap<u32, Thread>,
-    /// Run-queue wait of the process's threads that ended.
+    /// Run-queue wait of the process's threads that ended. The kernel reports it only for living threads.
     waited: Nanos,
     switches: u64,
 }
 
-/// The state of a process at a reading.
+/// The state of a process at the time of a reading.
 #[derive(Debug)]
 enum State {
     Alive(ProcessReading),
@@ -74,7 +77,7 @@ struct Units {
 }
 
 impl ProcReader {
-    /// Opens the reader. `root` contains /proc. Processes that `accounts` already contains stay there.
+    /// Opens the files of the processes that `accounts` already contains. `root` contains /proc.
     pub fn open(root: &Path, accounts: &mut Accounts) -> ProcReader {
         let proc = root.join("proc");
         let mut reader = ProcReader {
@@ -100,7 +103,8 @@ impl ProcReader {
         reader
     }
 
-    /// Looks for new processes, and reads all threads. This function takes most of the time of a sample.
+    /// Looks for new processes, and reads all threads, if these searches are due. They take most of the time of a
+    /// sample.
     pub fn search(&mut self, accounts: &mut Accounts, selection: &mut Selection) {
         let forks = self.forks();
         let started = forks.is_none() || forks != self.forks;
@@ -120,7 +124,7 @@ impl ProcReader {
         }
     }
 
-    /// Checks every process of the machine.
+    /// Checks every process of the machine, and adds new processes of the programs to `accounts`.
     pub fn scan(&mut self, accounts: &mut Accounts, selection: &mut Selection) {
         let begun = Search::begin();
         let tag = |pid, comm: &[u8]| accounts.program_of(pid).or_else(|| selection.selector_of(pid, comm, accounts));
@@ -158,7 +162,7 @@ impl ProcReader {
         self.scheduling
     }
 
-    /// A description of the source, for the sources of the metrics.
+    /// Description of this source, as it appears in `sources`.
     pub fn source(&self) -> String {
         let threads = match self.scheduling {
             true => "task/*/schedstat and task/*/stat",
@@ -173,7 +177,7 @@ impl ProcReader {
         procfs::forks(self.stat.as_ref()?.read(&mut self.buffer).ok()?)
     }
 
-    /// Looks for descendants of the processes in `accounts`.
+    /// Looks for new children of the processes in `accounts`.
     fn find_children(&mut self, accounts: &mut Accounts, selection: &Selection) {
         let begun = Search::begin();
         let mut parents: Vec<u32> = accounts.pids().collect();
@@ -221,8 +225,7 @@ impl ProcReader {
 impl Handle {
     fn state(&self, pid: u32, units: Units, buffer: &mut Vec<u8>) -> State {
         let Some(stat) = self.stat.read(buffer).ok().and_then(procfs::pid_stat) else { return State::Gone };
-        // The parent has waited for the process. From then on, the kernel reports no usage of the process, and does not
-        // report which process was the parent.
+        // The parent has waited for the process, so the kernel no longer reports its usage or its parent.
         if stat.threads == 0 {
             return State::Gone;
         }
@@ -238,7 +241,8 @@ impl Handle {
         let reading = ProcessReading {
             comm,
             parent: stat.parent,
-            // The start is rounded up, so that a process that started in the same tick as the watch counts as new.
+            // The start time is rounded up, so a process that started in the same clock tick as the watch counts as
+            // new.
             started: units.ticks(stat.started.saturating_add(1)),
             own_usage: Usage {
                 cpu: CpuTime::split(total, user, system),
@@ -258,8 +262,8 @@ impl Handle {
         if ended { State::Ended(reading) } else { State::Alive(reading) }
     }
 
-    /// Reads every thread; `directory` is the process's `task`. Returns true if the kernel reports how the threads were
-    /// scheduled.
+    /// Reads every thread of the process; `directory` is its directory `task`. Returns true if the kernel reports
+    /// run-queue waits and context switches of threads.
     fn read_threads(&mut self, directory: &Path, buffer: &mut Vec<u8>) -> bool {
         let before = std::mem::take(&mut self.threads);
         let mut reported = false;
@@ -275,7 +279,7 @@ impl Handle {
             let (waited, switches) = schedstat.unwrap_or_default();
             self.threads.insert(tid, Thread { waited, switches, running });
         }
-        // Keeps the counts of a thread that has ended, or whose number was reused.
+        // If a thread has ended, or another thread has got its id, its counts are added to those of ended threads.
         for (tid, thread) in before {
             if self.threads.get(&tid).is_none_or(|now| now.switches < thread.switches) {
                 self.waited += thread.waited;
@@ -374,12 +378,12 @@ mod tests {
         };
         assert_eq!(read(&mut reader, 100), (0, 1));
         assert_eq!(read(&mut reader, 102), (50, 3), "one of the listed children had already ended");
-        // On a kernel without /proc/PID/task/TID/children, the scan of all processes finds new children.
+        // The kernel's lists of children do not contain this process, so only the scan of all processes can find it.
         fixture.process_started_during_watch(PID_OFFSET + 5, PID_OFFSET + 3, "late", [4, 0, 0, 0]);
         (reader.scan.not_before, reader.children.not_before) = (Nanos::ZERO, Nanos::MAX);
         assert_eq!(read(&mut reader, 103), (90, 4));
         assert_eq!(reader.forks, Some(103));
-        // The process started before the last scan, but executed its program after that scan.
+        // This process started before the last scan, but got its name only after that scan, by exec.
         fixture.process_started_during_watch(PID_OFFSET + 6, 1, "master", [5, 0, 0, 0]);
         reader.scan.not_before = Nanos::ZERO;
         assert_eq!(read(&mut reader, 103), (140, 5));

@@ -12,27 +12,27 @@ use crate::{NetNamespace, sys};
 use brimful_core::Nanos;
 use std::path::{Path, PathBuf};
 
-/// Time after the start of a process within which the process may still set its title.
+/// Maximum time after the start of a process at which it sets its title.
 const TITLE_DELAY: Nanos = Nanos::from_secs(10);
-/// Time after the start of a process within which it may still be executing its program. During exec there is a moment
-/// in which the process has its new name and no arguments yet.
+/// Maximum time after the start of a process at which it executes its program. During exec, the process has its new
+/// name for a moment, but no arguments yet.
 const EXEC_DELAY: Nanos = Nanos::from_secs(1);
 
-/// The selectors, in order.
+/// The selectors, in the user's order, and what is needed to apply them.
 #[derive(Debug)]
 pub(super) struct Selection {
     proc: PathBuf,
     /// The network namespace of the ports.
     netns: NetNamespace,
     choices: Vec<Choice>,
-    /// The processes that listen on the watched ports. The users of these processes determine which processes of a
-    /// selected name belong to the server.
+    /// The processes that listen on the watched ports. Their users are the server's users: processes of a selected name
+    /// that belong to other users are excluded.
     listeners: Listeners,
-    /// Whether excluded processes must be checked again, because the user of a name has become known.
+    /// Whether excluded processes must be checked again, because the server's user has become known.
     reconsiders: bool,
-    /// Processes that a look-up just found for a port or a cgroup, each with the index of its selector. Processes that
-    /// already belong to a program are not listed. The list is valid only until all processes are checked next, because
-    /// another process may get the same number later.
+    /// Processes that were just found through a port or a cgroup, each with the index of its selector. Processes that
+    /// already belong to a program are not listed. The list is discarded after all processes have been checked, because
+    /// their pids may be reused later.
     found: Vec<(u32, usize)>,
 }
 
@@ -40,14 +40,14 @@ pub(super) struct Selection {
 struct Choice {
     selector: ProcessSelector,
     holder: Option<Holder>,
-    /// The users whose processes have the selected name, if the selector is a name.
+    /// If the selector is a name, the users whose processes of this name are selected.
     users: Users,
     search: Search,
     /// The time at which to look for further processes of a port or cgroup.
     refresh_at: Nanos,
 }
 
-/// A port or a cgroup through which a selector finds processes.
+/// A port or a cgroup by which a selector finds processes.
 #[derive(Debug)]
 enum Holder {
     Port(Port),
@@ -55,8 +55,8 @@ enum Holder {
 }
 
 impl Selection {
-    /// Creates the selection. `root` contains /proc and /sys. The processes that listen on `ports` determine which
-    /// user's processes of a name are selected.
+    /// Creates the selection. `root` contains /proc and /sys. The users of the processes that listen on `ports`
+    /// determine which processes of a selected name belong to the server.
     pub fn new(root: &Path, selectors: &[ProcessSelector], netns: &NetNamespace, ports: &[u16]) -> Selection {
         let choice = |selector: &ProcessSelector| Choice {
             selector: selector.clone(),
@@ -80,8 +80,8 @@ impl Selection {
         }
     }
 
-    /// Looks up the processes of ports and cgroups: all ports and cgroups if `all` is set, otherwise only those that
-    /// are due.
+    /// Finds the processes of ports and cgroups. If `all` is false, only those ports and cgroups are looked up that are
+    /// due.
     pub fn look_up(&mut self, accounts: &Accounts, all: bool) {
         let own = std::process::id();
         let now = sys::now();
@@ -115,19 +115,20 @@ impl Selection {
         &self.netns
     }
 
-    /// Whether a scan may find new processes of a program: a look-up found a new process of a port or a cgroup, or
-    /// excluded processes must be checked again.
+    /// Whether all processes must be checked for new processes of a program: a process was found through a port or a
+    /// cgroup, or excluded processes must be checked again.
     pub fn needs_scan(&self) -> bool {
         self.reconsiders || !self.found.is_empty()
     }
 
-    /// Discards what look-ups found. Must be called after all processes were checked.
+    /// Discards the processes that were found through ports and cgroups. Must be called after all processes were
+    /// checked.
     pub fn forget(&mut self) {
         self.found.clear();
         self.reconsiders = false;
     }
 
-    /// The selector that matches a process, if any.
+    /// The index of the first selector that matches a process; `None` if there is none.
     pub fn selector_of(&self, pid: u32, comm: &[u8], accounts: &Accounts) -> Option<usize> {
         let names = ProcessNames::new(&self.proc, pid, comm);
         self.choices.iter().enumerate().position(|(index, choice)| match &choice.selector {
@@ -139,8 +140,8 @@ impl Selection {
         })
     }
 
-    /// Whether a process that started at `started` (`CLOCK_BOOTTIME`) must be checked again although it seems
-    /// unchanged: a selected name has no process yet, and programs set their titles a moment after exec.
+    /// Whether a process must be checked again because it may still set the title by which it is selected. This is so
+    /// for a moment after its start (`started`, `CLOCK_BOOTTIME`), if a selected name has no process yet.
     pub fn awaits_title(&self, started: Nanos, accounts: &Accounts) -> bool {
         let is_awaited = |(index, choice): (usize, &Choice)| {
             matches!(choice.selector, ProcessSelector::Name(_)) && !accounts.is_alive(index)
@@ -148,15 +149,16 @@ impl Selection {
         sys::now() + sys::suspended_time() < started + TITLE_DELAY && self.choices.iter().enumerate().any(is_awaited)
     }
 
-    /// Whether a process that started at `started` (`CLOCK_BOOTTIME`) may have been read during exec, so that its title
-    /// must be checked again.
+    /// Whether a process must be checked again because it was perhaps read during exec, when its arguments were not
+    /// there yet. `started` is its start (`CLOCK_BOOTTIME`).
     pub fn may_be_executing(&self, started: Nanos) -> bool {
         let by_name = |choice: &Choice| matches!(choice.selector, ProcessSelector::Name(_));
         sys::now() + sys::suspended_time() < started + EXEC_DELAY && self.choices.iter().any(by_name)
     }
 
-    /// Processes of other users that match only by name. Each item is the name, the pid and the user. A process that
-    /// descends from another member counts as the server's, so it is not listed.
+    /// The processes of other users that are connected with the server only by their name: for each, the name, the pid
+    /// and the user. A process that descends from another process of the program is not listed, because it is the
+    /// server's.
     pub fn foreign<'s>(&'s self, accounts: &'s Accounts) -> impl Iterator<Item = (&'s str, u32, u32)> {
         self.choices
             .iter()
@@ -185,7 +187,8 @@ impl Selection {
         remarks
     }
 
-    /// Whether a selector's program has metrics of its own.
+    /// Whether the program of a selector has metrics of its own, and if not, the reason. `index` is the selector's
+    /// index.
     pub fn membership(&self, index: usize, accounts: &Accounts) -> Membership {
         let holder = self.choices[index].holder.as_ref().filter(|_| !accounts.is_alive(index));
         match holder {
@@ -195,8 +198,8 @@ impl Selection {
         }
     }
 
-    /// The selectors that have no process, with a sentence on each. `every` is the interval at which all processes are
-    /// checked.
+    /// The selectors that have no process, each with a sentence about it for the user. `every` is the interval at which
+    /// all processes are checked.
     pub fn absent<'s>(
         &'s self,
         accounts: &'s Accounts,
@@ -228,7 +231,8 @@ impl Selection {
 }
 
 impl Holder {
-    /// Whether the selector's processes belong to another program, for example because one server listens on two ports.
+    /// Whether all processes that listen on the port already belong to another program, for example because one server
+    /// listens on two ports.
     fn is_shared(&self, accounts: &Accounts) -> bool {
         let Holder::Port(port) = self else { return false };
         !port.owner_pids.is_empty() && port.owner_pids.iter().all(|&pid| accounts.program_of(pid).is_some())

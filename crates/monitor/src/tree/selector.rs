@@ -1,13 +1,12 @@
-//! Program selectors: how they are parsed from the command line and printed in messages, and the program names that
-//! results show.
+//! Program selectors: parses them from the command line, formats them for messages, and names the programs in results.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::Arc;
 
-/// Which processes to watch; their descendants are included. On the command line: `nginx`, `1234`, `port:80`,
-/// `cgroup:system.slice/nginx.service`, or a systemd unit, `nginx.service`.
+/// A selector of the processes to watch. Their descendants are watched too. On the command line: `nginx`, `1234`,
+/// `port:80`, `cgroup:system.slice/nginx.service`, or a systemd unit, `nginx.service`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ProcessSelector {
     /// Every process of this name. The name may be the name of the executable, the first word of the title (`php-fpm`
@@ -26,8 +25,8 @@ pub enum ProcessSelector {
 }
 
 impl ProcessSelector {
-    /// The name of the selector's program. The flag is true if the name is final, and false if the name of the
-    /// program's first process replaces it.
+    /// The name of the selector's program, and whether this name is final. A name that is not final is replaced by the
+    /// name of the program's first process.
     pub(super) fn label(&self) -> (bool, Arc<str>) {
         match self {
             ProcessSelector::Name(name) => (true, name.as_str().into()),
@@ -40,7 +39,7 @@ impl ProcessSelector {
     }
 }
 
-/// The text fits into messages of the form "no process … is running".
+/// Formats the selector for messages of the form "no process … is running".
 impl fmt::Display for ProcessSelector {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -1,5 +1,5 @@
-//! Reads processes by an eBPF program that walks over the kernel's tasks. One pass reports every thread of the machine,
-//! so no search is needed and all values are as old as the sample.
+//! Reads processes by an eBPF program that walks over the kernel's tasks. One run of the program (a pass) reports every
+//! thread of the machine, so no search is needed and all values are as old as the sample.
 //!
 //! The scheduler updates a thread's CPU time when the thread leaves its CPU, and at each tick. So for a process with a
 //! thread that runs or is ready, the CPU clock of the process is read, which is exact. All other values are always
@@ -14,7 +14,7 @@ use crate::sys;
 use brimful_core::Nanos;
 use std::{fmt, io, mem};
 
-/// Reads all processes.
+/// Reads all processes of the machine by an eBPF program, and updates the programs from them.
 pub(super) struct TaskReader {
     iterator: TaskIterator,
     /// All threads of the last pass, as the kernel reported them.
@@ -24,7 +24,7 @@ pub(super) struct TaskReader {
     members: Vec<Member>,
     /// The threads of all processes that belong to a program, as of the last pass, by thread id.
     threads: Vec<Thread>,
-    /// The list of processes of the previous pass, whose memory is reused.
+    /// The processes of the previous pass. The list is kept to reuse its memory.
     former_processes: Vec<Process>,
     former_threads: Vec<Thread>,
     /// Indices of the records of processes that have ended.
@@ -32,31 +32,31 @@ pub(super) struct TaskReader {
     page_bytes: u64,
 }
 
-/// A process, remembered across passes. Most processes of a machine belong to no program, so most values are in
-/// [`Member`].
+/// A process of the last pass, with values that are kept for the next pass. Most processes belong to no program, so the
+/// values that only programs need are in [`Member`].
 #[derive(Clone, Copy, Debug)]
 struct Process {
     pid: u32,
     parent: u32,
     started: Nanos,
     comm: [u8; 16],
-    /// Index of the record of the process's main thread.
+    /// Index in `records` of the record of the process's main thread.
     record: usize,
     program: Option<usize>,
     /// Whether the process is new, or has changed its name.
     new: bool,
-    /// Run-queue wait of the process's threads that ended. The kernel does not sum these waits.
+    /// Run-queue wait of the process's threads that ended. The kernel does not sum it.
     waited: Nanos,
     /// Index of the process in the list of members; `None` if it belongs to no program.
     member: Option<usize>,
 }
 
-/// The values of a process that belongs to a program, during one pass.
+/// A process that belongs to a program, with values of one pass.
 #[derive(Clone, Copy, Debug)]
 struct Member {
     process: usize,
     reading: ProcessReading,
-    /// CPU time in user mode, by the kernel's ticks.
+    /// CPU time in user mode, measured by the kernel's clock ticks.
     user: Nanos,
     system: Nanos,
 }
@@ -78,9 +78,10 @@ impl fmt::Debug for TaskReader {
 }
 
 impl TaskReader {
+    /// Description of this source, as it appears in `sources`.
     pub const SOURCE: &str = "eBPF: a walk over all threads; CPU clock of processes that run";
 
-    /// Opens the reader. The error says why this source cannot be used, and how to enable it.
+    /// Opens the reader. An error states why eBPF cannot be used, and how to enable it.
     pub fn open() -> Result<TaskReader, String> {
         let mut reader = TaskReader {
             iterator: TaskIterator::open().map_err(|error| error.to_string())?,
@@ -97,7 +98,7 @@ impl TaskReader {
             .iterator
             .read(&mut reader.records)
             .map_err(|error| format!("eBPF cannot walk over the threads: {error}"))?;
-        // This process must be found under its own pid: this checks that the walk works on this host.
+        // If the records do not contain this process under its own pid, the eBPF program does not work on this host.
         let own = reader.records.iter().find(|record| record.pid == std::process::id());
         match own.and_then(|own| own.process.as_ref()?.rss_pages) {
             Some(_) => Ok(reader),
@@ -132,14 +133,14 @@ impl TaskReader {
         self.records.first().is_some_and(|record| record.waited.is_some())
     }
 
-    /// Matches the processes of this pass with the processes of the previous pass. Returns true if there may be new
-    /// members.
+    /// Transfers the state of the processes from the previous pass to this pass. Returns true if there may be new
+    /// processes of a program.
     fn recognise(&mut self, accounts: &mut Accounts, selection: &Selection) -> bool {
         mem::swap(&mut self.processes, &mut self.former_processes);
         self.processes.clear();
         for (index, record) in self.records.iter().enumerate() {
             let Some(process) = &record.process else { continue };
-            // The parent has waited for the process, so its usage is in the parent's reaped counters.
+            // The parent has waited for the process, so the parent's reaped counters include its usage.
             if process.threads == 0 {
                 continue;
             }
@@ -164,7 +165,7 @@ impl TaskReader {
         for record in self.ended.drain(..).map(|index| &self.records[index]) {
             let known = index_of(&self.former_processes, record.pid);
             let same = known.is_some_and(|index| self.former_processes[index].started == record.started);
-            // The final counters are available while the parent has not waited for the process.
+            // The parent has not waited for the process yet, so its final counters are still available.
             if let Some(reading) = Member::last(record, self.page_bytes).filter(|_| same) {
                 accounts.update(record.pid, &reading);
             }
@@ -200,7 +201,7 @@ impl TaskReader {
         new
     }
 
-    /// Adds the descendants of processes that belong to a program to that program.
+    /// Adds the descendants of a program's processes to the program.
     fn enlist(&mut self) {
         let entry = |process: &Process| (process.pid, (process.parent, process.program));
         let table: Table<usize> = self.processes.iter().map(entry).collect();
@@ -211,7 +212,7 @@ impl TaskReader {
         }
     }
 
-    /// Sums the usage of each member's threads, including threads that have ended.
+    /// For each process that belongs to a program, sums the usage of its threads, including threads that ended.
     fn add_up(&mut self) {
         self.members.clear();
         for (index, process) in self.processes.iter_mut().enumerate().filter(|(_, process)| process.program.is_some()) {
@@ -223,7 +224,8 @@ impl TaskReader {
         self.threads.clear();
         let mut last = 0;
         for record in &self.records {
-            // Threads of one process are usually adjacent.
+            // The threads of a process are usually next to each other, so the process of the previous record is tried
+            // first.
             let near = self.processes.get(last).filter(|process| process.pid == record.tgid).map(|_| last);
             let Some(index) = near.or_else(|| index_of(&self.processes, record.tgid)) else { continue };
             last = index;
@@ -234,7 +236,7 @@ impl TaskReader {
         self.threads.sort_unstable_by_key(|thread| thread.tid);
     }
 
-    /// Adds the run-queue waits of threads that ended to the totals of their processes, if the processes are alive.
+    /// If a thread has ended but its process is alive, adds the thread's run-queue wait to that of the process.
     fn settle_ended_threads(&mut self) {
         let mut now = self.threads.iter().peekable();
         for thread in &self.former_threads {
@@ -252,7 +254,7 @@ impl TaskReader {
 }
 
 impl Member {
-    /// Creates a member with the counters of its ended threads, from its main thread's record.
+    /// Creates a member from the record of its main thread. It contains the usage of ended threads only.
     fn new(process: usize, record: &TaskRecord, page_bytes: u64) -> Option<Member> {
         let process_record = record.process.as_ref()?;
         let reading = ProcessReading {
@@ -280,7 +282,7 @@ impl Member {
         Some(Member { process, reading, user: process_record.ended.user, system: process_record.ended.system })
     }
 
-    /// The final reading of a process that has ended, from the record of its last thread.
+    /// The final reading of a process that has ended, from the record of its main thread.
     fn last(record: &TaskRecord, page_bytes: u64) -> Option<ProcessReading> {
         let mut member = Member::new(0, record, page_bytes)?;
         member.add(record);

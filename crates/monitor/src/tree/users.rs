@@ -1,11 +1,11 @@
-//! The users of processes that were selected by name. Any user can give a program the server's name, so a name alone
-//! does not make a process the server's.
+//! Decides which processes of a selected name belong to the server. Any user can give a program the server's name, so
+//! the user of a process counts too.
 //!
-//! If a process of that name listens on a watched port, the user of this process is the server's user. Processes of
-//! that name that belong to other users are then excluded. If no process of that name listens, the processes of all
-//! users are watched, and the sources name the processes of other users. But processes of other users are never moved
-//! to other CPUs or into another control group. Processes of root and of the user who watches are trusted. The real
-//! user of a process counts, because the effective user can be a setuid program's. Source: proc_pid_status(5),
+//! If a process of the name listens on a watched port, the user of this process is the server's user. Processes of the
+//! name that belong to other users are then excluded. If no process of the name listens, the processes of all users are
+//! watched, and the sources name the processes of other users. But processes of other users are never moved to other
+//! CPUs or into another control group. Only processes of root and of the watching user are trusted in this case. The
+//! real user of a process counts, because a setuid program changes the effective user. Source: proc_pid_status(5),
 //! credentials(7).
 
 use super::names::ProcessNames;
@@ -21,9 +21,9 @@ use std::fs;
 use std::path::Path;
 
 const ROOT: u32 = 0;
-/// Maximum number of processes of one name that are remembered as excluded.
+/// Maximum number of excluded processes that are remembered for one name.
 const MAX_LEFT_OUT: usize = 1024;
-/// Maximum number of processes that one remark lists.
+/// Maximum number of processes that one remark to the user lists.
 const MAX_LISTED: usize = 5;
 
 /// The processes that listen on the watched ports.
@@ -34,22 +34,23 @@ pub(super) struct Listeners {
     refresh_at: Nanos,
 }
 
-/// The users of the processes of one name.
+/// The users whose processes of one name are selected, and the excluded processes.
 #[derive(Debug, Default)]
 pub(super) struct Users {
     /// The users of the processes of this name that listen on a watched port, as last known.
     listening: Vec<u32>,
-    /// Excluded processes of other users: the user by pid.
+    /// Excluded processes: for each pid, the user of the process.
     left_out: RefCell<BTreeMap<u32, u32>>,
 }
 
 impl Listeners {
+    /// Creates a list of the processes that listen on these ports. It is empty until the first look-up.
     pub fn new(ports: &[u16]) -> Listeners {
         let ports = ports.iter().map(|&number| Port::new(number)).collect();
         Listeners { ports, search: Search::default(), refresh_at: Nanos::ZERO }
     }
 
-    /// Finds the listening processes, if a look-up is due or `now` is set. Returns true if it looked them up.
+    /// Looks up the listening processes, if a look-up is due or if `now` is true. Returns true if they were looked up.
     pub fn look_up(&mut self, proc: &Path, netns: &NetNamespace, now: bool) -> bool {
         if self.ports.is_empty() || !(now || self.search.is_due() && sys::now() >= self.refresh_at) {
             return false;
@@ -65,7 +66,7 @@ impl Listeners {
         true
     }
 
-    /// The users that run the listening processes of this name.
+    /// The users of those listening processes that have this name.
     fn users_of(&self, proc: &Path, name: &str) -> Vec<u32> {
         let owners = self.ports.iter().flat_map(|port| port.owner_pids.iter().copied());
         let mut users: Vec<u32> =
@@ -77,8 +78,8 @@ impl Listeners {
 }
 
 impl Users {
-    /// Updates the users of a name from the listening processes. Returns true if other users' processes are admitted
-    /// now. While no process listens, for example when a server restarts, the former users stay.
+    /// Updates the users of a name from the listening processes. Returns true if the users have changed. While no
+    /// process of the name listens, for example when a server restarts, the former users remain.
     pub fn update(&mut self, listeners: &Listeners, proc: &Path, name: &str) -> bool {
         let listening = listeners.users_of(proc, name);
         let learns = !listening.is_empty() && listening != self.listening;
@@ -89,7 +90,7 @@ impl Users {
         learns
     }
 
-    /// Whether a process of this name may be the server's.
+    /// Whether a process of this name may belong to the server, given its user.
     pub fn admit(&self, proc: &Path, pid: u32) -> bool {
         if self.listening.is_empty() {
             return true;
@@ -106,14 +107,14 @@ impl Users {
         is_admitted
     }
 
-    /// The user of a process that is connected with the server only by its name; `None` if the user is trusted.
+    /// The user of a process that is connected with the server only by its name; `None` if this user is trusted.
     pub fn foreign(&self, proc: &Path, pid: u32) -> Option<u32> {
         let is_trusted = |user: u32| user == ROOT || user == getuid().as_raw() || self.listening.contains(&user);
         user_of(proc, pid).filter(|&user| !is_trusted(user))
     }
 
-    /// A remark on the excluded processes of a name. `is_member` is true for processes that belong to the program for
-    /// another reason, such as a child of the server.
+    /// A remark to the user that lists the excluded processes of a name. `is_member` is true for processes that belong
+    /// to the program for another reason, for example because they are children of the server.
     pub fn exclusion_remark(&self, proc: &Path, name: &str, is_member: impl Fn(u32) -> bool) -> Option<String> {
         let mut left_out = self.left_out.borrow_mut();
         left_out.retain(|&pid, user| !is_member(pid) && user_of(proc, pid) == Some(*user));
@@ -122,7 +123,7 @@ impl Users {
     }
 }
 
-/// A remark on the processes that were selected only by their name.
+/// A remark to the user that lists the processes of other users that were selected only by their name.
 pub(super) fn by_name_alone(name: &str, foreign: impl Iterator<Item = (u32, u32)>) -> Option<String> {
     let processes = listed(foreign)?;
     Some(format!(
@@ -165,7 +166,8 @@ mod tests {
             fs::create_dir(root.path().join(pid.to_string())).unwrap();
             fs::write(root.path().join(format!("{pid}/status")), status).unwrap();
         };
-        // The process itself chooses its name, and the name must not be mistaken for another line.
+        // A process chooses its own name. Even if the name contains a line break and `Uid:`, it must not be taken for
+        // the line with the users.
         process(7, "Name:\tUid:\t0\nState:\tS\nUid:\t1000\t0\t0\t0\nGid:\t0\n");
         process(8, "Name:\tx\nUid:\t33\t33\t33\t33\n");
         process(9, "Name:\tx\n");

@@ -1,5 +1,5 @@
-//! Tests that each source counts as many connections in each state as the test has opened. Network namespaces exclude
-//! other connections; creating one needs root.
+//! Tests that each source of connections by state counts exactly the connections that the test has opened. Each test
+//! runs in its own network namespace, which excludes other connections. Creating a namespace needs root.
 
 use super::listeners::become_nobody;
 use super::netns::Namespace;
@@ -18,11 +18,11 @@ use std::time::Instant;
 
 type Counts = BTreeMap<State, u64>;
 
-/// A listening socket, and a different number of connections in each state.
+/// A listening socket and its connections: a different number of connections in each state.
 struct Crowd {
     address: SocketAddr,
     listener: TcpListener,
-    /// Pairs of connected sockets: the client's and the server's.
+    /// Established connections: the client's and the server's socket of each.
     established: Vec<(TcpStream, TcpStream)>,
     close_wait: Vec<(TcpStream, TcpStream)>,
     others: Vec<TcpStream>,
@@ -50,8 +50,8 @@ impl Crowd {
             drop(server);
             assert_eq!(client.read(&mut [0]).unwrap(), 0); // the client closes too
         }
-        // With this option the kernel ignores the last segment of the handshake until data arrives. In this test no
-        // data arrives, so these connections stay half-open.
+        // With TCP_DEFER_ACCEPT the kernel ignores the last segment of the handshake until data arrives. No data
+        // arrives here, so these connections stay half-open.
         defer_accept(&crowd.listener, 60);
         crowd.others.extend((0..6).map(|_| TcpStream::connect(address).unwrap()));
         crowd
@@ -81,7 +81,7 @@ impl Crowd {
     }
 }
 
-/// Delays accepting a connection until data has arrived, as Apache does.
+/// Sets TCP_DEFER_ACCEPT, as Apache does: a connection is not accepted before data has arrived.
 pub fn defer_accept(listener: impl AsFd, seconds: libc::c_int) {
     let size = size_of_val(&seconds) as libc::socklen_t;
     let (level, name) = (libc::IPPROTO_TCP, libc::TCP_DEFER_ACCEPT);
@@ -91,7 +91,7 @@ pub fn defer_accept(listener: impl AsFd, seconds: libc::c_int) {
     assert_eq!(done, 0);
 }
 
-/// Makes this thread unable to open netlink sockets, like the sandboxes of containers.
+/// Forbids this thread to open netlink sockets, as container sandboxes do.
 fn refuse_netlink() {
     let op = |code, k, jt, jf| libc::sock_filter { code, jt, jf, k };
     let (load, equal, give) = (0x20, 0x15, 0x06);
@@ -112,7 +112,7 @@ fn refuse_netlink() {
     assert_eq!(done, 0);
 }
 
-/// A sampler of connections in the given namespace, or in the namespace of the calling thread.
+/// A sampler of the group `connections`, in the given network namespace or in that of the calling thread.
 fn sampler(namespace: Option<&Namespace>, ports: &[u16], ebpf: bool) -> Sampler {
     let netns = namespace.map_or(NetNamespace::Own, |namespace| NetNamespace::File(namespace.path()));
     let config = MonitorConfig { ports: ports.to_vec(), netns, ebpf, ..MonitorConfig::default() };
@@ -127,7 +127,7 @@ fn counts(sampler: &mut Sampler) -> Option<Counts> {
     ports(sampler).remove(0).connections
 }
 
-/// Waits until the connections are as expected, because the other side receives data a little later.
+/// Waits until the connections have the expected states, because packets arrive a moment after they were sent.
 #[track_caller]
 fn settle(expected: &Counts, mut found: impl FnMut() -> Option<Counts>) {
     let begun = Instant::now();
@@ -148,7 +148,7 @@ fn all_sources_tell_the_truth_as_far_as_they_can_tell() {
         let mut crowd = namespace.inside(|| Crowd::new(address.parse().unwrap()));
         let mut on_a_count = sampler(Some(&namespace), &[8080], true);
         let mut check = |truth: &Counts| {
-            // Each count uses a new sampler, so that it need not wait for the pause between two counts.
+            // A new sampler is used for each attempt, because a sampler pauses between two counts.
             settle(truth, || counts(&mut sampler(Some(&namespace), &[8080], false)));
             let by_tables = || {
                 refuse_netlink();

@@ -1,4 +1,4 @@
-//! Tests listening sockets, and how their owners are found.
+//! Tests the metrics of listening sockets, and the search for the processes that own them.
 
 use super::netns::Namespace;
 use super::{begin_connect, drops_of, listener, listener_of, open_socket, wait_for};
@@ -16,7 +16,8 @@ fn sampler(ports: &[u16]) -> Sampler {
     Sampler::open(&MonitorConfig { ports: ports.to_vec(), ..MonitorConfig::default() }).unwrap()
 }
 
-/// Takes samples until the listener is as expected: a busy kernel may finish a handshake after `connect` has returned.
+/// Takes samples until the listening socket has the expected state: a busy kernel may finish a handshake after
+/// `connect` has returned.
 fn settled(sampler: &mut Sampler, expected: impl Fn(&ListenerSample, u64) -> bool) -> (ListenerSample, u64) {
     wait_for("a listener as expected", || {
         let sample = sampler.sample();
@@ -32,7 +33,7 @@ fn a_full_accept_queue_and_its_drops_are_seen() {
     let (empty, drops) = settled(&mut sampler, |_, _| true);
     assert_eq!((empty.accept_queue, empty.backlog, drops), (0, 8, 0));
 
-    // Linux admits one connection more than the backlog.
+    // Linux accepts one connection more into the queue than the backlog.
     let connections: Vec<OwnedFd> = (0..9).map(|_| begin_connect(address)).collect();
     let (full, drops) = settled(&mut sampler, |listener, _| listener.accept_queue == 9);
     assert_eq!((full.accept_queue, full.backlog, drops), (9, 8, 0));
@@ -52,7 +53,7 @@ fn a_listener_that_is_replaced_is_found_again_and_its_absence_is_said() {
     let connections: Vec<OwnedFd> = (0..12).map(|_| begin_connect(address)).collect();
     settled(&mut sampler, |_, drops| drops >= 3);
     drop((first, connections));
-    // A shell that another test is just starting has a copy of the socket until it executes its program.
+    // Another test may just have forked a process, which has a copy of the socket until it executes its program.
     wait_for("the end of the listener", || listener_of(&sampler.sample()).is_none().then_some(()));
     assert!(sampler.sources()["listener"].starts_with("none: nothing listens on TCP port"), "{:?}", sampler.sources());
     let second = std::net::TcpListener::bind(address).unwrap();
@@ -131,7 +132,7 @@ fn a_port_belongs_to_the_process_that_holds_it_or_to_the_child_it_left_it_to() {
     let child = Holder::of(heir);
     let shared = owners();
     drop(fd);
-    // A shell that another test is just starting has a copy of the socket until it executes its program.
+    // Another test may just have forked a process, which has a copy of the socket until it executes its program.
     assert_eq!((own, shared), (vec![std::process::id()], vec![std::process::id()]));
     wait_for("the child as the only owner", || (owners() == [child.0.id()]).then_some(()));
 }
@@ -145,8 +146,8 @@ fn a_port_that_is_not_listened_on_has_no_owner() {
     assert!(error.contains("nothing listens there") && error.contains("--process"), "{error}");
 }
 
-/// Two threads look for the owner as another user. For one thread, /proc hides the processes of other users. Both
-/// errors must name a remedy.
+/// The owner of a port is searched by two threads that run as another user. In one thread, /proc also hides the
+/// processes of other users. Both errors must name a remedy.
 #[test]
 fn an_owner_that_this_user_may_not_see_is_said_to_be_so_and_how_to_see_it() {
     let (fd, address) = listener(8);
@@ -154,7 +155,7 @@ fn an_owner_that_this_user_may_not_see_is_said_to_be_so_and_how_to_see_it() {
     let error_as_nobody = |hidden: bool| {
         let look = move || {
             if hidden {
-                // SAFETY: gives this thread, which opens no relative paths, a mount namespace of its own.
+                // SAFETY: gives this thread its own mount namespace. The thread opens no relative paths.
                 unsafe { unshare_unsafe(UnshareFlags::NEWNS) }.expect("needs root");
                 for mount in ["mount --make-rprivate /", "mount -t proc -o hidepid=2 proc /proc"] {
                     let mut words = mount.split(' ');

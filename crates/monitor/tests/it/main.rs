@@ -1,5 +1,5 @@
-//! Tests the monitor with real processes and real sockets. Network namespaces and processes need root; all traffic
-//! stays on 127.0.0.1.
+//! Tests the monitor with real processes and real sockets. Network namespaces and processes of other users need root.
+//! All traffic stays on 127.0.0.1.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used)]
 
 mod connections;
@@ -30,7 +30,7 @@ use std::time::{Duration, Instant};
 /// Time after which a test stops waiting and fails. Even a slow host needs less.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// Calls `answer` until it returns a value.
+/// Calls `answer` until it returns a value, and fails after [`PATIENCE`].
 #[track_caller]
 fn wait_for<T>(what: &str, mut answer: impl FnMut() -> Option<T>) -> T {
     let begun = Instant::now();
@@ -43,9 +43,9 @@ fn wait_for<T>(what: &str, mut answer: impl FnMut() -> Option<T>) -> T {
     }
 }
 
-/// Copies the program `sleep` under another name. Another process writes the file. If this process wrote it, children
-/// started by other tests would inherit the open descriptor for a moment. The kernel refuses to execute a file that is
-/// open for writing.
+/// Copies the program `sleep` under another name. Another process writes the file, because the kernel refuses to
+/// execute a file that is open for writing: if this process wrote it, children started by other tests would inherit the
+/// open descriptor for a moment.
 fn copy_of_sleep(directory: &Path, name: &str) -> PathBuf {
     let copy = directory.join(name);
     assert!(Command::new("cp").arg("/bin/sleep").arg(&copy).status().unwrap().success());
@@ -61,8 +61,8 @@ struct Shell {
 
 /// A shell command that uses about 100 ms of CPU.
 const BURN: &str = "i=0; while [ $i -lt 150000 ]; do i=$((i+1)); done";
-/// A shell command that prints the shell's CPU time in nanoseconds, from another source than the monitor's. A thread's
-/// own reading is as old as its last tick or wait, so this must be a separate command.
+/// A shell command that prints the CPU time of its shell in nanoseconds, from another source than the monitor's. The
+/// kernel updates this time at each clock tick and whenever the shell waits, so this must be a separate command.
 const OWN_NS: &str = "read -r ns rest < /proc/self/schedstat; echo $ns";
 
 impl Shell {
@@ -107,7 +107,7 @@ fn near(found: u64, truth: u64, tolerance: f64) -> bool {
     found.abs_diff(truth) as f64 <= tolerance * truth as f64
 }
 
-/// A socket that the shells of other tests do not inherit.
+/// Opens a TCP socket that child processes do not inherit.
 fn open_socket(flags: SocketFlags) -> OwnedFd {
     socket_with(AddressFamily::INET, SocketType::STREAM, SocketFlags::CLOEXEC | flags, None).unwrap()
 }
@@ -133,12 +133,12 @@ fn begin_connect(address: SocketAddr) -> OwnedFd {
     fd
 }
 
-/// The listener of the only port.
+/// The state of the listening socket, if only one port is watched.
 fn listener_of(sample: &Sample) -> Option<ListenerSample> {
     sample.groups.connections.as_ref()?.ports[0].listener
 }
 
-/// The number of drops at the only port.
+/// The number of dropped SYNs, if only one port is watched.
 fn drops_of(sample: &Sample) -> u64 {
     sample.groups.connections.as_ref().unwrap().ports[0].drops.unwrap()
 }

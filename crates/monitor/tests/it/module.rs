@@ -1,4 +1,5 @@
-//! Tests the Server Module's file: the real recorder of `server-module/` writes it, and the real reader reads it.
+//! Tests the Server Module's file from end to end: the server's code in `server-module/` writes it, and the monitor
+//! reads it.
 
 use brimful_core::Nanos;
 use brimful_core::server::Module;
@@ -41,7 +42,8 @@ impl Server {
         Server::started(Command::new(program).arg(file))
     }
 
-    /// Runs the program in its own mount namespace, in which a file system of its own covers the directory `hidden`.
+    /// Starts the program in its own mount namespace, like a container. In it, an empty file system hides the directory
+    /// `hidden`.
     fn start_elsewhere(directory: &Path, hidden: &Path) -> Server {
         let program = compiled(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/module/server.c"), directory);
         let script = "mount -t tmpfs none \"$1\" && exec \"$0\" \"$1/brimful-made-up\"";
@@ -158,7 +160,7 @@ fn a_server_is_found_by_its_process_and_its_figures_are_those_of_the_stretch() {
     );
     assert!((server_now.workers_busy.unwrap() - 1.0).abs() < 0.2, "the server is busy all the time: {server_now:?}");
 
-    // A removed file remains readable while a process maps it.
+    // The file is removed. The monitor must still read it, because a process maps it.
     std::fs::remove_file(&file).unwrap();
     server.serve(1);
     assert_eq!(servers(&sampler.sample())[0].requests(), 6_001);
@@ -168,13 +170,13 @@ fn a_server_is_found_by_its_process_and_its_figures_are_those_of_the_stretch() {
     assert!(source.starts_with("none: "), "{source}");
 }
 
-/// The number of requests of the only server. Checks that the server's other metrics match it.
+/// The number of requests of the only server. Checks that the server's other counters match this number.
 fn consistent(sample: &Sample) -> u64 {
     let [server] = servers(sample) else { panic!("{sample:?}") };
     let small = &server.classes[0];
     let [_, parse, process, _, _, log] = &small.times;
     assert_eq!((small.bytes, server.requests()), (1000 * small.requests, small.requests));
-    // The latest request may be counted before its times are known.
+    // The latest request may be counted a moment before its times are recorded.
     assert!((small.requests.saturating_sub(1)..=small.requests).contains(&parse.count), "{small:?}");
     assert_eq!((parse.count, process.count), (log.count, log.count));
     assert_eq!((parse.sum_ns, parse.sum_us2, log.sum_ns), (10_000 * parse.count, 100 * parse.count, 2_000 * log.count));
@@ -206,7 +208,7 @@ fn a_worker_that_is_killed_leaves_its_requests_to_the_next() {
     let file = directory.path().join("brimful-made-up");
     let mut counted = 0;
     for _ in 0..4 {
-        // There are only four slots, so some slots have several owners in turn.
+        // The file has only four slots, so some slots are used by several workers in turn.
         let mut server = Server::start(directory.path(), &file);
         let modules = vec![file.clone()];
         let mut sampler = Sampler::open(&MonitorConfig { modules, ..MonitorConfig::default() }).unwrap();
@@ -223,8 +225,8 @@ fn a_worker_that_is_killed_leaves_its_requests_to_the_next() {
     }
 }
 
-/// A server that runs as in a container must be found. Creating a mount namespace needs root; without root this test
-/// fails and says so.
+/// A server in another mount namespace, as in a container, must be found. Creating a mount namespace needs root;
+/// without root this test fails and says so.
 #[test]
 fn a_server_in_a_mount_namespace_of_its_own_is_found() {
     let directory = tempfile::tempdir().unwrap();
@@ -246,7 +248,7 @@ fn a_server_in_a_mount_namespace_of_its_own_is_found() {
     let mut sampler = Sampler::open(&MonitorConfig { processes, ..MonitorConfig::default() }).unwrap();
     assert_eq!(servers(&sampler.sample())[0].requests(), 21);
 
-    // A server in this process's namespace is not included.
+    // A server in the test's own mount namespace must not be listed.
     let here = Server::start(directory.path(), &directory.path().join("brimful-here"));
     assert!(servers_in_containers(Path::new("/proc")).iter().all(|found| !found.pids.contains(&here.child.id())));
 }

@@ -1,5 +1,5 @@
-//! Tests servers in their own network namespaces. Creating a namespace needs root; without root these tests fail and
-//! say so.
+//! Tests the monitor with servers in their own network namespaces. Creating a namespace needs root; without root these
+//! tests fail and say so.
 
 use super::{Shell, begin_connect, copy_of_sleep, drops_of, listener, listener_of, wait_for};
 use brimful_monitor::{MonitorConfig, NetNamespace, ProcessSelector, Rates, Sample, Sampler, TcpSample, Tracker};
@@ -15,6 +15,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 pub struct Namespace(String);
 
 impl Namespace {
+    /// Creates a namespace, and activates its loopback device.
     pub fn new() -> Namespace {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let name = format!("brimful-test-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
@@ -24,11 +25,12 @@ impl Namespace {
         namespace
     }
 
+    /// Path of the file that represents the namespace.
     pub fn path(&self) -> PathBuf {
         PathBuf::from("/run/netns").join(&self.0)
     }
 
-    /// Runs `body` in a thread inside the namespace. Its sockets and children stay there.
+    /// Runs `body` in a thread inside the namespace. Sockets and child processes of the thread stay in the namespace.
     pub fn inside<T: Send>(&self, body: impl FnOnce() -> T + Send) -> T {
         std::thread::scope(|scope| {
             let thread = scope.spawn(|| {
@@ -77,7 +79,8 @@ fn tcp(sample: &Sample) -> TcpSample {
     sample.groups.network.as_ref().unwrap().tcp
 }
 
-/// Takes samples until a sample is as expected: a busy kernel may finish a handshake after `connect` has returned.
+/// Takes samples until a sample has the expected values: a busy kernel may finish a handshake after `connect` has
+/// returned.
 fn settled(sampler: &mut Sampler, expected: impl Fn(&Sample) -> bool) -> Sample {
     wait_for("a sample as expected", || Some(sampler.sample()).filter(&expected))
 }
@@ -116,7 +119,7 @@ fn a_server_in_another_namespace_is_watched_there() {
     let after = sampler.sample(); // by now the counters include the last handshake
     let (tcp_before, tcp_after) = (tcp(&before), tcp(&after));
     let grown = |counter: fn(&TcpSample) -> Option<u64>| counter(&tcp_after).unwrap() - counter(&tcp_before).unwrap();
-    // No other program uses the namespace, so the counts are exact: three segments for each connection.
+    // No other program uses the namespace, so the counters are exact. Each connection causes three segments.
     assert_eq!((grown(|tcp| tcp.active_opens), grown(|tcp| tcp.passive_opens)), (5, 5));
     assert_eq!((grown(|tcp| tcp.segments_in), grown(|tcp| tcp.segments_out)), (15, 15));
     assert_eq!((tcp_before.in_use, tcp_after.in_use), (Some(1), Some(11)));
@@ -169,14 +172,14 @@ fn an_overflow_is_seen_by_name_even_when_the_name_is_gone() {
         MonitorConfig { ports: vec![address.port()], netns: namespace.0.parse().unwrap(), ..MonitorConfig::default() };
     assert_eq!(config.netns, NetNamespace::File(namespace.path()));
     let mut sampler = Sampler::open(&config).unwrap();
-    // An open descriptor keeps the namespace alive.
+    // This open descriptor keeps the namespace alive.
     let namespace_file = File::open(namespace.path()).unwrap();
     drop(namespace);
 
     let connections: Vec<OwnedFd> = std::thread::scope(|scope| {
         let inside = || {
             move_into_link_name_space(namespace_file.as_fd(), Some(LinkNameSpaceType::Network)).unwrap();
-            // Linux admits one connection more than the backlog, so three are refused.
+            // Linux accepts one connection more into the queue than the backlog, so three connections are refused.
             (0..5).map(|_| begin_connect(address)).collect()
         };
         scope.spawn(inside).join().unwrap()
@@ -197,7 +200,7 @@ fn an_overflow_is_seen_by_name_even_when_the_name_is_gone() {
 fn a_server_that_is_started_anew_elsewhere_is_followed() {
     let namespace = Namespace::new();
     let directory = tempfile::tempdir().unwrap();
-    // A name that no other process has.
+    // A process name that no other process has.
     let name = format!("bf{}", std::process::id());
     let program = copy_of_sleep(directory.path(), &name);
     let start = || Waiting::start(program.to_str().unwrap());
@@ -261,7 +264,7 @@ fn without_the_privilege_what_can_be_read_is_read_and_the_rest_says_the_command(
         netns,
         ..MonitorConfig::default()
     };
-    // Each thread has privileges of its own.
+    // Privileges belong to a thread, so this thread can drop its own.
     let unprivileged = || {
         let mut sets = capabilities(None).unwrap();
         sets.effective.remove(CapabilitySet::SYS_ADMIN);

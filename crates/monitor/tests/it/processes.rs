@@ -1,4 +1,5 @@
-//! Tests the process group with real processes, for each of its sources. eBPF, cgroups and choosing a pid need root.
+//! Tests the group `process` with real processes, for each of its sources. Root is needed for eBPF, for cgroups and for
+//! choosing a pid.
 
 use crate::{BURN, OWN_NS, PATIENCE, Shell, copy_of_sleep, listener, near, open_socket, wait_for};
 use brimful_core::server::Program;
@@ -16,7 +17,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// Whether to use eBPF: tests run once with eBPF (if it is built in) and once with /proc alone.
+/// Whether to use eBPF: each test runs once with eBPF (if it is built in), and once with /proc only.
 const SOURCES: &[bool] = if cfg!(feature = "ebpf") { &[true, false] } else { &[false] };
 
 /// A process that is killed on drop.
@@ -68,7 +69,7 @@ fn between(from: &Sample, to: &Sample) -> Program {
     Rates::between(from, to).process.unwrap().figures.process.remove(0)
 }
 
-/// Takes samples until the program has the expected state. Searches through /proc pause for a second or two.
+/// Takes samples until the program has the expected state. It may take seconds, because searches through /proc pause.
 fn until(sampler: &mut Sampler, expected: impl Fn(&ProgramSample) -> bool) -> ProgramSample {
     let begun = Instant::now();
     loop {
@@ -105,7 +106,7 @@ impl Cgroup {
         fs::write(self.0.join("cgroup.procs"), pid.to_string()).unwrap();
     }
 
-    /// CPU time of all processes that were ever in the cgroup, in nanoseconds.
+    /// CPU time of all processes that have ever been in the cgroup, in nanoseconds.
     fn cpu_ns(&self) -> u64 {
         if let Ok(usage) = fs::read_to_string(self.0.join("cpuacct.usage")) {
             return usage.trim().parse().unwrap();
@@ -118,7 +119,7 @@ impl Cgroup {
 
 impl Drop for Cgroup {
     fn drop(&mut self) {
-        // The last process may take a moment to leave the cgroup.
+        // The cgroup cannot be removed until its last process has left it, which may take a moment.
         for _ in 0..1000 {
             if fs::remove_dir(&self.0).is_ok() {
                 break;
@@ -132,7 +133,7 @@ impl Drop for Cgroup {
 fn cpu_time_of_a_child_is_that_of_the_scheduler() {
     let mut shell = Shell::start();
     let mut tree = shell.tree();
-    // Both measurements begin and end in the same order: the shell's reading first, then the monitor's.
+    // At both ends, the shell's CPU time is read first and the monitor's second, so both measure equally long.
     let (own_before, before) = (shell.run(OWN_NS), tree.cpu_reading());
     shell.run(&format!("{BURN}; echo 0"));
     let burnt = shell.run(OWN_NS) - own_before;
@@ -191,7 +192,7 @@ fn workers_that_come_and_go_count_once() {
                 last = now;
             }
         });
-        // With /proc the error is at most a tick, because the CPU times of children have no higher resolution.
+        // With /proc the error is at most a clock tick, because the kernel counts the CPU time of children in ticks.
         let used = program(&mut sampler).cpu.total.0 - first.cpu.total.0;
         let truth = cgroup.cpu_ns() - before;
         let tolerance = if ebpf { 2_000_000 } else { 20_000_000 };
@@ -215,7 +216,7 @@ fn a_program_is_waited_for_followed_to_its_end_and_found_again() {
         assert!(program(&mut sampler).pids.is_empty());
 
         for run in 1..3 {
-            // The process is a shell for a while, before it executes the program.
+            // The process is a shell until it executes a program with another name.
             let script = format!("read -r go; exec {}/{name} 60", directory.path().display());
             let mut child = Killed::start(Command::new("sh").args(["-c", &script]).stdin(Stdio::piped()));
             for _ in 0..3 {
@@ -237,8 +238,8 @@ fn a_program_is_waited_for_followed_to_its_end_and_found_again() {
     }
 }
 
-/// A shell with this title and one child, which ends when the pipe closes. The kernel's name for the shell is `sh`,
-/// just as its name for PHP-FPM is `php-fpm8.2`.
+/// Starts a shell with this title, and one child that ends when the pipe is closed. The kernel's name of the shell stays
+/// `sh`. PHP-FPM is similar: its title begins with `php-fpm`, but the kernel's name of it is `php-fpm8.2`.
 fn titled(title: &str) -> Killed {
     Killed::start(Command::new("sh").arg0(title).args(["-c", "exec 3<&0; cat <&3 & wait"]).stdin(Stdio::piped()))
 }
@@ -253,7 +254,7 @@ fn a_process_is_found_by_the_title_it_gives_itself_with_its_workers() {
         assert!(with_worker.pids.contains(&first.pid()), "{with_worker:?}");
         let second = titled(&format!("/usr/sbin/{name} --nodaemonize"));
         until(&mut sampler, |program| program.pids.contains(&second.pid()));
-        // Neither a longer word nor a later word of the title is a name of the process.
+        // Neither a longer first word nor a later word of the title is a name of the process.
         for other in [format!("{name}8.2: master process"), format!("run {name}")] {
             let other = titled(&other);
             let third = titled(&name);
@@ -271,7 +272,7 @@ fn a_title_that_comes_after_the_start_is_seen() {
     for &ebpf in SOURCES {
         let name = format!("late-title-{}-{ebpf}", std::process::id());
         let mut sampler = watch(&[ProcessSelector::Name(name.clone())], ebpf);
-        // The kernel's name for the process stays the same.
+        // The process gets a new title, but the kernel's name of the process stays the same.
         let script = format!("read -r go; exec -a '{name}: master' bash -c 'read -r end'");
         let mut child = Killed::start(Command::new("bash").args(["-c", &script]).stdin(Stdio::piped()));
         for _ in 0..3 {
@@ -283,8 +284,8 @@ fn a_title_that_comes_after_the_start_is_seen() {
     }
 }
 
-/// The children of some servers vary under load, for example PHP-FPM with `pm = ondemand` and Apache. New children must
-/// be watched too.
+/// Some servers start and end children under load, for example PHP-FPM with `pm = ondemand` and Apache. New children
+/// must be watched too.
 #[test]
 fn workers_started_on_demand_after_the_watch_began_are_followed() {
     for &ebpf in SOURCES {
@@ -295,7 +296,7 @@ fn workers_started_on_demand_after_the_watch_began_are_followed() {
         let worker = shell.run(&format!("(read -r go < /dev/null; {BURN}; exec sleep 60) & echo $!")) as u32;
         let now = until(&mut sampler, |program| program.pids.contains(&worker));
         assert_eq!((now.started - first.started, now.pids.len()), (1, 2));
-        // The worker's usage is counted while it lives, and stays after its end.
+        // The worker's usage must be counted while it lives, and must stay counted after it has ended.
         let with_cpu = until(&mut sampler, |program| program.cpu.total.0 > first.cpu.total.0 + 1_000_000);
         shell.run(&format!("kill {worker}; wait {worker}; echo 0"));
         let ended = until(&mut sampler, |program| program.pids.len() == 1);
@@ -339,13 +340,13 @@ fn another_process_under_the_same_number_is_another() {
         let before = programs(&mut sampler);
         assert_eq!(&*before[0].pids, [pid]);
         drop(first);
-        // The next process gets the next pid, unless another process was started in between.
+        // The next process gets the next pid, unless another test starts a process in between. So this is repeated.
         let second = wait_for("a process with the same pid", || {
             fs::write("/proc/sys/kernel/ns_last_pid", (pid - 1).to_string()).expect("this test must run as root");
             let child = Killed::start(Command::new("sleep").arg("60"));
             (child.pid() == pid).then_some(child)
         });
-        // The child has the test's name until exec.
+        // Until exec, the child has the name of this test's process.
         while fs::read_to_string(format!("/proc/{pid}/comm")).unwrap() != "sleep\n" {}
         let now =
             wait_for("successor", || Some(programs(&mut sampler)).filter(|programs| programs[1].pids.contains(&pid)));
@@ -369,8 +370,9 @@ fn two_that_share_a_cpu_wait_while_the_other_runs() {
         }
         let first = sampler.sample();
         sleep(Duration::from_millis(800));
-        // The process always runs or waits. A wait counts only when it has ended, and with /proc the value is older
-        // than the sample. The longer the period, the smaller the error.
+        // The process always runs or waits for a CPU, so both times must add up to the period. A wait counts only when
+        // it has ended, and with /proc the value is older than the sample. The longer the period, the smaller the
+        // error.
         let stretch = wait_for("run time and wait time that add up to the period", || {
             let stretch = Rates::between(&first, &sampler.sample()).process.unwrap();
             let seconds = stretch.length().as_secs_f64();
@@ -409,7 +411,8 @@ print('ready', flush=True)";
     }
 }
 
-/// On each request, touches every page of a file that is not in memory, and returns the number of major faults.
+/// A Python program. For each line of its input, it reads every page of a file that is not in memory, and prints the
+/// number of its own major faults so far.
 const FAULTS: &str = "\
 import mmap, os, resource, sys
 file = os.open(sys.argv[1], os.O_RDONLY)
@@ -433,7 +436,7 @@ fn major_faults_are_those_of_the_kernel_and_stay_when_the_process_has_ended() {
         let mut shell = Shell::start();
         let mut sampler = watch(&[ProcessSelector::Pid(shell.pid())], ebpf);
         let before = sampler.sample();
-        // The program's input ends after the line, and the program ends with its input.
+        // The program ends when its input ends, which is after one line.
         let first = shell.run(&format!("echo go | python3 {} {}", script.display(), path.display()));
         shell.run("echo 0"); // by now the shell has waited for the program
         let seen = between(&before, &sampler.sample()).major_faults.unwrap();

@@ -1,5 +1,6 @@
-//! Tests the monitoring of a server on another host. Both sides of a stream are on the loopback interface. Relays
-//! between the two sides delay, cut and freeze the stream. Impostors without the token act as either side.
+//! Tests the monitoring of a server on another host. Here, both sides are on the loopback interface. In some tests, a
+//! relay between them delays, cuts or freezes the connection. In others, a program without the token acts as one of the
+//! sides.
 
 mod hostile;
 
@@ -20,12 +21,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// The default configuration of a stream: a port on which no program listens.
+/// A monitor configuration with one port, on which no program listens.
 fn watch() -> MonitorConfig {
     MonitorConfig { ports: vec![1], ..MonitorConfig::default() }
 }
 
-/// Starts a monitor server. Returns its token and the lines that it logs too.
+/// Starts a monitor server. Also returns its token and the channel of its log lines.
 fn serve(watch: MonitorConfig, identity: Option<Identity>) -> (MonitorServer, Token, Receiver<String>) {
     let token = Token::generate().unwrap();
     let (said, hears) = channel();
@@ -65,10 +66,10 @@ fn monotonic() -> Nanos {
     Nanos(now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64)
 }
 
-/// A relay between clients and a server.
+/// Forwards data between clients and a server.
 struct Relay {
     address: SocketAddr,
-    /// Number of lines sent to the client.
+    /// Number of lines sent to the client so far.
     lines: Arc<AtomicUsize>,
     sockets: Arc<Mutex<Vec<TcpStream>>>,
     /// While locked, nothing passes.
@@ -76,7 +77,7 @@ struct Relay {
 }
 
 impl Relay {
-    /// Starts a relay. Data to the server is delayed by `there`, data from it by `back`.
+    /// Starts a relay. `there` is the delay of data to the server, `back` the delay of data from the server.
     fn start(server: SocketAddr, there: Duration, back: Duration) -> Relay {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let relay = Relay {
@@ -126,7 +127,7 @@ fn pass(mut from: TcpStream, mut to: TcpStream, delay: Duration, lines: &AtomicU
     let _ = to.shutdown(Shutdown::Both);
 }
 
-/// The error of a client whose server sends exactly these bytes.
+/// The error of a client that connects to a server that sends exactly these bytes.
 fn hears(says: impl Into<Vec<u8>>) -> String {
     let says = says.into();
     meets(&Token::generate().unwrap(), move |socket| {
@@ -134,7 +135,7 @@ fn hears(says: impl Into<Vec<u8>>) -> String {
     })
 }
 
-/// The error of a client with this token, where `other` acts as the server.
+/// The error of a client that uses this token, while `other` acts as the server.
 fn meets(token: &Token, other: impl FnOnce(&mut TcpStream) + Send + 'static) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -196,7 +197,8 @@ fn figures_come_with_their_sources_on_this_hosts_clock() {
     assert!(kernel.cpu.is_some());
     assert!(process[0].pids.contains(&std::process::id()), "{process:#?}");
     assert_eq!(connections.listener.unwrap().accept_queue, 3, "the last sample is taken on request");
-    // Instants on this host's clock must lie between the two moments at which this test read it.
+    // The times of all intervals were converted to this host's clock. They must lie between the two moments at which
+    // this test read the clock.
     let (error, end) = (clock.uncertainty_s, (monotonic() - epoch).as_secs_f64());
     let during = |t_s: f64| t_s >= -error && t_s <= end + error;
     assert!(intervals.iter().all(|i| during(i.t_s) && during(i.t_s + i.length_s)), "{clock:?} {intervals:#?}");
@@ -209,7 +211,7 @@ fn a_way_that_is_slower_in_one_direction_stays_within_the_uncertainty() {
         let relay = Relay::start(serving.address(), Duration::from_millis(there), Duration::from_millis(back));
         let clock = Monitor::connect(&remote(relay.address, &token)).unwrap().finish(monotonic(), None).clock.unwrap();
         assert!(clock.offset_s.abs() <= clock.uncertainty_s, "{clock:?}");
-        // The offset is wrong by half the delay of the slower direction.
+        // With a delay of 4 ms in one direction only, the measured offset is wrong by about 2 ms.
         let wrong = if there > back { clock.offset_s } else { -clock.offset_s };
         assert!(wrong > 1e-3 && clock.uncertainty_s > 2e-3, "{there} {back} {clock:?}");
     }
@@ -248,14 +250,15 @@ fn who_does_not_know_the_token_is_told_nothing() {
 #[test]
 fn what_was_overheard_opens_nothing() {
     let token = Token::generate().unwrap();
-    // A program that takes the server's place receives no token, and cannot pretend to know it.
+    // A program that listens at the server's address must not receive the token, and must not pass for a server that
+    // knows it.
     let (heard, hello) = channel();
     let impostor = move |socket: &mut TcpStream| drop(heard.send(welcome(socket, &Token::generate().unwrap())));
     let error = meets(&token, impostor);
     assert!(error.contains("it does not know the token"), "{error}");
     let hello = hello.recv().unwrap().unwrap();
     assert!(!hello.contains(token.reveal()), "{hello}");
-    // The proof that the program received is useless in another connection.
+    // The proof that this program has received must be useless for another connection.
     let (said, news) = channel();
     let config = ServeConfig { address: ([127, 0, 0, 1], 0).into(), token, identity: None, watch: watch() };
     let serving = MonitorServer::start(config, move |text| drop(said.send(text))).unwrap();
@@ -362,8 +365,8 @@ fn strangers_disturb_nobody() {
     let monitor = Monitor::connect(&remote(relay.address, &token)).unwrap();
     let connect = || TcpStream::connect(serving.address()).unwrap();
     let silent: Vec<TcpStream> = (0..100).map(|_| connect()).collect();
-    // The strangers must not keep clients out. They exceed the limit of pending connections, so the watching side
-    // closes the oldest of these connections.
+    // More strangers connect than may be pending, so the watching side closes the oldest of their connections. A client
+    // with the token must still be able to connect.
     Monitor::connect(&remote(serving.address(), &token)).unwrap();
     let turned_away = |mut socket: &TcpStream| {
         socket.set_read_timeout(Some(Duration::from_millis(1))).unwrap();
@@ -374,7 +377,8 @@ fn strangers_disturb_nobody() {
     for bytes in [&b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"[..], b"\0\xff\n", b"{\"hello\":\n", &[b'['; 100_000], b"\n"] {
         until("an end", || {
             let mut socket = connect();
-            // The connection may have been closed by now, because of the data or the number of connections.
+            // The watching side may have closed the connection already, because of the data or because too many are
+            // pending.
             let _ = socket.write_all(bytes);
             let _ = socket.read_to_end(&mut Vec::new());
             said.try_iter().any(|text| text.contains("not of brimful's protocol"))
@@ -403,7 +407,7 @@ fn who_is_not_brimful_is_recognized() {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
-    /// Whatever a server sends, the client reports an error in words.
+    /// Whatever bytes a server sends, the client must report an error in words.
     #[test]
     fn no_answer_is_too_strange(
         bytes in proptest::collection::vec(any::<u8>(), 0..300), at in any::<u64>(), greeted in any::<bool>(),
@@ -423,8 +427,8 @@ proptest! {
     }
 }
 
-/// A certificate for these names, created as the documentation says. With `authority`, it may only sign other
-/// certificates.
+/// Creates a certificate for these names with the command from the documentation. If `authority` is true, the
+/// certificate may only sign other certificates.
 fn certificate(directory: &Path, names: &str, authority: bool) -> Identity {
     let file = |suffix: &str| directory.join(format!("{}-{authority}.{suffix}", names.replace([':', ','], "-")));
     let (key, certificate): (PathBuf, PathBuf) = (file("key"), file("cert"));
@@ -476,7 +480,7 @@ fn tls_lets_those_through_who_trust_and_those_alone() {
     let error = refused(&trusting(plain.address().to_string(), &own.certificate));
     assert!(error.contains("does not speak TLS"), "{error}");
 
-    // The contents of these files are not what the option requires.
+    // None of these files contains what its option requires.
     for (certificate, key) in
         [(&own.key, &own.key), (&own.certificate, &own.certificate), (&own.certificate, &other.key)]
     {

@@ -1,4 +1,4 @@
-//! Tests the metrics of requests as sockets show them, through the whole monitor. These tests need root.
+//! Tests the group `requests` (requests measured at sockets) with the whole monitor. These tests need root.
 
 use crate::wait_for;
 use brimful_core::Nanos;
@@ -8,7 +8,7 @@ use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::time::Duration;
 
-/// A server with one connection that responds to each request of 4 bytes with 4 bytes.
+/// A server with one connection. It answers each request of 4 bytes with 4 bytes.
 struct Echo {
     port: u16,
     client: TcpStream,
@@ -22,7 +22,7 @@ impl Echo {
             let mut server = listener.accept().unwrap().0;
             let mut bytes = [0; 4];
             while server.read_exact(&mut bytes).is_ok() {
-                // The pause is far longer than the tracing of one call.
+                // This pause is far longer than the tracing of one call takes.
                 std::thread::sleep(Duration::from_millis(1));
                 server.write_all(&bytes).unwrap();
             }
@@ -92,7 +92,7 @@ fn the_ports_are_those_that_the_programs_listen_on_if_none_is_named() {
     let processes = vec![ProcessSelector::Pid(std::process::id())];
     let sampler = Sampler::open(&MonitorConfig { processes, intervals, ..MonitorConfig::default() }).unwrap();
     let source = &sampler.sources()["requests"];
-    // Other tests of this process listen on their own ports, perhaps on more ports than can be traced.
+    // Other tests of this process listen too. There may be more ports than can be traced.
     assert!(source.contains(&echo.port.to_string()) || source.contains("at most 16 ports"), "{source}");
 }
 

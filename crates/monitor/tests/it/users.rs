@@ -13,9 +13,9 @@ use std::process::{Child, Command, Stdio};
 
 const NOBODY: u32 = 65534;
 const SOMEBODY: u32 = 65533;
-/// Two programs with the same name: a server that listens on a port, and a program of another user.
+/// Two programs with the same name: the server, which listens on a port, and a program of another user.
 struct Namesakes {
-    /// The common name: at most 15 letters, and different in each test.
+    /// Name of both programs: at most 15 letters, and different in each test.
     name: &'static str,
     server: Child,
     other: Child,
@@ -49,7 +49,7 @@ impl Namesakes {
         ProcessTree::open(&[ProcessSelector::Name(self.name.to_owned())], ports).unwrap()
     }
 
-    /// The pids that a sampler finds, and its source of processes, with or without eBPF.
+    /// The pids that a sampler finds, and the text of its source of processes. `ebpf` selects the source.
     fn source(&self, ports: &[u16], ebpf: bool) -> (Vec<u32>, String) {
         let processes = vec![ProcessSelector::Name(self.name.to_owned())];
         let config = MonitorConfig { processes, ports: ports.to_vec(), ebpf, ..MonitorConfig::default() };
@@ -68,7 +68,7 @@ impl Drop for Namesakes {
     }
 }
 
-/// Starts a program that sleeps, and keeps its input open meanwhile.
+/// Starts a program that sleeps. `input` is its standard input, such as a listening socket, and stays open meanwhile.
 fn start(program: &Path, user: u32, input: Stdio) -> Child {
     Command::new(program).arg("600").uid(user).gid(user).stdin(input).spawn().unwrap()
 }

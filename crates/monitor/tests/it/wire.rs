@@ -1,6 +1,6 @@
-//! Compares the arrivals at a listener with the packets on the wire: **SYNs = accepted + dropped**. In some tests the
-//! clients are the kernel's, and a packet socket counts. In others the test acts as the network and all hosts behind
-//! it, and sends arbitrary packets. Network namespaces exclude other traffic; creating one needs root.
+//! Compares the arrivals at a listener with the packets on the wire: **SYNs = accepted + dropped**. In some tests, the
+//! kernel's own TCP connects, and a packet socket counts the SYNs. In others, the test simulates the network and all
+//! clients, and sends arbitrary packets. Network namespaces exclude other traffic; creating one needs root.
 
 use super::connections::defer_accept;
 use super::netns::Namespace;
@@ -14,7 +14,7 @@ use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::process::Command;
 
-/// The samplers of the namespace's listener, one with eBPF and one without.
+/// Two samplers of the listening socket in the namespace: one with eBPF, and one without.
 struct Watch([Sampler; 2]);
 
 /// Number of connections accepted and SYNs dropped since the watch began.
@@ -45,7 +45,7 @@ impl Watch {
         })
     }
 
-    /// The arrivals. Both samplers must agree if no SYN arrives in between.
+    /// The arrivals since the watch began. Both samplers must report the same arrivals if no SYN arrives in between.
     fn arrivals(&mut self) -> Arrivals {
         let [by_ebpf, without] = self.both();
         assert_eq!(by_ebpf, without);
@@ -62,7 +62,7 @@ fn every_syn_of_a_forced_overflow_is_accounted_for() {
     let connect =
         |count: u32| -> Vec<OwnedFd> { namespace.inside(|| (0..count).map(|_| begin_connect(address)).collect()) };
     let mut syns = 0;
-    // Waits for a moment without SYNs in flight: the kernel decides when refused SYNs are retransmitted.
+    // Waits for a moment when no SYN is on its way. The kernel decides when refused SYNs are retransmitted.
     let mut account = |at_least: u64, accepted: u64| {
         wait_for("all SYNs to be accepted or dropped", || {
             syns += tap.syns();
@@ -109,7 +109,7 @@ fn segments_that_are_no_syns_are_not_taken_for_some() {
     let source = watch.source();
     assert!(source.contains("; 9 segments that were dropped but were no SYNs are not counted"), "{source}");
 
-    // There is room again. All SYNs are accounted for, except the SYN of the connection that was reset.
+    // The queue has room again. Every SYN must now be accounted for, except that of the connection that was reset.
     let served: Vec<OwnedFd> = (0..4).map(|_| rustix::net::accept(&listener).unwrap()).collect();
     (15..=17).for_each(|client| wire.ack(client));
     assert_eq!(watch.arrivals(), Arrivals { accepted: 5 + 8 - 1, dropped: 3 });
@@ -181,7 +181,7 @@ fn checksum(bytes: &[u8]) -> [u8; 2] {
     (!(sum + (sum >> 16)) as u16).to_be_bytes()
 }
 
-/// Captures every IPv4 packet that enters the namespace.
+/// Captures every IPv4 packet that an interface of the namespace receives.
 struct Tap {
     socket: OwnedFd,
     port: u16,
@@ -194,7 +194,7 @@ impl Tap {
         Tap { socket: namespace.inside(open).unwrap(), port }
     }
 
-    /// The number of SYNs to the port since the last call.
+    /// Number of SYNs to the port since the last call.
     fn syns(&self) -> u64 {
         let (mut packet, mut syns) = ([0; 2048], 0);
         while let Ok((_, length)) = recv(&self.socket, &mut packet[..], RecvFlags::DONTWAIT) {
@@ -205,7 +205,8 @@ impl Tap {
     }
 }
 
-/// A simulated network with one host, 10.9.0.2, whose ports the test uses as clients. The namespace is 10.9.0.1.
+/// A simulated network with one host, 10.9.0.2, each of whose ports is a client. The namespace has the address
+/// 10.9.0.1.
 struct Wire {
     device: OwnedFd,
     /// The next sequence number to acknowledge, by the client's port.
@@ -242,7 +243,7 @@ impl Wire {
         let segment = Segment { from, to: Wire::PORT, sequence, acknowledged, flags };
         rustix::io::write(&self.device, &segment.packet(Wire::CLIENT, Wire::SERVER, data)).unwrap();
         let mut packet = [0; 2048];
-        // The kernel has processed a packet when the write returns.
+        // When the write returns, the kernel has already processed the packet.
         while let Ok(length) = rustix::io::read(&self.device, &mut packet[..]) {
             if let Some(answer) = Segment::of(&packet[..length]).filter(|answer| answer.flags == SYN | ACK) {
                 self.answers.insert(answer.to, answer.sequence.wrapping_add(1));

@@ -1,4 +1,4 @@
-//! Tests a malicious watching side that knows the token: its messages must not fill the load generator's memory.
+//! Tests a malicious monitor that knows the token: its messages must not exhaust the load generator's memory.
 
 use super::{monotonic, remote, serve, watch, welcome};
 use brimful_core::Nanos;
@@ -38,8 +38,8 @@ fn begin(socket: &mut TcpStream, token: &Token) {
     socket.write_all((clocks + watching + &sample("{}")).as_bytes()).unwrap();
 }
 
-/// Runs against a watching side that begins correctly, and then sends `line` repeatedly: `times` times, with a pause of
-/// `apart`. Returns the result of the run.
+/// Runs a load generator's monitor against a malicious monitor. This one begins correctly, and then sends `line`
+/// `times` times, with a pause of `apart`. Returns the resulting metrics.
 fn run(line: &Arc<str>, times: usize, interval: Nanos, apart: Duration) -> Server {
     let token = Token::generate().unwrap();
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -69,8 +69,8 @@ fn run(line: &Arc<str>, times: usize, interval: Nanos, apart: Duration) -> Serve
     server
 }
 
-/// Every collection in a sample, as two texts: the groups that contain the collection, with `*` in place of its
-/// elements, and one element. `#` in the element is replaced by a number that differs between elements.
+/// Every collection that a sample can contain, as two texts: the groups around the collection, with `*` in place of its
+/// elements, and one element. In each element, `#` is replaced by a different number.
 const COLLECTIONS: [(&str, &str); 13] = [
     (r#"{"module":{"servers":[{"classes":[*]}]}}"#, "{}"),
     (r#"{"module":{"servers":[{"classes":[*]}]}}"#, "[]"),
@@ -89,7 +89,8 @@ const COLLECTIONS: [(&str, &str); 13] = [
 
 const DISK: &str = r##""#":{"reads":1,"blocks_read":1,"writes":1,"blocks_written":1,"busy_ms":1,"queued_ms":1}"##;
 
-/// Groups with `count` elements in a collection, or with fewer if the message would be too long.
+/// The groups of a sample with `count` elements in one collection, or with fewer elements if the message would be too
+/// long.
 fn filled((groups, element): (&str, &str), count: usize) -> String {
     let mut elements = String::new();
     for number in 0..count {
@@ -105,7 +106,8 @@ fn filled((groups, element): (&str, &str), count: usize) -> String {
     groups.replace('*', &elements)
 }
 
-/// Runs `body` for each line in its own process, because the peak memory is known only per process.
+/// Runs `body` for each line in a separate process, because the kernel reports the peak memory only for a whole
+/// process.
 fn alone(test: &str, lines: usize, line: impl Fn(usize) -> String, body: impl Fn(&Arc<str>)) {
     const CHILD: &str = "BRIMFUL_MONITOR_TEST_OF_MEMORY";
     if let Some(index) = std::env::var(CHILD).ok().and_then(|index| index.parse::<usize>().ok()) {
@@ -138,13 +140,13 @@ fn the_largest_messages_break_the_stream_and_not_the_memory() {
 #[test]
 fn messages_within_the_bounds_do_not_fill_the_memory_together() {
     let line = |index| match COLLECTIONS.get(index) {
-        // Slightly fewer elements than the bound allows: the message has other objects around the collection.
+        // Slightly fewer elements than the limit on objects allows, because the message also has other objects.
         Some(&collection) => sample(&filled(collection, 12_000 / objects(collection.1))),
         None => sample(&format!(r#"{{"process":[{{"name":"{}"}}]}}"#, "x".repeat(LONGEST - 1000))),
     };
     alone("messages_within_the_bounds_do_not_fill_the_memory_together", COLLECTIONS.len() + 1, line, |line| {
         let before = high_water_mark();
-        // The messages are sent no faster than requested, so that all of them are kept.
+        // The messages arrive no faster than requested, so none is rejected for its rate.
         let server = run(line, 16, Nanos::from_millis(10), Duration::from_millis(10));
         let (why, grown) = (&server.sources["monitor"], high_water_mark() - before);
         assert!(why.contains("the other side closed the connection"), "{why}");
@@ -152,7 +154,7 @@ fn messages_within_the_bounds_do_not_fill_the_memory_together() {
     });
 }
 
-/// The number of objects and lists in an element.
+/// Number of objects and lists in an element.
 fn objects(element: &str) -> usize {
     element.bytes().filter(|byte| b"[{".contains(byte)).count().max(1)
 }
