@@ -54,8 +54,8 @@ struct {
 } requests SEC(".maps");
 
 struct times {
-    __u64 sum;     // sum of the times in nanoseconds
-    __u64 squares; // sum of the squares of the times in units of 1024 ns
+    __u64 sum;     // sum of the times, in nanoseconds
+    __u64 squares; // sum of the squares of the times, in units of (1024 ns)²
     __u64 buckets[BUCKETS];
 };
 

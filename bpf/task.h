@@ -8,7 +8,7 @@
 
 #include "kernel.h"
 
-#define LEADER (1 << 0)   // this is the main thread: the figures of the process are filled in
+#define LEADER (1 << 0)   // this is the main thread: the values of the process are filled in
 #define RUNNABLE (1 << 1) // the thread is on a CPU or ready for one
 #define SCHED (1 << 2)    // the kernel measures `waited`
 #define RSS (1 << 3)      // `rss_pages` is known

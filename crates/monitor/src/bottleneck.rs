@@ -273,7 +273,7 @@ mod tests {
     use brimful_core::Nanos;
     use brimful_core::server::{AcceptQueue, Disk, Memory, ModuleServer, NetworkTraffic, Paging, Port, Pressure, Tcp};
 
-    fn stretch<T>(seconds: u64, figures: T) -> Option<PeriodMetrics<T>> {
+    fn period<T>(seconds: u64, figures: T) -> Option<PeriodMetrics<T>> {
         Some(PeriodMetrics { from: Nanos::ZERO, to: Nanos::from_secs(seconds), suspended: Nanos::ZERO, figures })
     }
 
@@ -283,7 +283,7 @@ mod tests {
     }
 
     fn kernel(kernel: Kernel) -> Rates {
-        Rates { kernel: stretch(1, kernel), ..Rates::default() }
+        Rates { kernel: period(1, kernel), ..Rates::default() }
     }
 
     fn with_cores(cores: &[Core]) -> Rates {
@@ -297,7 +297,7 @@ mod tests {
             Port { port, listener: Some(listener), connections: None }
         };
         let connections = Connections { ports: ports.iter().map(port).collect(), ..Connections::default() };
-        Rates { connections: stretch(1, connections), ..Rates::default() }
+        Rates { connections: period(1, connections), ..Rates::default() }
     }
 
     fn workers(busy: f64, most: u64) -> Rates {
@@ -306,18 +306,18 @@ mod tests {
             ModuleServer { name, workers_most: Some(most), workers_busy: Some(busy), ..ModuleServer::default() };
         // An nginx worker handles many requests at a time, so there is no limit (`workers_most`) that could be reached.
         let nginx = ModuleServer { workers: 2, workers_busy: Some(2.0), ..ModuleServer::default() };
-        Rates { module: stretch(1, Module { servers: vec![server, nginx], ..Module::default() }), ..Rates::default() }
+        Rates { module: period(1, Module { servers: vec![server, nginx], ..Module::default() }), ..Rates::default() }
     }
 
     fn program(cpu_s: f64, wait: f64, major_faults: u64) -> Rates {
         let (name, run_queue_wait_s, major_faults) = ("nginx".to_owned(), Some(wait), Some(major_faults));
         let process = Program { name, cpu_s, run_queue_wait_s, major_faults, ..Program::default() };
-        Rates { process: stretch(2, Programs { process: vec![process] }), ..Rates::default() }
+        Rates { process: period(2, Programs { process: vec![process] }), ..Rates::default() }
     }
 
     fn network(interface: NetworkTraffic, tcp: Tcp) -> Rates {
         let interfaces = [("eth0".to_owned(), interface)].into();
-        Rates { network: stretch(1, Network { interfaces, tcp: Some(tcp), ..Network::default() }), ..Rates::default() }
+        Rates { network: period(1, Network { interfaces, tcp: Some(tcp), ..Network::default() }), ..Rates::default() }
     }
 
     fn pressure(cpu: f64, memory: f64, io: f64) -> Rates {

@@ -51,10 +51,10 @@ pub trait Group {
 
     /// Stores the metrics of a period in the `server` object of a Record. `samples` are the samples of the period.
     /// Totals are scaled to a period of this `length`.
-    fn put(stretch: PeriodMetrics<Self::Metrics>, samples: &[&Self::Sample], length: Nanos, server: &mut Server);
+    fn put(period: PeriodMetrics<Self::Metrics>, samples: &[&Self::Sample], length: Nanos, server: &mut Server);
 
     /// Stores the metrics of one interval in the time series. `last` is the sample at the end of the interval.
-    fn put_interval(stretch: &PeriodMetrics<Self::Metrics>, last: &Self::Sample, interval: &mut ServerInterval);
+    fn put_interval(period: &PeriodMetrics<Self::Metrics>, last: &Self::Sample, interval: &mut ServerInterval);
 }
 
 /// The processes, ports and files that a group should watch, and the namespace and directories in which to find them.

@@ -99,7 +99,7 @@ impl History {
         self.samples.last()
     }
 
-    /// Converts the time of each sample to another host's clock. `at` converts one time.
+    /// Converts the time of each sample to another clock. `at` converts one time.
     pub(crate) fn restamp(&mut self, at: impl Fn(Nanos) -> Nanos) {
         for sample in &mut self.samples {
             sample.at = at(sample.at);

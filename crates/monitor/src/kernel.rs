@@ -103,8 +103,8 @@ impl Group for KernelGroup {
         later.since(earlier, over)
     }
 
-    fn put(stretch: PeriodMetrics<Kernel>, _: &[&KernelSample], _: Nanos, server: &mut Server) {
-        server.kernel = stretch.figures;
+    fn put(period: PeriodMetrics<Kernel>, _: &[&KernelSample], _: Nanos, server: &mut Server) {
+        server.kernel = period.figures;
     }
 
     fn put_interval(

@@ -204,7 +204,7 @@ mod tests {
     use crate::ProcessSelector;
     use std::process::{Child, Command, Stdio};
 
-    /// Idle processes, killed when dropped.
+    /// Idle processes that are killed when this value is dropped.
     struct Sleepers(Child);
 
     impl Drop for Sleepers {

@@ -194,8 +194,8 @@ impl ListenerWatch {
         }
         let (mut syns, mut left) = (self.syn_drops.count_syns(all, buffer), all);
         for (port, new) in self.ports.iter_mut().zip(new).filter(|(_, new)| *new > 0) {
-            // The dropped SYNs are distributed among the ports in proportion to their drops. `left` is the number of
-            // drops of the ports that have no SYNs yet, so rounding loses no SYN.
+            // SYNs are attributed to the ports in proportion to their new drops. `left` is the number of drops of the
+            // ports that are not done yet, so rounding loses no SYN.
             let own = (u128::from(syns) * u128::from(new) / u128::from(left)) as u64;
             (syns, left) = (syns - own, left - new);
             port.drops += own;

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 #[derive(Debug)]
 pub struct Meter {
     sampler: Sampler,
-    /// CPU time of all samples.
+    /// CPU time for taking all samples so far.
     sampling: Nanos,
     samples: u64,
 }
@@ -42,7 +42,8 @@ impl Meter {
         self.sampler.sources()
     }
 
-    /// The cost of all samples. `cpu` is the total CPU time of the monitor, which may be a thread or a whole process.
+    /// The cost of taking all samples. `cpu` is the total CPU time of the monitor, which may be a thread or a whole
+    /// process.
     pub fn overhead(&self, cpu: Nanos) -> Overhead {
         Overhead {
             monitor_cpu_s: cpu.as_secs_f64(),

@@ -40,7 +40,8 @@ use std::sync::Arc;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ModuleSample {
-    /// The servers, in the order in which they were found. Copies of a sample share the servers.
+    /// The servers, in the order in which they were found. If a sample is copied, both samples share the servers in
+    /// memory.
     pub servers: Vec<Arc<ServerSample>>,
 }
 
@@ -198,16 +199,16 @@ impl Group for ModuleGroup {
         figures::over(samples)
     }
 
-    fn put(stretch: PeriodMetrics<Module>, _: &[&ModuleSample], length: Nanos, server: &mut Server) {
-        let seen = stretch.length().as_secs_f64();
+    fn put(period: PeriodMetrics<Module>, _: &[&ModuleSample], length: Nanos, server: &mut Server) {
+        let seen = period.length().as_secs_f64();
         let factor = if seen > 0.0 { length.as_secs_f64() / seen } else { 1.0 };
-        let Module { servers, classes } = stretch.figures;
+        let Module { servers, classes } = period.figures;
         let classes = classes.into_iter().map(|class| scaled(class, factor)).collect();
         server.module = Some(Module { servers, classes });
     }
 
-    fn put_interval(stretch: &PeriodMetrics<Module>, _: &ModuleSample, interval: &mut ServerInterval) {
-        let servers = &stretch.figures.servers;
+    fn put_interval(period: &PeriodMetrics<Module>, _: &ModuleSample, interval: &mut ServerInterval) {
+        let servers = &period.figures.servers;
         if !servers.is_empty() {
             interval.requests_per_s = Some(servers.iter().map(|server| server.requests_per_s).sum());
             interval.workers_busy = servers.iter().map(|server| server.workers_busy).sum();

@@ -19,7 +19,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-/// Which network namespace the groups `network` and `connections` watch.
+/// The network namespace that the groups `network` and `connections` watch.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum NetNamespace {
     /// The namespace of all watched processes, even if the processes are restarted in another namespace. If the
@@ -40,8 +40,7 @@ pub enum NetNamespace {
 pub(crate) struct ChosenNamespace {
     /// The namespace to watch.
     pub namespace: NetNamespace,
-    /// The inode number that identifies the namespace until the machine reboots; `None` if /proc does not show
-    /// networks.
+    /// The inode number that identifies the namespace until the machine reboots; `None` if /proc/net cannot be read.
     pub identity: Option<u64>,
     /// The process through which the namespace was found.
     source_process: Option<u32>,
@@ -189,7 +188,8 @@ mod tests {
     use super::*;
     use std::fs;
 
-    /// A /proc whose processes are in namespaces `a` and `b`; the monitor is in `own`.
+    /// Creates a directory that replaces /proc. It contains these processes, each in a namespace with the given name,
+    /// and the monitor in the namespace `own`.
     fn proc_with(processes: &[(u32, &str)]) -> tempfile::TempDir {
         let proc = tempfile::tempdir().unwrap();
         for namespace in ["own", "a", "b"] {
@@ -213,8 +213,8 @@ mod tests {
 
     #[test]
     fn the_server_is_watched_where_all_its_processes_are() {
-        // The test creates all files before it removes any, because the file system may reuse the inode number of a
-        // removed file.
+        // The namespaces are identified by inode numbers, which must not be reused while this test compares them. So
+        // all processes are in one directory.
         let proc = proc_with(&[(7, "a"), (8, "a"), (9, "own"), (10, "own")]);
         let chosen = |pids: &[u32]| NetNamespace::Server.choose(proc.path(), pids).unwrap();
         let elsewhere = chosen(&[7, 8]);

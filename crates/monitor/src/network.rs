@@ -85,8 +85,8 @@ impl Group for NetworkGroup {
         later.since(earlier, over)
     }
 
-    fn put(stretch: PeriodMetrics<Network>, _: &[&NetworkSample], _: Nanos, server: &mut Server) {
-        server.network = Some(stretch.figures);
+    fn put(period: PeriodMetrics<Network>, _: &[&NetworkSample], _: Nanos, server: &mut Server) {
+        server.network = Some(period.figures);
     }
 
     fn put_interval(

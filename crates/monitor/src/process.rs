@@ -48,14 +48,14 @@ impl Group for ProcessGroup {
         Programs { process: own.filter_map(|(index, later)| figures(index, later)).collect() }
     }
 
-    fn put(stretch: PeriodMetrics<Programs>, _: &[&Vec<ProgramSample>], length: Nanos, server: &mut Server) {
-        let seen = stretch.length().as_secs_f64();
+    fn put(period: PeriodMetrics<Programs>, _: &[&Vec<ProgramSample>], length: Nanos, server: &mut Server) {
+        let seen = period.length().as_secs_f64();
         let factor = if seen > 0.0 { length.as_secs_f64() / seen } else { 1.0 };
-        server.process = stretch.figures.process.into_iter().map(|process| scaled(process, factor)).collect();
+        server.process = period.figures.process.into_iter().map(|process| scaled(process, factor)).collect();
     }
 
-    fn put_interval(stretch: &PeriodMetrics<Programs>, _: &Vec<ProgramSample>, interval: &mut ServerInterval) {
-        let (programs, seconds) = (&stretch.figures.process, stretch.length().as_secs_f64());
+    fn put_interval(period: &PeriodMetrics<Programs>, _: &Vec<ProgramSample>, interval: &mut ServerInterval) {
+        let (programs, seconds) = (&period.figures.process, period.length().as_secs_f64());
         if programs.is_empty() || seconds <= 0.0 {
             return;
         }

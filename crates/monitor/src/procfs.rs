@@ -43,7 +43,7 @@ pub(crate) struct PidStat<'a> {
     pub system: u64,
     /// CPU time in user mode of the children that `children_major_faults` counts, in clock ticks.
     pub children_user: u64,
-    /// CPU time in the kernel of the same children, in clock ticks.
+    /// CPU time in the kernel of the children that `children_major_faults` counts, in clock ticks.
     pub children_system: u64,
     /// Number of threads.
     pub threads: u64,

@@ -8,8 +8,8 @@ use brimful_core::server::{CpuQuota, Program, ProgramMeans};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-/// One program at one moment. Counters are totals since the watch began; fields marked *now* are instantaneous. A field
-/// is `None` if the source does not provide it.
+/// The counters of one program at one moment. They are totals since the watch began; fields marked *now* are
+/// instantaneous. A field is `None` if the source does not provide it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ProgramSample {

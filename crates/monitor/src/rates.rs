@@ -75,7 +75,7 @@ impl Rates {
     /// Time for which the machine was suspended during the period.
     pub fn suspended(&self) -> Nanos {
         let mut longest = Nanos::ZERO;
-        for_each_group!(G => longest = longest.max(G::get(self).as_ref().map_or(Nanos::ZERO, |stretch| stretch.suspended)));
+        for_each_group!(G => longest = longest.max(G::get(self).as_ref().map_or(Nanos::ZERO, |period| period.suspended)));
         longest
     }
 
@@ -83,7 +83,7 @@ impl Rates {
     /// clock, as in [`LogLine::at`].
     pub fn log_lines(&self, at: &str) -> Vec<(GroupName, String)> {
         let mut lines = Vec::new();
-        for_each_group!(G => lines.extend(G::get(self).as_ref().map(|stretch| (G::NAME, log_line(at, stretch)))));
+        for_each_group!(G => lines.extend(G::get(self).as_ref().map(|period| (G::NAME, log_line(at, period)))));
         lines
     }
 }
@@ -140,13 +140,13 @@ fn step<G: Group>(
     Some(before.until(at, |over| G::since(&earlier, sample, over)))
 }
 
-fn log_line<T: Serialize>(at: &str, stretch: &PeriodMetrics<T>) -> String {
+fn log_line<T: Serialize>(at: &str, period: &PeriodMetrics<T>) -> String {
     let line = LogLine {
         at: at.to_owned(),
-        t_s: stretch.to.as_secs_f64(),
-        length_s: stretch.length().as_secs_f64(),
-        suspended_s: stretch.suspended.as_secs_f64(),
-        figures: &stretch.figures,
+        t_s: period.to.as_secs_f64(),
+        length_s: period.length().as_secs_f64(),
+        suspended_s: period.suspended.as_secs_f64(),
+        figures: &period.figures,
     };
     // Serializing cannot fail: all maps have text keys.
     serde_json::to_string(&line).unwrap_or_default() + "\n"
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn a_group_that_is_sampled_less_often_has_longer_stretches() {
+    fn a_group_that_is_sampled_less_often_has_longer_periods() {
         let mut samples = samples_of_run(4);
         for skipped in [1, 3] {
             samples[skipped].groups.process = None;

@@ -118,8 +118,8 @@ impl Group for RequestsGroup {
         figures::between(earlier, later, over)
     }
 
-    fn put(stretch: PeriodMetrics<SocketRequests>, _: &[&RequestsSample], _: Nanos, server: &mut Server) {
-        server.requests = Some(stretch.figures);
+    fn put(period: PeriodMetrics<SocketRequests>, _: &[&RequestsSample], _: Nanos, server: &mut Server) {
+        server.requests = Some(period.figures);
     }
 
     fn put_interval(_: &PeriodMetrics<SocketRequests>, _: &RequestsSample, _: &mut ServerInterval) {}

@@ -87,7 +87,7 @@ impl SockDiag {
         Ok(SockDiag { fd, ports, filter, sequence: 0, request: Vec::new(), buffer: vec![0; BUFFER] })
     }
 
-    /// All sockets of both families that listen on one of the ports.
+    /// All sockets, IPv4 and IPv6, that listen on one of the ports.
     pub fn listening(&mut self) -> io::Result<Vec<ListenSocket>> {
         let mut sockets = Vec::new();
         self.dump(LISTEN, SKMEMINFO, &mut |body| sockets.extend(listen_socket(body)))?;

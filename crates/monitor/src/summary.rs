@@ -16,10 +16,10 @@ pub(crate) fn summarize(samples: &[Sample], epoch: Nanos, window: Option<(Nanos,
     let mut server = Server { intervals: intervals(samples, epoch), ..Server::default() };
     let inside = inside(samples, window);
     let mut rates = Rates::over(inside);
-    for_each_group!(G => if let Some(stretch) = G::get_mut(&mut rates).take() {
+    for_each_group!(G => if let Some(period) = G::get_mut(&mut rates).take() {
         let samples: Vec<_> = inside.iter().filter_map(|sample| G::get(&sample.groups).as_ref()).collect();
-        let length = window.map_or(stretch.length(), |(start, end)| end - start);
-        G::put(stretch, &samples, length, &mut server);
+        let length = window.map_or(period.length(), |(start, end)| end - start);
+        G::put(period, &samples, length, &mut server);
     });
     server
 }
@@ -46,8 +46,8 @@ fn interval(from: Nanos, to: &Sample, rates: &Rates, epoch: Nanos) -> ServerInte
         length_s: (to.at - from).as_secs_f64(),
         ..ServerInterval::default()
     };
-    for_each_group!(G => if let (Some(stretch), Some(last)) = (G::get(rates), G::get(&to.groups)) {
-        G::put_interval(stretch, last, &mut interval);
+    for_each_group!(G => if let (Some(period), Some(last)) = (G::get(rates), G::get(&to.groups)) {
+        G::put_interval(period, last, &mut interval);
     });
     interval
 }

@@ -74,7 +74,8 @@ impl Counter {
         let diag = diag.as_mut().map_err(|error| error.to_string())?;
         let mut attempt = || tally(&self.ports, |see| diag.connections(see));
         match attempt() {
-            // A signal interrupted the count, or the kernel's table changed during the count.
+            // A signal interrupted the count, or the kernel's table changed during the count. The count is repeated
+            // once.
             Err(error) if error.kind() == io::ErrorKind::Interrupted => attempt(),
             answer => answer,
         }

@@ -11,7 +11,7 @@ use brimful_core::server::{
 };
 use std::sync::Arc;
 
-/// The 97.5th percentile of the normal distribution, for 95 % confidence intervals.
+/// The 97.5th percentile of the standard normal distribution, for 95 % confidence intervals.
 const NORMAL_975: f64 = 1.96;
 /// Average CPU time that a worker uses between two sampled requests, in microseconds, if all workers are busy. See
 /// `BRIMFUL_CPU_REST_NS` in `server-module/clock.h`.

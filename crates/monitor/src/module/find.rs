@@ -274,8 +274,8 @@ pub(super) fn open_mapped(
     for pid in pids {
         let process = proc.join(pid.to_string());
         let flags = libc::O_NONBLOCK | libc::O_NOCTTY;
-        // The address range comes from the first process. Workers have the mapping at the same addresses as the process
-        // that they were forked from.
+        // The address range is from the first process that maps the file. Workers have the mapping at the same
+        // addresses as the process that they were forked from.
         let exact = File::options().read(true).custom_flags(flags).open(process.join("map_files").join(range));
         let opened = match exact {
             Ok(file) => same_inode(file, place),

@@ -5,8 +5,8 @@
 //! between two readings, like those of Apache's prefork MPM with a low `MaxConnectionsPerChild`. The kernel adds the
 //! counters of a process to those of its parent when the parent waits for it: CPU time to the fields `cutime` and
 //! `cstime` of stat, I/O to the parent's own counters. So the counters of a process include all children that it has
-//! waited for, and a worker that no reading saw is counted with the main process. When a worker is gone that readings
-//! saw, its last counters are subtracted, because the main process has them now.
+//! waited for, and a worker that was never read is counted with the main process. When a worker has ended that was read
+//! before, its last counters are subtracted, because the main process's counters now include them.
 //!
 //! The kernel adds each clock tick to the mode in which a thread runs at that moment (`cputime_adjust`,
 //! kernel/sched/cputime.c). Readings around one request would therefore show the mode of the thread at the last tick,
@@ -28,8 +28,8 @@ pub(super) struct IoAccount {
     members: BTreeMap<u32, Member>,
     /// The sum over all processes since the first reading. It may fall for a moment: see `reported`.
     total: [i128; COUNTERS],
-    /// The highest total so far of each counter. A worker that is gone may be subtracted just before the counters of
-    /// its parent include it.
+    /// The highest total so far of each counter, which is reported. The total itself may fall for a moment, because a
+    /// worker that has ended may be subtracted before the counters of its parent include it.
     reported: Counters,
     /// Whether any process has been read so far. Counters of a process that joins later are counted from zero.
     begun: bool,

@@ -2,8 +2,8 @@
 //! compares each offset.
 //!
 //! All offsets and sizes are in bytes. Words are unsigned, in the byte order of the machine. The file is a header
-//! followed by slots, each with as many classes as the header says. Sizes in the file are accepted only within the
-//! limits of [`Header::parse`].
+//! followed by slots. The header states the number of slots, and the number of classes in each slot. Sizes in the file
+//! are accepted only within the limits of [`Header::parse`].
 
 /// The first word of a file: "brimful1" in memory on a little-endian machine. The server writes this word last, so a
 /// file with this word is complete.

@@ -85,7 +85,7 @@ impl<'b, B: Bytes> SlotReader<'b, B> {
         SlotReader { bytes, buffer: &mut buffer[..slot_size], attempts: ATTEMPTS }
     }
 
-    /// Reads the slot at this offset. Returns `None` if the slot was never used; most slots of most servers never are.
+    /// Reads the slot at this offset. Returns `None` if the slot was never used, like most slots of most servers.
     pub fn read(&mut self, at: u64) -> io::Result<Option<Slot<'_>>> {
         let mut line = [0; slot::LINE_BYTES];
         self.bytes.fill(&mut line, at)?;

@@ -80,7 +80,7 @@ impl TcpWatch {
         // A kernel without IPv6 has neither /proc/net/sockstat6 nor IPv6 sockets.
         let in_use_6 = match self.sockstat6.is_missing() {
             true => Some(0),
-            false => self.sockstat6.read(buffer).and_then(|text| figure(line(text, b"TCP6:")?, b"inuse")),
+            false => self.sockstat6.read(buffer).and_then(|text| number_after(line(text, b"TCP6:")?, b"inuse")),
         };
         let [active_opens, passive_opens, segments_in, segments_out, retransmitted, resets_out] = snmp;
         let [syn_cookies, listen_overflows, listen_drops, backlog_drops] = netstat;
@@ -130,10 +130,10 @@ struct Sockets {
 fn sockets(text: &[u8]) -> Sockets {
     let Some(line) = line(text, b"TCP:") else { return Sockets::default() };
     Sockets {
-        in_use: figure(line, b"inuse"),
-        orphans: figure(line, b"orphan"),
-        time_wait: figure(line, b"tw"),
-        memory_pages: figure(line, b"mem"),
+        in_use: number_after(line, b"inuse"),
+        orphans: number_after(line, b"orphan"),
+        time_wait: number_after(line, b"tw"),
+        memory_pages: number_after(line, b"mem"),
     }
 }
 
@@ -144,7 +144,7 @@ fn line<'t>(text: &'t [u8], prefix: &[u8]) -> Option<&'t [u8]> {
 }
 
 /// The number after the word `name` in a line.
-fn figure(line: &[u8], name: &[u8]) -> Option<u64> {
+fn number_after(line: &[u8], name: &[u8]) -> Option<u64> {
     let mut words = words(line);
     words.find(|word| *word == name)?;
     number(words.next()?)

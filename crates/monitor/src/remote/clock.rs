@@ -158,7 +158,7 @@ mod tests {
             }
         }
 
-        /// Readings from another host may be any numbers at all.
+        /// Readings from another host may be any numbers. None of them may cause a panic or a negative uncertainty.
         #[test]
         fn no_reading_is_too_strange(numbers in proptest::array::uniform7(any::<u64>())) {
             let [a, b, c, d, e, f, g] = numbers.map(Nanos);

@@ -27,11 +27,11 @@ const MAX_MISSED_INTERVALS: u64 = 5;
 /// Settings for connecting to `brimful watch --serve` on another host, and the intervals at which to sample.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RemoteConfig {
-    /// Host and port. Without an authority the host must be a loopback address.
+    /// Host and port. Without a certificate authority (`authority`) the host must be a loopback address.
     pub address: String,
     /// The token of the watching side.
     pub token: Token,
-    /// For TLS: a PEM file of authorities. The watching side's certificate must be signed by one of them.
+    /// For TLS: a PEM file of certificate authorities. One of them must have signed the watching side's certificate.
     pub authority: Option<PathBuf>,
     /// The interval at which each group is sampled.
     pub intervals: Intervals,

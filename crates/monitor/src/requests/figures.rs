@@ -237,7 +237,8 @@ mod tests {
     }
 
     proptest! {
-        /// Samples come from other hosts and may contain any numbers.
+        /// Samples come from other hosts and may contain any numbers. The metrics must still be finite, and shares must
+        /// be from 0 to 1.
         #[test]
         fn whatever_the_counters_are_figures_are_numbers(earlier in any_sample(), later in any_sample(), over in any::<u64>()) {
             let found = between(&earlier, &later, Nanos(over));

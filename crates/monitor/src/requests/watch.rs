@@ -45,7 +45,7 @@ struct Shared {
 
 #[derive(Clone, Copy)]
 struct Slice {
-    /// The time at which the kernel began to attach the programs.
+    /// The time at which attaching the programs began.
     attached: Nanos,
     /// The start of the time in which new requests are counted; `until` is its end.
     from: Nanos,

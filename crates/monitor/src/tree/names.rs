@@ -7,12 +7,12 @@ use std::path::Path;
 
 /// Maximum length of the name that the kernel keeps of a process, in bytes (`TASK_COMM_LEN` is 16, with a zero byte).
 const COMM_BYTES: usize = 15;
-/// Names of programs that run scripts, without version. After their option `-e`, text of a program follows, not a file.
+/// Names of programs that run scripts, without version. Their option `-e` is followed by program text, not by a file.
 const INTERPRETERS: [&[u8]; 11] =
     [b"python", b"pypy", b"perl", b"ruby", b"node", b"nodejs", b"deno", b"bun", b"php", b"lua", b"java"];
 /// Names of shells. Their option `-e` means to exit at the first error.
 const SHELLS: [&[u8]; 3] = [b"sh", b"bash", b"dash"];
-/// The script must be among this number of first arguments, because only options of the interpreter precede it.
+/// Number of first arguments among which the script is looked for, because only options of the interpreter precede it.
 const MAX_SCRIPT_POSITION: usize = 8;
 
 /// The names of one process. All names except the kernel's are read when they are first needed.
@@ -77,7 +77,7 @@ fn script<'c>(command_line: &'c [u8], comm: &[u8], executable: &[u8]) -> Option<
     (is_script && (is_interpreter || is_cut_to(comm, name))).then_some(name)
 }
 
-/// Whether text of a program follows this option, rather than a file.
+/// Whether this option is followed by program text, rather than by a file.
 fn is_code(option: &[u8], is_shell: bool) -> bool {
     option == b"-c" || (option == b"-e" && !is_shell)
 }

@@ -25,8 +25,8 @@ impl Port {
     }
 
     /// Looks up the processes that listen on the port, if its sockets have changed or if `gone` is true (the former
-    /// owners have ended). Otherwise returns an empty list, because the look-up must read every descriptor of every
-    /// process.
+    /// owners have ended). Otherwise returns an empty list. So the look-up is rare: it must read every descriptor of
+    /// every process.
     pub fn new_owners(&mut self, gone: bool, netns: &NetNamespace) -> Vec<u32> {
         let sockets = listeners_in(self.number, netns);
         let mut inodes: Vec<u32> = sockets.unwrap_or_default().iter().map(|socket| socket.inode).collect();

@@ -146,8 +146,8 @@ fn a_port_that_is_not_listened_on_has_no_owner() {
     assert!(error.contains("nothing listens there") && error.contains("--process"), "{error}");
 }
 
-/// The owner of a port is searched by two threads that run as another user. In one thread, /proc also hides the
-/// processes of other users. Both errors must name a remedy.
+/// Two threads that run as another user look for the owner of a port. For one of them, /proc also hides the processes
+/// of other users. Both errors must name a remedy.
 #[test]
 fn an_owner_that_this_user_may_not_see_is_said_to_be_so_and_how_to_see_it() {
     let (fd, address) = listener(8);

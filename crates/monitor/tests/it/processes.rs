@@ -238,8 +238,8 @@ fn a_program_is_waited_for_followed_to_its_end_and_found_again() {
     }
 }
 
-/// Starts a shell with this title, and one child that ends when the pipe is closed. The kernel's name of the shell stays
-/// `sh`. PHP-FPM is similar: its title begins with `php-fpm`, but the kernel's name of it is `php-fpm8.2`.
+/// Starts a shell with this title, and one child that ends when the pipe is closed. The kernel's name of the shell is
+/// still `sh`. PHP-FPM is similar: its title begins with `php-fpm`, but the kernel's name of it is `php-fpm8.2`.
 fn titled(title: &str) -> Killed {
     Killed::start(Command::new("sh").arg0(title).args(["-c", "exec 3<&0; cat <&3 & wait"]).stdin(Stdio::piped()))
 }

@@ -1,6 +1,7 @@
-//! Compares the arrivals at a listener with the packets on the wire: **SYNs = accepted + dropped**. In some tests, the
-//! kernel's own TCP connects, and a packet socket counts the SYNs. In others, the test simulates the network and all
-//! clients, and sends arbitrary packets. Network namespaces exclude other traffic; creating one needs root.
+//! Compares the SYNs that the monitor counts at a listening socket with the packets on the wire: **SYNs = accepted +
+//! dropped**. In some tests, the kernel's own TCP connects, and a packet socket counts the SYNs. In others, the test
+//! simulates the network and all clients, and sends arbitrary packets. Network namespaces exclude other traffic;
+//! creating one needs root.
 
 use super::connections::defer_accept;
 use super::netns::Namespace;
@@ -137,7 +138,7 @@ const SYN: u8 = 2;
 const RST: u8 = 4;
 const ACK: u8 = 16;
 
-/// A TCP packet to or from the port.
+/// A TCP packet to or from the server's port.
 #[derive(Clone, Copy, Debug)]
 struct Segment {
     from: u16,

@@ -1,10 +1,11 @@
 /*
- * A program that records like a server: server FILE. It maps the file as a module does, with the classes "small" (up to
- * 4999 bytes) and "other", claims a slot and prints "ready". For each number on stdin it records that many requests of
- * class small, and then prints "done":
+ * A program that records requests like a server. Usage: server FILE. It maps the file as the Server Module does, with
+ * the classes "small" (up to 4999 bytes) and "other". Then it claims a slot and prints "ready". For each number n that
+ * it reads from stdin, it records n requests and prints "done".
  *
- *   1000 bytes; PARSE takes 10 µs, PROCESS 1000 + i µs for request i of this number, LOG 2 µs. The CPU time of every
- *   tenth request is recorded: 5 + 20 + 2 µs. The CPU time of the thread grows by 30 µs with each request.
+ * All requests are of the class "small", with 1000 bytes. The phase PARSE takes 10 µs, PROCESS 1000 + i µs for the
+ * i-th of the n requests, and LOG 2 µs. For every tenth request, the CPU time in these phases is recorded: 5, 20 and
+ * 2 µs. The CPU time of the thread grows by 30 µs with each request.
  */
 #include "recorder.h"
 

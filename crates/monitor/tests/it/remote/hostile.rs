@@ -38,8 +38,8 @@ fn begin(socket: &mut TcpStream, token: &Token) {
     socket.write_all((clocks + watching + &sample("{}")).as_bytes()).unwrap();
 }
 
-/// Runs a load generator's monitor against a malicious monitor. This one begins correctly, and then sends `line`
-/// `times` times, with a pause of `apart`. Returns the resulting metrics.
+/// Runs a load generator's monitor against a malicious monitor. The malicious monitor begins correctly, and then sends
+/// `line` repeatedly: `times` times, with a pause of `apart`. Returns the resulting metrics.
 fn run(line: &Arc<str>, times: usize, interval: Nanos, apart: Duration) -> Server {
     let token = Token::generate().unwrap();
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
