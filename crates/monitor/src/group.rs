@@ -61,18 +61,23 @@ pub trait Group {
 pub struct WatchContext<'s> {
     /// The directory that contains /proc and /sys.
     pub(crate) root: &'s Path,
+    /// The CPUs to watch; all CPUs if empty.
     pub(crate) cpus: &'s [usize],
+    /// The selectors of the server's processes.
     pub(crate) processes: &'s [ProcessSelector],
     /// Whether the group `process` is enabled; it looks for the processes.
     pub(crate) finds_processes: bool,
+    /// The server's TCP ports.
     pub(crate) ports: &'s [u16],
     /// Files of the Server Module that the user named.
     pub(crate) modules: &'s [PathBuf],
     /// Pids of the programs' processes that have been found so far.
     pub(crate) pids: &'s [u32],
+    /// The network namespace that the user has selected.
     pub(crate) netns: &'s NetNamespace,
     /// The network namespace that `netns` resolves to.
     pub(crate) chosen_netns: &'s ChosenNamespace,
+    /// Whether eBPF may be used.
     pub(crate) ebpf: bool,
     /// Share of the time for which tracepoints on sockets are attached, to measure requests.
     pub(crate) duty: DutyCycle,

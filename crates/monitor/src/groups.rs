@@ -9,7 +9,7 @@ use std::str::FromStr;
 /// A set of types: one type for each group of metrics. An example is the type of each group's samples.
 pub trait GroupValue {
     /// The type for group `G`.
-    type Of<G: Group>;
+    type Value<G: Group>;
 }
 
 /// A group in the list at the end of this file.
@@ -18,10 +18,10 @@ pub trait ListedGroup: Group + Sized {
     const NAME: GroupName;
 
     /// The value that `all` contains for this group.
-    fn get<K: GroupValue>(all: &PerGroup<K>) -> &K::Of<Self>;
+    fn get<K: GroupValue>(all: &PerGroup<K>) -> &K::Value<Self>;
 
     /// A mutable reference to the value that `all` contains for this group.
-    fn get_mut<K: GroupValue>(all: &mut PerGroup<K>) -> &mut K::Of<Self>;
+    fn get_mut<K: GroupValue>(all: &mut PerGroup<K>) -> &mut K::Value<Self>;
 }
 
 macro_rules! groups {
@@ -48,17 +48,17 @@ macro_rules! groups {
         #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
         #[serde(default)]
         pub struct PerGroup<K: GroupValue> {
-            $($(#[$doc])* pub $field: K::Of<$Group>,)+
+            $($(#[$doc])* pub $field: K::Value<$Group>,)+
         }
 
         $(impl ListedGroup for $Group {
             const NAME: GroupName = GroupName::$Name;
 
-            fn get<K: GroupValue>(all: &PerGroup<K>) -> &K::Of<Self> {
+            fn get<K: GroupValue>(all: &PerGroup<K>) -> &K::Value<Self> {
                 &all.$field
             }
 
-            fn get_mut<K: GroupValue>(all: &mut PerGroup<K>) -> &mut K::Of<Self> {
+            fn get_mut<K: GroupValue>(all: &mut PerGroup<K>) -> &mut K::Value<Self> {
                 &mut all.$field
             }
         })+
@@ -125,7 +125,7 @@ mod tests {
     fn each_group_has_what_is_called_like_it() {
         struct Names;
         impl GroupValue for Names {
-            type Of<G: Group> = GroupName;
+            type Value<G: Group> = GroupName;
         }
         let mut names: PerGroup<Names> = per_group!(G => G::NAME);
         assert_eq!((names.kernel, names.connections), (GroupName::Kernel, GroupName::Connections));

@@ -199,14 +199,17 @@ pub(crate) fn with_descendants<T: Copy>(table: &Table<T>) -> Vec<(u32, T)> {
     table.keys().filter_map(|&pid| Some((pid, inherited(pid)?))).collect()
 }
 
+/// The lines of a text, without line ends.
 pub(crate) fn lines(text: &[u8]) -> impl Iterator<Item = &[u8]> {
     text.split(|&b| b == b'\n')
 }
 
+/// The words of a text, which are separated by white space.
 pub(crate) fn words(text: &[u8]) -> impl Iterator<Item = &[u8]> {
     text.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty())
 }
 
+/// Parses a decimal number.
 pub(crate) fn number(word: &[u8]) -> Option<u64> {
     std::str::from_utf8(word).ok()?.parse().ok()
 }

@@ -134,6 +134,7 @@ pub(crate) fn means<'s>(samples: impl Iterator<Item = &'s ProgramSample>) -> Opt
 }
 
 impl CpuTime {
+    /// The sum of two CPU times.
     pub(crate) fn plus(self, other: CpuTime) -> CpuTime {
         CpuTime { total: self.total + other.total, user: self.user + other.user }
     }
@@ -145,6 +146,7 @@ impl CpuTime {
         CpuTime { total, user: (self.user - earlier.user).min(total) }
     }
 
+    /// The larger of two values, separately for the total and for user mode.
     pub(crate) fn max(self, other: CpuTime) -> CpuTime {
         CpuTime { total: self.total.max(other.total), user: self.user.max(other.user) }
     }

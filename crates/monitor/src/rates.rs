@@ -37,11 +37,11 @@ struct SampleTime {
 }
 
 impl GroupValue for GroupMetrics {
-    type Of<G: Group> = Option<PeriodMetrics<G::Metrics>>;
+    type Value<G: Group> = Option<PeriodMetrics<G::Metrics>>;
 }
 
 impl GroupValue for LastSamples {
-    type Of<G: Group> = Option<(SampleTime, G::Sample)>;
+    type Value<G: Group> = Option<(SampleTime, G::Sample)>;
 }
 
 impl Rates {

@@ -33,7 +33,7 @@ pub struct Sample {
 pub struct GroupCounters;
 
 impl GroupValue for GroupCounters {
-    type Of<G: Group> = Option<G::Sample>;
+    type Value<G: Group> = Option<G::Sample>;
 }
 
 /// Defines the type of each group's value in [`Sampler`]: the reader of its counters; `None` if the group has nothing
@@ -42,7 +42,7 @@ impl GroupValue for GroupCounters {
 struct Watches;
 
 impl GroupValue for Watches {
-    type Of<G: Group> = Option<G::Watch>;
+    type Value<G: Group> = Option<G::Watch>;
 }
 
 /// Takes samples of the server's host.

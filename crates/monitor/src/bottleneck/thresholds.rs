@@ -63,6 +63,7 @@ impl Thresholds {
         }
     }
 
+    /// Adds a finding with the text `sentence()` to `findings`, if the value reaches one of the thresholds.
     pub(super) fn report(self, value: f64, findings: &mut Vec<Finding>, sentence: impl FnOnce() -> String) {
         findings.extend(self.severity_of(value).map(|severity| Finding { severity, sentence: sentence() }));
     }

@@ -17,14 +17,17 @@ pub(super) enum Program {
 pub(super) enum AttachedProgram {}
 
 impl AttachedProgram {
+    /// Returns an error: this build has no eBPF.
     pub(super) fn attach(_program: Program, _settings: &[u8], _globals: usize) -> Result<AttachedProgram, EbpfError> {
         Err(EbpfError::NotBuilt)
     }
 
+    /// Never called, because no value of this type exists.
     pub(super) fn globals(&self) -> &[AtomicU64] {
         match *self {}
     }
 
+    /// Never called, because no value of this type exists.
     pub(super) fn iterate(&self) -> io::Result<io::Empty> {
         match *self {}
     }
@@ -34,14 +37,17 @@ impl AttachedProgram {
 pub(super) enum CallableProgram {}
 
 impl CallableProgram {
+    /// Returns an error: this build has no eBPF.
     pub(super) fn load(_program: Program, _entries: u32, _entry: usize) -> Result<CallableProgram, EbpfError> {
         Err(EbpfError::NotBuilt)
     }
 
+    /// Never called, because no value of this type exists.
     pub(super) fn call(&self) -> io::Result<u32> {
         match *self {}
     }
 
+    /// Never called, because no value of this type exists.
     pub(super) fn entries(&self) -> &[AtomicU64] {
         match *self {}
     }
@@ -51,18 +57,22 @@ impl CallableProgram {
 pub(super) enum SwitchedPrograms {}
 
 impl SwitchedPrograms {
+    /// Returns an error: this build has no eBPF.
     pub(super) fn load(_program: Program, _settings: &[u8], _entries: u32) -> Result<SwitchedPrograms, EbpfError> {
         Err(EbpfError::NotBuilt)
     }
 
+    /// Never called, because no value of this type exists.
     pub(super) fn attach(&mut self, _variables: &[u8]) -> Result<(), EbpfError> {
         match *self {}
     }
 
+    /// Never called, because no value of this type exists.
     pub(super) fn detach(&mut self) {
         match *self {}
     }
 
+    /// Never called, because no value of this type exists.
     pub(super) fn entry_of_each_cpu(&self, _entry: u32) -> io::Result<Vec<Vec<u8>>> {
         match *self {}
     }

@@ -21,6 +21,7 @@ const FAST_SOURCES: [&str; 5] =
 /// still makes the calls of an open schedule late.
 const MAX_LATENESS: Nanos = Nanos::from_micros(500);
 
+/// Returns the findings about CPUs and clocks.
 pub(super) fn examine(root: &Path) -> Vec<Finding> {
     let before = cpu_ticks(root);
     let begun = sys::now();

@@ -6,6 +6,7 @@ use rustix::thread::{CapabilitySet, capabilities};
 use std::io;
 use std::path::Path;
 
+/// Returns the findings about io_uring and eBPF.
 pub(super) fn examine(root: &Path) -> Vec<Finding> {
     let capable = capabilities(None).map_or(CapabilitySet::empty(), |sets| sets.effective);
     let setting = |path| numbers(root, path).map(|[n]: [u64; 1]| n);

@@ -18,6 +18,7 @@ pub(super) fn descriptor_limits() -> (u64, u64) {
     (limit.current.unwrap_or(u64::MAX), limit.maximum.unwrap_or(u64::MAX))
 }
 
+/// Returns the findings about limits. `descriptors` are the soft and the hard limit on open descriptors.
 pub(super) fn examine(root: &Path, descriptors: (u64, u64)) -> Vec<Finding> {
     let range = numbers(root, "proc/sys/net/ipv4/ip_local_port_range");
     let ports = range.map_or(USUAL_PORTS, |[first, last]: [u64; 2]| last.saturating_add(1).saturating_sub(first));

@@ -9,6 +9,7 @@ use std::path::Path;
 /// Path of the file that programs open to create TUN devices, relative to the root directory.
 const TUN: &str = "dev/net/tun";
 
+/// Returns the findings about TUN devices and `ip`. `path` is the value of the environment variable `PATH`.
 pub(super) fn examine(root: &Path, path: OsString) -> Vec<Finding> {
     vec![tun(root), ip(path)]
 }

@@ -27,6 +27,7 @@ pub struct DiskSample {
     pub queued_ms: u64,
 }
 
+/// Reads the counters of the machine's disks.
 #[derive(Debug)]
 pub(super) struct DiskWatch {
     file: ReopenedFile,

@@ -46,6 +46,7 @@ impl PagingSample {
         (wanted < 5).then_some(paging)
     }
 
+    /// Computes the rates of paging since an earlier sample.
     pub(super) fn since(&self, earlier: &PagingSample, over: TimeSpan) -> Paging {
         let pages = |from, to| over.optional_per_s(from, to).map(|kib| kib * 1024.0 / self.page_bytes as f64);
         Paging {

@@ -73,6 +73,7 @@ pub(super) struct MappedFiles {
     closed: bool,
 }
 
+/// A mapping of a file, and the processes that have this mapping.
 #[derive(Debug)]
 pub(super) struct SharedMapping {
     range: String,
@@ -180,6 +181,7 @@ impl ModuleWatch {
         }
     }
 
+    /// Reads the counters of all servers. `buffer` is scratch space.
     pub(super) fn read(&mut self, buffer: &mut Vec<u8>) -> ModuleSample {
         let proc = &self.proc;
         let mut servers = Vec::with_capacity(self.servers.len());

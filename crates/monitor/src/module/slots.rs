@@ -68,6 +68,7 @@ pub(super) struct Totals {
     pub classes: Vec<ClassTotals>,
 }
 
+/// The counters of a class of requests, summed over all slots.
 #[derive(Clone, Debug)]
 pub(super) struct ClassTotals {
     /// The words of the sums, and the words between the sums and the buckets, in the order of the file.

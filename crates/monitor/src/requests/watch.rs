@@ -91,6 +91,7 @@ impl RequestsWatch {
         Ok(RequestsWatch { shared, stop: Some(stop), thread: Some(thread) })
     }
 
+    /// The counters as of the end of the last slice, or of now in an endless slice.
     pub(super) fn read(&mut self) -> RequestsSample {
         let mut shared = lock(&self.shared);
         if shared.slices.length().is_none() {
@@ -99,6 +100,7 @@ impl RequestsWatch {
         shared.sample.clone()
     }
 
+    /// The source of the metrics, or the reason why there are none.
     pub(super) fn source(&self) -> String {
         let shared = lock(&self.shared);
         let ports: Vec<String> = shared.ports.iter().map(u16::to_string).collect();

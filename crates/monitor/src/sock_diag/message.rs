@@ -10,6 +10,7 @@ const DONE: u16 = 3;
 const REQUEST: u16 = 1;
 const MULTI: u16 = 2;
 const INCONSISTENT: u16 = 0x10; // NLM_F_DUMP_INTR
+/// Flags of a request for all matching entries of a table (`NLM_F_DUMP`).
 pub(super) const DUMP: u16 = 0x300;
 
 /// The header of a message.
@@ -25,6 +26,7 @@ pub(super) struct Header {
     pub inconsistent: bool,
 }
 
+/// Meaning of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     /// The message describes one socket.
@@ -69,10 +71,12 @@ pub(super) fn next(bytes: &[u8]) -> Option<(Header, &[u8], &[u8])> {
     Some((header, body, rest))
 }
 
+/// The 16-bit number at an offset, in the byte order of the machine.
 pub(super) fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
     Some(u16::from_ne_bytes(bytes.get(at..at + 2)?.try_into().ok()?))
 }
 
+/// The 32-bit number at an offset, in the byte order of the machine.
 pub(super) fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_ne_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
 }

@@ -8,6 +8,7 @@ use brimful_core::Nanos;
 /// long, because listing the listening sockets takes the kernel half as much time as a whole sample.
 pub(super) const OWNER_REFRESH: Nanos = Nanos::from_secs(5);
 
+/// A TCP port, and the processes that listen on it.
 #[derive(Debug, Default)]
 pub(super) struct Port {
     number: u16,

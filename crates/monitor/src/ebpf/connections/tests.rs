@@ -46,6 +46,7 @@ pub(in crate::ebpf) fn listener(port: u16) -> TcpListener {
     socket.into()
 }
 
+/// Connects to this port on the loopback device.
 pub(in crate::ebpf) fn client(port: u16) -> TcpStream {
     TcpStream::connect(("127.0.0.1", port)).unwrap()
 }
