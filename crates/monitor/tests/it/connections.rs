@@ -3,7 +3,7 @@
 
 use super::listeners::become_nobody;
 use super::netns::Namespace;
-use super::{PATIENCE, wait_for};
+use super::{TEST_TIMEOUT, wait_for};
 use brimful_core::server::State::{
     self, CloseWait, Closing, Established, FinWait1, FinWait2, LastAck, SynReceived, SynSent, TimeWait,
 };
@@ -136,7 +136,7 @@ fn settle(expected: &Counts, mut found: impl FnMut() -> Option<Counts>) {
         if found.as_ref() == Some(expected) {
             return;
         }
-        assert!(begun.elapsed() < PATIENCE, "{found:?} instead of {expected:?}");
+        assert!(begun.elapsed() < TEST_TIMEOUT, "{found:?} instead of {expected:?}");
     }
 }
 

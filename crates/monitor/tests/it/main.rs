@@ -28,9 +28,9 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 /// Time after which a test stops waiting and fails. Even a slow host needs less.
-const PATIENCE: Duration = Duration::from_secs(120);
+const TEST_TIMEOUT: Duration = Duration::from_secs(120);
 
-/// Calls `answer` until it returns a value, and fails after [`PATIENCE`].
+/// Calls `answer` until it returns a value, and fails after [`TEST_TIMEOUT`].
 #[track_caller]
 fn wait_for<T>(what: &str, mut answer: impl FnMut() -> Option<T>) -> T {
     let begun = Instant::now();
@@ -38,7 +38,7 @@ fn wait_for<T>(what: &str, mut answer: impl FnMut() -> Option<T>) -> T {
         if let Some(answer) = answer() {
             return answer;
         }
-        assert!(begun.elapsed() < PATIENCE, "timed out waiting for {what}");
+        assert!(begun.elapsed() < TEST_TIMEOUT, "timed out waiting for {what}");
         sleep(Duration::from_millis(1));
     }
 }

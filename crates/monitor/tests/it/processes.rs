@@ -1,7 +1,7 @@
 //! Tests the group `process` with real processes, for each of its sources. Root is needed for eBPF, for cgroups and for
 //! choosing a pid.
 
-use crate::{BURN, OWN_NS, PATIENCE, Shell, copy_of_sleep, listener, near, open_socket, wait_for};
+use crate::{BURN, OWN_NS, Shell, TEST_TIMEOUT, copy_of_sleep, listener, near, open_socket, wait_for};
 use brimful_core::server::Program;
 use brimful_monitor::{
     GroupName, Intervals, Monitor, MonitorConfig, ProcessSelector, ProgramSample, Rates, Sample, Sampler,
@@ -78,7 +78,7 @@ fn until(sampler: &mut Sampler, expected: impl Fn(&ProgramSample) -> bool) -> Pr
             return program;
         }
         assert!(
-            begun.elapsed() < PATIENCE,
+            begun.elapsed() < TEST_TIMEOUT,
             "timed out waiting for the expected state: {program:?}, {}",
             source(sampler)
         );

@@ -4,7 +4,7 @@
 
 mod hostile;
 
-use super::PATIENCE;
+use super::TEST_TIMEOUT;
 use brimful_core::Nanos;
 use brimful_core::server::Server;
 use brimful_monitor::{
@@ -47,16 +47,16 @@ fn refused(config: &RemoteConfig) -> String {
 fn until(what: &str, happened: impl Fn() -> bool) {
     let began = Instant::now();
     while !happened() {
-        assert!(began.elapsed() < PATIENCE, "timed out waiting for {what}");
+        assert!(began.elapsed() < TEST_TIMEOUT, "timed out waiting for {what}");
         thread::sleep(Duration::from_millis(1));
     }
 }
 
 /// Waits until a line with this text is logged.
-fn says(said: &Receiver<String>, part: &str) {
+fn wait_for_log(lines: &Receiver<String>, part: &str) {
     let mut all = Vec::new();
     while !all.last().is_some_and(|text: &String| text.contains(part)) {
-        let next = said.recv_timeout(PATIENCE);
+        let next = lines.recv_timeout(TEST_TIMEOUT);
         all.push(next.unwrap_or_else(|_| panic!("{part:?} is not among {all:?}")));
     }
 }
@@ -128,15 +128,15 @@ fn pass(mut from: TcpStream, mut to: TcpStream, delay: Duration, lines: &AtomicU
 }
 
 /// The error of a client that connects to a server that sends exactly these bytes.
-fn hears(says: impl Into<Vec<u8>>) -> String {
-    let says = says.into();
-    meets(&Token::generate().unwrap(), move |socket| {
-        let _ = socket.write_all(&says);
+fn error_after(sent: impl Into<Vec<u8>>) -> String {
+    let sent = sent.into();
+    error_with_server(&Token::generate().unwrap(), move |socket| {
+        let _ = socket.write_all(&sent);
     })
 }
 
 /// The error of a client that uses this token, while `other` acts as the server.
-fn meets(token: &Token, other: impl FnOnce(&mut TcpStream) + Send + 'static) -> String {
+fn error_with_server(token: &Token, other: impl FnOnce(&mut TcpStream) + Send + 'static) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     let speaker = thread::spawn(move || {
@@ -230,7 +230,7 @@ fn who_does_not_know_the_token_is_told_nothing() {
     let (serving, token, said) = serve(watch(), None);
     let error = refused(&remote(serving.address(), &Token::generate().unwrap()));
     assert!(error.contains("the token is not that of `brimful watch --serve`"), "{error}");
-    says(&said, "refused: the token");
+    wait_for_log(&said, "refused: the token");
     let hello = |proof: &str| format!(r#"{{"hello":{{"nonce":"{NONCE}","proof":"{proof}"}}}}"#);
     for first in [r#"{"clock":{}}"#, r#"{"watch":{"every":{}}}"#, &hello(""), &hello(token.reveal())] {
         let mut stranger = TcpStream::connect(serving.address()).unwrap();
@@ -254,7 +254,7 @@ fn what_was_overheard_opens_nothing() {
     // knows it.
     let (heard, hello) = channel();
     let impostor = move |socket: &mut TcpStream| drop(heard.send(welcome(socket, &Token::generate().unwrap())));
-    let error = meets(&token, impostor);
+    let error = error_with_server(&token, impostor);
     assert!(error.contains("it does not know the token"), "{error}");
     let hello = hello.recv().unwrap().unwrap();
     assert!(!hello.contains(token.reveal()), "{hello}");
@@ -264,7 +264,7 @@ fn what_was_overheard_opens_nothing() {
     let serving = MonitorServer::start(config, move |text| drop(said.send(text))).unwrap();
     let mut replayed = TcpStream::connect(serving.address()).unwrap();
     replayed.write_all(hello.as_bytes()).unwrap();
-    says(&news, "refused: the token");
+    wait_for_log(&news, "refused: the token");
 }
 
 #[test]
@@ -297,7 +297,7 @@ fn a_stream_that_is_cut_leaves_what_was_seen() {
     relay.passes_lines(4);
     relay.cut();
     // The watching side must log that the client closed the connection.
-    says(&said, "closed the connection");
+    wait_for_log(&said, "closed the connection");
     let server = monitor.finish(epoch, None);
     let monitor = &server.sources["monitor"];
     assert!(monitor.starts_with("none after") && monitor.contains("of the load: the stream of brimful"), "{monitor}");
@@ -392,17 +392,20 @@ fn strangers_disturb_nobody() {
 
 #[test]
 fn who_is_not_brimful_is_recognized() {
-    assert!(hears("HTTP/1.1 400 Bad Request\r\n\r\n").contains("it begins with `HTTP/1.1 400 Bad Request`"));
-    assert!(hears("SSH-2.0-OpenSSH_9.2\x1b[31m\r\n").contains(r"SSH-2.0-OpenSSH_9.2\u001b[31m`"));
-    assert!(hears("").contains("closed the connection"));
-    assert!(hears(vec![b'x'; 5 << 20]).contains("a line of more than 4194304 bytes"));
-    assert!(hears(greeting("brimful.watch/0")).contains("update brimful on 127.0.0.1:"));
-    assert!(hears(greeting("brimful.watch/4")).contains("update brimful on this host"));
+    assert!(error_after("HTTP/1.1 400 Bad Request\r\n\r\n").contains("it begins with `HTTP/1.1 400 Bad Request`"));
+    assert!(error_after("SSH-2.0-OpenSSH_9.2\x1b[31m\r\n").contains(r"SSH-2.0-OpenSSH_9.2\u001b[31m`"));
+    assert!(error_after("").contains("closed the connection"));
+    assert!(error_after(vec![b'x'; 5 << 20]).contains("a line of more than 4194304 bytes"));
+    assert!(error_after(greeting("brimful.watch/0")).contains("update brimful on 127.0.0.1:"));
+    assert!(error_after(greeting("brimful.watch/4")).contains("update brimful on this host"));
     let before = "{\"greeting\":{\"protocol\":\"brimful.watch/1\",\"version\":\"0.1.0\"}}\n";
-    assert!(hears(before).contains("update brimful on 127.0.0.1:"));
-    assert!(hears(greeting("other/1")).contains("check the port"));
-    assert!(hears(greeting("brimful.watch/3") + "{\"refused\":\"go\\u0007away\"}\n").contains(r"go\u0007away"));
-    assert!(hears(greeting("brimful.watch/3") + "{\"clock\":{\"at\":1}}\n").contains("does not belong to the request"));
+    assert!(error_after(before).contains("update brimful on 127.0.0.1:"));
+    assert!(error_after(greeting("other/1")).contains("check the port"));
+    assert!(error_after(greeting("brimful.watch/3") + "{\"refused\":\"go\\u0007away\"}\n").contains(r"go\u0007away"));
+    assert!(
+        error_after(greeting("brimful.watch/3") + "{\"clock\":{\"at\":1}}\n")
+            .contains("does not belong to the request")
+    );
 }
 
 proptest! {
@@ -414,7 +417,7 @@ proptest! {
     ) {
         let token = Token::generate().unwrap();
         let known = token.clone();
-        let error = meets(&token, move |socket| {
+        let error = error_with_server(&token, move |socket| {
             if greeted {
                 welcome(socket, &known).unwrap();
                 let clocks = format!("{{\"clock\":{{\"at\":{at}}}}}\n").repeat(16);
@@ -461,13 +464,13 @@ fn tls_lets_those_through_who_trust_and_those_alone() {
         let server = Monitor::connect(&trusting(address, &own.certificate)).unwrap().finish(monotonic(), None);
         assert!(server.clock.is_some() && server.overhead.samples >= 2 && server.intervals.len() == 1, "{server:#?}");
         assert!(server.sources["monitor"].starts_with("brimful"), "{:?}", server.sources);
-        says(&said, ": done");
+        wait_for_log(&said, ": done");
     }
 
     let other = make("DNS:other.example", false);
     let error = refused(&trusting(address.clone(), &other.certificate));
     assert!(error.contains("not signed by the given authority"), "{error}");
-    says(&said, "does not trust this certificate");
+    wait_for_log(&said, "does not trust this certificate");
     let (elsewhere, other_token, _) = serve(watch(), Some(other.clone()));
     let to_other = RemoteConfig { token: other_token, ..trusting(elsewhere.address().to_string(), &other.certificate) };
     let error = refused(&to_other);

@@ -13,7 +13,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 /// Maximum number of bytes by which the messages may increase the load generator's memory.
-const MOST_MEMORY: u64 = 64 << 20;
+const MAX_MEMORY_GROWTH: u64 = 64 << 20;
 /// The longest message of the protocol, in bytes.
 const LONGEST: usize = 4 << 20;
 
@@ -133,7 +133,7 @@ fn the_largest_messages_break_the_stream_and_not_the_memory() {
         let server = run(line, 3, Nanos::from_millis(10), Duration::ZERO);
         let (why, grown) = (&server.sources["monitor"], high_water_mark() - before);
         assert!(why.contains("the stream of brimful 9 at ") && why.contains(" in one message"), "{why}");
-        assert!(grown <= MOST_MEMORY, "{grown} bytes of {:.160}", &**line);
+        assert!(grown <= MAX_MEMORY_GROWTH, "{grown} bytes of {:.160}", &**line);
     });
 }
 
@@ -150,7 +150,7 @@ fn messages_within_the_bounds_do_not_fill_the_memory_together() {
         let server = run(line, 16, Nanos::from_millis(10), Duration::from_millis(10));
         let (why, grown) = (&server.sources["monitor"], high_water_mark() - before);
         assert!(why.contains("the other side closed the connection"), "{why}");
-        assert!(grown <= MOST_MEMORY, "{grown} bytes of {:.160}", &**line);
+        assert!(grown <= MAX_MEMORY_GROWTH, "{grown} bytes of {:.160}", &**line);
     });
 }
 
