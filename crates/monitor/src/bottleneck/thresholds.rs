@@ -8,7 +8,7 @@ use super::{Finding, Severity};
 /// Utilization of a CPU or a disk, or the filled share of a queue.
 pub const BUSY_SHARE: Thresholds = Thresholds { near: 0.80, at: 0.95 };
 /// Share of a CPU's time that the hypervisor takes (steal). The hypervisor's own timekeeping causes less than 10 %. At
-/// 30 %, the provider has sold much more CPU time than the physical host has.
+/// 30 %, the provider has sold more CPU time than the physical host has.
 pub const STEAL: Thresholds = Thresholds { near: 0.10, at: 0.30 };
 /// Share of steal above which the host is unsuitable for measurements: results then depend on the load of other virtual
 /// machines.
