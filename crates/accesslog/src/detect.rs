@@ -1,8 +1,9 @@
 //! Determines the formats of a log. The user specifies the formats, or they are detected from a sample of the log's
 //! lines.
 //!
-//! - `columns`: fields that were added to a known format. `units`: the unit of durations that are whole numbers.
-//! - `forwarded`: whether lines begin with a virtual host or with a forwarded client.
+//! - `columns` recognizes fields that were added to a known format.
+//! - `units` infers the unit of durations that are whole numbers.
+//! - `forwarded` decides whether lines begin with a virtual host or with a forwarded client.
 
 mod columns;
 mod forwarded;
@@ -17,7 +18,7 @@ use brimful_core::text::one_line;
 use columns::Inferred;
 use std::borrow::Cow;
 
-/// The formats of one log, the most likely first. Counts the lines that each format has read.
+/// The formats of one log, the most likely first, with the number of requests that each format has read.
 #[derive(Clone, Debug)]
 pub struct Formats {
     formats: Vec<CountedFormat>,
@@ -29,7 +30,7 @@ pub struct Formats {
 struct CountedFormat {
     format: Format,
     /// Number of requests that the format has read.
-    lines: u64,
+    requests: u64,
     /// The fields of the first request that the format has read.
     sample: Vec<FieldSample>,
     /// A note for the user about how the format reads lines.
@@ -38,14 +39,14 @@ struct CountedFormat {
 
 impl CountedFormat {
     fn new(format: Format, remark: Option<String>) -> CountedFormat {
-        CountedFormat { format, lines: 0, sample: Vec::new(), remark }
+        CountedFormat { format, requests: 0, sample: Vec::new(), remark }
     }
 
     #[inline]
     fn finish<'a>(&mut self, parsed: &Parsed<'a>, buffer: &'a mut Vec<u8>) -> Line<'a> {
-        self.lines += u64::from(matches!(parsed, Parsed::Request(_)));
+        self.requests += u64::from(matches!(parsed, Parsed::Request(_)));
         let line = finish_line(parsed, buffer);
-        if self.lines == 1 {
+        if self.requests == 1 {
             self.take_sample(&line);
         }
         line
@@ -97,7 +98,7 @@ impl Formats {
         for other in others.formats {
             match self.formats.iter_mut().find(|known| known.format.name() == other.format.name()) {
                 Some(known) => {
-                    known.lines += other.lines;
+                    known.requests += other.requests;
                     if known.sample.is_empty() {
                         known.sample = other.sample;
                     }
@@ -170,22 +171,27 @@ impl Formats {
     /// The share of all requests that each format has read, the largest first. Formats that have read no request are
     /// left out.
     pub fn shares(&self) -> Vec<FormatShare> {
-        let all: u64 = self.formats.iter().map(|counted| counted.lines).sum();
-        let mut counted: Vec<&CountedFormat> = self.formats.iter().filter(|counted| counted.lines > 0).collect();
-        counted.sort_by_key(|counted| std::cmp::Reverse(counted.lines));
-        let share = |counted: &CountedFormat| counted.lines as f64 / all as f64;
+        let all: u64 = self.formats.iter().map(|counted| counted.requests).sum();
+        let mut counted: Vec<&CountedFormat> = self.formats.iter().filter(|counted| counted.requests > 0).collect();
+        counted.sort_by_key(|counted| std::cmp::Reverse(counted.requests));
+        let share = |counted: &CountedFormat| counted.requests as f64 / all as f64;
         counted.iter().map(|c| FormatShare { name: c.format.name().to_owned(), share: share(c) }).collect()
     }
 
-    /// The fields of the first request that was read by the format with the most requests.
+    /// The fields of one request, with their values. It is the first request that was read by the format with the most
+    /// requests.
     pub fn sample(&self) -> Vec<FieldSample> {
-        let most = self.formats.iter().max_by_key(|counted| counted.lines);
+        let most = self.formats.iter().max_by_key(|counted| counted.requests);
         most.map(|counted| counted.sample.clone()).unwrap_or_default()
     }
 
     /// Notes on how lines were read. Only formats that have read at least one line have notes.
     pub fn remarks(&self) -> Vec<String> {
-        self.formats.iter().filter(|counted| counted.lines > 0).filter_map(|counted| counted.remark.clone()).collect()
+        self.formats
+            .iter()
+            .filter(|counted| counted.requests > 0)
+            .filter_map(|counted| counted.remark.clone())
+            .collect()
     }
 }
 
@@ -195,7 +201,7 @@ fn without_wrapping(line: &[u8]) -> Cow<'_, [u8]> {
     docker::unwrap(line, &mut place).map_or(Cow::Borrowed(line), |inner| Cow::Owned(inner.to_vec()))
 }
 
-/// A format under consideration, and the results of reading the sample with it.
+/// A format that detection considers, with the results of reading the sample with it.
 struct Candidate {
     format: Format,
     outcomes: Vec<Outcome>,
@@ -228,7 +234,7 @@ impl Candidate {
                 }
             }
         }
-        refuse_hosts(&mut candidates, lines);
+        reject_host_or_client(&mut candidates, lines);
         candidates
     }
 
@@ -248,12 +254,13 @@ impl Candidate {
                 Err(_) => Outcome::LineParseError,
             });
         }
-        // The value `-` is valid in any column, so a column that contains only `-` is not recognized as a duration.
+        // A column that contains only `-` matches every notation of a duration. So a format with a duration is rejected
+        // if no line contains a duration.
         let times = ["%D", "%T", "s}T", "request_time", "$duration"];
         if times.iter().any(|time| format.name().contains(time)) && !has_service {
             outcomes.fill(Outcome::LineParseError);
         }
-        // The column contains forwarded clients only if at least half of its values are addresses.
+        // A format with a forwarded client is rejected if less than half of the clients are addresses or host names.
         let mut candidate = Candidate { format, outcomes, remark: None };
         if candidate.format.name().contains("x_forwarded_for") && addresses * 2 < candidate.entries() {
             candidate.outcomes.fill(Outcome::LineParseError);
@@ -271,8 +278,9 @@ fn is_host(client: &[u8]) -> bool {
     parse_ip(client).is_some() || client.is_empty() || client.contains(&b'.')
 }
 
-/// A format with a virtual host and a format with a forwarded client may read the same lines. Rejects one of the two.
-fn refuse_hosts(candidates: &mut [Candidate], lines: &[&[u8]]) {
+/// Decides between a format that begins with a virtual host and one that begins with a forwarded client, if both read
+/// the same lines. Rejects one of the two.
+fn reject_host_or_client(candidates: &mut [Candidate], lines: &[&[u8]]) {
     let place = |candidates: &[Candidate], name: &str| candidates.iter().position(|other| other.format.name() == name);
     let forwarded: Vec<String> = candidates
         .iter()
@@ -286,8 +294,8 @@ fn refuse_hosts(candidates: &mut [Candidate], lines: &[&[u8]]) {
             if host.entries() == 0 || host.entries() < forwarded.entries() {
                 continue;
             }
-            let refused = if forwarded::looks_forwarded(&host.format, lines) { host } else { forwarded };
-            refused.outcomes.fill(Outcome::LineParseError);
+            let rejected = if forwarded::looks_forwarded(&host.format, lines) { host } else { forwarded };
+            rejected.outcomes.fill(Outcome::LineParseError);
         }
     }
 }

@@ -1,11 +1,11 @@
-//! Formats of access logs, which convert the bytes of a line to an [`Entry`](crate::Entry).
+//! Formats of access logs. A format converts the bytes of a line to an [`Entry`](crate::Entry).
 //!
 //! - `pattern`: fields in a fixed order. `apache` and `nginx` compile a server's format string to a pattern, and
 //!   `configuration` extracts the format strings from a server's configuration files.
 //! - `labelled`: fields with names, as in LTSV and in JSON (`json`).
 //! - `w3c`, `haproxy` and `squid`: formats with readers of their own.
 //! - `prefix`: texts that syslog and container runtimes write before a line. `docker`: lines wrapped in JSON.
-//! - `time`, `number`: values of fields. `request`: the state of a request while its line is being read.
+//! - `time`, `number`: values of fields. `request`: the values of the request whose line is being read.
 //!
 //! A reader reads each byte of a line a few times at most. It allocates memory only to describe a malformed line.
 
@@ -44,7 +44,7 @@ pub struct Format {
 #[derive(Clone, Debug)]
 enum Reader {
     Pattern(Box<Pattern>),
-    /// JSON. The [`TimeUnit`] is that of whole-number durations whose field name states no unit.
+    /// JSON. The [`TimeUnit`] applies to durations that are whole numbers and whose field name states no unit.
     Json(Clock, TimeUnit),
     Ltsv(Clock, TimeUnit),
     W3c(Box<w3c::W3c>),
@@ -77,7 +77,8 @@ const ELB: &str = concat!(
     "$time_iso8601 $elb $client_port $target $stage $upstream_stage $stage $status $target_status $received ",
     r#"$bytes_sent "$url_request" "$http_user_agent" $cipher $tls"#
 );
-// `$version` is the last field that every S3 log has. The timestamp is the time at which the request arrived.
+// Every S3 log has the fields up to `$version`; newer logs have additional fields. The timestamp is the time at which
+// the request arrived.
 const S3: &str = concat!(
     "$owner $bucket [$time_local] $remote_addr $requester $id $operation $key ",
     r#""$request" $status $error $body_bytes_sent $size $milliseconds $upstream_milliseconds "#,
@@ -101,7 +102,7 @@ const ISTIO: &str = concat!(
     r#"$milliseconds $upstream_milliseconds "$http_x_forwarded_for" "$http_user_agent" "$id" "$http_host" "#,
     r#""$upstream" $cluster $local $downstream $client_port $sni $route"#
 );
-// Varnish logs the whole URL of a request.
+// Varnish logs a request line with an absolute URL.
 const VARNISH: &str = concat!(
     r#"$remote_addr $ident $user [$time_local] "$url_request" $status $body_bytes_sent "#,
     r#""$http_referer" "$http_user_agent""#
@@ -113,8 +114,7 @@ const V_COMBINED: &str = concat!(
     r#""$request" $status $body_bytes_sent "$http_referer" "$http_user_agent""#
 );
 
-// Lines begin with the list of clients that proxies forward (`X-Forwarded-For`), followed by the address of the last
-// proxy.
+// Lines begin with the value of `X-Forwarded-For`, which is a list of clients. The address of the last proxy follows.
 const FORWARDED_COMMON: &str =
     concat!("$forwarded $address $ident $user [$time_local] ", r#""$request" $status $body_bytes_sent"#);
 const FORWARDED_COMBINED: &str = concat!(
@@ -141,8 +141,8 @@ static BUILT_IN: [BuiltIn; 15] = [
     BuiltIn { name: "common", format: COMMON, tail: Tail::End, is_end_time: true },
 ];
 
-/// Fields that are often added to Common, Combined and vhost_combined. They are recognized without inspecting their
-/// numbers.
+/// Fields that are often added to Common, Combined and vhost_combined. Detection tries each of these combinations.
+/// Other added fields are recognized by their values.
 static ADDED: [&str; 5] = [
     "$request_time",
     "\"$request_time\"",
@@ -151,8 +151,8 @@ static ADDED: [&str; 5] = [
     "\"$http_x_forwarded_for\"",
 ];
 
-/// Fields that may be added to a format. Each pair has the notation in the name of a format, and the variable of the
-/// built-in formats.
+/// Fields that may be added to a format. Each pair contains the field's notation in the name of a format (`combined +
+/// %D`), and the variable that reads the field.
 static ADDED_FIELDS: [(&str, &str); 14] = [
     ("%T/%D", "${seconds}/${microseconds}"),
     ("%{ms}T", "${milliseconds}"),
@@ -164,7 +164,7 @@ static ADDED_FIELDS: [(&str, &str); 14] = [
     ("$request_time", "${decimal_time}"),
     ("$upstream_response_time", "${decimal_upstream}"),
     ("$http_x_forwarded_for", "${http_x_forwarded_for}"),
-    // The following fields are not used by a profile.
+    // Profiles do not use the following fields.
     ("%P", "${process}"),
     ("%k", "${keepalive}"),
     ("%O", "${sent}"),
@@ -290,8 +290,8 @@ impl Format {
         }
     }
 
-    /// All formats that a server's configuration file defines or uses, the most used first. Formats keep the names that
-    /// they have in the file. Reads nginx's `log_format` and `access_log`, and Apache's `LogFormat` and `CustomLog`.
+    /// All formats that a server's configuration file defines or uses, the most used first. Formats keep their names.
+    /// Reads nginx's `log_format` and `access_log`, and Apache's `LogFormat` and `CustomLog`.
     pub fn from_configuration(text: &str) -> Result<Vec<Format>, LogError> {
         configuration::formats(text)
     }
@@ -380,7 +380,8 @@ impl Format {
     fn compile_candidates() -> Vec<Format> {
         let mut names: Vec<String> =
             ["json", "haproxy", "squid", "w3c", "cloudfront", "ltsv"].map(str::to_owned).into();
-        // Varnish's pattern reads every line that Combined reads, so it would hide Combined.
+        // Varnish is not tried: its pattern also reads every line in the Combined format, so Combined would never be
+        // chosen.
         for built_in in BUILT_IN.iter().filter(|built_in| built_in.name != "varnish") {
             if built_in.is_extended() {
                 names.extend(ADDED.iter().map(|shown| format!("{} + {shown}", built_in.name)));

@@ -1,6 +1,6 @@
 //! Feeds arbitrary lines to the detection of formats. Checks that the detected formats read these lines without panic,
-//! and that their shares add up to 1. Every known format tries each input, so this target is slower than the other
-//! targets.
+//! and that the formats' shares of the requests add up to 1. Detection tries every known format on each input, so this
+//! target is slower than the other targets.
 //!
 //! The input is a sequence of lines. `README.md` contains the command that runs this target.
 #![no_main]
@@ -9,11 +9,12 @@ use brimful_accesslog::detect::Formats;
 use brimful_accesslog::{Line, Scratch};
 use libfuzzer_sys::fuzz_target;
 
-/// Maximum number of lines that are read from an input. With four lines, two formats can read half of the lines each.
-const LINES: usize = 4;
+/// Maximum number of lines that are read from an input. Four lines are enough for a log in which two formats read two
+/// lines each.
+const MAX_LINES: usize = 4;
 
 fuzz_target!(|input: &[u8]| {
-    let lines: Vec<&[u8]> = input.split(|&byte| byte == b'\n').take(LINES).collect();
+    let lines: Vec<&[u8]> = input.split(|&byte| byte == b'\n').take(MAX_LINES).collect();
     let Ok(mut formats) = Formats::detect(&lines) else {
         return;
     };

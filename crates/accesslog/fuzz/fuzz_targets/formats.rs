@@ -1,10 +1,10 @@
-//! Feeds arbitrary lines to each format. Checks that nothing panics, that the texts of an entry are in its line, and
-//! that the result does not depend on earlier lines.
+//! Feeds arbitrary lines to each format. Checks that nothing panics, that every text of an entry is part of its line,
+//! and that the result does not depend on earlier lines.
 //!
-//! The input is a byte that selects a format, followed by lines, of which a few are read. Formats are created once. For
-//! half of the inputs, a copy of the format reads all lines, and a fresh copy reads each line again. Equal results show
-//! that the state of a format (the day of earlier lines) does not affect results. The other half is read without
-//! copies, to save time. `README.md` contains the command that runs this target.
+//! The first byte of the input selects a format. The rest is lines, of which at most three are read. All formats are
+//! created once. For half of the inputs, one copy of the format reads all lines, and a new copy reads each line again.
+//! The results must be equal, because the state of a format (the date of the previous line) must not affect results.
+//! For the other half, no copies are made, to save time. `README.md` contains the command that runs this target.
 #![no_main]
 
 use brimful_accesslog::format::Format;
@@ -13,12 +13,12 @@ use libfuzzer_sys::fuzz_target;
 use std::cell::RefCell;
 use std::sync::LazyLock;
 
-/// Maximum number of lines that are read from an input. Three lines are enough to read a new day, a cached day, and a
-/// day after the cached day.
-const LINES: usize = 3;
+/// Maximum number of lines that are read from an input. Three lines can have a date that is parsed, the same date from
+/// the cache, and a date that replaces the cached date.
+const MAX_LINES: usize = 3;
 
-/// Format strings without a name: common variants, and strings with all kinds of fields.
-const MORE: [&str; 15] = [
+/// Additional formats, which are not in `Format::names()`: common variants, and formats with all kinds of fields.
+const ADDITIONAL_FORMATS: [&str; 15] = [
     "combined + %D",
     "combined + %D %P \"$http_x_forwarded_for\" _",
     "%v combined + $duration rt=%{ms}T",
@@ -38,12 +38,12 @@ const MORE: [&str; 15] = [
 
 static FORMATS: LazyLock<Vec<Format>> = LazyLock::new(|| {
     let understood = |text: &str| Format::parse(text).unwrap_or_else(|error| panic!("{text}: {error}"));
-    Format::names().into_iter().chain(MORE).map(understood).collect()
+    Format::names().into_iter().chain(ADDITIONAL_FORMATS).map(understood).collect()
 });
 
 thread_local! {
-    /// The formats, in the state that earlier lines and earlier inputs have caused.
-    static USED: RefCell<(Vec<Format>, Scratch)> = RefCell::new((FORMATS.clone(), Scratch::default()));
+    /// Formats whose state (the cached date) comes from earlier lines and earlier inputs.
+    static USED_FORMATS: RefCell<(Vec<Format>, Scratch)> = RefCell::new((FORMATS.clone(), Scratch::default()));
 }
 
 fuzz_target!(|input: &[u8]| {
@@ -51,12 +51,12 @@ fuzz_target!(|input: &[u8]| {
         return;
     };
     let (place, is_compared) = (usize::from(choice & 0x7f) % FORMATS.len(), choice & 0x80 != 0);
-    let lines = lines.split(|&byte| byte == b'\n').take(LINES);
+    let lines = lines.split(|&byte| byte == b'\n').take(MAX_LINES);
     let pristine = &FORMATS[place];
     // In these formats, a directive determines the fields of the following lines.
     let has_directives = ["w3c", "iis", "cloudfront"].contains(&pristine.name());
     if !is_compared && !has_directives {
-        USED.with_borrow_mut(|(formats, scratch)| {
+        USED_FORMATS.with_borrow_mut(|(formats, scratch)| {
             for line in lines {
                 check(line, &formats[place].read(line, scratch));
             }

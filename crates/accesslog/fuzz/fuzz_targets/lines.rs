@@ -15,8 +15,8 @@ use std::sync::LazyLock;
 fuzz_target!(|input: &[u8]| {
     let whole = read(Cursor::new(input.to_vec()));
     let bytewise = read(OneByteReader(input.to_vec(), 0));
-    // If the input is itself compressed, the results are not compared. The result for damaged compressed bytes depends
-    // on the number of bytes that are read at once, and an additional layer of gzip would not be decompressed.
+    // If the input is itself compressed, the results are not compared. For damaged compressed bytes, the result depends
+    // on the number of bytes that are read at once. An additional layer of gzip would not be removed.
     let is_packed =
         matches!(input, [0x1f, 0x8b, ..] | [b'B', b'Z', b'h', ..] | [0x28, 0xb5, ..] | [0x50..=0x5f, 0x2a, ..]);
     if !is_packed {
@@ -58,8 +58,8 @@ fn same(a: &Result<ReadSummary, LogError>, b: &Result<ReadSummary, LogError>) {
     }
 }
 
-/// Wraps bytes as a gzip member (RFC 1952) whose deflate blocks are stored, not compressed (RFC 1951, section 3.2.4):
-/// compressing a short log would take longer than reading it.
+/// Wraps bytes as a gzip member (RFC 1952). Its deflate blocks are stored without compression (RFC 1951, section
+/// 3.2.4), because compressing a short log would take longer than reading it.
 fn gzip(bytes: &[u8]) -> Vec<u8> {
     let mut packed = vec![0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0xff];
     for block in bytes.chunks(usize::from(u16::MAX)) {
@@ -69,7 +69,7 @@ fn gzip(bytes: &[u8]) -> Vec<u8> {
         packed.extend((!length).to_le_bytes());
         packed.extend(block);
     }
-    // An empty last block.
+    // An empty stored block that is marked as the last block.
     packed.extend([1, 0, 0, 0xff, 0xff]);
     let mut crc = Crc::new();
     crc.update(bytes);

@@ -1,8 +1,9 @@
-//! Detects the meanings of fields that were added to a common format. Finds the field that is the duration, and its
+//! Recognizes fields that were added to a common format. Determines which field is the duration, and the duration's
 //! unit.
 //!
-//! This module handles durations with a unit, and whole numbers. A whole number may be a duration, a process ID, a
-//! request count or a number of bytes. Durations with a decimal point, as nginx writes them, are recognized elsewhere.
+//! This module handles durations that are written with their unit, and whole numbers. A whole number may be a duration,
+//! a process ID, a request count or a number of bytes. Durations with a decimal point, as nginx writes them, are
+//! recognized elsewhere (`$request_time` in the formats that detection tries).
 
 use super::units::{self, TimedRequest, UnitGuess};
 use crate::format::{
@@ -11,16 +12,16 @@ use crate::format::{
 use crate::{Line, Scratch};
 use std::collections::{BTreeSet, HashMap};
 
-/// Minimum number of lines to infer the meaning of a column from its variation.
+/// Minimum number of lines for inferring the meaning of a column from the differences between its values.
 const MIN_VARIED_LINES: usize = 8;
-/// Minimum number of lines for the recognition of process IDs by their few distinct values. With fewer lines, such
-/// values may be durations.
+/// Minimum number of lines for recognizing process IDs. Process IDs have few distinct values, but in fewer lines
+/// durations may also have few distinct values.
 const MIN_PROCESS_LINES: usize = 32;
 /// Lower bound of process IDs.
 const MIN_PROCESS_ID: u64 = 300;
 /// Upper bound of the size of response headers, in bytes.
 const MAX_HEADER_BYTES: u64 = 2_048;
-/// Labels that name durations.
+/// Labels of fields that are durations, as in `rt=12`.
 const DURATION_LABELS: [&str; 14] = [
     "rt",
     "request_time",
@@ -177,7 +178,8 @@ fn parse_rows<'a>(open: &mut Format, lines: &[&'a [u8]]) -> Vec<Row<'a>> {
     rows
 }
 
-/// The rows whose fields have the most common labels and quotes; `None` if fewer than half of all rows have these.
+/// The rows whose fields have the most common combination of labels and quotes. `None` if fewer than half of all rows
+/// have this combination.
 fn rows_of_usual_shape(rows: Vec<Row<'_>>) -> Option<Vec<Row<'_>>> {
     let shape = |row: &Row<'_>| -> Vec<(Vec<u8>, bool)> {
         row.fields.iter().map(|field| (field.label.to_vec(), field.is_quoted)).collect()
@@ -338,8 +340,8 @@ fn name_unit_words(columns: &[Column<'_, '_>], roles: &mut [Role]) {
 }
 
 /// Chooses the column of whole numbers that is the duration, and guesses its unit. Returns the column, the guess and
-/// the requests, from which a note for the user is made. Returns `None` if nothing was guessed: either two columns show
-/// the same duration in two units, or no column can be a duration.
+/// the requests on which the guess is based. Returns `None` if there is no guess: either two columns show the same
+/// duration in two units, or no column can be a duration.
 fn choose_duration(columns: &[Column<'_, '_>], roles: &mut [Role]) -> Option<(usize, UnitGuess, Vec<TimedRequest>)> {
     let places: Vec<usize> = (0..roles.len()).filter(|place| roles.get(*place) == Some(&Role::Whole)).collect();
     let numbers = |place: usize| columns.get(place).and_then(Column::numbers).unwrap_or_default();
@@ -372,14 +374,15 @@ fn set_role(roles: &mut [Role], place: usize, role: Role) {
     }
 }
 
-/// The unit of the column `fine`, if the column `coarse` shows the same duration in whole seconds: `0 5040`.
+/// The unit of the column `fine`, if the column `coarse` shows the same duration in whole seconds, as in `0 5040`. The
+/// unit is microseconds or milliseconds.
 fn unit_of_pair(coarse: &[(&Row<'_>, u64)], fine: &[(&Row<'_>, u64)]) -> Option<TimeUnit> {
     let per_second = |unit: TimeUnit| 1_000_000_000 / unit.ns();
     let is_unit = |unit: &TimeUnit| {
         let same = coarse.iter().zip(fine).all(|((_, seconds), (_, value))| *seconds == value / per_second(*unit));
         same && fine.iter().any(|(_, value)| *value >= 20)
     };
-    // Both units match if every request took less than a second.
+    // If every request took less than a second, microseconds and milliseconds both match, so the unit is unknown.
     let has_seconds = coarse.iter().any(|(_, seconds)| *seconds > 0);
     let units = [TimeUnit::Microseconds, TimeUnit::Milliseconds];
     if has_seconds && coarse.len() == fine.len() { units.into_iter().find(is_unit) } else { None }

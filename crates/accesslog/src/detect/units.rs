@@ -18,32 +18,37 @@ use brimful_core::quantity::count;
 const MIN_MEDIAN_NS: u64 = 20_000;
 /// Upper bound of a plausible median duration, in nanoseconds.
 const MAX_MEDIAN_NS: u64 = 120_000_000_000;
-/// Upper bound of the bytes of a response per second of its duration.
+/// Maximum plausible rate of one response, in bytes per second: 100 Gbit/s.
 const MAX_BYTES_PER_S: f64 = 12.5e9;
-/// One response in this number may exceed [`MAX_BYTES_PER_S`].
+/// A unit is plausible although one response in this many exceeds [`MAX_BYTES_PER_S`].
 const EXCEPTIONS: usize = 100;
 /// Maximum percentage of zeros in a column of microseconds or nanoseconds. Nearly every request takes at least a
 /// microsecond.
 const MAX_ZERO_PERCENT: usize = 2;
 /// Upper bound of the delay from the end of a response to the writing of its line.
 const MAX_WRITE_DELAY_NS: i64 = 2_000_000_000;
-/// Minimum number of lines in a log whose order is considered.
+/// Minimum number of lines for judging a unit by the order of the lines.
 const MIN_ORDERED_LINES: usize = 8;
-/// A unit is implausible if it causes more responses to be out of order than the best unit, by at least this number.
+/// A unit is implausible if, with it, at least this many more responses are out of order than with the best unit.
 const MIN_DISORDER: usize = 2;
 
-/// A request with a number that is its duration in an unknown unit.
+/// A request whose duration is a number in an unknown unit.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TimedRequest {
+    /// Start time, in nanoseconds since 1970.
     pub time_ns: i64,
+    /// Size of the response, in bytes; `None` if unknown.
     pub bytes: Option<u64>,
+    /// The duration, in the unknown unit.
     pub value: u64,
 }
 
 /// The most likely unit, and the other plausible units.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct UnitGuess {
+    /// The most likely unit.
     pub unit: TimeUnit,
+    /// The other plausible units, except nanoseconds; the most usual unit first.
     pub other_units: Vec<TimeUnit>,
 }
 
@@ -94,8 +99,8 @@ pub(super) fn with_unit(format: Format, lines: &[&[u8]]) -> (Format, Option<Stri
     }
 }
 
-/// A note that shows with an example how the numbers are read: `The log does not name the unit of its times: 5,040 is
-/// read as 5.04 ms`.
+/// A note that shows with an example how the numbers are read: `The log does not name the unit of its times: whole
+/// numbers are read as microseconds, 5,040 as 5.04 ms`.
 pub(super) fn unit_remark(requests: &[TimedRequest], unit: TimeUnit) -> String {
     let example = median(requests).max(1);
     let ns = Nanos(example.saturating_mul(unit.ns()));
@@ -107,7 +112,7 @@ pub(super) fn unit_remark(requests: &[TimedRequest], unit: TimeUnit) -> String {
     )
 }
 
-/// The plausible units among `units`, in the same order.
+/// Returns those of `units` that are plausible, in the same order.
 fn possible<const N: usize>(requests: &[TimedRequest], units: [TimeUnit; N]) -> Vec<TimeUnit> {
     let disorder = units.map(|unit| disorder(requests, unit));
     let least = disorder.iter().copied().min().unwrap_or(0);
@@ -155,7 +160,7 @@ mod tests {
     use super::*;
     use TimeUnit::{Microseconds, Milliseconds, Seconds};
 
-    /// Creates one request per second with each of these numbers, and small responses.
+    /// Creates one request per second for each of the values, with a small response.
     fn every_second(values: impl IntoIterator<Item = u64>) -> Vec<TimedRequest> {
         let timed = |(second, value): (usize, u64)| TimedRequest {
             time_ns: second as i64 * 1_000_000_000,
@@ -176,7 +181,7 @@ mod tests {
         assert_eq!(guessed(&every_second([0, 0, 1, 0, 30])), (Seconds, vec![Milliseconds]));
         assert_eq!(guessed(&every_second([3, 0, 12, 5, 1])), (Milliseconds, vec![Seconds]));
         assert_eq!(guessed(&every_second([900_000, 400_000])), (Microseconds, vec![]));
-        // A response of 2 MB within 40 µs would mean 50 GB/s.
+        // If the numbers were microseconds, a response of 2 MB within 40 µs would mean 50 GB/s.
         let large: Vec<TimedRequest> =
             every_second([40; 9]).iter().map(|t| TimedRequest { bytes: Some(2_000_000), ..*t }).collect();
         assert_eq!(guessed(&large), (Milliseconds, vec![Seconds]));

@@ -8,7 +8,7 @@ use super::pattern::{FieldKind, Pattern, Piece, Tail, Traits};
 use super::time::Part;
 use crate::error::LogError;
 
-/// Letters that are valid after `%`, for the error message about any other letter.
+/// The letters that are valid after `%`. The error message about any other letter lists them.
 const LETTERS: &str =
     "%a %A %b %B %C %D %e %f %h %H %i %I %k %l %L %m %n %o %O %p %P %q %r %R %s %S %t %T %u %U %v %V %X %x %c";
 
@@ -124,7 +124,7 @@ impl<'a> Directive<'a> {
     }
 }
 
-/// The meaning of a request header, and its rank among fields with the same purpose.
+/// The meaning of a request header, and its rank. Of several fields with the same meaning, the lowest rank counts.
 fn header_kind(name: &str) -> (FieldKind, u8) {
     match name.to_ascii_lowercase().as_str() {
         "user-agent" => (FieldKind::Agent, 0),
@@ -164,7 +164,8 @@ fn time_pieces(argument: &str) -> Result<Vec<Piece>, String> {
             pieces.push(Piece::Literal(character.to_string().into_bytes()));
             continue;
         }
-        // `%E` and `%O` select another alphabet, which no log uses; `-` only removes padding.
+        // `%E` and `%O` select the alternative numerals and eras of a locale, which logs do not use. `-` only removes
+        // padding.
         let letter = characters.by_ref().find(|letter| !matches!(letter, 'E' | 'O' | '-'));
         let letter = letter.ok_or_else(|| format!("has %{{{}}}t, which ends with a `%`", excerpt(argument)))?;
         match strftime(letter) {
@@ -180,7 +181,7 @@ fn time_pieces(argument: &str) -> Result<Vec<Piece>, String> {
 enum StrfTime {
     Part(Part),
     Text(&'static str),
-    /// An abbreviation for several other directives.
+    /// The letter abbreviates several conversions, as `%T` abbreviates `%H:%M:%S`.
     Several(&'static str),
 }
 

@@ -9,24 +9,24 @@ use memchr::memchr2;
 /// The beginning of each line that Docker has wrapped.
 pub(crate) const LINE_START: &[u8] = br#"{"log":""#;
 
-/// Returns the server's line without Docker's wrapping, stored in `place`; `None` if the line is not wrapped.
+/// Returns the server's line without Docker's wrapping, stored in `buffer`; `None` if the line is not wrapped.
 #[inline]
-pub(crate) fn unwrap<'a>(line: &[u8], place: &'a mut Vec<u8>) -> Option<&'a [u8]> {
+pub(crate) fn unwrap<'a>(line: &[u8], buffer: &'a mut Vec<u8>) -> Option<&'a [u8]> {
     // Most lines are recognized by their first byte as not wrapped.
-    if line.first() == Some(&b'{') { inside(line, place) } else { None }
+    if line.first() == Some(&b'{') { inside(line, buffer) } else { None }
 }
 
 #[cold]
-fn inside<'a>(line: &[u8], place: &'a mut Vec<u8>) -> Option<&'a [u8]> {
+fn inside<'a>(line: &[u8], buffer: &'a mut Vec<u8>) -> Option<&'a [u8]> {
     let text = line.strip_prefix(LINE_START)?;
     let (inner, rest) = text.split_at_checked(closing_quote(text)?)?;
     // A log of another program may also begin with a field named `log`.
     if !rest.starts_with(br#"","stream":"std"#) {
         return None;
     }
-    place.clear();
-    unescape(inner, place);
-    let inner = place.strip_suffix(b"\n").unwrap_or(place);
+    buffer.clear();
+    unescape(inner, buffer);
+    let inner = buffer.strip_suffix(b"\n").unwrap_or(buffer);
     Some(inner.strip_suffix(b"\r").unwrap_or(inner))
 }
 
@@ -48,8 +48,8 @@ mod tests {
     use super::*;
 
     fn text(line: &str) -> Option<String> {
-        let mut place = b"old".to_vec();
-        unwrap(line.as_bytes(), &mut place).map(|inner| String::from_utf8(inner.to_vec()).unwrap())
+        let mut buffer = b"old".to_vec();
+        unwrap(line.as_bytes(), &mut buffer).map(|inner| String::from_utf8(inner.to_vec()).unwrap())
     }
 
     #[test]

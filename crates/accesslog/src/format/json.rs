@@ -49,7 +49,7 @@ struct Reader<'a, 'c> {
     line: &'a [u8],
     at: usize,
     fields: Labelled<'a>,
-    /// The first field with an invalid value; an error only if the object is a request.
+    /// The error of the first field with an invalid value. It is reported only if the object is a request.
     wrong: Option<LineParseError>,
     clock: &'c mut Clock,
 }

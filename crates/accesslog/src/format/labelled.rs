@@ -200,6 +200,7 @@ fn is_label(byte: u8) -> bool {
 /// A value as it is written in the line, with its escapes.
 #[derive(Clone, Copy)]
 pub(crate) struct Value<'a> {
+    /// The bytes of the value.
     pub raw: &'a [u8],
     /// Whether the value has JSON escapes.
     pub is_escaped: bool,

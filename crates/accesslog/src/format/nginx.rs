@@ -21,7 +21,7 @@ pub(crate) fn compile(content: &str, escape: &str) -> Result<Pattern, LogError> 
     pieces(content, variable).and_then(|pieces| Pattern::new(pieces, traits)).map_err(refused)
 }
 
-/// Compiles a built-in format. A test checks that all built-in formats compile.
+/// Compiles a built-in format. Returns `None` if it is invalid; a test checks that all built-in formats compile.
 pub(crate) fn built_in(format: &str, tail: Tail, is_end_time: bool) -> Option<Pattern> {
     let traits = Traits { tail, is_end_time, has_escapes: true };
     let known = |name: &str| built_in_variable(name).or_else(|| variable(name));
@@ -84,7 +84,7 @@ fn ignored_kind(name: &str) -> FieldKind {
     }
 }
 
-/// The meaning of a variable, and its rank among variables of the same purpose.
+/// The meaning of a variable, and its rank. Of several variables with the same meaning, the lowest rank counts.
 fn variable(name: &str) -> Option<(FieldKind, u8)> {
     Some(match name {
         "remote_addr" => (FieldKind::Client, 0),

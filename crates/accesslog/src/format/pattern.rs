@@ -76,19 +76,19 @@ pub(crate) enum FieldKind {
     DecimalUpstream,
     /// A part of the service time, in seconds. The service time is the sum of all stages.
     Stage,
-    /// The stage spent in the upstream server.
+    /// The stage in which the upstream server handled the request, in seconds.
     UpstreamStage,
 }
 
 impl FieldKind {
-    /// Whether the field's syntax shows its end.
+    /// Whether the syntax of the field's value shows where the value ends, as with a number.
     fn ends_itself(self) -> bool {
         use FieldKind::*;
         matches!(self, Clf | Iso | Epoch | Part(_) | Status | Bytes | Service(_) | WholeService(_) | Upstream(_))
             || matches!(self, Stage | UpstreamStage | SkipDurations | DecimalService | DecimalUpstream)
     }
 
-    /// Whether the field is a client, which may be quoted, or may be a list with a space after each comma.
+    /// Whether the field contains a client. Such a field may be quoted, or may be a list with a space after each comma.
     fn is_client_list(self) -> bool {
         matches!(self, FieldKind::Client | FieldKind::Address | FieldKind::Forwarded | FieldKind::ForwardedAddresses)
     }
@@ -106,7 +106,8 @@ impl FieldKind {
         (!is_right).then_some(expected)
     }
 
-    /// The purpose of the field. If several fields of a format have the same purpose, only one field counts.
+    /// The purpose of the field. If several fields of a format have the same purpose, only the one with the lowest rank
+    /// counts.
     fn purpose(self) -> Option<&'static str> {
         use FieldKind::*;
         Some(match self {
@@ -189,6 +190,7 @@ pub(crate) enum Tail {
 /// Properties of a format as a whole.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Traits {
+    /// The text that may follow the last field of a line.
     pub tail: Tail,
     /// Whether the format's timestamps are taken at the end of the request.
     pub is_end_time: bool,
@@ -209,7 +211,7 @@ struct Field {
 
 #[derive(Clone, Debug)]
 pub(crate) struct Pattern {
-    // The text at the start of each line. It is shared, so that detection can copy formats cheaply.
+    // The literal text at the start of each line. Copies of a pattern share it, because detection copies formats often.
     head: Arc<[u8]>,
     fields: Arc<[Field]>,
     traits: Traits,
@@ -218,7 +220,7 @@ pub(crate) struct Pattern {
 }
 
 impl Pattern {
-    /// Compiles the parts of a format. The error message is the rest of a sentence that begins with "the format".
+    /// Compiles the parts of a format. The error message continues a sentence that begins with "the format".
     pub(crate) fn new(pieces: Vec<Piece>, traits: Traits) -> Result<Pattern, String> {
         let mut pieces = join_adjacent(pieces)?;
         keep_best_ranked(&mut pieces);
@@ -278,7 +280,7 @@ impl Pattern {
             index += 1;
             at = match line.get(end..) {
                 Some(rest) if starts_with(rest, &field.literal) => end + field.literal.len(),
-                // Some servers write `-` without quotes in place of a quoted field.
+                // Some servers write `-` without quotes instead of an empty quoted field.
                 _ => match after_dashes(fields, index, line, end, &field.literal) {
                     Some((after, next)) => {
                         index = next;
@@ -326,15 +328,15 @@ impl Field {
         matches!(self.kind, Bytes | Service(_) | WholeService(_) | DecimalService | Upstream(_) | SkipDurations)
     }
 
-    /// The length of a text field, up to the literal text that follows. The error is the position at which this literal
-    /// text is missing.
+    /// The length of a text field, up to its literal text. The error is the position at which the literal text is
+    /// missing.
     #[inline]
     fn text_length(&self, rest: &[u8], has_escapes: bool) -> Result<usize, usize> {
         match &*self.literal {
             [] => Ok(rest.len()),
             [byte] if !self.is_quoted && !self.is_last && self.kind != FieldKind::SkipList => {
                 match rest {
-                    // The most frequent value, `-`, is handled without a function call.
+                    // `-` is the most frequent value, so it is handled without a function call.
                     [one, next, ..] if next == byte && one != byte => Ok(1),
                     _ if *byte == b' ' && self.kind.is_client_list() => list_length(rest).ok_or(rest.len()),
                     _ => memchr(*byte, rest).ok_or(rest.len()),
@@ -342,8 +344,8 @@ impl Field {
             }
             [first, ..] => {
                 let end = self.find_end(*first, rest, has_escapes);
-                // Ignored unquoted fields contain no spaces, so a `-` after the first space replaces the next quoted
-                // field.
+                // An ignored field without quotes contains no spaces. So a `-` after its first space is the next field,
+                // which is normally quoted.
                 let is_word = self.kind == FieldKind::Skip && !self.is_quoted;
                 match end {
                     Ok(end) if is_word => Ok(self.before_dash(rest.get(..end).unwrap_or(rest)).unwrap_or(end)),
@@ -355,7 +357,7 @@ impl Field {
         }
     }
 
-    /// The end of this unquoted field, if `-` without quotes follows in place of the next quoted field.
+    /// The position at which this unquoted field ends, if the next field is `-` instead of a quoted text.
     #[cold]
     fn before_dash(&self, rest: &[u8]) -> Option<usize> {
         let before = self.literal.strip_suffix(b"\"").filter(|_| !self.is_quoted)?;
@@ -366,8 +368,7 @@ impl Field {
         memchr::memchr_iter(*before.first()?, rest).find(is_there)
     }
 
-    /// The position of the quote just before `at`, if `-` without quotes follows the quote in place of the next quoted
-    /// field.
+    /// The position of the quote just before `at`, if this quote is followed by `-` instead of the next quoted field.
     #[cold]
     fn quote_before_dash(&self, rest: &[u8], at: usize) -> Option<usize> {
         let quote = at.checked_sub(1)?;
@@ -384,8 +385,8 @@ impl Field {
             if is_end && !is_escaped && !(self.kind == FieldKind::SkipList && is_inside_list(rest, at)) {
                 return Ok(at);
             }
-            // A space follows this quote. A space rarely follows quotes that a client sent, so this quote ends the
-            // field, and the text after the quote is wrong.
+            // This quote ends the field, because a space follows it: clients rarely send a quote and a space in a
+            // header. So the text after the quote is not the expected literal text.
             if self.is_quoted && !is_escaped && matches!(after.get(1), None | Some(b' ')) {
                 return Err(at + 1);
             }
@@ -402,8 +403,8 @@ impl Field {
     }
 }
 
-/// Skips quoted fields in whose place the line has `-` without quotes. Returns the position at which the line
-/// continues, and the index of the field at this position.
+/// Skips fields that are `-` instead of a quoted text. Returns the position at which the line continues, and the index
+/// of the field at this position.
 #[cold]
 fn after_dashes<'f>(
     fields: &'f [Field],
@@ -422,13 +423,13 @@ fn after_dashes<'f>(
         if rest.starts_with(after) && (!after.is_empty() || matches!(rest.first(), None | Some(b' '))) {
             return Some((at + after.len(), index));
         }
-        // After a dash, the literal text continues without its leading quote.
+        // After a `-`, the literal text before the next field has no closing quote at its start.
         before = after;
     }
 }
 
-/// The length of a client, or of a list of a client and proxies. A space that does not follow or precede a comma ends
-/// the list.
+/// The length of a field that is a client, or a list of a client and proxies. The first space that is not next to a
+/// comma ends the field.
 #[inline]
 fn list_length(rest: &[u8]) -> Option<usize> {
     if rest.first() == Some(&b'"') {
@@ -458,7 +459,7 @@ fn starts_with(text: &[u8], literal: &[u8]) -> bool {
     }
 }
 
-/// Whether an odd number of backslashes precedes this byte.
+/// Whether the byte at index `at` is escaped: an odd number of backslashes precedes it.
 fn is_escaped(text: &[u8], at: usize) -> bool {
     let before = text.get(..at).unwrap_or_default();
     before.iter().rev().take_while(|byte| **byte == b'\\').count() % 2 == 1
@@ -471,7 +472,7 @@ fn is_inside_list(text: &[u8], at: usize) -> bool {
     before.ends_with(b",") || after.starts_with(b": ") || before.ends_with(b" :")
 }
 
-/// The error for missing literal text. Its column is that of the first byte that differs.
+/// The error for missing literal text. Its column is that of the first byte that differs from the literal text.
 #[cold]
 fn missing_literal(line: &[u8], at: usize, literal: &[u8]) -> LineParseError {
     let rest = line.get(at..).unwrap_or_default();

@@ -36,7 +36,7 @@ fn find_prefix(line: &[u8]) -> Option<usize> {
     rest.get(..host + tag)?.ends_with(b": ").then_some(at + stamp + host + tag)
 }
 
-/// The length of a word and the space after the word. A text longer than any host name does not count as a word.
+/// The length of a word, including the space after it. `None` if the text before the space is longer than a host name.
 fn word(text: &[u8]) -> Option<usize> {
     let text = text.get(..256).unwrap_or(text);
     memchr::memchr(b' ', text).filter(|length| *length > 0).map(|length| length + 1)

@@ -1,5 +1,5 @@
-//! The state of a request while its line is being read. Most of the state is an [`Entry`]. Texts that consist of
-//! several fields or have escapes are completed at the end.
+//! The values of a request while its line is being read. Most values are stored in an [`Entry`]. Texts that consist of
+//! several fields or have escapes are completed after the line has been read.
 
 use crate::entry::Entry;
 use std::net::IpAddr;
@@ -29,6 +29,7 @@ pub(crate) enum Slot {
 /// A request with its texts as they are written in the line.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct RawRequest<'a> {
+    /// The values of the fields. Texts still have their escapes.
     pub entry: Entry<'a>,
     /// The query, if the line has a separate field for it.
     pub query: &'a [u8],
@@ -36,9 +37,9 @@ pub(crate) struct RawRequest<'a> {
     pub escaped_slots: u8,
     /// Bit set with one bit for each [`Slot`] whose text has doubled quotes.
     pub doubled_quote_slots: u8,
-    /// Whether the target contains the whole request line.
+    /// Whether `entry.target` contains the whole request line, which must still be split.
     pub is_request_line: bool,
-    /// Whether a target with scheme and host is split into host and path.
+    /// Whether the target may be an absolute URL, whose scheme and host are removed from the target.
     pub may_be_absolute: bool,
 }
 
@@ -110,7 +111,7 @@ pub(crate) fn split_request(line: &[u8]) -> (&[u8], &[u8], &[u8]) {
     if method.is_empty() || !method.iter().all(|byte| byte.is_ascii_alphabetic() || matches!(byte, b'-' | b'_')) {
         return (&[], line, &[]);
     }
-    // The usual end of the line is ` HTTP/1.1`.
+    // Nearly all request lines end with a protocol of this length, such as ` HTTP/1.1`.
     if let Some((target, protocol)) = rest.split_last_chunk::<9>()
         && protocol.starts_with(b" HTTP/")
     {
@@ -144,13 +145,14 @@ pub(crate) fn without_port(client: &[u8]) -> &[u8] {
     host.strip_prefix(b"[").and_then(|host| host.strip_suffix(b"]")).unwrap_or(host)
 }
 
-/// The client in a field that contains an address or name, with or without a port, or a list `client, proxy, proxy`.
+/// The client that a field contains: an address or name, with or without a port, or the first of a list `client, proxy,
+/// proxy`.
 #[inline]
 pub(crate) fn client_address(field: &[u8]) -> &[u8] {
     if memchr::memchr3(b',', b':', b'"', field).is_none() { without_dash(field) } else { client_of_list(field) }
 }
 
-/// The client in a list of addresses. A text without an address is returned unchanged.
+/// The client in a list of addresses. If no element is an address, the whole text is the client.
 #[cold]
 fn client_of_list(field: &[u8]) -> &[u8] {
     if list_elements(field).any(|element| parse_ip(element).is_some()) {
@@ -160,8 +162,9 @@ fn client_of_list(field: &[u8]) -> &[u8] {
     }
 }
 
-/// The client of `X-Forwarded-For: client, proxy` and of `Forwarded: for=client;by=proxy, for=proxy`: the first element
-/// that is an address or a host name. Empty if all elements hide their address.
+/// The client of `X-Forwarded-For: client, proxy` or of `Forwarded: for=client;by=proxy, for=proxy`. This is the first
+/// address or host name of the list, or else the first element that does not hide its address. Empty if all elements
+/// hide their address.
 pub(crate) fn first_address(list: &[u8]) -> &[u8] {
     let is_named = |element: &&[u8]| !is_hidden(element);
     let address =
@@ -218,8 +221,8 @@ fn is_host_name(text: &[u8]) -> bool {
     text.contains(&b'.') && text.iter().all(is_part)
 }
 
-/// Converts the time of a request's end into its start time. A time in whole seconds is not changed, because its
-/// rounding error may exceed the correction.
+/// Converts the end time of a request into its start time. A time in whole seconds is not changed, because its rounding
+/// error may exceed the duration of the request.
 #[inline]
 pub(crate) fn move_to_start(entry: &mut Entry<'_>, is_end_time: bool) {
     if is_end_time
@@ -259,7 +262,7 @@ pub(crate) fn unescape(mut text: &[u8], bytes: &mut Vec<u8>) {
                 text = escape.get(4..).unwrap_or_default();
                 continue;
             }
-            // For `\"`, `\\`, `\/` and invalid escapes, the byte after the backslash is kept.
+            // The escapes `\"`, `\\` and `\/`, and invalid escapes. The byte after the backslash is kept.
             _ => {
                 bytes.extend(escape.get(1));
                 text = escape.get(2..).unwrap_or_default();
@@ -352,8 +355,8 @@ mod tests {
             assert_eq!(client_address(list.as_bytes()), first.as_bytes(), "{list}");
             assert_eq!(first_address(list.as_bytes()), first.as_bytes(), "{list}");
         }
-        // In a client field, a hidden address must be kept, because it still distinguishes this client from others. In
-        // a header, it must be ignored.
+        // A client field keeps a hidden address such as `unknown`, because it still distinguishes this client from
+        // others. The header `X-Forwarded-For` ignores it.
         for (field, itself) in [
             ("unknown", "unknown"),
             ("unix:", "unix:"),

@@ -13,7 +13,7 @@ use memchr::memchr;
 pub(crate) fn read(line: &[u8]) -> Result<Parsed<'_>, LineParseError> {
     let mut words = Words { line, at: 0 };
     let (at, stamp) = words.next("a time such as 1286536309.450")?;
-    // The point distinguishes a time from any other number.
+    // Without a decimal point, the number is not a time in Squid's format.
     let whole = stamp.contains(&b'.').then(|| time::epoch(stamp)).flatten();
     let whole = whole.filter(|(_, length)| *length == stamp.len());
     let (stamp, _) = whole.ok_or_else(|| LineParseError::at_byte(at, "a time such as 1286536309.450"))?;

@@ -1,8 +1,8 @@
 //! Parses the timestamps of logs, and converts them to nanoseconds since 1970.
 //!
-//! A timestamp without a time zone counts as UTC. The leap second 23:59:60 counts as the following midnight. The years
-//! 1970 to 2261 are supported, because nanoseconds of later years do not fit into 64 bits. Each function reads at the
-//! start of a text, and returns the number of bytes that the timestamp occupies.
+//! A timestamp without a time zone is read as UTC. The leap second 23:59:60 is read as the following midnight. The
+//! years 1970 to 2261 are supported, because nanoseconds of later years do not fit into 64 bits. Each function reads at
+//! the start of a text, and returns the number of bytes that the timestamp occupies.
 
 mod parts;
 
@@ -26,21 +26,21 @@ pub(crate) struct Stamp {
     pub offset_s: Option<i32>,
 }
 
-/// Reads timestamps. Most lines have the same day as the previous line. On a busy site, most lines also have the same
-/// second. So the clock caches the last day and the last second.
+/// Reads timestamps. Most lines have the same date as the previous line, and on a busy site also the same second. So
+/// the clock caches the last date and the last second.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Clock {
-    /// The text of the last timestamp that was read, such as `10/Oct/2000:13:55:36 -0700`.
+    /// The text of the last timestamp in the Common Log Format, such as `10/Oct/2000:13:55:36 -0700`.
     clf: [u8; 26],
     clf_stamp: Stamp,
-    /// The cached day, such as `10/Oct/2000:`.
+    /// The cached date of the Common Log Format, such as `10/Oct/2000:`.
     clf_day: [u8; 12],
-    /// The cached zone, such as ` -0700`.
+    /// The cached time zone of the Common Log Format, such as ` -0700`.
     clf_zone: [u8; 6],
     /// The time at which the day `clf_day` began in the zone `clf_zone`, in seconds since 1970.
     clf_midnight_s: i64,
     clf_offset_s: Option<i32>,
-    /// The cached day of ISO 8601 timestamps, such as `2000-10-10`.
+    /// The cached date of ISO 8601 timestamps, such as `2000-10-10`.
     iso_day: [u8; 10],
     iso_midnight_s: i64,
 }
@@ -166,7 +166,7 @@ fn second_of_day(text: &[u8; 8]) -> Option<i64> {
     (hour < 24 && minute < 60 && second <= 60).then_some(hour * 3600 + minute * 60 + second)
 }
 
-/// The value of two digits.
+/// The number that two digits form, 0 to 99.
 #[inline]
 fn two_digits(tens: u8, ones: u8) -> Option<i64> {
     let tens = tens.wrapping_sub(b'0');
@@ -174,7 +174,8 @@ fn two_digits(tens: u8, ones: u8) -> Option<i64> {
     (tens < 10 && ones < 10).then_some(i64::from(tens) * 10 + i64::from(ones))
 }
 
-/// The value of a fraction such as `.655` in nanoseconds, and its length; both are 0 if there is no fraction.
+/// Reads a fraction of a second such as `.655`. Returns nanoseconds and the length of the text; both are 0 without a
+/// fraction.
 fn fraction(text: &[u8]) -> (i64, usize) {
     match text.split_first() {
         Some((b'.' | b',', digits)) => match nanoseconds(digits) {
@@ -192,8 +193,8 @@ fn nanoseconds(text: &[u8]) -> (i64, usize) {
     ((0..9).fold(0, |nanos, place| nanos * 10 + digit(place)), length)
 }
 
-/// The offset of a time zone from UTC in seconds, and the number of bytes that were parsed. One leading space is allowed,
-/// and included in that number.
+/// The offset of a time zone from UTC in seconds, and the length of its text. The length includes a leading space,
+/// which is optional.
 fn spaced_zone(text: &[u8]) -> (Option<i32>, usize) {
     let spaces = usize::from(text.first() == Some(&b' '));
     let found = text.get(spaces..).and_then(zone_offset).filter(|_| spaces == 0 || text.get(1) != Some(&b'Z'));

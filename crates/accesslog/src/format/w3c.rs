@@ -28,7 +28,7 @@ enum Column {
     Skip,
     Date,
     Time,
-    /// Date and time in a single field, or seconds since 1970.
+    /// Date and time in a single field, as a timestamp or as seconds since 1970.
     Stamp,
     Client,
     Forwarded,
@@ -36,7 +36,7 @@ enum Column {
     Stem,
     Query,
     Protocol,
-    /// The host; the field with the lowest rank counts.
+    /// The host, with the rank of the field: of several fields, the one with the lowest rank counts.
     Host(u8),
     Agent,
     Referer,
@@ -48,7 +48,7 @@ enum Column {
 #[derive(Clone, Debug)]
 pub(crate) struct W3c {
     columns: Vec<Column>,
-    /// Whether a directive has set the columns.
+    /// Whether a directive `#Fields:` has set the columns.
     is_declared: bool,
     is_cloudfront: bool,
     separator: Separator,
@@ -92,7 +92,7 @@ impl W3c {
         W3c { columns, is_declared: false, is_cloudfront, separator, day_s: None, clock: Clock::default() }
     }
 
-    /// Whether the columns are CloudFront's.
+    /// Whether the columns are those of CloudFront.
     pub(crate) fn is_cloudfront(&self) -> bool {
         self.is_cloudfront
     }
@@ -122,8 +122,8 @@ impl W3c {
             is_at_end = length == rest.len();
             at += length + usize::from(!is_at_end);
         }
-        // A separator may follow the last value. Without a directive, CloudFront's columns are those of an older
-        // version, so additional fields may follow.
+        // A separator may follow the last value. Without a directive, the columns of CloudFront's oldest version are
+        // used, so a line may have additional values.
         let has_more = !is_at_end && !line.get(at..).unwrap_or_default().trim_ascii().is_empty();
         if has_more && (self.is_declared || !self.is_cloudfront) {
             return Err(LineParseError::at_byte(at, "the end of the line"));
@@ -184,7 +184,7 @@ impl W3c {
     }
 }
 
-/// A value as it is written in the line.
+/// A value of a line. Doubled quotes are still doubled.
 #[derive(Clone, Copy)]
 struct Value<'a> {
     text: &'a [u8],
@@ -294,8 +294,7 @@ impl<'a> State<'a> {
 }
 
 impl Column {
-    /// The slot of the text that this column contains; `None` if the column contains no text that may have doubled
-    /// quotes.
+    /// The text of the entry that this column sets, if this text may have doubled quotes.
     fn slot(self) -> Option<Slot> {
         match self {
             Column::Agent => Some(Slot::Agent),
@@ -314,7 +313,7 @@ fn column(name: &[u8]) -> Column {
         b"timestamp" | b"x-timestamp" => Column::Stamp,
         b"c-ip" => Column::Client,
         b"x-forwarded-for" | b"cs(x-forwarded-for)" => Column::Forwarded,
-        // Some names, such as `s-operation`, are used only by Microsoft's proxy.
+        // Microsoft's proxy uses its own names for some columns, such as `s-operation`.
         b"cs-method" | b"s-operation" => Column::Method,
         b"cs-uri-stem" | b"cs-uri" => Column::Stem,
         b"cs-uri-query" => Column::Query,

@@ -2,7 +2,8 @@
 
 use super::{Field, FieldKind, Piece, Tail, Traits};
 
-/// Joins adjacent literals, and adjacent fields whose values can be read as one field.
+/// Joins adjacent literals. Also joins adjacent fields if their values can be read as one field, such as a path and a
+/// query.
 pub(super) fn join_adjacent(pieces: Vec<Piece>) -> Result<Vec<Piece>, String> {
     let mut joined: Vec<Piece> = Vec::with_capacity(pieces.len());
     for piece in pieces {
@@ -26,7 +27,7 @@ pub(super) fn join_adjacent(pieces: Vec<Piece>) -> Result<Vec<Piece>, String> {
     Ok(joined)
 }
 
-/// The field that two adjacent fields form.
+/// The field that two adjacent fields form together; `None` if the end of the first field cannot be recognized.
 fn merged_kind(first: FieldKind, second: FieldKind) -> Option<FieldKind> {
     match (first, second) {
         (FieldKind::Path | FieldKind::Target, FieldKind::Query) => Some(FieldKind::Target),
@@ -39,8 +40,8 @@ fn merged_kind(first: FieldKind, second: FieldKind) -> Option<FieldKind> {
     }
 }
 
-/// Of the fields with the same purpose, keeps only the field with the lowest rank, and ignores the values of the
-/// others. If the format has a request line, the separate parts of the request are ignored, too.
+/// Keeps the field with the lowest rank for each purpose, and ignores the values of all other fields with this purpose.
+/// If the format has a request line, the fields for method, target, query and protocol are ignored, too.
 pub(super) fn keep_best_ranked(pieces: &mut [Piece]) {
     let ranks: Vec<(usize, &'static str, u8)> = pieces
         .iter()
@@ -69,7 +70,7 @@ pub(super) fn keep_best_ranked(pieces: &mut [Piece]) {
     }
 }
 
-/// Returns the text at the start of each line, and the fields.
+/// Returns the literal text at the start of each line, and the fields.
 pub(super) fn compile_fields(pieces: Vec<Piece>, traits: Traits) -> (Box<[u8]>, Vec<Field>) {
     let mut head: Box<[u8]> = Box::default();
     let mut fields: Vec<Field> = Vec::new();

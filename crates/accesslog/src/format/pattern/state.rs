@@ -15,7 +15,8 @@ pub(super) struct State<'a> {
     forwarded: &'a [u8],
     stamp: Option<Stamp>,
     parts: Parts,
-    /// Sum of the stages in nanoseconds; `Some(None)` if a stage has no value, `None` before the first stage.
+    /// Sum of the stages of the service time, in nanoseconds. `Some(None)` if a stage has no value, `None` before the
+    /// first stage.
     stages_ns: Option<Option<u64>>,
 }
 
@@ -113,7 +114,7 @@ impl<'a> State<'a> {
         Some(length)
     }
 
-    /// Reads the fields after the format's own fields. A space precedes each of these fields.
+    /// Reads additional fields, which follow the format's own fields. A space precedes each additional field.
     #[cold]
     pub(super) fn tail(&mut self, line: &'a [u8], at: usize, with_time: bool) -> Result<(), LineParseError> {
         let mut times = 0;
@@ -127,7 +128,8 @@ impl<'a> State<'a> {
         Ok(())
     }
 
-    /// Reads a labelled field at the end of a line, and returns whether it is a duration.
+    /// Reads an additional field, which may have a label. Returns whether the field is a duration. `times` is the
+    /// number of durations before this field.
     fn labelled(&mut self, label: &[u8], value: &'a [u8], times: usize) -> bool {
         let entry = &mut self.raw.entry;
         let seconds = number::durations(value, TimeUnit::Seconds).filter(|(_, length)| *length == value.len());
@@ -135,8 +137,8 @@ impl<'a> State<'a> {
         match (label, seconds) {
             (b"rt" | b"request_time" | b"reqtime", Some((ns, _))) => entry.service_ns = ns,
             (b"urt" | b"ut" | b"upstream_response_time" | b"apptime", Some((ns, _))) => entry.upstream_ns = ns,
-            // nginx's durations always have three digits after the point; a compression ratio has two. The first
-            // duration is that of the request, and the second is that of the upstream server.
+            // nginx's durations have three digits after the point, in contrast to a compression ratio, which has two.
+            // The first duration is that of the request, and the second is that of the upstream server.
             (b"", Some((ns, _))) if is_decimal && times == 0 => entry.service_ns = ns,
             (b"", Some((ns, _))) if is_decimal && times == 1 => entry.upstream_ns = ns,
             (b"host" | b"vhost" | b"sn", None) => {

@@ -1,16 +1,19 @@
-//! Reads the fields after the fields of a format, such as `rt=0.012 "-" 0.004, 0.003`. A space precedes each field.
+//! Reads additional fields, such as `rt=0.012 "-" 0.004, 0.003`, after the fields of a format. A space precedes each
+//! additional field.
 
 use super::is_escaped;
 use crate::entry::LineParseError;
 use crate::format::number::{self, TimeUnit};
 use memchr::memchr;
 
-/// A field after the fields of the format.
+/// An additional field, which follows the fields of the format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TailField<'a> {
     /// The text before the equals sign of a field such as `rt=0.012`; empty if the field has no label.
     pub label: &'a [u8],
+    /// The text of the value, without its quotes.
     pub value: &'a [u8],
+    /// Whether the value is quoted in the line.
     pub is_quoted: bool,
 }
 
@@ -21,6 +24,7 @@ pub(crate) struct TailFields<'a> {
 }
 
 impl<'a> TailFields<'a> {
+    /// Starts at the byte `at` of a line, where the format's own fields end.
     pub fn new(line: &'a [u8], at: usize) -> TailFields<'a> {
         TailFields { line, at }
     }

@@ -53,7 +53,7 @@ impl Parts {
                 self.year = two_digits(y1, y2)? * 100 + two_digits(y3, y4)?;
                 return Some(4);
             }
-            // In POSIX, the numbers 69 to 99 mean 1969 to 1999.
+            // In POSIX, the two-digit years 69 to 99 mean 1969 to 1999.
             Part::YearOfCentury => self.year = two().map(|year| if year < 69 { 2000 + year } else { 1900 + year })?,
             Part::Month => self.month = two()?,
             Part::Day => {
@@ -84,7 +84,7 @@ impl Parts {
                 return Some(length);
             }
             Part::Epoch => {
-                // Only the whole seconds are read here: the fraction is a separate part.
+                // The fraction of the second is a separate part, so only whole seconds are read here.
                 let (_, length) = whole_number(text)?;
                 let (stamp, _) = epoch(text.get(..length)?)?;
                 self.epoch = Some(stamp);
