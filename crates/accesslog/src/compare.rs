@@ -1,27 +1,30 @@
 //! Compares two profiles metric by metric, and decides whether the traffic of two logs is alike.
 //!
 //! The result contains the tolerance of each metric, in the metric's own unit. The tolerance of a share includes random
-//! variation. A metric that one profile lacks is in the result, but does not affect the decision. Rates, mix and
-//! dispersion are compared in the peak windows, and all other metrics over the whole logs.
+//! variation. A metric that is missing in one profile is in the result, but does not affect the decision. Rates, shares
+//! of request classes and the index of dispersion are compared in the peak windows. All other metrics are compared over
+//! the whole logs.
 
 use crate::profile::classes::EMPTY_CLASS;
 use brimful_core::profile::{Dispersion, LogClass, Profile, Sessions, Times};
 use std::collections::BTreeSet;
 
-/// Relative tolerance of rates. It is greater than the error that a load generator and the window's boundaries cause,
-/// and less than the effect of one quiet minute in an hour.
+/// Relative tolerance of rates. The errors of a load generator and of the window's boundaries are smaller than this.
 const RATES: f64 = 0.05;
 /// Absolute tolerance of shares. It is less than the usual difference between two peak hours.
 const SHARES: f64 = 0.02;
 /// Number of standard errors that are added to the tolerance of a share. The standard error is that of a binomial
-/// share, computed from the smaller number of requests. Random variation is within two standard errors in 95 of 100
-/// cases.
+/// share, computed from the number of requests in the profile with fewer requests. In 95 of 100 cases, random variation
+/// is less than two standard errors.
 const STANDARD_ERRORS: f64 = 2.0;
-/// Relative tolerance of bytes. Means of heavy-tailed sizes vary more than rates.
+/// Relative tolerance of bytes. It is greater than the tolerance of rates, because means of heavy-tailed sizes vary
+/// more.
 const SIZES: f64 = 0.10;
-/// Absolute tolerance of the exponent of Zipf's law. Fits to some thousand requests vary by this amount.
+/// Absolute tolerance of the exponent of Zipf's law. Exponents that are fitted to a few thousand requests vary by this
+/// amount.
 const ZIPF: f64 = 0.10;
-/// Relative tolerance of the metrics of sessions. The start or end of a log cuts some sessions short.
+/// Relative tolerance of the metrics of sessions. It is large because some sessions begin before the log or end after
+/// it.
 const SESSIONS: f64 = 0.20;
 /// Methods whose share is smaller than this in both profiles are not compared.
 const MIN_METHOD_SHARE: f64 = 0.01;
@@ -97,18 +100,19 @@ struct Pair<'a> {
 }
 
 impl Pair<'_> {
-    /// Compares a metric whose tolerance is the fraction `by` of its first value.
+    /// Compares a metric. Its tolerance is the fraction `by` of the value in the first profile.
     fn relative(self, name: &str, unit: Unit, by: f64, figure: impl Fn(&Profile) -> Option<f64>) -> Difference {
         let before = figure(self.before);
         Difference::new(name, unit, before, figure(self.after), by * before.map_or(0.0, f64::abs))
     }
 
-    /// Compares a metric whose tolerance is the absolute number `by`.
+    /// Compares a metric whose absolute tolerance is `by`, in the metric's unit.
     fn absolute(self, name: &str, unit: Unit, by: f64, figure: impl Fn(&Profile) -> Option<f64>) -> Difference {
         Difference::new(name, unit, figure(self.before), figure(self.after), by)
     }
 
-    /// Compares a group's share of all requests. `count` returns the number of requests of the group in a profile.
+    /// Compares the share of a group in all requests. `count` returns the number of requests of this group in a
+    /// profile.
     fn share(self, name: &str, count: impl Fn(&Profile) -> u64) -> Difference {
         let share = |p: &Profile| ratio(count(p) as f64, p.requests as f64);
         let requests = self.before.requests.min(self.after.requests);
@@ -119,8 +123,8 @@ impl Pair<'_> {
     /// so that the values agree if their confidence intervals overlap.
     fn dispersion(self) -> Difference {
         let [before, after] = [self.before, self.after].map(|p| per_second(&p.dispersion));
-        // The tolerance is the sum of two half-widths: from the lower value to the upper bound of its interval, and
-        // from the lower bound of the upper value's interval to this value.
+        // The tolerance is the sum of two distances: from the lower index to its upper confidence bound, and from the
+        // higher index to its lower confidence bound.
         let tolerance = before.zip(after).map_or(0.0, |(before, after)| match after.index >= before.index {
             true => before.interval95[1] - before.index + after.index - after.interval95[0],
             false => before.index - before.interval95[0] + after.interval95[1] - after.index,
@@ -129,7 +133,7 @@ impl Pair<'_> {
         Difference::new("dispersion of requests per second", Unit::Number, before, after, tolerance)
     }
 
-    /// Compares each class's share of the requests and of the data.
+    /// Compares each class's share of the requests and of the bytes.
     fn classes(self) -> Vec<Difference> {
         type Share = fn(&LogClass) -> f64;
         let before = &self.before.classes;
@@ -207,7 +211,7 @@ impl Difference {
             after,
             relative_difference: both.and_then(|(before, after)| Some(ratio(after, before)? - 1.0)),
             tolerance,
-            // The small additions to the tolerance cover rounding errors.
+            // The relative and the absolute addition to the tolerance cover rounding errors.
             is_within_tolerance: both.map(|(before, after)| (after - before).abs() <= tolerance * (1.0 + 1e-9) + 1e-12),
         }
     }
@@ -223,8 +227,8 @@ fn share_difference(name: &str, before: Option<f64>, after: Option<f64>, request
 }
 
 /// Pairs the classes of two profiles by name. If the names differ but the numbers of classes are equal, classes are
-/// paired by order: size classes are named after sizes, which are rarely equal in two logs. The class without a body is
-/// always paired by name.
+/// paired by order. The reason is that size classes are named after sizes, which are rarely equal in two logs. The
+/// class of responses without a body is always paired by name.
 fn class_pairs<'a>(
     before: &'a [LogClass],
     after: &'a [LogClass],
@@ -310,7 +314,7 @@ mod tests {
     }
 
     /// The names of the metrics that are out of tolerance.
-    fn apart(before: &Profile, after: &Profile) -> Vec<String> {
+    fn metrics_out_of_tolerance(before: &Profile, after: &Profile) -> Vec<String> {
         let comparison = compare(before, after);
         let apart =
             comparison.differences.into_iter().filter(|difference| difference.is_within_tolerance == Some(false));
@@ -351,7 +355,8 @@ mod tests {
                 43_990.0,
                 44_010.0,
             ),
-            // The tolerance is 2 percentage points plus twice the standard error of 0.29 points.
+            // The tolerance is 2 percentage points plus two standard errors of 0.3 points: 900 of 10,000 responses may
+            // become up to 1,160.
             ("answers 3xx", |p, x| *p.status.entry("304".into()).or_default() = x as u64, 1_150.0, 1_170.0),
             ("method POST", |p, x| *p.methods.entry("POST".into()).or_default() = x as u64, 410.0, 450.0),
             ("exponent of Zipf's law", |p, x| p.popularity.zipf = Some(x), 1.09, 1.11),
@@ -363,7 +368,7 @@ mod tests {
             let with = |x: f64| {
                 let mut after = a_profile();
                 change(&mut after, x);
-                apart(&a_profile(), &after)
+                metrics_out_of_tolerance(&a_profile(), &after)
             };
             assert_eq!(with(within), [""; 0], "{figure}");
             assert_eq!(with(beyond), [figure]);
@@ -376,10 +381,16 @@ mod tests {
             let dispersion = vec![Dispersion { epoch_s: 1.0, epochs: 3600, index, interval95 }];
             Profile { dispersion, ..a_profile() }
         };
-        assert_eq!(apart(&a_profile(), &with(2.5, [2.19, 2.8])), [""; 0]);
-        assert_eq!(apart(&a_profile(), &with(2.5, [2.21, 2.8])), ["dispersion of requests per second"]);
-        assert_eq!(apart(&a_profile(), &with(1.6, [1.4, 1.81])), [""; 0]);
-        assert_eq!(apart(&a_profile(), &with(1.6, [1.4, 1.79])), ["dispersion of requests per second"]);
+        assert_eq!(metrics_out_of_tolerance(&a_profile(), &with(2.5, [2.19, 2.8])), [""; 0]);
+        assert_eq!(
+            metrics_out_of_tolerance(&a_profile(), &with(2.5, [2.21, 2.8])),
+            ["dispersion of requests per second"]
+        );
+        assert_eq!(metrics_out_of_tolerance(&a_profile(), &with(1.6, [1.4, 1.81])), [""; 0]);
+        assert_eq!(
+            metrics_out_of_tolerance(&a_profile(), &with(1.6, [1.4, 1.79])),
+            ["dispersion of requests per second"]
+        );
     }
 
     #[test]
@@ -392,35 +403,39 @@ mod tests {
             ],
             ..Profile::default()
         };
-        assert_eq!(apart(&with(100, 0.5), &with(100_000, 0.6)), [""; 0]);
+        assert_eq!(metrics_out_of_tolerance(&with(100, 0.5), &with(100_000, 0.6)), [""; 0]);
         let both = ["class small: share of requests", "class large: share of requests"];
-        assert_eq!(apart(&with(10_000, 0.5), &with(100_000, 0.6)), both);
+        assert_eq!(metrics_out_of_tolerance(&with(10_000, 0.5), &with(100_000, 0.6)), both);
     }
 
     #[test]
     fn classes_are_compared_by_name_else_by_order() {
         let with = |classes: Vec<LogClass>| Profile { classes, ..a_profile() };
         let other_order = with(vec![class("large", 2_000, 0.2, 0.7), class("small", 8_000, 0.8, 0.3)]);
-        assert_eq!(apart(&a_profile(), &other_order), [""; 0]);
+        assert_eq!(metrics_out_of_tolerance(&a_profile(), &other_order), [""; 0]);
         let renamed = with(vec![class("a", 8_000, 0.8, 0.3), class("b", 2_000, 0.2, 0.7)]);
-        assert_eq!(apart(&a_profile(), &renamed), [""; 0]);
+        assert_eq!(metrics_out_of_tolerance(&a_profile(), &renamed), [""; 0]);
         assert!(compare(&a_profile(), &renamed).differences.iter().any(|d| d.metric.starts_with("class large / b: ")));
         let with_empty = |name: &str, empty: f64, rest: f64| {
             with(vec![class(EMPTY_CLASS, 1_000, empty, 0.0), class(name, 9_000, rest, 1.0)])
         };
-        assert_eq!(apart(&with_empty("1-100", 0.1, 0.9), &with_empty("2-99", 0.11, 0.89)), [""; 0]);
+        assert_eq!(metrics_out_of_tolerance(&with_empty("1-100", 0.1, 0.9), &with_empty("2-99", 0.11, 0.89)), [""; 0]);
         let none = with(vec![class("3-100", 10_000, 1.0, 1.0)]);
         assert_eq!(
-            apart(&with_empty("1-100", 0.01, 0.99), &none),
+            metrics_out_of_tolerance(&with_empty("1-100", 0.01, 0.99), &none),
             [""; 0],
             "a small share of responses without a body must be within tolerance"
         );
-        assert_eq!(apart(&with_empty("1-100", 0.1, 0.9), &none).len(), 2);
+        assert_eq!(metrics_out_of_tolerance(&with_empty("1-100", 0.1, 0.9), &none).len(), 2);
         let one = with(vec![class("small", 10_000, 1.0, 1.0)]);
-        assert_eq!(apart(&a_profile(), &one).len(), 4, "a missing class must count as a share of zero");
-        assert_eq!(apart(&one, &a_profile()).len(), 4);
+        assert_eq!(
+            metrics_out_of_tolerance(&a_profile(), &one).len(),
+            4,
+            "a missing class must count as a share of zero"
+        );
+        assert_eq!(metrics_out_of_tolerance(&one, &a_profile()).len(), 4);
         let unknown = with(Vec::new());
-        assert_eq!(apart(&a_profile(), &unknown), [""; 0], "unknown classes must not be compared");
+        assert_eq!(metrics_out_of_tolerance(&a_profile(), &unknown), [""; 0], "unknown classes must not be compared");
     }
 
     #[test]

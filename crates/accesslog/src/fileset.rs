@@ -1,10 +1,10 @@
-//! Creates the document root that a Workload's requests need. It contains a file of the right size for every URL that
-//! the Workload lists: in the document itself, in a URL file or in a file set. URL templates get no file, because a
-//! program answers them.
+//! Creates the files that a Workload's requests need, under a document root. Each URL that the Workload lists gets a
+//! file of the right size. The Workload may list URLs in its document, in a URL file or in a file set. URL templates
+//! get no file, because a program answers them.
 //!
 //! File names have no query, so URLs that differ only in the query share one file. The file's size is the mean size of
-//! these URLs, weighted by requests. A URL that ends with a slash becomes `index.html`; so does a URL that is also a
-//! directory of other URLs.
+//! these URLs, weighted by requests. The file of a URL that ends with a slash is `index.html`. So is the file of a URL
+//! that is also a directory of other URLs.
 
 use crate::LogError;
 use brimful_core::template::is_template;
@@ -14,12 +14,12 @@ use std::fs;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-/// Size of a file whose URL has no known size.
+/// Size in bytes of a file whose URL has no known size.
 const UNKNOWN_BYTES: u64 = 1;
-/// Upper bound of a file's size.
+/// Maximum size of a file, in bytes.
 const MAX_FILE_BYTES: u64 = 4 << 30;
-/// The text that fills the files, repeated: the source of this module. Text compresses well, but not as well as a
-/// single repeated byte.
+/// The text that fills the files, repeated as often as needed: the source of this module. Text compresses well, but not
+/// as extremely as a single repeated byte.
 const LINES: &[u8] = include_bytes!("fileset.rs");
 
 /// Number and size of the files that were created.
@@ -80,7 +80,7 @@ fn file_sizes(workload: &Workload) -> Result<BTreeMap<PathBuf, u64>, LogError> {
             }
         }
     }
-    // In the sorted map, the files in a directory follow directly after the directory's name.
+    // The map is sorted by path, so the files in a directory follow directly after the directory's name.
     let names: Vec<PathBuf> = sizes.keys().cloned().collect();
     let mut next = names.iter().skip(1);
     let mut found = BTreeMap::new();
@@ -97,7 +97,8 @@ fn file_sizes(workload: &Workload) -> Result<BTreeMap<PathBuf, u64>, LogError> {
     Ok(found)
 }
 
-/// The file that servers look up for a path and query: percent-decoded, and never outside the root.
+/// Returns the file that a server looks up for a URL: the path is percent-decoded, and the query is removed. URLs that
+/// lead out of the document root are errors.
 fn file_name(url: &str) -> Result<PathBuf, LogError> {
     let bad = |why: &str| LogError::BadFormat(format!("no file can stand for {}: {why}", one_line(url)));
     let path = url.split(['?', '#']).next().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Counts requests per hour over all of a site's logs: the history for a forecast.
+//! Counts requests per hour over all of a site's logs. These counts are the history from which a forecast is made.
 
 use crate::LogError;
 use crate::detect::Formats;
@@ -8,8 +8,8 @@ use jiff::tz::Offset;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-/// Length of a step in seconds. An hour is short enough to show daily patterns. Daylight saving time changes most
-/// clocks by whole hours, so days consist of whole steps.
+/// Length of a step of the history, in seconds. An hour is short enough to show daily patterns. Daylight saving time
+/// changes most clocks by a whole hour, so every local day consists of whole steps.
 pub const HISTORY_STEP_S: i64 = 3600;
 const STEP_NS: i64 = HISTORY_STEP_S * 1_000_000_000;
 /// The longest plausible gap between two requests, in hours. A longer gap means that a timestamp is wrong.
@@ -70,8 +70,8 @@ pub fn count_requests(
     Ok(History { from_s: from * HISTORY_STEP_S, offset_s, counts, read })
 }
 
-/// Returns the number of the first whole hour, and the counts of all whole hours. If a gap is too long, only the part
-/// with the most requests is returned.
+/// Returns the first whole hour, in hours since 1970, and the counts of all whole hours. Gaps longer than
+/// [`MAX_GAP_HOURS`] divide the hours into parts, and only the part with the most requests is returned.
 fn whole_hours(hours: &BTreeMap<i64, u64>) -> Option<(i64, Vec<u64>)> {
     let all: Vec<(i64, u64)> = hours.iter().map(|(hour, count)| (*hour, *count)).collect();
     let parts = all.chunk_by(|a, b| b.0 - a.0 <= MAX_GAP_HOURS);
@@ -135,7 +135,7 @@ mod tests {
         let there = fs::read_to_string(&file).unwrap().replace("+0000", "+0530");
         fs::write(&file, there).unwrap();
         let found = count_requests(&paths, ReadOptions::default(), &mut |_| {}).unwrap();
-        // In this zone, whole hours of UTC begin at half past the hour.
+        // This zone is 5 hours and 30 minutes ahead of UTC, so whole hours of UTC begin at half past the local hour.
         assert_eq!(found.offset_s, 19_800);
         assert!(found.to_csv().starts_with("time,requests\n2026-03-02T03:30:00+05:30,"), "{}", found.to_csv());
     }

@@ -99,7 +99,7 @@ impl Logs {
 
 /// The state of a merge of logs.
 struct Merge<'s, S> {
-    /// Logs that no thread reads yet, with their indices. Logs without a readable request come last.
+    /// Logs that no thread has started to read, with their indices. Logs without a readable request come last.
     waiting: VecDeque<(usize, OpenedLog)>,
     concurrent: Vec<ConcurrentLog>,
     /// The time of the oldest request of the other logs. Until this time, all requests come from the log that this
@@ -198,8 +198,9 @@ impl<S: FnMut(&Entry<'_>) -> EntryDecision> Merge<'_, S> {
         Ok(read)
     }
 
-    /// Delivers the held entries to the sink, each after the older requests of the other logs. `then_ns` is the time of
-    /// the next request in this log: an entry with a later time is ordered as if it had this time.
+    /// Delivers the held entries to the sink. Before each of them, delivers the older requests of the other logs.
+    /// `then_ns` is the time of the next request in this log. Held entries with a later time are ordered as if they had
+    /// this time.
     fn pass_on_held(&mut self, held: &mut Batch, then_ns: i64, last_ns: &mut i64) {
         for at in 0..held.len() {
             if let Some((entry, key_ns)) = held.get(at) {
@@ -229,8 +230,8 @@ impl<S: FnMut(&Entry<'_>) -> EntryDecision> Merge<'_, S> {
     fn start_threads_until(&mut self, time_ns: i64) {
         while self.concurrent.len() < MAX_CONCURRENT_LOGS
             && let Some(first_ns) = self.waiting.front().and_then(|(_, log)| log.first_ns)
-            // The comparison is `<`, not `<=`, because the end of one rotated log and the start of the next may share a
-            // second.
+            // `<` instead of `<=`: if the last request of a rotated log and the first request of the next log have the
+            // same second, the logs do not overlap and no thread is needed.
             && first_ns < time_ns
             && let Some((place, log)) = self.waiting.pop_front()
         {
@@ -306,8 +307,7 @@ impl<S: FnMut(&Entry<'_>) -> EntryDecision> Merge<'_, S> {
 }
 
 impl ConcurrentLog {
-    /// The time by which the next entry is merged. Waits until the entry is known. Returns `None` at the end of the
-    /// log.
+    /// The merge key of the next entry. Waits until this entry has been read. Returns `None` at the end of the log.
     fn next_ns(&mut self) -> Option<i64> {
         while self.at >= self.batch.len() {
             (self.batch, self.at) = (self.batches.recv().ok()?, 0);
@@ -329,7 +329,7 @@ impl<S: FnMut(&Entry<'_>) -> EntryDecision> Delivery<'_, S> {
 }
 
 impl SharedProgress {
-    /// Adds the progress of one log since `before`, and returns the progress of all logs.
+    /// Adds the progress of one log since `before`, updates `before`, and returns the progress of all logs together.
     fn add(&self, now: &Progress, before: &mut Progress) -> Progress {
         self.bytes.fetch_add(now.bytes.saturating_sub(before.bytes), Ordering::Relaxed);
         self.lines.fetch_add(now.lines.saturating_sub(before.lines), Ordering::Relaxed);
@@ -347,7 +347,7 @@ impl SharedProgress {
 impl Results {
     fn join(&mut self, concurrent: ConcurrentLog) {
         let ConcurrentLog { place, batches, thread, .. } = concurrent;
-        // Close the channel, so that the thread does not wait until another batch is received.
+        // Close the channel first. Otherwise, the thread might wait forever for a receiver of its next batch.
         drop(batches);
         match thread.join() {
             Ok(Ok(read)) => self.add(place, read),
@@ -355,7 +355,7 @@ impl Results {
         }
     }
 
-    /// Marks a log as cut short, because no thread has read it to its end.
+    /// Marks a log as cut short, because its thread did not read it to its end.
     fn mark_unread(&mut self, place: usize) {
         if let Some(source) = self.read.sources.get_mut(place) {
             source.cut_short = Some("there was no thread to read it with".to_owned());

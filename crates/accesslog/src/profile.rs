@@ -1,14 +1,14 @@
 //! Computes a profile from entries in one pass and in bounded memory. The entries may be in any order.
 //!
-//! - `busy_hours`, `slow`: the hours that are regularly busy; slow URLs and hours.
+//! - `busy_hours`: the hours of the week that are regularly busy. `slow`: slow URLs and hours.
 //! - `calendar`: requests by time. [`window`]: the busiest window. `bursts`, `hurst`: the arrivals in that window.
 //! - [`sizes`], [`urls`], `popularity`, `kinds`, `histogram`: bytes, URLs, status and methods, durations.
 //! - `distinct`: number of distinct URLs and clients. `robots`: requests of robots. [`sessions`], [`classes`].
 //! - `notes`: warnings about the metrics of the profile.
 //!
-//! The peak window is the window that the user specified. Otherwise, if the log is not longer than a window, it is the
-//! whole log. Otherwise, it is the busiest window that starts at a whole multiple of its length. All metrics of the
-//! peak are for the part of this window that the log covers.
+//! The peak window is the window that the user specified. Without one, it is the busiest window that starts at a whole
+//! multiple of its length, or the whole log if the log is not longer than a window. All metrics of the peak are for the
+//! part of this window that the log covers.
 
 mod bursts;
 mod busy_hours;
@@ -120,7 +120,7 @@ impl Profiler {
         }
     }
 
-    /// Adds a request. Returns `EntryDecision::No` if the policy on robots excludes it.
+    /// Adds a request. Returns `EntryDecision::No` if the option for robots excludes this request.
     pub fn add(&mut self, entry: &Entry<'_>) -> EntryDecision {
         let bytes = entry.bytes.unwrap_or(0);
         let user_agent = fixed_hash(entry.user_agent);
@@ -148,7 +148,7 @@ impl Profiler {
         let url = urls::url(entry.target);
         let hash = urls::hash_url(&self.hasher, url);
         let slot = self.urls.add_hashed(hash, url, entry);
-        // A URL that already has a counter was counted as distinct before.
+        // A URL that already has a counter was added to the distinct URLs with an earlier request.
         if let Some((_, true)) = slot {
             self.distinct_urls.add(fixed_hash(url));
         }
@@ -259,7 +259,8 @@ impl Profiler {
         }
     }
 
-    /// Requests per second around the busiest second of the peak window.
+    /// The number of requests in each second, for at most [`SERIES_S`] seconds around the busiest second of the peak
+    /// window. `None` if these numbers are unknown.
     fn busiest_seconds(&self, peak: &Range<i64>) -> Option<SecondCounts> {
         let counts = self.calendar.counts_per_second(peak.clone())?;
         let busiest = (0..counts.len()).max_by_key(|second| (counts[*second], std::cmp::Reverse(*second)))?;

@@ -20,7 +20,7 @@ pub(super) struct Batch {
 /// An entry without its texts.
 #[derive(Debug)]
 struct Packed {
-    /// The merge key: the time by which the entry is merged with entries of other logs.
+    /// The merge key: the time that determines the entry's order among the entries of all logs.
     key_ns: i64,
     numbers: Entry<'static>,
     /// The position in the buffer at which each text ends.
@@ -28,6 +28,7 @@ struct Packed {
 }
 
 impl Batch {
+    /// Number of entries.
     pub fn len(&self) -> usize {
         self.packed.len()
     }
@@ -36,11 +37,13 @@ impl Batch {
         self.packed.is_empty()
     }
 
+    /// Removes all entries, but keeps the allocated memory.
     pub fn clear(&mut self) {
         self.bytes.clear();
         self.packed.clear();
     }
 
+    /// Appends a copy of an entry, with its merge key.
     pub fn push(&mut self, entry: &Entry<'_>, key_ns: i64) {
         let Entry { method, target, protocol, host, client, user_agent, referer, .. } = *entry;
         let ends = [method, target, protocol, host, client, user_agent, referer].map(|text| {
@@ -53,11 +56,12 @@ impl Batch {
         self.packed.push(Packed { key_ns, numbers, ends });
     }
 
+    /// The merge key of the entry at index `at`.
     pub fn key_ns(&self, at: usize) -> Option<i64> {
         self.packed.get(at).map(|packed| packed.key_ns)
     }
 
-    /// An entry, and its merge key.
+    /// The entry at index `at`, and its merge key.
     pub fn get(&self, at: usize) -> Option<(Entry<'_>, i64)> {
         let packed = self.packed.get(at)?;
         let before = at.checked_sub(1).and_then(|before| self.packed.get(before));

@@ -11,11 +11,12 @@ use brimful_core::profile::BusyHours;
 /// Minimum length of a log, in seconds. A shorter log cannot show that hours are busy regularly. A week with a change
 /// to summer time is an hour shorter.
 const MIN_SPAN_S: f64 = 7.0 * 86_400.0 - 3_600.0;
-/// Minimum length of a log, in seconds, to try sets of a single day. Each day of the week then occurs twice.
+/// Minimum length of a log, in seconds, for busy hours on a single day of the week. Each day of the week then occurs
+/// twice.
 const MIN_SPAN_OF_ONE_DAY_S: f64 = 14.0 * 86_400.0 - 3_600.0;
-/// Minimum share of the variance that the busy hours must explain.
+/// Minimum share of the variance of the 168 rates that the busy hours must explain.
 const MIN_EXPLAINED: f64 = 0.4;
-/// Minimum ratio of the rate in the busy hours to the rate in the others.
+/// Minimum ratio of the rate in the busy hours to the rate in all other hours.
 const MIN_RATIO: f64 = 1.5;
 /// Sets of days with their names.
 const DAYS: [(&str, &[u8]); 10] = [
@@ -118,7 +119,7 @@ mod tests {
         (0..7).map(|day| (0..24).map(|hour| rate(day, hour)).collect()).collect()
     }
 
-    /// A rate with some variation that does not depend on the time.
+    /// A rate that varies a little from hour to hour, without a daily pattern.
     fn about(rate: f64, day: usize, hour: usize) -> f64 {
         rate * (1.0 + 0.1 * (((day * 24 + hour) * 7919 % 13) as f64 - 6.0) / 6.0)
     }

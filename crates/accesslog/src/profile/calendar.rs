@@ -41,14 +41,15 @@ pub(super) struct Calendar {
     second: Option<i64>,
     days: Vec<Day>,
     day_places: HashMap<i64, usize, RandomState>,
-    /// Index in `days` of the last request's day; `usize::MAX` if there was no room for that day.
+    /// Index in `days` of the day of the last request. `usize::MAX` if this day is not counted, because [`MAX_DAYS`] is
+    /// reached.
     day: usize,
     minute: usize,
     hours: Vec<Hour>,
     hour_places: HashMap<i64, usize, RandomState>,
     /// Index in `hours` of the last request's hour.
     hour: usize,
-    /// Number of requests on days for which there was no room, so that they are not counted by time.
+    /// Number of requests on days that are not counted by time, because [`MAX_DAYS`] is reached.
     pub uncounted_requests: u64,
     /// Number of requests in the busiest second.
     pub busiest_second: u64,
@@ -72,11 +73,14 @@ struct Hour {
     seconds: Box<[u32]>,
 }
 
-/// The time from the first request to the last; stray requests are ignored.
+/// The time range from the first request to the last, without stray requests.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Span {
+    /// Time of the first request, in nanoseconds since 1970.
     pub first_ns: i64,
+    /// Time of the last request, in nanoseconds since 1970.
     pub last_ns: i64,
+    /// Number of requests within the span.
     pub requests: u64,
     /// Number of requests far before or after the span.
     pub stray_requests: u64,
@@ -85,17 +89,22 @@ pub(super) struct Span {
 /// Requests by hour of the day and by weekday, in the local time of a zone.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Week {
+    /// Number of requests in each hour of the day: 24 values.
     pub by_hour: Vec<u64>,
+    /// Number of requests on each day of the week: 7 values, Monday first.
     pub by_weekday: Vec<u64>,
-    /// Mean rate of each hour of the week, in requests per second: 7 weekdays × 24 hours.
+    /// Mean rate in each hour of the week, in requests per second: 7 weekdays × 24 hours, Monday first.
     pub rates: Vec<Vec<f64>>,
 }
 
 /// Request rates over the span, in steps of equal length.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct RateHistory {
+    /// Start of the first step, in seconds since 1970.
     pub from_s: i64,
+    /// Length of a step, in seconds.
     pub step_s: i64,
+    /// Mean rate in each step, in requests per second.
     pub rates: Vec<f64>,
 }
 
@@ -140,23 +149,20 @@ impl Calendar {
     fn without_strays(&self, days: &[&Day], span: Span) -> Span {
         let within = |minute: &(i64, u64)| (minute_of(span.first_ns)..=minute_of(span.last_ns)).contains(&minute.0);
         let minutes = || days.iter().flat_map(|day| day.minutes_with_requests()).filter(within);
-        let Some(core) = strays::core(minutes, span.requests) else { return span };
-        let mut trimmed = Span {
-            requests: core.requests,
-            stray_requests: span.stray_requests + span.requests - core.requests,
-            ..span
-        };
-        if core.first_s > minute_of(span.first_ns) {
-            trimmed.first_ns = self.seconds_of_minute(core.first_s).next().unwrap_or(core.first_s).saturating_mul(NS);
+        let Some(log) = strays::trim_strays(minutes, span.requests) else { return span };
+        let mut trimmed =
+            Span { requests: log.requests, stray_requests: span.stray_requests + span.requests - log.requests, ..span };
+        if log.first_s > minute_of(span.first_ns) {
+            trimmed.first_ns = self.seconds_of_minute(log.first_s).next().unwrap_or(log.first_s).saturating_mul(NS);
         }
-        if core.last_s < minute_of(span.last_ns) {
-            let last_s = self.seconds_of_minute(core.last_s).last().unwrap_or(core.last_s + 59);
+        if log.last_s < minute_of(span.last_ns) {
+            let last_s = self.seconds_of_minute(log.last_s).last().unwrap_or(log.last_s + 59);
             trimmed.last_ns = last_s.saturating_mul(NS);
         }
         trimmed
     }
 
-    /// The seconds of a minute that have requests. Yields nothing if the counts per second are unknown.
+    /// The seconds within a minute that have requests. Yields nothing if no counts per second are kept for this hour.
     fn seconds_of_minute(&self, minute_s: i64) -> impl Iterator<Item = i64> {
         let hour = self.hour_places.get(&minute_s.div_euclid(HOUR_S)).and_then(|place| self.hours.get(*place));
         let seconds = hour.map_or(&[][..], |hour| &*hour.seconds);
@@ -192,7 +198,7 @@ impl Calendar {
         RateHistory { from_s: begin(step_s), step_s, rates }
     }
 
-    /// Numbers of requests of the span, by hour of the day and by weekday in the zone.
+    /// Counts the requests of the span by hour of the day and by weekday, in the local time of `zone`.
     pub fn week(&self, span: &Span, zone: &TimeZone) -> Week {
         let from = minute_of(span.first_ns);
         let to = minute_of(span.last_ns) + 60;
@@ -237,8 +243,8 @@ impl Calendar {
         Some(counts)
     }
 
-    /// Of the windows that start at a whole multiple of `seconds` and are `seconds` long, the busiest: its first
-    /// second, and its number of requests.
+    /// Returns the first second and the number of requests of the busiest window. Windows are `seconds` long and start
+    /// at whole multiples of `seconds`.
     pub fn busiest_window(&self, seconds: i64) -> Option<(i64, u64)> {
         let mut windows = HashMap::<i64, u64, RandomState>::default();
         for (minute, count) in self.minutes() {
@@ -261,7 +267,7 @@ impl Calendar {
         minutes.unwrap_or(&[]).iter().map(|count| u64::from(*count)).sum()
     }
 
-    /// Selects the day, minute and hour to which `second` belongs, for the next requests.
+    /// Selects the counters for requests in this second: the day, the minute and the hour.
     fn select(&mut self, second: i64) {
         self.second = Some(second);
         let day = second.div_euclid(DAY_S);

@@ -19,12 +19,12 @@ use super::window::{KeyedRequests, Window};
 use brimful_core::profile::{LogClass, PopularUrl};
 use brimful_core::quantity::{count, group_thousands, percent};
 use brimful_estimate::cluster_sizes;
-use partition::{Atom, explained, partition};
+use partition::{SizeGroup, explained, partition};
 use std::iter::repeat_n;
 
 /// Number of clusters into which the spanning tree is cut, as in the paper.
 const CLUSTERS: usize = 150;
-/// A cluster with more than this share of the requests is divided.
+/// A cluster with more than this share of the requests is divided into smaller groups.
 const LARGE_CLUSTER: f64 = 0.05;
 /// Share of the variance of the logarithms of sizes that the classes should explain. Unless the user specified the
 /// number of classes, the smallest number that explains this share is used, but at most [`MAX_CLASSES`].
@@ -32,7 +32,7 @@ const EXPLAINED: f64 = 0.9;
 const MAX_CLASSES: usize = 5;
 /// The name of the class of responses without a body.
 pub const EMPTY_CLASS: &str = "empty";
-/// Maximum number of URLs to list for a class.
+/// Maximum number of URLs that are listed for a class.
 const URLS: usize = 200;
 
 /// Returns the classes of the window's requests, and a description of how the classes were formed.
@@ -50,17 +50,17 @@ pub fn classes(window: &Window, options: &Options) -> (Vec<LogClass>, String) {
 
 fn by_size(window: &Window, wanted: Option<usize>) -> (Vec<LogClass>, String) {
     let sizes: Vec<SizeCount> = window.sizes.sorted().into_iter().filter(|size| size.bytes > 0).collect();
-    let atoms = atoms(&sizes);
+    let groups = size_groups(&sizes);
     let empty = usize::from(window.zero_length > 0);
-    let most = atoms.len().max(1);
-    let enough = || (1..=most.min(MAX_CLASSES)).find(|k| explained(&atoms, &partition(&atoms, *k)) >= EXPLAINED);
+    let most = groups.len().max(1);
+    let enough = || (1..=most.min(MAX_CLASSES)).find(|k| explained(&groups, &partition(&groups, *k)) >= EXPLAINED);
     let number =
         wanted.map_or_else(|| enough().unwrap_or(most.min(MAX_CLASSES)), |k| k.saturating_sub(empty).clamp(1, most));
-    let parts = if atoms.is_empty() { Vec::new() } else { partition(&atoms, number) };
+    let parts = if groups.is_empty() { Vec::new() } else { partition(&groups, number) };
     let why = match wanted {
         Some(k) => format!("{k} were asked for"),
         None => {
-            format!("they explain {} of the variance of the logarithm of the size", percent(explained(&atoms, &parts)))
+            format!("they explain {} of the variance of the logarithm of the size", percent(explained(&groups, &parts)))
         }
     };
     let all = window.urls.sorted();
@@ -69,9 +69,9 @@ fn by_size(window: &Window, wanted: Option<usize>) -> (Vec<LogClass>, String) {
         found.push(empty_class(window, &all));
     }
     for (index, part) in parts.iter().enumerate() {
-        found.push(size_class(window, &sizes, &atoms[part.clone()], &all, index + 1 == parts.len()));
+        found.push(size_class(window, &sizes, &groups[part.clone()], &all, index + 1 == parts.len()));
     }
-    (found, format!("by size, from {} clusters of the spanning tree: {why}", clusters(&atoms)))
+    (found, format!("by size, from {} clusters of the spanning tree: {why}", clusters(&groups)))
 }
 
 /// Classes by the user's ranges of sizes. Ranges without requests are left out.
@@ -99,34 +99,35 @@ fn by_ranges(window: &Window, ranges: &SizeRanges) -> (Vec<LogClass>, String) {
     (found, "by size, in the given ranges".to_owned())
 }
 
-fn clusters(atoms: &[Atom]) -> usize {
-    atoms.last().map_or(0, |atom| atom.cluster + 1)
+fn clusters(groups: &[SizeGroup]) -> usize {
+    groups.last().map_or(0, |group| group.cluster + 1)
 }
 
 /// Cuts the sizes into clusters at the longest edges, and divides the large clusters. Returns the resulting groups of
 /// sizes.
-fn atoms(sizes: &[SizeCount]) -> Vec<Atom> {
+fn size_groups(sizes: &[SizeCount]) -> Vec<SizeGroup> {
     let all: u64 = sizes.iter().map(|size| size.count).sum();
     let logarithms: Vec<f64> = sizes.iter().map(|size| (size.bytes.max(1) as f64).ln()).collect();
     // Clustering succeeds, because all sizes are positive.
     let tree = cluster_sizes(&logarithms, CLUSTERS).unwrap_or_default();
     let cluster_of = tree.iter().enumerate().flat_map(|(number, cluster)| repeat_n(number, cluster.count));
-    let mut atoms: Vec<Atom> = Vec::new();
+    let mut groups: Vec<SizeGroup> = Vec::new();
     for ((index, size), cluster) in sizes.iter().enumerate().zip(cluster_of) {
-        let full = |atom: &Atom| atom.count as f64 > LARGE_CLUSTER * all as f64;
-        let (begins, is_full) = atoms.last().map_or((true, false), |atom| (atom.cluster != cluster, full(atom)));
+        let full = |group: &SizeGroup| group.count as f64 > LARGE_CLUSTER * all as f64;
+        let (begins, is_full) = groups.last().map_or((true, false), |group| (group.cluster != cluster, full(group)));
         if begins || is_full {
-            atoms.push(Atom::new(cluster, !begins, index));
+            groups.push(SizeGroup::new(cluster, !begins, index));
         }
-        if let Some(atom) = atoms.last_mut() {
-            atom.add(index, size.bytes, size.count);
+        if let Some(group) = groups.last_mut() {
+            group.add(index, size.bytes, size.count);
         }
     }
-    atoms
+    groups
 }
 
 fn empty_class(window: &Window, all: &[&TopUrl]) -> LogClass {
-    // The `requests_error` requests may belong to other URLs, so they are subtracted.
+    // Subtracts responses with a body. Also subtracts `requests_error`: this number of requests may belong to other
+    // URLs.
     let weigh = |url: &TopUrl| url.requests.saturating_sub(url.requests_error + url.responses_with_body);
     let (service, timed) = window.zero_length_service;
     LogClass {
@@ -144,8 +145,8 @@ fn empty_class(window: &Window, all: &[&TopUrl]) -> LogClass {
     }
 }
 
-fn size_class(window: &Window, sizes: &[SizeCount], atoms: &[Atom], all: &[&TopUrl], is_last: bool) -> LogClass {
-    let (Some(first), Some(last)) = (atoms.first(), atoms.last()) else { return LogClass::default() };
+fn size_class(window: &Window, sizes: &[SizeCount], groups: &[SizeGroup], all: &[&TopUrl], is_last: bool) -> LogClass {
+    let (Some(first), Some(last)) = (groups.first(), groups.last()) else { return LogClass::default() };
     let members = &sizes[first.first..=last.last];
     let from = members.first().map_or(0, |size| size.bytes);
     let to = members.last().map_or(0, |size| size.bytes);
@@ -163,7 +164,8 @@ fn size_class(window: &Window, sizes: &[SizeCount], atoms: &[Atom], all: &[&TopU
     class_of_sizes(window, members, (from, to), all, LogClass { name, range, derived_from, ..LogClass::default() })
 }
 
-/// Completes a class of responses with sizes from `from` to `to`, whose sizes are `members`.
+/// Adds the metrics to the class `named`, which contains the responses with sizes from `from` to `to` bytes. `members`
+/// are these sizes.
 fn class_of_sizes(
     window: &Window,
     members: &[SizeCount],
@@ -233,7 +235,7 @@ fn key_class(window: &Window, key: &str, keyed: &KeyedRequests) -> LogClass {
     }
 }
 
-/// The most popular of `urls`, each with its number of requests and its mean size in bytes.
+/// The most popular of `urls`. Each URL comes with its number of requests and its mean size in bytes.
 fn popular<'a>(urls: impl Iterator<Item = (&'a TopUrl, u64, f64)>) -> Vec<PopularUrl> {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     let mut found: Vec<PopularUrl> = urls
@@ -276,13 +278,13 @@ mod tests {
 
     #[test]
     fn the_longest_edges_part_clusters() {
-        let found = atoms(&sizes(&[(100, 1), (101, 1), (102, 1), (5000, 1), (5001, 1), (900_000, 1)]));
+        let found = size_groups(&sizes(&[(100, 1), (101, 1), (102, 1), (5000, 1), (5001, 1), (900_000, 1)]));
         // Every size must be a cluster, because there are fewer sizes than the maximum number of clusters.
-        assert_eq!(found.iter().map(|atom| atom.cluster).collect::<Vec<_>>(), [0, 1, 2, 3, 4, 5]);
+        assert_eq!(found.iter().map(|group| group.cluster).collect::<Vec<_>>(), [0, 1, 2, 3, 4, 5]);
         let dense: Vec<(u64, u64)> = (1000..1400).map(|bytes| (bytes, 1)).chain([(100_000, 1)]).collect();
-        let found = atoms(&sizes(&dense));
+        let found = size_groups(&sizes(&dense));
         assert_eq!(clusters(&found), CLUSTERS);
-        assert_eq!(found.last().map(|atom| atom.count), Some(1), "an isolated size must be a cluster of its own");
+        assert_eq!(found.last().map(|group| group.count), Some(1), "an isolated size must be a cluster of its own");
     }
 
     #[test]
@@ -290,9 +292,9 @@ mod tests {
         // Neighbouring sizes differ by 0.1 %. All edges have about the same length, so the cuts leave one large
         // cluster, which must be divided.
         let line: Vec<(u64, u64)> = (0..3000).map(|i| (1_000_000 + 1000 * i, 10)).collect();
-        let found = atoms(&sizes(&line));
-        let all: u64 = found.iter().map(|atom| atom.count).sum();
-        assert!(all == 30_000 && found.iter().all(|atom| atom.count <= 30_000 / 20 + 10), "{found:?}");
+        let found = size_groups(&sizes(&line));
+        let all: u64 = found.iter().map(|group| group.count).sum();
+        assert!(all == 30_000 && found.iter().all(|group| group.count <= 30_000 / 20 + 10), "{found:?}");
         assert!(found.len() > clusters(&found));
     }
 }

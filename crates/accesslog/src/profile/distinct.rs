@@ -5,16 +5,16 @@
 
 use std::hash::{BuildHasher, Hasher};
 
-/// Number of bits of the hash that select a register.
+/// Number of bits of a hash that select a register.
 const BITS: u32 = 14;
 const REGISTERS: usize = 1 << BITS;
-/// Number of the other bits of the hash.
+/// Number of bits of a hash that do not select a register.
 const REST: usize = 64 - BITS as usize;
 
 /// Relative standard error of an estimate: 1.04/√m, for m = 2¹⁴ registers.
 pub(crate) const ERROR: f64 = 1.04 / 128.0;
 
-/// A well-mixed hash of bytes that is the same in every process.
+/// A hash of bytes. It is the same in every process, and each of its bits depends on all bits of the text.
 pub(crate) fn fixed_hash(text: &[u8]) -> u64 {
     let mut hasher = foldhash::fast::FixedState::default().build_hasher();
     hasher.write(text);
@@ -28,7 +28,7 @@ pub(crate) fn mix(mut hash: u64) -> u64 {
     hash ^ (hash >> 33)
 }
 
-/// The registers of a sketch.
+/// A HyperLogLog sketch, which estimates the number of distinct texts.
 #[derive(Clone, Debug)]
 pub(crate) struct Distinct {
     registers: Vec<u8>,

@@ -1,15 +1,16 @@
-//! Times between consecutive requests of a log.
+//! Times between consecutive requests of a log, called gaps.
 //!
-//! Lines are slightly out of order, so a request with an earlier timestamp than the preceding line contributes no gap.
-//! A single timestamp far away from its neighbours would make two gaps wrong, so it is ignored. Therefore, each
-//! timestamp is checked only when the next timestamp is known.
+//! Lines are slightly out of order. A request that is earlier than the preceding line contributes no gap. A single
+//! timestamp far away from its neighbours would make two gaps wrong, so it is ignored. Therefore, each timestamp is
+//! checked only when the next timestamp is known.
 
 use super::NS;
 use super::histogram::Histogram;
 
 /// A timestamp that differs by more than this time from its neighbours may be wrong.
 const LEAP_NS: i64 = 60 * NS;
-/// After this number of consecutive timestamps that are far behind, the clock is assumed to have been set back.
+/// Number of consecutive timestamps far behind the last valid one, after which the clock is assumed to have been set
+/// back.
 const SET_BACK: u32 = 16;
 
 /// The distribution of times between requests.
@@ -17,13 +18,14 @@ const SET_BACK: u32 = 16;
 pub(super) struct Gaps {
     gaps_ns: Histogram,
     last_ns: Option<i64>,
-    /// The timestamp after `last_ns`. It is checked when the next timestamp is known.
+    /// The timestamp after `last_ns`, which is not checked yet.
     pending_ns: Option<i64>,
     /// Number of consecutive timestamps that are far behind `last_ns`.
     behind: u32,
 }
 
 impl Gaps {
+    /// Adds the timestamp of the next line.
     #[inline]
     pub fn add(&mut self, time_ns: i64) {
         let Some(pending_ns) = self.pending_ns.replace(time_ns) else { return };

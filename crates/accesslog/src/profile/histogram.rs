@@ -1,18 +1,18 @@
-//! The distribution of whole numbers, mostly of nanoseconds, in 60 kB. Mean and variability are exact.
+//! A histogram of whole numbers, mostly of nanoseconds, in 60 kB. Mean and variance are exact.
 //!
-//! Numbers are counted in logarithmic steps. Each number below 128 is a separate step. From 128 on, each octave has 64
-//! steps, so the width of a step is at most 1/64 of its numbers. A percentile is the mean of the numbers in its step.
-//! It is exact below 128; otherwise, its relative error is at most 1/64.
+//! Numbers are counted in logarithmic steps. Each number below 128 is a separate step. From 128 on, each octave (from a
+//! power of two to the next) has 64 steps, so the width of a step is at most 1/64 of its numbers. A percentile is the
+//! mean of the numbers in its step. It is exact below 128; otherwise, its relative error is at most 1/64.
 
 use brimful_core::profile::Times;
 
 /// Binary logarithm of the number of steps in an octave.
 const BITS: u32 = 6;
 
-/// Number of steps.
+/// Number of steps for all numbers of 64 bits.
 pub(super) const STEPS: usize = ((64 - BITS as usize) + 1) << BITS;
 
-/// The percentiles in a profile.
+/// The percentiles in a profile: their names and their shares.
 pub(super) const PERCENTILES: [(&str, f64); 4] = [("50", 0.5), ("90", 0.9), ("95", 0.95), ("99", 0.99)];
 
 /// Counts of numbers by step, and their moments.
@@ -33,6 +33,7 @@ impl Default for Histogram {
 }
 
 impl Histogram {
+    /// Adds a number.
     pub fn add(&mut self, value: u64) {
         if self.steps.is_empty() {
             self.steps = vec![(0, 0.0); STEPS];
@@ -51,7 +52,7 @@ impl Histogram {
         self.samples == 0
     }
 
-    /// Describes the distribution in a larger unit; `unit` is 10⁹ to convert nanoseconds to seconds.
+    /// Summarizes the distribution. All values are divided by `unit`, which is 10⁹ to convert nanoseconds to seconds.
     pub fn to_times(&self, unit: f64) -> Times {
         if self.is_empty() {
             return Times::default();
@@ -81,7 +82,7 @@ impl Histogram {
         ((self.squares / n - mean * mean) * n / (n - 1.0) / (mean * mean)).max(0.0)
     }
 
-    /// The percentile at `share`: the mean of the numbers in the step that contains the percentile.
+    /// The percentile at `share` (0 to 1): the mean of the numbers in the step that contains the percentile.
     fn percentile(&self, share: f64) -> f64 {
         let rank = ((share * self.samples as f64).ceil() as u64).clamp(1, self.samples);
         let mut below = 0;

@@ -1,31 +1,32 @@
-//! Estimates the Hurst parameter H of arrivals by wavelets, from the Haar details of counts per epoch (Abry & Veitch,
-//! *Wavelet analysis of long-range-dependent traffic*, 1998).
+//! Estimates the Hurst parameter H of arrivals by wavelets, from the Haar coefficients of counts per epoch (Abry &
+//! Veitch, *Wavelet analysis of long-range-dependent traffic*, 1998).
 //!
-//! The energy of octave j is the mean of its m squared details. For long-range dependent arrivals, it grows like
-//! 2^(j·(2H−1)), so the slope of its binary logarithm gives H. Each logarithm is weighted by the reciprocal of its
-//! variance, which is 2/(m·ln²2) for independent normal details. It is corrected for its bias, −1/(m·ln 2). A straight
-//! line through the counts is subtracted first: Haar details ignore a level, but not a slope.
+//! A coefficient of octave j is the normalized difference between the counts of two neighbouring intervals, each of
+//! 2^(j−1) epochs. The energy of octave j is the mean of its m squared coefficients. For long-range dependent arrivals,
+//! it grows like 2^(j·(2H−1)), so the slope of its binary logarithm gives H. Each logarithm is weighted by the
+//! reciprocal of its variance, which is 2/(m·ln²2) for independent normal coefficients. It is corrected for its bias,
+//! −1/(m·ln 2). A straight line through the counts is subtracted first, because a trend of the rate would change the
+//! coefficients.
 //!
-//! Even at a constant rate, arrivals vary like Poisson arrivals. This adds the mean count to the energy of every
-//! octave, which hides the variation of the rate in short octaves. The mean count is subtracted if the energies of at
-//! least [`MIN_OCTAVES`] octaves exceed it by two standard errors. Otherwise the energies are used unchanged, because
-//! the energies of Poisson arrivals have a slope of zero, H = 0.5.
+//! Even at a constant rate, arrivals vary like Poisson arrivals. This variation adds the mean count to the energy of
+//! every octave, which hides the variation of the rate in short octaves. The mean count is subtracted if the energies
+//! of at least [`MIN_OCTAVES`] octaves exceed it by two standard errors. Otherwise, the arrivals cannot be
+//! distinguished from Poisson arrivals, whose energies have a slope of zero (H = 0.5), and nothing is subtracted.
 //!
-//! Octaves below the scaling range are not used. The first octave is the smallest one from which the energies lie on a
-//! straight line within random variation (χ², 95 %; similar to Veitch, Abry & Taqqu 2003).
+//! Octaves below the scaling range are not used. The first octave that is used is the smallest one from which the
+//! energies lie on a straight line within random variation (χ², 95 %; similar to Veitch, Abry & Taqqu 2003).
 
 use brimful_core::profile::Hurst;
 use brimful_core::quantity::number;
 use statrs::distribution::{ChiSquared, ContinuousCDF};
 
-/// An octave, which is a time scale of the wavelet transform, is used only if it has at least this many wavelet
-/// coefficients (details).
+/// Minimum number of wavelet coefficients in an octave (a time scale of the wavelet transform) that is used.
 const MIN_DETAILS: usize = 16;
-/// Minimum number of octaves for the estimate of a slope.
+/// Minimum number of octaves for estimating the slope.
 const MIN_OCTAVES: usize = 4;
-/// Minimum length of a window, in seconds.
+/// Minimum length of the peak window, in seconds.
 const MIN_WINDOW_S: f64 = 512.0;
-/// Minimum mean count of an epoch. If the mean count is lower, epochs are merged.
+/// Minimum mean number of requests per epoch. If the mean is lower, pairs of epochs are merged until it is reached.
 const MIN_MEAN_COUNT: f64 = 0.5;
 
 /// Estimates H from counts per epoch. The error states why there is no estimate.
@@ -68,16 +69,16 @@ pub(super) fn estimate(counts: &[u64], epoch_s: f64) -> Result<Hurst, String> {
     })
 }
 
-/// Mean energy of the details of one octave.
+/// Mean energy of the wavelet coefficients of one octave.
 #[derive(Clone, Copy, Debug)]
 struct Octave {
-    /// The number j of the octave: a detail spans 2^j epochs.
+    /// The number j of the octave: a coefficient spans 2^j epochs.
     number: f64,
     energy: f64,
     details: f64,
 }
 
-/// A point for the regression: the logarithm of an octave's energy, and its variance.
+/// One octave as a point of the regression: the binary logarithm of its energy, and the variance of this logarithm.
 #[derive(Clone, Copy, Debug)]
 struct Point {
     octave: f64,
@@ -85,7 +86,7 @@ struct Point {
     variance: f64,
 }
 
-/// A weighted line through points.
+/// The weighted least-squares line through the points of several octaves.
 #[derive(Clone, Copy, Debug)]
 struct Line {
     slope: f64,
@@ -93,13 +94,13 @@ struct Line {
     error: f64,
     /// Weighted sum of squared residuals (χ²).
     chi: f64,
-    /// Number of the first octave on the line.
+    /// Number j of the first octave on the line.
     from: f64,
     to: f64,
 }
 
-/// The octaves of counts, from octave 1 on. The square of a detail is half the squared difference of two neighbouring
-/// sums of n = 2^(j−1) counts, divided by n.
+/// Computes the energies of all octaves, from octave 1 on. The square of a coefficient of octave j is half the squared
+/// difference of two neighbouring sums of n = 2^(j−1) counts, divided by n.
 fn octaves(counts: &[f64]) -> Vec<Octave> {
     let mut sums = without_line(counts);
     let mut n = 1.0;
@@ -119,8 +120,8 @@ impl Octave {
         self.energy > poisson * (1.0 + 2.0 * (2.0 / self.details).sqrt())
     }
 
-    /// The logarithm of the energy after `part` was subtracted; `None` if only rounding errors remain. The subtraction
-    /// does not change the absolute error of the energy.
+    /// The binary logarithm of the energy after subtracting `part`; `None` if only rounding errors remain. The absolute
+    /// error of the energy stays the same, so the variance of the logarithm increases.
     fn without(&self, part: f64, mean_count: f64) -> Option<Point> {
         let left = self.energy - part;
         if left < 1e-9 * mean_count {
@@ -132,7 +133,8 @@ impl Octave {
     }
 }
 
-/// The weighted line through the octaves from some octave on: the smallest first octave for which the fit is good.
+/// The weighted line through all octaves from some first octave on. The first octave is the smallest one with a good
+/// fit.
 fn longest_good_line(points: &[Point]) -> Option<Line> {
     let lines = (0..points.len()).filter_map(|first| points.get(first..));
     lines.filter(|rest| rest.len() >= MIN_OCTAVES).find_map(|rest| {
@@ -168,7 +170,7 @@ fn without_line(counts: &[f64]) -> Vec<f64> {
     times().zip(counts).map(|(t, count)| count - level - slope * t).collect()
 }
 
-/// Combines each pair of consecutive values.
+/// Combines the values of each pair with `of_two`: the first with the second, the third with the fourth, and so on.
 fn combine_pairs(values: &[f64], of_two: impl Fn(f64, f64) -> f64) -> Vec<f64> {
     values.chunks_exact(2).map(|pair| of_two(pair[0], pair[1])).collect()
 }
@@ -184,8 +186,8 @@ mod tests {
     use rand_distr::{Distribution, Poisson, StandardNormal};
     use rand_pcg::Pcg64;
 
-    /// `n` values of fractional Gaussian noise with variance 1. The distribution of each value depends on the previous
-    /// values (Hosking 1984).
+    /// `n` values of fractional Gaussian noise with variance 1. Each value is drawn from its distribution given all
+    /// earlier values (Hosking 1984).
     fn noise(h: f64, n: usize, rng: &mut Pcg64) -> Vec<f64> {
         let power = |k: f64| k.abs().powf(2.0 * h);
         let covariance = |k: usize| (power(k as f64 + 1.0) - 2.0 * power(k as f64) + power(k as f64 - 1.0)) / 2.0;
@@ -265,7 +267,8 @@ mod tests {
         assert!(reason(&[0; 4_000]).starts_with("not enough data"));
         let rare: Vec<u64> = (0..3_600).map(|_| poisson(0.01, &mut rng)).collect();
         assert!(reason(&rare).starts_with("not enough data"), "{}", reason(&rare));
-        // One request per ten seconds over a day must be enough, because longer epochs are used.
+        // 0.1 requests per second over a day must be enough for an estimate, because epochs are merged to longer
+        // epochs.
         let day: Vec<u64> = (0..86_400).map(|_| poisson(0.1, &mut rng)).collect();
         let hurst = estimate(&day, 1.0).unwrap();
         assert!(hurst.from_s >= 16.0 && (hurst.value - 0.5).abs() < 0.1, "{hurst:?}");

@@ -4,10 +4,10 @@ use super::urls::is_same;
 use crate::Entry;
 use std::collections::BTreeMap;
 
-/// Maximum number of methods that are counted by name.
+/// Maximum number of methods that are counted by name. Requests with further methods are counted as `other`.
 const MAX_METHODS: usize = 32;
-/// Maximum length of a method. One registered method is longer, and counts as invalid: `UPDATEREDIRECTREF` has 17
-/// letters.
+/// Maximum length of a method, in bytes. Longer texts count as invalid. Only one registered method is longer:
+/// `UPDATEREDIRECTREF`, with 17 letters.
 const MAX_METHOD_BYTES: usize = 16;
 const STATUSES: usize = 1_000;
 
@@ -51,6 +51,7 @@ impl Default for Kinds {
 }
 
 impl Kinds {
+    /// Adds a request.
     #[inline]
     pub fn add(&mut self, entry: &Entry<'_>) {
         *self.status.get_mut(usize::from(entry.status)).unwrap_or(&mut self.status_other) += 1;
@@ -60,7 +61,7 @@ impl Kinds {
         }
     }
 
-    /// Numbers of requests by status. Values above 999 count as `other`.
+    /// Numbers of requests by status. Statuses above 999 count as `other`.
     pub fn status(&self) -> BTreeMap<String, u64> {
         let all = self.status.iter().enumerate().map(|(status, count)| (status.to_string(), *count));
         all.chain([("other".to_owned(), self.status_other)]).filter(|(_, count)| *count > 0).collect()
@@ -115,7 +116,7 @@ fn reason(entry: &Entry<'_>) -> Reason {
     match entry.status {
         _ if entry.method == b"HEAD" => Reason::Head,
         304 => Reason::NotModified,
-        // nginx writes 499 if the client closed the connection.
+        // nginx writes the status 499 if the client closed the connection before the response.
         0 | 408 | 499 => Reason::Aborted,
         404 | 410 => Reason::NotFound,
         300..=399 => Reason::Redirect,

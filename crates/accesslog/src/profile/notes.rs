@@ -8,12 +8,13 @@ use crate::Entry;
 use crate::read::ReadSummary;
 use brimful_core::quantity::{count, number, percent};
 
-/// Share of lines or requests above which a problem is reported.
+/// A problem is reported if it affects more than this share of the lines or requests.
 const REPORTED_SHARE: f64 = 0.01;
-/// Minimum number of requests, or of clients, for a problem to be reported. With a smaller number, the problem may be a
+/// Minimum number of requests, or of client addresses, for reporting a problem. With fewer, the problem may be a
 /// coincidence.
 const MIN_COUNT: u64 = 30;
-/// If clients have more agents than this on average, agents are assumed to be forged.
+/// Ratio of clients (pairs of address and `User-Agent`) to addresses, from which a note warns that agents may be
+/// forged.
 const AGENTS_PER_CLIENT: u64 = 3;
 const HOUR_NS: u64 = 3_600 * NS as u64;
 const DAY_NS: i64 = 86_400 * NS;
@@ -21,9 +22,9 @@ const DAY_NS: i64 = 86_400 * NS;
 /// Counts from which the notes are derived.
 #[derive(Clone, Debug)]
 pub(super) struct FieldCounts {
-    /// Bit set of the seconds of the minute that occur in timestamps.
+    /// Bit set of the seconds within a minute (0 to 59) that occur in timestamps.
     seconds: u64,
-    /// Bit set of the minutes of the hour that occur in timestamps.
+    /// Bit set of the minutes within an hour (0 to 59) that occur in timestamps.
     minutes: u64,
     fine: u64,
     with_bytes: u64,
@@ -135,7 +136,7 @@ fn short(profiler: &Profiler, span: &Span) -> Option<String> {
     (seconds < 60.0).then(|| format!("The log spans {} s only: its rates are those of a moment.", number(seconds)))
 }
 
-/// A note for logs whose timestamps all have the same second or minute, like some published logs.
+/// The note for a log whose timestamps all have the same second or the same minute, as in some published logs.
 fn same_stamps(profiler: &Profiler, span: &Span) -> Option<String> {
     let seen = &profiler.seen;
     let busiest = profiler.calendar.busiest_second;
@@ -169,10 +170,10 @@ fn no_sizes(profiler: &Profiler) -> Option<String> {
     (profiler.seen.with_bytes == 0 && profiler.bytes == 0).then(|| note.to_owned())
 }
 
-/// A note for logs whose lines return to a window of time after that window was dropped from memory. The window that is
-/// reported as the peak may then not be the busiest.
+/// The note for a log that is so far out of order that requests of a window came after the window was dropped from
+/// memory. The window that is reported as the peak may then not be the busiest.
 fn given_up(profiler: &Profiler, window: &Window) -> Option<String> {
-    // The calendar has only counts per minute, so it can check only windows of whole minutes.
+    // The calendar has counts per minute for the whole log, so it can check only windows of whole minutes.
     if profiler.options.peak.is_some() || !window.seconds.is_multiple_of(60) {
         return None;
     }

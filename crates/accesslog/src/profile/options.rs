@@ -11,7 +11,7 @@ pub(crate) const OTHER: &str = "other";
 /// Maximum length of a host in bytes; the rest is ignored.
 const MAX_HOST_BYTES: usize = 255;
 
-/// The policy for requests of robots.
+/// Whether requests of robots are counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RobotFilter {
     /// Counts requests of robots like all other requests.
@@ -47,7 +47,7 @@ pub struct Options {
     pub window_s: u64,
     /// The peak window, as start and end in nanoseconds since 1970; `None` to use the busiest window.
     pub peak: Option<(i64, i64)>,
-    /// The policy for requests of robots.
+    /// Whether requests of robots are counted.
     pub robots: RobotFilter,
     /// The criterion by which requests are divided into classes.
     pub class_by: ClassBy,
@@ -57,9 +57,9 @@ pub struct Options {
     pub size_ranges: Option<SizeRanges>,
     /// Whether to identify sessions.
     pub sessions: bool,
-    /// The pause that ends a session, in seconds.
+    /// The minimum pause between two requests of a client that ends a session, in seconds.
     pub session_gap_s: f64,
-    /// The longest pause inside a burst of a session, in seconds.
+    /// The maximum pause between two requests of the same burst within a session, in seconds.
     pub burst_gap_s: f64,
 }
 
@@ -81,7 +81,8 @@ impl Default for Options {
 }
 
 impl ClassBy {
-    /// Returns the class key of a request; `None` if classes are formed by size. Stores the key in `text` if necessary.
+    /// Returns the key of the class to which a request belongs; `None` if classes are formed by size. `text` is a
+    /// buffer for the key.
     pub(super) fn key<'a>(&'a self, entry: &Entry<'_>, text: &'a mut String) -> Option<&'a str> {
         match self {
             ClassBy::Size => None,
@@ -121,7 +122,8 @@ fn matches_pattern(pattern: &[u8], url: &[u8]) -> bool {
 fn matches_glob(pattern: &[u8], text: &[u8]) -> bool {
     let mut p = 0;
     let mut t = 0;
-    // The position after the last `*` in the pattern, and the end of the text that this `*` matches.
+    // The index after the last `*` in the pattern, and the index in `text` at which the text that this `*` matches
+    // ends.
     let mut star: Option<(usize, usize)> = None;
     while t < text.len() {
         match pattern.get(p) {

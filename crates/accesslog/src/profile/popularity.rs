@@ -1,19 +1,19 @@
-//! Measures how requests concentrate on few URLs.
+//! Measures how unevenly requests are distributed over URLs.
 //!
 //! The exponent of Zipf's law is the negative slope of the least-squares line through the logarithms of rank and count.
-//! The fit uses only URLs with at least [`MIN_REQUESTS`] requests and a relative error of at most [`MAX_COUNT_ERROR`].
-//! URLs with fewer requests do not follow the line, and their large number would dominate the fit.
+//! The fit uses only URLs with at least [`MIN_REQUESTS`] requests, and whose count has a relative error of at most
+//! [`MAX_COUNT_ERROR`]. URLs with fewer requests do not follow the line, and their large number would dominate the fit.
 
 use super::urls::{TopUrl, TopUrls};
 use brimful_core::profile::{PopularUrl, UrlPopularity};
 
 /// Minimum number of requests of a URL that is used for the fit.
 const MIN_REQUESTS: u64 = 10;
-/// Maximum relative error of the number of requests of a URL that is used for the fit.
+/// Maximum relative error of the count of a URL that is used for the fit.
 const MAX_COUNT_ERROR: f64 = 0.1;
 /// Minimum number of URLs for the fit.
 const MIN_RANKS: usize = 10;
-/// Maximum number of URLs in the profile.
+/// Maximum number of URLs that the profile lists.
 const SHOWN_URLS: usize = 100;
 const CONCENTRATION: [usize; 4] = [1, 10, 100, 1_000];
 
@@ -29,7 +29,7 @@ pub(super) fn describe(urls: &TopUrls, requests: u64) -> UrlPopularity {
     }
 }
 
-/// The exponent of Zipf's law, and R² of the fit.
+/// The exponent of Zipf's law, and the coefficient of determination R² of the fit.
 fn zipf(sorted: &[&TopUrl]) -> Option<(f64, f64)> {
     let ranked = (1u32..).zip(sorted);
     let good = ranked.filter(|(_, url)| {
@@ -50,8 +50,8 @@ fn zipf(sorted: &[&TopUrl]) -> Option<(f64, f64)> {
     Some((-xy / xx, fit))
 }
 
-/// For several numbers n, the share of all requests that the n most popular URLs have. The shares are lower bounds if
-/// counts have errors.
+/// The share of all requests that the n most popular URLs have, for several numbers n. If counts have errors, the true
+/// shares may be greater.
 fn concentration(sorted: &[&TopUrl], requests: u64) -> Vec<(u64, f64)> {
     let most = CONCENTRATION.into_iter().filter(|n| *n <= sorted.len());
     let share = |n: usize| {

@@ -48,7 +48,7 @@ const WORDS: [&[u8]; 43] = [
     b"zgrab",
 ];
 
-/// For each byte, the range of the [`WORDS`] that start with this byte.
+/// For each byte, the start and end index of the [`WORDS`] that start with this byte.
 static STARTING_WITH: [[usize; 2]; 256] = {
     let mut ranges = [[0; 2]; 256];
     let mut i = 0;
@@ -63,9 +63,9 @@ static STARTING_WITH: [[usize; 2]; 256] = {
     ranges
 };
 
-/// Number of bytes of a `User-Agent` that are searched.
+/// Maximum number of bytes of a `User-Agent` that are searched for words.
 const MAX_AGENT_BYTES: usize = 1_024;
-/// Number of entries in the cache. A few hundred agents send nearly all requests.
+/// Number of agents in the cache. A few hundred agents send nearly all requests.
 const CACHED_AGENTS: usize = 4_096;
 
 /// Recognizes robots by their `User-Agent`, and caches the results in 64 KiB.
@@ -105,7 +105,7 @@ fn is_robot(user_agent: &[u8]) -> bool {
     };
     user_agent.iter().enumerate().any(|(at, first)| {
         let [from, to] = STARTING_WITH[usize::from(first.to_ascii_lowercase())];
-        // Cubot is a maker of telephones, not a robot.
+        // Cubot is a maker of telephones, so its name does not indicate a robot.
         let is_cubot = || at.checked_sub(2).is_some_and(|before| starts(before, b"cubot"));
         WORDS[from..to].iter().any(|word| starts(at, word)) && !is_cubot()
     })
@@ -142,7 +142,7 @@ mod tests {
     #[test]
     fn robots_are_told_by_their_agents() {
         let mut agents = Agents::default();
-        // The second call uses the cache.
+        // The first call searches the agent, and the second call uses the cache.
         for _ in 0..2 {
             for user_agent in ROBOTS {
                 assert!(ask(&mut agents, user_agent.as_bytes()), "{user_agent}");

@@ -16,11 +16,11 @@ use std::collections::HashMap;
 
 /// Maximum number of open sessions.
 pub const MAX_OPEN_SESSIONS: usize = 200_000;
-/// This index means that there is no slot.
+/// Index that means "no slot": the end of a linked list.
 const NO_SLOT: u32 = u32::MAX;
 const SECOND_NS: f64 = 1e9;
 
-/// Collects sessions from requests.
+/// Groups requests into sessions.
 #[derive(Clone, Debug)]
 pub struct Sessions {
     gap_ns: u64,
@@ -30,7 +30,7 @@ pub struct Sessions {
     slots_by_client: HashMap<u64, u32, RandomState>,
     slots: Vec<OpenSession>,
     free: Vec<u32>,
-    /// The least recently used slot.
+    /// The slot whose session has been idle longest.
     first: u32,
     last: u32,
     clients: Distinct,
@@ -47,7 +47,7 @@ struct OpenSession {
     bursts: u32,
     /// Number of requests in the current burst.
     in_burst: u32,
-    /// The slot that was used before this slot.
+    /// The preceding slot in the list of slots, which is ordered by time of last use.
     before: u32,
     after: u32,
 }
@@ -104,12 +104,13 @@ impl Sessions {
         }
     }
 
-    /// Estimated number of distinct clients (address and agent).
+    /// Estimated number of distinct clients. A client is a pair of address and `User-Agent`.
     pub fn clients(&self) -> u64 {
         self.clients.estimate()
     }
 
-    /// Ends all sessions. `span_s` is the length of the log in seconds; `None` if there was no session.
+    /// Ends all sessions and returns their metrics; `None` if there was no session. `span_s` is the length of the log
+    /// in seconds.
     pub fn finish(mut self, span_s: f64) -> Option<profile::Sessions> {
         while self.first != NO_SLOT {
             self.end_session(self.first);
@@ -181,8 +182,8 @@ impl Sessions {
         self.link(slot);
     }
 
-    /// Ends at most two expired sessions for each new session. So a single timestamp that is far ahead ends only two
-    /// sessions.
+    /// Ends at most two expired sessions for each new session. Otherwise, a single wrong timestamp far ahead would end
+    /// all sessions.
     fn end_expired(&mut self, time_ns: i64) {
         for _ in 0..2 {
             let Some(idle) = self.slots.get(self.first as usize) else { return };
@@ -205,7 +206,7 @@ impl Sessions {
         self.ended.requests_per_burst.add(u64::from(open.in_burst));
     }
 
-    /// Makes a slot the most recently used slot.
+    /// Appends a slot to the list of slots, as the most recently used one.
     fn link(&mut self, slot: u32) {
         let before = std::mem::replace(&mut self.last, slot);
         match self.slots.get_mut(before as usize) {
@@ -258,7 +259,7 @@ mod tests {
             ("a", 31.5),
             ("a", 31.4),
             ("a", 1_831.0),
-            // A pause of exactly the maximum length must end the session.
+            // This pause is exactly 1,800 seconds, so it must end the session.
             ("a", 3_631.0),
         ]);
         assert_eq!((found.sessions, found.rate, found.cut_short), (3, 3.0 / 10_000.0, 0));
@@ -320,13 +321,13 @@ mod tests {
         let mut all = Sessions::with_most_open(1_800.0, 1.0, 100);
         for i in 0..1_000 {
             all.add(&request(&i.to_string(), "browser", f64::from(i)));
-            // The client of the first session continues to send requests, so other sessions must be ended early.
+            // Client 0 continues to send requests, so the sessions of other clients must be ended early.
             all.add(&request("0", "browser", f64::from(i)));
         }
         assert!(all.slots.len() <= 100 && all.slots_by_client.len() == 100 && all.free.len() + 100 == all.slots.len());
         let found = all.finish(1.0).unwrap();
         assert_eq!((found.sessions, found.cut_short, found.requests.max), (1_000, 900, 1_001.0));
-        // Expired sessions must not count as ended early.
+        // These sessions expire before the maximum number is reached, so none may count as ended early.
         let mut slow = Sessions::with_most_open(1_800.0, 1.0, 100);
         (0..1_000).for_each(|i| slow.add(&request(&i.to_string(), "browser", f64::from(i) * 60.0)));
         assert!(slow.slots.len() <= 33, "{}", slow.slots.len());

@@ -1,4 +1,4 @@
-//! Classes by ranges of sizes that the user chose. Answers without a body are always a class of their own.
+//! Classes by ranges of sizes that the user chose. Answers without a body always form a separate class.
 
 use super::classes::EMPTY_CLASS;
 use brimful_core::quantity::count;
@@ -8,8 +8,8 @@ use std::str::FromStr;
 /// Maximum number of bounds.
 const MAX_BOUNDS: usize = 63;
 
-/// The upper bounds of ranges of sizes. For example, `0,4372,19284` defines the ranges no body, 1 to 4,372 bytes, 4,373
-/// to 19,284 bytes, and more. A first bound of 0 may be left out.
+/// Ranges of sizes, defined by their upper bounds in bytes. For example, `0,4372,19284` defines four ranges: no body, 1
+/// to 4,372 bytes, 4,373 to 19,284 bytes, and more bytes. A first bound of 0 may be left out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SizeRanges {
     /// The positive bounds in ascending order.
@@ -27,7 +27,7 @@ impl SizeRanges {
         self.bounds.len() + 2
     }
 
-    /// Index of the class of an answer.
+    /// Index of the class of an answer with a body of this size.
     pub fn class_of(&self, bytes: u64) -> usize {
         if bytes == 0 { 0 } else { 1 + self.bounds.partition_point(|bound| *bound < bytes) }
     }

@@ -1,11 +1,11 @@
-//! Counts the sizes of responses in bytes, and computes their distribution and its tail index.
+//! Counts the sizes of responses in bytes. Computes the distribution of sizes and the index of its tail.
 //!
 //! Up to [`MAX_EXACT_SIZES`] distinct sizes are counted exactly. If there are more, sizes are counted in logarithmic
-//! steps of at most 1/64 (`histogram`). The tail index is Hill's (1975): with x₁ … x_k the sizes above a threshold s, α
-//! = k / Σ ln(x_i/s), with the 95 % interval α(1 ± 1.96/√k). Several thresholds are tried. The chosen threshold is that
-//! with the smallest maximum difference between the distribution above the threshold and the power law (Clauset,
-//! Shalizi & Newman, *Power-law distributions in empirical data*, 2009, §3.3). If this difference is large for every
-//! threshold, the distribution has no power-law tail.
+//! steps, each at most 1/64 wide (`histogram`). The tail index is Hill's (1975): with x₁ … x_k the sizes above a
+//! threshold s, α = k / Σ ln(x_i/s), with the 95 % interval α(1 ± 1.96/√k). Several thresholds are tried. The best
+//! threshold has the smallest maximum difference between the distribution above the threshold and the power law
+//! (Clauset, Shalizi & Newman, *Power-law distributions in empirical data*, 2009, §3.3). If this difference is large
+//! for every threshold, the distribution has no power-law tail.
 
 use super::histogram::{STEPS, step};
 use brimful_core::profile::{Sizes, Tail};
@@ -13,19 +13,20 @@ use foldhash::fast::RandomState;
 use std::hash::BuildHasher;
 use std::iter::repeat;
 
-/// Maximum number of distinct sizes to count exactly, in a table of 2 MiB (without service times).
+/// Maximum number of distinct sizes that are counted exactly. Their table has 2 MiB, without service times.
 pub const MAX_EXACT_SIZES: usize = 57_344;
 
-/// Minimum number of responses above the threshold. With fewer responses, the interval of the index is wider than ±20
-/// %.
+/// Minimum number of responses above the threshold of a tail. With fewer responses, the 95 % interval of the tail index
+/// is wider than ±20 %.
 const MIN_IN_TAIL: u64 = 100;
-/// Minimum number of distinct sizes above the threshold. A single large file that is requested often is not a tail.
+/// Minimum number of distinct sizes above the threshold of a tail. A single large file that is requested often is not a
+/// tail.
 const MIN_SIZES_IN_TAIL: usize = 20;
-/// Number of thresholds to try.
+/// Number of thresholds that are tried.
 const THRESHOLDS: usize = 60;
-/// Maximum difference between the shares in the distribution and in the power law.
+/// Maximum difference between the measured distribution above a threshold and the power law, for a tail to be reported.
 const MAX_POWER_LAW_DIFFERENCE: f64 = 0.1;
-/// Number of points of the complementary distribution.
+/// Number of points of the complementary distribution function.
 const POINTS: i32 = 60;
 
 const PERCENTILES: [(&str, f64); 5] = [("50", 0.5), ("90", 0.9), ("95", 0.95), ("99", 0.99), ("99.9", 0.999)];
@@ -33,10 +34,11 @@ const PERCENTILES: [(&str, f64); 5] = [("50", 0.5), ("90", 0.9), ("95", 0.95), (
 /// Counts of responses by their size in bytes.
 #[derive(Clone, Debug, Default)]
 pub struct SizeCounts {
-    /// Sizes with their counts: a hash table with linear probing, at most half full. Empty cells have a count of 0.
+    /// A hash table of sizes and their counts, with linear probing. It is at most half full. Empty cells have a count
+    /// of 0.
     cells: Vec<(u64, u64)>,
     used: usize,
-    /// Service times of the responses in each cell; empty until there is a service time.
+    /// Service times of the responses in each cell; empty if no response has a service time.
     times: Vec<Time>,
     hasher: RandomState,
     /// Sum of bytes, count and service times of each step; empty while sizes are counted exactly.
@@ -94,7 +96,7 @@ impl SizeCounts {
         all
     }
 
-    /// Whether each size is counted separately.
+    /// Whether sizes are counted exactly, not in logarithmic steps.
     pub fn is_exact(&self) -> bool {
         self.steps.is_empty()
     }
@@ -112,7 +114,7 @@ impl SizeCounts {
         }
     }
 
-    /// Removes all sizes. Keeps the memory, unless far more memory is allocated than was used.
+    /// Removes all sizes. Releases the memory only if far more cells are allocated than were used.
     pub(super) fn clear(&mut self) {
         if self.cells.len() > 32 * self.used {
             self.cells = Vec::new();
@@ -138,8 +140,8 @@ impl SizeCounts {
         }
     }
 
-    /// Index of the cell of a size. If the size is not in the table, the index of the empty cell where it would be
-    /// stored. The table must not be empty.
+    /// Index of the cell of a size. If the size is not in the table, this is the empty cell in which it belongs. The
+    /// table must not be empty.
     #[inline]
     fn place(&self, bytes: u64) -> usize {
         let mask = self.cells.len().wrapping_sub(1);
@@ -221,7 +223,8 @@ impl Time {
     }
 }
 
-/// Computes the metrics of sizes in a profile. `max` is the largest size: it cannot be computed from steps.
+/// Computes the metrics of sizes for a profile. `max` is the largest size, which is unknown if sizes are counted in
+/// steps.
 pub(super) fn describe(counts: &SizeCounts, max: u64) -> Sizes {
     let sorted = counts.sorted();
     let responses: u64 = sorted.iter().map(|size| size.count).sum();
@@ -240,7 +243,8 @@ pub(super) fn describe(counts: &SizeCounts, max: u64) -> Sizes {
     }
 }
 
-/// The percentile of the sizes at `share`: the smallest size that at least this share of the responses does not exceed.
+/// The percentile of the sizes at `share` (0 to 1): the smallest size that is not exceeded by at least this share of
+/// the responses.
 fn percentile(sorted: &[SizeCount], responses: u64, share: f64) -> f64 {
     let rank = ((share * responses as f64).ceil() as u64).clamp(1, responses);
     let mut below = 0;
@@ -251,7 +255,8 @@ fn percentile(sorted: &[SizeCount], responses: u64, share: f64) -> f64 {
     found.or(sorted.last()).map_or(0.0, |size| size.bytes as f64)
 }
 
-/// Pairs of a size and the share of responses above this size. The sizes are evenly spaced on a logarithmic axis.
+/// Points of the complementary distribution function: a size, and the share of responses that are larger. The sizes are
+/// evenly spaced on a logarithmic axis.
 fn complementary(sorted: &[SizeCount], responses: u64) -> Vec<(f64, f64)> {
     let (Some(first), Some(last)) = (sorted.first(), sorted.last()) else { return Vec::new() };
     let least = first.bytes.max(1) as f64;
@@ -286,8 +291,8 @@ fn tail(sorted: &[SizeCount]) -> Option<Tail> {
     })
 }
 
-/// Indices of sizes to try as thresholds. The numbers of responses above the thresholds are evenly spaced on a
-/// logarithmic axis.
+/// Indices of the sizes that are tried as thresholds. The numbers of responses above these thresholds are evenly spaced
+/// on a logarithmic axis.
 fn thresholds(sorted: &[SizeCount]) -> Vec<usize> {
     let all: u64 = sorted.iter().map(|size| size.count).sum();
     let ratio = (all as f64 / MIN_IN_TAIL as f64).max(1.0).powf(1.0 / THRESHOLDS as f64);
@@ -310,7 +315,8 @@ struct Candidate {
     threshold: u64,
     answers: u64,
     index: f64,
-    /// The largest difference between the share of responses above a size and the share by the power law.
+    /// The largest difference, over all sizes above the threshold, between the measured share of larger responses and
+    /// the share that the power law predicts.
     difference: f64,
 }
 

@@ -9,27 +9,27 @@ use brimful_core::profile::{SlowestHour, UrlTimes};
 use foldhash::fast::RandomState;
 use std::collections::HashMap;
 
-/// Maximum number of hours with times: more than a year.
+/// Maximum number of hours with service times: more than a year.
 const MAX_HOURS: usize = 10_000;
-/// Number of URLs to list.
+/// Number of slow URLs that the profile lists.
 const URLS: usize = 20;
-/// Minimum number of times for a 95th percentile.
+/// Minimum number of service times from which a 95th percentile is computed.
 const MIN_TIMES: u64 = 20;
 
 /// Service times by URL and by hour.
 #[derive(Clone, Debug, Default)]
 pub(super) struct SlowRequests {
-    /// Times of the URL in each slot of [`TopUrls`].
+    /// Service times of the URL in each slot of [`TopUrls`].
     by_slot: Vec<SparseTimes>,
-    /// Times of each hour, by hours since 1970.
+    /// Service times of each hour. The key is the number of hours since 1970.
     by_hour: HashMap<i64, SparseTimes, RandomState>,
-    /// Sum of all service times.
+    /// Sum of all service times, in nanoseconds.
     sum_ns: f64,
 }
 
 impl SlowRequests {
-    /// Adds the service time of a request. `slot` is the slot of its URL's counter, and whether the counter is new. If
-    /// the counter is new, the times of the slot's former URL are removed.
+    /// Adds the service time of a request. `slot` is the slot that counts its URL, and whether this URL has just got
+    /// the slot. In this case, the times of the slot's previous URL are removed.
     pub fn add(&mut self, slot: Option<(usize, bool)>, second: i64, service_ns: Option<u64>) {
         if let Some((slot, true)) = slot
             && let Some(times) = self.by_slot.get_mut(slot)

@@ -1,8 +1,9 @@
-//! A small distribution of times for many keys: URLs, hours, sizes. It needs memory only for the steps that occur.
+//! A compact histogram of times, for many keys such as URLs, hours and sizes. It needs memory only for the steps that
+//! occur.
 //!
-//! Times are counted in logarithmic steps: each number of nanoseconds below 32 is a step, and each octave above has 16
-//! steps. A percentile is the mean of the times in its step, so its relative error is at most 1/16. Mean, variability
-//! and maximum are exact.
+//! Times are counted in logarithmic steps. Each number of nanoseconds below 32 is a separate step, and each octave
+//! above (from a power of two to the next) has 16 steps. A percentile is the mean of the times in its step, so its
+//! relative error is at most 1/16. Mean, variance and maximum are exact.
 
 use super::histogram::PERCENTILES;
 use brimful_core::profile::Times;
@@ -10,10 +11,10 @@ use brimful_core::profile::Times;
 /// Binary logarithm of the number of steps in an octave.
 const BITS: u32 = 4;
 
-/// Counts of times by step, and their moments. Times are in nanoseconds.
+/// Counts of times by step, with their sum, sum of squares and maximum. Times are in nanoseconds.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SparseTimes {
-    /// Step, count and sum, in the order of the steps.
+    /// For each step that occurs, in ascending order: the index of the step, and the count and sum of its times.
     steps: Vec<(u16, u32, f64)>,
     samples: u64,
     sum: f64,
@@ -22,6 +23,7 @@ pub(crate) struct SparseTimes {
 }
 
 impl SparseTimes {
+    /// Adds a time, in nanoseconds.
     pub fn add(&mut self, time_ns: u64) {
         let step = coarse_step(time_ns);
         match self.steps.binary_search_by_key(&step, |(step, ..)| *step) {
@@ -38,6 +40,7 @@ impl SparseTimes {
         self.most = self.most.max(time_ns);
     }
 
+    /// Adds all times of another histogram.
     pub fn add_all(&mut self, other: &SparseTimes) {
         for (step, count, sum) in &other.steps {
             match self.steps.binary_search_by_key(step, |(step, ..)| *step) {
@@ -61,6 +64,7 @@ impl SparseTimes {
         (self.samples, self.sum, self.squares, self.most) = (0, 0.0, 0.0, 0);
     }
 
+    /// Number of times.
     pub fn samples(&self) -> u64 {
         self.samples
     }
@@ -70,7 +74,7 @@ impl SparseTimes {
         self.sum
     }
 
-    /// The percentile at `share`, in nanoseconds; 0 without times.
+    /// The percentile at `share` (0 to 1), in nanoseconds; 0 if no time was added.
     pub fn percentile(&self, share: f64) -> f64 {
         let rank = ((share * self.samples as f64).ceil() as u64).clamp(1, self.samples.max(1));
         let mut below = 0;
@@ -81,7 +85,7 @@ impl SparseTimes {
         found.map_or(self.most as f64, |(_, count, sum)| sum / f64::from(*count))
     }
 
-    /// The distribution in seconds; `None` without times.
+    /// Summarizes the distribution in seconds; `None` if no time was added.
     pub fn to_times(&self) -> Option<Times> {
         if self.samples == 0 {
             return None;

@@ -1,13 +1,15 @@
 //! Finds the most requested URLs by the algorithm Space-Saving (Metwally, Agrawal & El Abbadi, *Efficient computation
 //! of frequent and top-k elements in data streams*, 2005).
 //!
-//! A limited number of URLs have counters. If all counters are in use, a new URL replaces the URL with the fewest
-//! requests (if there are several, the URL in the first slot). The new URL starts with the count of the replaced URL.
-//! This count is the maximum error of the new count, because the new URL may have had that number of requests before.
-//! No count is too low, and a URL with more requests than total ÷ capacity always has a counter. A queue finds the URL
-//! with the fewest requests. The queue contains outdated counts, which are corrected only when a URL is replaced. So
-//! counting a known URL neither uses the queue nor allocates memory. A URL consists of path and query, up to
-//! [`MAX_URL_BYTES`] bytes. All URLs share a memory budget: if URLs are long, fewer are kept.
+//! A limited number of URLs have counters, each in a slot. If all counters are in use, a new URL replaces the URL with
+//! the fewest requests. If several URLs have the fewest, the one in the first slot is replaced. The new URL starts with
+//! the count of the replaced URL. This count is the maximum error of the new count, because the new URL may have had
+//! that number of requests before. No count is too low. A URL with more requests than total ÷ capacity always has a
+//! counter.
+//!
+//! A queue finds the URL with the fewest requests. The queue contains outdated counts, which are corrected only when a
+//! URL is replaced. So counting a known URL neither uses the queue nor allocates memory. A URL consists of path and
+//! query, up to [`MAX_URL_BYTES`] bytes. All URLs share a memory budget: if URLs are long, fewer are kept.
 //!
 //! URLs are identified by a 64-bit hash with a random key, not by their text. Among 10⁹ requests, the probability that
 //! a request is counted for a wrong URL is less than 10⁻⁶.
@@ -25,13 +27,14 @@ use std::ops::Deref;
 /// Maximum length of a URL in bytes; the rest is ignored.
 pub const MAX_URL_BYTES: usize = 2_048;
 
-/// The memory budget allows for URLs of this mean length, in bytes.
+/// Mean length of a URL in bytes for which the memory budget suffices.
 const MEAN_LENGTH: usize = 192;
 /// Maximum length of a method in bytes.
 const MAX_METHOD_BYTES: usize = 16;
 /// Number of bits of a [`Place`] that contain the slot.
 const SLOT_BITS: u32 = 24;
-/// The capacities of URL buffers are multiples of this number of bytes, so that the next URL of a slot usually fits.
+/// The capacity of a URL's buffer is a multiple of this number of bytes, so that the next URL in the same slot usually
+/// fits.
 const TEXT_STEP: usize = 32;
 
 /// Counters of the most popular URLs.
@@ -39,17 +42,17 @@ const TEXT_STEP: usize = 32;
 pub struct TopUrls {
     capacity: usize,
     hasher: RandomState,
-    /// All slots. The slots in `free`, and all slots from `used` on, contain no URL.
+    /// All slots. The slots whose index is in `free`, and all slots from `used` on, contain no URL.
     urls: Vec<TopUrl>,
     used: usize,
     free: Vec<u32>,
-    /// Contains each slot with a URL once, with a count that may be outdated. The slot with the lowest count comes
+    /// A priority queue of all slots with a URL. The counts in it may be outdated. The slot with the lowest count is
     /// first.
     queue: BinaryHeap<Reverse<Place>>,
     index: Index,
     /// Total length of all URLs, in bytes.
     length: usize,
-    /// The highest count of a URL that was replaced; 0 if no URL was replaced.
+    /// The highest count of a URL that was replaced or removed; 0 if there is none.
     highest_dropped: u64,
 }
 
@@ -64,12 +67,12 @@ pub struct TopUrl {
     pub bytes: u64,
     /// Number of responses with a body since the URL got its counter.
     pub responses_with_body: u64,
-    /// State of the majority vote on the method (Boyer & Moore 1981): requests with `method` increase it, and requests
-    /// with other methods decrease it.
+    /// State of the majority vote on the method (Boyer & Moore 1981). It increases with each request with `method`, and
+    /// decreases with each request with another method.
     votes: u32,
-    /// The method of most requests, if one method has a majority.
+    /// The method of more than half of the requests, if such a method exists.
     pub method: Method,
-    /// Largest possible error of `requests`.
+    /// Maximum error of `requests`.
     pub requests_error: u64,
     /// Path and query of the URL.
     pub url: Vec<u8>,

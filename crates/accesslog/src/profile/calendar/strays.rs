@@ -1,32 +1,38 @@
-//! Finds stray requests: a few requests at the start or end of a log that a very long gap separates from all others.
+//! Finds stray requests: a few requests at the start or end of a log, separated from all other requests by a very long
+//! gap.
 //!
 //! Such timestamps are caused by a download that began long before the log, or by a clock that was wrong for a moment.
 //! They would extend the span of the log and lower the rates. At each end, at most one request in a hundred is
-//! excluded. The gap must be longer than the whole rest of the log, and at least ten times as long as any other gap in
-//! the log. So a quiet night does not make requests stray.
+//! excluded. The gap must be longer than the log without its stray requests, and at least ten times as long as any
+//! other gap in it. So a quiet night does not make requests stray.
 
-/// In a log with fewer requests than this, no request is stray.
+/// Minimum number of requests in a log with stray requests. In a smaller log, no request is stray.
 const MIN_REQUESTS: u64 = 20;
-/// At each end of the log, at most one request in this number may be stray. A single request may always be stray.
+/// Reciprocal of the maximum share of stray requests at each end of the log. A single request may always be stray.
 const STRAY_ONE_IN: u64 = 100;
 /// A gap separates stray requests only if it is at least this many times as long as the longest other gap.
 const MIN_GAP_RATIO: i64 = 10;
-/// Minimum length of a gap, in seconds; shorter gaps hardly extend the span.
+/// Minimum length in seconds of a gap that separates stray requests. Shorter gaps hardly extend the span.
 const MIN_GAP_S: i64 = 300;
 const MINUTE_S: i64 = 60;
 
 /// The log without its stray requests: its time range and its number of requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Core {
-    /// First second of the first minute.
+pub(super) struct TrimmedLog {
+    /// Start of the first minute with requests, in seconds since 1970.
     pub first_s: i64,
+    /// Start of the last minute with requests, in seconds since 1970.
     pub last_s: i64,
+    /// Number of requests.
     pub requests: u64,
 }
 
 /// Returns the log without stray requests; `None` if there are no stray requests. `minutes` yields the minutes with
 /// requests in order of time, each with its number of requests. `requests` is the total number.
-pub(super) fn core<I: DoubleEndedIterator<Item = (i64, u64)>>(minutes: impl Fn() -> I, requests: u64) -> Option<Core> {
+pub(super) fn trim_strays<I: DoubleEndedIterator<Item = (i64, u64)>>(
+    minutes: impl Fn() -> I,
+    requests: u64,
+) -> Option<TrimmedLog> {
     if requests < MIN_REQUESTS {
         return None;
     }
@@ -56,24 +62,25 @@ pub(super) fn core<I: DoubleEndedIterator<Item = (i64, u64)>>(minutes: impl Fn()
         return None;
     }
     let outside = head.map_or(0, |gap| gap.outside) + tail.map_or(0, |gap| gap.outside);
-    Some(Core {
+    Some(TrimmedLog {
         first_s: head.map_or(all_first_s, |gap| gap.after_s),
         last_s: tail.map_or(all_last_s, |gap| gap.after_s),
         requests: requests.saturating_sub(outside),
     })
 }
 
-/// A gap near one end of the log, which may separate stray requests from all others.
+/// A gap near one end of the log. It may separate stray requests from the main part of the log.
 #[derive(Clone, Copy)]
 struct Gap {
     length_s: i64,
-    /// First second of the minute next to the gap, on the inner side.
+    /// Start of the first minute of the main part after the gap, or of its last minute if the gap is at the end of the
+    /// log.
     after_s: i64,
-    /// Number of requests on the outer side: before a gap at the start of the log, or after a gap at its end.
+    /// Number of requests between this gap and the nearer end of the log.
     outside: u64,
 }
 
-/// The longest gap before which `minutes` yields at most `most` requests.
+/// The longest of those gaps that have at most `most` requests before them, in the order of `minutes`.
 fn widest_gap(minutes: impl Iterator<Item = (i64, u64)>, most: u64) -> Option<Gap> {
     let mut widest: Option<Gap> = None;
     let mut outside = 0;
@@ -98,19 +105,19 @@ fn widest_gap(minutes: impl Iterator<Item = (i64, u64)>, most: u64) -> Option<Ga
 mod tests {
     use super::*;
 
-    fn found(minutes: &[(i64, u64)]) -> Option<Core> {
+    fn found(minutes: &[(i64, u64)]) -> Option<TrimmedLog> {
         let minutes: Vec<(i64, u64)> = minutes.iter().map(|(minute, count)| (minute * MINUTE_S, *count)).collect();
         let requests = minutes.iter().map(|(_, count)| count).sum();
-        core(|| minutes.iter().copied(), requests)
+        trim_strays(|| minutes.iter().copied(), requests)
     }
 
     #[test]
     fn one_early_stamp_is_no_part_of_half_a_minute() {
-        let core = Core { first_s: 50 * MINUTE_S, last_s: 50 * MINUTE_S, requests: 299 };
-        assert_eq!(found(&[(0, 1), (50, 299)]), Some(core));
-        assert_eq!(found(&[(50, 299), (6_000_000, 1)]), Some(core));
-        assert_eq!(found(&[(0, 1), (50, 299), (6_000_000, 1)]), Some(core));
-        let longer = Core { last_s: 51 * MINUTE_S, requests: 598, ..core };
+        let trimmed = TrimmedLog { first_s: 50 * MINUTE_S, last_s: 50 * MINUTE_S, requests: 299 };
+        assert_eq!(found(&[(0, 1), (50, 299)]), Some(trimmed));
+        assert_eq!(found(&[(50, 299), (6_000_000, 1)]), Some(trimmed));
+        assert_eq!(found(&[(0, 1), (50, 299), (6_000_000, 1)]), Some(trimmed));
+        let longer = TrimmedLog { last_s: 51 * MINUTE_S, requests: 598, ..trimmed };
         assert_eq!(found(&[(0, 1), (50, 299), (51, 299)]), Some(longer));
     }
 

@@ -69,21 +69,23 @@ fn a_course_has_all_requests_in_few_steps() {
 
 #[test]
 fn days_of_23_and_25_hours_are_counted_by_their_clocks() {
-    // One request in the middle of each hour, for four weeks around the change of the clocks on 2026-03-29 at 01:00
+    // One request in the middle of each hour, for four weeks. The clocks change to summer time on 2026-03-29 at 01:00
     // UTC.
     let times: Vec<i64> = (0..4 * 168).map(|hour| MONDAY + 14 * DAY_S + hour * HOUR_S + 1_800).collect();
     let calendar = calendar(&times);
     let week = calendar.week(&calendar.span().unwrap(), &berlin());
     assert_eq!(week.by_hour.iter().sum::<u64>(), times.len() as u64);
     assert_eq!(week.by_weekday.iter().sum::<u64>(), times.len() as u64);
-    // In local time, the log extends from Monday 01:30 to Monday 01:30. The clocks skipped 02:30 once.
+    // In local time, the log extends from Monday 01:30 to Monday 01:30, so 01:30 occurs once more than on 28 days. The
+    // clocks skipped 02:30 once, so 02:30 occurs once less.
     assert_eq!((week.by_hour[1], week.by_hour[2], week.by_hour[3]), (29, 27, 28));
     assert_eq!(week.by_weekday[6], 4 * 24 - 1);
     for (hour, rate) in week.rates.iter().flatten().enumerate() {
         assert!((rate * 3_600.0 - 1.0).abs() < 0.35, "hour {hour} of the week: {rate}");
     }
     assert!((week.rates[2][12] * 3_600.0 - 1.0).abs() < 1e-9, "a rate must be the mean of four equal hours");
-    // The week contains 2026-10-25. After 01:00 UTC on this day, the local time 02:30 occurred a second time.
+    // The week contains 2026-10-25. At 01:00 UTC on this day, the clocks are set back, so the local time 02:30 occurs
+    // twice.
     let autumn: Vec<i64> = (0..24 * 7).map(|hour| 1_792_454_400 + hour * HOUR_S + 1_800).collect();
     let calendar = self::calendar(&autumn);
     let week = calendar.week(&calendar.span().unwrap(), &berlin());

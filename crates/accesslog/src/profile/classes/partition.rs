@@ -4,15 +4,16 @@
 
 use std::ops::Range;
 
-/// Consecutive sizes that always belong to the same class.
+/// A group of consecutive sizes. All sizes of a group belong to the same class.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Atom {
+pub(super) struct SizeGroup {
     /// Index of the spanning tree's cluster to which the sizes belong.
     pub cluster: usize,
-    /// Whether the sizes come from a divided cluster, and are not its first part.
+    /// Whether the group comes from a cluster that was divided, and is not the first group of this cluster.
     pub is_remainder: bool,
     /// Index of the first size.
     pub first: usize,
+    /// Index of the last size.
     pub last: usize,
     /// Number of requests.
     pub count: u64,
@@ -22,11 +23,13 @@ pub(super) struct Atom {
     squares: f64,
 }
 
-impl Atom {
-    pub fn new(cluster: usize, is_remainder: bool, first: usize) -> Atom {
-        Atom { cluster, is_remainder, first, last: first, count: 0, sum: 0.0, squares: 0.0 }
+impl SizeGroup {
+    /// Creates a group without requests.
+    pub fn new(cluster: usize, is_remainder: bool, first: usize) -> SizeGroup {
+        SizeGroup { cluster, is_remainder, first, last: first, count: 0, sum: 0.0, squares: 0.0 }
     }
 
+    /// Adds the next size, in bytes. `index` is its index, and `count` its number of requests.
     pub fn add(&mut self, index: usize, bytes: u64, count: u64) {
         let logarithm = (bytes as f64).ln();
         self.last = index;
@@ -36,12 +39,13 @@ impl Atom {
     }
 }
 
-/// Divides the atoms into `k` ranges so that sizes vary least. `k` must be from 1 to the number of atoms.
-pub(super) fn partition(atoms: &[Atom], k: usize) -> Vec<Range<usize>> {
-    let n = atoms.len();
-    let spread = Spread::new(atoms);
-    // For each number of parts and each `i`: the smallest spread of the first `i` atoms, and the index at which the
-    // last part begins.
+/// Divides the groups into `k` ranges so that the logarithms of sizes vary least within each range. `k` must be from 1
+/// to the number of groups.
+pub(super) fn partition(groups: &[SizeGroup], k: usize) -> Vec<Range<usize>> {
+    let n = groups.len();
+    let spread = Spread::new(groups);
+    // For each number of ranges and each `i`: the smallest spread of the first `i` groups, and the start of the last
+    // range.
     let mut best: Vec<Vec<(f64, usize)>> = vec![(0..=n).map(|i| (spread.within(0, i), 0)).collect()];
     for parts in 1..k {
         let before = &best[parts - 1];
@@ -63,29 +67,30 @@ pub(super) fn partition(atoms: &[Atom], k: usize) -> Vec<Range<usize>> {
     ranges
 }
 
-/// The share of the variance that the division into parts explains; 1 if there is no variance.
-pub(super) fn explained(atoms: &[Atom], parts: &[Range<usize>]) -> f64 {
-    let spread = Spread::new(atoms);
-    let all = spread.within(0, atoms.len());
+/// The share of the variance of the logarithms of sizes that the division into ranges explains; 1 if there is no
+/// variance.
+pub(super) fn explained(groups: &[SizeGroup], parts: &[Range<usize>]) -> f64 {
+    let spread = Spread::new(groups);
+    let all = spread.within(0, groups.len());
     let within: f64 = parts.iter().map(|part| spread.within(part.start, part.end)).sum();
     if all > 1e-9 { 1.0 - within / all } else { 1.0 }
 }
 
-/// Prefix sums over the atoms: of counts, of logarithms and of their squares.
+/// Prefix sums over the groups: number of requests, sum of logarithms, and sum of squared logarithms.
 struct Spread(Vec<(f64, f64, f64)>);
 
 impl Spread {
-    fn new(atoms: &[Atom]) -> Spread {
+    fn new(groups: &[SizeGroup]) -> Spread {
         let mut sums = vec![(0.0, 0.0, 0.0)];
         let mut sum = (0.0, 0.0, 0.0);
-        for atom in atoms {
-            sum = (sum.0 + atom.count as f64, sum.1 + atom.sum, sum.2 + atom.squares);
+        for group in groups {
+            sum = (sum.0 + group.count as f64, sum.1 + group.sum, sum.2 + group.squares);
             sums.push(sum);
         }
         Spread(sums)
     }
 
-    /// The sum of the squared distances of logarithms from their mean, for the atoms `from..to`.
+    /// The sum of the squared distances of logarithms from their mean, for the groups `from..to`.
     fn within(&self, from: usize, to: usize) -> f64 {
         let a = self.0[from];
         let b = self.0[to];
@@ -100,18 +105,18 @@ impl Spread {
 mod tests {
     use super::*;
 
-    fn atoms(sizes: &[(u64, u64)]) -> Vec<Atom> {
-        let atom = |(index, (bytes, count)): (usize, &(u64, u64))| {
-            let mut atom = Atom::new(index, false, index);
-            atom.add(index, *bytes, *count);
-            atom
+    fn size_groups(sizes: &[(u64, u64)]) -> Vec<SizeGroup> {
+        let group = |(index, (bytes, count)): (usize, &(u64, u64))| {
+            let mut group = SizeGroup::new(index, false, index);
+            group.add(index, *bytes, *count);
+            group
         };
-        sizes.iter().enumerate().map(atom).collect()
+        sizes.iter().enumerate().map(group).collect()
     }
 
     #[test]
     fn neighbours_of_like_size_are_one_class() {
-        let found = atoms(&[(100, 5), (110, 5), (4000, 9), (4500, 1), (90_000, 2), (100_000, 3), (110_000, 3)]);
+        let found = size_groups(&[(100, 5), (110, 5), (4000, 9), (4500, 1), (90_000, 2), (100_000, 3), (110_000, 3)]);
         assert_eq!(partition(&found, 3), [0..2, 2..4, 4..7]);
         assert_eq!(partition(&found, 1).len(), 1);
         assert_eq!(partition(&found, 7).len(), 7);
@@ -122,7 +127,7 @@ mod tests {
 
     #[test]
     fn no_other_partition_is_better() {
-        let found = atoms(&[(10, 3), (15, 1), (40, 8), (90, 2), (91, 7), (300, 1), (320, 1), (5000, 4)]);
+        let found = size_groups(&[(10, 3), (15, 1), (40, 8), (90, 2), (91, 7), (300, 1), (320, 1), (5000, 4)]);
         let spread = Spread::new(&found);
         let within = |ranges: &[Range<usize>]| ranges.iter().map(|r| spread.within(r.start, r.end)).sum::<f64>();
         let best = within(&partition(&found, 3));
