@@ -54,7 +54,7 @@ pub fn count_requests(
     let mut hours: BTreeMap<i64, u64> = BTreeMap::new();
     let mut sink = |entry: &crate::Entry<'_>| {
         *hours.entry(entry.time_ns.div_euclid(STEP_NS)).or_default() += 1;
-        EntryDecision::Yes
+        EntryDecision::Accepted
     };
     let logs = Logs::open(paths, options)?;
     let offset_s = logs.offset_s().unwrap_or(0);

@@ -185,11 +185,11 @@ impl<S: FnMut(&Entry<'_>) -> EntryDecision> Merge<'_, S> {
             }
             if leaps {
                 held.push(entry, entry.time_ns);
-                return EntryDecision::Yes;
+                return EntryDecision::Accepted;
             }
             self.pass_on_before(entry.time_ns);
             self.delivery.deliver(entry, &mut last_ns);
-            EntryDecision::Yes
+            EntryDecision::Accepted
         };
         let mut before = Progress::default();
         let mut shown = |now: &Progress| progress(&shared.add(now, &mut before));
@@ -320,7 +320,7 @@ impl<S: FnMut(&Entry<'_>) -> EntryDecision> Delivery<'_, S> {
     /// Passes an entry to the sink. `last_ns` is the timestamp of the last accepted entry of the same log.
     #[inline]
     fn deliver(&mut self, entry: &Entry<'_>, last_ns: &mut i64) {
-        if (self.sink)(entry) == EntryDecision::Yes {
+        if (self.sink)(entry) == EntryDecision::Accepted {
             self.kept += 1;
             self.out_of_order += u64::from(entry.time_ns < *last_ns);
             *last_ns = entry.time_ns;
@@ -392,7 +392,7 @@ fn read_concurrently(
         if packer.is_batch_complete(&batch) && batches.send(std::mem::take(&mut batch)).is_err() {
             options.stop.store(true, Ordering::Relaxed);
         }
-        EntryDecision::Yes
+        EntryDecision::Accepted
     };
     let mut before = Progress::default();
     let mut progress = |now: &Progress| {

@@ -120,7 +120,7 @@ impl Profiler {
         }
     }
 
-    /// Adds a request. Returns `EntryDecision::No` if the option for robots excludes this request.
+    /// Adds a request. Returns `EntryDecision::FilteredOut` if the option for robots excludes this request.
     pub fn add(&mut self, entry: &Entry<'_>) -> EntryDecision {
         let bytes = entry.bytes.unwrap_or(0);
         let user_agent = fixed_hash(entry.user_agent);
@@ -135,7 +135,7 @@ impl Profiler {
             RobotFilter::Only => !is_robot,
         };
         if is_left_out {
-            return EntryDecision::No;
+            return EntryDecision::FilteredOut;
         }
         self.requests += 1;
         self.bytes = self.bytes.saturating_add(bytes);
@@ -161,7 +161,7 @@ impl Profiler {
                 sessions.add_hashed(client, user_agent, entry.time_ns);
             }
         }
-        EntryDecision::Yes
+        EntryDecision::Accepted
     }
 
     /// Completes the profile, except for `command`, `brimful_version`, `workload` and `workload_arrivals_why`.

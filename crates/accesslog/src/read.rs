@@ -1,10 +1,9 @@
-//! Reads all lines of all logs, in the order of the logs, and accounts for each line.
+//! Reads all lines of all logs, one log after another, and counts each line by its outcome.
 //!
 //! A second thread reads and decompresses the bytes, and splits them into blocks of whole lines. The caller's thread
 //! parses the lines. Small logs, which are read completely when they are opened, need no second thread. Blocks are
-//! passed from one thread to the other and back, so memory does not grow with the log. For any input, `read = parsed +
-//! malformed + filtered`: if a log cannot be read to its end, the lines before the error count. `account` counts the
-//! lines.
+//! reused, so memory does not grow with the log. For any input, `read = parsed + malformed + filtered`. If a log cannot
+//! be read to its end, the lines before the error are counted. The module `account` counts the lines.
 
 mod account;
 
@@ -33,12 +32,12 @@ const PROGRESS_EVERY: Duration = Duration::from_millis(100);
 pub struct ReadOptions {
     /// The formats of the lines; detected from the first lines if `None`.
     pub formats: Option<Formats>,
-    /// Maximum number of malformed lines to keep for display; the first ones are kept.
+    /// Maximum number of malformed lines that are kept for display; the first ones are kept.
     pub max_malformed: usize,
     /// Whether to read files to their current end. Otherwise, files are read only up to the size that they had when
     /// they were found.
     pub follow_growth: bool,
-    /// The caller sets this flag to stop reading; the current block is not finished.
+    /// The caller sets this flag to stop reading. The block that is being parsed is still completed.
     pub stop: Arc<AtomicBool>,
 }
 
@@ -48,13 +47,13 @@ impl Default for ReadOptions {
     }
 }
 
-/// Whether the sink accepted an entry.
+/// The decision of the sink, the function that receives the entries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EntryDecision {
-    /// The entry counts.
-    Yes,
-    /// The entry was filtered out.
-    No,
+    /// The entry is counted as parsed.
+    Accepted,
+    /// The entry is counted as filtered.
+    FilteredOut,
 }
 
 /// The progress of reading.
@@ -68,7 +67,7 @@ pub struct Progress {
     pub lines: u64,
 }
 
-/// Counts of the lines of logs, with the logs and their formats.
+/// The result of reading logs.
 #[derive(Clone, Debug)]
 pub struct ReadSummary {
     /// Counts of lines by outcome.
@@ -79,8 +78,8 @@ pub struct ReadSummary {
     pub formats: Formats,
 }
 
-/// Reads logs from the oldest to the newest. `paths` are files, patterns, directories (their files with `access` in the
-/// name), or `-` for standard input; see [`source::find`].
+/// Reads logs from the oldest to the newest. `paths` are files, patterns, directories, or `-` for standard input. In a
+/// directory, files with `access` in their names are read. See [`source::find`].
 ///
 /// # Errors
 ///
@@ -121,7 +120,9 @@ fn read_logs(
 
 /// Opened logs, in the order of the times of their first requests.
 pub(crate) struct Prepared {
+    /// The logs, the oldest first.
     pub logs: Vec<OpenedLog>,
+    /// The formats with which all logs are read.
     pub formats: Formats,
     /// Total number of stored bytes of the logs, if known.
     pub total_bytes: Option<u64>,
@@ -181,7 +182,7 @@ fn empty(logs: &[OpenedLog]) -> LogError {
 struct Message {
     /// Index of the log.
     source: usize,
-    /// Number of stored bytes of the log that have been read.
+    /// Number of stored bytes of the log that have been read when the message is sent.
     taken: u64,
     kind: MessageKind,
 }
@@ -266,14 +267,14 @@ impl<S: FnMut(&Entry<'_>) -> EntryDecision> Parser<'_, S> {
         let (blocks, received) = mpsc::sync_channel(BLOCKS_AHEAD);
         let (spent, reused) = mpsc::channel::<Block>();
         let follow_growth = options.follow_growth;
-        // A send fails only if the receiver no longer exists, because reading was stopped.
+        // The send fails only if reading was stopped, so that the receiver no longer exists.
         let deliver = move |message| blocks.send(message).ok().map(|()| reused.try_recv().unwrap_or_default());
         thread::Builder::new()
             .name("log reader".to_owned())
             .spawn(move || read_blocks(logs, follow_growth, limits, deliver))
             .map_err(|source| LogError::Io { path: "a thread to read with".into(), source })?;
         while let Some(message) = next(&received, &options.stop) {
-            // If the reading thread has ended, it needs no more blocks.
+            // The send fails only if the reading thread has ended. Then it needs no more blocks.
             let _ = spent.send(self.parse(message));
         }
         Ok(())
@@ -310,8 +311,8 @@ impl<S: FnMut(&Entry<'_>) -> EntryDecision> Parser<'_, S> {
     }
 }
 
-/// The next message; `None` at the end or when reading is stopped. Waits only for short times, so that reading can be
-/// stopped even if a stream sends nothing.
+/// Waits for the next message. Returns `None` at the end, or if reading is stopped. The stop flag is checked at
+/// intervals, so reading can be stopped even if a stream sends nothing.
 fn next(blocks: &Receiver<Message>, stop: &AtomicBool) -> Option<Message> {
     while !stop.load(Ordering::Relaxed) {
         match blocks.recv_timeout(PROGRESS_EVERY) {
@@ -322,7 +323,7 @@ fn next(blocks: &Receiver<Message>, stop: &AtomicBool) -> Option<Message> {
     None
 }
 
-/// Reports progress at intervals.
+/// Reports progress, at most once per [`PROGRESS_EVERY`].
 struct ProgressReporter<'a> {
     progress: &'a mut dyn FnMut(&Progress),
     total_bytes: Option<u64>,
@@ -352,8 +353,8 @@ impl ReadSummary {
     }
 }
 
-/// Text for the end of a message. It lists the first malformed lines, their positions, and what was expected at each
-/// position. The text is empty if no line was malformed.
+/// A text that is appended to a message. It lists the first malformed lines, their positions, and what was expected at
+/// each position. It is empty if no line was malformed.
 pub fn describe_first_malformed(lines: &Lines) -> String {
     let one = |line: &MalformedLine| {
         let MalformedLine { file, line, column, expected, text } = line;
@@ -381,7 +382,7 @@ mod tests {
         let mut stamps = Vec::new();
         let mut sink = |entry: &Entry<'_>| {
             stamps.push(entry.time_ns);
-            if entry.target == b"/filtered" { EntryDecision::No } else { EntryDecision::Yes }
+            if entry.target == b"/filtered" { EntryDecision::FilteredOut } else { EntryDecision::Accepted }
         };
         let mut last = Progress::default();
         let read = read_logs(logs, ReadOptions::default(), limits, &mut sink, &mut |progress| last = *progress)?;
@@ -393,7 +394,7 @@ mod tests {
         read_with(Limits::default(), vec![("log", log.into())]).unwrap().0
     }
 
-    /// Counts of lines: read, parsed, malformed, filtered.
+    /// The numbers of lines that were read, parsed, malformed and filtered.
     fn counts(lines: &Lines) -> [u64; 4] {
         [lines.read, lines.parsed, lines.malformed, lines.filtered]
     }
@@ -457,7 +458,7 @@ mod tests {
         let stop = options.stop.clone();
         let mut sink = |_: &Entry<'_>| {
             stop.store(true, Ordering::Relaxed);
-            EntryDecision::Yes
+            EntryDecision::Accepted
         };
         let read =
             read_stream("log", std::io::Cursor::new(text.into_bytes()), options, &mut sink, &mut |_| {}).unwrap();

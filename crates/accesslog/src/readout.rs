@@ -11,7 +11,7 @@ use jiff::tz::{Offset, TimeZone};
 /// Maximum length of a value, in characters.
 const MAX_VALUE_CHARS: usize = 120;
 
-/// The fields of an entry that are present.
+/// The fields of an entry that are present in its line, with their values as text.
 pub fn present_fields(entry: &Entry<'_>) -> Vec<FieldSample> {
     let texts = |fields: &[(&str, &[u8])]| -> Vec<FieldSample> {
         let known = fields.iter().filter(|(_, text)| !text.is_empty());
@@ -41,7 +41,7 @@ fn sample(field: &str, value: &str) -> FieldSample {
     FieldSample { field: field.to_owned(), value: format!("{}{dots}", one_line(&cut)) }
 }
 
-/// The time in RFC 3339, with the log's offset from UTC.
+/// The time of an entry in RFC 3339 format, with the log's offset from UTC.
 fn time(entry: &Entry<'_>) -> Option<String> {
     let time = Timestamp::from_nanosecond(i128::from(entry.time_ns)).ok()?;
     let offset = entry.offset_s.filter(|offset_s| *offset_s != 0).and_then(|s| Offset::from_seconds(s).ok());

@@ -1,11 +1,13 @@
-//! Replays a log: converts its requests into calls, each with its due time, method and path.
+//! Replays a log: converts its requests into calls, each with a due time, a method and a path.
 //!
 //! The gaps between calls are the gaps in the log, divided by the speed. A timestamp in whole seconds does not show the
-//! time of the request within its second. `spread` chooses this time: either as in finer timestamps of the same logs,
-//! or at equal distances. Servers write lines when responses end, so lines are slightly out of order: they are sorted
-//! within [`Options::window_ns`]. A request that is late by more than this window is due at once, and is counted. A
-//! request whose timestamp is far ahead of its neighbours is also due at once. `timeline` identifies these requests.
-//! Pauses longer than [`Options::max_gap_ns`] are shortened to that length.
+//! time of the request within its second. `spread` chooses this time: either like the finer timestamps of the same
+//! logs, or at equal distances.
+//!
+//! Servers write lines when responses end, so lines are slightly out of order. They are sorted within
+//! [`Options::window_ns`]. `timeline` identifies requests that cannot be sorted: requests that are later in the log
+//! than their timestamp by more than this window, and requests whose timestamp is far ahead of its neighbours. These
+//! requests are due at once, and are counted. Pauses longer than [`Options::max_gap_ns`] are shortened to that length.
 //!
 //! Memory is bounded by the number of requests within `window_ns`, and by [`MAX_BUFFERED_REQUESTS`] requests.
 
@@ -19,13 +21,13 @@ use spread::Spread;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashSet, VecDeque};
 use std::path::PathBuf;
-use timeline::{LOOK_AHEAD, Place, Timeline};
+use timeline::{LOOK_AHEAD, StampKind, Timeline};
 
 pub use target::{PathRule, requestable_path};
 
-/// Names of the classes of calls: the kind of status in the log.
+/// Names of the classes of calls. A call's class is determined by the status of the logged response.
 pub const STATUS_CLASSES: [&str; 6] = ["2xx", "304", "3xx", "4xx", "5xx", "other"];
-/// Maximum number of requests that are sorted at a time.
+/// Maximum number of requests that are kept in memory for sorting.
 pub const MAX_BUFFERED_REQUESTS: usize = 100_000;
 const SECOND_NS: i64 = 1_000_000_000;
 
@@ -36,17 +38,17 @@ pub struct Options {
     pub speed: f64,
     /// Calls per second at a constant rate; `None` to use the log's own gaps.
     pub constant_rate: Option<f64>,
-    /// Requests that are out of order by up to this time are sorted, in nanoseconds of the log's time.
+    /// Maximum time by which a request may be out of order and is still sorted, in nanoseconds of the log's time.
     pub window_ns: i64,
     /// The longest pause between two calls, in nanoseconds of the replay. Longer pauses are shortened to this length;
     /// `None` if no pause is shortened.
     pub max_gap_ns: Option<u64>,
-    /// Methods to send. Requests with other methods are not replayed.
+    /// Methods that are sent. Requests with other methods are not replayed.
     pub methods: Vec<String>,
     /// Rules that replace the beginnings of paths.
     pub path_rules: Vec<PathRule>,
-    /// A document root in which a file of each response's size is created. Calls request these files instead of the
-    /// log's paths.
+    /// A document root in which a file of each response's size is created. Calls then request these files instead of
+    /// the log's paths.
     pub fileset: Option<PathBuf>,
 }
 
@@ -79,19 +81,19 @@ pub struct Call {
     pub is_not_modified: bool,
 }
 
-/// Counts of the calls and requests of a replay.
+/// Counts of a replay.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Summary {
-    /// Number of emitted calls.
+    /// Number of calls so far.
     pub calls: u64,
     /// Number of requests that were not replayed because of their methods.
     pub other_methods: u64,
     /// Number of requests that were not replayed because they have no path that can be requested.
     pub requests_without_path: u64,
-    /// Number of calls that were due at once because their timestamps were too far behind the preceding lines to be
-    /// sorted.
+    /// Number of requests whose timestamps were too far behind the preceding lines to be sorted. Their calls were due
+    /// at once.
     pub late_timestamps: u64,
-    /// Number of calls that were due at once because their timestamps were far ahead of their neighbours.
+    /// Number of requests whose timestamps were far ahead of their neighbours. Their calls were due at once.
     pub early_timestamps: u64,
     /// Number of times that the log's clock was set back permanently. The replay continues without a pause.
     pub clock_setbacks: u64,
@@ -107,13 +109,13 @@ pub struct Summary {
 #[derive(Debug)]
 pub struct Replayer {
     options: Options,
-    /// Requests whose timestamps the timeline has not checked yet, in the order of the log.
+    /// Requests whose timestamps are not classified yet, in the order of the log.
     unjudged: VecDeque<PendingRequest>,
     timeline: Timeline,
     held: BinaryHeap<Reverse<PendingRequest>>,
     /// Number of requests added so far.
     sequence: u64,
-    /// Time of the first call in the log's timeline, in nanoseconds.
+    /// Log time of the first call, in nanoseconds since 1970.
     first_ns: Option<i64>,
     last_ns: i64,
     /// Due time of the latest call, in nanoseconds after the first call.
@@ -123,14 +125,14 @@ pub struct Replayer {
     summary: Summary,
 }
 
-/// A request that is waiting to be sorted. Requests are ordered by time. At equal times, timestamps in whole seconds
-/// come before finer timestamps. If these are equal, too, requests keep the order of the log.
+/// A request that waits to be sorted. Requests are ordered by time. At equal times, timestamps in whole seconds come
+/// before finer timestamps. Requests that are equal in both keep the order of the log.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct PendingRequest {
     time_ns: i64,
     has_subsecond_time: bool,
     sequence: u64,
-    /// Whether `spread` chose the time of the request within its second.
+    /// Whether the timestamp had whole seconds, and `spread` has chosen the time within the second.
     is_placed: bool,
     class: u16,
     method: String,
@@ -155,8 +157,8 @@ impl Replayer {
         }
     }
 
-    /// Adds the next entry of the log, and emits calls that no later entry can precede, until `emit` returns `false`.
-    /// Returns whether `emit` accepts more calls, and whether the entry becomes a call.
+    /// Adds the next entry of the log, and emits all calls that no later entry can precede. Stops emitting when `emit`
+    /// returns `false`. Returns whether `emit` accepts more calls, and whether the entry becomes a call.
     ///
     /// # Errors
     /// Returns an error if a file of the fileset cannot be created.
@@ -183,8 +185,8 @@ impl Replayer {
         self.summary
     }
 
-    /// Checks the timestamp of the next request by the requests that follow, and emits calls that no later request can
-    /// precede.
+    /// Classifies the timestamp of the oldest unclassified request by the requests that follow. Emits all calls that no
+    /// later request can precede.
     fn judge_next(&mut self, emit: &mut dyn FnMut(Call) -> bool) -> bool {
         let Some(next) = self.unjudged.pop_front() else { return true };
         let following = self.unjudged.iter().map(|held| held.time_ns);
@@ -192,12 +194,12 @@ impl Replayer {
         let place = self.timeline.classify_stamp(next.time_ns, following, sorted_ns);
         self.summary.clock_setbacks = self.timeline.clock_setbacks;
         let time_ns = match place {
-            Place::Course(time_ns) => time_ns,
-            Place::Behind => {
+            StampKind::Regular(time_ns) => time_ns,
+            StampKind::Behind => {
                 self.summary.late_timestamps += 1;
                 return emit(self.due_at_once(next));
             }
-            Place::Ahead => {
+            StampKind::Ahead => {
                 self.summary.early_timestamps += 1;
                 return emit(self.due_at_once(next));
             }
@@ -228,7 +230,7 @@ impl Replayer {
         Ok(Some(PendingRequest { time_ns, has_subsecond_time, sequence, is_placed: false, class, method, path }))
     }
 
-    /// Returns the path of a file of about `bytes` bytes in `root`, and creates the file if necessary.
+    /// Returns the path of a file of about `bytes` bytes under `root`. Creates the file if it does not exist yet.
     fn file(&mut self, root: &std::path::Path, bytes: u64) -> Result<String, LogError> {
         let bytes = rounded_size(bytes);
         let path = format!("/brimful/{bytes}");
@@ -238,8 +240,8 @@ impl Replayer {
         Ok(path)
     }
 
-    /// Emits the calls of requests before `horizon_ns`. Requests whose timestamps are the same whole second are emitted
-    /// together.
+    /// Emits the calls of all requests before `horizon_ns`. Requests with the same timestamp in whole seconds are
+    /// emitted only if the whole second is before `horizon_ns`.
     fn emit_until(&mut self, horizon_ns: i64, emit: &mut dyn FnMut(Call) -> bool) -> bool {
         while let Some(Reverse(next)) = self.held.peek() {
             let time_ns = next.time_ns;
@@ -262,7 +264,7 @@ impl Replayer {
         true
     }
 
-    /// Assigns a time within its second to each request whose timestamp is this whole second.
+    /// Chooses a time within the second for each request whose timestamp is this whole second.
     fn place_in_second(&mut self, second_ns: i64) {
         let mut same = Vec::new();
         while self.held.peek().is_some_and(|Reverse(held)| held.time_ns == second_ns && !held.has_subsecond_time) {
@@ -275,7 +277,7 @@ impl Replayer {
         }
     }
 
-    /// Creates the call of a request in the log's timeline.
+    /// Creates the call of a sorted request. The call is due after the request's gap in the log, divided by the speed.
     fn call(&mut self, held: PendingRequest) -> Call {
         let time_ns = held.time_ns;
         let first_ns = *self.first_ns.get_or_insert(time_ns);
@@ -297,8 +299,8 @@ impl Replayer {
         self.due_at_once(held)
     }
 
-    /// Creates the call of a request that is due at the same time as the latest call. In a replay at a constant rate,
-    /// the call is due one interval after the latest call.
+    /// Creates a call that is due at the same time as the latest call. In a replay at a constant rate, it is due one
+    /// interval later.
     fn due_at_once(&mut self, held: PendingRequest) -> Call {
         let due_ns = match self.options.constant_rate {
             Some(rate) => (self.summary.calls as f64 / rate * 1e9) as u64,
@@ -357,8 +359,8 @@ mod tests {
     fn those_of_a_second_are_spread_over_it() {
         let log = [entry(100, "/a"), entry(100, "/b"), entry(101, "/c"), entry(103, "/d"), entry(103, "/e")];
         let (calls, summary) = replayed(&log, Options::default());
-        // Two requests in a second must be due at 0.25 and 0.75 of the second, and a single request in the middle. Due
-        // times are relative to the first call.
+        // Two requests in a second must be due at 0.25 s and 0.75 s within the second, and a single request at 0.5 s.
+        // Due times are relative to the first call.
         assert_eq!(due_ms(&calls), [0, 500, 1250, 3000, 3500]);
         assert_eq!(summary, Summary { calls: 5, longest_pause_ns: 1_750_000_000, ..Summary::default() });
         let (calls, _) = replayed(&log, Options { speed: 2.0, ..Options::default() });
@@ -380,7 +382,7 @@ mod tests {
 
     #[test]
     fn whole_seconds_come_as_finer_ones_do() {
-        // Each second has ten pairs of fine timestamps, 2 ms apart, and ten timestamps in whole seconds.
+        // Each second has ten pairs of fine timestamps, 2 ms apart, and ten requests with a timestamp in whole seconds.
         let fine = (0..400).map(|i| (i / 2) * 100 + (i % 2) * 2);
         let fine = fine.map(|ms| Entry { time_ns: ms * 1_000_000, has_subsecond_time: true, ..entry(0, "/fine") });
         let coarse = (0..200).map(|i| entry(i / 10, "/coarse"));
@@ -389,7 +391,8 @@ mod tests {
         let (calls, summary) = replayed(&log, Options::default());
         assert_eq!((summary.late_timestamps, summary.calls), (0, 600));
         let due: Vec<u64> = calls.iter().filter(|call| call.path == "/coarse").map(|call| call.due_ns).collect();
-        // From the third second on, there are enough fine timestamps to imitate.
+        // From the third second on, there are at least `MIN_FINE_STAMPS` fine timestamps, so the requests come in
+        // pairs, too.
         let close = due[20..].windows(2).filter(|pair| pair[1] - pair[0] < 10_000_000).count();
         assert!((70..=110).contains(&close), "{close} of 180 calls are close to the previous call");
     }
@@ -454,7 +457,7 @@ mod tests {
         assert_eq!(due_ms(&calls), [0, 1_000, 11_000, 12_000, 22_000]);
         assert_eq!((summary.shortened_pauses, summary.removed_pause_ns / 1_000_000_000), (2, 50 + 3_590));
         assert_eq!(summary.longest_pause_ns, 10_000_000_000);
-        // The limit of a pause must apply to the time of the replay, not to the time of the log.
+        // The maximum pause must apply to the time of the replay, not to the time of the log.
         let (calls, summary) = replayed(&log, Options { max_gap_ns, speed: 100.0, ..Options::default() });
         assert_eq!((due_ms(&calls), summary.shortened_pauses), (vec![0, 10, 610, 620, 10_620], 1));
     }

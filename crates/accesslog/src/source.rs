@@ -1,10 +1,10 @@
-//! Sources of log lines: files, rotated sets of files, and streams; compressed or not.
+//! Finds logs and reads their lines. Logs are files, rotated sets of files, and streams; compressed or not.
 //!
 //! - [`find`]: paths and patterns → [`Log`]s.
 //! - `input`: the stored bytes, up to the size that a file had when it was found.
 //! - `decode`: decompression. The first bytes determine the compression format; the name of the file does not matter.
 //! - `blocks`: blocks of whole lines, in constant memory.
-//! - `sample`: the beginning of a log, its formats, and its position in time.
+//! - `sample`: the beginning of a log, its formats, and the time of its first request.
 //!
 //! Regular files are opened when they are found. So a file that is rotated later is neither missed nor read twice.
 
@@ -22,16 +22,16 @@ use std::io::{self, ErrorKind, Read, Seek, SeekFrom};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// The path that means standard input.
+/// The argument that means standard input.
 const STDIN: &str = "-";
-/// Maximum number of files that stay open. By default, a process may have 1,024 open files.
+/// Maximum number of files that stay open. By default, a Linux process may have 1,024 open files.
 const MAX_OPEN_FILES: usize = 256;
 /// Files in a directory are read if their names contain this text.
 const NAME_PART: &str = "access";
 
 /// Finds all logs that `paths` name. Each path is `-`, an existing file or stream, or else a pattern (`access.log*`).
 /// In a directory, files with `access` in their names are read. The files of a pattern or directory are sorted by name.
-/// A file that several patterns match is one log.
+/// A file that several patterns match is read once.
 ///
 /// # Errors
 ///
@@ -53,13 +53,14 @@ pub struct Log {
 
 /// The source of a log's bytes.
 enum Origin {
-    /// A file, which can be read repeatedly. `kept` is the open file; `None` if too many files are open.
+    /// A file, which can be read repeatedly. `kept` is the open file; `None` if [`MAX_OPEN_FILES`] files are already
+    /// open.
     File { path: PathBuf, identity: Identity, kept: Option<File> },
     /// A stream, which can be read once.
     Stream(Option<Box<dyn Read + Send>>),
 }
 
-/// Device and inode, which identify a file under any name.
+/// Device and inode, which identify a file independently of its name.
 type Identity = (u64, u64);
 
 impl Log {
@@ -83,8 +84,8 @@ impl Log {
         matches!(self.place, Origin::Stream(_))
     }
 
-    /// Opens the log at its beginning. Reading ends at the size that the log had when it was found. With
-    /// `follow_growth`, reading continues to the log's current end.
+    /// Opens the log at its beginning. If `follow_growth` is set, the log is read to its current end. Otherwise, it is
+    /// read up to the size that it had when it was found.
     pub(crate) fn open(&mut self, follow_growth: bool) -> io::Result<Input> {
         match &mut self.place {
             Origin::Stream(stream) => {
@@ -129,7 +130,7 @@ struct LogSet {
     has_stdin: bool,
 }
 
-/// How the user named a file: by its own path or by a pattern or directory.
+/// How the user named a file: by its own path, or by a pattern or directory that contains it.
 #[derive(Clone, Copy, PartialEq)]
 enum NamedBy {
     Name,
@@ -193,8 +194,8 @@ impl LogSet {
         if self.add_regular(paths)? { Ok(()) } else { Err(no_match()) }
     }
 
-    /// Adds the regular files among `paths`, and returns whether there are any. Skips other files, because opening a
-    /// FIFO might wait forever.
+    /// Adds the regular files among `paths`, and returns whether there are any. Other files are skipped, because
+    /// opening a FIFO might block forever.
     fn add_regular(&mut self, paths: Vec<PathBuf>) -> Result<bool, LogError> {
         let mut any = false;
         for path in paths {

@@ -1,8 +1,8 @@
-//! Converts a profile into a `Workload` with the same traffic: classes with their shares, and their most popular URLs
-//! with the bytes of the responses. Calls arrive in sessions, at the rate of the peak window. If the log does not
-//! distinguish users, calls arrive by an arrival process with the same bursts.
+//! Converts a profile into a `Workload` with the same traffic. The workload has the same classes with their shares, and
+//! their most popular URLs with the sizes of the responses. Calls arrive in sessions, at the rate of the peak window.
+//! If the log does not distinguish users, calls arrive by an arrival process with the same bursts.
 //!
-//! If a response had no body, the new request is one to which any server responds without a body. For 304 (Not
+//! For a response without a body, the workload has a request that any server answers without a body. For 304 (Not
 //! Modified), the request has `If-None-Match: *`. For HEAD, the method is HEAD. For 404 (Not Found), the path does not
 //! exist.
 
@@ -20,18 +20,18 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Maximum number of URLs that a class lists.
 const URLS: usize = 200;
-/// Maximum number of synthetic URLs that replace the unlisted URLs of a class.
+/// Maximum number of synthetic URLs in a class. They stand for the URLs that the profile does not list.
 const MAX_OTHER_URLS: u64 = 100;
-/// If unlisted URLs have a smaller share of the class than this, no synthetic URLs replace them.
+/// Minimum share of unlisted URLs in the requests of a class. With a smaller share, the class gets no synthetic URLs.
 const MIN_OTHER_SHARE: f64 = 0.01;
-/// Responses without a body get a separate class only if their share of all requests is at least this.
+/// Minimum share of all requests for a separate class of responses without a body.
 const MIN_CLASS_SHARE: f64 = 0.005;
-/// Directory of the files that replace URLs which cannot be requested or stored as a file.
+/// Directory of the synthetic URLs.
 const SYNTHETIC: &str = "/brimful";
-/// A path that does not exist.
+/// A path that does not exist on the server.
 const ABSENT: &str = "/brimful/absent";
 
-/// The choice of how the calls of a workload arrive.
+/// How the calls of a workload arrive.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ArrivalChoice {
     /// Calls arrive in sessions if the log has enough sessions, otherwise one by one.
@@ -39,11 +39,11 @@ pub enum ArrivalChoice {
     Auto,
     /// Calls arrive in sessions.
     Sessions,
-    /// Calls arrive one by one, by the arrival process with the same bursts.
+    /// Calls arrive one by one, by an arrival process with the same bursts as the log.
     Requests,
 }
 
-/// A workload, and the reason for its arrivals.
+/// A workload that was created from a profile.
 #[derive(Clone, Debug, PartialEq)]
 pub struct GeneratedWorkload {
     /// The workload document.
@@ -52,11 +52,11 @@ pub struct GeneratedWorkload {
     pub arrivals_reason: String,
 }
 
-/// Creates the workload with the traffic of a profile's peak window.
+/// Creates a workload with the traffic of a profile's peak window.
 ///
 /// # Errors
-/// [`LogError::NoRequests`] if the window has no URL that can be requested, or if sessions were required and the
-/// profile has no sessions.
+/// [`LogError::NoRequests`] if the window has no URL that can be requested. Also if `choice` requires sessions, but the
+/// profile has too few.
 pub fn workload(profile: &Profile, choice: ArrivalChoice) -> Result<GeneratedWorkload, LogError> {
     let mut names = BTreeSet::new();
     let mut classes: Vec<RequestClass> = Vec::new();
@@ -84,7 +84,7 @@ fn load(profile: &Profile, choice: ArrivalChoice) -> Result<(Load, String), LogE
     Ok((Load::Open { rate: Rate(profile.peak.rate), arrivals }, reason + &lacking))
 }
 
-/// A class of responses with a body. It uses only GET: requests with other methods change data on most servers.
+/// Creates a class of responses with a body. It uses only GET, because other methods change data on most servers.
 fn with_body(seen: &ProfileClass) -> RequestClass {
     let urls = seen.urls.iter().filter(|url| url.method.is_empty() || url.method == "GET").take(URLS);
     let mut found: Vec<Url> = urls.enumerate().map(|(index, url)| requested(seen, index, url)).collect();
@@ -93,7 +93,8 @@ fn with_body(seen: &ProfileClass) -> RequestClass {
     RequestClass { urls: found, ..class(&seen.name, seen.share_requests) }
 }
 
-/// Synthetic URLs that replace the unlisted URLs. The size of their files preserves the mean size of the class.
+/// Synthetic URLs that stand for the unlisted URLs of a class. Their size is chosen so that the class keeps its mean
+/// size.
 fn others(seen: &ProfileClass, listed: &[Url]) -> Vec<Url> {
     let bytes_of = |url: &Url| url.weight * url.bytes.unwrap_or(0) as f64;
     let left = seen.requests as f64 - listed.iter().map(|url| url.weight).sum::<f64>();
@@ -110,14 +111,15 @@ fn others(seen: &ProfileClass, listed: &[Url]) -> Vec<Url> {
     (0..unlisted).map(|index| Url { path: path(index), weight, bytes: Some(bytes) }).collect()
 }
 
-/// A URL of a class: its own path if that path can be requested, otherwise a synthetic path.
+/// The URL of a class that stands for a logged URL. It has the logged path, or a synthetic path if the logged path
+/// cannot be requested.
 fn requested(seen: &ProfileClass, index: usize, url: &PopularUrl) -> Url {
     let path = requestable_path(&url.url).unwrap_or_else(|| format!("{SYNTHETIC}/{}/{index}", seen.name));
     Url { path, weight: url.requests as f64, bytes: Some(url.mean_bytes.round() as u64) }
 }
 
-/// A URL that can be requested. Non-ASCII bytes, which logs contain unchanged or escaped like `\xC3`, are
-/// percent-encoded.
+/// The URL in the form in which it can be requested; `None` if this is impossible. Non-ASCII bytes, which logs contain
+/// unchanged or escaped like `\xC3`, are percent-encoded.
 fn requestable_path(url: &str) -> Option<String> {
     let mut parts = url.split("\\x");
     let mut plain = parts.next().unwrap_or_default().to_owned();
@@ -128,7 +130,8 @@ fn requestable_path(url: &str) -> Option<String> {
         plain.push_str(&digits.to_ascii_uppercase());
         plain.push_str(part.get(2..).unwrap_or_default());
     }
-    // A URL with a replacement character cannot be requested: the profile has lost the bytes that were not UTF-8.
+    // A replacement character shows that the profile has lost bytes that were not UTF-8, so the URL cannot be
+    // requested.
     let encoded = encode_non_ascii(&plain);
     (is_requestable(&encoded) && !url.contains(char::REPLACEMENT_CHARACTER)).then(|| encoded.into_owned())
 }
@@ -141,7 +144,7 @@ fn is_requestable(url: &str) -> bool {
     url.starts_with('/') && is_plain && goes_down && !path.contains('\0') && path.len() < 1024
 }
 
-/// Classes of responses without a body: one class for each reason in the profile.
+/// Creates the classes of responses without a body: for HEAD, for 404, and for all other reasons.
 fn without_body(profile: &Profile, seen: &ProfileClass) -> Vec<RequestClass> {
     let all: u64 = profile.zero_length.values().sum();
     let share = |reason: &str| profile.zero_length.get(reason).map_or(0.0, |n| *n as f64 / all.max(1) as f64);
@@ -167,7 +170,7 @@ fn without_body(profile: &Profile, seen: &ProfileClass) -> Vec<RequestClass> {
     made
 }
 
-/// Listed URLs with their weights, for requests whose files must exist but may have any size.
+/// The listed URLs of a class with their weights, for requests that need an existing file of any size.
 fn existing(seen: &ProfileClass, name: &str) -> Vec<Url> {
     let urls = seen.urls.iter().filter_map(|url| Some((requestable_path(&url.url)?, url.requests))).take(URLS);
     let mut found: Vec<Url> = urls.map(|(path, requests)| Url { path, weight: requests as f64, bytes: None }).collect();

@@ -111,9 +111,9 @@ fn characterize(
     let mut sink = |entry: &Entry<'_>| {
         if stop.load(Ordering::Relaxed) {
             skipped += 1;
-            return EntryDecision::No;
+            return EntryDecision::FilteredOut;
         }
-        if filter.keeps(entry) { profiler.add(entry) } else { EntryDecision::No }
+        if filter.keeps(entry) { profiler.add(entry) } else { EntryDecision::FilteredOut }
     };
     let mut meter = ProgressMeter::new(args.quiet);
     let read = logs.read(&mut sink, &mut |progress| meter.show(progress)).map_err(log_error)?;

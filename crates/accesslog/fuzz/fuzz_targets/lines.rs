@@ -47,7 +47,7 @@ static FORMATS: LazyLock<Formats> = LazyLock::new(|| {
 
 fn read(reader: impl io::Read + Send + 'static) -> Result<ReadSummary, LogError> {
     let options = ReadOptions { formats: Some(FORMATS.clone()), ..ReadOptions::default() };
-    read_stream("log", reader, options, &mut |_| EntryDecision::Yes, &mut |_| {})
+    read_stream("log", reader, options, &mut |_| EntryDecision::Accepted, &mut |_| {})
 }
 
 fn same(a: &Result<ReadSummary, LogError>, b: &Result<ReadSummary, LogError>) {

@@ -31,7 +31,7 @@ pub const MAX_URL_BYTES: usize = 2_048;
 const MEAN_LENGTH: usize = 192;
 /// Maximum length of a method in bytes.
 const MAX_METHOD_BYTES: usize = 16;
-/// Number of bits of a [`Place`] that contain the slot.
+/// Number of bits of a [`QueueEntry`] that contain the slot.
 const SLOT_BITS: u32 = 24;
 /// The capacity of a URL's buffer is a multiple of this number of bytes, so that the next URL in the same slot usually
 /// fits.
@@ -48,7 +48,7 @@ pub struct TopUrls {
     free: Vec<u32>,
     /// A priority queue of all slots with a URL. The counts in it may be outdated. The slot with the lowest count is
     /// first.
-    queue: BinaryHeap<Reverse<Place>>,
+    queue: BinaryHeap<Reverse<QueueEntry>>,
     index: Index,
     /// Total length of all URLs, in bytes.
     length: usize,
@@ -85,12 +85,13 @@ pub struct Method {
     length: u8,
 }
 
-/// The number of requests (up to a trillion) and the slot, combined in one number. If counts are equal, the slot with
-/// the lower index is first.
+/// The number of requests (up to a trillion) and the slot, combined in one number. Entries with the same number of
+/// requests are ordered by slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Place(u64);
+struct QueueEntry(u64);
 
-/// Path and query of a target, without the scheme and host of a proxy request.
+/// Path and query of a request target. If the target is an absolute URL, as in a request to a proxy, its scheme and
+/// host are removed.
 pub(crate) fn url<'a>(target: &'a [u8]) -> &'a [u8] {
     let absolute = |target: &'a [u8]| {
         let rest = target.strip_prefix(b"http://").or_else(|| target.strip_prefix(b"https://"))?;
@@ -107,7 +108,8 @@ impl TopUrls {
         TopUrls::with_hasher(capacity, RandomState::default())
     }
 
-    /// Creates counters with the given hasher. Sets of counters with the same hasher can share the hash of a URL.
+    /// Creates counters that hash URLs with this hasher. Several [`TopUrls`] with the same hasher can share the hash of
+    /// a URL.
     pub(crate) fn with_hasher(capacity: usize, hasher: RandomState) -> TopUrls {
         TopUrls {
             capacity: capacity.clamp(1, (1 << SLOT_BITS) - 1),
@@ -128,8 +130,8 @@ impl TopUrls {
         self.add_hashed(hash_url(&self.hasher, url), url, entry);
     }
 
-    /// Counts a request whose URL and hash are known. Returns the slot of the URL's counter, and whether the counter is
-    /// new. Returns `None` for a request without a URL.
+    /// Counts a request whose URL and hash are known. Returns the slot of the URL, and whether the URL is new in this
+    /// slot. Returns `None` for a request without a URL.
     pub(crate) fn add_hashed(&mut self, hash: u64, url: &[u8], entry: &Entry<'_>) -> Option<(usize, bool)> {
         if url.is_empty() {
             return None;
@@ -140,7 +142,7 @@ impl TopUrls {
         Some((slot, found.is_none()))
     }
 
-    /// The URLs with the slots of their counters, in no particular order.
+    /// The URLs with their slots, in no particular order.
     pub(crate) fn slots(&self) -> impl Iterator<Item = (usize, &TopUrl)> {
         self.queue.iter().map(|Reverse(place)| (place.slot(), &self.urls[place.slot()]))
     }
@@ -162,7 +164,7 @@ impl TopUrls {
         all
     }
 
-    /// Whether no URL was replaced, so that all counts are exact.
+    /// Whether all counts are exact, because no URL was replaced or removed.
     pub fn is_exact(&self) -> bool {
         self.highest_dropped == 0
     }
@@ -172,7 +174,7 @@ impl TopUrls {
         self.index.find(hash, |slot| self.urls[slot].hash == hash)
     }
 
-    /// Creates a counter for a new URL.
+    /// Gives a new URL a counter, and returns the counter's slot.
     fn insert(&mut self, hash: u64, url: &[u8]) -> usize {
         while self.length + url.len() > MAX_URL_BYTES + self.capacity * MEAN_LENGTH && self.queue.len() > 1 {
             self.drop_least();
@@ -196,23 +198,23 @@ impl TopUrls {
         if slot == self.urls.len() {
             self.urls.push(TopUrl::default());
         }
-        self.queue.push(Reverse(Place::new(self.highest_dropped + 1, slot)));
+        self.queue.push(Reverse(QueueEntry::new(self.highest_dropped + 1, slot)));
         slot
     }
 
-    /// Removes the URL with the fewest requests, and returns its slot. The slot stays in the queue for the new URL.
+    /// Removes the URL with the fewest requests, and returns its slot. The slot's queue entry is kept for the new URL.
     fn replace_least(&mut self) -> usize {
         self.correct_queue_head();
         let Some(mut first) = self.queue.peek_mut() else { return self.new_slot() };
         let slot = first.0.slot();
         self.highest_dropped = self.urls[slot].requests;
-        *first = Reverse(Place::new(self.highest_dropped + 1, slot));
+        *first = Reverse(QueueEntry::new(self.highest_dropped + 1, slot));
         drop(first);
         self.remove_from_index(slot);
         slot
     }
 
-    /// Removes the URL with the fewest requests.
+    /// Removes the URL with the fewest requests, and frees its slot.
     fn drop_least(&mut self) {
         self.correct_queue_head();
         let Some(Reverse(first)) = self.queue.pop() else { return };
@@ -223,12 +225,12 @@ impl TopUrls {
         self.free.push(slot as u32);
     }
 
-    /// Corrects the head of the queue until it is the URL with the fewest requests. In total, the number of corrections
-    /// is at most the number of counted requests.
+    /// Corrects outdated entries at the head of the queue until the head is the URL with the fewest requests. The total
+    /// number of corrections is at most the number of counted requests.
     fn correct_queue_head(&mut self) {
         while let Some(mut first) = self.queue.peek_mut() {
             let slot = first.0.slot();
-            let place = Reverse(Place::new(self.urls[slot].requests, slot));
+            let place = Reverse(QueueEntry::new(self.urls[slot].requests, slot));
             if *first == place {
                 return;
             }
@@ -243,9 +245,9 @@ impl TopUrls {
     }
 }
 
-impl Place {
-    fn new(requests: u64, slot: usize) -> Place {
-        Place((requests.min(u64::MAX >> SLOT_BITS) << SLOT_BITS) | slot as u64)
+impl QueueEntry {
+    fn new(requests: u64, slot: usize) -> QueueEntry {
+        QueueEntry((requests.min(u64::MAX >> SLOT_BITS) << SLOT_BITS) | slot as u64)
     }
 
     fn slot(self) -> usize {
@@ -292,13 +294,13 @@ impl Deref for Method {
     }
 }
 
-/// Compares short texts without a function call, unlike `==`.
+/// Compares short texts. In contrast to `==`, it compiles to a loop without a function call.
 #[inline]
 pub(super) fn is_same(a: &[u8], b: &[u8]) -> bool {
     a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a == b)
 }
 
-/// Overwrites a text. Reuses its memory, unless the memory is too small or much too large.
+/// Overwrites the text `old`. Reuses its memory, unless this is too small or much too large.
 fn rewrite(old: &mut Vec<u8>, text: &[u8]) {
     if !(text.len()..=2 * text.len() + TEXT_STEP).contains(&old.capacity()) {
         *old = Vec::with_capacity(text.len().next_multiple_of(TEXT_STEP));
@@ -307,7 +309,7 @@ fn rewrite(old: &mut Vec<u8>, text: &[u8]) {
     old.extend_from_slice(text);
 }
 
-/// The hash by which the counter of a URL is found.
+/// The hash that identifies a URL in the counters with this hasher.
 pub(crate) fn hash_url(hasher: &RandomState, url: &[u8]) -> u64 {
     let mut hasher = hasher.build_hasher();
     hasher.write(url);

@@ -1,10 +1,10 @@
-//! Collects the requests of windows of time, and chooses which windows to keep.
+//! Collects requests by time window, and chooses which windows to keep in memory.
 //!
 //! The busiest window is known only at the end, so the window with the most requests so far is kept. The three windows
 //! that were used last are kept, too, because lines of a log are slightly out of order. Windows start at whole
-//! multiples of their length since 1970. A log that is not longer than a window is a single window, even if it does not
-//! start at a multiple. A window that is used again after it was dropped contains only the later requests. The calendar
-//! has the true number of requests. The memory of dropped windows is reused.
+//! multiples of their length since 1970. A log that is not longer than a window is a single window, which may start at
+//! any minute. If a window is used again after it was dropped, it contains only the later requests; the calendar has
+//! the true number of requests. The memory of dropped windows is reused.
 
 use super::calendar::{DAY_S, NS};
 use super::options::OTHER;
@@ -17,16 +17,16 @@ use std::collections::BTreeMap;
 
 /// Number of windows kept in addition to the busiest window.
 const RECENT_WINDOWS: usize = 3;
-/// Maximum number of URLs to count in a window.
+/// Maximum number of URLs that are counted in a window.
 const URLS: usize = 2_048;
-/// Maximum number of URLs to count for one class key.
+/// Maximum number of URLs that are counted for one class key of a window.
 const URLS_OF_KEY: usize = 512;
-/// Maximum number of class keys of a window; further keys are merged into [`OTHER`].
+/// Maximum number of class keys of a window. Requests with further keys are counted under [`OTHER`].
 const MAX_KEYS: usize = 64;
 /// Maximum length of a window in seconds.
 const MAX_WINDOW_S: u64 = 366 * DAY_S as u64;
 
-/// The requests of a window of time.
+/// The requests of one time window.
 #[derive(Clone, Debug)]
 pub struct Window {
     /// Start of the window, in nanoseconds since 1970.
@@ -43,13 +43,13 @@ pub struct Window {
     pub zero_length_service: (f64, u64),
     /// Distribution of the service times of responses without a body.
     pub(super) zero_length_times: SparseTimes,
-    /// Service times of responses with a body, by steps of their size.
+    /// Service times of responses with a body, grouped by size. The key is the logarithmic step of the size.
     pub(super) times_by_size: BTreeMap<u16, SizedTimes>,
     /// Sizes of responses with a body.
     pub sizes: SizeCounts,
     /// The most requested URLs.
     pub urls: TopUrls,
-    /// Requests by class key, unless classes are formed by size; at most 64 keys and `other`.
+    /// Requests by class key; empty if classes are formed by size. At most 64 keys and `other`.
     pub requests_by_key: BTreeMap<String, KeyedRequests>,
     hasher: RandomState,
 }
@@ -80,10 +80,11 @@ pub struct KeyedRequests {
 pub(super) struct SizedTimes {
     /// Sum of the sizes of these responses, in bytes.
     pub bytes: f64,
+    /// Distribution of the service times of these responses.
     pub times: SparseTimes,
 }
 
-/// The windows that are kept.
+/// The windows that are kept in memory.
 #[derive(Clone, Debug)]
 pub(super) struct Windows {
     /// Length of a window in seconds; not used if the user specified a window.
@@ -94,24 +95,25 @@ pub(super) struct Windows {
     /// Sizes of responses in dropped windows and outside of the specified window.
     sizes: SizeCounts,
     kept: Vec<(Window, u64)>,
-    /// Index of the window that was used last.
+    /// Index in `kept` of the window that was used last.
     current: usize,
-    /// Number of switches from one window to another. `kept` stores for each window the number at its last use.
+    /// Number of switches from one window to another. `kept` contains each window with the value of `clock` at its last
+    /// use.
     clock: u64,
     hasher: RandomState,
 }
 
-/// The window of the whole log, which exists as long as the log fits into one window.
+/// The window that contains the whole log. It exists as long as the log is not longer than a window.
 #[derive(Clone, Debug)]
 enum WholeLog {
     /// There is no request yet.
     Empty,
-    /// All requests are in the only window that is kept. The number is the start time of the whole log's window, in
-    /// nanoseconds.
+    /// Only one window is kept, and it contains all requests. The number is the start of the window that contains the
+    /// whole log, in nanoseconds since 1970.
     Same(i64),
-    /// The whole log has a separate window, because several windows are kept.
+    /// Several windows are kept, and this separate window contains the whole log.
     Own(Box<Window>),
-    /// The log does not fit into one window, or the user specified the window.
+    /// The log is longer than a window, or the user specified the window.
     No,
 }
 
@@ -144,14 +146,14 @@ impl Window {
         self.requests_by_key.clear();
     }
 
-    /// Whether a time is certainly in the window. `false` if the start of the window is out of range.
+    /// Whether the window contains a time. Always `false` if the start of the window is out of range.
     #[inline]
     fn contains(&self, time_ns: i64) -> bool {
         let length_ns = self.seconds.saturating_mul(NS.unsigned_abs());
         self.from_ns > i64::MIN && time_ns >= self.from_ns && time_ns.abs_diff(self.from_ns) < length_ns
     }
 
-    /// Adds a request; `url` is the request's URL with the hash of this URL.
+    /// Adds a request. `url` is the request's URL, and `hash` is the hash of this URL.
     fn add(&mut self, entry: &Entry<'_>, key: Option<&str>, (url, hash): (&[u8], u64)) {
         let bytes = entry.bytes.unwrap_or(0);
         self.requests += 1;
@@ -180,8 +182,8 @@ impl Window {
         sized.times.add(service_ns);
     }
 
-    /// Service times of the responses with a body whose size is in this range, in bytes. A step of sizes that is only
-    /// partly in the range counts if its mean size is in the range.
+    /// Service times of the responses with a body of `from` to `to` bytes. A group of sizes that is only partly in this
+    /// range is included if its mean size is in the range.
     pub(super) fn times_of_sizes(&self, from: u64, to: u64) -> SparseTimes {
         let mut all = SparseTimes::default();
         for sized in self.times_by_size.values() {
@@ -241,15 +243,14 @@ fn add_service(sum: &mut (f64, u64), entry: &Entry<'_>) {
 }
 
 impl Windows {
-    /// Creates windows of `seconds` seconds or, if `given` is set, only this window.
+    /// Creates windows of `seconds` seconds. If `given` is set, this is the only window.
     pub fn new(seconds: u64, given: Option<(i64, i64)>, hasher: RandomState) -> Windows {
         let seconds = seconds.clamp(1, MAX_WINDOW_S) as i64;
         let whole = if given.is_none() { WholeLog::Empty } else { WholeLog::No };
         Windows { seconds, given, whole, sizes: SizeCounts::default(), kept: Vec::new(), current: 0, clock: 0, hasher }
     }
 
-    /// Adds a request, unless it is outside of the specified window. `url` is the request's URL with the hash of this
-    /// URL.
+    /// Adds a request, unless it is outside of the specified window. `url` is the request's URL with its hash.
     #[inline]
     pub fn add(&mut self, entry: &Entry<'_>, key: Option<&str>, url: (&[u8], u64)) {
         let is_current =
@@ -274,15 +275,15 @@ impl Windows {
         }
     }
 
-    /// Sizes of all responses with a body, inside and outside of windows.
+    /// Counts of the sizes of all responses with a body, in kept windows, in dropped windows and outside of windows.
     pub fn sizes(&self) -> SizeCounts {
         let mut all = self.sizes.clone();
         self.kept.iter().for_each(|(window, _)| all.add_all(&window.sizes));
         all
     }
 
-    /// Removes and returns the window with the most requests; if there are several, the first. If the whole log is not
-    /// longer than a window, returns the whole log.
+    /// Removes and returns the window with the most requests; of several, the earliest. If the log is not longer than a
+    /// window, this is the window that contains the whole log.
     pub fn take_busiest(&mut self) -> Option<Window> {
         let from_ns = match std::mem::replace(&mut self.whole, WholeLog::No) {
             WholeLog::Own(whole) => return Some(*whole),
@@ -297,8 +298,8 @@ impl Windows {
         Some(window)
     }
 
-    /// Adds a request to the window of the whole log, if the request fits into it. This window starts a minute before
-    /// the first request, because earlier requests may follow.
+    /// Adds a request to the window that contains the whole log, if the request is within that window. The window
+    /// starts a minute before the first request, because earlier requests may follow.
     fn add_to_whole(&mut self, entry: &Entry<'_>, key: Option<&str>, url: (&[u8], u64)) {
         let length_ns = self.seconds * NS;
         let fits = |from_ns| entry.time_ns.checked_sub(from_ns).is_some_and(|since| (0..length_ns).contains(&since));
@@ -321,8 +322,8 @@ impl Windows {
         }
     }
 
-    /// Start (in nanoseconds) and length (in seconds) of the window that contains a time; `None` if there is no such
-    /// window.
+    /// Start (in nanoseconds since 1970) and length (in seconds) of the window that contains `time_ns`. `None` if this
+    /// time is outside of the specified window.
     fn window_of(&self, time_ns: i64) -> Option<(i64, u64)> {
         match self.given {
             Some((from, to)) => {
@@ -335,7 +336,7 @@ impl Windows {
         }
     }
 
-    /// Switches to the window that starts at `from_ns`.
+    /// Makes the window that starts at `from_ns` the current window.
     fn switch_to(&mut self, from_ns: i64, seconds: u64) {
         self.clock += 1;
         let known = self.kept.iter().position(|(window, _)| window.from_ns == from_ns);

@@ -1,7 +1,7 @@
 //! Counts the lines of logs by their outcome: parsed, malformed or filtered.
 //!
-//! `read = parsed + malformed + filtered` after every line. If most of the recent lines of a log are malformed, the
-//! formats of the next lines are detected and added.
+//! After every line, `read = parsed + malformed + filtered`. If most of the recent lines of a log are malformed, the
+//! log may have changed its format. So the formats of the next lines are detected, and added to the known formats.
 
 use super::{EntryDecision, ReadSummary};
 use crate::detect::Formats;
@@ -10,31 +10,31 @@ use crate::{Entry, Line, LineParseError, Scratch};
 use brimful_core::profile::{Lines, MalformedLine, Source};
 use brimful_core::text;
 
-/// Maximum width of a malformed line in messages, in characters.
+/// Maximum number of characters of a malformed line that a message shows.
 const MAX_SHOWN_CHARS: usize = 80;
-/// After each interval of this many lines, it is checked whether most of the lines are malformed. The interval doubles
-/// after each detection.
+/// Number of lines after which the number of malformed lines is checked. It doubles after each detection.
 const CHECK_INTERVAL_LINES: u32 = 256;
-/// Maximum number of lines for the detection of a new format.
+/// Maximum number of lines from which a new format is detected.
 const MAX_LINES_TO_DETECT: usize = 500;
-/// Minimum number of lines for the detection of a new format.
+/// Minimum number of lines from which a new format is detected.
 const MIN_LINES_TO_DETECT: usize = 20;
 const TOO_LONG: &str = "a line of at most 1 MiB";
 
-/// Settings of an account.
+/// Options of an [`Account`].
 pub(super) struct Settings {
     /// Whether detected formats may be added to the formats in use.
     pub may_detect: bool,
-    /// Maximum number of malformed lines to keep for display.
+    /// Maximum number of malformed lines that are kept for display.
     pub max_malformed: usize,
     /// Maximum number of bytes of a line, without its newline.
     pub max_line_bytes: usize,
 }
 
-/// The counts of the lines read so far, by outcome.
+/// Reads lines, passes their entries to the sink, and counts the lines by outcome.
 pub(super) struct Account<'a, S> {
     formats: Formats,
     scratch: Scratch,
+    /// Counts of the lines read so far, by outcome.
     pub lines: Lines,
     sources: Vec<Source>,
     /// Index of the log that is being read.
@@ -52,6 +52,7 @@ pub(super) struct Account<'a, S> {
 }
 
 impl<'a, S: FnMut(&Entry<'_>) -> EntryDecision> Account<'a, S> {
+    /// Creates an account without lines. It passes each entry to `sink`.
     pub fn new(formats: Formats, sources: Vec<Source>, settings: Settings, sink: &'a mut S) -> Account<'a, S> {
         let Settings { may_detect, max_malformed, max_line_bytes } = settings;
         Account {
@@ -71,6 +72,7 @@ impl<'a, S: FnMut(&Entry<'_>) -> EntryDecision> Account<'a, S> {
         }
     }
 
+    /// Selects the log to which the next lines belong, by its index.
     pub fn switch_to(&mut self, source: usize) {
         if source != self.source {
             self.source = source;
@@ -78,6 +80,7 @@ impl<'a, S: FnMut(&Entry<'_>) -> EntryDecision> Account<'a, S> {
         }
     }
 
+    /// Reads and counts all lines of a block.
     pub fn read_lines(&mut self, block: &[u8]) {
         let mut start = 0;
         for end in memchr::memchr_iter(b'\n', block) {
@@ -105,7 +108,7 @@ impl<'a, S: FnMut(&Entry<'_>) -> EntryDecision> Account<'a, S> {
             return;
         }
         match self.formats.read(line, &mut self.scratch) {
-            Ok(Line::Entry(entry)) if (self.sink)(&entry) == EntryDecision::Yes => {
+            Ok(Line::Entry(entry)) if (self.sink)(&entry) == EntryDecision::Accepted => {
                 self.lines.parsed += 1;
                 self.lines.out_of_order += u64::from(entry.time_ns < self.last_ns);
                 self.last_ns = entry.time_ns;
@@ -115,7 +118,7 @@ impl<'a, S: FnMut(&Entry<'_>) -> EntryDecision> Account<'a, S> {
         }
     }
 
-    /// Counts a line that exceeds the limit. `line` is the beginning of this line.
+    /// Counts a line that exceeds the maximum length as malformed. `line` is the beginning of this line.
     pub fn count_too_long(&mut self, line: &[u8]) {
         self.count_line();
         self.count_malformed(line, &LineParseError::at_byte(self.max_line_bytes, TOO_LONG));
@@ -152,7 +155,7 @@ impl<'a, S: FnMut(&Entry<'_>) -> EntryDecision> Account<'a, S> {
         }
         let lines = next.split(|&byte| byte == b'\n').map(|line| line.strip_suffix(b"\r").unwrap_or(line));
         let lines: Vec<&[u8]> = lines.filter(|line| !line.is_empty()).take(MAX_LINES_TO_DETECT).collect();
-        // The rest of the block has too few lines for a detection.
+        // Detection needs more lines than the rest of the block has.
         if lines.len() < MIN_LINES_TO_DETECT {
             return self.watch.restart(CHECK_INTERVAL_LINES);
         }
@@ -164,6 +167,7 @@ impl<'a, S: FnMut(&Entry<'_>) -> EntryDecision> Account<'a, S> {
         self.watch.restart(self.watch.until.saturating_mul(2));
     }
 
+    /// Ends the current log. `bytes` is its decompressed size; `cut_short` is the reason if it was not read to its end.
     pub fn end(&mut self, bytes: u64, cut_short: Option<String>) {
         if let Some(source) = self.sources.get_mut(self.source) {
             source.bytes = bytes;
@@ -172,8 +176,10 @@ impl<'a, S: FnMut(&Entry<'_>) -> EntryDecision> Account<'a, S> {
         self.ended_sources = self.source + 1;
     }
 
+    /// Returns the counts. Logs that have not ended are marked as cut short.
     pub fn finish(mut self) -> ReadSummary {
-        // If the caller did not stop reading, the other logs are unread because the decoder of a damaged log failed.
+        // If the caller did not stop reading, the remaining logs are unread because the decoder of a damaged log
+        // failed.
         let why = if self.was_stopped { "the reading was stopped" } else { "decompressing another log failed" };
         for source in self.sources.iter_mut().skip(self.ended_sources) {
             source.cut_short = Some(why.to_owned());
@@ -185,7 +191,7 @@ impl<'a, S: FnMut(&Entry<'_>) -> EntryDecision> Account<'a, S> {
     }
 }
 
-/// Counts the malformed lines among the recent lines.
+/// Counts lines and malformed lines since the last check.
 struct MalformedWatch {
     lines: u32,
     malformed: u32,
@@ -214,7 +220,7 @@ impl MalformedWatch {
 
 /// The beginning of a line, with control characters escaped for display.
 fn shown(line: &[u8]) -> String {
-    // A character has at most four bytes, so these bytes are enough.
+    // A character has at most four bytes, so this many bytes contain enough characters.
     let start = line.get(..MAX_SHOWN_CHARS * 4).unwrap_or(line);
     let mut shown = String::new();
     let mut width = 0;
@@ -238,7 +244,7 @@ mod tests {
     fn what_is_shown_of_a_line_fits() {
         assert_eq!(shown(b"a\xffb\r\tc"), "a\u{fffd}b\\u000d\\u0009c");
         assert_eq!(shown("é".repeat(100).as_bytes()), "é".repeat(80));
-        // An escape sequence must not be divided.
+        // The text must be cut between two escape sequences, not within one.
         assert_eq!(shown(&[0; 100]), "\\u0000".repeat(13));
     }
 }

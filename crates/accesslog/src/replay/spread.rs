@@ -1,11 +1,11 @@
 //! Chooses times within a second for requests whose timestamps are whole seconds.
 //!
-//! Other lines of the same logs may have finer timestamps, from another server or in another format. If there are
-//! enough, requests are spread like these fine timestamps, so they are bursty or a Poisson process if the fine
-//! timestamps are. The gaps between the fine timestamps of the last minute are placed into the second in their order,
-//! and stretched to fill the second. The number of the second determines which gap is the first, so a replay is
-//! reproducible. With fewer than [`MIN_FINE_STAMPS`] fine timestamps, the requests of a second are spread at equal
-//! distances, in the order of the log.
+//! Other lines of the same logs may have finer timestamps, because they are from another server or in another format.
+//! If there are enough, requests are spread like these fine timestamps. So requests are bursty if the fine timestamps
+//! are bursty, and a Poisson process if the fine timestamps are one. The gaps between the fine timestamps of the last
+//! minute are placed into the second in their order, and stretched to fill the second. The number of the second
+//! determines the first gap that is used, so a replay is reproducible. With fewer than [`MIN_FINE_STAMPS`] fine
+//! timestamps, the requests of a second are spread at equal distances, in the order of the log.
 //!
 //! Memory: 32 KiB.
 
@@ -13,14 +13,14 @@ use super::SECOND_NS;
 use crate::profile::mix;
 use std::collections::VecDeque;
 
-/// Minimum number of fine timestamps whose gaps are used to spread requests.
+/// Minimum number of fine timestamps for spreading requests like the fine timestamps.
 pub const MIN_FINE_STAMPS: usize = 16;
 /// Maximum number of fine timestamps that are stored.
 const MAX_FINE: usize = 4_096;
-/// Time for which fine timestamps are stored, in nanoseconds of the log's time.
+/// Age at which fine timestamps are forgotten, in nanoseconds of the log's time.
 const FINE_MEMORY_NS: i64 = 60 * SECOND_NS;
 
-/// The recent fine timestamps.
+/// Spreads requests within a second like recent fine timestamps.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Spread {
     /// The recent fine timestamps, in nanoseconds since 1970, in ascending order.
@@ -28,7 +28,7 @@ pub(super) struct Spread {
 }
 
 impl Spread {
-    /// Stores a fine timestamp. If it is earlier than the last stored timestamp, it is ignored.
+    /// Stores a fine timestamp. A timestamp that is earlier than the last stored timestamp is ignored.
     pub fn record_stamp(&mut self, time_ns: i64) {
         if self.recent.back().is_some_and(|last| *last > time_ns) {
             return;
@@ -44,10 +44,10 @@ impl Spread {
         while self.recent.front().is_some_and(|first| *first < second_ns.saturating_sub(FINE_MEMORY_NS)) {
             self.recent.pop_front();
         }
-        self.as_the_fine_ones(second_ns, count).unwrap_or_else(|| equally(count))
+        self.times_like_fine_stamps(second_ns, count).unwrap_or_else(|| equally(count))
     }
 
-    fn as_the_fine_ones(&self, second_ns: i64, count: usize) -> Option<Vec<i64>> {
+    fn times_like_fine_stamps(&self, second_ns: i64, count: usize) -> Option<Vec<i64>> {
         if self.recent.len() < MIN_FINE_STAMPS {
             return None;
         }
@@ -140,8 +140,8 @@ mod tests {
         }
         let share = first_tenth as f64 / all as f64;
         assert!((share - 0.1).abs() < 0.02, "{share}");
-        // The second moment of the gaps of a Poisson process is twice the square of their mean. The tolerance allows
-        // for the finite sample.
+        // For a Poisson process, the mean of the squared gaps is twice the square of the mean gap. The sample is
+        // finite, so the tolerance is wide.
         let moment = squares / 59.0;
         assert!((1.7..2.2).contains(&moment), "{moment}");
     }

@@ -1,5 +1,5 @@
-//! Converts a logged request target to a path that can be requested again. Clients chose the bytes of the target, so no
-//! byte may end the request line or the path.
+//! Converts a logged request target to a path that can be requested again. Clients chose the bytes of the target, so
+//! bytes that could end the request line or the path are percent-encoded.
 
 use std::str::FromStr;
 
@@ -31,8 +31,8 @@ impl FromStr for PathRule {
     }
 }
 
-/// The path and query of a target, percent-encoded where necessary; `None` if there is no path. Proxies log absolute
-/// URLs; the result is then the path and query of the URL.
+/// The path and query of a target, percent-encoded where necessary; `None` if there is no path. If the target is an
+/// absolute URL, as proxies log, the result is the path and query of this URL.
 pub fn requestable_path(target: &[u8]) -> Option<String> {
     let target = unescaped(target);
     let target = path_of(&target)?;

@@ -1,17 +1,18 @@
 //! Distinguishes the regular timestamps of a log, its *timeline*, from timestamps that are far away from their
 //! neighbours.
 //!
-//! Some servers (Apache) log the start time of a request when the response has ended. So the line of a long download
-//! has an earlier timestamp than the lines before. A clock that was wrong for a moment causes a timestamp that is years
-//! ahead. Such timestamps must not delay a replay. So each timestamp is classified when the [`LOOK_AHEAD`] following
-//! requests are known:
+//! Some servers (Apache) log the start time of a request, but write the line when the response has ended. So the line
+//! of a long download has an earlier timestamp than the lines before. A clock that was wrong for a moment causes a
+//! timestamp that is years ahead. Such timestamps must not delay a replay. So each timestamp is classified when the
+//! [`LOOK_AHEAD`] following requests are known:
 //!
-//! - [`Place::Behind`]: the timestamp is earlier than the newest by more than the window, so the request can no longer
+//! - [`StampKind::Behind`]: the timestamp is earlier than the newest by more than the window, so the request can no longer
 //!   be sorted.
-//! - [`Place::Ahead`]: the timestamp is later than the newest by more than [`LEAP_NS`], and most of the following lines
-//!   are not that far ahead.
-//! - If nearly all following lines continue from an earlier time, the clock was set back (at the end of daylight
-//!   saving time, or between logs joined in the wrong order). The timeline continues without a pause.
+//! - [`StampKind::Ahead`]: the timestamp is later than the newest by more than [`LEAP_NS`], and most of the following
+//!   timestamps are earlier.
+//! - [`StampKind::Regular`]: any other timestamp. If nearly all following lines continue from an earlier time, the clock was
+//!   set back (at the end of daylight saving time, or between logs joined in the wrong order). The timeline then
+//!   continues without a pause.
 //!
 //! [`first_of_timeline`] finds the beginning of the timeline: the first timestamp that is not far before all others.
 
@@ -19,34 +20,35 @@ use super::SECOND_NS;
 
 /// Number of following requests that must be known before the timestamp of a request is classified.
 pub(super) const LOOK_AHEAD: usize = 64;
-/// A timestamp that is further ahead than this time may be wrong. Shorter pauses are always accepted.
+/// Minimum step forward, in nanoseconds, for a timestamp to be [`StampKind::Ahead`].
 const LEAP_NS: i64 = 60 * SECOND_NS;
-/// Minimum number of other timestamps for a decision about a gap at the start or end of a log.
+/// Minimum number of timestamps with which an unusual timestamp is compared. With fewer, it is accepted.
 const MIN_COMPARED: usize = 16;
-/// A gap at the start or end of a log is suspicious if it is at least this many times as long as the longest other gap.
+/// A gap at the start or end of a log is suspicious if it is longer than the longest other gap by more than this
+/// factor.
 const MIN_GAP_RATIO: i64 = 10;
-/// Minimum number of lines at the end of a log that confirm a large step forward in time.
+/// If fewer lines than this follow a large step forward, the end of the log is near, and the step may be wrong.
 const MIN_CONFIRMING_LINES: usize = 8;
 const DAY_NS: i64 = 86_400 * SECOND_NS;
 
 /// The classification of a request's timestamp.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Place {
-    /// The request belongs to the timeline of the log, at this time.
-    Course(i64),
+pub(super) enum StampKind {
+    /// The timestamp is regular. The number is the time of the request in the timeline, in nanoseconds.
+    Regular(i64),
     /// The timestamp is too far behind the preceding lines, so the request cannot be sorted.
     Behind,
     /// The timestamp is too far ahead of its neighbours to be plausible.
     Ahead,
 }
 
-/// The state of a log's timeline up to the last classified request.
+/// The state of a log's timeline after the last classified request.
 #[derive(Debug)]
 pub(super) struct Timeline {
     window_ns: i64,
     /// The latest timestamp of the timeline, with `shift_ns` added; `None` before the first request.
     newest_ns: Option<i64>,
-    /// Number of nanoseconds that are added to timestamps because the clock was set back.
+    /// Number of nanoseconds that are added to timestamps, because the clock was set back by this much.
     shift_ns: i64,
     /// The last timestamps of the timeline, with `shift_ns` added, in the order of the log.
     recent: Recent,
@@ -65,14 +67,14 @@ impl Timeline {
         self.newest_ns.unwrap_or(i64::MIN)
     }
 
-    /// Classifies a timestamp by the timestamps that follow in the log. `sorted_ns` is the time up to which requests
-    /// have been emitted.
+    /// Classifies a timestamp by the timestamps that follow in the log. `sorted_ns` is the time of the latest request
+    /// that has been emitted.
     pub fn classify_stamp(
         &mut self,
         stamp_ns: i64,
         following: impl ExactSizeIterator<Item = i64> + Clone,
         sorted_ns: Option<i64>,
-    ) -> Place {
+    ) -> StampKind {
         let newest_ns = match self.newest_ns {
             Some(newest_ns) => newest_ns,
             None => first_of_timeline(std::iter::once(stamp_ns).chain(following.clone()), self.window_ns),
@@ -84,26 +86,26 @@ impl Timeline {
         if time_ns > leap_ns {
             if self.is_ahead(time_ns, newest_ns, shifted) {
                 self.newest_ns = Some(newest_ns);
-                return Place::Ahead;
+                return StampKind::Ahead;
             }
         } else if time_ns < newest_ns.saturating_sub(self.window_ns)
             && sorted_ns.is_none_or(|sorted_ns| time_ns < sorted_ns)
         {
             self.newest_ns = Some(newest_ns);
             if !self.is_set_back(time_ns, newest_ns, shifted) {
-                return Place::Behind;
+                return StampKind::Behind;
             }
             self.clock_setbacks += 1;
             self.shift_ns = newest_ns.saturating_sub(stamp_ns);
-            return Place::Course(newest_ns);
+            return StampKind::Regular(newest_ns);
         }
         self.newest_ns = Some(newest_ns.max(time_ns));
         self.recent.push(time_ns);
-        Place::Course(time_ns)
+        StampKind::Regular(time_ns)
     }
 
-    /// Whether a timestamp is too far ahead. Most of the following lines must confirm a large step forward. At the end
-    /// of a log, where few lines follow, the step must not be much longer than the recent gaps.
+    /// Whether a timestamp is too far ahead: fewer than half of the following timestamps are that late. Near the end of
+    /// a log, where few lines follow, a step is also too large if it is much longer than the recent gaps.
     fn is_ahead(&self, time_ns: i64, newest_ns: i64, following: impl ExactSizeIterator<Item = i64>) -> bool {
         let count = following.len();
         let agreeing = following.filter(|next_ns| *next_ns >= time_ns.saturating_sub(self.window_ns)).count();
@@ -118,7 +120,8 @@ impl Timeline {
             && longest_ns.is_some_and(|longest_ns| leap_ns > longest_ns.saturating_mul(MIN_GAP_RATIO))
     }
 
-    /// Whether at least seven eighths of the following lines continue in order from an earlier time.
+    /// Whether the clock was set back: at least seven eighths of the following timestamps continue in order from an
+    /// earlier time.
     fn is_set_back(&self, time_ns: i64, newest_ns: i64, following: impl ExactSizeIterator<Item = i64>) -> bool {
         let count = following.len();
         if count < MIN_COMPARED {
@@ -138,14 +141,14 @@ impl Timeline {
     }
 }
 
-/// The first timestamp of a log's timeline: the earliest timestamp after all suspicious gaps. A suspicious gap has at
-/// most one in eight timestamps before it. It is longer than the window, and much longer than any gap between the other
-/// timestamps.
+/// The first timestamp of a log's timeline: the earliest timestamp after all suspicious gaps. A suspicious gap is near
+/// the start: at most an eighth of the timestamps are before it. It is longer than the window, and much longer than any
+/// gap between the timestamps after it.
 fn first_of_timeline(stamps: impl Iterator<Item = i64>, window_ns: i64) -> i64 {
     let mut sorted: Vec<i64> = stamps.collect();
     sorted.sort_unstable();
     let first_ns = sorted.first().copied().unwrap_or(0);
-    // An eighth of the timestamps at the end may be wrong, too, so they are not compared.
+    // The last eighth of the timestamps may be wrong, too, so its gaps are not compared.
     let most = sorted.len() / 8;
     let core_end = sorted.len() - most;
     if core_end < MIN_COMPARED + most {
@@ -157,8 +160,8 @@ fn first_of_timeline(stamps: impl Iterator<Item = i64>, window_ns: i64) -> i64 {
             _ => 0,
         };
     let mut longest_ns = (most + 1..core_end).map(gap_before).max().unwrap_or(0);
-    // The loop checks the gaps from the latest to the earliest. Timestamps after a gap that is not suspicious belong to
-    // the timeline.
+    // The loop checks the gaps from the latest to the earliest, and adds each gap that is not suspicious to the
+    // timeline.
     for index in (1..=most).rev() {
         let gap_ns = gap_before(index);
         if gap_ns > window_ns.max(SECOND_NS) && gap_ns > longest_ns.saturating_mul(MIN_GAP_RATIO) {
@@ -185,7 +188,7 @@ impl Recent {
         self.next = (self.next + 1) % LOOK_AHEAD;
     }
 
-    /// The longest gap between two consecutive timestamps; `None` if there are too few timestamps.
+    /// The longest gap between two timestamps, after sorting; `None` if there are too few timestamps.
     fn longest_gap_ns(&self) -> Option<i64> {
         if self.stamps.len() < MIN_COMPARED {
             return None;
@@ -203,8 +206,8 @@ mod tests {
 
     const WINDOW_NS: i64 = 5 * SECOND_NS;
 
-    /// Classifies timestamps in seconds. Also returns the number of times that the clock was set back.
-    fn places(seconds: &[i64]) -> (Vec<Place>, u64) {
+    /// Classifies timestamps that are given in seconds. Also returns the number of times that the clock was set back.
+    fn places(seconds: &[i64]) -> (Vec<StampKind>, u64) {
         let mut timeline = Timeline::new(WINDOW_NS);
         let stamps: Vec<i64> = seconds.iter().map(|second| second * SECOND_NS).collect();
         let place = |at: usize| {
@@ -215,7 +218,7 @@ mod tests {
         (places, timeline.clock_setbacks)
     }
 
-    fn count(places: &[Place], place: Place) -> usize {
+    fn count(places: &[StampKind], place: StampKind) -> usize {
         places.iter().filter(|other| **other == place).count()
     }
 
@@ -225,13 +228,13 @@ mod tests {
             let mut seconds: Vec<i64> = (0..300).map(|line| 10_000 + line / 10).collect();
             seconds[at] -= 3_000;
             let (places, _) = places(&seconds);
-            assert_eq!((places[at], count(&places, Place::Behind)), (Place::Behind, 1), "line {at}");
+            assert_eq!((places[at], count(&places, StampKind::Behind)), (StampKind::Behind, 1), "line {at}");
         }
         let mut seconds: Vec<i64> = (0..300).map(|line| 10_000 + line / 10).collect();
         for (at, earlier) in [(0, 3_000), (1, 2_000), (2, 1_000)] {
             seconds[at] -= earlier;
         }
-        assert_eq!(count(&places(&seconds).0, Place::Behind), 3, "early stamps at the start must be behind");
+        assert_eq!(count(&places(&seconds).0, StampKind::Behind), 3, "early stamps at the start must be behind");
     }
 
     #[test]
@@ -240,8 +243,8 @@ mod tests {
             let mut seconds: Vec<i64> = (0..300).map(|line| 10_000 + line / 10).collect();
             seconds[at] = 2_160_000_000;
             let (places, _) = places(&seconds);
-            assert_eq!((places[at], count(&places, Place::Ahead)), (Place::Ahead, 1), "line {at}");
-            assert_eq!(count(&places, Place::Behind), 0, "line {at}");
+            assert_eq!((places[at], count(&places, StampKind::Ahead)), (StampKind::Ahead, 1), "line {at}");
+            assert_eq!(count(&places, StampKind::Behind), 0, "line {at}");
         }
     }
 
@@ -252,20 +255,20 @@ mod tests {
         let few = [0, 7_200, 14_400];
         for seconds in [&night[..], &hourly, &few] {
             let (places, clock_setbacks) = places(seconds);
-            assert!(places.iter().all(|place| matches!(place, Place::Course(_))), "{places:?}");
+            assert!(places.iter().all(|place| matches!(place, StampKind::Regular(_))), "{places:?}");
             assert_eq!(clock_setbacks, 0);
         }
     }
 
     #[test]
     fn a_clock_that_is_set_back_goes_on() {
-        // The log covers two hours of summer time, and then the second hour again, because the clocks were set back.
+        // Two hours of summer time. Then the clocks are set back by an hour, so the second hour occurs again.
         let seconds: Vec<i64> = (0..7_200).chain(3_600..9_000).collect();
         let (places, clock_setbacks) = places(&seconds);
         let times: Vec<i64> = places
             .iter()
             .map(|place| match place {
-                Place::Course(time_ns) => time_ns / SECOND_NS,
+                StampKind::Regular(time_ns) => time_ns / SECOND_NS,
                 other => panic!("{other:?}"),
             })
             .collect();

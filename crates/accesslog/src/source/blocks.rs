@@ -1,7 +1,7 @@
-//! Reads logs in blocks of whole lines, which another thread can parse in place.
+//! Reads logs in blocks of whole lines. Another thread can parse the lines without copying them.
 //!
-//! A line that extends over two blocks is copied to the second block; no other bytes are copied. A line longer than the
-//! limit needs no more memory than the limit, because the rest of the line is dropped while it is read.
+//! A line that extends over two blocks is copied to the second block; no other bytes are copied. The end of a line that
+//! exceeds the limit is dropped while it is read, so the line needs no more memory than the limit.
 
 use super::decode::Decoder;
 use brimful_core::text::strip_bom_bytes;
@@ -10,7 +10,7 @@ use std::io::{ErrorKind, Read};
 /// The limits of blocks and lines, in bytes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limits {
-    /// Number of bytes that are read at a time. The default fits into the second-level cache of a core.
+    /// Number of bytes that are read at a time. The default fits into the second-level cache of a CPU core.
     pub block_bytes: usize,
     /// Maximum length of a line, without its newline.
     pub line_bytes: usize,
@@ -22,12 +22,12 @@ impl Default for Limits {
     }
 }
 
-/// Minimum size of a block: a byte order mark must fit into it.
+/// Minimum number of bytes that are read at a time. A byte order mark must fit into the first block.
 const MIN_BLOCK: usize = 16;
 /// Number of bytes that are kept of a line that exceeds the limit.
 const KEPT_OF_LONG_LINE: usize = 4096;
 
-/// A part of a log. Its memory is reused.
+/// A block of bytes of a log. Its memory is reused for later blocks.
 #[derive(Default)]
 pub(crate) struct Block {
     bytes: Vec<u8>,
@@ -35,7 +35,7 @@ pub(crate) struct Block {
     to: usize,
 }
 
-/// The content of a block.
+/// The kind of bytes that a block contains.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum BlockContent {
     /// Whole lines with their newlines. The last line of a log may have no newline.
@@ -47,6 +47,7 @@ pub(crate) enum BlockContent {
 }
 
 impl Block {
+    /// The bytes of the block.
     pub fn bytes(&self) -> &[u8] {
         self.bytes.get(self.from..self.to).unwrap_or_default()
     }
@@ -78,7 +79,7 @@ impl Block {
 pub(crate) struct Blocks {
     decoder: Decoder,
     limits: Limits,
-    /// Bytes after the last whole line of the previous block.
+    /// Bytes after the last whole line of the previous block. The next block begins with them.
     carry: Vec<u8>,
     decoded: u64,
     is_at_start: bool,
@@ -102,7 +103,7 @@ impl Blocks {
         }
     }
 
-    /// Makes the log end after the bytes that are already decoded. `why` is the reason.
+    /// Makes the log end after the bytes that are already decoded. `why` is the reason for users.
     pub fn end(&mut self, why: String) {
         self.has_ended = true;
         self.cut_short = Some(why);
@@ -124,11 +125,11 @@ impl Blocks {
         self.cut_short.take()
     }
 
-    /// Replaces the block's content with the next lines.
+    /// Replaces the content of `block` with the next lines.
     pub fn next(&mut self, block: &mut Block) -> BlockContent {
         block.replace_content(&self.carry);
         self.carry.clear();
-        // The first `searched` bytes of the block contain no newline.
+        // Number of bytes at the start of the block that are known to contain no newline.
         let mut searched = 0;
         loop {
             self.fill(block);
@@ -197,8 +198,8 @@ mod tests {
     use proptest::prelude::*;
     use std::io::Cursor;
 
-    /// Reads the lines of a log, without their newlines; `None` for a line that is too long. `head` is the number of
-    /// bytes that are decoded in advance.
+    /// Reads the lines of a log, without their newlines; `None` for a line that is too long. The first `head` bytes are
+    /// passed to the reader as already decoded.
     fn lines(log: &[u8], head: usize, limits: Limits) -> Vec<Option<Vec<u8>>> {
         let (head, rest) = log.split_at(head);
         let decoder = Decoder::new(Input::new(Box::new(Cursor::new(rest.to_vec())), None));

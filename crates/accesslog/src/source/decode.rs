@@ -1,11 +1,11 @@
 //! Decompresses logs. The first bytes show the format: gzip (RFC 1952), zstd (RFC 8878), bzip2, or uncompressed.
 //!
-//! A compressed log is a sequence of members, such as `cat a.gz b.gz` and parallel compressors create. The members may
-//! have different formats. Zeros may follow the last member, as on tapes. Other bytes after a member are an error,
-//! which is reported after the data of this member.
+//! A compressed log is a sequence of members (compressed files or frames), as created by `cat a.gz b.gz` and by
+//! parallel compressors. The members may have different formats. Zeros may follow the last member, as on tapes. Other
+//! bytes after a member are an error, which is reported after the data of this member.
 //!
-//! The memory is the size of the compression window: 32 KiB for gzip, 4 MB for bzip2. For zstd it is usually at most 8
-//! MiB. With `--long` or `--ultra`, it is larger, but never more than 128 MiB.
+//! The memory is the size of the compression window: 32 KiB for gzip, 4 MB for bzip2. For zstd, it is usually at most 8
+//! MiB. It is larger for files that were compressed with `--long` or `--ultra`, but never more than 128 MiB.
 
 use super::input::Input;
 use brimful_core::quantity;
@@ -15,18 +15,18 @@ use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 use std::io::{self, BufRead, ErrorKind, Read};
 use std::mem;
 
-/// Number of bytes that identify the format of a member.
+/// Number of bytes at the start of a member that identify its format.
 const MAGIC_BYTES: usize = 5;
 
-/// An empty last block of a zstd frame, with room for a checksum.
+/// An empty block that ends a zstd frame, followed by zeros in place of a checksum.
 const LAST_BLOCK: &[u8] = &[1, 0, 0, 0, 0, 0, 0];
 
 /// Decompresses a log.
 pub(crate) struct Decoder {
     state: State,
-    /// The buffers of the last zstd frame, for reuse.
+    /// The decoder of the last zstd frame, whose buffers are reused.
     frame: Option<Box<FrameDecoder>>,
-    /// An error in a zstd frame. It is returned after the data that precedes the error.
+    /// The error that ended a zstd frame. It is returned after all data that precedes the error.
     failed: Option<io::Error>,
     compression: Option<Compression>,
 }
@@ -51,16 +51,17 @@ enum Compression {
 }
 
 impl Decoder {
+    /// Creates a decoder that begins with the first member of `input`.
     pub fn new(input: Input) -> Decoder {
         Decoder { state: State::Between(input), frame: None, failed: None, compression: None }
     }
 
-    /// Number of bytes read, as stored.
+    /// Number of bytes read, before decompression.
     pub fn bytes_read(&self) -> u64 {
         self.input().map_or(0, Input::bytes_read)
     }
 
-    /// Describes the reason why the log ends early: `error`, and its position.
+    /// Describes where and why the log ends early. `error` is the error that occurred.
     pub fn describe_truncation(&self, error: &io::Error) -> String {
         let bytes = quantity::count(self.bytes_read());
         let kind = self.compression.map_or("", Compression::name);
@@ -185,11 +186,11 @@ enum NextMember {
     Gzip,
     Bzip2,
     Zstd(Box<FrameDecoder>),
-    /// A skippable zstd frame.
+    /// A zstd frame without log data, which was skipped.
     Nothing,
 }
 
-/// The error for a member that could not be started: an error inside its header, or before its header.
+/// The error for a member that could not be started: `Inside` its header, or `Between` two members.
 enum MemberError {
     Inside(io::Error, Box<FrameDecoder>),
     Between(io::Error),
@@ -205,7 +206,7 @@ impl Compression {
     fn from_magic(start: &[u8]) -> Option<Compression> {
         match start {
             [0x1f, 0x8b, ..] => Some(Compression::Gzip),
-            // The fifth byte begins a block or the end of the stream.
+            // The fifth byte is the first byte of a block or of the end of the stream.
             [b'B', b'Z', b'h', b'1'..=b'9', 0x31 | 0x17, ..] => Some(Compression::Bzip2),
             [0x28, 0xb5, 0x2f, 0xfd, ..] => Some(Compression::Zstd),
             [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..] => Some(Compression::Skippable),
@@ -222,7 +223,7 @@ impl Compression {
     }
 }
 
-/// Reads from a zstd frame, and returns the number of bytes; 0 if the frame has ended.
+/// Reads decompressed bytes from a zstd frame. Returns their number; 0 if the frame has ended.
 fn read_frame(
     input: &mut Input,
     frame: &mut FrameDecoder,
@@ -231,8 +232,8 @@ fn read_frame(
 ) -> io::Result<usize> {
     while frame.can_collect() == 0 && !frame.is_finished() {
         if let Err(error) = frame.decode_blocks(&mut *input, BlockDecodingStrategy::UptoBlocks(1)) {
-            // For references in later blocks, the decoder keeps data up to the size of the window, some MiB. It returns
-            // this data only when the frame ends, so an empty last block ends the frame here.
+            // The decoder keeps some MiB of decoded data (the window) for references in later blocks, and returns this
+            // data only when the frame ends. So the damaged frame is ended here by an empty last block.
             frame.decode_blocks(LAST_BLOCK, BlockDecodingStrategy::UptoBlocks(1)).map_err(io::Error::other)?;
             *failed = Some(io::Error::other(error));
         }
@@ -244,7 +245,7 @@ fn read_frame(
     }
 }
 
-/// Skips a skippable frame: its magic number, its length, and its content.
+/// Skips a zstd frame that contains no log data: its magic number, its length, and its content.
 fn skip(input: &mut Input) -> io::Result<()> {
     let mut head = [0; 8];
     input.read_exact(&mut head)?;
@@ -363,7 +364,7 @@ pub(crate) mod tests {
             let why = why.unwrap();
             assert!(why.starts_with(&format!("its {kind} data ends in the middle, after ")), "{why}");
         }
-        // A bzip2 block is either decoded completely or not at all.
+        // A bzip2 block is decoded completely or not at all, so nothing is read.
         let (read, why) = decoded(bzip2(&text())[..1000].to_vec());
         assert_eq!(read, b"");
         assert_eq!(why.unwrap(), "its bzip2 data ends in the middle, after 1,000 bytes");

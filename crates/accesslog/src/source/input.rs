@@ -1,7 +1,7 @@
 //! Reads the stored bytes of a log.
 //!
-//! A file is read up to the size that it had when it was found. Otherwise, the end of a profile would depend on how
-//! long reading takes, because the server continues to write lines.
+//! A file is read up to the size that it had when it was found. The server continues to write lines, so without this
+//! limit the result would depend on the duration of reading.
 
 use std::io::{self, BufRead, ErrorKind, Read};
 
@@ -10,7 +10,7 @@ const BUFFER_BYTES: usize = 64 * 1024;
 pub(crate) struct Input {
     source: Box<dyn Read + Send>,
     buffer: Vec<u8>,
-    /// Start of the unread part of the buffer.
+    /// Start of the unread bytes in the buffer.
     from: usize,
     to: usize,
     taken: u64,
@@ -21,12 +21,13 @@ pub(crate) struct Input {
 }
 
 impl Input {
+    /// Creates an input that reads at most `limit` bytes from `source`.
     pub fn new(source: Box<dyn Read + Send>, limit: Option<u64>) -> Input {
         let buffer = vec![0; BUFFER_BYTES];
         Input { source, buffer, from: 0, to: 0, taken: 0, left: limit, ended: false, broken: false }
     }
 
-    /// Number of bytes that were returned so far.
+    /// Number of bytes that the callers have read so far.
     pub fn bytes_read(&self) -> u64 {
         self.taken
     }
@@ -46,8 +47,8 @@ impl Input {
         if self.ended { self.left.unwrap_or(0) } else { 0 }
     }
 
-    /// Returns the next bytes without consuming them: at least `least` bytes, unless the input ends, and at most 64
-    /// KiB.
+    /// Returns the next bytes without consuming them. These are at least `least` bytes, unless the input ends, and at
+    /// most 64 KiB.
     pub fn peek(&mut self, least: usize) -> io::Result<&[u8]> {
         while self.to - self.from < least.min(BUFFER_BYTES) && !self.ended {
             self.fill()?;
@@ -70,7 +71,7 @@ impl Input {
     }
 }
 
-/// Reads once from `source`. Returns the number of bytes, and whether the input has ended.
+/// Calls `source.read` once. Returns the number of bytes, and whether the input has ended.
 fn read_once(source: &mut dyn Read, left: &mut Option<u64>, into: &mut [u8]) -> io::Result<(usize, bool)> {
     let most = left.map_or(into.len(), |left| usize::try_from(left).unwrap_or(usize::MAX).min(into.len()));
     let into = into.get_mut(..most).unwrap_or_default();
@@ -96,7 +97,7 @@ impl Read for Input {
         if into.is_empty() {
             return Ok(0);
         }
-        // Large reads bypass the buffer.
+        // If the buffer is empty, large reads bypass it.
         if self.from == self.to && into.len() >= BUFFER_BYTES {
             let read = read_once(&mut *self.source, &mut self.left, into).inspect_err(|_| self.broken = true)?;
             self.ended |= read.1;

@@ -1,9 +1,8 @@
 //! Reads the beginnings of logs, detects their formats, and sorts the logs by time.
 //!
-//! Formats are detected from the first lines of all logs together. If the detected formats do not read most of these
-//! lines, detection uses only the logs whose own lines are recognized. Rotated sets are sorted by the time of each
-//! log's first request, not by name. In some naming schemes, the highest number is the oldest log, and in others, the
-//! newest.
+//! Formats are detected from the first lines of all logs together. If this fails, detection uses only the logs whose
+//! own lines are recognized. Rotated sets are sorted by the time of each log's first request, not by name. In some
+//! naming schemes, the highest number is the oldest log, and in others, the newest.
 
 use super::blocks::{Blocks, Limits};
 use super::decode::Decoder;
@@ -14,27 +13,29 @@ use brimful_core::text::strip_bom_bytes;
 use std::collections::BTreeMap;
 use std::io::{self, ErrorKind, Read};
 
-/// Maximum number of lines to inspect, over all logs.
+/// Maximum number of lines from which formats are detected, of all logs together.
 const LINES: usize = 500;
-/// Minimum number of lines to inspect of each log.
+/// Minimum number of lines of each log from which formats are detected, if the log has that many.
 const MIN_LINES: usize = 20;
-/// Number of requests at the start of a log whose median time decides whether the first timestamp is plausible.
+/// Number of requests at the start of a log from which the median timestamp is computed. The first plausible timestamp
+/// is near this median.
 const COMPARED: usize = 15;
 const LEAP_NS: i64 = 60_000_000_000;
-/// Maximum number of bytes to decode in advance, of all logs together.
+/// Maximum number of bytes that are decoded when logs are opened, of all logs together.
 const BYTES: usize = 4 * 1024 * 1024;
 const BYTES_OF_ONE: std::ops::RangeInclusive<usize> = 8 * 1024..=256 * 1024;
 
-/// A log with its first bytes already read.
+/// A log whose first bytes have been read.
 pub(crate) struct OpenedLog {
+    /// The log.
     pub log: Log,
-    /// The first bytes, decompressed.
+    /// The first bytes of the log, decompressed.
     head: Vec<u8>,
     /// Whether `head` is the whole log.
     is_fully_read: bool,
-    /// The error that ended the log within `head`, if there was one.
+    /// The error that ended the log within `head`; `None` if there was no error.
     pub cut_short: Option<String>,
-    /// Decodes the rest of the log, if the log is a stream.
+    /// The decoder of the rest of the log, if the log is a stream. Files are opened again.
     rest: Option<Decoder>,
     /// Time of the first request in `head`; set when the logs are sorted.
     pub first_ns: Option<i64>,
@@ -61,8 +62,8 @@ pub(crate) fn detect(logs: &[OpenedLog]) -> Result<Formats, LogError> {
     let sample = |log| OpenedLog::lines(log).take(each).collect::<Vec<_>>();
     let samples: Vec<Vec<&[u8]>> = logs.iter().map(sample).collect();
     Formats::detect(&samples.concat()).or_else(|error| {
-        // A log of an unknown format does not prevent the detection of the other logs' formats. Its lines count as
-        // malformed.
+        // A log of an unknown format must not prevent the detection of the other logs' formats. All its lines are
+        // counted as malformed.
         let known = samples.iter().filter(|lines| !lines.is_empty() && Formats::detect(lines).is_ok());
         let known = known.flatten().copied().collect::<Vec<&[u8]>>();
         if known.is_empty() { Err(error) } else { Formats::detect(&known) }
@@ -77,8 +78,8 @@ pub(crate) fn put_in_order(logs: &mut [OpenedLog], formats: &Formats) {
     logs.sort_by_key(|log| (log.first_ns.is_none(), log.first_ns));
 }
 
-/// The most common offset from UTC in the first timestamps of the logs: the number of seconds by which a log's clock is
-/// ahead of UTC. `None` if these timestamps state no offset.
+/// The most common offset from UTC in the first timestamps of the logs. It is the number of seconds by which a log's
+/// clock is ahead of UTC. `None` if these timestamps state no offset.
 pub(crate) fn offset_s(logs: &[OpenedLog], formats: &Formats) -> Option<i32> {
     let mut counts = BTreeMap::<i32, usize>::new();
     let mut scratch = Scratch::default();
@@ -111,7 +112,7 @@ pub(crate) fn refuse_binary(logs: &[OpenedLog], formats: Option<&Formats>) -> Re
     Ok(())
 }
 
-/// Whether at least half of the lines can be read.
+/// Whether the formats can read at least half of the lines.
 pub(crate) fn reads_half(formats: &Formats, lines: &[&[u8]]) -> bool {
     let mut formats = formats.clone();
     lines.iter().filter(|line| reads(&mut formats, line)).count() * 2 >= lines.len()
@@ -152,16 +153,17 @@ impl OpenedLog {
         Ok(OpenedLog { log, head, is_fully_read, cut_short, rest, first_ns: None })
     }
 
-    /// Whether the first bytes are the whole log.
+    /// Whether `head` is the whole log.
     pub fn is_fully_read(&self) -> bool {
         self.is_fully_read
     }
 
-    /// Number of bytes at the start of the log that have already been read, after decompression.
+    /// Number of bytes that have already been read and decompressed.
     pub fn head_bytes(&self) -> usize {
         self.head.len()
     }
 
+    /// Whether the log has no bytes.
     pub fn is_empty(&self) -> bool {
         self.head.is_empty()
     }
@@ -175,15 +177,15 @@ impl OpenedLog {
             }
             return Ok(blocks);
         }
-        // The head is freed now, so that it does not stay in memory while the log is read.
+        // The file is read again from its start, so the head is not needed and its memory can be freed.
         drop(self.head);
         Ok(Blocks::new(Decoder::new(self.log.open(follow_growth)?), Vec::new(), limits))
     }
 
-    /// The lines of the head that are complete and not empty.
+    /// The lines of the head that are complete and not empty. If the head is only a part of one long line, yields this
+    /// part.
     fn lines(&self) -> impl Iterator<Item = &[u8]> {
         let end = if self.is_fully_read { Some(self.head.len()) } else { memchr::memrchr(b'\n', &self.head) };
-        // If a line is longer than the head, its beginning is used.
         let lines = self.head.get(..end.unwrap_or(self.head.len())).unwrap_or_default();
         let lines = strip_bom_bytes(lines);
         lines
@@ -192,8 +194,8 @@ impl OpenedLog {
             .filter(|line| !line.is_empty())
     }
 
-    /// The time of the first request whose timestamp is close to the median of the first timestamps. A wrong timestamp
-    /// that is far ahead would sort the log after all other logs.
+    /// The time of the first request that is not far later than the median of the first timestamps. If a wrong
+    /// timestamp far ahead counted as the first, the log would be sorted after all other logs.
     fn first_request_ns(&self, formats: &mut Formats) -> Option<i64> {
         let mut scratch = Scratch::default();
         let mut stamps = Vec::new();
@@ -212,11 +214,11 @@ impl OpenedLog {
     }
 }
 
-/// A kind of file that is not a log.
+/// A kind of file that cannot be read as a log.
 enum NotALog {
     Utf16,
     Tar,
-    /// A file in another compression format: the name of the format, and the command that decompresses to standard
+    /// A file in another compression format: the name of this format, and the command that decompresses it to standard
     /// output.
     Packed(&'static str, &'static str),
 }
@@ -237,7 +239,7 @@ fn recognize_other_file(head: &[u8]) -> Option<NotALog> {
 }
 
 impl NotALog {
-    /// The error message for a file of this kind, with advice.
+    /// The message that rejects a file of this kind, with advice.
     fn refusal(&self, path: &str) -> String {
         let (what, command) = match self {
             NotALog::Utf16 => ("text in UTF-16; logs are read as UTF-8 or ASCII", "iconv -f UTF-16 -t UTF-8"),
@@ -328,7 +330,7 @@ mod tests {
         let binary = opened(&[("f", b"\x7fELF\x02\x01\0\0\nx".to_vec())]).unwrap();
         let why = refuse_binary(&binary, detect(&binary).ok().as_ref()).unwrap_err().to_string();
         assert!(why.contains("f is no log, but binary data"), "{why}");
-        // Zeros that a crash leaves in a log must not prevent reading the log.
+        // After a crash, a log may contain zeros. They must not prevent reading the log.
         let zeros = [vec![0; 100], b"\n".to_vec(), on_day(1), b"\n".to_vec(), on_day(1)].concat();
         let zeros = opened(&[("f", zeros)]).unwrap();
         refuse_binary(&zeros, Some(&detect(&zeros).unwrap())).unwrap();

@@ -1,35 +1,35 @@
-//! Fits an arrival process to the bursts of a log. The fit uses the index of dispersion for counts (IDC) in epochs of
-//! several lengths.
+//! Fits an arrival process to the bursts of a log. The fit uses the index of dispersion for counts (IDC: variance
+//! divided by mean) in epochs of several lengths t.
 //!
-//! Poisson arrivals have an index of 1 for every length. Otherwise two processes are fitted, and the one whose indices
+//! Poisson arrivals have an index of 1 for every length. Otherwise, two processes are fitted, and the one whose indices
 //! are closer (in squared logarithms) is chosen. The first process has bursts at random times: MMPP(2). Its index is
 //! I(t) = 1 + 2σ²τ/m · (1 − τ/t·(1 − e^(−t/τ))) for a rate of mean m, variance σ² and correlation time τ (Fischer &
-//! Meier-Hellstern 1993). The second process is fitted only if the Hurst parameter is significantly above one half. It
-//! is the self-similar process `selfsimilar:H`, with I(t) = 1 + m·c²·t·(t/t₀)^(2H−2). Its rate over t₀ = 100 ms has a
-//! coefficient of variation of c = 30 %.
+//! Meier-Hellstern 1993). The second process is fitted only if the Hurst parameter H is significantly above one half.
+//! It is the self-similar process `selfsimilar:H`, with I(t) = 1 + m·c²·t·(t/t₀)^(2H−2). Its rate in steps of t₀ = 100
+//! ms has a coefficient of variation of c = 30 %.
 
 use brimful_core::profile::{Dispersion, Profile};
 use brimful_core::quantity::number;
 
-/// A fitted arrival process, and the reason for the choice.
+/// A fitted arrival process, and the reason why it was chosen.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FittedArrivals {
     /// The process in the notation of `--arrivals`, such as `mmpp:4,10%,2s`.
     pub arrivals: String,
-    /// The reason for this process, as a sentence.
+    /// The reason why this process was chosen, as a sentence.
     pub reason: String,
 }
 
-/// Arrivals count as Poisson arrivals if no index differs from 1 by more than this, even if a difference is
-/// significant.
+/// If no index of dispersion differs from 1 by more than this, arrivals count as Poisson arrivals, even if the
+/// difference is statistically significant.
 const NEAR_POISSON: f64 = 0.15;
 /// Coefficient of variation of the rate of `selfsimilar:H` in steps of [`NOISE_STEP_S`] seconds.
 const NOISE: f64 = 0.3;
 const NOISE_STEP_S: f64 = 0.1;
-/// Lower and upper bound of the share of time in bursts.
+/// Minimum and maximum share of time in bursts.
 const SHARES: [f64; 2] = [0.02, 0.5];
-/// Burst lengths to try, in seconds. They start at the first number and grow by the factor of the second number, up to
-/// the third number times the longest epoch.
+/// Mean burst lengths that are tried. They start at the first number (in seconds), grow by the second number as a
+/// factor, and end at the third number times the longest epoch.
 const LENGTHS: (f64, f64, f64) = (0.05, 1.25, 4.0);
 
 /// Returns the process that fits the peak window of a profile best.
@@ -78,7 +78,7 @@ pub fn fit(profile: &Profile) -> FittedArrivals {
     }
 }
 
-/// A process that switches at random between two rates.
+/// An MMPP(2): a process that switches at random between a rate in bursts and a rate between bursts.
 struct Bursts {
     /// The ratio of the rate in bursts to the mean rate.
     ratio: f64,
@@ -90,18 +90,18 @@ struct Bursts {
 }
 
 impl Bursts {
-    /// Fits the process to the curve. `share` is the measured share of time in bursts, if known; it is not fitted,
-    /// because the curve does not determine it.
+    /// Fits the process to the indices of dispersion in `curve`. `share` is the measured share of time in bursts; if it
+    /// is unknown, 0.2 is assumed. It is not fitted, because the curve does not determine it.
     fn fit(curve: &[Dispersion], rate: f64, share: Option<f64>) -> Bursts {
         let share = share.unwrap_or(0.2).clamp(SHARES[0], SHARES[1]);
         let (from, factor, beyond) = LENGTHS;
         let longest = beyond * curve.iter().map(|at| at.epoch_s).fold(0.0, f64::max);
         let lengths = (0..100).map(|i| from * factor.powi(i)).take_while(|length_s| *length_s <= longest);
         let tried = lengths.map(|length_s| {
-            // The correlation time is 1 divided by the sum of the rates at which bursts begin and end.
+            // The correlation time is the reciprocal of a sum of two rates: the rate at which bursts begin and the rate
+            // at which they end.
             let tau = length_s * (1.0 - share);
-            // The variance is fitted by least squares. The residuals are differences of the index, relative to the
-            // measured index.
+            // The variance of the rate is fitted by least squares, with residuals relative to the measured index.
             let shape = |t: f64| 2.0 * tau / rate * (1.0 - tau / t * (1.0 - (-t / tau).exp()));
             let weigh = |at: &Dispersion| (shape(at.epoch_s) / at.index, (at.index - 1.0) / at.index);
             let (products, squares) = curve.iter().map(weigh).fold((0.0, 0.0), |(p, s), (x, y)| (p + x * y, s + x * x));
@@ -129,7 +129,7 @@ fn noise_index(rate: f64, h: f64, t: f64) -> f64 {
     1.0 + rate * NOISE.powi(2) * t * (t / NOISE_STEP_S).powf(2.0 * h - 2.0)
 }
 
-/// Sum of the squared differences between the logarithms of `index` and of the curve.
+/// Sum of the squared differences between the logarithms of `index` and of the measured indices in `curve`.
 fn off(curve: &[Dispersion], index: impl Fn(f64) -> f64) -> f64 {
     curve.iter().map(|at| (index(at.epoch_s) / at.index.max(1e-6)).ln().powi(2)).sum()
 }
@@ -161,7 +161,7 @@ mod tests {
 
     #[test]
     fn bursts_come_back_with_their_length_and_height() {
-        // Bursts have four times the mean rate, take a tenth of the time, and last 2 s on average.
+        // Bursts have four times the mean rate, occupy a tenth of the time, and last 2 s on average.
         let (rate, ratio, share, length): (f64, f64, f64, f64) = (100.0, 4.0, 0.1, 2.0);
         let low: f64 = (1.0 - ratio * share) / (1.0 - share);
         let variance = rate * rate * share * (1.0 - share) * (ratio - low).powi(2);

@@ -1,5 +1,6 @@
-//! Converts the sessions of a profile to a workload. New sessions arrive like sessions of independent users, as Poisson
-//! arrivals (Paxson & Floyd 1995, §3). Each session has its bursts of calls and its think times.
+//! Converts the sessions of a profile to the sessions of a workload. New sessions arrive as a Poisson process, because
+//! users start them independently (Paxson & Floyd 1995, §3). Each session has bursts of calls, separated by think
+//! times.
 //!
 //! The distributions of the workload have the percentiles and the mean of the profile. Between percentiles, values are
 //! interpolated linearly.
@@ -9,21 +10,21 @@ use brimful_core::profile::{Profile, Times};
 use brimful_core::quantity::{count, number};
 use brimful_core::workload::{BetweenBursts, SessionArrivals, Sessions, Spread};
 
-/// Minimum number of sessions for the estimate of the length of sessions.
+/// Minimum number of sessions for an estimate of their length.
 const MIN_SESSIONS: u64 = 100;
-/// Minimum mean number of requests per session. Sessions with fewer requests are practically single requests.
+/// Minimum mean number of requests per session. With a smaller mean, nearly all sessions are single requests.
 const MIN_REQUESTS: f64 = 1.2;
-/// If the median think time exceeds this number of seconds, servers usually close the connection before the user's next
-/// request. The number is Apache's default `KeepAliveTimeout`.
+/// If the median think time is longer than this, servers usually close the connection before the user's next request.
+/// This is Apache's default `KeepAliveTimeout`, in seconds.
 const KEEP_ALIVE_S: f64 = 5.0;
-/// Number of connections that a browser opens to a server.
+/// Maximum number of connections that a browser opens to a server.
 const CONNECTIONS: u32 = 6;
-/// Probability of an additional quantile that is not from the profile. Its value is chosen so that the mean is
-/// preserved.
+/// Probability of an additional quantile, which is not in the profile. Its value is chosen so that the distribution has
+/// the right mean.
 const FITTED_QUANTILE: f64 = 0.999;
 
-/// Returns the sessions of the peak window, and the reason why calls arrive in sessions. The error is the reason why
-/// there are no sessions.
+/// Returns the sessions for a workload with the traffic of the peak window, and the reason why calls arrive in
+/// sessions. The error is the reason why sessions cannot be used.
 pub fn sessions(profile: &Profile) -> Result<(Sessions, String), String> {
     let Some(found) = &profile.sessions else { return Err("sessions were not looked for".to_owned()) };
     if found.sessions < MIN_SESSIONS {
@@ -59,7 +60,7 @@ pub fn sessions(profile: &Profile) -> Result<(Sessions, String), String> {
     Ok((sessions, why))
 }
 
-/// The distribution with the percentiles and the mean of `times`. No value is below `least`.
+/// A distribution with the percentiles and the mean of `times`, and no value below `least`.
 fn spread(times: &Times, least: f64) -> Spread {
     let mean = times.mean.max(least);
     if times.samples == 0 || times.max <= least {
@@ -74,13 +75,13 @@ fn spread(times: &Times, least: f64) -> Spread {
         points.push([share, value.clamp(before, times.max.max(before))]);
     }
     let [from, low] = points[points.len() - 1];
-    // The value of the additional quantile preserves the mean. Each quantile contributes to the mean with half of the
-    // probability between its two neighbours.
+    // The additional quantile must make up for the rest of the mean. Each quantile contributes half of the probability
+    // between its two neighbours.
     let most = times.max.max(low);
     let rest = mean - mean_of(&points) - (FITTED_QUANTILE - from) * low / 2.0 - (1.0 - FITTED_QUANTILE) * most / 2.0;
     let rare = (2.0 * rest / (1.0 - from)).clamp(low, most);
     points.extend([[FITTED_QUANTILE, rare], [1.0, most]]);
-    // If the percentiles are far apart, the mean may still be wrong, so all values are scaled.
+    // If the additional quantile is limited by its neighbours, the mean is still wrong. So all values are scaled.
     let factor = (mean - least) / (mean_of(&points) - least);
     points.iter_mut().for_each(|point| point[1] = least + (point[1] - least) * factor);
     Spread::Quantiles(points)

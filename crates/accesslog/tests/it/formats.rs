@@ -14,7 +14,7 @@ use jiff::Timestamp;
 use proptest::prelude::*;
 use std::path::PathBuf;
 
-/// The expected entry of a line. The time is written with a decimal point if the log's time has fractions of a second.
+/// The expected entry of a line. Its time is written with a decimal point if the log's time has fractions of a second.
 #[derive(Default)]
 struct Want {
     time: &'static str,
@@ -75,7 +75,7 @@ fn read_one(format: &mut Format, line: &[u8], check: impl FnOnce(Result<Line<'_>
     check(format.read(line, &mut Scratch::default()));
 }
 
-/// Removes the offset from UTC, which the tests of timestamps check.
+/// Removes the offset from UTC, which other tests check.
 fn without_offset(read: Result<Line<'_>, LineParseError>) -> Result<Line<'_>, LineParseError> {
     Ok(match read? {
         Line::Entry(entry) => Line::Entry(Entry { offset_s: None, ..entry }),
@@ -83,7 +83,8 @@ fn without_offset(read: Result<Line<'_>, LineParseError>) -> Result<Line<'_>, Li
     })
 }
 
-/// Checks that each line is read as expected, both by the named format and by the format detected from the line alone.
+/// Checks that each line is read as expected: by the format `name`, and by the formats that are detected from the line
+/// alone.
 fn check(name: &str, cases: &[(&str, Want)]) {
     for (line, want) in cases {
         read_one(&mut format(name), line.as_bytes(), |read| {
@@ -92,7 +93,7 @@ fn check(name: &str, cases: &[(&str, Want)]) {
     }
 }
 
-/// Like [`check`], but also checks that detection finds this format.
+/// Like [`check`], but also checks that the detected format is `name`.
 fn check_found(name: &str, cases: &[(&str, Want)]) {
     check(name, cases);
     for (line, want) in cases {

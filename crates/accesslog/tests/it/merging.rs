@@ -44,7 +44,7 @@ fn merged(files: &[(&str, Vec<u8>)]) -> Result<(ReadSummary, Vec<(i64, String)>)
     let mut found = Vec::new();
     let mut sink = |entry: &Entry<'_>| {
         found.push((entry.time_ns / 1_000_000, String::from_utf8_lossy(entry.target).into_owned()));
-        if entry.target == b"/filtered" { EntryDecision::No } else { EntryDecision::Yes }
+        if entry.target == b"/filtered" { EntryDecision::FilteredOut } else { EntryDecision::Accepted }
     };
     let mut last = Progress::default();
     let read = Logs::open(&paths, ReadOptions::default())?.read(&mut sink, &mut |now| last = *now)?;
@@ -128,10 +128,10 @@ fn reading_ends_when_nothing_more_is_wanted() {
     let mut sink = |_: &Entry<'_>| {
         seen += 1;
         if seen < 1_000 {
-            return EntryDecision::Yes;
+            return EntryDecision::Accepted;
         }
         enough.store(true, Ordering::Relaxed);
-        EntryDecision::No
+        EntryDecision::FilteredOut
     };
     let read = Logs::open(&paths, options).unwrap().read(&mut sink, &mut |_| {}).unwrap();
     let lines = &read.lines;

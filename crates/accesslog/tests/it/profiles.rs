@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 const MONDAY_S: i64 = 1_709_510_400;
 const NS: i64 = 1_000_000_000;
 
-/// A request that owns its texts.
+/// A request that owns its texts, in contrast to an `Entry`.
 #[derive(Clone, Debug, Default)]
 struct Request {
     time_ns: i64,
@@ -57,8 +57,8 @@ fn try_profile<'a>(entries: impl IntoIterator<Item = Entry<'a>>, options: Option
     let (mut parsed, mut filtered) = (0, 0);
     for entry in entries {
         match profiler.add(&entry) {
-            EntryDecision::Yes => parsed += 1,
-            EntryDecision::No => filtered += 1,
+            EntryDecision::Accepted => parsed += 1,
+            EntryDecision::FilteredOut => filtered += 1,
         }
     }
     profiler.finish(&read_of(parsed, filtered))
@@ -68,7 +68,7 @@ fn profile(requests: &[Request], options: Options) -> Profile {
     try_profile(requests.iter().map(Request::entry), options).unwrap()
 }
 
-/// Generates Poisson arrivals from Monday 10:00 on, for one hour at each of the rates. The popularity of the 2,000 URLs
+/// Generates Poisson arrivals from Monday 10:00 on, with one hour at each of `rates`. The popularity of the 2,000 URLs
 /// follows Zipf's law with exponent 1.0. Sizes above 30,000 bytes have a Pareto tail with index 1.2. 15 % of the
 /// responses are 304 (Not Modified).
 fn known(rates: &[f64]) -> Vec<Request> {
@@ -115,19 +115,16 @@ fn a_log_made_of_known_parts_has_these_parameters() {
     assert_eq!((found.peak.requests, found.arrivals.by_hour[11], found.arrivals.by_hour[9]), (busy, busy, 0));
     assert_eq!((found.arrivals.step_s, found.arrivals.rates.len()), (60, 120));
     assert!((found.arrivals.by_weekday_and_hour[0][11] - busy as f64 / 3_600.0).abs() < 1e-9);
-    // Check the arrivals.
     assert!(found.dispersion.iter().all(|at| (at.index - 1.0).abs() < 0.8), "{:?}", found.dispersion);
     assert!((found.dispersion[0].index - 1.0).abs() < 0.1);
     assert!(found.hurst.is_some_and(|hurst| (hurst.value - 0.5).abs() < 0.1), "{:?}", found.hurst);
     let pauses = found.interarrival_s.unwrap();
     assert!((pauses.mean - 1.0 / found.arrivals.mean_rate).abs() < 1e-4 && pauses.samples == n - 1);
-    // Check the URLs.
     assert!(found.popularity.zipf.is_some_and(|zipf| (zipf - 1.0).abs() < 0.05), "{:?}", found.popularity.zipf);
     let exact: HashSet<_> = requests.iter().map(|request| &request.target).collect();
     assert!((found.unique_urls as f64 / exact.len() as f64 - 1.0).abs() < 3.0 * found.unique_error);
     assert!((found.unique_clients as f64 / 5_000.0 - 1.0).abs() < 3.0 * found.unique_error);
     assert_eq!(&*found.popularity.urls[0].url, "/page/1?x=1");
-    // Check the responses.
     let tail = found.sizes.tail.unwrap();
     assert!((tail.index - 1.2).abs() < 0.1, "{tail:?}");
     assert_eq!(found.sizes.responses + found.zero_length["not_modified"], n);
@@ -135,7 +132,6 @@ fn a_log_made_of_known_parts_has_these_parameters() {
     assert_eq!(found.bytes, requests.iter().filter_map(|request| request.bytes).sum::<u64>());
     let service = found.service_s.unwrap();
     assert!((service.mean / 0.005 - 1.0).abs() < 0.02 && (service.scv - 1.0).abs() < 0.05, "{service:?}");
-    // Check the classes of the peak window.
     assert_eq!(found.classes.iter().map(|class| class.requests).sum::<u64>(), busy);
     assert_eq!(found.notes, Vec::<String>::new());
 }
@@ -151,8 +147,8 @@ fn a_little_disorder_changes_only_the_times_between_requests() {
     }
     let mut disordered = profile(&requests, Options::default());
     for profile in [&mut ordered, &mut disordered] {
-        // These metrics may depend on the order of the requests: sums of times have other rounding errors, and bursts
-        // may end elsewhere.
+        // These metrics may depend on the order of the requests, so they are not compared. Sums of times have other
+        // rounding errors, and bursts may end elsewhere.
         (profile.interarrival_s, profile.sessions) = (None, None);
         profile.classes.iter_mut().for_each(|class| class.mean_service_s = None);
         let of_classes = profile.classes.iter_mut().filter_map(|class| class.service_s.as_mut());
@@ -189,7 +185,7 @@ fn a_given_peak_window_is_taken() {
     let found = profile(&requests, options((from, from + 900 * NS)));
     assert_eq!((&*found.peak.from, found.peak.seconds, found.peak.given), ("2024-03-04T12:10:00Z", 900, true));
     assert!((found.peak.rate - 2.0).abs() < 0.25 && found.classes.iter().all(|class| class.requests < 2_500));
-    // The window extends beyond the log, so only the part that the log covers must count.
+    // The specified window extends beyond the log. Rates must refer only to the part that the log covers.
     let found = profile(&requests, options((MONDAY_S * NS, (MONDAY_S + 11 * 3_600) * NS)));
     assert_eq!((&*found.peak.from, found.peak.seconds), ("2024-03-04T10:00:00Z", 3_600));
     let nothing = try_profile(requests.iter().map(Request::entry), options((0, NS))).unwrap_err().to_string();
@@ -205,7 +201,7 @@ fn windows_zones_and_keys_are_as_they_were_asked_for() {
     let found = profile(&requests, Options { zone, window_s: 600, class_by: by_url, ..Options::default() });
     assert_eq!((&*found.timezone, found.peak.seconds), ("Asia/Kolkata", 600));
     assert!(found.from.ends_with("+05:30") && found.peak.from.ends_with("0:00+05:30"), "{}", found.peak.from);
-    // In this zone, 11:00 to 12:00 UTC is 16:30 to 17:30.
+    // In this time zone, 11:00 to 12:00 UTC is 16:30 to 17:30.
     assert!(found.arrivals.by_hour[17] > found.arrivals.by_hour[15] && found.arrivals.by_hour[11] == 0);
     let names: BTreeSet<&str> = found.classes.iter().map(|class| &*class.name).collect();
     assert_eq!(names, ["first", "pages"].into());
@@ -265,7 +261,7 @@ fn all_distinct_and_spread_over_decades() {
             status: (i % 700) as u16,
             ..Entry::default()
         };
-        assert_eq!(profiler.add(&entry), EntryDecision::Yes);
+        assert_eq!(profiler.add(&entry), EntryDecision::Accepted);
     }
     let found = profiler.finish(&read_of(n, 0)).unwrap();
     assert_eq!(found.requests, n);
@@ -308,7 +304,7 @@ proptest! {
     }
 }
 
-/// The directory of real logs, if there is one.
+/// The directory of real logs; `None` if this machine has none.
 fn real_logs() -> Option<PathBuf> {
     let beside = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data/logs");
     let directory = std::env::var_os("BRIMFUL_LOGS").map_or_else(beside, PathBuf::from);
@@ -331,7 +327,7 @@ fn real_logs_have_profiles() {
         let mut profiler = Profiler::new(Options::default());
         let paths = [path.to_string_lossy().into_owned()];
         let read = read(&paths, ReadOptions::default(), &mut |entry| profiler.add(entry), &mut |_| ());
-        // Some samples have invented formats, which cannot be read.
+        // Some sample logs have invented formats, which cannot be read.
         let Ok(read) = read else { continue };
         if read.lines.parsed == 0 {
             continue;

@@ -10,7 +10,7 @@ use std::process::Command;
 use std::thread;
 use tempfile::TempDir;
 
-/// A line of a log whose timestamp is at this second of the day.
+/// A line of a log. `second` is the number of seconds since midnight in its timestamp.
 fn line(second: u32) -> String {
     let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
     let stamp = format!("10/Oct/2000:{hour:02}:{minute:02}:{second:02} +0000");
@@ -36,7 +36,7 @@ fn logs(files: &[(&str, Vec<u8>)]) -> TempDir {
     directory
 }
 
-/// Reads files in a directory. Returns the summary, the times of the requests in the order of reading, and all progress
+/// Reads logs in a directory. Returns the summary, the times of the requests in the order of reading, and all progress
 /// reports.
 fn read_in(directory: &Path, paths: &[&str]) -> Result<(ReadSummary, Vec<i64>, Vec<Progress>), LogError> {
     let paths: Vec<_> = paths.iter().map(|path| directory.join(path).to_string_lossy().into_owned()).collect();
@@ -44,7 +44,7 @@ fn read_in(directory: &Path, paths: &[&str]) -> Result<(ReadSummary, Vec<i64>, V
     let mut progress = Vec::new();
     let mut sink = |entry: &Entry<'_>| {
         stamps.push(entry.time_ns);
-        EntryDecision::Yes
+        EntryDecision::Accepted
     };
     let read = read(&paths, ReadOptions::default(), &mut sink, &mut |now| progress.push(*now))?;
     Ok((read, stamps, progress))
@@ -177,7 +177,7 @@ proptest! {
     ) {
         let bytes = if is_packed { gzip(&lines(0..count)) } else { lines(0..count) };
         let mut stamps = Vec::new();
-        let mut sink = |entry: &Entry<'_>| { stamps.push(entry.time_ns); EntryDecision::Yes };
+        let mut sink = |entry: &Entry<'_>| { stamps.push(entry.time_ns); EntryDecision::Accepted };
         let stream = Pieces { bytes, lengths, at: 0, turn: 0 };
         let read = read_stream("-", stream, ReadOptions::default(), &mut sink, &mut |_| {}).unwrap();
         prop_assert_eq!(read.lines.parsed, u64::from(count));
@@ -186,7 +186,7 @@ proptest! {
     }
 }
 
-/// The directory of real logs, if there is one.
+/// The real logs; empty if this machine has none.
 fn real_logs() -> Vec<PathBuf> {
     let beside = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/data/logs");
     let directory = std::env::var_os("BRIMFUL_LOGS").map_or_else(|| PathBuf::from(beside), PathBuf::from);

@@ -72,14 +72,14 @@ pub fn measure(args: &ReplayArgs, stop: &AtomicBool) -> anyhow::Result<Option<Re
     let mut sink = |entry: &Entry<'_>| {
         if is_cut.get() || map_error.is_some() || stop.load(Ordering::Relaxed) {
             enough.store(true, Ordering::Relaxed);
-            return EntryDecision::No;
+            return EntryDecision::FilteredOut;
         }
         match replayer.add(entry, &mut emit) {
-            Ok((_, true)) => EntryDecision::Yes,
-            Ok((_, false)) => EntryDecision::No,
+            Ok((_, true)) => EntryDecision::Accepted,
+            Ok((_, false)) => EntryDecision::FilteredOut,
             Err(error) => {
                 map_error = Some(error);
-                EntryDecision::No
+                EntryDecision::FilteredOut
             }
         }
     };

@@ -127,16 +127,16 @@ fn feed(
     let mut sink = |entry: &Entry<'_>| {
         if !accepts_more || map_error.is_some() {
             stop_reading.store(true, Ordering::Relaxed);
-            return EntryDecision::No;
+            return EntryDecision::FilteredOut;
         }
         match replayer.add(entry, &mut emit) {
             Ok((goes_on, is_call)) => {
                 accepts_more = goes_on;
-                if is_call { EntryDecision::Yes } else { EntryDecision::No }
+                if is_call { EntryDecision::Accepted } else { EntryDecision::FilteredOut }
             }
             Err(error) => {
                 map_error = Some(error);
-                EntryDecision::No
+                EntryDecision::FilteredOut
             }
         }
     };

@@ -1,9 +1,9 @@
-//! Finds slots by hash: a hash table with linear probing, at most half full.
+//! Maps the hashes of URLs to slots: a hash table with linear probing, at most half full.
 //!
-//! A cell is 0 (empty), or contains the upper half of a hash and the slot + 1. The lower bits of this upper half select
-//! the preferred position of the cell.
+//! A cell is 0 if it is empty. Otherwise, it consists of the upper half of a hash and the slot + 1. The lower bits of
+//! this upper half select the preferred position of the cell.
 
-/// The hash table. The upper half of each hash must be well mixed.
+/// The hash table. The bits of the upper half of each hash must be well mixed.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Index {
     /// The cells. Their number is 0 or a power of two.
@@ -12,8 +12,8 @@ pub(super) struct Index {
 }
 
 impl Index {
-    /// The slot with this hash for which `is_match` returns `true`. Slots with other hashes are mostly rejected without
-    /// calling `is_match`.
+    /// Finds the slot with this hash for which `is_match` returns `true`. `is_match` is rarely called for slots with
+    /// other hashes, because half of the hash is compared first.
     pub fn find(&self, hash: u64, is_match: impl Fn(usize) -> bool) -> Option<usize> {
         let mask = self.cells.len().checked_sub(1)?;
         let mut at = home(hash, mask);
@@ -37,7 +37,8 @@ impl Index {
         self.place((hash >> 32 << 32) | (slot as u64 + 1));
     }
 
-    /// Removes a slot that is in the table. Moves the following cells back if they are not at their preferred position.
+    /// Removes a slot that is in the table. Following cells that are not at their preferred position are moved back, so
+    /// that searches still find them.
     pub fn remove(&mut self, hash: u64, slot: usize) {
         self.used -= 1;
         let mask = self.cells.len() - 1;
@@ -57,7 +58,7 @@ impl Index {
         self.cells[hole] = 0;
     }
 
-    /// Removes all slots, in time proportional to their number.
+    /// Removes all slots. The time is proportional to the number of slots, not to the size of the table.
     pub fn clear(&mut self) {
         if self.cells.len() > 32 * self.used {
             self.cells = Vec::new();
@@ -85,7 +86,7 @@ impl Index {
     }
 }
 
-/// The preferred position of a hash. `hash` may also be the content of a cell.
+/// The preferred position of a hash, or of a cell, which begins with the upper half of a hash.
 fn home(hash: u64, mask: usize) -> usize {
     (hash >> 32) as usize & mask
 }
@@ -106,8 +107,8 @@ mod tests {
         let (mut index, mut map, mut rng) = (Index::default(), BTreeMap::new(), Pcg64::seed_from_u64(1));
         for round in 0..20_000 {
             let slot = rng.random_range(0..300usize);
-            // The hashes have only seven preferred positions, so that there are long runs of cells, also across the end
-            // of the table.
+            // The hashes have only seven preferred positions. Therefore, long runs of occupied cells occur, also across
+            // the end of the table.
             let hash = ((slot as u64 % 7) << 32).wrapping_sub(3 << 32);
             match map.remove(&slot) {
                 Some(()) => index.remove(hash, slot),

@@ -8,7 +8,7 @@ fn entry<'a>(method: &'a [u8], target: &'a [u8], bytes: u64) -> Entry<'a> {
     Entry { method, target, bytes: Some(bytes), ..Entry::default() }
 }
 
-/// Checks all invariants of the slots, the queue and the hash table.
+/// Checks the invariants of the slots, the queue and the hash table.
 fn assert_sound(urls: &TopUrls) {
     assert!(urls.queue.len() <= urls.capacity && urls.index.len() == urls.queue.len());
     assert_eq!(urls.used, urls.queue.len() + urls.free.len());
@@ -18,7 +18,7 @@ fn assert_sound(urls: &TopUrls) {
     assert!(urls.length <= MAX_URL_BYTES + urls.capacity * MEAN_LENGTH);
     for Reverse(place) in &urls.queue {
         let url = &urls.urls[place.slot()];
-        assert!(place.0 <= Place::new(url.requests, place.slot()).0);
+        assert!(place.0 <= QueueEntry::new(url.requests, place.slot()).0);
         assert_eq!(urls.find(url.hash), Some(place.slot()));
         assert!(url.url.capacity() <= 2 * url.url.len() + TEXT_STEP);
     }
@@ -75,7 +75,8 @@ fn it_counts_as_the_definition_does() {
     let (zipf, mut rng) = (Zipf::new(300.0, 0.7).unwrap(), Pcg64::seed_from_u64(3));
     let mut urls = TopUrls::new(40);
     for round in 0..3 {
-        // For each slot: the URL, its number of requests, and the error of this number.
+        // A simple model of the algorithm. For each slot, it has the URL, its number of requests, and the error of this
+        // number.
         let mut slots: Vec<(String, u64, u64)> = Vec::new();
         for _ in 0..3_000 {
             let name = format!("/{}", zipf.sample(&mut rng));

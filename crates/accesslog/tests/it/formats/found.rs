@@ -1,4 +1,5 @@
-//! Tests formats from directives of servers, the detection of formats, and lines that match no format.
+//! Tests formats that are compiled from the directives of servers, the detection of formats, and lines that match no
+//! format.
 
 use super::*;
 
@@ -115,7 +116,7 @@ fn several_formats_in_one_log_are_all_found() {
     assert!([common, combined, combined, combined].iter().all(|line| formats.read(line, &mut scratch).is_ok()));
     let shares: Vec<(String, f64)> = formats.shares().into_iter().map(|share| (share.name, share.share)).collect();
     assert_eq!(shares, [("combined".to_owned(), 0.75), ("common".to_owned(), 0.25)]);
-    // The most likely format must describe the error, even if another format read the previous line.
+    // The error must be that of the most likely format, even if another format has read the previous line.
     assert!(formats.read(common, &mut scratch).is_ok());
     let malformed = formats.read(&common[..40], &mut scratch).unwrap_err();
     assert_eq!((malformed.column, &*malformed.expected), (41, "a quote and a space"));
@@ -162,7 +163,7 @@ IncludeOptional sites-enabled/*.conf
 </VirtualHost>
 "#;
 
-/// `nginx.conf` of nginx's own package, with a second log.
+/// `nginx.conf` of nginx's own package, with an additional log.
 const NGINX: &str = r#"
 user  nginx;
 error_log  /var/log/nginx/error.log notice;

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// The directory of real logs, if there is one.
+/// The directory of real logs; `None` if this machine has none.
 fn logs() -> Option<PathBuf> {
     let beside = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data/logs");
     let directory = std::env::var_os("BRIMFUL_LOGS").map_or(beside, PathBuf::from);

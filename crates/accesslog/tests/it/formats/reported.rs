@@ -4,7 +4,7 @@ use super::*;
 
 const REST: &str = r#"[03/Aug/2017:14:58:51 +0000] "GET /a HTTP/1.1" 200 10 "-" "x""#;
 
-/// The client, the host, and the service time in nanoseconds of an entry.
+/// The client, the virtual host, and the service time in nanoseconds of an entry.
 type Caller = (String, String, Option<u64>);
 
 /// Detects the format of the lines and reads them. Returns the name of the format, the entries, and the remarks about
@@ -53,7 +53,7 @@ fn a_list_of_proxies_is_no_virtual_host() {
         {
             assert_eq!(client(line.clone()), (first.to_owned(), String::new()), "{line}");
         }
-        // In this format, the address of the last proxy follows the list.
+        // In this format, the address of the last proxy follows the list of clients.
         if !list.starts_with(['"', '[']) && list != "unix:" {
             let line = format!("{list} 10.0.0.1 - - {REST}");
             let first = if list == "-" || list == "unknown, unknown" { "10.0.0.1" } else { first };
@@ -86,7 +86,7 @@ fn a_virtual_host_is_still_one() {
     );
 }
 
-/// Creates one line per second. Each line has one of the texts `tails` after the `User-Agent`.
+/// Creates one line per second. Each line ends with one of the texts `tails`, after the `User-Agent`.
 fn every_second(tails: impl IntoIterator<Item = String>) -> Vec<String> {
     let line = |(second, tail): (usize, String)| {
         let stamp = format!("03/Aug/2017:14:{:02}:{:02} +0000", second / 60, second % 60);
@@ -123,11 +123,11 @@ fn microseconds_before_a_process_number_are_no_seconds() {
         let [remark] = remarks.as_slice() else { panic!("{name}: {remarks:?}") };
         assert!(remark.contains("read as microseconds") && remark.contains("give --format 'combined + "), "{remark}");
     }
-    // If another column shows the same duration in whole seconds, the unit is certain.
+    // If another column shows the same duration in whole seconds, the unit is certain, so no remark is expected.
     let (name, entries, remarks) =
         found(&every_second((0..60).map(|n| format!("{} {}", varied(n) * 300 / 1_000_000, varied(n) * 300))));
     assert_eq!((name.as_str(), entries[3].2, remarks.len()), ("combined + _ %D", Some(varied(3) * 300_000), 0));
-    // If the unit is uncertain, a remark must name another possible unit. A single line does not determine the unit.
+    // A single line does not determine the unit, so a remark must name another possible unit.
     let (name, entries, remarks) = found(&every_second(["5040 1234".to_owned()]));
     assert_eq!((name.as_str(), entries[0].2), ("combined + %D _", Some(5_040_000)));
     assert!(remarks[0].contains("They may be milliseconds"), "{remarks:?}");
@@ -163,10 +163,10 @@ fn times_keep_the_unit_that_they_have() {
         let (found_name, entries, remarks) = found(&every_second([tail.to_owned()]));
         assert_eq!((found_name.as_str(), entries[0].2, remarks.len()), (name, Some(ns), 0), "{tail}");
     }
-    // Tomcat writes milliseconds, some of which are 0.
+    // Tomcat writes milliseconds, so some durations are 0.
     let (name, entries, _) = found(&every_second((0..60).map(|n| (n * 13 % 40).to_string())));
     assert_eq!((name.as_str(), entries[1].2), ("combined + %{ms}T", Some(13_000_000)));
-    // Numbers in JSON logs are usually milliseconds. These numbers must be read as microseconds.
+    // Numbers in JSON logs are usually milliseconds. The numbers of this test must be read as microseconds.
     let json = |n: usize, name: &str, value: u64| {
         format!(
             r#"{{"time":"2017-08-03T14:58:{n:02}Z","method":"GET","uri":"/","status":200,"size":9000,"{name}":{value}}}"#
@@ -197,7 +197,7 @@ fn traefiks_dash_without_quotes_keeps_the_durations() {
     }
 }
 
-/// Reads a whole log that contains directives, and returns its entries.
+/// Reads a whole W3C log, which contains directives, and returns its entries.
 fn w3c(log: &str) -> Vec<(String, String, String, Option<u64>)> {
     let lines: Vec<&[u8]> = log.lines().map(str::as_bytes).collect();
     let mut formats = Formats::detect(&lines).unwrap();

@@ -180,7 +180,7 @@ fn lines_that_syslog_or_a_container_carries() {
 
 #[test]
 fn hostile_lines_cost_no_more_than_their_length() {
-    // The time to read a line must not be quadratic in the line's length: this test would then take hours.
+    // The time to read a line must not grow with the square of its length. Otherwise, this test would take hours.
     let (head, length) = (r#"a - - [10/Oct/2000:13:55:36 -0700] "GET "#, 1 << 19);
     for unit in [
         "\"",

@@ -194,7 +194,7 @@ fn lines_that_docker_has_wrapped_up() {
         assert!(matches!(read, Ok(Line::Entry(entry)) if entry.target == b"/a"), "{read:?}");
         assert_eq!(formats.shares()[0].name, name);
     }
-    // The column of an error must be counted from the beginning of the line inside Docker's wrapping.
+    // The column in the error must be relative to the line inside Docker's wrapping.
     let wrapped = br#"{"log":"192.0.2.1 - - [x\n","stream":"stderr","time":"2026-03-02T10:00:00.1Z"}"#;
     let mut formats = Formats::from_list(vec![format("combined")]);
     let column = formats.read(wrapped, &mut Scratch::default()).unwrap_err().column;

@@ -107,13 +107,13 @@ impl StepCounts {
                 entry.time_ns.div_euclid(1_000_000).saturating_add(if entry.has_subsecond_time { 0 } else { 500 });
             let after = steps.partition_point(|step| step.start_ms <= at_ms);
             let Some(step) = after.checked_sub(1).filter(|step| at_ms < steps[*step].end_ms()) else {
-                return EntryDecision::No;
+                return EntryDecision::FilteredOut;
             };
             let bytes = entry.bytes.unwrap_or(0);
             let class = classes.class_of(bytes);
             requests[step][class] += 1.0;
             bytes_sent[step][class] += bytes as f64;
-            EntryDecision::Yes
+            EntryDecision::Accepted
         };
         let read = read(logs, reading, &mut sink, &mut |_| {}).map_err(log_error)?;
         let counted = StepCounts {
