@@ -1,10 +1,11 @@
-//! Back-tests: every candidate forecasts from earlier origins in the history, and the forecasts are compared with the
-//! actual values (rolling origin; Hyndman & Athanasopoulos, *Forecasting: Principles and Practice*, 2021, §5.10).
+//! Back-tests: every candidate forecasts from several earlier times in the history, called origins. These forecasts are
+//! compared with the actual values (rolling origin; Hyndman & Athanasopoulos, *Forecasting: Principles and Practice*,
+//! 2021, §5.10).
 //!
-//! The candidate with the smallest error is chosen. The error on one history is random, so the candidate that fits the
-//! whole history best is kept if its error is at most 5 % larger. A candidate is rejected if its forecast far exceeds
-//! all past rates within the horizon: a back-test does not reach that far ahead. If all candidates exceed the past
-//! rates, the candidate whose forecast stays lowest remains.
+//! The candidate with the smallest error is chosen. Errors on a single history are random, so the candidate that fits
+//! the whole history best is kept if its error is at most 5 % larger. A back-test does not reach as far ahead as the
+//! forecast. So a candidate is rejected if its forecast far exceeds all past rates within the horizon. If the forecasts
+//! of all candidates do, the candidate with the lowest forecast remains.
 
 use crate::fit::{Candidates, FitSettings, Fitted, naive_error};
 use crate::result::{Backtest, Tried};
@@ -13,37 +14,39 @@ use crate::series::MIN_VALUES;
 /// Maximum number of origins of a back-test.
 const MAX_ORIGINS: usize = 10;
 
-/// Upper bound of the factor by which intervals are widened. Errors that require a larger factor come from a sudden
-/// change in the history and say little about the future.
+/// Upper bound of the factor by which intervals are widened. Errors that require a larger factor are caused by a sudden
+/// change in the history, and say little about the future.
 pub(crate) const MAX_WIDENING: f64 = 2.0;
 
-/// The preferred candidate is kept if its error is at most this many times the smallest error of all candidates.
+/// The preferred candidate is kept if its error is at most the smallest error of all candidates times this factor.
 const ABOUT_AS_GOOD: f64 = 1.05;
 
-/// A forecast that exceeds the highest past rate by more than this factor is not credible.
+/// A forecast is not credible if it exceeds the highest past rate times this factor.
 pub(crate) const NOT_CREDIBLE: f64 = 10.0;
 
-/// Absolute errors below this share of the rates are considered rounding errors.
+/// Absolute errors below this share of the rates count as rounding errors.
 const ROUNDING: f64 = 1e-12;
 
-/// Upper bound of the rounding error of one forecast step, as a share of the highest rate. Includes the rounding error
-/// of the fit.
+/// Upper bound of the rounding error of one forecast step, as a share of the highest rate. It includes the rounding
+/// error of the fit.
 const ROUNDING_OF_STEP: f64 = 1e-9;
 
-/// The chosen candidate, with the results of the back-test.
+/// The candidate that the back-test has chosen, and the results of the back-test.
 pub(crate) struct BacktestChoice {
+    /// Index of the chosen candidate.
     pub chosen: usize,
     /// Whether the best candidate was rejected because its forecast would have far exceeded all past rates.
     pub better_model_was_rejected: bool,
+    /// Results for the forecast document; `None` if the history is too short for a back-test.
     pub report: Option<Backtest>,
-    /// The factor by which the intervals must be widened so that 80 % intervals contain 80 % of the values, from 1 to
-    /// [`MAX_WIDENING`].
+    /// The factor, from 1 to [`MAX_WIDENING`], by which intervals must be widened so that 80 % intervals contain 80 %
+    /// of the values.
     pub widening: f64,
 }
 
-/// Chooses a candidate by forecasts from up to ten origins in the second half of the history. If the history is too
-/// short for a back-test, the first candidate is chosen. This candidate is a fit of the rates, not of their logarithms,
-/// because a short history is no evidence of proportional growth.
+/// Chooses a candidate by its forecasts from up to ten origins in the second half of the history. If the history is too
+/// short for a back-test, the first candidate is chosen. The first candidate is a fit of the rates. A fit of their
+/// logarithms would mean proportional growth, for which a short history is no evidence.
 pub(crate) fn choose(
     candidates: &Candidates,
     rates: &[f64],
@@ -75,16 +78,16 @@ pub(crate) fn choose(
     }
 }
 
-/// Errors of all candidates when they forecast from earlier origins.
+/// The forecast errors of all candidates from the origins of a back-test.
 struct Trial {
     origins: usize,
     horizon: usize,
-    /// Results of each candidate, indexed like the candidates.
+    /// Errors of each candidate, in the order of the candidates.
     tallies: Vec<Tally>,
-    /// Denominator of the MASE. For each origin, the mean absolute error of the seasonal naive method before the origin
-    /// is multiplied by the number of forecast steps; the products are summed.
+    /// Denominator of the mean absolute scaled error (MASE). It is the sum over all origins of this product: the mean
+    /// absolute error of the seasonal naive method before the origin, times the number of forecast steps.
     naive: f64,
-    /// Sums of absolute errors below this value, in arrivals per second, are rounding errors.
+    /// Sums of absolute errors below this value, in arrivals per second, count as rounding errors.
     rounding: f64,
 }
 
@@ -128,7 +131,7 @@ impl Trial {
         if settings.method != crate::options::ForecastMethod::Auto {
             return (0, false);
         }
-        let reach = |i: usize| candidates.all[i].highest(horizon, self.tallies[i].widening());
+        let reach = |i: usize| candidates.all[i].highest_upper_end(horizon, self.tallies[i].widening());
         let reach: Vec<f64> = (0..=naive).map(reach).collect();
         let least = reach.iter().copied().fold(f64::INFINITY, f64::min);
         let bound = least.max(NOT_CREDIBLE * rates.iter().copied().fold(0.0, f64::max));
@@ -139,8 +142,9 @@ impl Trial {
         (chosen, chosen != wanted)
     }
 
-    /// Returns the index of the candidate with the smallest error; if several errors are equal, the first. Returns the
-    /// preferred candidate instead if its error is not much larger. The naive method, if best, is always returned.
+    /// Returns the index of the candidate with the smallest error; of several, the first. If the error of the preferred
+    /// candidate is not much larger, returns the preferred candidate, unless the seasonal naive method has the smallest
+    /// error.
     fn best_of(&self, among: &[usize], preferred: usize, naive: usize) -> usize {
         let error = |i: usize| self.tallies[i].absolute.max(self.rounding);
         let best = among.iter().copied().min_by(|a, b| error(*a).total_cmp(&error(*b))).unwrap_or(naive);
@@ -154,10 +158,10 @@ fn rounding_of(rates: &[f64]) -> f64 {
     ROUNDING_OF_STEP * rates.iter().copied().fold(0.0, f64::max)
 }
 
-/// Errors of one candidate's forecasts.
+/// The errors of one candidate's forecasts.
 #[derive(Default)]
 struct Tally {
-    /// Error of each forecast value, divided by half the width of its 80 % interval.
+    /// For each forecast value: the error, divided by half the width of the 80 % interval.
     ratios: Vec<f64>,
     within80: usize,
     within95: usize,
@@ -166,8 +170,8 @@ struct Tally {
 }
 
 impl Tally {
-    /// Adds the errors of one forecast, except in closed steps. Errors up to `rounding`, in arrivals per second, count
-    /// as zero.
+    /// Adds the errors of one forecast. Closed steps are left out. Errors up to `rounding`, in arrivals per second,
+    /// count as 0.
     fn count(&mut self, fitted: &Fitted, future: &[f64], rounding: f64, is_closed: impl Fn(usize) -> bool) {
         let (t80, t95) = fitted.quantiles();
         let predicted = fitted.predict(future.len()).into_iter().zip(future).enumerate();

@@ -1,28 +1,29 @@
-//! Closed steps, in which nothing ever arrives: days on which a shop is closed, or nights without visitors.
+//! Closed steps: the steps of a week or day in which nothing ever arrives, such as days on which a shop is closed, or
+//! nights without visitors.
 //!
-//! A season that adds to a growing trend cannot stay at zero. So closed steps get interpolated values before the fit,
-//! and the forecast of a closed step is zero.
+//! A fitted season is added to the trend, so with a growing trend the sum cannot stay at zero. Therefore, closed steps
+//! get interpolated values before the fit, and the forecast of a closed step is zero.
 
-/// The closed steps of a period.
+/// The closed steps of a period, such as a week.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ClosedSteps {
-    /// For each index in the period, whether the step is closed; empty if no step is closed.
+    /// For each step of the period, whether it is closed; empty if no step is closed.
     is_closed_at: Vec<bool>,
-    /// Number of steps in a shorter period that divides this period, such as the day in a week. If there is none, the
-    /// number of steps in the whole period.
+    /// Number of steps in the longest shorter period that divides the period, such as the day in a week. Without such a
+    /// period, the number of steps in the period itself.
     inner_period: usize,
 }
 
 /// Number of recent periods that are examined for closed steps.
 const RECENT_PERIODS: usize = 8;
-/// Minimum number of periods from which a closed step is inferred.
+/// Minimum number of periods in which a step must have no arrivals to count as closed.
 const MIN_PERIODS: usize = 3;
-/// From this number of periods on, a closed step may have arrivals once, such as a sale on a Sunday.
+/// Minimum number of examined periods in which a closed step may have arrivals once, such as a sale on a Sunday.
 const MIN_PERIODS_WITH_EXCEPTION: usize = 6;
 
 impl ClosedSteps {
-    /// Finds the closed steps of rates. Of the possible `periods`, the longest that occurs at least [`MIN_PERIODS`]
-    /// times is used.
+    /// Finds the closed steps of a series of rates. `periods` are possible lengths of the period, in steps. The longest
+    /// of them that occurs at least [`MIN_PERIODS`] times in the series is used.
     pub(crate) fn find(rates: &[f64], periods: &[usize]) -> ClosedSteps {
         let mut periods: Vec<usize> =
             periods.iter().copied().filter(|period| *period > 1 && rates.len() / period >= MIN_PERIODS).collect();
@@ -31,7 +32,7 @@ impl ClosedSteps {
         let is_closed_at: Vec<bool> = (0..period).map(|index| is_closed(rates, index, period)).collect();
         let closed = is_closed_at.iter().filter(|closed| **closed).count();
         let inner_period = periods.iter().copied().rfind(|inner_period| period % inner_period == 0).unwrap_or(period);
-        // If nothing ever arrives, the rate is constantly zero, and no step is closed.
+        // If every step is zero, the rate is constant, so no step is closed.
         if closed == 0 || closed == period {
             ClosedSteps::default()
         } else {
@@ -45,13 +46,13 @@ impl ClosedSteps {
     }
 
     /// The length of the period in steps, and the number of closed steps in each period. `None` if no step is closed.
-    pub(crate) fn share(&self) -> Option<(usize, usize)> {
+    pub(crate) fn period_and_closed_count(&self) -> Option<(usize, usize)> {
         (!self.is_closed_at.is_empty())
             .then(|| (self.is_closed_at.len(), self.is_closed_at.iter().filter(|closed| **closed).count()))
     }
 
-    /// The rates as if all steps were open. A closed step gets a value interpolated between the same step of the
-    /// nearest open inner periods, for example the same hour of the nearest open days. If there are none, the value is
+    /// The rates as if no step were closed. The value of a closed step is interpolated between the same steps of the
+    /// nearest open inner periods, for example the same hour of the nearest open days. Without such steps, it is
     /// interpolated between the nearest open steps.
     pub(crate) fn opened(&self, rates: &[f64]) -> Vec<f64> {
         let mut opened = rates.to_vec();
@@ -64,8 +65,8 @@ impl ClosedSteps {
         opened
     }
 
-    /// Interpolates between the nearest open steps before and after `index`. Looks only at steps whose distance from
-    /// `index` is a multiple of `step`, and at no more than `most` of these in each direction.
+    /// Interpolates between the nearest open steps before and after `index`. Considers only steps whose distance from
+    /// `index` is a multiple of `step`, and at most `most` steps in each direction.
     fn interpolate(&self, rates: &[f64], index: usize, step: usize, most: usize) -> Option<f64> {
         let is_open = |at: &usize| *at < rates.len() && !self.contains(*at);
         let before = (1..=most).filter_map(|k| index.checked_sub(k * step)).find(is_open);
@@ -93,7 +94,7 @@ mod tests {
     fn steps_that_are_always_zero_are_closed_and_filled_from_their_neighbours() {
         let rates: Vec<f64> = (0..28).map(|i| if i % 7 >= 5 { 0.0 } else { 10.0 + f64::from(i) }).collect();
         let closed = ClosedSteps::find(&rates, &[7]);
-        assert_eq!(closed.share(), Some((7, 2)));
+        assert_eq!(closed.period_and_closed_count(), Some((7, 2)));
         assert!(closed.contains(5) && closed.contains(34) && !closed.contains(28));
         let opened = closed.opened(&rates);
         assert_eq!(opened[4..8], [14.0, 15.0, 16.0, 17.0]);
@@ -114,7 +115,7 @@ mod tests {
         let mut sundays: Vec<f64> = (0..70).map(|i| f64::from(u8::from(i % 7 != 6))).collect();
         sundays[41] = 9.0;
         assert_eq!(
-            ClosedSteps::find(&sundays, &[7]).share(),
+            ClosedSteps::find(&sundays, &[7]).period_and_closed_count(),
             Some((7, 1)),
             "one Sunday with arrivals must not hide the closed days"
         );

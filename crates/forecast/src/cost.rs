@@ -1,10 +1,10 @@
-//! Compares configurations: their costs, the rates that they sustain, and how long their capacity suffices (the
-//! comparison of cost and performance is the last step of Menascé & Almeida's method).
+//! Compares configurations of a server: their costs, the rates that they sustain, and the time for which their capacity
+//! suffices. The comparison of cost and performance is the last step of Menascé & Almeida's method.
 //!
 //! A capacity is the highest rate, per second, at which a configuration meets the objective. The caller computes it by
 //! applying the configuration's changes to a model. Prices may be in any currency. The capacity must suffice for peaks,
-//! but the cost per request depends on the mean: a cost per million is the monthly price divided by the millions of
-//! requests in a month at the mean rate.
+//! but the cost per request depends on the mean rate. A cost per million is the monthly price divided by the millions
+//! of requests in a month at the mean rate.
 
 mod table;
 
@@ -98,7 +98,7 @@ pub struct CostRow {
 pub fn cost_table(sized: &[SizedConfiguration], forecast: &Forecast, months: f64) -> Result<CostTable, ForecastError> {
     check_positive(months, || "the number of months".into())?;
     let horizon_months = forecast.points.len() as f64 * f64::from(forecast.history.step_s) / MONTH_S;
-    // A forecast of exactly `months` may appear shorter because of a rounding error.
+    // A forecast of exactly `months` may appear shorter, because of a rounding error.
     if horizon_months < months * (1.0 - 1e-9) {
         let shape =
             format!("the forecast looks {horizon_months:.1} months ahead and not {months}: give it a longer horizon");

@@ -1,4 +1,4 @@
-//! The date at which a forecast reaches a rate.
+//! The dates when a forecast reaches a rate.
 
 use crate::ForecastError;
 use crate::result::{Forecast, ForecastPoint};

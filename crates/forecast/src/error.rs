@@ -5,7 +5,7 @@ use brimful_core::number::NumberError;
 /// The error of this crate.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum ForecastError {
-    /// Parts of the input contradict each other.
+    /// Inputs that contradict each other.
     #[error("the input does not fit together: {0}")]
     Inconsistent(String),
     /// A number out of range.
@@ -14,7 +14,7 @@ pub enum ForecastError {
     /// A text that cannot be parsed.
     #[error("{place}: {problem}")]
     Input {
-        /// Position in the text: the line or entry, from 1.
+        /// Position in the text: the number of the line or entry, counted from 1.
         place: String,
         /// What is wrong, and what is expected.
         problem: String,
@@ -31,7 +31,7 @@ pub enum ForecastError {
         steps: usize,
         /// Time of the first value after the gap.
         before: String,
-        /// Maximum number of consecutive missing steps that are interpolated.
+        /// Maximum number of consecutive missing steps that can be interpolated.
         bridged: usize,
     },
     /// Too many short gaps in the history.
@@ -41,7 +41,7 @@ pub enum ForecastError {
     Gaps {
         /// Number of missing steps.
         missing: usize,
-        /// Number of steps that the history should have.
+        /// Number of steps in the history, including the missing ones.
         steps: usize,
     },
     /// A history too short for a forecast.

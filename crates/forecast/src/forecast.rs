@@ -1,17 +1,17 @@
-//! Forecasts arrivals: trend, seasons and prediction intervals from a history, and the date at which a rate is reached.
+//! Forecasts arrivals: trend, seasons and prediction intervals from a history. Rates are per second. An interval
+//! applies to a single future step.
 //!
 //! Spikes are replaced by expected values. Steps in which nothing ever arrives are excluded; their forecast is zero.
-//! The history is converted to one scale: rates, or logarithms if growth and swings are proportional to the rate. The
-//! daily and weekly patterns are subtracted from the history. The remainder, without outliers, is extrapolated by
-//! exponential smoothing. Several forms of smoothing on both scales and the seasonal naive method are back-tested. The
-//! best of these is used, and intervals that are too narrow in the back-test are widened. Rates are per second; an
-//! interval applies to a single future step.
+//! The history is converted to one scale: rates, or logarithms if growth and seasonal swings are proportional to the
+//! rate. The daily and weekly patterns are subtracted from the history. The remainder, without outliers, is
+//! extrapolated by exponential smoothing. Several forms of smoothing on both scales and the seasonal naive method are
+//! back-tested. The best of these is used, and intervals that are too narrow in the back-test are widened.
 //!
-//! Hourly patterns do not predict months, so a horizon of more than two weeks is forecast in days. Hourly values are
-//! then used only to measure the ratio of a day's peak to its mean, because a server must sustain the peak.
+//! Hourly patterns do not help to predict months, so a horizon of more than two weeks is forecast in days. Hourly
+//! values are then used only to measure the ratio of a day's peak to its mean, because a server must sustain the peak.
 //!
 //! The table compares the coverage of the 80 % and 95 % intervals with that of seasonal decomposition with automatic
-//! ETS (augurs 0.10). Each row summarizes 40 synthetic histories.
+//! ETS (exponential smoothing; augurs 0.10). Each row summarizes 40 synthetic histories.
 //!
 //! | History                                               | This module  | ETS          |
 //! |-------------------------------------------------------|--------------|--------------|
@@ -37,7 +37,7 @@ use std::collections::BTreeSet;
 /// Maximum number of steps of a forecast.
 const MAX_HORIZON_STEPS: usize = 100_000;
 
-/// Forecasts a history.
+/// Forecasts arrivals from their history.
 ///
 /// # Errors
 /// Returns an error if there are fewer than [`MIN_VALUES`] values, if rates or options are out of range, or if the
@@ -45,7 +45,7 @@ const MAX_HORIZON_STEPS: usize = 100_000;
 pub fn forecast(series: &Series, options: &ForecastOptions) -> Result<Forecast, ForecastError> {
     options.check()?;
     let History { series, peak, seasons, note } = History::new(series, options)?;
-    // Seasons follow local time, so the rates are indexed as if the clocks never changed.
+    // Seasons follow local time. The index of a rate is the index that its step would have if the clocks never changed.
     let rates = &series.rates_by_clock_index();
     if rates.len() < MIN_VALUES {
         return Err(ForecastError::SeriesTooShort { given: rates.len(), needed: MIN_VALUES });
@@ -120,17 +120,17 @@ struct Cleaned {
     /// The rates, with spikes replaced and closed steps interpolated.
     rates: Vec<f64>,
     closed_steps: ClosedSteps,
-    /// Indices of the spikes, which were replaced.
+    /// Indices of the spikes that were replaced.
     spikes: Vec<usize>,
 }
 
 impl Cleaned {
-    /// Cleans the rates for the automatic method. A method that the user chose gets the rates unchanged.
+    /// Cleans the rates for the automatic method. If the user chose a method, the rates stay unchanged.
     fn new(rates: &[f64], series: &Series, seasons: Option<&[usize]>, method: ForecastMethod) -> Cleaned {
         if method != ForecastMethod::Auto {
             return Cleaned { rates: rates.to_vec(), closed_steps: ClosedSteps::default(), spikes: Vec::new() };
         }
-        let usual = season::usual(series.step_s);
+        let usual = season::usual_periods(series.step_s);
         let periods = seasons.unwrap_or(&usual);
         let closed_steps = ClosedSteps::find(rates, periods);
         let mut rates = closed_steps.opened(rates);
@@ -140,8 +140,12 @@ impl Cleaned {
     }
 }
 
-/// Lengths of the seasons, including the period of closed steps.
+/// Lengths of the seasons, including the period of the closed steps.
 fn periods(fitted: &Fitted, closed_steps: &ClosedSteps) -> Vec<usize> {
     let fitted = fitted.seasons.iter().map(|season| season.pattern.len());
-    fitted.chain(closed_steps.share().map(|(period, _)| period)).collect::<BTreeSet<_>>().into_iter().collect()
+    fitted
+        .chain(closed_steps.period_and_closed_count().map(|(period, _)| period))
+        .collect::<BTreeSet<_>>()
+        .into_iter()
+        .collect()
 }

@@ -1,5 +1,5 @@
-//! Prepares the history for the forecast: all of the history, only its last weeks, or its daily means. Determines the
-//! peak rate within a step.
+//! Prepares the history for the forecast. The forecast uses all of the history, only its last weeks, or its daily
+//! means. Determines the ratio of the peak rate within a step to the step's mean rate.
 
 use crate::ForecastError;
 use crate::options::ForecastOptions;
@@ -14,7 +14,7 @@ const MAX_HORIZON_BY_STEP_S: f64 = 14.0 * DAY_S as f64;
 /// Minimum length of a history, in days, for a forecast in daily steps.
 const MIN_DAYS: usize = 14;
 
-/// Number of most recent days that a forecast in steps shorter than a day uses.
+/// Number of most recent days that are used for a forecast in steps shorter than a day.
 const RECENT_DAYS: f64 = 56.0;
 
 /// The ratio of the peak rate within a step to the step's mean rate.
@@ -32,17 +32,20 @@ pub struct Peak {
 pub enum PeakBasis {
     /// The user specified the ratio.
     Given,
-    /// The ratio was measured in the history, which has finer steps: the 95th percentile over the days.
+    /// The ratio was measured in the history, which has steps shorter than a day. It is the 95th percentile over the
+    /// days.
     Learnt,
     /// The rates within a step are unknown, so the peak is assumed to equal the mean.
     Unknown,
 }
 
-/// The history, converted to the step of the forecast.
+/// The history in the steps of the forecast.
 pub(crate) struct History {
+    /// The rates in each step.
     pub series: Series,
+    /// The ratio of the peak rate within a step to the step's mean rate.
     pub peak: Peak,
-    /// Periods of the requested seasons, in steps of the series.
+    /// Lengths of the seasons that the user requested, in steps of the series; `None` to detect seasons.
     pub seasons: Option<Vec<usize>>,
     /// A note to the user about how the given history was changed; `None` if it was not changed.
     pub note: Option<String>,
@@ -50,7 +53,7 @@ pub(crate) struct History {
 
 impl History {
     pub(crate) fn new(given: &Series, options: &ForecastOptions) -> Result<Self, ForecastError> {
-        // A series that the caller constructed is checked like a series parsed from text.
+        // The caller may have constructed the series, so it is checked like a series parsed from text.
         given.check()?;
         let peak = options.peak_to_mean.map(|factor| Peak { factor, basis: PeakBasis::Given });
         let unknown = Peak { factor: 1.0, basis: PeakBasis::Unknown };
@@ -80,7 +83,7 @@ impl History {
     fn from_days(days: DailySeries, step_s: u32, peak: Option<Peak>, seasons: Option<Vec<usize>>) -> Self {
         let peak = peak.unwrap_or(Peak { factor: days.peak_to_mean, basis: PeakBasis::Learnt });
         let per_day = (DAY_S / i64::from(step_s)) as usize;
-        // Seasons shorter than a day do not exist in daily steps.
+        // In daily steps, there are no seasons of a day or less.
         let in_days = |periods: Vec<usize>| periods.into_iter().map(|p| p / per_day).filter(|p| *p > 1).collect();
         let note = format!(
             "More than two weeks ahead days are forecast, not steps of {step_s} s; a day's peak is taken as {:.2} times its mean.",

@@ -1,4 +1,4 @@
-//! Writes notes about a forecast for its reader.
+//! Writes the notes about a forecast, which warn its reader.
 
 use crate::backtest::{MAX_WIDENING, NOT_CREDIBLE};
 use crate::closed::ClosedSteps;
@@ -11,21 +11,24 @@ use crate::time::{DAY_S, MONTH_S};
 use crate::trend::TrendKind;
 use std::collections::BTreeSet;
 
-/// Minimum length, in seconds, of a history whose growth per month is reported. It is two months, so that one month can
-/// be compared with the next.
+/// Minimum length, in seconds, of a history whose growth per month is reported. In two months, one month can be
+/// compared with the next.
 pub(crate) const MIN_GROWTH_HISTORY_S: f64 = 2.0 * MONTH_S;
 
-/// A one-step-ahead error of more than this many robust standard deviations is considered a sudden change.
+/// An error of the prediction one step ahead counts as a sudden change if it exceeds this many robust standard
+/// deviations.
 const JUMP_DEVIATIONS: f64 = 8.0;
 
-/// Errors below this share of a history's range are considered rounding errors.
+/// Errors below this share of the history's range (maximum minus minimum) count as rounding errors.
 const ROUNDING: f64 = 1e-6;
 
 /// Properties of the fit that the notes describe.
 pub(crate) struct FitSummary<'a> {
+    /// The fit from which the forecast was computed.
     pub fitted: &'a Fitted,
     /// Indices of the values that were replaced before the fit: spikes and outliers.
     pub outliers: &'a BTreeSet<usize>,
+    /// The steps in which nothing ever arrives.
     pub closed_steps: &'a ClosedSteps,
     /// The rates that were fitted.
     pub rates: &'a [f64],
@@ -33,12 +36,12 @@ pub(crate) struct FitSummary<'a> {
     pub better_model_was_rejected: bool,
 }
 
-/// The notes about a forecast, one sentence each. `wanted` are the periods of the seasons that the user asked for.
+/// The notes about a forecast, one sentence each. `wanted` are the lengths of the seasons that the user requested.
 pub(crate) fn notes(forecast: &Forecast, found: &FitSummary<'_>, wanted: Option<&[usize]>) -> Vec<String> {
     let FitSummary { fitted, outliers, closed_steps, rates, better_model_was_rejected } = *found;
     let n = forecast.history.rates.len();
     let horizon = forecast.points.len();
-    let usual = season::usual(forecast.history.step_s);
+    let usual = season::usual_periods(forecast.history.step_s);
     let mut notes = Vec::new();
     let missing: usize = forecast.history.bridged.iter().map(|gap| gap.steps).sum();
     if missing > 0 {
@@ -64,7 +67,7 @@ pub(crate) fn notes(forecast: &Forecast, found: &FitSummary<'_>, wanted: Option<
             format!("No season of {period} steps: none stands out from the noise.")
         });
     }
-    if let Some((period, steps)) = closed_steps.share() {
+    if let Some((period, steps)) = closed_steps.period_and_closed_count() {
         notes.push(format!(
             "Nothing arrives at {steps} of the {period} steps of a season: these are taken for closed, and forecast as 0."
         ));
@@ -131,7 +134,7 @@ pub(crate) fn notes(forecast: &Forecast, found: &FitSummary<'_>, wanted: Option<
     notes
 }
 
-/// Returns a note if the seasonal naive method was used, or would be as good.
+/// Returns a note if the forecast is not better than the seasonal naive method, or is made by it.
 fn no_skill(forecast: &Forecast) -> Option<String> {
     let (tried, naive) = forecast.backtest.as_ref().and_then(|b| Some((b.mase?, b.naive_mase?)))?;
     let again = match forecast.seasons.iter().max() {
@@ -144,7 +147,8 @@ fn no_skill(forecast: &Forecast) -> Option<String> {
     (tried >= naive).then(|| format!("On the past, repeating {again} was no worse than this forecast."))
 }
 
-/// The index of the largest error, if it is much larger than the usual error and exceeds the rounding error.
+/// The index of the largest error, if this error is a sudden change: much larger than the usual error, and larger than
+/// `rounding`.
 fn jump(errors: &[f64], rounding: f64) -> Option<usize> {
     let mut sizes: Vec<f64> = errors.iter().map(|e| e.abs()).collect();
     let largest = (0..sizes.len()).max_by(|a, b| sizes[*a].total_cmp(&sizes[*b]))?;

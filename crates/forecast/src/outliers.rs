@@ -1,19 +1,20 @@
-//! Outliers in a series without seasons: holidays, outages, sales, errors. After an outlier, the series returns to its
-//! former level, so a trend that followed the outlier would be wrong.
+//! Finds and replaces outliers in a series without seasons: holidays, outages, sales, errors. After an outlier, the
+//! series returns to its former level, so a trend that followed the outlier would be wrong.
 //!
-//! Hampel's filter: a value more than [`MAX_DEVIATIONS`] robust standard deviations from the median of its neighbours
-//! is an outlier. The robust standard deviation is the median absolute deviation divided by [`MAD`] (Pearson, *Mining
-//! Imperfect Data*, 2005, §3.2). A permanent change of level is not an outlier, because most of the following
-//! neighbours are at the new level. If one of the last values is far from the median, it may be an outlier or a new
-//! level. In that case, no outlier of the series is replaced.
+//! The method is Hampel's filter: a value is an outlier if it is more than [`MAX_DEVIATIONS`] robust standard
+//! deviations from the median of its neighbours. The robust standard deviation is the median absolute deviation divided
+//! by [`MAD`] (Pearson, *Mining Imperfect Data*, 2005, §3.2). A permanent change of level is not an outlier, because
+//! most of the following neighbours are at the new level. If one of the last values is far from the median, it may be
+//! an outlier or a new level. In that case, no outlier of the series is replaced.
 
-/// Number of neighbours on each side. A deviation that lasts longer than this number of steps is a change of level.
+/// Number of neighbours on each side of a value. If values stay at a new level for more steps than this, they are a
+/// change of level, not outliers.
 const NEIGHBOURS: usize = 14;
 
 /// A value is an outlier if it is more than this many robust standard deviations from the median.
 const MAX_DEVIATIONS: f64 = 5.0;
 
-/// Ratio of the median absolute deviation to the standard deviation, for normal noise.
+/// Ratio of the median absolute deviation to the standard deviation, for normally distributed values.
 pub(crate) const MAD: f64 = 0.6745;
 
 /// No outlier is replaced if more than this share of the values are outliers.

@@ -1,4 +1,4 @@
-//! The scale of a fit: rates or their logarithms.
+//! The scale on which rates are fitted: rates or their logarithms.
 
 use schemars::JsonSchema;
 use serde::Serialize;

@@ -1,21 +1,21 @@
-//! Detects seasons, and computes what they add to the trend.
+//! Detects seasons, and computes the pattern that each season adds to the trend.
 //!
-//! The decomposition is MSTL (Bandara, Hyndman & Bergmeir, 2021; STL: Cleveland et al., 1990) with patterns that repeat
-//! unchanged. The periods of a day and of a week are tried if the step divides them and the history has at least two of
-//! these periods. An F test compares the mean squares of a pattern with the mean squares of the remainder.
+//! The decomposition is MSTL (Bandara, Hyndman & Bergmeir, 2021; STL: Cleveland et al., 1990), with patterns that
+//! repeat without change. The periods of a day and of a week are tried if the step divides them and the history has at
+//! least two of these periods. An F test compares the mean square of a pattern with the mean square of the remainder.
 
 use crate::line::ols;
 use crate::time::DAY_S;
 use statrs::distribution::{ContinuousCDF, FisherSnedecor};
 
-/// Significance level of the F test: the probability that noise is mistaken for a season.
+/// Significance level of the F test: the probability that noise is detected as a season.
 const SIGNIFICANT: f64 = 0.01;
 
-/// Mean squares below this share of the mean square of the series are considered rounding errors.
+/// Mean squares below this share of the mean square of the series count as rounding errors.
 const ROUNDING: f64 = 1e-20;
 
-/// Length of the loess window for the trend, as a multiple of the longest period. The trend counts as two parameters
-/// per window length.
+/// Length of the loess window for the trend, as a multiple of the longest period. In the F test, the trend counts as
+/// two parameters per window length.
 const TREND_WINDOW: f64 = 1.5;
 
 /// A season: a pattern that repeats.
@@ -26,20 +26,20 @@ pub(crate) struct Season {
 }
 
 impl Season {
-    /// The value that the season adds at an index.
+    /// The value that the season adds to the series at this index.
     pub(crate) fn value_at(&self, index: usize) -> f64 {
         self.pattern[index % self.pattern.len()]
     }
 
-    /// Number of free values of the pattern: one less than its length, because the values sum to 0.
+    /// Number of parameters: one less than the length of the pattern, because the values sum to 0.
     pub(crate) fn parameters(&self) -> f64 {
         self.pattern.len() as f64 - 1.0
     }
 }
 
-/// The usual periods of arrivals, in steps of `step_s` seconds, shortest first: a day and a week; for weekly steps, a
-/// year.
-pub(crate) fn usual(step_s: u32) -> Vec<usize> {
+/// The usual lengths of seasons, in steps of `step_s` seconds, the shortest first: a day and a week or, for weekly
+/// steps, a year.
+pub(crate) fn usual_periods(step_s: u32) -> Vec<usize> {
     let step = i64::from(step_s);
     let whole = |period: i64| (period % step == 0 && period / step > 1).then_some((period / step) as usize);
     let mut periods: Vec<usize> = [DAY_S, 7 * DAY_S].into_iter().filter_map(whole).collect();
@@ -49,7 +49,7 @@ pub(crate) fn usual(step_s: u32) -> Vec<usize> {
     periods
 }
 
-/// The significant seasons among the candidate periods.
+/// The seasons with lengths from `candidates` that differ significantly from noise.
 pub(crate) fn detect(values: &[f64], candidates: &[usize]) -> Vec<Season> {
     let mut periods = candidates.to_vec();
     loop {
@@ -62,13 +62,13 @@ pub(crate) fn detect(values: &[f64], candidates: &[usize]) -> Vec<Season> {
     }
 }
 
-/// Computes the seasons with these periods. Also returns the remainder after subtracting trend and seasons. Periods
-/// that do not occur at least twice in the series are ignored.
+/// Computes the seasons with these periods. Also returns the remainder after subtracting trend and seasons. Ignores
+/// periods that occur less than twice in the series.
 pub(crate) fn decompose(values: &[f64], periods: &[usize]) -> (Vec<Season>, Vec<f64>) {
     let periods: Vec<usize> = periods.iter().copied().filter(|p| *p > 1 && values.len() / p >= 2).collect();
     let mut parameters = stlrs::MstlParams::new();
     parameters.seasonal_lengths(&vec![10 * values.len() + 1; periods.len()]);
-    // MSTL converges slowly when it has to separate a pattern from a steep trend.
+    // A line is subtracted first, because MSTL separates a pattern from a steep trend only slowly.
     match parameters.fit(&without_line(values), &periods) {
         Ok(fitted) => {
             let components = fitted.seasonal().iter().zip(&periods);
@@ -98,7 +98,7 @@ fn pattern(component: &[f64], period: usize) -> Vec<f64> {
     cycle.into_iter().map(|c| c - mean).collect()
 }
 
-/// Periods of the seasons that do not differ significantly from noise.
+/// Lengths of the seasons that do not differ significantly from noise.
 fn doubtful(values: &[f64], seasons: &[Season], rest: &[f64]) -> Vec<usize> {
     let squares = |values: &[f64]| values.iter().map(|v| v * v).sum::<f64>();
     let n = rest.len() as f64;
@@ -122,12 +122,12 @@ mod tests {
 
     #[test]
     fn the_usual_periods_follow_from_the_step() {
-        assert_eq!(usual(3600), [24, 168]);
-        assert_eq!(usual(86_400), [7]);
-        assert_eq!(usual(900), [96, 672]);
-        assert_eq!(usual(604_800), [52]);
-        assert_eq!(usual(7000), [0_usize; 0]);
-        assert_eq!(usual(1_000_000), [0_usize; 0]);
+        assert_eq!(usual_periods(3600), [24, 168]);
+        assert_eq!(usual_periods(86_400), [7]);
+        assert_eq!(usual_periods(900), [96, 672]);
+        assert_eq!(usual_periods(604_800), [52]);
+        assert_eq!(usual_periods(7000), [0_usize; 0]);
+        assert_eq!(usual_periods(1_000_000), [0_usize; 0]);
     }
 
     #[test]

@@ -1,9 +1,9 @@
 //! A history of arrivals at regular steps, and its parser for CSV and JSON.
 //!
-//! The step is the most common distance between consecutive times. All distances must be multiples of the step (for
-//! daily steps, within an hour, because of daylight saving time). Harmless defects are repaired and reported. Up to
-//! [`MAX_INTERPOLATED_STEPS`] consecutive missing steps are interpolated, if at most a tenth of all steps are missing.
-//! Unordered times are sorted. Other defects, such as a time that occurs twice, are errors.
+//! The step is the most common difference between consecutive times. All differences must be multiples of the step.
+//! (For daily steps, they may deviate by an hour, because of daylight saving time.) Harmless defects are repaired and
+//! reported. Up to [`MAX_INTERPOLATED_STEPS`] consecutive missing steps are interpolated, if at most a tenth of all
+//! steps are missing. Unordered times are sorted. Other defects, such as a time that occurs twice, are errors.
 
 use crate::ForecastError;
 use crate::time::{DAY_S, ParseTimestampError, ParsedTime, Timestamp};
@@ -22,16 +22,16 @@ pub(crate) const MIN_VALUES: usize = 8;
 /// Maximum number of consecutive missing steps that are interpolated.
 pub const MAX_INTERPOLATED_STEPS: usize = 3;
 
-/// Upper bound of arrivals, per second or per step. Squares and products of numbers up to this bound stay finite.
+/// Maximum number of arrivals, per second or per step. Squares and products of numbers up to this bound stay finite.
 const MAX_VALUE: f64 = 1e15;
 
 /// Maximum share of steps that may be interpolated.
 const MAX_BRIDGED_SHARE: f64 = 0.1;
 
-/// Upper bound of the distance of a time from 1970-01-01, in seconds.
+/// Maximum distance of a time from 1970-01-01, in seconds.
 const MAX_TIME_S: i64 = 1_000_000_000_000;
 
-/// Tolerance for the times of steps of a day or longer, in seconds: clocks change by an hour.
+/// Maximum deviation of a time from a regular step of a day or more, in seconds. Clocks change by an hour.
 const CLOCK_CHANGE_S: i64 = 3600;
 
 /// Unit of the values of a history.
@@ -110,12 +110,12 @@ impl Series {
         Ok(())
     }
 
-    /// Reads a history: two columns, time and value, with or without a header (CSV, or separated by tabs or
-    /// semicolons), or a JSON array of `[time, value]` or `{"time": …, "value": …}`.
+    /// Parses a history from CSV or JSON. CSV has two columns, time and value, with or without a header; tabs or
+    /// semicolons may separate the columns, too. JSON is an array of `[time, value]` or `{"time": …, "value": …}`.
     ///
-    /// Times are parsed like [`Timestamp`]. A line without a value is a missing step. Without a `zone`, days follow the
-    /// offset from UTC in the times; if the offsets differ, the offset of the latest time. If the times have no offset,
-    /// days follow UTC.
+    /// Times are parsed like [`Timestamp`]. A line without a value is a missing step. If `zone` is given, days follow
+    /// its local time. Otherwise, days follow the offset from UTC in the times; if these differ, the offset of the
+    /// latest time. If the times have no offset, days follow UTC.
     pub fn parse(text: &str, unit: Unit, zone: Option<&Zone>) -> Result<Self, ForecastError> {
         let text = brimful_core::text::strip_bom(text);
         let written = if text.trim_start().starts_with('[') { read_json(text)? } else { read_csv(text)? };
@@ -148,7 +148,7 @@ impl Series {
         Ok(series)
     }
 
-    /// The start of a step. The first step after the history has the index `rates.len()`.
+    /// The start of a step. The index of the first step after the history is `rates.len()`.
     pub fn time(&self, index: usize) -> Timestamp {
         let by = (index as i64).saturating_mul(i64::from(self.step_s));
         if self.by_day() {
@@ -157,18 +157,18 @@ impl Series {
         self.zone.show(self.start.plus_seconds(by))
     }
 
-    /// Number of steps in the last week of the history; all steps if the history is shorter.
+    /// Number of steps in the last week of the history; at most the number of all steps.
     pub(crate) fn last_week(&self) -> usize {
         self.steps(7.0 * DAY_S as f64).clamp(1, self.rates.len().max(1))
     }
 
-    /// Whether steps are whole days, whose lengths depend on changes of the clocks.
+    /// Whether steps are whole days. Their lengths depend on changes of the clocks.
     fn by_day(&self) -> bool {
         i64::from(self.step_s) % DAY_S == 0
     }
 
-    /// The index that a step would have if the clocks never changed. When clocks are set back, two steps share an
-    /// index. If clocks change by a time that is not a multiple of the step, returns `index`.
+    /// The index that a step would have if the clocks never changed. If the clocks are set back, two steps have the
+    /// same index. If clocks change by a time that is not a multiple of the step, returns `index`.
     pub(crate) fn clock_index(&self, index: usize) -> usize {
         let step = i64::from(self.step_s);
         let shift = self.time(index).offset_s() - self.time(0).offset_s();
@@ -178,8 +178,8 @@ impl Series {
         usize::try_from(index as i64 + i64::from(shift) / step).unwrap_or(0)
     }
 
-    /// The rates, indexed by [`Series::clock_index`]. If two steps share an index, its rate is their mean. An index
-    /// that no step has gets the mean of its neighbours.
+    /// The rates, indexed by [`Series::clock_index`]. The rate of an index that two steps share is their mean. An index
+    /// without a step (when clocks are set forward) gets the mean of its neighbours.
     pub(crate) fn rates_by_clock_index(&self) -> Vec<f64> {
         let mut sums: Vec<(f64, f64)> = Vec::with_capacity(self.rates.len());
         for (i, rate) in self.rates.iter().enumerate() {
@@ -214,7 +214,7 @@ impl Series {
     pub fn daily(&self) -> Option<DailySeries> {
         let step = i64::from(self.step_s);
         let per_day = usize::try_from(DAY_S / step).ok().filter(|n| *n > 1 && DAY_S % step == 0)?;
-        // A step across midnight belongs to the day in which it starts.
+        // A step that extends beyond midnight belongs to the day in which it starts.
         let into_day = self.start.local().rem_euclid(DAY_S);
         let skip = usize::try_from((DAY_S - into_day) % DAY_S / step).ok()?;
         let skip = skip + usize::from(into_day % step != 0);
@@ -234,7 +234,7 @@ impl Series {
     }
 }
 
-/// The days of a history.
+/// The days of a history, as a series of daily steps.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DailySeries {
     /// The mean rate of each whole day.
@@ -243,27 +243,27 @@ pub struct DailySeries {
     pub peak_to_mean: f64,
 }
 
-/// One value of a history.
+/// A time with its value, parsed from a text.
 struct Point<Time> {
-    at: Place,
+    at: TextPosition,
     time: Time,
     value: f64,
 }
 
-/// A position in a text: the line of CSV or the entry of JSON, from 1.
+/// A position in a text: the number of the CSV line or of the JSON entry, counted from 1.
 #[derive(Clone, Copy)]
-enum Place {
+enum TextPosition {
     Line(usize),
     Entry(usize),
 }
 
-impl Place {
+impl TextPosition {
     fn refused(self, problem: impl Into<String>) -> ForecastError {
         ForecastError::Input { place: self.to_string(), problem: problem.into() }
     }
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for TextPosition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Line(number) => write!(f, "line {number}"),
@@ -275,7 +275,7 @@ impl fmt::Display for Place {
 fn read_csv(text: &str) -> Result<Vec<Point<ParsedTime>>, ForecastError> {
     let mut points = Vec::new();
     for (i, row) in csv::parse(text).into_iter().enumerate() {
-        let at = Place::Line(row.line);
+        let at = TextPosition::Line(row.line);
         let [time, value] = row.fields.as_slice() else {
             return Err(at.refused(format!("{} columns: a history has two, time and value", row.fields.len())));
         };
@@ -289,10 +289,10 @@ fn read_csv(text: &str) -> Result<Vec<Point<ParsedTime>>, ForecastError> {
 
 fn read_json(text: &str) -> Result<Vec<Point<ParsedTime>>, ForecastError> {
     let entries: Vec<Value> = serde_json::from_str(text)
-        .map_err(|error| Place::Line(error.line()).refused(format!("no JSON array: {error}")))?;
+        .map_err(|error| TextPosition::Line(error.line()).refused(format!("no JSON array: {error}")))?;
     let mut points = Vec::new();
     for (i, entry) in entries.iter().enumerate() {
-        let at = Place::Entry(i + 1);
+        let at = TextPosition::Entry(i + 1);
         let fields = match entry {
             Value::Array(pair) if pair.len() == 2 => Some((&pair[0], &pair[1])),
             Value::Object(fields) => fields.get("time").zip(fields.get("value")),
@@ -311,7 +311,7 @@ fn read_json(text: &str) -> Result<Vec<Point<ParsedTime>>, ForecastError> {
 }
 
 /// Parses a point; `None` if its value is missing.
-fn point(at: Place, time: &str, value: &str) -> Result<Option<Point<ParsedTime>>, ForecastError> {
+fn point(at: TextPosition, time: &str, value: &str) -> Result<Option<Point<ParsedTime>>, ForecastError> {
     let time = time.parse().map_err(|error: ParseTimestampError| at.refused(error.to_string()))?;
     if value.is_empty() {
         return Ok(None);
@@ -326,7 +326,7 @@ fn point(at: Place, time: &str, value: &str) -> Result<Option<Point<ParsedTime>>
     }
 }
 
-/// The most common distance between consecutive times, in seconds. If several are equally common, the shortest.
+/// The most common difference between consecutive times, in seconds; of several, the shortest.
 fn step(points: &[Point<Timestamp>]) -> Result<u32, ForecastError> {
     let mut seen: HashMap<i64, usize> = HashMap::new();
     for pair in points.windows(2) {
@@ -343,7 +343,7 @@ fn step(points: &[Point<Timestamp>]) -> Result<u32, ForecastError> {
     })
 }
 
-/// Arranges the points in regular steps, and interpolates short gaps.
+/// Assigns the points to regular steps, and interpolates short gaps.
 fn regular(points: &[Point<Timestamp>], step_s: u32, zone: Zone) -> Result<Series, ForecastError> {
     let step = i64::from(step_s);
     let first = points[0].time;

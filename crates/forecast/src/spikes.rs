@@ -1,17 +1,19 @@
-//! Spikes: single values far outside the usual range, such as a day of an attack, of news, or of an outage.
+//! Finds and replaces spikes: single values far outside the usual range, such as a day of an attack, of news, or of an
+//! outage.
 //!
-//! Spikes are replaced before anything is fitted. A least-squares season would spread a spike over all future weeks:
-//! one day at 20 times the usual rate raises that weekday by 95 % in a history of 20 weeks.
+//! Spikes are replaced before anything is fitted. A least-squares fit of a season would distribute a spike over all
+//! future weeks: one day at 20 times the usual rate raises that weekday by 95 % in a history of 20 weeks.
 //!
 //! The expected value of a step is a season of medians plus the median of the neighbours (Hampel's filter, as in
-//! [`crate::outliers`], on seasonally adjusted values). `tsclean` of Hyndman's R package `forecast` uses STL for the
-//! adjustment. A value is a spike only if it is far from the expected value on both scales, rates and logarithms. So
-//! neither proportional growth nor a steady swing is mistaken for a spike. Values that recur in each period are not
-//! spikes but a season. Values at the end of the history are not spikes if they may be a new level.
+//! [`crate::outliers`], on seasonally adjusted values). `tsclean` of Hyndman's R package `forecast` works in the same
+//! way, but uses STL for the adjustment. A value is a spike only if it is far from the expected value on both scales,
+//! rates and logarithms. So neither proportional growth nor a steady swing is mistaken for a spike. Values that recur
+//! in each period are not spikes but a season. Values at the end of the history are not spikes if they may be a new
+//! level.
 
 use crate::outliers::{MAD, median};
 
-/// Number of neighbours on each side from which the expected value is computed.
+/// Number of neighbours on each side of a step from which its expected value is computed.
 const NEIGHBOURS: usize = 14;
 /// Minimum number of values in which spikes are detected.
 const MIN_VALUES: usize = 21;
@@ -19,16 +21,16 @@ const MIN_VALUES: usize = 21;
 const MIN_PERIODS: usize = 3;
 /// A value is a spike if it is more than this many robust standard deviations from the expected value.
 const MAX_DEVIATIONS: f64 = 6.0;
-/// Lower bound of the spread, as a share of the level. Without this bound, any deviation in a series without noise
-/// would be a spike.
+/// Lower bound of the spread (the robust standard deviation), as a share of the mean rate. Without this bound, any
+/// deviation in a series without noise would be a spike.
 const MIN_SPREAD: f64 = 0.01;
 /// No spike is replaced if more than this share of the values are spikes.
 const MAX_SPIKE_SHARE: f64 = 0.1;
-/// Outliers at the same index in this many consecutive periods count as a new season.
+/// Outliers at the same index in this many consecutive periods are a season.
 const MIN_RECURRENCES: usize = 3;
-/// If at least this share of the last values are outliers, these values count as a new level.
+/// If at least this share of the last values are outliers, these values are a new level.
 const LASTING_SHARE: f64 = 0.6;
-/// On the scale of logarithms, a zero is replaced by this share of the median.
+/// Rates below this share of the median rate are raised to it, because zero has no logarithm.
 const ZERO_SHARE: f64 = 1e-3;
 
 /// Replaces spikes by expected values, and returns the indices of the spikes. `periods` are the possible lengths of a
@@ -69,7 +71,7 @@ pub(crate) fn replace(rates: &mut [f64], periods: &[usize]) -> Vec<usize> {
     found
 }
 
-/// The expected value of each step, and the usual distance of values from the expected value.
+/// The expected value of each step, and its spread: the robust standard deviation of actual values from it.
 struct Expected {
     values: Vec<f64>,
     spreads: Vec<f64>,
@@ -83,7 +85,7 @@ impl Expected {
         let (centers, near): (Vec<f64>, Vec<f64>) = (0..adjusted.len()).map(|i| neighbourhood(&adjusted, i)).unzip();
         let median_error: Vec<f64> =
             adjusted.iter().zip(&centers).map(|(value, center)| (value - center).abs()).collect();
-        // The spread depends on the index within the period: busy hours vary more than quiet hours.
+        // The spread is computed for each index within the period, because busy hours vary more than quiet hours.
         let by_index: Vec<f64> = (0..season.len())
             .map(|index| median(median_error.iter().skip(index).step_by(season.len()).copied().collect()))
             .collect();
@@ -94,15 +96,14 @@ impl Expected {
         }
     }
 
-    /// The distance of a value from the expected value, in robust standard deviations. A standard deviation below
-    /// `least` is replaced by `least`.
+    /// The difference between a value and its expected value, in robust standard deviations of at least `least`.
     fn distance(&self, i: usize, value: f64, least: f64) -> f64 {
         let spread = self.spreads[i].max(least);
         if spread > 0.0 { (value - self.values[i]) / spread } else { 0.0 }
     }
 }
 
-/// The median of the values around index `i`, and the median of their distances from this median.
+/// The median of the values around index `i`, and the median absolute deviation of these values from it.
 fn neighbourhood(values: &[f64], i: usize) -> (f64, f64) {
     let window = (2 * NEIGHBOURS + 1).min(values.len());
     let first = i.saturating_sub(window / 2).min(values.len() - window);
@@ -111,12 +112,12 @@ fn neighbourhood(values: &[f64], i: usize) -> (f64, f64) {
     (center, median(near.iter().map(|value| (value - center).abs()).collect()))
 }
 
-/// The season of medians. For each index of the period, this is the median, over all periods, of the value's distance
-/// from the level.
+/// The season of medians. For each index within the period, it contains the median of the differences between the value
+/// at this index and the level, over all periods.
 fn median_season(values: &[f64], period: usize) -> Vec<f64> {
     let whole = values.len() / period;
     let levels: Vec<f64> = (0..whole).map(|nth| median(values[nth * period..(nth + 1) * period].to_vec())).collect();
-    // The level is interpolated between the periods' medians, each of which counts for the middle of its period.
+    // The level in the middle of each period is the median of the period. Between these, it is interpolated.
     let level_at = |i: usize| {
         let place = ((i as f64 + 0.5) / period as f64 - 0.5).clamp(0.0, (whole - 1) as f64);
         let before = place as usize;
@@ -127,12 +128,13 @@ fn median_season(values: &[f64], period: usize) -> Vec<f64> {
     (0..period).map(|place| median((place..whole * period).step_by(period).map(above).collect())).collect()
 }
 
-/// The mean rate. Only the lower bound of the spread depends on this mean, so spikes need not be excluded.
+/// The mean rate, from which the lower bound of the spread is computed. Spikes may be included, because the bound need
+/// not be exact.
 fn level(rates: &[f64]) -> f64 {
     rates.iter().sum::<f64>() / rates.len() as f64
 }
 
-/// Unmarks outliers that recur at the same index in several consecutive periods, because they are a season.
+/// Sets the marks of outliers to 0 if these recur at the same index in several consecutive periods: they are a season.
 fn keep_recurring(signs: &mut [i8], period: Option<usize>) {
     let Some(period) = period else { return };
     let recurring = |i: usize| {
@@ -146,7 +148,7 @@ fn keep_recurring(signs: &mut [i8], period: Option<usize>) {
     kept.into_iter().for_each(|i| signs[i] = 0);
 }
 
-/// Unmarks outliers at the end of a history if there are several, because they may be a new level.
+/// Sets the marks of outliers at the end of a history to 0 if there are several: they may be a new level.
 fn keep_lasting(signs: &mut [i8]) {
     let n = signs.len();
     let mut found = 0;

@@ -15,7 +15,7 @@ pub(crate) const DAY_S: i64 = 86_400;
 /// Mean length of a month, a twelfth of 365.25 days, in seconds.
 pub const MONTH_S: f64 = 365.25 / 12.0 * DAY_S as f64;
 
-/// Numbers from this value on are milliseconds since 1970. Read as seconds, they would be times after the year 5000.
+/// Numbers of this size or more are milliseconds since 1970. As seconds, they would be times after the year 5000.
 const MILLISECONDS: i64 = 100_000_000_000;
 
 /// The valid times, in seconds since 1970-01-01 UTC: from 0000-01-01 to just before 10000-01-01.
@@ -61,7 +61,7 @@ impl Timestamp {
         self.unix
     }
 
-    /// The time `seconds` later, with the same offset from UTC.
+    /// The time `seconds` seconds later, with the same offset from UTC.
     pub fn plus_seconds(self, seconds: i64) -> Self {
         Self { offset_s: self.offset_s, ..Self::from_unix(self.unix.saturating_add(seconds)) }
     }
@@ -108,9 +108,10 @@ impl FromStr for Timestamp {
 /// A time parsed from text, before the time zone of the history is applied.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum ParsedTime {
-    /// A point in time in seconds since 1970-01-01 UTC, and its offset from UTC if the text contains one.
+    /// A point in time, in seconds since 1970-01-01 UTC. The second value is its offset from UTC, if the text contains
+    /// one.
     Instant(i64, Option<i32>),
-    /// Local time in an unknown zone, in seconds since 1970-01-01 00:00 local time.
+    /// A local time without an offset from UTC, in seconds since 1970-01-01 00:00 local time.
     Clock(i64),
 }
 
@@ -123,7 +124,7 @@ impl ParsedTime {
         }
     }
 
-    /// Converts to a time with the offset that the text contains; without an offset, the time is in UTC.
+    /// Converts to a time with the offset that the text contains. A time without an offset is read as UTC.
     pub(crate) fn to_timestamp(self) -> Timestamp {
         match self {
             Self::Instant(unix, offset) => Timestamp::from_unix(unix).with_offset(offset.unwrap_or(0)),
@@ -134,8 +135,8 @@ impl ParsedTime {
 
 impl FromStr for ParsedTime {
     type Err = ParseTimestampError;
-    /// Parses a date, a date and a time of day (with or without seconds, fractions and an offset from UTC), or seconds
-    /// or milliseconds since 1970. Fractions are cut off.
+    /// Parses a date, a date with a time of day, or a number of seconds or milliseconds since 1970. The time of day may
+    /// have seconds, a fraction of a second and an offset from UTC. Fractions are cut off.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let text = text.trim();
         let number = text.split_once('.').filter(|(_, rest)| rest.bytes().all(|b| b.is_ascii_digit()));
@@ -153,7 +154,7 @@ impl FromStr for ParsedTime {
     }
 }
 
-/// Parses a date, with or without a time of day. `None` if the text is something else.
+/// Parses a date, with or without a time of day. Returns `None` for any other text.
 fn read(text: &str) -> Option<ParsedTime> {
     let (date, rest) = text.split_at_checked(10)?;
     let midnight = midnight(date)?;
@@ -169,7 +170,7 @@ fn read(text: &str) -> Option<ParsedTime> {
     let hour = digits(parts.next()?, 2)?;
     let minute = digits(parts.next()?, 2)?;
     let second = parts.next().map_or(Some(0), second)?;
-    // The leap second, 60, counts as the following second.
+    // The second 60 is a leap second, which is read as the following second.
     let sound = parts.next().is_none() && hour < 24 && minute < 60 && second <= 60;
     let local = midnight + hour * 3600 + minute * 60 + second;
     let written = offset.map_or(ParsedTime::Clock(local), |o| ParsedTime::Instant(local - i64::from(o), Some(o)));
@@ -189,15 +190,15 @@ fn midnight(date: &str) -> Option<i64> {
     Some(i64::from(date.since(EPOCH).ok()?.get_days()) * DAY_S)
 }
 
-/// Parses whole seconds from `07` or `07.25`.
+/// Parses whole seconds from texts such as `07` and `07.25`.
 fn second(text: &str) -> Option<i64> {
     let (whole, fraction) = text.split_once(['.', ',']).unwrap_or((text, "0"));
     let sound = !fraction.is_empty() && fraction.bytes().all(|b| b.is_ascii_digit());
     sound.then(|| digits(whole, 2)).flatten()
 }
 
-/// Parses an offset from UTC like `Z`, `+01:00`, `+0100` or `+01`. Returns the number of seconds by which local time is
-/// ahead of UTC.
+/// Parses an offset from UTC such as `Z`, `+01:00`, `+0100` or `+01`. Returns the number of seconds by which local time
+/// is ahead of UTC.
 pub(crate) fn read_offset(text: &str) -> Option<i32> {
     if text.eq_ignore_ascii_case("z") {
         return Some(0);
@@ -210,14 +211,14 @@ pub(crate) fn read_offset(text: &str) -> Option<i32> {
     Some(if sign == "-" { -seconds } else { seconds })
 }
 
-/// Writes an offset from UTC like `+01:00`, truncated to minutes. `seconds` is the time by which local time is ahead of
-/// UTC.
+/// Writes an offset from UTC such as `+01:00`, truncated to minutes. `seconds` is the number of seconds by which local
+/// time is ahead of UTC.
 pub(crate) fn write_offset(seconds: i32) -> String {
     let minutes = seconds.abs() / 60;
     format!("{}{:02}:{:02}", if seconds < 0 { "-" } else { "+" }, minutes / 60, minutes % 60)
 }
 
-/// Parses a number of exactly `width` digits. `None` if the text is something else.
+/// Parses a number of exactly `width` digits. Returns `None` for any other text.
 fn digits(text: &str, width: usize) -> Option<i64> {
     let sound = text.len() == width && text.bytes().all(|b| b.is_ascii_digit());
     sound.then(|| text.parse().ok()).flatten()

@@ -1,19 +1,20 @@
 //! The trend of a series without seasons, by exponential smoothing.
 //!
-//! The forms in [`TrendKind`] are special cases of one recursion; the form with the smallest AICc is chosen. Variances
-//! are computed as in linear innovations models (Hyndman, Koehler, Ord & Snyder, *Forecasting with Exponential
-//! Smoothing*, 2008, eq. 6.1), plus the variance of the initial level and slope. Without the variance of the initial
-//! values, the interval of a straight line would never widen. With it, [`TrendKind::Line`] has the textbook's
-//! prediction interval of a regression.
+//! The forms in [`TrendKind`] are special cases of one recursion, except the moving average and the seasonal naive
+//! method. The form with the smallest AICc (corrected Akaike information criterion) is chosen. Variances are computed
+//! as in linear innovations models (Hyndman, Koehler, Ord & Snyder, *Forecasting with Exponential Smoothing*, 2008, eq.
+//! 6.1), plus the variance of the initial level and slope. Without the variance of the initial values, the interval of
+//! a straight line would never widen. With it, [`TrendKind::Line`] has the textbook's prediction interval of a
+//! regression.
 
 mod recursion;
 
 use crate::options::ForecastMethod;
-use recursion::{Pass, Smoothing, State};
+use recursion::{BasisRuns, Smoothing, State};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// An error variance below this share of the series' variance is considered a rounding error.
+/// An error variance below this share of the series' variance counts as a rounding error.
 const ROUNDING: f64 = 1e-12;
 
 /// The form of a trend.
@@ -40,8 +41,8 @@ pub enum TrendKind {
     SeasonalNaive,
 }
 
-/// The forms to choose from, the simplest first, each with the initial values of α, β/α, φ and ρ for the search. A
-/// parameter with a single initial value is not varied.
+/// The forms that are tried, the simplest first. Each has the initial values of the parameters α, β/α, φ and ρ (see
+/// `recursion`) for the search. A parameter with a single initial value is not varied.
 const FORMS: [(TrendKind, [&[f64]; 4]); 7] = [
     (TrendKind::Constant, [&[0.0], &[0.0], &[0.0], &[0.0]]),
     (TrendKind::Line, [&[0.0], &[0.0], &[1.0], &[0.0]]),
@@ -54,43 +55,45 @@ const FORMS: [(TrendKind, [&[f64]; 4]); 7] = [
 const ALPHAS: [f64; 6] = [0.03, 0.1, 0.25, 0.5, 0.75, 1.0];
 const RATIOS: [f64; 4] = [0.01, 0.05, 0.2, 0.6];
 
-/// Bounds of α, β/α, φ and ρ.
+/// Lower and upper bounds of the parameters α, β/α, φ and ρ.
 const BOUNDS: [(f64, f64); 4] = [(1e-3, 1.0), (1e-3, 1.0), (0.8, 0.98), (0.01, 0.98)];
 const STEPS: [f64; 4] = [0.1, 0.05, 0.02, 0.1];
 
-/// The search ends when its step sizes have shrunk to this fraction of the initial step sizes.
+/// The search ends when its step sizes are this fraction of the initial step sizes.
 const MIN_SEARCH_SCALE: f64 = 1.0 / 128.0;
 
 /// A fitted trend.
 #[derive(Clone, Debug)]
 pub(crate) struct Trend {
+    /// The form of the trend.
     pub kind: TrendKind,
-    /// Errors of the forecast one step ahead, up to the end of the series. The first values are left out if no value
-    /// precedes them.
+    /// Errors of the predictions one step ahead, for all values or, if the method needs earlier values, for the last
+    /// ones.
     pub errors: Vec<f64>,
-    /// Number of parameters, excluding the variance.
+    /// Number of fitted parameters, without the variance.
     pub parameters: usize,
-    /// The information criterion (AICc), without a constant that depends only on the number of values.
+    /// The corrected Akaike information criterion (AICc), without a constant that depends only on the number of values.
     pub aicc: f64,
     smoothing: Smoothing,
     /// State at the end of the series.
     end: State,
-    /// Variance of the errors one step ahead.
+    /// Variance of the prediction errors one step ahead.
     variance: f64,
     /// Derivatives of the end state with respect to the initial level and slope.
     end_derivatives: [State; 2],
-    /// Covariance of the initial level and slope, divided by the variance of the errors.
+    /// Covariance matrix of the initial level and slope, divided by the variance of the errors.
     covariance: [[f64; 2]; 2],
     /// The values that the seasonal naive method repeats; empty for other methods.
     cycle: Vec<f64>,
 }
 
 impl Trend {
-    /// Fits all trends that a method allows. `values` are at least two finite values. The trend that fits best, or that
-    /// the user chose, is first.
+    /// Fits all trends that a method allows. `values` must be at least two finite values. The first trend is the one
+    /// that fits best, or that the user chose.
     ///
-    /// Information criteria measure errors one step ahead. But if a temporary slope was mistaken for a lasting slope, a
-    /// damped slope or no slope forecasts the far future better. So a damped slope and no slope are candidates as well.
+    /// Information criteria measure errors one step ahead. If a temporary slope is mistaken for a lasting slope, a
+    /// trend with a damped slope or without a slope forecasts the far future better. So these two trends are candidates
+    /// as well.
     pub(crate) fn candidates(values: &[f64], method: ForecastMethod) -> Vec<Self> {
         let best = Self::fit(values, method);
         let others = match method {
@@ -102,8 +105,8 @@ impl Trend {
         std::iter::once(best).chain(others).collect()
     }
 
-    /// The seasonal naive method: repeats the last `period` values, including their seasonal pattern. Each season of
-    /// the horizon adds the variance of one forecast error (Hyndman & Athanasopoulos, *Forecasting: Principles and
+    /// The seasonal naive method, which repeats the last `period` values. The variance of the forecast increases by the
+    /// variance of one forecast error with each repetition (Hyndman & Athanasopoulos, *Forecasting: Principles and
     /// Practice*, 2021, §5.5).
     pub(crate) fn seasonal_naive(values: &[f64], period: usize) -> Self {
         let period = period.clamp(1, values.len() - 1);
@@ -113,7 +116,7 @@ impl Trend {
         Self { cycle, ..Self::ended(TrendKind::SeasonalNaive, Smoothing::default(), end, errors, 0) }
     }
 
-    /// Fits the trend of a method. `values` are at least two finite values.
+    /// Fits the trend of a method. `values` must be at least two finite values.
     pub(crate) fn fit(values: &[f64], method: ForecastMethod) -> Self {
         Self::normalized(values, |y| match method {
             ForecastMethod::Auto => Self::best(y),
@@ -123,13 +126,13 @@ impl Trend {
         })
     }
 
-    /// Fits values after normalizing them to mean 0 and standard deviation 1. If the values do not vary, the trend is
-    /// constant.
+    /// Normalizes the values to mean 0 and standard deviation 1, calls `fit`, and converts the result back. If the
+    /// values do not vary, the trend is constant.
     fn normalized(values: &[f64], fit: impl FnOnce(&[f64]) -> Self) -> Self {
         let n = values.len() as f64;
         let mean = values.iter().sum::<f64>() / n;
         let unit = (values.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / n).sqrt();
-        // The values of a constant series may differ from the computed mean because of its rounding error.
+        // The mean of a constant series has a rounding error, so its values may differ from it a little.
         let unit = if unit > mean.abs() * 1e-14 { unit } else { 0.0 };
         let y: Vec<f64> = values.iter().map(|v| if unit > 0.0 { (v - mean) / unit } else { 0.0 }).collect();
         let fitted = if unit == 0.0 { Self::fit_form(&y, TrendKind::Constant) } else { fit(&y) };
@@ -169,7 +172,7 @@ impl Trend {
         self.end.level
     }
 
-    /// Fits all forms, and returns the form with the smallest criterion; if several are equal, the simplest.
+    /// Fits all forms, and returns the form with the smallest AICc; of several, the simplest.
     fn best(y: &[f64]) -> Self {
         let mut best = Self::fit_form(y, TrendKind::Constant);
         for (kind, _) in &FORMS[1..] {
@@ -181,26 +184,26 @@ impl Trend {
         best
     }
 
-    /// Fits one form: smoothing parameters, initial level and slope, by least squares.
+    /// Fits one form by least squares: smoothing parameters, initial level and initial slope.
     fn fit_form(y: &[f64], kind: TrendKind) -> Self {
         let starts = FORMS.iter().find(|(k, _)| *k == kind).map_or(FORMS[0].1, |(_, starts)| *starts);
         let mut smoothing = search(y, starts);
         if smoothing.rho > 0.0 {
             smoothing.rho = without_bias(smoothing.rho, y.len());
         }
-        let pass = Pass::run(y, smoothing);
-        let mut state = pass.first();
+        let runs = BasisRuns::run(y, smoothing);
+        let mut state = runs.best_initial_state();
         let errors = y.iter().map(|y| state.update(*y, smoothing)).collect();
         let free = starts.iter().filter(|s| s.len() > 1).count();
         let parameters = free + if smoothing.phi > 0.0 { 2 } else { 1 };
         Self {
-            end_derivatives: pass.end_derivatives(),
-            covariance: pass.covariance(),
+            end_derivatives: runs.end_derivatives(),
+            covariance: runs.covariance(),
             ..Self::ended(kind, smoothing, state, errors, parameters)
         }
     }
 
-    /// Simple exponential smoothing that starts with the first value, as in textbooks.
+    /// Simple exponential smoothing. The initial level is the first value, as in textbooks.
     fn smoothing(y: &[f64], alpha: f64) -> Self {
         let smoothing = Smoothing { alpha, ..Smoothing::default() };
         let mut state = State { level: y[0], ..State::default() };
@@ -208,7 +211,7 @@ impl Trend {
         Self::ended(TrendKind::Level, smoothing, state, errors, 1)
     }
 
-    /// The mean of the last `window` values. Forecast errors are treated like those of exponential smoothing with α =
+    /// The mean of the last `window` values. The variance of the forecast is that of exponential smoothing with α =
     /// 1/window.
     fn moving_average(y: &[f64], window: usize) -> Self {
         let window = window.clamp(1, y.len() - 1);
@@ -252,16 +255,17 @@ impl Trend {
     }
 }
 
-/// Corrects an estimated autocorrelation around a line. Estimates are too small by (2 + 4ρ)/n on average (Marriott &
-/// Pope, 1954; Kendall, 1954).
+/// Corrects the estimated autocorrelation ρ of the deviations from a line. Estimates are too small by (2 + 4ρ)/n on
+/// average (Marriott & Pope, 1954; Kendall, 1954).
 fn without_bias(rho: f64, n: usize) -> f64 {
     (rho + (2.0 + 4.0 * rho) / n as f64).min(BOUNDS[3].1)
 }
 
-/// Finds the smoothing parameters with the smallest sum of squares: the best of a grid, improved by a pattern search.
+/// Finds the smoothing parameters with the smallest sum of squared errors. The best point of a grid is improved by a
+/// pattern search.
 fn search(y: &[f64], starts: [&[f64]; 4]) -> Smoothing {
     let smoothing = |[alpha, ratio, phi, rho]: [f64; 4]| Smoothing { alpha, beta: alpha * ratio, phi, rho };
-    let squares = |at: [f64; 4]| Pass::run(y, smoothing(at)).squares();
+    let squares = |at: [f64; 4]| BasisRuns::run(y, smoothing(at)).least_squares();
     let grid = (0..starts.iter().map(|s| s.len()).product()).map(|mut i| {
         starts.map(|s: &[f64]| {
             let value = s[i % s.len()];
@@ -307,7 +311,8 @@ mod tests {
 
     const VALUES: [f64; 12] = [3.1, 3.4, 3.2, 3.9, 4.1, 4.0, 4.6, 4.9, 4.8, 5.3, 5.6, 5.5];
 
-    /// The variance of a line's forecast must equal that of a regression: s²·(1 + 1/n + (x − x̄)²/Sxx).
+    /// The variance of a line's forecast must equal that of a regression: s²·(1 + 1/n + (x − x̄)²/Sxx). s² is the
+    /// variance of the residuals, and Sxx is the sum of the squared distances of x from its mean x̄.
     #[test]
     fn a_line_is_as_unsure_as_a_regression() {
         let x: Vec<f64> = (0..12).map(f64::from).collect();
@@ -332,7 +337,8 @@ mod tests {
         }
     }
 
-    /// In an autoregression, deviations must fade: the variance tends to σ²/(1 − ρ²), and the mean tends to the line.
+    /// In an autoregression, deviations must fade with the horizon: the mean approaches the line, and the variance
+    /// approaches σ²/(1 − ρ²).
     #[test]
     fn deviations_fade() {
         let smoothing = Smoothing { rho: 0.5, phi: 1.0, ..Smoothing::default() };
@@ -345,7 +351,7 @@ mod tests {
 
     #[test]
     fn the_form_of_a_clear_series_is_found() {
-        // The fractional parts of multiples of the golden ratio serve as irregular noise.
+        // The fractional parts of the multiples of the golden ratio serve as irregular noise from −1 to 1.
         let noise = |i: usize| ((i as f64 * 0.618_033_988_75).fract() - 0.5) * 2.0;
         let kind = |of: &dyn Fn(usize) -> f64| {
             let values: Vec<f64> = (0..80).map(of).collect();

@@ -29,12 +29,11 @@ impl Zone {
         self.0.to_offset(jiff::Timestamp::from_second(unix).unwrap_or(nearest)).seconds()
     }
 
-    /// The point in time with this local time, which is given in seconds since 1970-01-01 00:00 local time. If the
+    /// The point in time at which clocks show this local time, in seconds since 1970-01-01 00:00 local time. If the
     /// local time occurs twice, returns the first occurrence. If clocks skip the local time, the result is later by the
     /// length of the skip.
     pub(crate) fn time(&self, local: i64) -> Timestamp {
-        // A change of the clocks near the local time lies between these two times, because clocks change by less than a
-        // day.
+        // Clocks change by less than a day, so a change near the local time is between these two times.
         let [before, after] = [local - DAY_S, local + DAY_S].map(|unix| i64::from(self.offset_s(unix)));
         let shows = |offset: i64| i64::from(self.offset_s(local - offset)) == offset;
         let offset = if !shows(before) && shows(after) { after } else { before };
@@ -46,7 +45,7 @@ impl Zone {
         time.with_offset(self.offset_s(time.unix()))
     }
 
-    /// Converts a parsed time to this zone. A time without an offset is in this zone.
+    /// Converts a parsed time to this zone. A time without an offset is read as local time of this zone.
     pub(crate) fn read(&self, written: ParsedTime) -> Timestamp {
         match written {
             ParsedTime::Instant(unix, _) => self.show(Timestamp::from_unix(unix)),

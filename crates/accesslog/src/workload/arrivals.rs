@@ -52,7 +52,7 @@ pub fn fit(profile: &Profile) -> FittedArrivals {
     let bursts = Bursts::fit(curve, rate, profile.burstiness.map(|known| known.b));
     let noise = profile.hurst.filter(|hurst| hurst.interval95[0] > 0.5).map(|hurst| {
         let h = hurst.value.clamp(0.51, 0.99);
-        (h, off(curve, |t| noise_index(rate, h, t)))
+        (h, squared_log_error(curve, |t| noise_index(rate, h, t)))
     });
     let far = |error: f64| format!("a factor of {}", number((error / curve.len() as f64).sqrt().exp()));
     match noise.filter(|(_, error)| *error < bursts.error) {
@@ -108,7 +108,7 @@ impl Bursts {
             let most = rate.powi(2) * (1.0 - share) / share;
             let variance = (products / squares).clamp(0.0, most);
             let ratio = 1.0 + (variance / rate.powi(2) * (1.0 - share) / share).sqrt();
-            let error = off(curve, |t| 1.0 + variance * shape(t));
+            let error = squared_log_error(curve, |t| 1.0 + variance * shape(t));
             Bursts { ratio: ratio.min(0.999 / share), share, length_s, error }
         });
         let none = Bursts { ratio: 1.0, share, length_s: 1.0, error: f64::INFINITY };
@@ -130,7 +130,7 @@ fn noise_index(rate: f64, h: f64, t: f64) -> f64 {
 }
 
 /// Sum of the squared differences between the logarithms of `index` and of the measured indices in `curve`.
-fn off(curve: &[Dispersion], index: impl Fn(f64) -> f64) -> f64 {
+fn squared_log_error(curve: &[Dispersion], index: impl Fn(f64) -> f64) -> f64 {
     curve.iter().map(|at| (index(at.epoch_s) / at.index.max(1e-6)).ln().powi(2)).sum()
 }
 

@@ -8,9 +8,9 @@ use brimful_core::number::check_non_negative;
 use serde::Deserialize;
 use std::collections::HashSet;
 
-/// Parses configurations from TOML or CSV. In TOML, each is a `[[configuration]]` with `name`, `price_per_month` and
-/// `set = ["cpu.servers=4"]`. The header of the CSV is `name,price_per_month,set`; the changes in `set` are separated
-/// by white space. Both formats accept `price` for `price_per_month`.
+/// Parses configurations from TOML or CSV. In TOML, each configuration is a table `[[configuration]]` with `name`,
+/// `price_per_month` and `set = ["cpu.servers=4"]`. In CSV, the header is `name,price_per_month,set`, and the changes
+/// in `set` are separated by white space. Both formats accept `price` instead of `price_per_month`.
 pub fn parse_configurations(text: &str) -> Result<Vec<Configuration>, ForecastError> {
     let text = brimful_core::text::strip_bom(text);
     let first = text.lines().map(str::trim).find(|l| !l.is_empty() && !l.starts_with('#')).unwrap_or("");

@@ -1,25 +1,32 @@
-//! The recursion behind all trends, in innovations form: y = l + φb + v + e; then l ← l + φb + αe, b ← φb + βe,
+//! The recursion that computes all trends, in innovations form: y = l + φb + v + e; then l ← l + φb + αe, b ← φb + βe,
 //! v ← ρ(v + e).
 //!
-//! The symbols are: level l, slope b, damped deviation v, and the error e of the forecast one step ahead (Hyndman,
-//! Koehler, Ord & Snyder, *Forecasting with Exponential Smoothing*, 2008, ch. 2–3). α = β = 0 gives a regression line,
-//! with autoregressive errors if ρ > 0; φ = 0 removes the slope. For any α, β, φ and ρ, the errors are linear in the
-//! initial level and slope, so least squares gives the best initial level and slope exactly.
+//! The symbols are: value y, level l, slope b, damped deviation v, and error e of the prediction one step ahead
+//! (Hyndman, Koehler, Ord & Snyder, *Forecasting with Exponential Smoothing*, 2008, ch. 2–3). With α = β = 0, the trend
+//! is a regression line, with autoregressive errors if ρ > 0. With φ = 0, there is no slope. For any α, β, φ and ρ, the
+//! errors are linear in the initial level and slope, so least squares gives the best initial level and slope exactly.
 
 /// Parameters of the recursion.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Smoothing {
+    /// α: the share of an error by which the level changes.
     pub alpha: f64,
+    /// β: the share of an error by which the slope changes.
     pub beta: f64,
+    /// φ: the factor by which the slope changes with each step; 0 for no slope.
     pub phi: f64,
+    /// ρ: the factor by which a deviation from the trend decreases with each step.
     pub rho: f64,
 }
 
-/// The state of a trend.
+/// The state of a trend after a value.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct State {
+    /// The level l.
     pub level: f64,
+    /// The slope b: the change of the level per step.
     pub slope: f64,
+    /// The deviation v from the level, which decreases with each step.
     pub deviation: f64,
 }
 
@@ -38,17 +45,18 @@ impl State {
     }
 }
 
-/// Results of three runs of the recursion: on the series from a state of zero, on zeros from level 1, and on zeros from
-/// slope 1. A run from any other initial level and slope is a linear combination of these three runs.
-pub(super) struct Pass {
+/// Results of three runs of the recursion: on the series with an initial state of zero, on zeros with an initial level
+/// of 1, and on zeros with an initial slope of 1. A run on the series with any other initial level and slope is a
+/// linear combination of these three runs.
+pub(super) struct BasisRuns {
     /// The end states of the three runs.
     states: [State; 3],
-    /// Sums of the products of the three runs' errors; only the upper triangle is used.
+    /// For each pair of the three runs, the sum of the products of their errors. Only the upper triangle is used.
     products: [[f64; 3]; 3],
     sloped: bool,
 }
 
-impl Pass {
+impl BasisRuns {
     pub(super) fn run(y: &[f64], smoothing: Smoothing) -> Self {
         let level = State { level: 1.0, ..State::default() };
         let slope = State { slope: 1.0, ..State::default() };
@@ -67,22 +75,22 @@ impl Pass {
     }
 
     /// The initial level and slope with the smallest sum of squared errors.
-    pub(super) fn first(&self) -> State {
+    pub(super) fn best_initial_state(&self) -> State {
         let [_, by_level, by_slope] = self.products[0];
         let [level, slope] = self.covariance().map(|row| -(row[0] * by_level + row[1] * by_slope));
         State { level, slope, deviation: 0.0 }
     }
 
-    /// The smallest sum of squared errors that any initial level and slope achieve.
-    pub(super) fn squares(&self) -> f64 {
+    /// The sum of squared errors with the best initial level and slope.
+    pub(super) fn least_squares(&self) -> f64 {
         let [nothing, by_level, by_slope] = self.products[0];
-        let first = self.first();
+        let first = self.best_initial_state();
         let squares = nothing + first.level * by_level + first.slope * by_slope;
         if squares.is_finite() { squares.max(0.0) } else { f64::INFINITY }
     }
 
-    /// Covariance of the initial level and slope, divided by the variance of the errors. If there is no slope, or if it
-    /// cannot be separated from the level, the slope's entries are 0.
+    /// Covariance matrix of the initial level and slope, divided by the variance of the errors. If there is no slope,
+    /// or if it cannot be distinguished from the level, the entries of the slope are 0.
     pub(super) fn covariance(&self) -> [[f64; 2]; 2] {
         let [_, [_, level, both], [_, _, slope]] = self.products;
         let determinant = level * slope - both * both;

@@ -1,4 +1,4 @@
-//! Tests costs of configurations under a forecast whose future is known.
+//! Tests the costs of configurations under a forecast of a straight line.
 
 use brimful_forecast::ForecastError;
 use brimful_forecast::{
@@ -10,8 +10,8 @@ use proptest::prelude::*;
 
 const DAY: u32 = 86_400;
 
-/// A forecast of arrivals that grow by 1/s each day, from 100/s to 199/s on the last of 100 days. Peaks are twice the
-/// mean.
+/// A forecast of arrivals that grow by 1/s each day: from 100/s on the first to 199/s on the last of 100 days. Peaks
+/// are twice the mean.
 fn growing() -> Forecast {
     let rates = (0..100).map(|i| 100.0 + f64::from(i)).collect();
     let series = Series::new(Timestamp::from_unix(0), DAY, rates).unwrap();
@@ -47,15 +47,15 @@ fn configurations_are_compared_by_price_and_time() {
     let table = table();
     let names: Vec<&str> = table.rows.iter().map(|r| r.configuration.name.as_str()).collect();
     assert_eq!(names, ["broken", "small", "medium", "medium, expensive", "large"]);
-    // The rates of the last week are 193 to 199: their mean is 196, and the peak is 2 · 199.
+    // The daily rates of the last week are 193/s to 199/s. Their mean is 196/s, and the peak is twice the last rate.
     assert_eq!((table.present_rate, table.present_peak_rate), (196.0, 398.0));
     let [broken, small, medium, _, large] = table.rows.as_slice() else { panic!("{table:?}") };
     assert!(!broken.lasts && broken.crossing.is_none() && broken.headroom.is_none());
     assert!(broken.cost_per_million_at_capacity.is_none());
-    // A peak of 300 was exceeded before the last week: the peak of the first day of that week is 386.
+    // The capacity of 300/s was exceeded before the last week: the peak of the first day of that week is 386/s.
     assert!(small.crossing.unwrap().already && small.headroom.unwrap() < 0.0);
     assert_eq!((small.months_of_headroom, small.lasts), (Some(0.0), false));
-    // A peak of 799 means a mean of 399.5, which is reached 201 days after the last day of the history.
+    // A peak of 799/s means a mean of 399.5/s, which is reached 200 days after the end of the history.
     let months = 200.0 * f64::from(DAY) / MONTH_S;
     assert!((medium.months_of_headroom.unwrap() - months).abs() < 0.1, "{medium:?}");
     assert!((medium.headroom.unwrap() - (799.0 / 398.0 - 1.0)).abs() < 1e-12);
@@ -69,7 +69,7 @@ fn a_million_requests_cost_a_month_over_the_requests_in_it() {
     let medium = &table.rows[2];
     let millions = 196.0 * MONTH_S / 1e6;
     assert!((medium.cost_per_million_now.unwrap() - 200.0 / millions).abs() < 1e-12);
-    // At a peak of 799, the ratio of mean to peak is assumed to be the present ratio.
+    // At a peak of 799/s, the ratio of mean to peak is assumed to be the present ratio, 196 to 398.
     let millions = 799.0 * 196.0 / 398.0 * MONTH_S / 1e6;
     assert!((medium.cost_per_million_at_capacity.unwrap() - 200.0 / millions).abs() < 1e-12);
 }

@@ -1,4 +1,4 @@
-//! Tests forecasts of series whose future is known, and of unusual series.
+//! Tests forecasts of series whose future values are known, and of unusual series.
 
 use brimful_forecast::ForecastError;
 use brimful_forecast::{Forecast, ForecastMethod, ForecastOptions, Series, Timestamp, crossing, forecast};
@@ -34,8 +34,8 @@ pub(crate) fn says(forecast: &Forecast, what: &str) -> bool {
     forecast.notes.iter().any(|note| note.contains(what))
 }
 
-/// Shares of the values inside the 80 % and 95 % intervals, over many histories. The first two shares are of the values
-/// after the history, and the last two are of the back-tests.
+/// Shares of actual values inside the 80 % and 95 % intervals, averaged over 30 histories. The first two shares are of
+/// the values after the history. The last two are those that the back-tests report.
 fn coverage(step_s: u32, n: usize, ahead: usize, rates: fn(&[f64]) -> Vec<f64>) -> [f64; 4] {
     let (histories, mut sums) = (30, [0.0; 4]);
     for seed in 0..histories {
@@ -108,7 +108,7 @@ fn trend_and_season_without_noise_go_on_as_they_were() {
         assert!((point.likely / truth(70 + h) - 1.0).abs() < 0.01, "{h}: {point:?}");
     }
     assert_eq!(forecast.points[0].time.to_string(), "2026-03-12T00:00:00Z");
-    // The trend grows by 0.5 per day from 135: about 11 % in the first month.
+    // At the end of the history, the trend is at 135 and grows by 0.5 per day. This is about 11 % in the first month.
     assert!((0.08..0.13).contains(&forecast.growth_per_month.unwrap()), "{:?}", forecast.growth_per_month);
     assert!(
         forecast.in_sample.mase.unwrap() < 0.3 && forecast.in_sample.mape.unwrap() < 0.02,
@@ -158,7 +158,7 @@ fn a_crossing_is_dated_by_the_forecast_and_bounded_by_its_interval() {
     let forecast = daily(&rates, 120);
     let found = crossing(&forecast, 250.0).unwrap();
     let (earliest, likely, latest) = (found.earliest.unwrap(), found.likely.unwrap(), found.latest.unwrap());
-    // The rate 100 + i reaches 250 on day 150 after 2026-01-01.
+    // The rate is 100 + i on day i after 2026-01-01, so it reaches 250 on day 150.
     let true_date: Timestamp = "2026-05-31".parse().unwrap();
     assert!((likely.unix() - true_date.unix()).abs() <= 3 * i64::from(DAY), "{likely}");
     assert!(earliest < likely && likely < latest && !found.already, "{found:?}");
@@ -281,7 +281,7 @@ fn a_history_is_read_however_it_is_written() {
         let again = Series::parse(same, Unit::Counts, None).unwrap();
         assert_eq!((again.start.unix(), again.step_s), (read.start.unix(), read.step_s), "{same}");
         assert_eq!(again.rates, read.rates, "{same}");
-        // One of the texts has times with two offsets; the offset of the latest time must be used.
+        // One of the texts has times with two different offsets from UTC. The offset of the latest time must be used.
         assert_eq!((again.mixed_offsets, again.zone), (same.contains("+01:00"), read.zone.clone()), "{same}");
     }
     assert_eq!(Series::parse(csv, Unit::Rates, None).unwrap().rates, [3600.0, 7200.0, 0.0]);
@@ -344,8 +344,8 @@ fn days_are_those_of_the_clocks() {
     assert_eq!((utc.zone.to_string().as_str(), utc.start.to_string().as_str()), ("UTC", "2026-03-10T00:00:00Z"));
 }
 
-/// The season of a shop that opens at nine in local time must follow a change of the clocks. The times in the history
-/// are in UTC, and the clocks change on 2026-03-29.
+/// A shop opens at nine in local time. Its season must follow the change of the clocks on 2026-03-29. The times in the
+/// history are in UTC.
 #[test]
 fn seasons_follow_the_clocks() {
     let berlin: Zone = "Europe/Berlin".parse().unwrap();
@@ -360,7 +360,7 @@ fn seasons_follow_the_clocks() {
         assert!((point.likely - rate(i)).abs() < 10.0, "{}: {}, not {}", point.time, point.likely, rate(i));
     }
     assert!(found.seasons.iter().all(|season| season % 24 == 0), "{:?}", found.seasons);
-    // In daily steps, all days must be equal: no day may include an hour of the next or previous day.
+    // In daily steps, all days must have the same rate: no day may include an hour of the previous or next day.
     let far = forecast(&read, &options(30, DAY)).unwrap();
     assert_eq!(far.history.start.to_string(), "2026-03-01T00:00:00+01:00");
     assert_eq!(far.points[0].time.to_string(), "2026-04-05T00:00:00+02:00");
@@ -428,8 +428,8 @@ fn options_that_cannot_be_are_refused() {
 }
 
 /// Wolf's relative sunspot numbers of 1811 to 1869 (Box & Jenkins, *Time Series Analysis*, 1976, series E). The tests
-/// use each year's number as a day's rate. The numbers rise and fall in cycles of varying length, which no trend
-/// explains.
+/// use the number of each year as the rate of a day. The numbers rise and fall in cycles of varying length, which no
+/// trend explains.
 const SUNSPOTS: [f64; 59] = [
     1.0, 5.0, 12.0, 14.0, 35.0, 46.0, 41.0, 30.0, 24.0, 16.0, 7.0, 4.0, 2.0, 8.0, 17.0, 36.0, 50.0, 62.0, 67.0, 71.0,
     48.0, 28.0, 8.0, 13.0, 57.0, 122.0, 138.0, 103.0, 86.0, 63.0, 37.0, 24.0, 11.0, 15.0, 40.0, 62.0, 98.0, 124.0,
@@ -437,7 +437,8 @@ const SUNSPOTS: [f64; 59] = [
     37.0, 74.0,
 ];
 
-/// Wherever the history ends, a forecast of half a year must stay near past rates, or a note must say that it does not.
+/// Wherever the history ends, a forecast of 180 days must stay near past rates. If its interval does not, a note must
+/// warn.
 #[test]
 fn what_nothing_vouches_for_is_not_extrapolated_far() {
     for zeros in [0, 1] {
@@ -467,13 +468,13 @@ fn growth_in_a_month_takes_two_to_see() {
         short.notes
     );
     let long = forecast(&series(HOUR, &rates(24 * 61)), &options(180, DAY)).unwrap();
-    // The rate grows by 0.2 per hour from about 390. After 180 days, it is 3.2 times higher: growth of about 22 % per
-    // month.
+    // The rate grows by 0.2 per hour from about 390. After 180 days, it is 3.2 times as high, which is a growth of
+    // about 22 % per month.
     assert!((0.15..0.45).contains(&long.growth_per_month.unwrap()), "{:?}", long.growth_per_month);
     assert!(!says(&long, "No growth per month"), "{:?}", long.notes);
 }
 
-/// Two years of daily rates, with or without holidays: nine single days and ten days at the end of each year.
+/// 700 daily rates, with or without holidays. In each year, nine single days and the last ten days are holidays.
 fn with_holidays(there: bool) -> Vec<f64> {
     let holidays = [5, 108, 111, 120, 148, 159, 275, 304, 318];
     let day = |(i, e): (usize, &f64)| {
@@ -492,7 +493,7 @@ fn holidays_neither_bend_a_forecast_nor_blur_it() {
         let width = |forecast: &Forecast| forecast.points.iter().map(|p| p.upper80 - p.lower80).sum::<f64>();
         widths[0] += width(&without);
         widths[1] += width(&with);
-        // The note is missing if one of the last days was a holiday, because that value may be a new level.
+        // If one of the last days was a holiday, there is no note, because that value may be a new level.
         named += usize::from(says(&with, "were kept out of the trend"));
         assert!(!says(&without, "were kept out of the trend"), "{:?}", without.notes);
         for (h, point) in with.points.iter().enumerate() {
@@ -509,7 +510,8 @@ fn the_back_test_chooses_scale_and_trend() {
     let mut scales = Vec::new();
     for seed in 0..8 {
         let noise = noise(seed, 120);
-        // Three kinds of series: weekdays that wander independently, proportional swings, and constant swings.
+        // Three kinds of series: each weekday follows its own random walk; seasonal swings proportional to the rate;
+        // constant seasonal swings.
         let wandering = |i: usize| 100.0 + noise[i % 7..=i].iter().step_by(7).sum::<f64>() * 3.0 + 8.0 * WEEK[i % 7];
         let in_proportion = |i: usize| (3.0 + 0.02 * i as f64 + WEEK[i % 7] / 20.0 + 0.02 * noise[i]).exp();
         let steady = |i: usize| 100.0 + i as f64 + WEEK[i % 7] + noise[i];
@@ -530,7 +532,8 @@ fn the_back_test_chooses_scale_and_trend() {
     assert!(scales.contains(&Scale::Log) && scales.contains(&Scale::Linear), "{scales:?}");
 }
 
-/// A method that the user chose must be kept. A note must say if the seasonal naive method was not worse.
+/// A method that the user chose must be used, even if another is better. If the seasonal naive method is as good, a
+/// note must say so.
 #[test]
 fn a_method_asked_for_is_used_whatever_the_back_test_finds() {
     let rates: Vec<f64> = (0..60).map(|i| if i % 20 < 10 { 100.0 } else { 50.0 }).collect();

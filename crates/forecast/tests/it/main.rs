@@ -1,4 +1,4 @@
-//! Tests of the crate with reference cases and with histories whose future is known.
+//! Tests the crate with reference cases and with histories whose future values are known.
 #![allow(clippy::unwrap_used)] // Helpers of tests may panic, like the tests.
 
 mod cases;

@@ -3,7 +3,7 @@
 use crate::forecast::{HOUR, WEEK, daily, noise, options, says, series};
 use brimful_forecast::{Forecast, ForecastPoint, forecast};
 
-/// Daily rates of a growing site that starts at 1,000/s and has fewer requests at weekends. `share` is the standard
+/// `n` daily rates of a growing site that starts at 1,000/s and has fewer requests at weekends. `share` is the standard
 /// deviation of the noise, as a share of the rate.
 fn site(n: usize, share: f64, seed: u64) -> Vec<f64> {
     let day = |(i, e): (usize, &f64)| {
