@@ -10,22 +10,22 @@ use brimful_core::profile::{Dispersion, LogClass, Profile, Sessions, Times};
 use std::collections::BTreeSet;
 
 /// Relative tolerance of rates. The errors of a load generator and of the window's boundaries are smaller than this.
-const RATES: f64 = 0.05;
+const RATE_TOLERANCE: f64 = 0.05;
 /// Absolute tolerance of shares. It is less than the usual difference between two peak hours.
-const SHARES: f64 = 0.02;
+const SHARE_TOLERANCE: f64 = 0.02;
 /// Number of standard errors that are added to the tolerance of a share. The standard error is that of a binomial
 /// share, computed from the number of requests in the profile with fewer requests. In 95 of 100 cases, random variation
 /// is less than two standard errors.
 const STANDARD_ERRORS: f64 = 2.0;
 /// Relative tolerance of bytes. It is greater than the tolerance of rates, because means of heavy-tailed sizes vary
 /// more.
-const SIZES: f64 = 0.10;
+const SIZE_TOLERANCE: f64 = 0.10;
 /// Absolute tolerance of the exponent of Zipf's law. Exponents that are fitted to a few thousand requests vary by this
 /// amount.
-const ZIPF: f64 = 0.10;
+const ZIPF_TOLERANCE: f64 = 0.10;
 /// Relative tolerance of the metrics of sessions. It is large because some sessions begin before the log or end after
 /// it.
-const SESSIONS: f64 = 0.20;
+const SESSION_TOLERANCE: f64 = 0.20;
 /// Methods whose share is smaller than this in both profiles are not compared.
 const MIN_METHOD_SHARE: f64 = 0.01;
 /// The index of dispersion is compared for counts in epochs of this length, in seconds.
@@ -78,7 +78,9 @@ pub enum Unit {
 pub fn compare(before: &Profile, after: &Profile) -> Comparison {
     let pair = Pair { before, after };
     let mut differences = vec![
-        pair.relative("mean rate in the peak window", Unit::Rate, RATES, |p| Some(p.peak.rate).filter(|r| *r > 0.0)),
+        pair.relative("mean rate in the peak window", Unit::Rate, RATE_TOLERANCE, |p| {
+            Some(p.peak.rate).filter(|r| *r > 0.0)
+        }),
         pair.dispersion(),
     ];
     differences.extend(pair.classes());
@@ -86,7 +88,7 @@ pub fn compare(before: &Profile, after: &Profile) -> Comparison {
     differences.extend(pair.status());
     differences.extend(pair.methods());
     differences.push(pair.share("answers without a body", |p| sum(p.zero_length.values())));
-    differences.push(pair.absolute("exponent of Zipf's law", Unit::Number, ZIPF, |p| p.popularity.zipf));
+    differences.push(pair.absolute("exponent of Zipf's law", Unit::Number, ZIPF_TOLERANCE, |p| p.popularity.zipf));
     differences.extend(pair.sessions());
     let held = || differences.iter().filter_map(|difference| difference.is_within_tolerance);
     let all_within_tolerance = held().all(|holds| holds) && held().next().is_some();
@@ -160,9 +162,9 @@ impl Pair<'_> {
         let known = |p: &Profile| p.sizes.responses > 0;
         let percentile = |p: &Profile, of: &str| p.sizes.percentiles.get(of).copied();
         vec![
-            self.relative("mean bytes of an answer", Unit::Bytes, SIZES, |p| known(p).then_some(p.sizes.mean)),
-            self.relative("median bytes of an answer", Unit::Bytes, SIZES, |p| percentile(p, "50")),
-            self.relative("95th percentile of bytes", Unit::Bytes, SIZES, |p| percentile(p, "95")),
+            self.relative("mean bytes of an answer", Unit::Bytes, SIZE_TOLERANCE, |p| known(p).then_some(p.sizes.mean)),
+            self.relative("median bytes of an answer", Unit::Bytes, SIZE_TOLERANCE, |p| percentile(p, "50")),
+            self.relative("95th percentile of bytes", Unit::Bytes, SIZE_TOLERANCE, |p| percentile(p, "95")),
         ]
     }
 
@@ -189,7 +191,7 @@ impl Pair<'_> {
             p.sessions.as_ref().map(times).filter(|times| times.samples > 0).map(|times| times.mean)
         };
         let figure = |name: &str, unit: Unit, times: fn(&Sessions) -> &Times| {
-            self.relative(name, unit, SESSIONS, |p| mean(p, times))
+            self.relative(name, unit, SESSION_TOLERANCE, |p| mean(p, times))
         };
         vec![
             figure("length of a session", Unit::Seconds, |s| &s.length_s),
@@ -217,13 +219,13 @@ impl Difference {
     }
 }
 
-/// Compares two shares, with a tolerance of [`SHARES`] plus random variation.
+/// Compares two shares, with a tolerance of [`SHARE_TOLERANCE`] plus random variation.
 fn share_difference(name: &str, before: Option<f64>, after: Option<f64>, requests: u64) -> Difference {
     let chance = before.zip(after).map_or(0.0, |(before, after)| {
         let share = (0.5 * (before + after)).clamp(0.0, 1.0);
         ratio(share * (1.0 - share), requests as f64).map_or(0.0, f64::sqrt)
     });
-    Difference::new(name, Unit::Share, before, after, SHARES + STANDARD_ERRORS * chance)
+    Difference::new(name, Unit::Share, before, after, SHARE_TOLERANCE + STANDARD_ERRORS * chance)
 }
 
 /// Pairs the classes of two profiles by name. If the names differ but the numbers of classes are equal, classes are
