@@ -9,7 +9,8 @@ use crate::profile::classes::EMPTY_CLASS;
 use brimful_core::profile::{Dispersion, LogClass, Profile, Sessions, Times};
 use std::collections::BTreeSet;
 
-/// Relative tolerance of rates. The errors of a load generator and of the window's boundaries are smaller than this.
+/// Relative tolerance of rates. The errors of rates that a load generator and the window's boundaries cause are
+/// smaller.
 const RATE_TOLERANCE: f64 = 0.05;
 /// Absolute tolerance of shares. It is less than the usual difference between two peak hours.
 const SHARE_TOLERANCE: f64 = 0.02;

@@ -10,9 +10,9 @@ mod forwarded;
 mod units;
 
 use crate::entry::{Line, LineParseError, Scratch};
+use crate::entry_text::present_fields;
 use crate::error::LogError;
 use crate::format::{Format, Parsed, docker, finish_line, parse_ip};
-use crate::readout::present_fields;
 use brimful_core::profile::{FieldSample, FormatShare};
 use brimful_core::text::one_line;
 use columns::Inferred;

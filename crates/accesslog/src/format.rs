@@ -315,7 +315,7 @@ impl Format {
         Ok(finish_line(&self.read_raw(line)?, &mut scratch.bytes))
     }
 
-    /// Reads a line as far as possible without scratch memory; [`finish_line`] completes it.
+    /// Reads a line without decoding its escapes, which would need scratch memory. [`finish_line`] decodes them.
     pub(crate) fn read_raw<'a>(&mut self, line: &'a [u8]) -> Result<Parsed<'a>, LineParseError> {
         let line = line.strip_suffix(b"\r").unwrap_or(line);
         if line.is_empty() {
@@ -371,7 +371,7 @@ impl Format {
         Format { name: name.to_owned(), ..self }
     }
 
-    /// Formats to try on an unknown log, the most specific first.
+    /// Formats that detection tries on an unknown log, the most specific first.
     pub(crate) fn candidates() -> Vec<Format> {
         static CANDIDATES: LazyLock<Vec<Format>> = LazyLock::new(Format::compile_candidates);
         CANDIDATES.clone()

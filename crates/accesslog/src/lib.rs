@@ -2,7 +2,7 @@
 //!
 //! - [`source`]: files (compressed or not), rotated sets of files, standard input → lines.
 //! - [`format`](mod@format), [`detect`]: a line → an [`Entry`]. The format is specified or detected.
-//! - [`readout`](mod@readout): the fields of an entry as text, with which users check how a line was read.
+//! - [`entry_text`]: the fields of an entry as text, with which users check how a line was read.
 //! - [`read`](mod@read): all lines of all logs, with counts of their outcomes. [`logs`]: all logs, merged by time.
 //! - [`profile`]: entries → a profile, in bounded memory.
 //! - [`workload`]: a profile → a `Workload` with the same traffic. [`fileset`]: the files that its requests need.
@@ -16,6 +16,7 @@
 pub mod compare;
 pub mod detect;
 mod entry;
+pub mod entry_text;
 mod error;
 pub mod fileset;
 pub mod format;
@@ -23,7 +24,6 @@ pub mod history;
 pub mod logs;
 pub mod profile;
 pub mod read;
-pub mod readout;
 pub mod replay;
 pub mod source;
 pub mod workload;

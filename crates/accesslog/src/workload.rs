@@ -20,7 +20,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Maximum number of URLs that a class lists.
 const URLS: usize = 200;
-/// Maximum number of synthetic URLs in a class. They stand for the URLs that the profile does not list.
+/// Maximum number of synthetic URLs in a class. They represent the URLs that the profile does not list.
 const MAX_OTHER_URLS: u64 = 100;
 /// Minimum share of unlisted URLs in the requests of a class. With a smaller share, the class gets no synthetic URLs.
 const MIN_OTHER_SHARE: f64 = 0.01;
@@ -93,7 +93,7 @@ fn with_body(seen: &ProfileClass) -> RequestClass {
     RequestClass { urls: found, ..class(&seen.name, seen.share_requests) }
 }
 
-/// Synthetic URLs that stand for the unlisted URLs of a class. Their size is chosen so that the class keeps its mean
+/// Synthetic URLs that represent the unlisted URLs of a class. Their size is chosen so that the class keeps its mean
 /// size.
 fn others(seen: &ProfileClass, listed: &[Url]) -> Vec<Url> {
     let bytes_of = |url: &Url| url.weight * url.bytes.unwrap_or(0) as f64;
@@ -111,7 +111,7 @@ fn others(seen: &ProfileClass, listed: &[Url]) -> Vec<Url> {
     (0..unlisted).map(|index| Url { path: path(index), weight, bytes: Some(bytes) }).collect()
 }
 
-/// The URL of a class that stands for a logged URL. It has the logged path, or a synthetic path if the logged path
+/// The URL of a class that represents a logged URL. It has the logged path, or a synthetic path if the logged path
 /// cannot be requested.
 fn requested(seen: &ProfileClass, index: usize, url: &PopularUrl) -> Url {
     let path = requestable_path(&url.url).unwrap_or_else(|| format!("{SYNTHETIC}/{}/{index}", seen.name));

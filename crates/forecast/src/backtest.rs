@@ -19,10 +19,10 @@ const MAX_ORIGINS: usize = 10;
 pub(crate) const MAX_WIDENING: f64 = 2.0;
 
 /// The preferred candidate is kept if its error is at most the smallest error of all candidates times this factor.
-const ABOUT_AS_GOOD: f64 = 1.05;
+const MAX_ERROR_RATIO: f64 = 1.05;
 
 /// A forecast is not credible if it exceeds the highest past rate times this factor.
-pub(crate) const NOT_CREDIBLE: f64 = 10.0;
+pub(crate) const MAX_CREDIBLE_RATIO: f64 = 10.0;
 
 /// Absolute errors below this share of the rates count as rounding errors.
 const ROUNDING: f64 = 1e-12;
@@ -40,7 +40,7 @@ pub(crate) struct BacktestChoice {
     /// Results for the forecast document; `None` if the history is too short for a back-test.
     pub report: Option<Backtest>,
     /// The factor, from 1 to [`MAX_WIDENING`], by which intervals must be widened so that 80 % intervals contain 80 %
-    /// of the values.
+    /// of the actual values.
     pub widening: f64,
 }
 
@@ -134,7 +134,7 @@ impl Trial {
         let reach = |i: usize| candidates.all[i].highest_upper_end(horizon, self.tallies[i].widening());
         let reach: Vec<f64> = (0..=naive).map(reach).collect();
         let least = reach.iter().copied().fold(f64::INFINITY, f64::min);
-        let bound = least.max(NOT_CREDIBLE * rates.iter().copied().fold(0.0, f64::max));
+        let bound = least.max(MAX_CREDIBLE_RATIO * rates.iter().copied().fold(0.0, f64::max));
         let every: Vec<usize> = (0..=naive).collect();
         let within: Vec<usize> = every.iter().copied().filter(|i| reach[*i] <= bound).collect();
         let wanted = self.best_of(&every, candidates.preferred, naive);
@@ -148,7 +148,7 @@ impl Trial {
     fn best_of(&self, among: &[usize], preferred: usize, naive: usize) -> usize {
         let error = |i: usize| self.tallies[i].absolute.max(self.rounding);
         let best = among.iter().copied().min_by(|a, b| error(*a).total_cmp(&error(*b))).unwrap_or(naive);
-        let stays = among.contains(&preferred) && best != naive && error(preferred) <= ABOUT_AS_GOOD * error(best);
+        let stays = among.contains(&preferred) && best != naive && error(preferred) <= MAX_ERROR_RATIO * error(best);
         if stays { preferred } else { best }
     }
 }

@@ -16,7 +16,7 @@ pub(crate) struct ClosedSteps {
 
 /// Number of recent periods that are examined for closed steps.
 const RECENT_PERIODS: usize = 8;
-/// Minimum number of periods in which a step must have no arrivals to count as closed.
+/// Minimum number of periods in a history from which closed steps are inferred.
 const MIN_PERIODS: usize = 3;
 /// Minimum number of examined periods in which a closed step may have arrivals once, such as a sale on a Sunday.
 const MIN_PERIODS_WITH_EXCEPTION: usize = 6;

@@ -17,7 +17,7 @@ pub(crate) struct FitSettings<'a> {
     pub step_s: u32,
     /// Lengths of the seasons, in steps; `None` to detect them.
     pub seasons: Option<&'a [usize]>,
-    /// The method that the user chose.
+    /// The forecasting method.
     pub method: ForecastMethod,
     /// Whether to fit not only the rates, but also their logarithms.
     pub with_logarithms: bool,

@@ -1,6 +1,6 @@
 //! Writes the notes about a forecast, which warn its reader.
 
-use crate::backtest::{MAX_WIDENING, NOT_CREDIBLE};
+use crate::backtest::{MAX_CREDIBLE_RATIO, MAX_WIDENING};
 use crate::closed::ClosedSteps;
 use crate::fit::Fitted;
 use crate::history::PeakBasis;
@@ -104,11 +104,11 @@ pub(crate) fn notes(forecast: &Forecast, found: &FitSummary<'_>, wanted: Option<
     let upper = highest(&mut forecast.points.iter().map(|p: &ForecastPoint| p.upper95));
     if better_model_was_rejected {
         notes.push(format!(
-            "What fits best reaches {NOT_CREDIBLE} times the highest rate of the history within this horizon; it was left for \
+            "What fits best reaches {MAX_CREDIBLE_RATIO} times the highest rate of the history within this horizon; it was left for \
              the next best: look less far ahead."
         ));
     }
-    if upper > NOT_CREDIBLE * seen {
+    if upper > MAX_CREDIBLE_RATIO * seen {
         notes.push(format!(
             "The 95 % interval reaches {:.0} times the highest rate of the history: so far ahead nothing is known.",
             upper / seen

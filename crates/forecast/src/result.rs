@@ -20,7 +20,7 @@ pub struct Forecast {
     pub present_peak_rate: f64,
     /// The ratio of the peak rate within a step to the step's mean rate.
     pub peak: Peak,
-    /// The scale on which trend and seasons are added.
+    /// The scale on which trend and seasons are added: rates or their logarithms.
     pub scale: Scale,
     /// Lengths of the detected or specified seasons, in steps.
     pub seasons: Vec<usize>,
@@ -62,11 +62,11 @@ pub struct Backtest {
     pub coverage80: f64,
     /// Share of the actual values inside the 95 % interval, before the intervals were widened.
     pub coverage95: f64,
-    /// Mean absolute error, divided by the error of the seasonal naive method one season ahead before each origin.
-    /// Absent if the naive method makes no error.
+    /// Mean absolute error, divided by that of the seasonal naive method on the values before each origin. Absent if
+    /// the naive method makes no error.
     pub mase: Option<f64>,
-    /// The relative error of the seasonal naive method over the same horizon. The method repeats the last season or, if
-    /// there is no season, the last value.
+    /// Error of the seasonal naive method over the same horizon, divided by the same value as `mase`. The method
+    /// repeats the last season or, if there is no season, the last value.
     pub naive_mase: Option<f64>,
     /// All forecasting methods that were compared.
     pub tried: Vec<Tried>,
@@ -75,7 +75,7 @@ pub struct Backtest {
 /// A forecasting method that was compared with others.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Tried {
-    /// The scale on which trend and seasons are added.
+    /// The scale on which trend and seasons are added: rates or their logarithms.
     pub scale: Scale,
     /// The form of the trend.
     pub trend: TrendKind,

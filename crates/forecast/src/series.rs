@@ -52,7 +52,7 @@ pub struct Series {
     pub start: Timestamp,
     /// Length of a step in seconds. If the step is a day, its actual length depends on changes of the clocks.
     pub step_s: u32,
-    /// The time zone whose clocks days and seasons follow.
+    /// The time zone whose local time determines days and seasons.
     pub zone: Zone,
     /// Mean arrivals per second within each step.
     pub rates: Vec<f64>,

@@ -20,12 +20,12 @@ const MIN_MEDIAN_NS: u64 = 20_000;
 const MAX_MEDIAN_NS: u64 = 120_000_000_000;
 /// Maximum plausible rate of one response, in bytes per second: 100 Gbit/s.
 const MAX_BYTES_PER_S: f64 = 12.5e9;
-/// A unit is plausible although one response in this many exceeds [`MAX_BYTES_PER_S`].
+/// A unit is plausible if at most one response in this many exceeds [`MAX_BYTES_PER_S`].
 const EXCEPTIONS: usize = 100;
 /// Maximum percentage of zeros in a column of microseconds or nanoseconds. Nearly every request takes at least a
 /// microsecond.
 const MAX_ZERO_PERCENT: usize = 2;
-/// Upper bound of the delay from the end of a response to the writing of its line.
+/// Upper bound of the delay from the end of a response to the writing of its line, in nanoseconds.
 const MAX_WRITE_DELAY_NS: i64 = 2_000_000_000;
 /// Minimum number of lines for judging a unit by the order of the lines.
 const MIN_ORDERED_LINES: usize = 8;
@@ -138,6 +138,7 @@ fn is_plausible(requests: &[TimedRequest], unit: TimeUnit) -> bool {
 }
 
 /// Number of responses that would have ended before the response in the preceding line, if durations were in this unit.
+/// Differences of at most [`MAX_WRITE_DELAY_NS`] do not count.
 fn disorder(requests: &[TimedRequest], unit: TimeUnit) -> usize {
     if requests.len() < MIN_ORDERED_LINES {
         return 0;

@@ -13,7 +13,7 @@ use memchr::{memchr, memchr_iter, memrchr};
 
 pub(crate) fn read<'a>(line: &'a [u8], clock: &mut Clock) -> Result<Parsed<'a>, LineParseError> {
     let missing = || LineParseError::at_byte(0, "a client, and a time such as [06/Feb/2009:12:14:14.655]");
-    let (open, stamp, length) = accepted(line, clock).ok_or_else(missing)?;
+    let (open, stamp, length) = find_accept_time(line, clock).ok_or_else(missing)?;
     let before = line.get(..open).unwrap_or_default().trim_ascii_end();
     let client = before.get(memrchr(b' ', before).map_or(0, |space| space + 1)..).unwrap_or_default();
     if client.is_empty() {
@@ -47,8 +47,9 @@ pub(crate) fn read<'a>(line: &'a [u8], clock: &mut Clock) -> Result<Parsed<'a>, 
     Ok(Parsed::Request(RawRequest { entry, is_request_line: true, may_be_absolute: true, ..RawRequest::default() }))
 }
 
-/// The position of the bracket before the time, the time itself, and its length in bytes.
-fn accepted(line: &[u8], clock: &mut Clock) -> Option<(usize, Stamp, usize)> {
+/// Finds the time at which HAProxy accepted the request. Returns the position of the bracket before this time, the
+/// time, and its length in bytes.
+fn find_accept_time(line: &[u8], clock: &mut Clock) -> Option<(usize, Stamp, usize)> {
     memchr_iter(b'[', line).find_map(|open| {
         let rest = line.get(open + 1..)?;
         let (stamp, length) = clock.clf(rest)?;

@@ -19,7 +19,7 @@ pub(crate) fn read<'a>(
     clock: &mut Clock,
     default_unit: TimeUnit,
 ) -> Result<Parsed<'a>, LineParseError> {
-    let mut reader = Reader { line, at: 0, fields: Labelled::new(default_unit), wrong: None, clock };
+    let mut reader = Reader { line, at: 0, fields: Labelled::new(default_unit), first_error: None, clock };
     reader.skip_space();
     if reader.peek() != Some(b'{') {
         return Err(reader.wants("a JSON object"));
@@ -32,8 +32,8 @@ pub(crate) fn read<'a>(
     if !reader.fields.is_request() {
         return Ok(Parsed::Other);
     }
-    if let Some(wrong) = reader.wrong {
-        return Err(wrong);
+    if let Some(error) = reader.first_error {
+        return Err(error);
     }
     reader.fields.finish().map_err(|expected| LineParseError::at_byte(line.len(), expected))
 }
@@ -50,7 +50,7 @@ struct Reader<'a, 'c> {
     at: usize,
     fields: Labelled<'a>,
     /// The error of the first field with an invalid value. It is reported only if the object is a request.
-    wrong: Option<LineParseError>,
+    first_error: Option<LineParseError>,
     clock: &'c mut Clock,
 }
 
@@ -110,9 +110,9 @@ impl<'a> Reader<'a, '_> {
         };
         if let Some(known) = known
             && let Err(expected) = self.fields.set(known, value, self.clock)
-            && self.wrong.is_none()
+            && self.first_error.is_none()
         {
-            self.wrong = Some(LineParseError::at_byte(start, expected));
+            self.first_error = Some(LineParseError::at_byte(start, expected));
         }
         Ok(())
     }

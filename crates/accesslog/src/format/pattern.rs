@@ -344,8 +344,8 @@ impl Field {
             }
             [first, ..] => {
                 let end = self.find_end(*first, rest, has_escapes);
-                // An ignored field without quotes contains no spaces. So a `-` after its first space is the next field,
-                // which is normally quoted.
+                // An ignored field without quotes contains no spaces. So if `-` follows its first space, this `-` is
+                // the next field, which other lines have in quotes.
                 let is_word = self.kind == FieldKind::Skip && !self.is_quoted;
                 match end {
                     Ok(end) if is_word => Ok(self.before_dash(rest.get(..end).unwrap_or(rest)).unwrap_or(end)),

@@ -20,10 +20,10 @@ use std::ops::Range;
 pub(super) const MAX_DAYS: usize = 4_000;
 /// Maximum number of hours with counts per second.
 pub(super) const MAX_HOURS: usize = 768;
-/// A gap of more than this number of days may separate stray requests from the log.
+/// Number of days. Stray requests are separated from the log by a longer gap than this.
 const GAP_DAYS: i64 = 30;
-/// Minimum share of the requests in the largest group of days without such a gap. If the share is lower, all groups
-/// belong to the log.
+/// Gaps of more than [`GAP_DAYS`] days divide the days into groups. If the largest group has less than this share of
+/// the requests, there are no stray requests, and all groups belong to the log.
 const MIN_SPAN_SHARE: f64 = 0.99;
 
 pub(super) const DAY_S: i64 = 86_400;

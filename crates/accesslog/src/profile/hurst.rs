@@ -21,7 +21,7 @@ use brimful_core::quantity::number;
 use statrs::distribution::{ChiSquared, ContinuousCDF};
 
 /// Minimum number of wavelet coefficients in an octave (a time scale of the wavelet transform) that is used.
-const MIN_DETAILS: usize = 16;
+const MIN_COEFFICIENTS: usize = 16;
 /// Minimum number of octaves for estimating the slope.
 const MIN_OCTAVES: usize = 4;
 /// Minimum length of the peak window, in seconds.
@@ -75,7 +75,7 @@ struct Octave {
     /// The number j of the octave: a coefficient spans 2^j epochs.
     number: f64,
     energy: f64,
-    details: f64,
+    coefficients: f64,
 }
 
 /// One octave as a point of the regression: the binary logarithm of its energy, and the variance of this logarithm.
@@ -105,10 +105,14 @@ fn octaves(counts: &[f64]) -> Vec<Octave> {
     let mut sums = without_line(counts);
     let mut n = 1.0;
     let mut octaves = Vec::new();
-    while sums.len() >= 2 * MIN_DETAILS {
-        let details = combine_pairs(&sums, |a, b| (a - b).powi(2) / (2.0 * n));
+    while sums.len() >= 2 * MIN_COEFFICIENTS {
+        let squared_coefficients = combine_pairs(&sums, |a, b| (a - b).powi(2) / (2.0 * n));
         let number = (octaves.len() + 1) as f64;
-        octaves.push(Octave { number, energy: mean(&details), details: details.len() as f64 });
+        octaves.push(Octave {
+            number,
+            energy: mean(&squared_coefficients),
+            coefficients: squared_coefficients.len() as f64,
+        });
         (sums, n) = (combine_pairs(&sums, |a, b| a + b), 2.0 * n);
     }
     octaves
@@ -117,7 +121,7 @@ fn octaves(counts: &[f64]) -> Vec<Octave> {
 impl Octave {
     /// Whether the energy exceeds `poisson`, the energy of Poisson arrivals, by two standard errors.
     fn exceeds(&self, poisson: f64) -> bool {
-        self.energy > poisson * (1.0 + 2.0 * (2.0 / self.details).sqrt())
+        self.energy > poisson * (1.0 + 2.0 * (2.0 / self.coefficients).sqrt())
     }
 
     /// The binary logarithm of the energy after subtracting `part`; `None` if only rounding errors remain. The absolute
@@ -127,8 +131,8 @@ impl Octave {
         if left < 1e-9 * mean_count {
             return None;
         }
-        let bias = -1.0 / (self.details * 2f64.ln());
-        let variance = 2.0 / (self.details * 2f64.ln().powi(2)) * (self.energy / left).powi(2);
+        let bias = -1.0 / (self.coefficients * 2f64.ln());
+        let variance = 2.0 / (self.coefficients * 2f64.ln().powi(2)) * (self.energy / left).powi(2);
         Some(Point { octave: self.number, logarithm: left.log2() - bias, variance })
     }
 }

@@ -79,7 +79,7 @@ pub(super) fn notes(
         same_stamps(profiler, span),
         whole_seconds(profiler),
         no_sizes(profiler),
-        given_up(profiler, window),
+        revisited_window(profiler, window),
         sessions(profiler),
         hurst(bursts),
     ];
@@ -172,7 +172,7 @@ fn no_sizes(profiler: &Profiler) -> Option<String> {
 
 /// The note for a log that is so far out of order that requests of a window came after the window was dropped from
 /// memory. The window that is reported as the peak may then not be the busiest.
-fn given_up(profiler: &Profiler, window: &Window) -> Option<String> {
+fn revisited_window(profiler: &Profiler, window: &Window) -> Option<String> {
     // The calendar has counts per minute for the whole log, so it can check only windows of whole minutes.
     if profiler.options.peak.is_some() || !window.seconds.is_multiple_of(60) {
         return None;

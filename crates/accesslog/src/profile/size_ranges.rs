@@ -1,4 +1,4 @@
-//! Classes by ranges of sizes that the user chose. Answers without a body always form a separate class.
+//! Classes by ranges of sizes that the user chose. Responses without a body always form a separate class.
 
 use super::classes::EMPTY_CLASS;
 use brimful_core::quantity::count;
@@ -22,12 +22,12 @@ impl SizeRanges {
         SizeRanges { bounds: vec![4_372, 19_284] }
     }
 
-    /// Number of classes, including the class of answers without a body.
+    /// Number of classes, including the class of responses without a body.
     pub fn class_count(&self) -> usize {
         self.bounds.len() + 2
     }
 
-    /// Index of the class of an answer with a body of this size.
+    /// Index of the class of a response with a body of this size.
     pub fn class_of(&self, bytes: u64) -> usize {
         if bytes == 0 { 0 } else { 1 + self.bounds.partition_point(|bound| *bound < bytes) }
     }

@@ -6,13 +6,13 @@
 //! timestamp that is years ahead. Such timestamps must not delay a replay. So each timestamp is classified when the
 //! [`LOOK_AHEAD`] following requests are known:
 //!
-//! - [`StampKind::Behind`]: the timestamp is earlier than the newest by more than the window, so the request can no longer
-//!   be sorted.
+//! - [`StampKind::Behind`]: the timestamp is earlier than the newest by more than the window, so the request can no
+//!   longer be sorted.
 //! - [`StampKind::Ahead`]: the timestamp is later than the newest by more than [`LEAP_NS`], and most of the following
 //!   timestamps are earlier.
-//! - [`StampKind::Regular`]: any other timestamp. If nearly all following lines continue from an earlier time, the clock was
-//!   set back (at the end of daylight saving time, or between logs joined in the wrong order). The timeline then
-//!   continues without a pause.
+//! - [`StampKind::Regular`]: any other timestamp. If nearly all following lines continue from an earlier time, the
+//!   clock was set back (at the end of daylight saving time, or between logs joined in the wrong order). The timeline
+//!   then continues without a pause.
 //!
 //! [`first_of_timeline`] finds the beginning of the timeline: the first timestamp that is not far before all others.
 
@@ -22,10 +22,10 @@ use super::SECOND_NS;
 pub(super) const LOOK_AHEAD: usize = 64;
 /// Minimum step forward, in nanoseconds, for a timestamp to be [`StampKind::Ahead`].
 const LEAP_NS: i64 = 60 * SECOND_NS;
-/// Minimum number of timestamps with which an unusual timestamp is compared. With fewer, it is accepted.
+/// Minimum number of other timestamps from which an early timestamp, a gap or a change of the clock is judged.
 const MIN_COMPARED: usize = 16;
-/// A gap at the start or end of a log is suspicious if it is longer than the longest other gap by more than this
-/// factor.
+/// A gap at the start or end of a log is suspicious if it is more than this many times as long as the longest other
+/// gap.
 const MIN_GAP_RATIO: i64 = 10;
 /// If fewer lines than this follow a large step forward, the end of the log is near, and the step may be wrong.
 const MIN_CONFIRMING_LINES: usize = 8;

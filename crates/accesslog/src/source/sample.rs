@@ -14,16 +14,16 @@ use std::collections::BTreeMap;
 use std::io::{self, ErrorKind, Read};
 
 /// Maximum number of lines from which formats are detected, of all logs together.
-const LINES: usize = 500;
+const MAX_LINES: usize = 500;
 /// Minimum number of lines of each log from which formats are detected, if the log has that many.
 const MIN_LINES: usize = 20;
 /// Number of requests at the start of a log from which the median timestamp is computed. The first plausible timestamp
 /// is near this median.
-const COMPARED: usize = 15;
+const COMPARED_REQUESTS: usize = 15;
 const LEAP_NS: i64 = 60_000_000_000;
 /// Maximum number of bytes that are decoded when logs are opened, of all logs together.
-const BYTES: usize = 4 * 1024 * 1024;
-const BYTES_OF_ONE: std::ops::RangeInclusive<usize> = 8 * 1024..=256 * 1024;
+const MAX_BYTES: usize = 4 * 1024 * 1024;
+const BYTES_PER_LOG: std::ops::RangeInclusive<usize> = 8 * 1024..=256 * 1024;
 
 /// A log whose first bytes have been read.
 pub(crate) struct OpenedLog {
@@ -47,7 +47,7 @@ pub(crate) struct OpenedLog {
 ///
 /// Returns an error if a log cannot be read, or if a file is not a log.
 pub(crate) fn open_all(logs: Vec<Log>, follow_growth: bool) -> Result<Vec<OpenedLog>, LogError> {
-    let bytes = (BYTES / logs.len().max(1)).clamp(*BYTES_OF_ONE.start(), *BYTES_OF_ONE.end());
+    let bytes = (MAX_BYTES / logs.len().max(1)).clamp(*BYTES_PER_LOG.start(), *BYTES_PER_LOG.end());
     logs.into_iter().map(|log| OpenedLog::new(log, follow_growth, bytes)).collect()
 }
 
@@ -58,7 +58,7 @@ pub(crate) fn open_all(logs: Vec<Log>, follow_growth: bool) -> Result<Vec<Opened
 /// Returns an error if no known format reads the lines of any log.
 pub(crate) fn detect(logs: &[OpenedLog]) -> Result<Formats, LogError> {
     let with_lines = logs.iter().filter(|log| log.lines().next().is_some()).count().max(1);
-    let each = (LINES / with_lines).max(MIN_LINES);
+    let each = (MAX_LINES / with_lines).max(MIN_LINES);
     let sample = |log| OpenedLog::lines(log).take(each).collect::<Vec<_>>();
     let samples: Vec<Vec<&[u8]>> = logs.iter().map(sample).collect();
     Formats::detect(&samples.concat()).or_else(|error| {
@@ -85,7 +85,7 @@ pub(crate) fn offset_s(logs: &[OpenedLog], formats: &Formats) -> Option<i32> {
     let mut scratch = Scratch::default();
     for log in logs {
         let mut formats = formats.clone();
-        for line in log.lines().take((LINES / logs.len().max(1)).max(MIN_LINES)) {
+        for line in log.lines().take((MAX_LINES / logs.len().max(1)).max(MIN_LINES)) {
             if let Ok(Line::Entry(entry)) = formats.read(line, &mut scratch)
                 && let Some(offset_s) = entry.offset_s
             {
@@ -100,7 +100,7 @@ pub(crate) fn offset_s(logs: &[OpenedLog], formats: &Formats) -> Option<i32> {
 pub(crate) fn refuse_binary(logs: &[OpenedLog], formats: Option<&Formats>) -> Result<(), LogError> {
     let is_read = |log: &OpenedLog, formats: &Formats| {
         let mut formats = formats.clone();
-        log.lines().take(LINES).any(|line| reads(&mut formats, line))
+        log.lines().take(MAX_LINES).any(|line| reads(&mut formats, line))
     };
     for log in logs {
         if log.head.contains(&0) && !formats.is_some_and(|formats| is_read(log, formats)) {
@@ -126,7 +126,7 @@ impl OpenedLog {
     fn new(mut log: Log, follow_growth: bool, bytes: usize) -> Result<OpenedLog, LogError> {
         let input = log.open(follow_growth).map_err(|error| unreadable(log.path(), error))?;
         let mut decoder = Decoder::new(input);
-        let mut head = vec![0; bytes.min(*BYTES_OF_ONE.start())];
+        let mut head = vec![0; bytes.min(*BYTES_PER_LOG.start())];
         let mut read = 0;
         let mut is_fully_read = false;
         let mut cut_short = None;
@@ -199,11 +199,11 @@ impl OpenedLog {
     fn first_request_ns(&self, formats: &mut Formats) -> Option<i64> {
         let mut scratch = Scratch::default();
         let mut stamps = Vec::new();
-        for line in self.lines().take(LINES) {
+        for line in self.lines().take(MAX_LINES) {
             if let Ok(Line::Entry(entry)) = formats.read(line, &mut scratch) {
                 stamps.push(entry.time_ns);
             }
-            if stamps.len() >= COMPARED {
+            if stamps.len() >= COMPARED_REQUESTS {
                 break;
             }
         }

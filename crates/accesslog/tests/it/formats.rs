@@ -83,8 +83,7 @@ fn without_offset(read: Result<Line<'_>, LineParseError>) -> Result<Line<'_>, Li
     })
 }
 
-/// Checks that each line is read as expected: by the format `name`, and by the formats that are detected from the line
-/// alone.
+/// Checks that the format `name` reads each line as expected.
 fn check(name: &str, cases: &[(&str, Want)]) {
     for (line, want) in cases {
         read_one(&mut format(name), line.as_bytes(), |read| {
@@ -93,7 +92,8 @@ fn check(name: &str, cases: &[(&str, Want)]) {
     }
 }
 
-/// Like [`check`], but also checks that the detected format is `name`.
+/// Like [`check`], but also checks that the format that is detected from each line alone is `name`, and reads the line
+/// as expected.
 fn check_found(name: &str, cases: &[(&str, Want)]) {
     check(name, cases);
     for (line, want) in cases {

@@ -13,7 +13,7 @@ pub(super) struct Smoothing {
     pub alpha: f64,
     /// β: the share of an error by which the slope changes.
     pub beta: f64,
-    /// φ: the factor by which the slope changes with each step; 0 for no slope.
+    /// φ: the factor by which the slope decreases with each step; 0 for no slope.
     pub phi: f64,
     /// ρ: the factor by which a deviation from the trend decreases with each step.
     pub rho: f64,
