@@ -1,8 +1,8 @@
 //! Finds the end of a chunked body (RFC 9112 §7.1). The parser reads byte by byte, but skips the data of chunks.
 //!
 //! Chunk lines must end in CRLF, as the grammar demands. Lines of the trailer section may end in a bare LF (§2.2); the
-//! content of these lines is ignored. The parser stores only a state and some counts. The lengths of lines are bounded.
-//! Without these bounds, a server that never ends a line would seem to respond forever.
+//! content of these lines is ignored. The parser stores no bytes, only its state and some counts. The lengths of lines
+//! are bounded. Without these bounds, a server could send a line without end, and the response would never end.
 
 use crate::error::ParseError;
 use crate::head::{MAX_FIELDS, MAX_HEAD_BYTES};
@@ -14,8 +14,8 @@ pub const MAX_CHUNK_LINE_BYTES: usize = 16 * 1024;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Chunked {
     state: State,
-    /// The size of the current chunk while its line is parsed; afterwards the number of data bytes that are left in the
-    /// chunk.
+    /// While the line with the size of a chunk is parsed, the size so far. After that, the number of data bytes that
+    /// are left in the chunk.
     left: u64,
     /// Number of data bytes so far.
     data_bytes: u64,
@@ -25,24 +25,24 @@ pub(crate) struct Chunked {
     trailers: usize,
 }
 
-/// The element of the chunked coding that the next byte belongs to.
+/// The element of the chunked coding to which the next byte belongs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
-    /// The first digit of a size.
+    /// The first digit of a chunk size.
     SizeStart,
-    /// A further digit of the size, or the byte after it.
+    /// Another digit of the chunk size, or the byte after it.
     Size,
-    /// White space after a size, which some servers send.
+    /// White space after a chunk size. Some servers send it.
     Padding,
     /// A chunk extension.
     Extension,
-    /// The LF after a size.
+    /// The LF that ends a chunk line.
     SizeLf,
-    /// The data.
+    /// The data of a chunk.
     Data,
-    /// The CR after the data.
+    /// The CR after the data of a chunk.
     DataCr,
-    /// The LF after the data.
+    /// The LF after the data of a chunk.
     DataLf,
     /// The start of a line in the trailer section; the last line is empty.
     LineStart,
@@ -101,7 +101,8 @@ impl Chunked {
         self.data_bytes
     }
 
-    /// Counts a byte that is not data and that led from state `before` to the current state.
+    /// Counts a byte that is not data, and checks the limits. The byte has changed the state from `before` to the
+    /// current one.
     fn count(&mut self, before: State) -> Result<(), ParseError> {
         use State::*;
         match before {

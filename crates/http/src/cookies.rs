@@ -5,13 +5,13 @@
 //! - Name, value, `Path`, `Max-Age`, `Expires` and `Secure` are used. `Domain` is ignored, because all requests go to
 //!   one server. `HttpOnly` and `SameSite` are ignored, because there are no scripts and no other sites.
 //! - A `Secure` cookie that arrives without TLS is ignored. An expired cookie is removed.
-//! - A jar has at most [`CookieJar::MAX_COOKIES`] cookies and [`CookieJar::MAX_BYTES`] bytes of names, values and paths;
-//!   the oldest cookies are evicted first. Cookies that are too large are ignored.
+//! - A jar has at most [`CookieJar::MAX_COOKIES`] cookies and [`CookieJar::MAX_BYTES`] bytes of names, values and
+//!   paths; the oldest cookies are evicted first. Cookies that are too large are ignored.
 //! - Cookies are untrusted: none of their bytes can end a line of a request. A cookie with a control character is
 //!   ignored. If a field is folded over several lines (obs-fold), only its first line is used.
 //!
-//! The caller passes a function that returns the time in seconds since 1970; the jar calls this function only if the
-//! time matters.
+//! The caller passes a function that returns the time in seconds since 1970. The jar calls this function only for
+//! cookies that can expire.
 
 mod date;
 
@@ -21,10 +21,10 @@ const MAX_COOKIE_BYTES: usize = 4096;
 /// One user's cookies.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CookieJar {
-    /// The cookies, sorted by descending length of path; among equal lengths, the oldest comes first (§5.4).
+    /// The cookies in the order in which they are sent: longer paths first, then older cookies first (§5.4).
     cookies: Vec<Cookie>,
     bytes: usize,
-    /// Number of cookies received so far.
+    /// Number of cookies received so far; it wraps around.
     received: u32,
 }
 
@@ -37,7 +37,8 @@ struct Cookie {
     path: Box<[u8]>,
     /// Expiry time in seconds since 1970; `None` if the cookie does not expire during the session.
     expires: Option<u64>,
-    /// Number of cookies that were first received before this cookie.
+    /// Value of [`CookieJar::received`] when a cookie of this name and path was first received. Older cookies have
+    /// lower values.
     age: u32,
 }
 
@@ -47,8 +48,8 @@ struct SetCookie<'h> {
     name: &'h [u8],
     value: &'h [u8],
     path: Option<&'h [u8]>,
-    /// The `Max-Age` attribute, in seconds from the receipt of the cookie; zero or less means that the cookie is
-    /// removed.
+    /// The `Max-Age` attribute, in seconds after the receipt of the cookie. Zero or a negative number removes the
+    /// cookie.
     max_age: Option<i64>,
     /// The `Expires` attribute, in seconds since 1970.
     expires: Option<u64>,
@@ -92,7 +93,7 @@ impl CookieJar {
         }
     }
 
-    /// Appends to `cookies` the pairs to send with a request for `target`: `name=value`, separated by `; `.
+    /// Appends to `cookies` the pairs `name=value` to send with a request for `target`, separated by `; `.
     pub fn write(&self, target: &[u8], now: impl Fn() -> u64, cookies: &mut Vec<u8>) {
         let path = request_path(target);
         for cookie in self.cookies.iter().filter(|cookie| path_matches(&cookie.path, path)) {
@@ -106,7 +107,7 @@ impl CookieJar {
         }
     }
 
-    /// Replaces the cookie with this name and path, if there is one.
+    /// Stores a cookie. It replaces a cookie with the same name and path.
     fn put(&mut self, set_cookie: SetCookie<'_>, path: &[u8], expires: Option<u64>) {
         let replaced = self.remove(set_cookie.name, path);
         self.received = self.received.wrapping_add(1);
@@ -194,7 +195,8 @@ fn parse_set_cookie(field: &[u8]) -> Option<SetCookie<'_>> {
     Some(cookie)
 }
 
-/// Parses a whole number of seconds, which may be negative (§5.2.2). A number that is too large becomes the maximum.
+/// Parses a whole number of seconds, which may be negative (§5.2.2). A number that is too large for 64 bits becomes the
+/// largest or smallest number.
 fn parse_seconds(text: &[u8]) -> Option<i64> {
     let (is_negative, digits) = match text.strip_prefix(b"-") {
         Some(digits) => (true, digits),
@@ -234,7 +236,7 @@ mod tests {
 
     const NOW: u64 = 1_800_000_000;
 
-    /// The cookies sent for `target` after a response to `/app/login?x=/y` with these Set-Cookie fields.
+    /// The `Cookie` value sent for `target`, after a response to `/app/login?x=/y` with these Set-Cookie fields.
     fn sent(fields: &[&str], target: &str) -> String {
         sent_at(&jar(fields), target, NOW)
     }

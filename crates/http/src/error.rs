@@ -1,4 +1,5 @@
-//! Errors in the bytes that a server sends. The reasons are static strings, so that an error is as cheap as a response.
+//! Errors in the bytes that a server sends. The reasons are static strings, so that creating an error does not
+//! allocate.
 
 /// The reason why the received bytes are not a response.
 #[derive(Clone, Copy, Debug, thiserror::Error, PartialEq, Eq)]
@@ -8,22 +9,22 @@ pub enum ParseError {
         "what the server sent is not HTTP/1: check the URL's scheme and port, for a TLS port does not speak plain HTTP"
     )]
     NotHttp,
-    /// The first frame is not a SETTINGS frame, with which every HTTP/2 server begins.
+    /// The server's first frame is not a SETTINGS frame, which HTTP/2 requires.
     #[error(
         "what the server sent is not HTTP/2: enable HTTP/2 at the server (for http:// URLs, HTTP/2 without TLS), or \
          leave out --http 2"
     )]
     NotHttp2,
-    /// The server violates the HTTP/2 protocol of the connection.
+    /// The server violates the HTTP/2 protocol, so the whole connection is unusable.
     #[error("the server violates HTTP/2, {0}: see what it sends with `nghttp --verbose`")]
     BadFrame(&'static str),
     /// The response on one HTTP/2 stream is malformed.
     #[error("an HTTP/2 response is malformed, {0}: see what the server sends with `nghttp --verbose`")]
     BadResponse(&'static str),
-    /// The server sends useless frames without end.
+    /// The server sends too many frames that do not advance a response.
     #[error("the server floods the HTTP/2 connection with {0}: look for the reason in its error log")]
     Flood(&'static str),
-    /// The head violates the grammar.
+    /// The head of a response violates the grammar.
     #[error("the response head is malformed, {0}: see what the server sends with `curl --include`")]
     BadHead(&'static str),
     /// The head is longer than [`MAX_HEAD_BYTES`](crate::MAX_HEAD_BYTES) or has more than
@@ -39,7 +40,7 @@ pub enum ParseError {
     /// The connection ended before the response did.
     #[error("the connection ended {received} bytes into the response: look for the reason in the server's error log")]
     Truncated {
-        /// Bytes of the response that had arrived, including heads; 0 if the response had not begun.
+        /// Number of bytes of the response that had arrived, including heads; 0 if the response had not begun.
         received: u64,
     },
 }

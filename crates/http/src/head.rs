@@ -1,5 +1,5 @@
 //! Parses a whole response head: its status, how its body is delimited (RFC 9112 §6.3), and whether the connection
-//! persists (§9.3).
+//! persists after the response (§9.3).
 
 use std::mem::MaybeUninit;
 
@@ -11,8 +11,8 @@ pub const MAX_HEAD_BYTES: usize = 64 * 1024;
 /// Maximum number of fields in a response head.
 pub const MAX_FIELDS: usize = 256;
 
-/// Caches the head that was parsed last. Most responses of a server have the same head, at least within one second. An
-/// identical head is not parsed again. All connections to one server should share one cache.
+/// Caches the head that was parsed last. Most responses of a server have the same head for up to a second, because only
+/// its Date field changes. An identical head is not parsed again. All connections to one server should share one cache.
 #[derive(Clone, Debug, Default)]
 pub struct RecentHead {
     bytes: Vec<u8>,
@@ -20,8 +20,8 @@ pub struct RecentHead {
 }
 
 impl RecentHead {
-    /// The result of [`parse`] and the length of the head, if `bytes` begin with the cached head. The end of a head
-    /// does not depend on later bytes, so the same bytes always form the same head.
+    /// If `bytes` begin with the cached head, returns the length of that head and the result of [`parse`]. This is
+    /// correct because later bytes do not affect where a head ends.
     pub(crate) fn find(&self, bytes: &[u8], head_request: bool) -> Option<(usize, Head)> {
         let (cached_head_request, head) = self.parsed?;
         (cached_head_request == head_request && bytes.starts_with(&self.bytes)).then_some((self.bytes.len(), head))
@@ -34,7 +34,7 @@ impl RecentHead {
     }
 }
 
-/// The relevant content of a head.
+/// The properties of a response that its head determines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Head {
     pub(crate) status: u16,
@@ -42,20 +42,20 @@ pub(crate) struct Head {
     pub(crate) framing: Framing,
 }
 
-/// The method that delimits the body.
+/// How the end of a response's body is determined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Framing {
-    /// Delimited by its length in bytes, which is 0 if there is no body.
+    /// The body has this length in bytes, which is 0 if there is no body.
     Length(u64),
-    /// Delimited by the chunked transfer coding.
+    /// The body has the chunked transfer coding.
     Chunked,
-    /// Delimited by the end of the connection.
+    /// The body ends when the server closes the connection.
     Close,
 }
 
-/// Returns the offset in `bytes` of the end of the head, which is after its first empty line. `before` is the part of
-/// the head before `bytes`. A line ends in LF or CRLF, as in `httparse`.
-pub(crate) fn find_end(before: &[u8], bytes: &[u8]) -> Option<usize> {
+/// Returns the offset in `bytes` of the end of the head, which is the end of its first empty line. `before` is the part
+/// of the head that arrived before `bytes`. A line ends in LF or CRLF, as in `httparse`.
+pub(crate) fn find_head_end(before: &[u8], bytes: &[u8]) -> Option<usize> {
     memchr::memchr_iter(b'\n', bytes)
         .find(|&lf| match bytes[..lf] {
             [] => before.ends_with(b"\n") || before.ends_with(b"\n\r"),
@@ -66,8 +66,8 @@ pub(crate) fn find_end(before: &[u8], bytes: &[u8]) -> Option<usize> {
         .map(|lf| lf + 1)
 }
 
-/// The value of the first field with this name, in any case, in a head or in the beginning of a message. `None` if there
-/// is no such field, or if its line is incomplete.
+/// The value of the first field with this name, in a head or in the beginning of a message. The case of the name is
+/// ignored. Returns `None` if there is no such field, or if its line is incomplete.
 pub fn field_value<'a>(message: &'a [u8], name: &str) -> Option<&'a [u8]> {
     let lines =
         message.split_inclusive(|byte| *byte == b'\n').take_while(|line| !matches!(*line, [b'\n'] | [b'\r', b'\n']));
@@ -78,7 +78,7 @@ pub fn field_value<'a>(message: &'a [u8], name: &str) -> Option<&'a [u8]> {
     })
 }
 
-/// Parses one whole head. `head_request` says whether the head responds to a HEAD request.
+/// Parses one whole head. `head_request` is true if the head responds to a HEAD request.
 pub(crate) fn parse(head: &[u8], head_request: bool) -> Result<Head, ParseError> {
     let mut fields = [const { MaybeUninit::uninit() }; MAX_FIELDS];
     let mut response = httparse::Response::new(&mut []);
@@ -109,13 +109,13 @@ pub(crate) fn parse(head: &[u8], head_request: bool) -> Result<Head, ParseError>
     })
 }
 
-/// The fields that determine framing and persistence, each combined from all lines with the same name.
+/// The fields that determine the body's end and persistence. Each combines all lines with the same name.
 #[derive(Default)]
 struct Fields {
     close: bool,
     keep_alive: bool,
     content_length: Option<Result<u64, ParseError>>,
-    /// Whether the last transfer coding is `chunked`; `None` without transfer codings.
+    /// Whether the last transfer coding is `chunked`. `None` if there is no transfer coding.
     last_coding_is_chunked: Option<bool>,
 }
 
@@ -147,7 +147,7 @@ impl Fields {
         }
     }
 
-    /// Determines the framing by the rules of §6.3, in the order of that section.
+    /// Determines the end of the body by the rules of §6.3, in their order.
     fn framing(&self, status: u16, head_request: bool) -> Result<Framing, ParseError> {
         if head_request || matches!(status, 100..=199 | 204 | 304) {
             return Ok(Framing::Length(0));
@@ -159,15 +159,15 @@ impl Fields {
         }
     }
 
-    /// Determines persistence (§9.3). A connection does not persist after an HTTP/1.0 response with a transfer coding
-    /// (§6.1).
+    /// Whether the connection persists after the response (§9.3). It does not persist after an HTTP/1.0 response with a
+    /// transfer coding (§6.1).
     fn keep_alive(&self, minor_version: u8) -> bool {
         let persistent = minor_version >= 1 || (self.keep_alive && self.last_coding_is_chunked.is_none());
         persistent && !self.close
     }
 }
 
-/// Splits a comma-separated list into its elements, including empty ones.
+/// Splits a comma-separated list into its elements, including empty elements.
 fn list(value: &[u8]) -> impl Iterator<Item = &[u8]> {
     value.split(|&byte| byte == b',').map(<[u8]>::trim_ascii)
 }
@@ -315,10 +315,14 @@ mod tests {
         for text in ["a\r\nb\r\n\r\n", "a\n\n", "a\r\n\n", "a\n\r\n"] {
             for cut in 0..text.len() {
                 let (before, bytes) = text.as_bytes().split_at(cut);
-                assert_eq!(find_end(before, bytes), Some(text.len() - cut), "{text:?} cut at {cut}");
-                assert_eq!(find_end(before, &bytes[..bytes.len() - 1]), None, "{text:?} cut at {cut}, one byte short");
+                assert_eq!(find_head_end(before, bytes), Some(text.len() - cut), "{text:?} cut at {cut}");
+                assert_eq!(
+                    find_head_end(before, &bytes[..bytes.len() - 1]),
+                    None,
+                    "{text:?} cut at {cut}, one byte short"
+                );
             }
         }
-        assert_eq!(find_end(b"", b"a\r\r\nb\n\r\r\n\r"), None);
+        assert_eq!(find_head_end(b"", b"a\r\r\nb\n\r\r\n\r"), None);
     }
 }

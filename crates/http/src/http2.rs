@@ -38,9 +38,9 @@ pub use head::RecentBlock;
 pub use server::{Http2Server, ServerEvent, is_http2_preface, response_header_block};
 
 use crate::{ParseError, Request, Response};
-use frame::{Fault, Frame, HEADER, code};
+use frame::{Fault, Frame, HEADER_BYTES, code};
 use hpack::Decoder;
-use send::first_words;
+use send::client_preface;
 use std::sync::Arc;
 use streams::{Outgoing, Stream, Streams};
 
@@ -50,9 +50,9 @@ const RECEIVE_WINDOW: u32 = 1 << 30;
 const FIRST_WINDOW: u32 = 65_535;
 /// Maximum size of a window in bytes (§6.9.1).
 const MAX_WINDOW: i64 = 0x7fff_ffff;
-/// Number of streams that may be opened before the limit of the server is known.
+/// Number of streams that may be opened before the server has announced its limit.
 const FIRST_STREAMS: u32 = 1;
-/// Maximum number of bytes of a GOAWAY frame's debug data (§6.8) that are reported.
+/// Maximum number of bytes of a GOAWAY frame's debug data (§6.8) that are passed to the observer.
 pub const MAX_DEBUG_TEXT: usize = 200;
 /// The error code of a RST_STREAM frame after which the request may be sent again, because the server did not process
 /// the request (§8.7).
@@ -62,12 +62,12 @@ pub const MAX_IDLE_FRAMES: u32 = 10_000;
 /// Maximum number of CONTINUATION frames of one header block.
 const MAX_CONTINUATIONS: u32 = 64;
 
-/// Receives the events that [`Http2::feed`] finds in the bytes. `T` is the value stored with a stream.
+/// Gets the data that [`Http2::feed`] finds in the received bytes. `T` is the type of the value stored with a stream.
 pub trait StreamObserver<T> {
-    /// Called with the number of bytes that were received for the response on a stream, including frame headers.
+    /// Called when bytes of the response on a stream have been received. `bytes` includes frame headers.
     fn received(&mut self, value: &mut T, bytes: u64);
 
-    /// Whether [`StreamObserver::head`] should be called. If false, heads are not rendered.
+    /// Whether [`StreamObserver::head`] should be called. If false, heads are not converted to text.
     fn wants_heads(&self) -> bool {
         false
     }
@@ -86,7 +86,7 @@ pub trait StreamObserver<T> {
 /// The result of [`Http2::feed`].
 #[derive(Debug, PartialEq, Eq)]
 pub struct Http2FeedResult<T> {
-    /// Number of bytes consumed.
+    /// Number of bytes consumed. The caller must feed the remaining bytes again.
     pub consumed: usize,
     /// A stream that has ended. If `None`, all bytes were consumed.
     pub closed: Option<(ClosedStream<T>, StreamEnd)>,
@@ -97,7 +97,7 @@ pub struct Http2FeedResult<T> {
 pub struct ClosedStream<T> {
     /// The value that the caller stored with the stream.
     pub value: T,
-    /// Offset of the stream's request in all bytes that this connection sends.
+    /// Offset of the request's first byte among all bytes that this connection sends.
     pub position: u64,
     /// Number of bytes of the stream's request sent so far, including frame headers.
     pub written_bytes: u64,
@@ -114,70 +114,71 @@ pub struct SendableBody {
     pub bytes: usize,
 }
 
-/// The way in which a stream has ended.
+/// How a stream has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StreamEnd {
     /// The response is complete.
     Complete(Response),
     /// The server reset the stream (RST_STREAM).
     Reset {
-        /// The error code.
+        /// The error code of the RST_STREAM frame.
         code: u32,
         /// Whether a part of the response had arrived.
         begun: bool,
     },
-    /// The server closes the connection and did not process the request (GOAWAY).
+    /// The server is closing the connection, and has not processed the request (GOAWAY).
     GoneAway,
-    /// The response is malformed. The connection stays usable.
+    /// The response is malformed. Other streams of the connection are not affected.
     Malformed(ParseError),
 }
 
-/// The client side of one connection. A `T` is stored with every stream.
+/// The client side of one HTTP/2 connection. A value `T` is stored with every stream.
 #[derive(Debug)]
 pub struct Http2<T> {
     streams: Streams<T>,
     input: Input,
-    /// The header of a frame, or its first bytes.
-    header: [u8; HEADER],
-    /// The received part of a payload that is parsed only when it is complete.
+    /// The header of the current frame, or the part of it that has arrived.
+    header: [u8; HEADER_BYTES],
+    /// The part that has arrived of a payload that is parsed only when complete.
     payload: Vec<u8>,
     block: Option<Block>,
     decoder: Decoder,
-    /// The latest head in the form of HTTP/1.
+    /// The latest response head in the form of HTTP/1.
     text: Vec<u8>,
     out: Vec<u8>,
-    /// Number of bytes that the caller has passed on to be sent.
+    /// Number of output bytes that the caller has taken to send.
     submitted_bytes: u64,
-    /// Bytes of replies to SETTINGS and PING that may not have been sent yet.
+    /// Number of bytes of replies to SETTINGS and PING that may not have been sent yet.
     pending_reply_bytes: usize,
     peer: Peer,
-    /// Bytes of bodies that the server would accept now, on all streams.
+    /// Send window of the connection: number of bytes of request bodies that the server accepts now, on all streams
+    /// together.
     send_window: i64,
     /// Numbers of the streams whose bodies wait for a send window or for the caller's next piece.
     waiting: Vec<u32>,
-    /// Bytes of bodies received since the last WINDOW_UPDATE of the connection.
-    taken: u32,
+    /// Number of bytes of DATA frames received since the last WINDOW_UPDATE of the connection.
+    received_since_update: u32,
     idle_frames: u32,
     /// After GOAWAY: the number of the last stream that the server processes.
     last_stream: Option<u32>,
-    /// Whether streams above `last_stream`, which the server does not process, may still be open.
-    gives_up: bool,
+    /// Whether streams may still be open that the server does not process, because their numbers exceed `last_stream`.
+    has_unprocessed: bool,
     failed: Option<ParseError>,
 }
 
 /// The part of a frame that is read next.
 #[derive(Clone, Copy, Debug)]
 enum Input {
-    /// The header of a frame, of which this many bytes have arrived.
+    /// The header of a frame, of which this number of bytes has arrived.
     Header(usize),
     /// A payload that is parsed only when it is complete.
     Whole(Frame),
-    /// The payload of a DATA frame, of which `left` bytes are left. `padding` is the length of the padding at the end
-    /// of the payload, once known.
+    /// The payload of a DATA frame. `left` is the number of bytes that have not arrived. `padding` is the length of the
+    /// padding at the end of the payload; `None` until its length byte has arrived.
     Data { frame: Frame, left: usize, padding: Option<usize> },
 }
 
-/// A header block that continues in the next frame.
+/// The first part of a header block that continues in the next frame.
 #[derive(Debug)]
 struct Block {
     stream: u32,
@@ -186,19 +187,19 @@ struct Block {
     continuations: u32,
 }
 
-/// The settings of the server.
+/// The settings that the server has announced, or their defaults.
 #[derive(Debug)]
 struct Peer {
     /// Whether the server's SETTINGS frame has arrived.
     known: bool,
-    /// Maximum number of open streams.
+    /// Maximum number of streams that may be open at once.
     max_streams: u32,
-    /// Whether `max_streams` is the limit of an earlier connection.
+    /// Whether `max_streams` is the server's limit on an earlier connection.
     assumed: bool,
-    /// Initial send window of a stream.
+    /// Initial send window of a stream, in bytes.
     window: i64,
-    /// Whether the next header block must begin with a table size update. The client uses no table, but must
-    /// acknowledge a smaller limit of the server.
+    /// Whether the next header block must begin with a table size update. This client does not use the table, but it
+    /// must acknowledge a limit below the default.
     shrink_table: bool,
     table_is_shrunk: bool,
 }
@@ -215,12 +216,12 @@ impl<T> Http2<T> {
         Http2 {
             streams: Streams::new(),
             input: Input::Header(0),
-            header: [0; HEADER],
+            header: [0; HEADER_BYTES],
             payload: Vec::new(),
             block: None,
             decoder: Decoder::default(),
             text: Vec::new(),
-            out: first_words(),
+            out: client_preface(),
             submitted_bytes: 0,
             pending_reply_bytes: 0,
             peer: Peer {
@@ -233,10 +234,10 @@ impl<T> Http2<T> {
             },
             send_window: i64::from(FIRST_WINDOW),
             waiting: Vec::new(),
-            taken: 0,
+            received_since_update: 0,
             idle_frames: 0,
             last_stream: None,
-            gives_up: false,
+            has_unprocessed: false,
             failed: None,
         }
     }
@@ -246,17 +247,18 @@ impl<T> Http2<T> {
         self.streams.len()
     }
 
-    /// The server's limit of open streams; `None` until its settings have arrived.
+    /// The server's limit on open streams. `None` until the server's settings have arrived.
     pub fn max_streams(&self) -> Option<u32> {
         self.peer.known.then_some(self.peer.max_streams)
     }
 
-    /// The server's limit of open streams, or the limit of an earlier connection; `None` if both are unknown.
+    /// The server's limit on open streams, or its limit on an earlier connection. `None` if both are unknown.
     pub fn assumed_max_streams(&self) -> Option<u32> {
         (self.peer.known || self.peer.assumed).then_some(self.peer.max_streams)
     }
 
-    /// Uses the limit of an earlier connection to this server until its settings have arrived.
+    /// Sets the limit on open streams of an earlier connection to this server. It is used until the server's settings
+    /// have arrived.
     pub fn assume_max_streams(&mut self, max_streams: u32) {
         if !self.peer.known {
             self.peer.max_streams = max_streams;
@@ -264,9 +266,9 @@ impl<T> Http2<T> {
         }
     }
 
-    /// Whether no further stream can be opened: after GOAWAY or an error, or when stream numbers are exhausted.
+    /// Whether no more streams can be opened: after GOAWAY, after an error, or when stream numbers are exhausted.
     pub fn refuses_new_streams(&self) -> bool {
-        self.last_stream.is_some() || self.failed.is_some() || !self.streams.has_numbers()
+        self.last_stream.is_some() || self.failed.is_some() || !self.streams.has_free_numbers()
     }
 
     /// Whether a stream can be opened now.
@@ -279,12 +281,13 @@ impl<T> Http2<T> {
         self.streams.get(stream).map(|stream| &stream.value)
     }
 
-    /// The value stored with a stream, mutably; `None` if the stream is not open.
+    /// The value stored with a stream, to be modified; `None` if the stream is not open.
     pub fn get_mut(&mut self, stream: u32) -> Option<&mut T> {
         self.streams.get_mut(stream).map(|stream| &mut stream.value)
     }
 
-    /// Sends an HTTP/2 request on a new stream and returns the stream's number. [`Http2::has_room`] must be true.
+    /// Sends an HTTP/2 request on a new stream. Returns the stream's number. The caller must have checked
+    /// [`Http2::has_room`].
     pub fn open(&mut self, request: &Request, value: T) -> u32 {
         let id = self.streams.next();
         let body = match request.body().filter(|body| !body.is_empty()) {
@@ -307,7 +310,7 @@ impl<T> Http2<T> {
             waits: request.expects_continue(),
             send_window: self.peer.window,
             receive_window: RECEIVE_WINDOW,
-            taken: 0,
+            received_since_update: 0,
             status: None,
             content_length: None,
             head_bytes: 0,
@@ -319,59 +322,59 @@ impl<T> Http2<T> {
         id
     }
 
-    /// Cancels a stream (RST_STREAM).
+    /// Cancels a stream by RST_STREAM and removes it. Returns `None` if the stream is not open.
     pub fn cancel(&mut self, stream: u32) -> Option<ClosedStream<T>> {
         let stream = self.streams.remove(stream)?;
         self.write_reset(stream.id, code::CANCEL);
         Some(closed_stream(stream))
     }
 
-    /// Sends GOAWAY. No further stream is opened.
+    /// Sends GOAWAY, because this client is about to close the connection.
     pub fn send_goaway(&mut self) {
         self.write_goaway(code::NO_ERROR);
         self.last_stream.get_or_insert(u32::MAX);
     }
 
-    /// Removes all streams of a closed connection, in the order of their numbers.
+    /// Removes all streams of a closed connection, and returns them in the order of their numbers.
     pub fn take_streams(&mut self) -> impl Iterator<Item = ClosedStream<T>> + use<T> {
         self.streams.take_streams().into_iter().map(closed_stream)
     }
 
-    /// Whether there are bytes to send.
+    /// Whether there is output to send.
     pub fn has_output(&self) -> bool {
         !self.out.is_empty()
     }
 
-    /// The bytes to send.
+    /// The output: the bytes to send on the connection.
     pub fn output(&self) -> &[u8] {
         &self.out
     }
 
-    /// Discards the output, which the caller has passed on to be sent.
+    /// Discards the output after the caller has taken it to send.
     pub fn clear_output(&mut self) {
-        /// Capacity in bytes that the empty buffer keeps.
+        /// Capacity in bytes up to which the empty output buffer is kept.
         const MAX_IDLE_CAPACITY: usize = 16 * 1024;
         self.submitted_bytes += self.out.len() as u64;
         self.out.clear();
         self.out.shrink_to(MAX_IDLE_CAPACITY);
     }
 
-    /// Number of bytes that the caller has passed on to be sent, in total.
+    /// Total number of output bytes that the caller has taken to send.
     pub fn submitted_bytes(&self) -> u64 {
         self.submitted_bytes
     }
 
-    /// Bytes of replies to the server's SETTINGS and PING frames since [`Http2::clear_pending_replies`].
+    /// Number of bytes of replies to the server's SETTINGS and PING frames since [`Http2::clear_pending_replies`].
     pub fn pending_reply_bytes(&self) -> usize {
         self.pending_reply_bytes
     }
 
-    /// Resets [`Http2::pending_reply_bytes`]: all output has been sent.
+    /// Sets [`Http2::pending_reply_bytes`] to 0, because all output has been sent.
     pub fn clear_pending_replies(&mut self) {
         self.pending_reply_bytes = 0;
     }
 
-    /// Consumes bytes until all are consumed or a stream has ended.
+    /// Consumes received bytes until all are consumed or a stream has ended.
     ///
     /// # Errors
     /// [`ParseError`] if the connection is unusable. The output then contains a GOAWAY frame for the server.
@@ -386,7 +389,7 @@ impl<T> Http2<T> {
         }
         let mut consumed = 0;
         loop {
-            if let Some(stream) = self.given_up() {
+            if let Some(stream) = self.take_unprocessed() {
                 return Ok(Http2FeedResult { consumed, closed: Some((closed_stream(stream), StreamEnd::GoneAway)) });
             }
             let rest = &bytes[consumed..];
@@ -406,7 +409,7 @@ impl<T> Http2<T> {
     }
 }
 
-/// A stream that has ended; `None` if no stream has ended.
+/// A stream that has ended, and how; `None` if no stream has ended.
 type Closed<T> = Option<(ClosedStream<T>, StreamEnd)>;
 
 fn closed_stream<T>(stream: Stream<T>) -> ClosedStream<T> {

@@ -1,7 +1,8 @@
-//! Sans-I/O client codecs of HTTP/1 and HTTP/2: they render the bytes of requests and parse the bytes of responses.
+//! Codecs of HTTP/1 and HTTP/2 for clients, without I/O: they render the bytes of requests and parse the bytes of
+//! responses.
 //!
 //! - [`Request`]: rendered once and sent unchanged for every call of its class.
-//! - [`ResponseParser`]: parses HTTP/1 responses, however their bytes are fragmented.
+//! - [`ResponseParser`]: parses HTTP/1 responses, however their bytes are split.
 //! - [`Http2`]: renders requests and parses responses on all streams of an HTTP/2 connection. [`Protocol`] is either a
 //!   [`ResponseParser`] or an [`Http2`].
 //! - [`Http2Server`]: the server side of HTTP/2, for the reference server.
@@ -9,7 +10,7 @@
 //! - [`CookieJar`]: the cookies of one user.
 //!
 //! This crate opens no socket and reads no clock. Bodies are not stored. An incomplete head is stored until the rest
-//! arrives. Parsing HTTP/1 allocates only when the buffers for heads grow.
+//! arrives. Parsing HTTP/1 allocates memory only when the buffer for heads grows.
 //!
 //! Source: RFC 9112 (HTTP/1.1), Fielding, Nottingham & Reschke 2022. Section numbers in comments refer to RFC 9112. In
 //! `http2`, section numbers refer to RFC 9113 (HTTP/2), Thomson & Benfield 2022.

@@ -3,12 +3,12 @@
 
 use crate::{Http2, ParseError, Response, ResponseParser};
 
-/// The protocol of one connection, without I/O. `T` is stored with each HTTP/2 stream; HTTP/1 does not use `T`.
+/// The protocol of one connection, without I/O. A value `T` is stored with each HTTP/2 stream; HTTP/1 stores none.
 #[derive(Debug)]
 pub enum Protocol<T> {
-    /// HTTP/1.0 or HTTP/1.1.
+    /// HTTP/1.0 or HTTP/1.1, with the parser of its responses.
     Http1(ResponseParser),
-    /// HTTP/2.
+    /// HTTP/2, with its open streams.
     Http2(Box<Http2<T>>),
 }
 
@@ -18,8 +18,8 @@ impl<T> Protocol<T> {
         if http2 { Protocol::Http2(Box::default()) } else { Protocol::Http1(ResponseParser::new()) }
     }
 
-    /// HTTP/1: expects a response next. `head_request` says whether this response answers a HEAD request. HTTP/2: does
-    /// nothing.
+    /// HTTP/1: prepares for the next response. `head_request` is true if this response answers a HEAD request. HTTP/2:
+    /// does nothing.
     pub fn start(&mut self, head_request: bool) {
         if let Protocol::Http1(parser) = self {
             parser.start(head_request);
@@ -43,8 +43,8 @@ impl<T> Protocol<T> {
         }
     }
 
-    /// Handles the end of the connection. An HTTP/1 response that only the end of the connection delimits is then
-    /// complete.
+    /// Handles the end of the connection. This completes an HTTP/1 response whose end only the end of the connection
+    /// marks.
     ///
     /// # Errors
     /// [`ParseError`] if the response is incomplete.
@@ -63,7 +63,7 @@ impl<T> Protocol<T> {
         }
     }
 
-    /// The HTTP/2 connection, mutably; `None` for HTTP/1.
+    /// The HTTP/2 connection, to be modified; `None` for HTTP/1.
     pub fn http2_mut(&mut self) -> Option<&mut Http2<T>> {
         match self {
             Protocol::Http1(_) => None,

@@ -1,11 +1,11 @@
 //! Redirects: the target and the method of the next request (RFC 9110 §10.2.2 and §15.4, RFC 3986 §5.2). A target is
-//! resolved only if it has the scheme, host and port of the redirected request.
+//! only resolved if it is on the same server: with the same scheme, host and port.
 
 use crate::head::field_value;
 use brimful_core::url::encode_bytes;
 use std::borrow::Cow;
 
-/// The next request that a redirect requires.
+/// The next request after a redirect.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Redirection<'a> {
     /// A request to the same server.
@@ -15,17 +15,18 @@ pub enum Redirection<'a> {
         /// Path and query of the next request.
         target: String,
     },
-    /// A request to another server, or to this server with another scheme or port.
+    /// A request to another server, or to another port or with another scheme.
     OtherServer,
-    /// The redirected request again, with the same method and content.
+    /// The same request again, with the same method and body.
     ResendBody,
-    /// No request: `Location` is missing, or is not a URL.
+    /// No request, because `Location` is missing or is not a URL.
     InvalidLocation,
 }
 
 impl<'a> Redirection<'a> {
-    /// Parses the head of the response to a request with this method and `target` to a server at `origin`, such as
-    /// `http://example:8080`. Returns `None` if the response is not a redirect; 300 and 304 are not redirects.
+    /// Parses the head of the response to a request with this method and target. `origin` is the server's scheme, host
+    /// and port, such as `http://example:8080`. Returns `None` if the response is not a redirect; 300 and 304 are not
+    /// redirects.
     pub fn parse(head: &[u8], method: &'a str, target: &str, origin: &str) -> Option<Redirection<'a>> {
         let status = status(head).filter(|status| matches!(status, 301 | 302 | 303 | 307 | 308))?;
         let Some(location) = field_value(head, "location").and_then(encode_location) else {
@@ -33,8 +34,8 @@ impl<'a> Redirection<'a> {
         };
         let safe = matches!(method, "GET" | "HEAD");
         let method = match status {
-            // All clients change POST to GET here, although the first specifications did not intend this (RFC 9110
-            // §15.4, note).
+            // After 301 and 302, all clients change POST to GET, although the first specifications did not intend this
+            // (RFC 9110 §15.4, note).
             301 | 302 if method == "POST" => "GET".into(),
             303 if !safe => "GET".into(),
             _ if safe => Cow::Borrowed(method),
@@ -51,15 +52,15 @@ fn status(head: &[u8]) -> Option<u16> {
     std::str::from_utf8(head.split(|byte| *byte == b' ').nth(1)?.get(..3)?).ok()?.parse().ok()
 }
 
-/// Percent-encodes the spaces and non-ASCII bytes of a Location, so that the Location is valid in a request line. The
-/// character set is ignored, as in browsers. Returns `None` if the Location is empty or contains control characters.
+/// Percent-encodes the spaces and non-ASCII bytes of a Location, so that it is valid in a request line. The bytes may
+/// be in any character set, as in browsers. Returns `None` if the Location is empty or contains control characters.
 fn encode_location(location: &[u8]) -> Option<String> {
     let is_clean = !location.is_empty() && !location.iter().any(u8::is_ascii_control);
     is_clean.then(|| encode_bytes(location))
 }
 
-/// Resolves a reference relative to `target`. Returns the path and query of the result; `None` if the reference has
-/// another origin.
+/// Resolves a URL reference relative to `target`. Returns the path and query of the result. Returns `None` if the
+/// reference has another origin.
 fn resolve(reference: &str, target: &str, origin: &str) -> Option<String> {
     let reference = reference.split('#').next().unwrap_or_default();
     let (scheme, _) = origin.split_once("://")?;
@@ -91,7 +92,7 @@ fn resolve(reference: &str, target: &str, origin: &str) -> Option<String> {
     })
 }
 
-/// Whether two origins, written `scheme://host[:port]`, are equal.
+/// Whether two origins of the form `scheme://host[:port]` are equal.
 fn same_origin(one: &str, other: &str) -> bool {
     let normalize = |origin: &str| {
         let origin = origin.to_ascii_lowercase();
@@ -101,7 +102,7 @@ fn same_origin(one: &str, other: &str) -> bool {
     normalize(one) == normalize(other)
 }
 
-/// Removes the dot segments of a path (RFC 3986 §5.2.4) and leaves its query unchanged.
+/// Removes the segments `.` and `..` from a path (RFC 3986 §5.2.4). Leaves its query unchanged.
 fn without_dots(target: &str) -> String {
     let (path, query) = target.split_at(target.find('?').unwrap_or(target.len()));
     let mut segments: Vec<&str> = Vec::new();

@@ -7,7 +7,7 @@ mod rules;
 
 use crate::http2::render;
 pub use rules::RequestError;
-use rules::{check_header, check_line, is_length, leaves_out};
+use rules::{check_header, check_line, is_content_length, suppresses_default};
 use std::borrow::Cow;
 use std::sync::Arc;
 
@@ -18,29 +18,30 @@ pub struct Request {
     is_head: bool,
     /// Length of the head at the start of `bytes`.
     head_bytes: usize,
-    /// Length in bytes of the content that the caller sends after `bytes`.
+    /// Length in bytes of the body that the caller sends after `bytes`.
     streamed: u64,
     expects_continue: bool,
-    /// The content of an HTTP/2 request, which is sent in DATA frames; `bytes` then contain the header block.
+    /// The body of an HTTP/2 request, which is sent in DATA frames. `bytes` is then the header block. `None` for
+    /// HTTP/1.
     framed: Option<Arc<[u8]>>,
 }
 
 /// A version of HTTP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Version {
-    /// One request per connection, unless the head contains `Connection: keep-alive`.
+    /// HTTP/1.0: one request per connection, unless the head contains `Connection: keep-alive`.
     Http10,
-    /// Many requests per connection, unless the head contains `Connection: close`.
+    /// HTTP/1.1: many requests per connection, unless the head contains `Connection: close`.
     Http11,
-    /// Many concurrent requests per connection.
+    /// HTTP/2: many concurrent requests per connection.
     Http2,
 }
 
 impl Request {
     /// Renders a request for `path` to `authority`, which is the default Host. Adds Host, User-Agent, Accept,
-    /// Content-Length and Connection as needed, unless `headers` contain these fields in upper or lower case. If
-    /// `headers` contain one of these fields with an empty value, the field is not sent. But Content-Length is always
-    /// sent for a non-empty body. `close` asks the server to close the connection after its response.
+    /// Content-Length and Connection as needed, unless `headers` contain these fields in upper or lower case. If one of
+    /// these fields in `headers` has an empty value, the field is not sent; but Content-Length is always sent for a
+    /// non-empty body. If `close` is set, asks the server to close the connection after its response.
     ///
     /// # Errors
     /// [`RequestError`] if the arguments cannot be sent as one request.
@@ -103,16 +104,17 @@ impl Request {
             (Version::Http10, false) => add_default("Connection", "keep-alive"),
             (Version::Http11, false) | (Version::Http10, true) | (Version::Http2, _) => {}
         }
-        // If a method defines a meaning for content, the length is sent even if the content is empty (RFC 9110 §8.6).
+        // The length of a body is sent even if it is 0, if the method defines a meaning for a body (RFC 9110 §8.6).
         if body_bytes > 0 {
-            let is_given = headers.iter().any(|(name, value)| is_length(name) && !leaves_out(name, value));
+            let is_given =
+                headers.iter().any(|(name, value)| is_content_length(name) && !suppresses_default(name, value));
             if !is_given {
                 add("Content-Length", &body_bytes.to_string());
             }
         } else if matches!(method, "POST" | "PUT" | "PATCH") {
             add_default("Content-Length", "0");
         }
-        for (name, value) in headers.iter().filter(|(name, value)| !leaves_out(name, value)) {
+        for (name, value) in headers.iter().filter(|(name, value)| !suppresses_default(name, value)) {
             add(name, value);
         }
 
@@ -121,7 +123,7 @@ impl Request {
             is_head: method == "HEAD",
             head_bytes: head.len(),
             streamed: body_bytes,
-            // HTTP/1.0 does not define `100-continue`, and a request without content need not wait.
+            // HTTP/1.0 does not define `100-continue`, and a request without a body has no reason to wait.
             expects_continue: version == Version::Http11 && body_bytes > 0 && headers.iter().any(is_expectation),
             framed: None,
             bytes: head.into_bytes(),
@@ -163,13 +165,14 @@ impl Request {
             check_header(name, value, body_bytes)?;
         }
         let find_header = |name: &str| headers.iter().find(|(given, _)| given.eq_ignore_ascii_case(name));
-        let host = find_header("Host").filter(|(name, value)| !leaves_out(name, value));
+        let host = find_header("Host").filter(|(name, value)| !suppresses_default(name, value));
         let authority = host.map_or(authority, |(_, value)| value.as_str());
         let length = body_bytes.to_string();
         let sends_length = body_bytes > 0 || matches!(method, "POST" | "PUT" | "PATCH");
         // Content-Length is sent for every non-empty body, even if the user's headers suppress it.
-        let replaces_default =
-            |(name, value): &(String, String)| !(is_length(name) && leaves_out(name, value)) || body_bytes == 0;
+        let replaces_default = |(name, value): &(String, String)| {
+            !(is_content_length(name) && suppresses_default(name, value)) || body_bytes == 0
+        };
         let mut fields: Vec<(&str, &str)> = Vec::new();
         let mut add_default = |name, value| {
             if !find_header(name).is_some_and(replaces_default) {
@@ -182,7 +185,7 @@ impl Request {
             add_default("Content-Length", &length);
         }
         let http1_only = ["Host", "Connection", "Keep-Alive", "Proxy-Connection", "Upgrade"];
-        for (name, value) in headers.iter().filter(|(name, value)| !leaves_out(name, value)) {
+        for (name, value) in headers.iter().filter(|(name, value)| !suppresses_default(name, value)) {
             if !http1_only.iter().any(|other| other.eq_ignore_ascii_case(name)) {
                 fields.push((name, value.trim()));
             }
@@ -198,7 +201,7 @@ impl Request {
         })
     }
 
-    /// Adds the body to a request that was rendered without it, with exactly this length.
+    /// Adds the body to a request that was rendered without it. The length must be the one for which it was rendered.
     #[must_use]
     pub fn with_body(mut self, body: &[u8]) -> Request {
         match &mut self.framed {
@@ -209,35 +212,35 @@ impl Request {
         self
     }
 
-    /// Returns a copy of this HTTP/1 request with other bytes. The first `head_bytes` bytes are the head. The caller
-    /// must assemble the bytes from the parts of this request so that they are exactly one request.
+    /// Returns a copy of this HTTP/1 request with other bytes, of which the first `head_bytes` are the head. The caller
+    /// must assemble them from the parts of this request, so that they are exactly one request.
     #[must_use]
     pub fn with_request_bytes(&self, bytes: Vec<u8>, head_bytes: usize) -> Request {
         let Request { is_head, streamed, expects_continue, .. } = *self;
         Request { bytes, is_head, head_bytes, streamed, expects_continue, framed: None }
     }
 
-    /// The bytes to send; for HTTP/2, the header block.
+    /// The bytes to send. For HTTP/2, they are the header block.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// The bytes to send, in two parts: the head, and the content that is not streamed.
+    /// The bytes to send, in two parts: the head, and the body if it is part of the bytes.
     pub fn parts(&self) -> (&[u8], &[u8]) {
         self.bytes.split_at(self.head_bytes)
     }
 
-    /// Length in bytes of the content that must be sent after [`Request::bytes`].
+    /// Length in bytes of the body that must be sent after [`Request::bytes`].
     pub fn streamed_bytes(&self) -> u64 {
         self.streamed
     }
 
-    /// Whether the content must wait until the server asks for the content (`Expect: 100-continue`; RFC 9110 §10.1.1).
+    /// Whether the body must wait until the server requests it (`Expect: 100-continue`; RFC 9110 §10.1.1).
     pub fn expects_continue(&self) -> bool {
         self.expects_continue
     }
 
-    /// The content of an HTTP/2 request; `None` for HTTP/1.
+    /// The body of an HTTP/2 request; `None` for HTTP/1.
     pub fn body(&self) -> Option<&Arc<[u8]>> {
         self.framed.as_ref()
     }
@@ -255,7 +258,7 @@ impl Request {
         }
     }
 
-    /// The method, like `GET`.
+    /// The method, such as `GET`.
     pub fn method(&self) -> &[u8] {
         match self.framed {
             Some(_) => render::method(&self.bytes),
@@ -271,9 +274,9 @@ impl Request {
         }
     }
 
-    /// Adds cookies, `name=value` pairs separated by `; `, after the cookies that the request already has. An HTTP/1
-    /// request has one Cookie field (RFC 6265 §5.4); an HTTP/2 request may have several (RFC 9113 §8.2.3). No cookie is
-    /// added if `cookies` contain a control character, which could end a line early.
+    /// Adds `cookies`, which are `name=value` pairs separated by `; `, after the cookies that the request already has.
+    /// An HTTP/1 request has one Cookie field (RFC 6265 §5.4); an HTTP/2 request may have several (RFC 9113 §8.2.3). If
+    /// `cookies` contain a control character, which could end a line early, none are added.
     #[must_use]
     pub fn with_cookies(&self, cookies: &[u8]) -> Request {
         let ends_lines = |byte: &u8| (*byte < b' ' && *byte != b'\t') || *byte == 0x7f;
@@ -287,7 +290,7 @@ impl Request {
             return Request { is_head, head_bytes: bytes.len(), streamed, expects_continue, framed, bytes };
         }
         let head_end = self.head_bytes.saturating_sub(b"\r\n\r\n".len());
-        // Appends to the existing Cookie field, or adds a new line.
+        // Appends the cookies to the existing Cookie field, or adds this field.
         let (at, before, after) = match cookie_line_end(&self.bytes[..head_end]) {
             Some(line_end) => (line_end, &b"; "[..], &b""[..]),
             None => (head_end + 2, &b"Cookie: "[..], &b"\r\n"[..]),
@@ -306,7 +309,8 @@ impl Request {
     }
 }
 
-/// The offset of the end of the Cookie field's line, in a head without its last line break.
+/// The offset of the end of the line with the Cookie field, without its line break, in a head without its last line
+/// break.
 fn cookie_line_end(head: &[u8]) -> Option<usize> {
     let mut start = 0;
     for line in head.split(|byte| *byte == b'\n') {
@@ -319,7 +323,7 @@ fn cookie_line_end(head: &[u8]) -> Option<usize> {
     None
 }
 
-/// Whether this header is `Expect: 100-continue`, which makes the content wait (RFC 9110 §10.1.1).
+/// Whether this header is `Expect: 100-continue`, which makes the body wait (RFC 9110 §10.1.1).
 fn is_expectation((name, value): &(String, String)) -> bool {
     name.eq_ignore_ascii_case("Expect") && value.trim().eq_ignore_ascii_case("100-continue")
 }
@@ -330,7 +334,7 @@ mod tests {
     use crate::http2::render::block;
     use Version::{Http2, Http10, Http11};
 
-    /// Renders a request with these headers and this body, and returns it as text.
+    /// Renders an HTTP/1.1 request with these headers and this body, and returns it as text.
     fn render(
         method: &str,
         headers: &[(&str, &str)],
@@ -445,7 +449,8 @@ mod tests {
             assert_eq!((with.target(), with.body(), with.is_head()), (path.as_bytes(), request.body(), false));
             let (before, cookie) = with.bytes().split_at(request.bytes().len());
             assert_eq!(before, request.bytes());
-            // The field's name is from the static table, and no table may store the field (RFC 7541 §6.2.3).
+            // The name of the field is an index of the static table. The first byte forbids that any table stores the
+            // field (RFC 7541 §6.2.3).
             assert_eq!(cookie, [&[0x1f, 32 - 15, 10][..], b"s=1; t=\"\xe9\""].concat());
             assert_eq!(request.with_cookies(b"a=b\r\nX: y"), request);
             let (text, dressed) = (request.text().into_owned(), with.text().into_owned());

@@ -4,9 +4,9 @@
 //! consumed. Fewer than [`MAX_HEAD_BYTES`] of an incomplete head are stored; bodies are not stored. Only bytes that
 //! have arrived are counted, so no 64-bit sum can overflow.
 //!
-//! Some servers end a body with a line break that the body's length does not include. Then an empty line precedes the
-//! next status line. A few empty lines are skipped and counted, as servers do before a request line (§2.2). An empty
-//! line may arrive before or after the next request is sent.
+//! Some servers send a line break after a body that the body's length does not include. The next status line then
+//! follows an empty line, which may arrive before or after the next request is sent. The parser skips and counts up to
+//! [`MAX_EMPTY_LINES`] empty lines before a response, as servers do before a request line (§2.2).
 
 use crate::chunked::Chunked;
 use crate::error::ParseError;
@@ -20,15 +20,15 @@ pub const MAX_EMPTY_LINES: u32 = 4;
 pub struct ResponseParser {
     stage: Stage,
     head_request: bool,
-    /// Empty lines since the previous response. These lines are counted with the next response.
+    /// The empty lines that arrived after the previous response. They are counted with the next response.
     empty: EmptyLines,
     /// Number of empty lines before the current response, once its head is complete.
     empty_lines: u32,
     continued: bool,
-    /// The beginning of a head, stored until the rest arrives.
+    /// The first part of a head, stored until the rest arrives.
     partial_head: Vec<u8>,
     response: Response,
-    /// Number of consumed bytes of the response: including informational responses, excluding empty lines.
+    /// Number of bytes of the response that were consumed. Informational responses count, and empty lines do not.
     received: u64,
 }
 
@@ -44,7 +44,7 @@ pub struct FeedResult {
 /// The state of a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ParseStep {
-    /// The response needs more bytes, or the end of the connection.
+    /// The response needs more bytes, or needs the end of the connection.
     NeedMore,
     /// The response is complete.
     Complete(Response),
@@ -53,19 +53,19 @@ pub enum ParseStep {
 /// A complete response.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Response {
-    /// The status code, 101 or at least 200.
+    /// The status code: 101, or 200 and above.
     pub status: u16,
     /// Whether the server leaves the connection open for another request.
     pub keep_alive: bool,
-    /// Bytes of the head, including informational responses before it.
+    /// Length of the head in bytes, including informational responses before it.
     pub head_bytes: u64,
-    /// Bytes of content; the chunk sizes, extensions and trailers of the chunked coding are not counted.
+    /// Length of the content in bytes. Chunk sizes, extensions and trailers are not counted.
     pub body_bytes: u64,
 }
 
-/// The part of a response that the next byte belongs to. `repr(u8)` gives the enum a tag of its own, because the tag is
-/// read several times per response. Otherwise the compiler could encode the tag in unused values of the fields, which
-/// takes longer to read.
+/// The part of a response to which the next byte belongs. `repr(u8)` gives the enum a separate discriminant. Without
+/// it, the compiler may encode the variant in unused values of the fields, which takes longer to read, several times
+/// per response.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(u8)]
 enum Stage {
@@ -81,13 +81,13 @@ enum Stage {
 }
 
 impl ResponseParser {
-    /// A parser that expects a response to a request other than HEAD.
+    /// Creates a parser that expects a response to a request other than HEAD.
     pub fn new() -> ResponseParser {
         ResponseParser::default()
     }
 
-    /// Starts a new response. `head_request` says whether this response answers a HEAD request. The buffer keeps its
-    /// capacity. Empty lines since the previous complete response are counted with the new response.
+    /// Starts a new response. `head_request` is true if this response answers a HEAD request. Empty lines since the
+    /// previous complete response are counted with the new response. The buffer for heads keeps its capacity.
     pub fn start(&mut self, head_request: bool) {
         let was_incomplete = match self.stage {
             Stage::Head => self.received > 0,
@@ -106,8 +106,8 @@ impl ResponseParser {
         self.received = 0;
     }
 
-    /// Consumes the bytes that belong to the response. Informational responses (1xx) are skipped, except 101, after
-    /// which the connection speaks another protocol. After the end of the response, or after an error, `feed` consumes
+    /// Consumes the bytes that belong to the response. Informational responses (1xx) are skipped, except 101: after
+    /// 101, the connection uses another protocol. After the end of the response, or after an error, `feed` consumes
     /// nothing and returns the last result again.
     ///
     /// # Errors
@@ -116,8 +116,8 @@ impl ResponseParser {
         self.feed_with(&mut RecentHead::default(), bytes, |_| {})
     }
 
-    /// Like [`feed`](Self::feed), but faster if the response begins with the head in `recent`. Passes each complete
-    /// head to `on_head`, including informational heads.
+    /// Like [`feed`](Self::feed), but faster if the response begins with the head in `recent`. Calls `on_head` with
+    /// each complete head, even of informational responses.
     ///
     /// # Errors
     /// The errors of [`feed`](Self::feed).
@@ -130,7 +130,7 @@ impl ResponseParser {
         self.feed_with_content(recent, bytes, on_head, |_| {})
     }
 
-    /// Works like [`feed_with`](Self::feed_with), and also passes the content to `on_content`, without framing.
+    /// Like [`feed_with`](Self::feed_with), but also calls `on_content` with the content, without its framing.
     ///
     /// # Errors
     /// The errors of [`feed`](Self::feed).
@@ -164,7 +164,7 @@ impl ResponseParser {
     pub fn skip_empty_lines(&mut self, bytes: &[u8]) -> usize {
         let before = self.empty;
         self.empty.skip(bytes).unwrap_or_else(|_| {
-            // The caller gets the error later, from [`feed`](Self::feed) with these bytes.
+            // The error is dropped, because [`feed`](Self::feed) will return it for these bytes.
             self.empty = before;
             0
         })
@@ -175,19 +175,19 @@ impl ResponseParser {
         self.empty_lines
     }
 
-    /// Number of bytes of the response so far, including informational responses, excluding empty lines before the
-    /// response.
+    /// Number of bytes of the response that were consumed so far. Informational responses count, and empty lines before
+    /// the response do not.
     pub fn received(&self) -> u64 {
         self.received
     }
 
-    /// Whether the server has asked for the content of the request (100; RFC 9110 §10.1.1).
+    /// Whether the server has requested the body of the request (status 100; RFC 9110 §10.1.1).
     pub fn received_continue(&self) -> bool {
         self.continued
     }
 
-    /// Handles the end of the connection. A response that only the end of the connection delimits is then complete; any
-    /// other response is truncated.
+    /// Handles the end of the connection. A response whose end only the end of the connection marks is then complete.
+    /// Any other response is truncated.
     ///
     /// # Errors
     /// [`ParseError`] if the response is incomplete.
@@ -206,8 +206,8 @@ impl ResponseParser {
         }
     }
 
-    /// Consumes some of `bytes` within one stage. Returns the number of bytes consumed, and whether these bytes belong
-    /// to the response. `bytes` must not be empty.
+    /// Consumes some of `bytes`, which all belong to the current stage. Returns the number of bytes consumed, and
+    /// whether they belong to the response. `bytes` must not be empty.
     fn step(
         &mut self,
         bytes: &[u8],
@@ -254,7 +254,8 @@ impl ResponseParser {
         Ok((consumed, true))
     }
 
-    /// Parses a head in place if the whole head has arrived; otherwise stores the part that has arrived.
+    /// Parses a head where it is, without a copy, if all of it has arrived. Otherwise, stores the part that has
+    /// arrived.
     fn step_head(
         &mut self,
         bytes: &[u8],
@@ -274,7 +275,7 @@ impl ResponseParser {
             return Err(ParseError::NotHttp);
         }
         let bytes = &bytes[..bytes.len().min(MAX_HEAD_BYTES - kept)];
-        let Some(end) = head::find_end(&self.partial_head, bytes) else {
+        let Some(end) = head::find_head_end(&self.partial_head, bytes) else {
             if kept + bytes.len() == MAX_HEAD_BYTES {
                 return Err(ParseError::HeadTooLarge);
             }
@@ -298,7 +299,7 @@ impl ResponseParser {
         Ok(end)
     }
 
-    /// Moves on to the stage after the head.
+    /// Enters the stage after the head.
     fn begin_body(&mut self, head: Head) {
         if matches!(head.status, 100 | 102..=199) {
             self.continued |= head.status == 100;
@@ -320,13 +321,13 @@ impl ResponseParser {
 #[derive(Clone, Copy, Debug, Default)]
 struct EmptyLines {
     lines: u32,
-    /// Whether a CR has arrived without its LF.
+    /// Whether the last byte was the CR of a line whose LF has not arrived.
     cut: bool,
 }
 
 impl EmptyLines {
-    /// Returns the length in bytes of the empty lines at the start of `bytes`. `bytes` must not be empty. A line ends
-    /// in LF or CRLF.
+    /// Returns the length in bytes of the empty lines at the start of `bytes`. A line ends in LF or CRLF. `bytes` must
+    /// not be empty.
     fn skip(&mut self, bytes: &[u8]) -> Result<usize, ParseError> {
         for (at, byte) in bytes.iter().enumerate() {
             match byte {
@@ -345,7 +346,7 @@ impl EmptyLines {
     }
 }
 
-/// Whether `bytes` agree with `prefix` from offset `kept` on, up to the end of the shorter slice.
+/// Whether `bytes` equal the part of `prefix` from offset `kept`, up to the end of the shorter of the two.
 fn continues(prefix: &[u8], kept: usize, bytes: &[u8]) -> bool {
     prefix.iter().skip(kept).zip(bytes).all(|(expected, byte)| expected == byte)
 }

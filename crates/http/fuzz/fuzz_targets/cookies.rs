@@ -1,5 +1,5 @@
 //! Feeds arbitrary response heads to a cookie jar and adds the jar's cookies to a request. Checks that nothing panics,
-//! that the jar stays bounded and that the result is still one request.
+//! that the jar stays within its limits and that the result is still one request.
 //!
 //! Input: a byte of flags (bit 0: TLS is used; bits 1 to 7: seconds that pass between responses), then heads, each of
 //! which ends in an empty line. `README.md` contains the command that runs this target.

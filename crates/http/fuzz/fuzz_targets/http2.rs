@@ -12,7 +12,7 @@ use std::sync::LazyLock;
 /// An empty SETTINGS frame. A server must send SETTINGS as its first frame.
 const SETTINGS: &[u8] = &[0, 0, 0, 4, 0, 0, 0, 0, 0];
 
-/// The requests that the server answers.
+/// The requests to which the bytes contain responses.
 static REQUESTS: LazyLock<Vec<Request>> = LazyLock::new(|| {
     let request = |(method, body): (&str, &str)| {
         Request::new(method, "a", "/", &[], body.as_bytes(), Version::Http2, false).expect("the request is valid")

@@ -10,7 +10,8 @@ use libfuzzer_sys::fuzz_target;
 use std::sync::Arc;
 
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
-/// Length of the large responses in bytes: larger than a window, so that their end waits for a window update.
+/// Length of every other response body in bytes. It exceeds the flow-control window, so the end of the body waits for a
+/// WINDOW_UPDATE.
 const ANSWER: usize = 70_000;
 
 fuzz_target!(|input: &[u8]| {
@@ -47,7 +48,7 @@ struct Results {
     said: Vec<u8>,
 }
 
-/// Feeds the pieces and responds to every request at once. Every other response is larger than a window.
+/// Feeds the pieces, and responds to every request at once. Every other response has [`ANSWER`] bytes.
 fn feed_all(pieces: &[&[u8]]) -> Results {
     let mut server: Http2Server<usize> = Http2Server::default();
     let block = response_header_block(200, &[("content-type", "text/plain")]);

@@ -38,7 +38,8 @@ fuzz_target!(|input: &[u8]| {
         ([(response, empty_lines), ..], _) => Ok((*response, *empty_lines)),
         ([], Err(ParseError::Truncated { .. })) => Err(Reading::Truncated),
         ([], Err(_)) => Err(Reading::Malformed),
-        // This response is delimited by the end of the connection and may follow any number of empty lines.
+        // The end of the connection delimits this response. Only the reference reports the number of empty lines before
+        // it.
         ([], Ok(response)) => match reference::read(sent, head_request) {
             Reading::Complete(read, _, empty_lines) if read == response => Ok((read, empty_lines)),
             other => panic!("the response is {response:?}, but the reference reads {other:?}"),
@@ -57,7 +58,7 @@ fuzz_target!(|input: &[u8]| {
 });
 
 /// Feeds the pieces of one connection. Returns each response with the number of empty lines before it, and the result
-/// of ending the connection.
+/// of closing the connection after the last piece.
 fn responses(
     head_request: bool,
     pieces: &[&[u8]],
@@ -113,7 +114,7 @@ fn responses(
     (complete, end)
 }
 
-/// The smallest number of empty lines before a response that is an error.
+/// The smallest number of empty lines before a response that the parser rejects.
 const TOO_MANY_EMPTY_LINES: u64 = MAX_EMPTY_LINES as u64 + 1;
 
 /// Checks a response for which `taken` bytes were consumed, including empty lines.

@@ -1,7 +1,7 @@
 //! Parses the dates of `Expires`, in any form that servers write (RFC 6265 §5.1.1). Time, day, month and year are
-//! recognised by their shape; the first of each counts, and all other tokens are skipped.
+//! recognised by their form. If several parts have the same form, the first is used. All other parts are skipped.
 
-/// Parses a date to seconds since 1970, or 0 if the date is earlier; `None` if the text is not a date.
+/// Parses a date as seconds since 1970; earlier dates become 0. Returns `None` if the text is not a date.
 pub fn parse(text: &[u8]) -> Option<u64> {
     let mut time = None;
     let mut day = None;
@@ -52,8 +52,8 @@ fn time_of_day(token: &[u8]) -> Option<(i64, i64, i64)> {
     Some((number(hour, 1, 2)?, number(minute, 1, 2)?, number(second, 1, 2)?))
 }
 
-/// Parses a number of `min_digits` to `max_digits` digits at the start of a token, without a further digit after the
-/// number.
+/// Parses a number of `min_digits` to `max_digits` digits at the start of a token. Returns `None` if there are more
+/// digits.
 fn number(token: &[u8], min_digits: usize, max_digits: usize) -> Option<i64> {
     let digits = token.iter().take_while(|byte| byte.is_ascii_digit()).count();
     let value = token.iter().take(digits.min(max_digits)).fold(0, |sum, digit| sum * 10 + i64::from(digit - b'0'));

@@ -1,6 +1,6 @@
 //! Handles the heads of responses, including informational heads and trailers, and the ends of responses.
 
-use super::frame::{Fault, Frame, HEADER, code, flag, flood};
+use super::frame::{Fault, Frame, HEADER_BYTES, code, flag, flood};
 use super::head;
 use super::hpack::HpackError;
 use super::{Closed, Http2, MAX_CONTINUATIONS, RecentBlock, StreamEnd, StreamObserver, closed_stream};
@@ -45,10 +45,10 @@ impl<T> Http2<T> {
             HpackError::TooLarge => Fault { code: code::ENHANCE_YOUR_CALM, error: ParseError::HeadTooLarge },
         })?;
         let Some(stream) = self.streams.get_mut(id) else {
-            self.idle_frame("heads of streams that have ended")?;
+            self.count_idle_frame("heads of streams that have ended")?;
             return Ok(None);
         };
-        stream.head_bytes += (HEADER + block.len()) as u64;
+        stream.head_bytes += (HEADER_BYTES + block.len()) as u64;
         let wrong = match (head.status, stream.status) {
             _ if head.fault.is_some() => head.fault,
             (None, None) => Some("it has no status"),
@@ -65,7 +65,7 @@ impl<T> Http2<T> {
             listener.head(&mut stream.value, &self.text);
         }
         if matches!(head.status, Some(100..=199)) {
-            self.idle_frame("informational heads")?;
+            self.count_idle_frame("informational heads")?;
             if head.status == Some(100) {
                 self.continue_body(id);
             }
@@ -78,7 +78,7 @@ impl<T> Http2<T> {
         Ok(if ends { self.finish(id) } else { None })
     }
 
-    /// Ends a stream whose response is complete. If a part of the request has not been sent, this part is cancelled.
+    /// Ends a stream whose response is complete. If a part of the request has not been sent, the stream is also reset.
     pub(super) fn finish(&mut self, id: u32) -> Closed<T> {
         let stream = self.streams.remove(id)?;
         if stream.body.is_some() {

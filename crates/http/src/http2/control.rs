@@ -1,21 +1,20 @@
-//! Handles frames that are parsed only when their payload is complete, such as frames that concern the connection or a
-//! window.
+//! Handles the frames that are parsed only when their whole payload has arrived: all frames except DATA.
 
-use super::frame::{self, Fault, Frame, HEADER, bad_length, broken, code, flag, kind, setting, write_short};
+use super::frame::{self, Fault, Frame, HEADER_BYTES, bad_length, broken, code, flag, kind, setting, write_short};
 use super::streams::Stream;
 use super::{Block, Closed, Http2, MAX_DEBUG_TEXT, MAX_WINDOW, RecentBlock, StreamEnd, StreamObserver, closed_stream};
 use crate::ParseError;
 
 impl<T> Http2<T> {
     /// Handles a frame whose whole payload has arrived.
-    pub(super) fn read(
+    pub(super) fn handle_frame(
         &mut self,
         recent: &mut RecentBlock,
         frame: &Frame,
         payload: &[u8],
         listener: &mut impl StreamObserver<T>,
     ) -> Result<Closed<T>, Fault> {
-        self.count(frame, payload.len(), listener);
+        self.report_received(frame, payload.len(), listener);
         match frame.kind {
             kind::HEADERS => {
                 let (stream, ends) = (frame.stream, frame.has(flag::END_STREAM));
@@ -36,7 +35,7 @@ impl<T> Http2<T> {
                         let begun = stream.head_bytes > 0;
                         return Ok(Some((closed_stream(stream), StreamEnd::Reset { code, begun })));
                     }
-                    None => self.idle_frame("RST_STREAM frames")?,
+                    None => self.count_idle_frame("RST_STREAM frames")?,
                 }
             }
             kind::SETTINGS => self.settings(frame, payload)?,
@@ -44,36 +43,36 @@ impl<T> Http2<T> {
                 if payload.len() != 8 {
                     return Err(bad_length());
                 }
-                self.idle_frame("PING frames")?;
+                self.count_idle_frame("PING frames")?;
                 if !frame.has(flag::ACK) {
                     write_short(&mut self.out, kind::PING, flag::ACK, 0, payload);
-                    self.pending_reply_bytes += HEADER + payload.len();
+                    self.pending_reply_bytes += HEADER_BYTES + payload.len();
                 }
             }
             kind::GOAWAY => {
                 let last = frame::number(payload).filter(|_| payload.len() >= 8).ok_or_else(bad_length)?;
-                self.idle_frame("GOAWAY frames")?;
-                // A later GOAWAY must not raise the number of the last stream that the server processes.
+                self.count_idle_frame("GOAWAY frames")?;
+                // A later GOAWAY must not increase the number of the last stream that the server processes.
                 let last = last & 0x7fff_ffff;
                 self.last_stream = Some(self.last_stream.map_or(last, |earlier| earlier.min(last)));
-                self.gives_up = true;
+                self.has_unprocessed = true;
                 let code = payload.get(4..).and_then(frame::number).unwrap_or_default();
                 let text = payload.get(8..).unwrap_or_default();
                 listener.goaway(code, &text[..text.len().min(MAX_DEBUG_TEXT)]);
             }
             kind::WINDOW_UPDATE => return self.window(frame, payload),
-            _ => self.idle_frame("frames without effect")?,
+            _ => self.count_idle_frame("frames without effect")?,
         }
         Ok(None)
     }
 
-    /// Removes one of the streams that the server does not process after GOAWAY; `None` if no such stream is open.
-    pub(super) fn given_up(&mut self) -> Option<Stream<T>> {
-        if !self.gives_up {
+    /// Removes and returns one of the open streams that the server does not process after its GOAWAY, if any.
+    pub(super) fn take_unprocessed(&mut self) -> Option<Stream<T>> {
+        if !self.has_unprocessed {
             return None;
         }
         let id = self.streams.first_above(self.last_stream?);
-        self.gives_up = id.is_some();
+        self.has_unprocessed = id.is_some();
         self.streams.remove(id?)
     }
 
@@ -82,7 +81,7 @@ impl<T> Http2<T> {
         if !entries.remainder().is_empty() || frame.has(flag::ACK) && !payload.is_empty() {
             return Err(bad_length());
         }
-        self.idle_frame("SETTINGS frames")?;
+        self.count_idle_frame("SETTINGS frames")?;
         if frame.has(flag::ACK) {
             return Ok(());
         }
@@ -98,7 +97,7 @@ impl<T> Http2<T> {
             }
         }
         write_short(&mut self.out, kind::SETTINGS, flag::ACK, 0, &[]);
-        self.pending_reply_bytes += HEADER;
+        self.pending_reply_bytes += HEADER_BYTES;
         self.write_waiting();
         Ok(())
     }
@@ -133,7 +132,7 @@ impl<T> Http2<T> {
     fn window(&mut self, frame: &Frame, payload: &[u8]) -> Result<Closed<T>, Fault> {
         let [_, _, _, _] = payload else { return Err(bad_length()) };
         let more = i64::from(frame::number(payload).unwrap_or_default() & 0x7fff_ffff);
-        self.idle_frame("WINDOW_UPDATE frames")?;
+        self.count_idle_frame("WINDOW_UPDATE frames")?;
         if frame.stream == 0 {
             self.send_window += more;
             if more == 0 || self.send_window > MAX_WINDOW {

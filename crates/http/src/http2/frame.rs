@@ -1,10 +1,10 @@
-//! Frames (RFC 9113 §4.1 and §6).
+//! The frames of HTTP/2 (RFC 9113 §4.1 and §6).
 
 use crate::ParseError;
 
 /// Length of a frame header in bytes.
-pub(super) const HEADER: usize = 9;
-/// Upper bound in bytes of the payloads that are sent or accepted: the default of the protocol (§4.2).
+pub(super) const HEADER_BYTES: usize = 9;
+/// Maximum length in bytes of the payloads that are sent or accepted. It is the default of the protocol (§4.2).
 pub(super) const MAX_PAYLOAD: usize = 16_384;
 /// The first bytes that a client sends (§3.4).
 pub(super) const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
@@ -53,7 +53,7 @@ pub(super) mod code {
     pub(crate) const ENHANCE_YOUR_CALM: u32 = 11;
 }
 
-/// A frame's header.
+/// The header of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Frame {
     pub(super) length: usize,
@@ -63,13 +63,13 @@ pub(super) struct Frame {
 }
 
 impl Frame {
-    pub(super) fn parse(bytes: [u8; HEADER]) -> Frame {
+    pub(super) fn parse(bytes: [u8; HEADER_BYTES]) -> Frame {
         let [a, b, c, kind, flags, s, t, u, v] = bytes;
         Frame {
             length: u32::from_be_bytes([0, a, b, c]) as usize,
             kind,
             flags,
-            // The first bit is reserved.
+            // The first bit is reserved and must be ignored.
             stream: u32::from_be_bytes([s, t, u, v]) & 0x7fff_ffff,
         }
     }
@@ -78,7 +78,7 @@ impl Frame {
         self.flags & flag != 0
     }
 
-    /// Appends the header; the caller appends the payload.
+    /// Appends the frame's header to `out`. The caller must append the payload.
     pub(super) fn write(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(&(self.length as u32).to_be_bytes()[1..]);
         out.extend_from_slice(&[self.kind, self.flags]);
@@ -86,7 +86,7 @@ impl Frame {
     }
 }
 
-/// Appends a frame with a short payload. Most frames other than HEADERS and DATA are short.
+/// Appends a frame with a short payload, as most frames other than HEADERS and DATA have.
 pub(super) fn write_short(out: &mut Vec<u8>, kind: u8, flags: u8, stream: u32, payload: &[u8]) {
     Frame { length: payload.len(), kind, flags, stream }.write(out);
     out.extend_from_slice(payload);
@@ -104,7 +104,7 @@ pub(super) struct Fault {
     pub(super) error: ParseError,
 }
 
-/// The fault of a peer that violates the protocol. `why` describes the violation.
+/// The fault of a peer that violates the protocol. `why` describes the violation for the user.
 pub(super) fn broken(why: &'static str) -> Fault {
     Fault { code: code::PROTOCOL_ERROR, error: ParseError::BadFrame(why) }
 }
@@ -145,7 +145,7 @@ mod tests {
         let frame = Frame { length: 0x01_02_03, kind: 7, flags: 0x25, stream: 0x7fff_fffe };
         let mut bytes = Vec::new();
         frame.write(&mut bytes);
-        let mut header: [u8; HEADER] = bytes.try_into().unwrap();
+        let mut header: [u8; HEADER_BYTES] = bytes.try_into().unwrap();
         assert_eq!(Frame::parse(header), frame);
         header[5] |= 0x80;
         assert_eq!(Frame::parse(header), frame, "the reserved bit is ignored");

@@ -1,8 +1,8 @@
 //! Parses the header block of a response: its status and content length (RFC 9113 §8.3.2 and §8.1.1), or its trailers.
 
-use super::hpack::{Decoder, Effect, HpackError};
+use super::hpack::{Decoder, HpackError, TableUse};
 
-/// The relevant content of a header block.
+/// The properties of a response that its header block determines.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Head {
     /// The status; `None` in trailers.
@@ -12,9 +12,9 @@ pub(super) struct Head {
     pub(super) fault: Option<&'static str>,
 }
 
-/// Caches the block that was decoded last, if the block means the same on every connection. Many servers send the same
-/// block for most responses, at least within one second; an equal block is not decoded again. All connections to one
-/// server should share one cache.
+/// Caches the header block that was decoded last, if it has the same meaning on every connection. Many servers send the
+/// same block for up to a second. An equal block is not decoded again. All connections to one server should share one
+/// cache.
 #[derive(Clone, Debug, Default)]
 pub struct RecentBlock {
     bytes: Vec<u8>,
@@ -23,7 +23,8 @@ pub struct RecentBlock {
     text: Option<Vec<u8>>,
 }
 
-/// Decodes one whole block. Sets `text`, if present, to the head in the form of HTTP/1 without a reason phrase.
+/// Decodes one whole header block. If `text` is given, replaces its content by the head in the form of HTTP/1, without
+/// a reason phrase.
 pub(super) fn read(
     decoder: &mut Decoder,
     recent: &mut RecentBlock,
@@ -40,7 +41,7 @@ pub(super) fn read(
     if let Some(text) = &mut text {
         text.clear();
     }
-    let effect = decoder.decode(block, |name, value| {
+    let table_use = decoder.decode(block, |name, value| {
         fields.note(name, value);
         if let Some(text) = &mut text {
             write_line(text, name, value);
@@ -50,7 +51,7 @@ pub(super) fn read(
         text.extend_from_slice(b"\r\n");
     }
     let head = fields.head;
-    if effect == Effect::None {
+    if table_use == TableUse::None {
         recent.bytes.clear();
         recent.bytes.extend_from_slice(block);
         recent.head = Some(head);
@@ -65,7 +66,7 @@ fn write_line(text: &mut Vec<u8>, name: &[u8], value: &[u8]) {
     parts.into_iter().for_each(|part| text.extend_from_slice(part));
 }
 
-/// The part of the head that has been decoded so far.
+/// The properties that the fields decoded so far determine.
 #[derive(Default)]
 struct Fields {
     head: Head,
@@ -126,7 +127,7 @@ fn decimal(text: &[u8]) -> Option<u64> {
 mod tests {
     use super::*;
 
-    /// Builds a block of literals that are not added to the table.
+    /// Builds a header block of literals that are not added to the dynamic table.
     fn block(fields: &[(&str, &str)]) -> Vec<u8> {
         let mut block = Vec::new();
         for (name, value) in fields {
@@ -183,7 +184,7 @@ mod tests {
         let blocks = [
             block(&[(":status", "200"), ("content-length", "12")]),
             block(&[(":status", "404")]),
-            // A literal that is added to the table, followed by its index.
+            // The block contains a literal that is added to the dynamic table, and then refers to this entry.
             vec![0x88, 0x40, 1, b'a', 1, b'b'],
             vec![0x88, 0xbe],
         ];

@@ -3,12 +3,12 @@
 //! - Each connection has its own [`Decoder`], whose table changes with every block: if a block is missed or decoded
 //!   only in part, the connection is unusable.
 //! - Memory is bounded: the table by 4,096 bytes, the default of the protocol; the fields of one block by
-//!   [`MAX_HEAD_BYTES`] and by [`MAX_FIELDS`], however few bytes encode them. Bytes are counted as defined in §4.1.
-//! - No input makes the decoder panic. Once its buffers have grown, only new table entries allocate.
+//!   [`MAX_HEAD_BYTES`] and by [`MAX_FIELDS`], however few bytes encode them. The size of an entry is defined in §4.1.
+//! - No input makes the decoder panic. Once its buffers have grown, only new table entries need memory to be allocated.
 //!
 //! This crate has its own decoder, because the existing crates (`hpack` and its forks) panic on a single byte
-//! (RUSTSEC-2023-0085) and allocate every field. An encoder is not needed: requests are sent as literals, which use no
-//! table (see `render.rs`).
+//! (RUSTSEC-2023-0085) and allocate memory for every field. An encoder is not needed: requests are sent as literals,
+//! which use no dynamic table (see `render.rs`).
 
 mod huffman;
 mod table;
@@ -23,7 +23,7 @@ use table::Table;
 pub(crate) enum HpackError {
     /// The block violates the grammar, or refers to an entry that is not in the table.
     Broken,
-    /// The block exceeds the bounds of a head.
+    /// The fields of the block exceed [`MAX_HEAD_BYTES`] or [`MAX_FIELDS`].
     TooLarge,
 }
 
@@ -36,13 +36,13 @@ pub(crate) struct Decoder {
     value: Vec<u8>,
 }
 
-/// Whether decoding a block involved the dynamic table.
+/// Whether a block depends on the dynamic table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Effect {
-    /// The dynamic table was neither read nor changed. The block means the same on every connection.
+pub(crate) enum TableUse {
+    /// The dynamic table was neither read nor changed, so the block has the same meaning on every connection.
     None,
     /// The dynamic table was read or changed.
-    Table,
+    Dynamic,
 }
 
 /// Whether a literal is added to the dynamic table (§6.2).
@@ -58,13 +58,13 @@ impl Decoder {
         &mut self,
         block: &[u8],
         mut on_field: impl FnMut(&[u8], &[u8]),
-    ) -> Result<Effect, HpackError> {
+    ) -> Result<TableUse, HpackError> {
         let mut rest = block;
-        let mut effect = Effect::None;
+        let mut table_use = TableUse::None;
         let mut size = 0;
         let mut fields = 0;
         let mut count = |name: &[u8], value: &[u8]| {
-            size += name.len() + value.len() + table::OVERHEAD;
+            size += name.len() + value.len() + table::ENTRY_OVERHEAD;
             fields += 1;
             if size > MAX_HEAD_BYTES || fields > MAX_FIELDS { Err(HpackError::TooLarge) } else { Ok(()) }
         };
@@ -76,7 +76,7 @@ impl Decoder {
                 count(name, value)?;
                 on_field(name, value);
                 if table::is_dynamic(index) {
-                    effect = Effect::Table;
+                    table_use = TableUse::Dynamic;
                 }
             } else if first & 0xe0 == 0x20 {
                 // A table size update is allowed only at the start of a block (§4.2).
@@ -84,7 +84,7 @@ impl Decoder {
                 if !may_resize || !self.table.resize(limit) {
                     return Err(HpackError::Broken);
                 }
-                effect = Effect::Table;
+                table_use = TableUse::Dynamic;
                 continue;
             } else {
                 let (keep, prefix) = if first & 0x40 != 0 { (Keep::InTable, 6) } else { (Keep::Nowhere, 4) };
@@ -95,12 +95,12 @@ impl Decoder {
                     self.table.insert(&self.name, &self.value);
                 }
                 if keep == Keep::InTable || table::is_dynamic(index) {
-                    effect = Effect::Table;
+                    table_use = TableUse::Dynamic;
                 }
             }
             may_resize = false;
         }
-        Ok(effect)
+        Ok(table_use)
     }
 
     /// Decodes a literal into `name` and `value`. Returns the table index of its name, or 0 if the name is also a
@@ -119,8 +119,8 @@ impl Decoder {
     }
 }
 
-/// Decodes an integer whose prefix is the lowest `prefix` bits of the first byte (§5.1). Integers that are too large
-/// for any block are refused before they can overflow.
+/// Decodes an integer whose first bits are the lowest `prefix` bits of the first byte (§5.1). An integer that is too
+/// large for any header block is an error, so the sum cannot overflow.
 pub(crate) fn integer(rest: &mut &[u8], prefix: u8) -> Result<u64, HpackError> {
     let (&first, mut tail) = rest.split_first().ok_or(HpackError::Broken)?;
     let prefix_mask = (1u8 << prefix) - 1;
@@ -144,7 +144,7 @@ pub(crate) fn integer(rest: &mut &[u8], prefix: u8) -> Result<u64, HpackError> {
     Ok(number)
 }
 
-/// Decodes a string, plain or Huffman-coded (§5.2), and stores it in `into`.
+/// Decodes a string, plain or Huffman-coded (§5.2), and appends it to `into`.
 fn string(rest: &mut &[u8], into: &mut Vec<u8>) -> Result<(), HpackError> {
     into.clear();
     let coded = rest.first().ok_or(HpackError::Broken)? & 0x80 != 0;
@@ -167,16 +167,17 @@ mod tests {
         digits.chunks(2).map(|pair| u8::from_str_radix(str::from_utf8(pair).unwrap(), 16).unwrap()).collect()
     }
 
-    /// The fields of a block as lines.
-    fn read(decoder: &mut Decoder, block: &[u8]) -> Result<(String, Effect), HpackError> {
+    /// Decodes a block. Returns its fields, one per line, and whether the block depends on the dynamic table.
+    fn read(decoder: &mut Decoder, block: &[u8]) -> Result<(String, TableUse), HpackError> {
         let mut lines = String::new();
-        let effect = decoder.decode(block, |name, value| {
+        let table_use = decoder.decode(block, |name, value| {
             lines += &format!("{}: {}\n", String::from_utf8_lossy(name), String::from_utf8_lossy(value));
         })?;
-        Ok((lines, effect))
+        Ok((lines, table_use))
     }
 
-    /// Decodes the three Huffman-coded requests of RFC 7541, C.4, on one connection.
+    /// Decodes the three Huffman-coded requests in RFC 7541, C.4, on one connection. Expects the fields that the RFC
+    /// states.
     #[test]
     fn the_requests_of_appendix_c() {
         let mut decoder = Decoder::default();
@@ -189,12 +190,12 @@ mod tests {
                 start.replace("http\n", "https\n").replace(": /\n", ": /index.html\n") + "custom-key: custom-value\n",
             ),
         ] {
-            assert_eq!(read(&mut decoder, &bytes(block)), Ok((fields, Effect::Table)));
+            assert_eq!(read(&mut decoder, &bytes(block)), Ok((fields, TableUse::Dynamic)));
         }
     }
 
-    /// Decodes the three Huffman-coded responses of RFC 7541, C.6. Unlike in the RFC, the table is large enough for all
-    /// entries.
+    /// Decodes the three Huffman-coded responses in RFC 7541, C.6. Expects the fields that the RFC states. Unlike in
+    /// the RFC, the table has room for all entries.
     #[test]
     fn the_responses_of_appendix_c() {
         let mut decoder = Decoder::default();
@@ -206,17 +207,17 @@ mod tests {
         let date = "date: Mon, 21 Oct 2013 20:13:21 GMT\n";
         let rest = "location: https://www.example.com\n";
         assert_eq!(fields, format!(":status: 302\ncache-control: private\n{date}{rest}"));
-        let (fields, effect) = read(&mut decoder, &bytes("4883 640e ffc1 c0bf")).unwrap();
+        let (fields, table_use) = read(&mut decoder, &bytes("4883 640e ffc1 c0bf")).unwrap();
         assert_eq!(fields, format!(":status: 307\ncache-control: private\n{date}{rest}"));
-        assert_eq!(effect, Effect::Table);
+        assert_eq!(table_use, TableUse::Dynamic);
     }
 
     #[test]
     fn static_entries_and_plain_literals_do_not_involve_the_table() {
         let mut decoder = Decoder::default();
-        // A status from the static table, and a literal that is not added to the table.
+        // The block contains a status from the static table, and a literal that is not added to the dynamic table.
         let block = bytes("88 0f0d 02 3132");
-        let said = Ok((":status: 200\ncontent-length: 12\n".to_owned(), Effect::None));
+        let said = Ok((":status: 200\ncontent-length: 12\n".to_owned(), TableUse::None));
         assert_eq!((read(&mut decoder, &block), read(&mut decoder, &block)), (said.clone(), said));
         assert_eq!(read(&mut decoder, &bytes("be")), Err(HpackError::Broken), "the table is empty");
     }
@@ -255,7 +256,7 @@ mod tests {
         for nth in 0..40 {
             read(&mut decoder, &entry(&value(nth))).unwrap();
         }
-        // Each entry counts as 128 bytes by §4.1, so 32 entries fit.
+        // Each entry has a size of 128 bytes (§4.1), so 32 entries fit into the table.
         assert_eq!(read(&mut decoder, &[0x80 | 62]).unwrap().0, format!("n: {}\n", value(39)));
         assert_eq!(read(&mut decoder, &[0x80 | 93]).unwrap().0, format!("n: {}\n", value(8)));
         assert_eq!(read(&mut decoder, &[0x80 | 94]), Err(HpackError::Broken));
@@ -265,12 +266,12 @@ mod tests {
         assert_eq!(read(&mut decoder, &[0x80 | 62]), Err(HpackError::Broken), "no entry fits into a table of size 0");
     }
 
-    /// Checks that a few bytes cannot expand to a large head by referring to one long entry many times.
+    /// Expects that a few bytes cannot produce a large head by referring to one long entry many times.
     #[test]
     fn a_decompression_bomb_is_refused() {
         let mut decoder = Decoder::default();
         let long = "v".repeat(4000);
-        // The length of the value: 127 in the prefix, and the rest in seven bits per byte.
+        // The length of the value is 4,000: 127 in the prefix, and the rest in seven bits per byte.
         let mut entry = vec![0x40, 1, b'n', 0x7f, (4000 - 127) as u8 | 0x80, ((4000 - 127) >> 7) as u8];
         entry.extend_from_slice(long.as_bytes());
         assert!(read(&mut decoder, &entry).unwrap().0.len() > 4000);

@@ -1,7 +1,7 @@
-//! Receives frames: splits the input, checks which frames are allowed, and passes on the data of bodies without storing
-//! it.
+//! Receives frames: splits the input into frames, checks which frames are allowed, and passes on the data of bodies
+//! without storing it.
 
-use super::frame::{Fault, Frame, HEADER, MAX_PAYLOAD, bad_length, broken, code, flag, flood, kind, write_short};
+use super::frame::{Fault, Frame, HEADER_BYTES, MAX_PAYLOAD, bad_length, broken, code, flag, flood, kind, write_short};
 use super::{Closed, Http2, Input, MAX_IDLE_FRAMES, RECEIVE_WINDOW, RecentBlock, StreamObserver};
 use crate::ParseError;
 
@@ -15,21 +15,21 @@ impl<T> Http2<T> {
     ) -> Result<(usize, Closed<T>), Fault> {
         match self.input {
             Input::Header(received) => {
-                let n = bytes.len().min(HEADER - received);
+                let n = bytes.len().min(HEADER_BYTES - received);
                 self.header[received..received + n].copy_from_slice(&bytes[..n]);
-                if received + n < HEADER {
+                if received + n < HEADER_BYTES {
                     self.input = Input::Header(received + n);
                     return Ok((n, None));
                 }
                 self.input = Input::Header(0);
                 let frame = Frame::parse(self.header);
                 self.check(&frame)?;
-                self.count(&frame, HEADER, listener);
+                self.report_received(&frame, HEADER_BYTES, listener);
                 if frame.kind == kind::DATA {
                     return Ok((n, self.begin_data(frame)?));
                 }
                 if let Some(payload) = bytes[n..].get(..frame.length) {
-                    return Ok((n + frame.length, self.read(recent, &frame, payload, listener)?));
+                    return Ok((n + frame.length, self.handle_frame(recent, &frame, payload, listener)?));
                 }
                 self.payload.clear();
                 self.input = Input::Whole(frame);
@@ -43,7 +43,7 @@ impl<T> Http2<T> {
                 }
                 self.input = Input::Header(0);
                 let payload = std::mem::take(&mut self.payload);
-                let closed = self.read(recent, &frame, &payload, listener)?;
+                let closed = self.handle_frame(recent, &frame, &payload, listener)?;
                 self.payload = payload;
                 Ok((n, closed))
             }
@@ -54,7 +54,7 @@ impl<T> Http2<T> {
         }
     }
 
-    /// Checks that the frame is allowed at this point of the connection and on its stream.
+    /// Checks that the frame is allowed in the connection's current state, and on its stream.
     fn check(&self, frame: &Frame) -> Result<(), Fault> {
         if !self.peer.known && (frame.kind, frame.flags & flag::ACK, frame.stream) != (kind::SETTINGS, 0, 0) {
             return Err(Fault { code: code::PROTOCOL_ERROR, error: ParseError::NotHttp2 });
@@ -86,30 +86,36 @@ impl<T> Http2<T> {
         }
     }
 
-    /// Counts the bytes of a response.
-    pub(super) fn count(&mut self, frame: &Frame, bytes: usize, listener: &mut impl StreamObserver<T>) {
+    /// Reports `bytes` of a frame to the observer if the frame belongs to the response on an open stream.
+    pub(super) fn report_received(&mut self, frame: &Frame, bytes: usize, listener: &mut impl StreamObserver<T>) {
         let is_answer = matches!(frame.kind, kind::DATA | kind::HEADERS | kind::CONTINUATION | kind::RST_STREAM);
         if is_answer && let Some(stream) = self.streams.get_mut(frame.stream) {
             listener.received(&mut stream.value, bytes as u64);
         }
     }
 
-    /// Counts a frame that does not advance a response.
-    pub(super) fn idle_frame(&mut self, what: &'static str) -> Result<(), Fault> {
+    /// Counts a frame that does not advance a response, named `what` in the error. Too many such frames are an error.
+    pub(super) fn count_idle_frame(&mut self, what: &'static str) -> Result<(), Fault> {
         self.idle_frames += 1;
         if self.idle_frames > MAX_IDLE_FRAMES { Err(flood(what)) } else { Ok(()) }
     }
 
-    /// Begins a DATA frame, and refills each receive window of which half is used.
+    /// Begins a DATA frame. Sends WINDOW_UPDATE for each receive window of which half is used.
     fn begin_data(&mut self, frame: Frame) -> Result<Closed<T>, Fault> {
         let exceeded = Fault { code: code::FLOW_CONTROL_ERROR, error: ParseError::BadFrame("a window was exceeded") };
         self.input = Input::Data { frame, left: frame.length, padding: (!frame.has(flag::PADDED)).then_some(0) };
-        self.taken += frame.length as u32;
-        if self.taken > RECEIVE_WINDOW / 2 {
-            write_short(&mut self.out, kind::WINDOW_UPDATE, 0, 0, &std::mem::take(&mut self.taken).to_be_bytes());
+        self.received_since_update += frame.length as u32;
+        if self.received_since_update > RECEIVE_WINDOW / 2 {
+            write_short(
+                &mut self.out,
+                kind::WINDOW_UPDATE,
+                0,
+                0,
+                &std::mem::take(&mut self.received_since_update).to_be_bytes(),
+            );
         }
         let Some(stream) = self.streams.get_mut(frame.stream) else {
-            self.idle_frame("DATA of streams that have ended")?;
+            self.count_idle_frame("DATA of streams that have ended")?;
             return self.end_data(frame);
         };
         if stream.status.is_none() {
@@ -118,16 +124,16 @@ impl<T> Http2<T> {
             return Ok(closed);
         }
         stream.receive_window = stream.receive_window.checked_sub(frame.length as u32).ok_or(exceeded)?;
-        stream.taken += frame.length as u32;
-        if stream.taken > RECEIVE_WINDOW / 2 && !frame.has(flag::END_STREAM) {
-            let taken = std::mem::take(&mut stream.taken);
+        stream.received_since_update += frame.length as u32;
+        if stream.received_since_update > RECEIVE_WINDOW / 2 && !frame.has(flag::END_STREAM) {
+            let taken = std::mem::take(&mut stream.received_since_update);
             stream.receive_window += taken;
             write_short(&mut self.out, kind::WINDOW_UPDATE, 0, frame.stream, &taken.to_be_bytes());
         }
         if frame.length > 0 || frame.has(flag::END_STREAM) {
             self.idle_frames = 0;
         } else {
-            self.idle_frame("empty DATA frames")?;
+            self.count_idle_frame("empty DATA frames")?;
         }
         self.end_data(frame)
     }
@@ -140,7 +146,7 @@ impl<T> Http2<T> {
         bytes: &[u8],
         listener: &mut impl StreamObserver<T>,
     ) -> Result<Closed<T>, Fault> {
-        self.count(&frame, bytes.len(), listener);
+        self.report_received(&frame, bytes.len(), listener);
         let (padding, piece) = match (padding, bytes.split_first()) {
             (Some(padding), _) => (padding, bytes),
             (None, Some((&length, tail))) => {

@@ -1,12 +1,13 @@
 //! Renders the header block of a request (RFC 9113 §8.3.1), once for all connections.
 //!
-//! Every field is an entry of the static table or a literal that is not added to a table. So the same bytes are valid
-//! on every connection, whatever was sent before, and sending a request only copies them. A dynamic table would save
-//! some tens of bytes per request. Strings are not Huffman-coded: they are short, and the server need not decode them.
+//! Every field is an entry of the static table, or a literal that is not added to the dynamic table. So the same bytes
+//! are valid on every connection, whatever was sent before, and sending a request only copies them. The dynamic table
+//! would save a few dozen bytes per request. Strings are not Huffman-coded: they are short, and the server need not
+//! decode them.
 
 use super::hpack::{Decoder, find_static, integer as read_integer, static_value};
 
-/// First byte of a literal that neither the server nor a proxy may add to a table (RFC 7541 §6.2.3).
+/// First byte of a literal that neither the server nor a proxy may add to its table (RFC 7541 §6.2.3).
 const NEVER_INDEXED: u8 = 0x10;
 
 /// Renders a block with these pseudo-header fields and `fields`, whose names are converted to lower case.
@@ -24,7 +25,8 @@ pub(crate) fn block(method: &str, scheme: &str, authority: &str, path: &str, fie
 
 /// Adds a Cookie field at the end of a block.
 pub(crate) fn with_cookies(block: &[u8], cookies: &[u8]) -> Vec<u8> {
-    /// Maximum number of bytes that encode the field's name and the length of its value.
+    /// Maximum number of bytes that the field needs in addition to the value: for the index of its name and the value's
+    /// length.
     const MAX_OVERHEAD: usize = 8;
     let mut with = Vec::with_capacity(block.len() + MAX_OVERHEAD + cookies.len());
     with.extend_from_slice(block);
@@ -51,7 +53,7 @@ pub(crate) fn path(block: &[u8]) -> &[u8] {
     value.unwrap_or_default()
 }
 
-/// Converts a block rendered by [`block`] to the head of an HTTP/1 request.
+/// Converts a block rendered by [`block`] to the text of an HTTP/1 request head.
 pub(crate) fn text(block: &[u8]) -> Vec<u8> {
     let mut line = Vec::new();
     let mut fields = Vec::new();
@@ -67,8 +69,8 @@ pub(crate) fn text(block: &[u8]) -> Vec<u8> {
     [&line[..], &fields, b"\r\n"].concat()
 }
 
-/// Removes the next field from `rest` and returns its value. The field's name must be in the static table, which
-/// contains the names of all pseudo-header fields.
+/// Removes the next field from `rest` and returns the field's value. The field's name must be in the static table, as
+/// the names of all pseudo-header fields are.
 fn next_value<'b>(rest: &mut &'b [u8]) -> Option<&'b [u8]> {
     if rest.first()? & 0x80 != 0 {
         return static_value(read_integer(rest, 7).ok()?);
@@ -80,7 +82,7 @@ fn next_value<'b>(rest: &mut &'b [u8]) -> Option<&'b [u8]> {
     Some(value)
 }
 
-/// Appends a field, whose name must be in lower case.
+/// Appends a field to `block`. Its name must be in lower case.
 pub(super) fn field(block: &mut Vec<u8>, name: &str, value: &str) {
     let literal = if is_secret(name) { NEVER_INDEXED } else { 0x00 };
     match find_static(name, value) {
@@ -102,12 +104,13 @@ fn string(block: &mut Vec<u8>, text: &[u8]) {
     block.extend_from_slice(text);
 }
 
-/// Whether the value of a field is secret. A proxy must not put a secret value into a table (RFC 7541 §6.2.3).
+/// Whether a field with this name has a secret value. A proxy must not put a secret value into a table (RFC 7541
+/// §6.2.3).
 fn is_secret(name: &str) -> bool {
     matches!(name, "authorization" | "proxy-authorization" | "cookie")
 }
 
-/// Appends an integer (RFC 7541 §5.1).
+/// Appends an integer whose first bits are the lowest `prefix` bits of `first` (RFC 7541 §5.1).
 fn integer(block: &mut Vec<u8>, first: u8, prefix: u8, number: usize) {
     let prefix_mask = (1usize << prefix) - 1;
     let Some(mut rest) = number.checked_sub(prefix_mask) else { return block.push(first | number as u8) };
@@ -121,7 +124,7 @@ fn integer(block: &mut Vec<u8>, first: u8, prefix: u8, number: usize) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::hpack::Effect;
+    use super::super::hpack::TableUse;
     use super::*;
 
     #[test]
@@ -132,11 +135,11 @@ mod tests {
             let block = block("GET", "https", "a.example:81", path, &fields);
             assert_eq!(super::path(&block), path.as_bytes());
             let mut lines = Vec::new();
-            let effect = Decoder::default().decode(&block, |name, value| {
+            let table_use = Decoder::default().decode(&block, |name, value| {
                 let text = |bytes| String::from_utf8_lossy(bytes).into_owned();
                 lines.push((text(name), text(value)));
             });
-            assert_eq!(effect, Ok(Effect::None), "the block does not use the dynamic table");
+            assert_eq!(table_use, Ok(TableUse::None), "the block does not use the dynamic table");
             let pseudo = [(":method", "GET"), (":scheme", "https"), (":authority", "a.example:81"), (":path", path)];
             let small = [("accept", "*/*"), ("cookie", "a=b"), ("x-own", ""), ("range", "bytes=0-1")];
             let expected = pseudo.iter().chain(&small).map(|(name, value)| (name.to_string(), value.to_string()));

@@ -1,13 +1,13 @@
-//! Sends header blocks, bodies as far as the windows allow, and control frames.
+//! Sends header blocks, control frames, and bodies as far as the flow-control windows allow.
 
-use super::frame::{self, Frame, HEADER, MAX_PAYLOAD, flag, kind, setting, write_short};
+use super::frame::{self, Frame, HEADER_BYTES, MAX_PAYLOAD, flag, kind, setting, write_short};
 use super::streams::Outgoing;
 use super::{FIRST_WINDOW, Http2, RECEIVE_WINDOW, SendableBody};
 use crate::MAX_HEAD_BYTES;
 use std::sync::Arc;
 
 impl<T> Http2<T> {
-    /// Number of bytes of output so far.
+    /// Total number of output bytes so far, which is the offset of the next byte.
     pub(super) fn position(&self) -> u64 {
         self.submitted_bytes + self.out.len() as u64
     }
@@ -22,7 +22,7 @@ impl<T> Http2<T> {
             block_with_update = [&[TABLE_SIZE_0], block].concat();
             rest = &block_with_update;
         }
-        self.out.reserve(HEADER + rest.len());
+        self.out.reserve(HEADER_BYTES + rest.len());
         let mut kind = kind::HEADERS;
         let mut flags = if ends { flag::END_STREAM } else { 0 };
         loop {
@@ -41,8 +41,8 @@ impl<T> Http2<T> {
         }
     }
 
-    /// Sends as much of a stored body as the windows allow, unless the body waits for `100 Continue`. Queues a streamed
-    /// body for its next piece.
+    /// Sends as much of a stored body as the windows allow, unless the body waits for `100 Continue`. If the caller
+    /// supplies the body in pieces, notes that the next piece is needed.
     pub(super) fn write_body(&mut self, id: u32) {
         let Some(stream) = self.streams.get(id).filter(|stream| !stream.waits()) else { return };
         match &stream.body {
@@ -60,7 +60,7 @@ impl<T> Http2<T> {
         }
     }
 
-    /// The next piece of a streamed body that the server would accept now; `None` if no body has such a piece.
+    /// The next piece of a body that the caller should supply and the server would accept now, if any.
     pub fn next_sendable_body(&self) -> Option<SendableBody> {
         self.waiting.iter().find_map(|id| {
             let stream = self.streams.get(*id).filter(|stream| !stream.waits())?;
@@ -70,8 +70,8 @@ impl<T> Http2<T> {
         })
     }
 
-    /// Sends the next piece of a streamed body, which must not be longer than [`Http2::next_sendable_body`] allows.
-    /// Afterwards, the other streams send first.
+    /// Sends the next piece of a body that the caller supplies. The piece must not be longer than
+    /// [`Http2::next_sendable_body`] allows. After this stream, the other streams have their turn.
     pub fn add_body_bytes(&mut self, id: u32, piece: &[u8]) {
         let Some(Outgoing::Streamed { sent, left }) = self.streams.get(id).and_then(|stream| stream.body.as_ref())
         else {
@@ -86,7 +86,7 @@ impl<T> Http2<T> {
         }
     }
 
-    /// Ends the wait of a body for `100 Continue`.
+    /// Sends a body that waits for `100 Continue`, because the server has sent it or does not send it.
     pub fn continue_body(&mut self, id: u32) {
         if let Some(stream) = self.streams.get_mut(id).filter(|stream| stream.waits()) {
             stream.waits = false;
@@ -99,13 +99,13 @@ impl<T> Http2<T> {
         self.streams.get(id).is_some_and(|stream| stream.waits())
     }
 
-    /// Number of bytes of a stream's body that the server would accept now.
+    /// Number of bytes of the stream's body that the windows of stream and connection allow now.
     fn window_of(&self, id: u32) -> usize {
         let window = self.streams.get(id).map_or(0, |stream| stream.send_window.min(self.send_window));
         usize::try_from(window).unwrap_or(0)
     }
 
-    /// Stores the unsent rest of a body, until a window opens or the next piece arrives.
+    /// Stores the rest of a body until a window allows more, or until the caller supplies the next piece.
     fn keep(&mut self, id: u32, body: Outgoing) {
         if let Some(stream) = self.streams.get_mut(id) {
             stream.body = Some(body);
@@ -116,7 +116,8 @@ impl<T> Http2<T> {
         }
     }
 
-    /// Sends a piece of a body, which must fit into the windows. The caller must [`keep`](Self::keep) the rest.
+    /// Sends a piece of a body, which must fit into the windows. Drops the stored body: the caller must
+    /// [`keep`](Self::keep) the rest.
     fn write_data(&mut self, id: u32, piece: &[u8], ends: bool) {
         let before = self.out.len();
         let frames = piece.len().div_ceil(MAX_PAYLOAD);
@@ -136,7 +137,7 @@ impl<T> Http2<T> {
         }
     }
 
-    /// Continues to send the bodies that wait for a window.
+    /// Continues to send the bodies that wait for a window to open.
     pub(super) fn write_waiting(&mut self) {
         for id in std::mem::take(&mut self.waiting) {
             self.write_body(id);
@@ -148,13 +149,13 @@ impl<T> Http2<T> {
     }
 
     pub(super) fn write_goaway(&mut self, code: u32) {
-        // The last stream processed is 0, because the server opens no streams.
+        // The number of the last processed stream is 0, because the server opens no streams.
         write_short(&mut self.out, kind::GOAWAY, 0, 0, &u64::from(code).to_be_bytes());
     }
 }
 
 /// The connection preface and the settings of the client.
-pub(super) fn first_words() -> Vec<u8> {
+pub(super) fn client_preface() -> Vec<u8> {
     let mut out = frame::PREFACE.to_vec();
     let settings = [
         (setting::ENABLE_PUSH, 0),

@@ -8,7 +8,8 @@
 //!   control frames grow with the input, so the caller must not feed more while there is output.
 
 use super::frame::{
-    self, Fault, Frame, HEADER, MAX_PAYLOAD, PREFACE, bad_length, broken, code, flag, flood, kind, setting, write_short,
+    self, Fault, Frame, HEADER_BYTES, MAX_PAYLOAD, PREFACE, bad_length, broken, code, flag, flood, kind, setting,
+    write_short,
 };
 use super::hpack::{Decoder, HpackError};
 use super::render;
@@ -18,13 +19,13 @@ use std::sync::Arc;
 
 /// Maximum number of concurrent requests on one connection.
 const MAX_STREAMS: usize = 256;
-/// While at least this many bytes wait to be sent, no more bodies are framed.
+/// Maximum number of output bytes. While more bytes wait to be sent, bodies of responses are not turned into frames.
 const MAX_OUTPUT: usize = 256 * 1024;
 
-/// The server side of one connection. A `T` is stored with every request until the request is complete.
+/// The server side of one connection. A value `T` is stored with every request until the request is complete.
 #[derive(Debug)]
 pub struct Http2Server<T> {
-    /// Whether the client's preface has arrived.
+    /// Whether the client's connection preface has arrived.
     greeted: bool,
     decoder: Decoder,
     block: Option<Block>,
@@ -32,21 +33,21 @@ pub struct Http2Server<T> {
     /// The highest stream number that the client has opened.
     last: u32,
     out: Vec<u8>,
-    /// Number of bytes at the start of `out` that have been sent.
+    /// Number of bytes at the start of `out` that have already been sent.
     gone: usize,
     send_window: i64,
-    /// Initial send window of a stream.
+    /// Initial send window of a stream, in bytes.
     first_window: i64,
-    /// Bytes of bodies received since the last WINDOW_UPDATE of the connection.
-    taken: u32,
+    /// Number of bytes of DATA frames received since the last WINDOW_UPDATE of the connection.
+    received_since_update: u32,
 }
 
 /// The result of [`Http2Server::feed`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ServerEvent<T> {
-    /// All whole frames were consumed.
+    /// All whole frames were consumed, and no request is complete.
     NeedMore,
-    /// A request on this stream is complete.
+    /// The request on this stream is complete. The value is the one that was made from its head.
     Request(u32, T),
     /// The connection is unusable. The output contains a GOAWAY frame for the client.
     Broken(ParseError),
@@ -61,12 +62,12 @@ struct Exchange<T> {
 
 #[derive(Debug)]
 enum State<T> {
-    /// The body of the request is being received. The number counts the bytes received since the stream's last
+    /// The body of the request is being received. The number is that of the bytes received since the stream's last
     /// WINDOW_UPDATE.
     Receiving(T, u32),
     /// The request is complete and has no response yet.
     Complete,
-    /// The response is being sent; the first `at` bytes of its body have been framed.
+    /// The response is being sent. The first `at` bytes of its body have been turned into frames.
     Responding { bytes: Arc<[u8]>, at: usize },
 }
 
@@ -78,16 +79,17 @@ impl<T> Default for Http2Server<T> {
             block: None,
             streams: Vec::new(),
             last: 0,
-            out: first_words(),
+            out: server_preface(),
             gone: 0,
             send_window: i64::from(FIRST_WINDOW),
             first_window: i64::from(FIRST_WINDOW),
-            taken: 0,
+            received_since_update: 0,
         }
     }
 }
 
-/// Whether a client that sends these bytes first speaks HTTP/2 by prior knowledge; `None` if more bytes are needed.
+/// Whether `bytes`, the first bytes of a client, begin an HTTP/2 connection (prior knowledge). `None` if more bytes are
+/// needed.
 pub fn is_http2_preface(bytes: &[u8]) -> Option<bool> {
     match bytes.len() {
         n if n < PREFACE.len() => (!PREFACE.starts_with(bytes)).then_some(false),
@@ -104,9 +106,9 @@ pub fn response_header_block(status: u16, fields: &[(&str, &str)]) -> Vec<u8> {
 }
 
 impl<T> Http2Server<T> {
-    /// Consumes whole frames until a request is complete or no whole frame is left, and returns the number of bytes
+    /// Consumes whole frames until a request is complete or no whole frame is left. Returns the number of bytes
     /// consumed. The caller must feed the remaining bytes again, followed by later bytes. `request` makes the value to
-    /// store from a method and a path.
+    /// store from the method and the path.
     pub fn feed(&mut self, bytes: &[u8], mut request: impl FnMut(&[u8], &[u8]) -> T) -> (usize, ServerEvent<T>) {
         let mut used = 0;
         if !self.greeted {
@@ -119,14 +121,14 @@ impl<T> Http2Server<T> {
             self.greeted = true;
             used = PREFACE.len();
         }
-        while let Some(header) = bytes[used..].first_chunk::<HEADER>() {
+        while let Some(header) = bytes[used..].first_chunk::<HEADER_BYTES>() {
             let frame = Frame::parse(*header);
             if frame.length > MAX_PAYLOAD {
                 let error = ParseError::BadFrame("a frame is longer than 16 KiB");
                 return (bytes.len(), self.fail(Fault { code: code::FRAME_SIZE_ERROR, error }));
             }
-            let Some(payload) = bytes[used + HEADER..].get(..frame.length) else { break };
-            used += HEADER + frame.length;
+            let Some(payload) = bytes[used + HEADER_BYTES..].get(..frame.length) else { break };
+            used += HEADER_BYTES + frame.length;
             match self.read(&frame, payload, &mut request) {
                 Ok(None) => {}
                 Ok(Some((stream, asked))) => return (used, ServerEvent::Request(stream, asked)),
@@ -136,7 +138,8 @@ impl<T> Http2Server<T> {
         (used, ServerEvent::NeedMore)
     }
 
-    /// Responds to a request. The body is the part of `bytes` from offset `at` to the end.
+    /// Responds to the request on a stream with this header block. The body is the part of `bytes` from offset `at` to
+    /// the end.
     pub fn respond(&mut self, stream: u32, block: &[u8], bytes: &Arc<[u8]>, at: usize) {
         let Some(index) = self.find(stream) else { return };
         let ends = at >= bytes.len();
@@ -149,12 +152,12 @@ impl<T> Http2Server<T> {
         self.write_bodies();
     }
 
-    /// Sends GOAWAY: later requests are not processed.
+    /// Sends GOAWAY. Requests that arrive later are not processed.
     pub fn send_goaway(&mut self) {
         self.write_goaway(code::NO_ERROR);
     }
 
-    /// The bytes to send.
+    /// The output: the bytes to send on the connection.
     pub fn output(&self) -> &[u8] {
         &self.out[self.gone..]
     }
@@ -226,7 +229,7 @@ impl<T> Http2Server<T> {
         let Head { method, path, waits } = self.decode(&block.bytes)?;
         let Block { stream: id, ends, .. } = block;
         if self.find(id).is_some() {
-            // This block contains trailers.
+            // A second header block on a stream contains trailers.
             return Ok(if ends { self.whole(id) } else { None });
         }
         self.last = id;
@@ -260,7 +263,7 @@ impl<T> Http2Server<T> {
         }
     }
 
-    /// Returns the request on this stream, which is complete.
+    /// Returns the stream and the value of a request that is now complete.
     fn whole(&mut self, id: u32) -> Option<(u32, T)> {
         let index = self.find(id)?;
         match std::mem::replace(&mut self.streams[index].state, State::Complete) {
@@ -272,12 +275,18 @@ impl<T> Http2Server<T> {
         }
     }
 
-    /// Discards a piece of a body, and refills each receive window of which half is used.
+    /// Discards the data of a request body. Sends WINDOW_UPDATE for each receive window of which half is used.
     fn data(&mut self, frame: &Frame) -> Option<(u32, T)> {
         let length = frame.length as u32;
-        self.taken += length;
-        if self.taken >= FIRST_WINDOW / 2 {
-            write_short(&mut self.out, kind::WINDOW_UPDATE, 0, 0, &std::mem::take(&mut self.taken).to_be_bytes());
+        self.received_since_update += length;
+        if self.received_since_update >= FIRST_WINDOW / 2 {
+            write_short(
+                &mut self.out,
+                kind::WINDOW_UPDATE,
+                0,
+                0,
+                &std::mem::take(&mut self.received_since_update).to_be_bytes(),
+            );
         }
         let index = self.find(frame.stream)?;
         let State::Receiving(_, taken) = &mut self.streams[index].state else { return None };
@@ -339,7 +348,7 @@ impl<T> Http2Server<T> {
         self.out.extend_from_slice(block);
     }
 
-    /// Frames as much of the responses as the windows and [`MAX_OUTPUT`] allow.
+    /// Turns as much of the responses into frames as the windows and [`MAX_OUTPUT`] allow.
     fn write_bodies(&mut self) {
         let (out, connection) = (&mut self.out, &mut self.send_window);
         self.streams.retain_mut(|stream| {
@@ -381,7 +390,7 @@ struct Head {
 }
 
 /// The first bytes that the server sends: its SETTINGS frame.
-fn first_words() -> Vec<u8> {
+fn server_preface() -> Vec<u8> {
     let mut out = Vec::new();
     let settings =
         [(setting::MAX_CONCURRENT_STREAMS, MAX_STREAMS as u32), (setting::MAX_HEADER_LIST_SIZE, MAX_HEAD_BYTES as u32)];
@@ -404,8 +413,9 @@ mod tests {
         fn received(&mut self, _: &mut T, _: u64) {}
     }
 
-    /// Makes requests with our own client: `requests` are pairs of the lengths of the response and of the request, in
-    /// bytes. The bytes in both directions are split into `pieces`.
+    /// Makes requests with this crate's client. `requests` are pairs: the length of the response, and the length of the
+    /// request, in bytes. The bytes in both directions are split into pieces of these lengths, cyclically. Returns the
+    /// status and body length of each response.
     fn talk(requests: &[(usize, usize)], pieces: &[usize]) -> Vec<(u16, u64)> {
         let (mut client, mut server) = (Http2::new(), Http2Server::default());
         let mut recent = RecentBlock::default();
@@ -417,7 +427,8 @@ mod tests {
         let (mut pieces, mut answers) = (pieces.iter().copied().cycle(), vec![(0, 0); requests.len()]);
         let (mut to_server, mut to_client): (Vec<u8>, Vec<u8>) = Default::default();
         let (mut at_server, mut idle) = (Vec::new(), 0);
-        // At most three consecutive pieces are empty, so after eight rounds without progress nothing is left to send.
+        // At most three consecutive pieces have the length 0. So after eight rounds without progress, nothing is left
+        // to send.
         while idle < 8 {
             to_server.extend_from_slice(client.output());
             client.clear_output();

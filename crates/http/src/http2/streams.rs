@@ -1,13 +1,13 @@
 //! The open streams of a connection. A stream is found by its number without a search.
 //!
-//! The low bits of a stream's number are its index in a table. A new stream gets the next number whose index is free:
-//! numbers may be skipped (RFC 9113 §5.1.1), so a stream that stays open blocks only its own index. The table is at
+//! The low bits of a stream's number are its index in a table. A new stream gets the next number whose index is free.
+//! Numbers may be skipped (RFC 9113 §5.1.1), so a stream that stays open blocks only its own index. The table is at
 //! least twice as long as the number of streams, so that few numbers are skipped.
 
 use crate::ParseError;
 use std::sync::Arc;
 
-/// The highest stream number.
+/// The highest stream number that HTTP/2 allows.
 const MAX_STREAM_ID: u32 = 0x7fff_ffff;
 
 /// One stream: a request and its response in progress, and the value that the caller stored with it.
@@ -16,33 +16,33 @@ pub(super) struct Stream<T> {
     pub(super) id: u32,
     pub(super) value: T,
     pub(super) is_head: bool,
-    /// Offset of the stream's first byte in all bytes that this side sends.
+    /// Offset of the stream's first byte among all bytes that this side sends.
     pub(super) position: u64,
-    /// Number of bytes sent so far on this stream.
+    /// Number of bytes that were sent on this stream, including frame headers.
     pub(super) written_bytes: u64,
     /// The part of the request's body that has not been sent.
     pub(super) body: Option<Outgoing>,
     /// Whether the body waits for `100 Continue` (RFC 9110 §10.1.1).
     pub(super) waits: bool,
-    /// Bytes of the body that the server would accept now.
+    /// Send window of the stream: number of bytes of the request's body that the server accepts now.
     pub(super) send_window: i64,
-    /// Bytes of the response's body that this side would accept now.
+    /// Receive window of the stream: number of bytes of the response's body that the server may send now.
     pub(super) receive_window: u32,
-    /// Bytes of the response's body received since the last WINDOW_UPDATE.
-    pub(super) taken: u32,
-    /// The status of the final head, once it has arrived.
+    /// Number of bytes of the stream's DATA frames received since its last WINDOW_UPDATE.
+    pub(super) received_since_update: u32,
+    /// The status in the final head of the response, once it has arrived.
     pub(super) status: Option<u16>,
     pub(super) content_length: Option<u64>,
     pub(super) head_bytes: u64,
     pub(super) body_bytes: u64,
 }
 
-/// The body of a request that is being sent.
+/// The part of a request's body that has not been sent.
 #[derive(Debug)]
 pub(super) enum Outgoing {
-    /// The whole body, and the offset of the first byte that has not been sent.
+    /// The whole body is stored here, with the offset of the first byte that has not been sent.
     Held(Arc<[u8]>, usize),
-    /// A body that is supplied in pieces: the number of bytes sent and the number of bytes left.
+    /// The caller supplies the body in pieces. These are the numbers of bytes that were sent and that are left.
     Streamed { sent: u64, left: u64 },
 }
 
@@ -52,7 +52,7 @@ impl<T> Stream<T> {
         self.waits && self.status.is_none()
     }
 
-    /// Checks that the response's body has the length that the response's head states.
+    /// Checks that the response's body has the length that its Content-Length states.
     pub(super) fn check_length(&self) -> Result<(), ParseError> {
         let has_none = self.is_head || matches!(self.status, Some(204 | 304));
         match self.content_length {
@@ -85,18 +85,18 @@ impl<T> Streams<T> {
         self.open
     }
 
-    /// Whether there are stream numbers left.
-    pub(super) fn has_numbers(&self) -> bool {
-        // Opening a stream may skip numbers, so some numbers are kept in reserve.
+    /// Whether there are enough numbers left to open another stream.
+    pub(super) fn has_free_numbers(&self) -> bool {
+        // Opening a stream may skip numbers, so streams must be refused before the highest number is reached.
         self.next < MAX_STREAM_ID - 4 * (self.places.len() as u32 + 2)
     }
 
-    /// Whether this side has ever opened a stream with this number. The stream may be closed by now.
+    /// Whether this side has opened a stream with this number, even if the stream has been closed since.
     pub(super) fn was_opened(&self, id: u32) -> bool {
         id % 2 == 1 && id < self.next
     }
 
-    /// Makes room for one more stream and returns its number. The next stream that is inserted must have this number.
+    /// Makes room for another stream, and returns the number that this stream must have.
     pub(super) fn next(&mut self) -> u32 {
         if self.places.len() < 2 * (self.open + 1) {
             self.grow();
@@ -147,8 +147,8 @@ impl<T> Streams<T> {
         all
     }
 
-    /// Doubles the table. Streams do not collide: numbers with different low bits remain different when more bits are
-    /// compared.
+    /// Doubles the length of the table. Two streams never get the same index: their numbers differ in the low bits that
+    /// were used before, so they also differ in the bits used now.
     fn grow(&mut self) {
         let new_len = (2 * self.places.len()).max(2);
         let old = std::mem::take(&mut self.places);
@@ -180,7 +180,7 @@ pub(super) mod tests {
             waits: false,
             send_window: 0,
             receive_window: 0,
-            taken: 0,
+            received_since_update: 0,
             status: None,
             content_length: None,
             head_bytes: 0,
@@ -226,8 +226,8 @@ pub(super) mod tests {
         let mut streams = Streams::new();
         insert(&mut streams);
         streams.next = MAX_STREAM_ID - 60;
-        assert!(streams.has_numbers());
+        assert!(streams.has_free_numbers());
         streams.next = MAX_STREAM_ID - 10;
-        assert!(!streams.has_numbers());
+        assert!(!streams.has_free_numbers());
     }
 }

@@ -1,4 +1,4 @@
-//! Feeds one connection with frames that the tests build.
+//! Tests of the client side of HTTP/2 with frames that the tests build.
 
 use super::frame::{self, flag, kind};
 use super::*;
@@ -38,7 +38,7 @@ fn request(body: &[u8]) -> Request {
     Request::new(if body.is_empty() { "GET" } else { "POST" }, "a", "/", &[], body, Version::Http2, false).unwrap()
 }
 
-/// Counts received bytes, and stores heads and bodies.
+/// An observer that counts received bytes, and stores heads and bodies.
 #[derive(Default)]
 struct RecordingListener {
     bytes: u64,
@@ -64,7 +64,7 @@ impl StreamObserver<u32> for RecordingListener {
     }
 }
 
-/// A connection under test.
+/// The client side of a connection, with the data that it has received.
 struct Connection {
     http2: Http2<u32>,
     recent: RecentBlock,
@@ -72,7 +72,7 @@ struct Connection {
 }
 
 impl Connection {
-    /// A connection with `calls` calls on streams 1, 3, 5 …, whose values are 0, 1, 2 ….
+    /// A connection with `calls` requests on the streams 1, 3, 5 …. The values stored with these streams are 0, 1, 2 ….
     fn with(calls: u32) -> Connection {
         let mut http2 = Http2::new();
         (0..calls).for_each(|call| assert_eq!(http2.open(&request(b""), call), 2 * call + 1));
@@ -80,7 +80,8 @@ impl Connection {
         Connection { http2, recent: RecentBlock::default(), listener: RecordingListener::default() }
     }
 
-    /// Feeds bytes. Returns the streams that end, and the error that makes the connection unusable.
+    /// Feeds bytes. Returns the values and ends of the streams that end, and the error that makes the connection
+    /// unusable.
     fn receive(&mut self, bytes: &[u8]) -> (Vec<(u32, StreamEnd)>, Option<ParseError>) {
         let mut ended = Vec::new();
         let mut rest = bytes;
@@ -99,7 +100,7 @@ impl Connection {
         }
     }
 
-    /// Takes the frames to send.
+    /// Removes the output, and returns its frames: type, flags, stream and payload.
     fn take_output(&mut self) -> Vec<(u8, u8, u32, Vec<u8>)> {
         let frames = frames(self.http2.output());
         self.http2.clear_output();
@@ -307,7 +308,7 @@ fn after_goaway_the_streams_that_the_server_processes_are_completed() {
     assert_eq!(connection.receive(&bytes), (over, None));
     assert!(connection.http2.refuses_new_streams() && !connection.http2.has_room() && connection.http2.streams() == 1);
     assert_eq!(connection.receive(&headers(WHOLE | END_STREAM, 3, OK)), (vec![(1, whole(200, 10, 0))], None));
-    // A later GOAWAY cannot raise the number of the last stream.
+    // A later GOAWAY cannot increase the number of the last stream.
     assert_eq!(connection.receive(&goaway(9)), (vec![], None));
     assert!(connection.http2.refuses_new_streams());
 }
@@ -324,7 +325,8 @@ fn a_reset_by_either_side_ends_only_its_own_stream() {
     assert_eq!(connection.http2.cancel(1).map(|stream| stream.value), Some(0));
     assert_eq!(connection.http2.cancel(1), None);
     assert_eq!(connection.take_output(), [(kind::RST_STREAM, 0, 1, vec![0, 0, 0, 8])]);
-    // Frames that were in transit arrive after the reset, and still change the header table.
+    // Frames that the server sent before it got the reset arrive after it. Their header block still changes the dynamic
+    // table.
     let late = [headers(WHOLE, 1, &[0x88, 0x40, 1, b'a', 1, b'b']), data(END_STREAM, 1, b"late")].concat();
     assert_eq!(connection.receive(&late), (vec![], None));
     assert_eq!(
@@ -346,7 +348,7 @@ fn pings_are_answered_and_counted() {
     assert_eq!(connection.http2.pending_reply_bytes(), 9 + 17);
     connection.http2.clear_pending_replies();
     assert_eq!(connection.http2.pending_reply_bytes(), 0);
-    // Responses reset the count of idle frames.
+    // A response resets the count of frames that do not advance a response.
     for _ in 0..3 {
         assert_eq!(connection.receive(&ping.repeat(MAX_IDLE_FRAMES as usize - 10)), (vec![], None));
         let id = connection.http2.open(&request(b""), 9);
@@ -378,7 +380,7 @@ fn the_servers_limit_of_streams_is_kept() {
     assert!(!expecting.http2.has_room() && expecting.http2.assumed_max_streams() == Some(1));
 }
 
-/// Takes the DATA frames to send: stream, length, and whether the stream ends.
+/// Removes the output, and returns its DATA frames: stream, length, and whether the frame ends the stream.
 fn bodies(connection: &mut Connection) -> Vec<(u32, usize, bool)> {
     let data = connection.take_output().into_iter().filter(|frame| frame.0 == kind::DATA);
     data.map(|(_, flags, stream, payload)| (stream, payload.len(), flags & END_STREAM != 0)).collect()
@@ -396,7 +398,7 @@ fn bodies_are_sent_as_far_as_the_windows_allow() {
     let update = |stream: u32, more: u32| framed(kind::WINDOW_UPDATE, 0, stream, &more.to_be_bytes());
     connection.receive(&update(1, 10_000));
     assert_eq!(bodies(&mut connection), [(1, 10_000, true)]);
-    // A smaller initial window applies to all streams, whose windows may become negative.
+    // A smaller initial window applies to all open streams, whose windows may become negative.
     connection.receive(&settings(&[(4, 0)]));
     connection.receive(&update(3, 20_001));
     assert_eq!(bodies(&mut connection), [(3, 1, false)]);
@@ -406,7 +408,7 @@ fn bodies_are_sent_as_far_as_the_windows_allow() {
     assert_eq!(bodies(&mut connection), [(3, 4_999, true)]);
     connection.http2.open(&request(&body), 2);
     assert_eq!(bodies(&mut connection), [(5, 5_000, false)]);
-    // The connection's window now limits the body.
+    // The window of the connection, not of the stream, now limits the body.
     let left = 65_535 - 30_000 - 30_000 - 5_000;
     connection.receive(&update(5, 1 << 20));
     assert_eq!(bodies(&mut connection), [(5, left, false)]);
@@ -436,7 +438,8 @@ fn pieces_of_streamed_bodies_are_wanted_as_far_as_the_windows_allow() {
     assert_eq!(connection.http2.next_sendable_body(), wanted(1, 17_000, 3_000));
     connection.http2.add_body_bytes(1, &piece[..3_000]);
     assert_eq!((connection.http2.next_sendable_body(), bodies(&mut connection).len()), (None, 3));
-    // A body that waits for 100 Continue is not requested from the caller until the server or the caller ends the wait.
+    // The caller gets no request for a piece of a body that waits for 100 Continue, until the server sends 100 Continue
+    // or the caller ends the wait.
     assert!(
         connection.http2.awaits_continue(5)
             && connection.http2.awaits_continue(7)
@@ -451,7 +454,7 @@ fn pieces_of_streamed_bodies_are_wanted_as_far_as_the_windows_allow() {
     connection.http2.cancel(5);
     connection.http2.continue_body(7);
     assert_eq!(connection.http2.next_sendable_body(), wanted(7, 0, 20_000));
-    // A response ends the wait for 100 Continue.
+    // A final response ends the wait for 100 Continue.
     connection.http2.open(&waiting, 0);
     connection.receive(&headers(WHOLE, 9, OK));
     connection.http2.continue_body(9);
@@ -460,7 +463,7 @@ fn pieces_of_streamed_bodies_are_wanted_as_far_as_the_windows_allow() {
     connection.take_output();
     assert_eq!(connection.receive(&data(END_STREAM, 9, b"no")).0, [(0, whole(200, 10, 2))]);
     assert_eq!(connection.take_output(), [(kind::RST_STREAM, 0, 9, vec![0; 4])]);
-    // The rest of the first body is sent.
+    // With larger windows, the rest of the body on stream 3 is sent.
     let update = |stream: u32| framed(kind::WINDOW_UPDATE, 0, stream, &(1u32 << 20).to_be_bytes());
     connection.receive(&[update(0), update(3)].concat());
     assert_eq!(connection.http2.next_sendable_body(), wanted(3, 20_000, 30_000));
@@ -469,7 +472,7 @@ fn pieces_of_streamed_bodies_are_wanted_as_far_as_the_windows_allow() {
     assert_eq!(connection.http2.next_sendable_body(), None);
 }
 
-/// Builds an informational head.
+/// Builds an informational head with this status, or another head without END_STREAM.
 fn headers_of(stream: u32, status: &[u8; 3]) -> Vec<u8> {
     headers(WHOLE, stream, &[&[0x08, 3][..], status].concat())
 }

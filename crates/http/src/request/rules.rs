@@ -1,4 +1,4 @@
-//! Validation of requests.
+//! Checks that a request can be sent.
 
 /// The reason why a request cannot be sent.
 #[derive(Clone, Debug, thiserror::Error, PartialEq, Eq)]
@@ -6,7 +6,7 @@ pub enum RequestError {
     /// The method is not a token.
     #[error("{0:?} is not an HTTP method: write one word, such as GET")]
     Method(String),
-    /// The method is CONNECT, which opens a tunnel. The bytes of a tunnel are not responses.
+    /// The method is CONNECT, which opens a tunnel. The bytes that come from a tunnel are not responses.
     #[error("CONNECT opens a tunnel and cannot be measured as a request: use another method")]
     Connect,
     /// The authority is not `host` or `host:port`.
@@ -21,17 +21,17 @@ pub enum RequestError {
     /// The value of a header contains a control character, which could end the header's line.
     #[error("the value {value:?} of header {name} has a line break or another control character: remove it")]
     HeaderValue {
-        /// The name of the header.
+        /// Name of the header.
         name: String,
-        /// The value of the header.
+        /// Value of the header.
         value: String,
     },
     /// A Content-Length header differs from the length of the body.
     #[error("header Content-Length says {given:?} but the body has {actual} bytes: leave the header out, it is added")]
     ContentLength {
-        /// The value of the header.
+        /// Value of the header.
         given: String,
-        /// The length of the body in bytes.
+        /// Length of the body in bytes.
         actual: u64,
     },
     /// A Transfer-Encoding header is set, but bodies are sent without a transfer coding.
@@ -40,18 +40,18 @@ pub enum RequestError {
 }
 
 /// Whether the header is Content-Length.
-pub(super) fn is_length(name: &str) -> bool {
+pub(super) fn is_content_length(name: &str) -> bool {
     name.eq_ignore_ascii_case("Content-Length")
 }
 
-/// Whether this header suppresses a default header: it has the name of a default header and an empty value, as with
-/// curl's `-H`.
-pub(super) fn leaves_out(name: &str, value: &str) -> bool {
+/// Whether this header suppresses a default header. It then has the name of a default header and an empty value, as in
+/// curl's option `-H`.
+pub(super) fn suppresses_default(name: &str, value: &str) -> bool {
     const ADDED: [&str; 5] = ["Host", "User-Agent", "Accept", "Connection", "Content-Length"];
     value.trim().is_empty() && ADDED.iter().any(|added| added.eq_ignore_ascii_case(name))
 }
 
-/// Checks that every server reads the same request line and the same Host header from these parts.
+/// Checks that all servers parse the same request line and the same Host header from these parts.
 pub(super) fn check_line(method: &str, authority: &str, path: &str) -> Result<(), RequestError> {
     if !is_token(method) {
         return Err(RequestError::Method(method.to_owned()));
@@ -62,8 +62,8 @@ pub(super) fn check_line(method: &str, authority: &str, path: &str) -> Result<()
     if authority.is_empty() || !authority.bytes().all(|byte| byte.is_ascii_graphic() && !b"/?#@\\".contains(&byte)) {
         return Err(RequestError::Authority(authority.to_owned()));
     }
-    // Valid forms are a path, `*` (OPTIONS) and a whole URL (to a proxy). Bytes above ASCII are not ambiguous, and some
-    // clients send them.
+    // Valid forms are a path, `*` (for OPTIONS) and a whole URL (for a proxy). Non-ASCII bytes are accepted, because
+    // servers parse them alike and some clients send them.
     let has_form = path.starts_with('/') || path == "*" || path.contains("://");
     if !has_form || path.bytes().any(|byte| byte <= b' ' || byte == 0x7f) {
         return Err(RequestError::Path(path.to_owned()));
@@ -82,7 +82,7 @@ pub(super) fn check_header(name: &str, value: &str, body_bytes: u64) -> Result<(
     if name.eq_ignore_ascii_case("Transfer-Encoding") {
         return Err(RequestError::TransferEncoding);
     }
-    if is_length(name) && value != body_bytes.to_string() && !leaves_out(name, value) {
+    if is_content_length(name) && value != body_bytes.to_string() && !suppresses_default(name, value) {
         return Err(RequestError::ContentLength { given: value.to_owned(), actual: body_bytes });
     }
     Ok(())
@@ -99,7 +99,7 @@ mod tests {
     use crate::request::{Request, Version};
     use Version::Http11;
 
-    /// A request for `/x?y` with this header and body.
+    /// Renders a request for `/x?y` with this header, if any, and this body.
     fn with(method: &str, header: Option<(&str, &str)>, body: &str) -> Result<Request, RequestError> {
         let headers: Vec<_> = header.map(|(name, value)| (name.to_owned(), value.to_owned())).into_iter().collect();
         Request::new(method, "a.example:81", "/x?y", &headers, body.as_bytes(), Http11, false)

@@ -1,5 +1,5 @@
 //! Properties of HTTP/2 for any bytes that a server may send: nothing panics, and the result does not depend on how the
-//! bytes are split.
+//! bytes are split into pieces.
 
 use brimful_http::{Http2, ParseError, RecentBlock, Request, StreamEnd, StreamObserver, Version};
 use proptest::prelude::*;
@@ -65,8 +65,7 @@ fn feed_all(pieces: &[&[u8]]) -> Results {
         }
     }
     results.said = http2.output().to_vec();
-    // After a protocol error, the number of bytes counted depends on how the input was split, so the tests do not
-    // compare this number.
+    // After a protocol error, the number of counted bytes depends on how the input was split, so it is not compared.
     if results.error.is_some() {
         results.bytes = [0; CALLS];
         results.bodies = [0; CALLS];

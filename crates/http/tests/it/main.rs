@@ -1,4 +1,4 @@
-//! Tests properties of the codecs with generated responses, requests and random bytes.
+//! Tests properties of the codecs with generated requests, generated responses and random bytes.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod http2;

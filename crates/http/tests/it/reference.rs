@@ -1,6 +1,6 @@
-//! A second, slow implementation of RFC 9112 that reads whole inputs, as a reference for the codec. It shares no code
-//! with the codec or with `httparse`. Comments note input that both implementations accept although the grammar forbids
-//! it.
+//! A second, slow implementation of RFC 9112 that reads whole inputs. Tests compare the codec with it. It shares no
+//! code with the codec or with `httparse`. Its comments mention input that both implementations accept although the
+//! grammar forbids it.
 
 use brimful_http::{MAX_CHUNK_LINE_BYTES, MAX_EMPTY_LINES, MAX_FIELDS, MAX_HEAD_BYTES, Response};
 
@@ -15,7 +15,7 @@ pub enum Reading {
     Malformed,
 }
 
-/// Reads one response. `head_request` says whether the response answers a HEAD request.
+/// Reads one response. `head_request` is true if the response answers a HEAD request.
 pub fn read(bytes: &[u8], head_request: bool) -> Reading {
     let read = || {
         let mut rest = bytes;
@@ -110,7 +110,7 @@ impl Head {
         Ok(Head { length, minor_version, status, fields })
     }
 
-    /// Returns the list members of all fields with this lower-case name, as one list (RFC 9110 §5.3).
+    /// Returns the list members of all fields with this name (in lower case), as one list (RFC 9110 §5.3).
     fn list(&self, name: &str) -> Vec<String> {
         let values = self.fields.iter().filter(|(field, _)| field == name);
         let members = values.flat_map(|(_, value)| value.split(|byte| *byte == b','));
@@ -146,7 +146,8 @@ impl Head {
         if (rest.len() as u64) < length { truncated() } else { Ok((length, length as usize, false)) }
     }
 
-    /// Whether the connection persists after this response (§9.3; §6.1 covers transfer codings in HTTP/1.0).
+    /// Whether the connection persists after this response (§9.3). The rule for transfer codings in HTTP/1.0 is in
+    /// §6.1.
     fn keep_alive(&self) -> bool {
         let options = self.list("connection");
         let says = |option: &str| options.iter().any(|one| one == option);

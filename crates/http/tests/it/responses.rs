@@ -1,5 +1,5 @@
-//! Tests that the result of parsing a response does not depend on how the bytes are split, matches the generated
-//! response, and agrees with the reference implementation.
+//! Tests that the result of parsing a response does not depend on how the bytes are split, equals the response that was
+//! generated, and agrees with the reference implementation.
 
 use crate::reference::{self, Reading};
 use brimful_http::{FeedResult, MAX_EMPTY_LINES, ParseError, ParseStep, Response, ResponseParser};
@@ -75,7 +75,7 @@ fn sample() -> impl Strategy<Value = Sample> {
         })
 }
 
-/// Renders a response, and derives the expected result from its parts.
+/// Renders a response, and determines the expected result from its parts.
 fn build(
     body: &Body,
     any_status: u16,
@@ -146,7 +146,7 @@ fn build(
     Sample { bytes: [head.into_bytes(), content].concat(), head_request, expected, empty_lines: 0, until_close }
 }
 
-/// Feeds pieces as a connection would, each byte once, and closes the connection if the response is still incomplete.
+/// Feeds pieces as a connection would, each byte once. Then closes the connection if the response is still incomplete.
 /// Returns the result, the number of bytes consumed and the number of empty lines skipped.
 fn feed<'a>(head_request: bool, pieces: impl Iterator<Item = &'a [u8]>) -> Outcome {
     let mut parser = ResponseParser::new();
@@ -169,7 +169,7 @@ fn feed<'a>(head_request: bool, pieces: impl Iterator<Item = &'a [u8]>) -> Outco
 
 type Outcome = (Result<Response, ParseError>, usize, u32);
 
-/// Splits `bytes` at the cuts.
+/// Splits `bytes` at these offsets.
 fn pieces<'a>(bytes: &'a [u8], cuts: &[Index]) -> impl Iterator<Item = &'a [u8]> {
     let mut cuts: Vec<usize> = cuts.iter().map(|cut| cut.index(bytes.len() + 1)).collect();
     cuts.sort_unstable();
@@ -178,8 +178,8 @@ fn pieces<'a>(bytes: &'a [u8], cuts: &[Index]) -> impl Iterator<Item = &'a [u8]>
 }
 
 /// Checks that parsing `bytes` whole, in pieces and byte by byte has the same result, and that this result agrees with
-/// the reference. The number of bytes consumed is compared only for a response; after an error, this number is
-/// undefined.
+/// the reference. The number of bytes consumed is compared only for a complete response, because it is undefined after
+/// an error.
 fn outcome_of_any_cut(head_request: bool, bytes: &[u8], cuts: &[Index]) -> Result<Outcome, TestCaseError> {
     let whole = feed(head_request, std::iter::once(bytes));
     for cut in [feed(head_request, pieces(bytes, cuts)), feed(head_request, bytes.chunks(1))] {

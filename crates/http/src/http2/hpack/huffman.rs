@@ -1,9 +1,10 @@
-//! The Huffman code of strings (§5.2, Appendix B). The code is canonical: the lengths of its codes define it.
+//! The Huffman code of strings (§5.2, Appendix B). It is a canonical code: the lengths of the codes determine the
+//! codes.
 //!
 //! Codes of up to eight bits, which cover nearly all bytes of a head, are looked up in a table. Longer codes are
 //! searched length by length.
 
-/// Length in bits of the code of each byte. The last entry is the code for the end of a string, which is never encoded.
+/// Length in bits of the code of each byte value. The last entry is the end-of-string code, which is never sent.
 const CODE_LENGTHS: [u8; 257] = [
     13, 23, 28, 28, 28, 28, 28, 28, 28, 24, 30, 28, 28, 30, 28, 28, 28, 28, 28, 28, 28, 28, 30, 28, 28, 28, 28, 28, 28,
     28, 28, 28, 6, 10, 10, 12, 13, 6, 8, 11, 10, 10, 8, 11, 8, 6, 6, 6, 5, 5, 5, 6, 6, 6, 6, 6, 6, 6, 7, 8, 15, 6, 12,
@@ -22,11 +23,11 @@ static CODE: Code = Code::new();
 
 /// The Huffman code that [`CODE_LENGTHS`] defines.
 struct Code {
-    /// The symbols, sorted by the length of their codes, then by value.
+    /// The symbols (byte values), sorted by the length of their codes and then by value.
     symbols: [u16; 257],
     /// The first code of each length.
     first: [u32; MAX_CODE_BITS + 2],
-    /// The index in `symbols` of the first code of each length.
+    /// For each length, the index in `symbols` of the first code of this length.
     start: [u16; MAX_CODE_BITS + 2],
     /// For each value of the next eight bits: the symbol, and the length of its code. The length is 0 if the code is
     /// longer than eight bits.
@@ -69,7 +70,8 @@ impl Code {
         code
     }
 
-    /// Finds the code at the start of `bits`, which are left-aligned. Returns its symbol and its length.
+    /// Finds the code at the start of `bits`, beginning with the highest bit. Returns its symbol and its length in
+    /// bits.
     fn find(&self, bits: u64) -> Option<(u16, u32)> {
         let (symbol, length) = self.short[(bits >> 56) as usize];
         if length > 0 {
@@ -83,8 +85,8 @@ impl Code {
     }
 }
 
-/// Decodes `text` and appends the result to `into`; `None` if `text` is not valid. Padding must be less than eight one
-/// bits.
+/// Decodes `text` and appends the result to `into`. Returns `None` if `text` is not valid. At the end, up to seven one
+/// bits of padding are allowed.
 pub(super) fn decode(text: &[u8], into: &mut Vec<u8>) -> Option<()> {
     let (mut bits, mut count) = (0u64, 0u32);
     let mut bytes = text.iter();
@@ -94,7 +96,7 @@ pub(super) fn decode(text: &[u8], into: &mut Vec<u8>) -> Option<()> {
             bits |= u64::from(byte) << (56 - count);
             count += 8;
         }
-        // Missing bits are filled with ones. Only the code for the end of a string consists of ones.
+        // The missing bits after the end of `text` are set to one. Only the end-of-string code consists of ones.
         let padded = bits | u64::MAX.checked_shr(count).unwrap_or(0);
         match CODE.find(padded) {
             Some((symbol, length)) if length <= count && symbol != END_OF_STRING => {

@@ -1,11 +1,11 @@
-//! The tables that an index refers to: first the static table (Appendix A), then the connection's dynamic table, newest
-//! entry first (§2.3).
+//! The tables of fields to which an index refers: first the static table (Appendix A), then the connection's dynamic
+//! table, newest entry first (§2.3).
 
 use std::collections::VecDeque;
 
-/// Number of bytes added to the lengths of name and value in the size of an entry (§4.1).
-pub(super) const OVERHEAD: usize = 32;
-/// Upper bound of the dynamic table in bytes: the default of the protocol (RFC 9113 §6.5.2).
+/// Number of bytes that the size of an entry has in addition to the lengths of its name and value (§4.1).
+pub(super) const ENTRY_OVERHEAD: usize = 32;
+/// Maximum size of the dynamic table in bytes. It is the default of the protocol (RFC 9113 §6.5.2).
 const MAX_SIZE: usize = 4096;
 
 const STATIC: [(&str, &str); 61] = [
@@ -72,13 +72,13 @@ const STATIC: [(&str, &str); 61] = [
     ("www-authenticate", ""),
 ];
 
-/// Whether an index refers to the dynamic table.
+/// Whether an index refers to an entry of the dynamic table.
 pub(super) fn is_dynamic(index: u64) -> bool {
     index > STATIC.len() as u64
 }
 
-/// Finds a static entry with this name, preferably also with this value. Returns its index, and whether the value
-/// matches.
+/// Finds an entry of the static table with this name, preferably also with this value. Returns its index, and whether
+/// the value matches.
 pub(crate) fn find_static(name: &str, value: &str) -> Option<(u8, bool)> {
     let index = |at: usize| at as u8 + 1;
     let whole = STATIC.iter().position(|entry| *entry == (name, value)).map(|at| (index(at), true));
@@ -103,7 +103,7 @@ pub(super) struct Table {
 /// An entry of the dynamic table.
 #[derive(Debug)]
 struct Entry {
-    /// The name, followed by the value.
+    /// The bytes of the name, followed by the bytes of the value.
     bytes: Box<[u8]>,
     /// Length of the name in bytes.
     name_len: usize,
@@ -128,9 +128,9 @@ impl Table {
         }
     }
 
-    /// Adds an entry. An entry that is larger than the table empties it and is not added (§4.4).
+    /// Adds an entry to the dynamic table. If the entry is larger than the table, the table becomes empty (§4.4).
     pub(super) fn insert(&mut self, name: &[u8], value: &[u8]) {
-        let size = name.len() + value.len() + OVERHEAD;
+        let size = name.len() + value.len() + ENTRY_OVERHEAD;
         self.shrink(self.limit.saturating_sub(size));
         if size <= self.limit {
             self.size += size;
@@ -152,7 +152,7 @@ impl Table {
         while self.size > limit
             && let Some(oldest) = self.entries.pop_back()
         {
-            self.size -= oldest.bytes.len() + OVERHEAD;
+            self.size -= oldest.bytes.len() + ENTRY_OVERHEAD;
         }
     }
 }
