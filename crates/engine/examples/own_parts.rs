@@ -23,7 +23,8 @@ struct Pairs {
 
 impl Workload for Pairs {
     fn next(&mut self, now: Nanos, _in_flight: usize) -> NextCall {
-        // The schedule determines `due`. If the engine is late, the call still counts from this time.
+        // `due` depends only on the schedule. If the engine sends the call late, the latency is still measured from
+        // `due`.
         let due = Nanos::from_millis(20 * (self.begun / 2));
         if self.begun == 2 * self.pairs {
             NextCall::Done
@@ -66,7 +67,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// Makes pairs of calls to this address.
+/// Makes this many pairs of calls to the server at this address, and returns the collector.
 fn measure(address: SocketAddr, pairs: u64) -> Result<Slowest, Box<dyn std::error::Error>> {
     let settings = RequestSettings {
         authority: address.to_string(),
@@ -88,7 +89,8 @@ fn measure(address: SocketAddr, pairs: u64) -> Result<Slowest, Box<dyn std::erro
         start: Nanos::ZERO,
         cpus: Vec::new(),
     };
-    // One shard. Each further shard would be one more element: a workload, the requests and an observer.
+    // One shard, which is one thread. A second shard would be a second element: a workload, its requests and an
+    // observer.
     let shards = vec![(Pairs { begun: 0, pairs }, &requests, Slowest::default())];
     Ok(run(&config, shards, &AtomicBool::new(false))?.observer)
 }

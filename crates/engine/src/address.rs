@@ -46,8 +46,8 @@ impl Address {
         }
     }
 
-    /// The error to report for a failed attempt. If the accept queue of a Unix socket is full, the kernel reports
-    /// `EAGAIN`. It never signals that there is room again, so the attempt counts as refused.
+    /// The error to report for a failed connection attempt. If the accept queue of a Unix socket is full, the kernel
+    /// reports `EAGAIN`. The kernel never signals that the queue has room again, so the attempt counts as refused.
     pub(crate) fn failure(&self, errno: Errno) -> Errno {
         match self {
             Address::Unix(_) if errno == Errno::AGAIN => Errno::CONNREFUSED,

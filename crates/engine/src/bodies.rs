@@ -3,9 +3,9 @@
 //!
 //! Invariants: each connection holds at most two pieces of a file that the kernel has not accepted yet, whatever the
 //! file's size. An HTTP/1 connection carries no second call while a body is being sent, because the second request
-//! would come between the pieces. If a server responds before it has received the whole body, the rest is not sent. An
-//! HTTP/1 connection is then closed, because the server could not tell the rest from a new request. An HTTP/2
-//! connection stays open, and only the stream is reset.
+//! would come between the pieces. If a server responds before it has received the whole body, the rest is not sent.
+//! With HTTP/1, the connection is then closed, because the server would take the next request for the rest of the body.
+//! With HTTP/2, the connection stays open, and only the stream is reset.
 
 use crate::EngineError;
 use crate::body_file::{BodyFile, PIECE_BYTES};
@@ -35,7 +35,7 @@ pub struct UnsentBodies<'a> {
 #[derive(Debug)]
 struct Body<'a> {
     rest: UnsentBody<'a>,
-    /// Stamp of the call that the body belongs to.
+    /// Stamp of the call that the body belongs to; see [`Call::stamp`](crate::call::Call::stamp).
     stamp: u32,
     /// Whether the body waits for the server to request it.
     waits: bool,
@@ -51,24 +51,28 @@ pub enum UnsentBody<'a> {
 /// The next part of a body to send.
 #[derive(Debug)]
 pub struct BodyChunk<'a> {
+    /// The bytes to send.
     pub bytes: Cow<'a, [u8]>,
+    /// Whether this is the last part of the body.
     pub is_last: bool,
+    /// Whether the bytes were read from a file.
     pub is_from_file: bool,
 }
 
 impl<'a> UnsentBodies<'a> {
+    /// Creates an empty set of bodies.
     pub fn new() -> UnsentBodies<'a> {
         let continues = Deadlines::new(CONTINUE_TIMEOUT);
         UnsentBodies { by_slot: HashMap::new(), continues, unreadable: Vec::new(), error: None }
     }
 
-    /// HTTP/1: adds the body of the only call on a connection.
+    /// HTTP/1: adds a body that is sent after its head. No other call is under way on the connection.
     pub fn insert(&mut self, call: TimerKey, rest: UnsentBody<'a>, waits: bool) {
         self.by_slot.insert(call.slot, Body { rest, stamp: call.stamp, waits });
     }
 
-    /// Starts the timer of a body that waits for the server to request it.
-    pub fn start_continue(&mut self, now: Nanos, call: TimerKey) {
+    /// Starts the timeout of a body that waits for the server to request it.
+    pub fn start_continue_timeout(&mut self, now: Nanos, call: TimerKey) {
         self.continues.arm(now, call);
     }
 
@@ -84,7 +88,7 @@ impl<'a> UnsentBodies<'a> {
         !self.by_slot.is_empty() && self.by_slot.remove(&slot).is_some()
     }
 
-    /// The time at which the next body that still waits is sent without a request from the server.
+    /// The earliest time at which a waiting body is sent although the server has not requested it.
     pub fn next_deadline(&self) -> Option<Nanos> {
         self.continues.next_deadline()
     }
@@ -132,7 +136,7 @@ impl<'a> UnsentBodies<'a> {
         }
     }
 
-    /// Removes and returns the timer of a body that the server has not requested in time.
+    /// Removes and returns a call whose body the server has not requested in time.
     pub fn pop_overdue<P>(&mut self, now: Nanos, connections: &Connections<P>) -> Option<TimerKey> {
         self.continues.next_deadline()?;
         let by_slot = &self.by_slot;
@@ -170,7 +174,7 @@ mod tests {
         }
         assert_eq!(taken, content);
         assert!(bodies.by_slot.is_empty() && bodies.error.is_none());
-        // If the file is truncated during the run, the call fails.
+        // The file is truncated during the run: the next piece cannot be read, and the error says why.
         bodies.insert(CALL, UnsentBody::File { file: &file, offset: PIECE_BYTES as u64 }, false);
         std::fs::write(&path, b"short").unwrap();
         assert!(bodies.next_chunk(7).is_none() && bodies.by_slot.is_empty());

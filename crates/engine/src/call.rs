@@ -19,11 +19,14 @@ const MAX_REFUSALS: u8 = 3;
 /// Maximum number of times that one call is sent again after its connection was closed.
 const MAX_CLOSES: u8 = 2;
 
-/// A call under way, with the observer's own data about the call.
+/// A call under way, with the data that the observer keeps for the call.
 #[derive(Debug)]
 pub struct Call<P> {
+    /// The request to send, and the expected response.
     pub spec: CallSpec,
+    /// The time at which the workload scheduled the call. The latency is measured from this time.
     pub due: Nanos,
+    /// The data that the observer keeps for the call until it ends.
     pub observer_data: P,
     /// A number that identifies the call among the calls of its connection; see [`Connection::is_awaiting_response`].
     ///
@@ -83,8 +86,7 @@ impl<P> Call<P> {
         }
     }
 
-    /// Whether to send the call again after its connection has ended. `end` is the end of the call if it is not sent
-    /// again.
+    /// Whether to send the call again after its connection has ended. `end` is the outcome of this attempt.
     pub fn may_retry_after_close(&self, end: End, policy: &ConnectionPolicy) -> bool {
         policy.retry_closed && self.earlier.attempts < MAX_CLOSES && matches!(end, End::ClosedOnReuse { .. })
     }

@@ -22,6 +22,7 @@ pub enum Phase {
 /// One connection.
 #[derive(Debug)]
 pub struct Connection<P> {
+    /// The phase of the connection's life.
     pub phase: Phase,
     /// The session that the connection belongs to, if any. The connection carries only calls of that session.
     pub session: Option<SessionId>,
@@ -47,7 +48,7 @@ pub struct Connection<P> {
     pub attempted_at: Nanos,
     /// Index of the connection's source address.
     pub source: usize,
-    /// Number of the server address that the connection goes to.
+    /// Index of the server address that the connection goes to.
     pub address: u16,
     /// Number of attempts to establish this connection so far; each attempt uses another source address.
     pub attempts: usize,
@@ -73,7 +74,8 @@ impl<P> Connection<P> {
             stamp: 0,
             calls_begun: 0,
             responses: 0,
-            // Allocated on demand: thousands of sessions may be in their think time, each with an idle connection.
+            // Sessions allocate their queues on demand, because thousands of sessions may each have an idle connection
+            // during their think times.
             calls: if session.is_some() { VecDeque::new() } else { VecDeque::with_capacity(depth.min(64)) },
             protocol: Protocol::new(false),
             last_received_at: Nanos::ZERO,

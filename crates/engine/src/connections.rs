@@ -23,7 +23,7 @@ pub struct Connections<P> {
     /// Slots of available connections that belong to no session, one list per [`Availability`]. The slot added latest
     /// is last.
     available: [Vec<u32>; 2],
-    /// Number of calls of [`Connections::available_in_turn`] so far.
+    /// Number of times that [`Connections::available_in_turn`] was called so far.
     turn: usize,
     sessions: SessionConnections<P>,
     limits: Limits,
@@ -43,24 +43,25 @@ struct Limits {
     lifetime: u64,
 }
 
-/// Counts connections and attempts.
+/// Counts the sockets of the connections and of the connection attempts.
 #[derive(Clone, Copy, Debug, Default)]
 struct OpenCount {
     now: u64,
-    /// Highest number of sockets that were open at once: of connections and of connection attempts.
+    /// Highest number of sockets that were open at once.
     max: u64,
-    /// Number of attempts that have failed since the latest wait without ever having a socket.
+    /// Number of attempts that failed since the latest wait because no socket could be opened for them.
     without_socket: u64,
-    /// Number of turns of the event loop since it was last known that each attempt had a socket or had failed.
+    /// Number of consecutive waits after which the kernel may still have had attempts to begin. Such an attempt has no
+    /// socket yet.
     turns_unknown: u32,
 }
 
 impl OpenCount {
-    /// Updates the maximum after a wait. `open` is the number of connections and attempts before the events of the wait
-    /// were handled. `known` is true if every attempt is known to have a socket or to have failed.
+    /// Updates the maximum after a wait for events. `open` is the number of connections and attempts before these
+    /// events were handled. `known` is false if the kernel may not have begun some of the attempts, so that they have
+    /// no sockets yet.
     fn update_max(&mut self, open: u64, known: bool) {
-        /// Number of turns of the event loop after which the kernel has completed every connection attempt that was
-        /// requested before them, so that each has a socket or has failed.
+        /// Number of waits after which every attempt requested before them has a socket or has failed.
         const TURNS_UNTIL_KNOWN: u32 = 64;
         let open = open.saturating_sub(std::mem::take(&mut self.without_socket));
         self.turns_unknown = if known { 0 } else { self.turns_unknown + 1 };
@@ -147,21 +148,21 @@ impl<P> Connections<P> {
         self.open.now
     }
 
-    /// Highest number of sockets that were open at once: of connections and of connection attempts.
+    /// Highest number of sockets that were open at once, including those of connection attempts.
     pub fn max_open(&self) -> u64 {
         self.open.max
     }
 
-    /// Notes that a connection attempt failed because this host had no socket for it. The caller is about to remove the
-    /// attempt.
+    /// Notes that a connection attempt failed because this host could not open a socket. The caller is about to remove
+    /// the attempt.
     pub fn note_socket_shortage(&mut self) {
         self.open.without_socket += 1;
     }
 
-    /// Updates the highest number of open sockets after a wait. `open` is the number of connections and attempts before
-    /// the events of the wait were handled. `known` is true if every attempt is known to have a socket or to have
-    /// failed.
-    pub fn count_open(&mut self, open: u64, known: bool) {
+    /// Updates the highest number of open sockets after a wait for events. `open` is the number of connections and
+    /// attempts before these events were handled. `known` is false if the kernel may not have begun some of the
+    /// attempts, so that they have no sockets yet.
+    pub fn update_max_open(&mut self, open: u64, known: bool) {
         self.open.update_max(open, known);
     }
 
@@ -176,24 +177,26 @@ impl<P> Connections<P> {
         slot.connection.as_mut().filter(|_| slot.generation == token.generation)
     }
 
+    /// The connection in a slot, if any.
     pub fn get(&self, slot: u32) -> Option<&Connection<P>> {
         self.slots.get(slot as usize)?.connection.as_ref()
     }
 
+    /// The connection in a slot, if any, to be modified.
     pub fn get_mut(&mut self, slot: u32) -> Option<&mut Connection<P>> {
         self.slots.get_mut(slot as usize)?.connection.as_mut()
     }
 
-    /// Finds a connection with room for a call that belongs to no session. Prefers the idle connection that was used
-    /// last, because its caches are the warmest and older idle connections can then time out; otherwise a connection
-    /// that already carries calls. A caller that assigns the call to the connection then calls
-    /// [`Connections::update_availability`].
+    /// Returns the slot of a connection with room for a call that belongs to no session. Prefers the idle connection
+    /// that was used last: its state is most likely in the CPU's caches, and older idle connections can time out. If no
+    /// connection is idle, chooses one that already carries calls. If the caller assigns the call to the connection, it
+    /// must then call [`Connections::update_availability`].
     #[inline]
     pub fn available(&self) -> Option<u32> {
         self.available.iter().find_map(|list| list.last()).copied()
     }
 
-    /// Like [`Connections::available`], but takes the connections in turn, so that calls spread over the server's
+    /// Like [`Connections::available`], but chooses the connections in turn, so that calls spread over the server's
     /// addresses.
     pub fn available_in_turn(&mut self) -> Option<u32> {
         self.turn = self.turn.wrapping_add(1);
@@ -201,8 +204,8 @@ impl<P> Connections<P> {
         list.get(self.turn % list.len()).copied()
     }
 
-    /// Finds a connection with room for a call of this session. Prefers a connection that already carries calls of the
-    /// session, so that a burst leaves in one write.
+    /// Returns the slot of a connection with room for a call of this session. Prefers a connection that already carries
+    /// calls of the session, so that the requests of a burst are sent in one write.
     #[inline]
     pub fn available_for_session(&mut self, session: SessionId) -> Option<u32> {
         let Connections { slots, sessions, limits, .. } = self;
@@ -210,8 +213,8 @@ impl<P> Connections<P> {
         sessions.available(session, availability)
     }
 
-    /// Whether a connection may have room for a further call. While there are sessions, the answer is true: they have
-    /// connections of their own, and it is unknown which session calls next.
+    /// Whether a connection may have room for another call. This is always true while there are sessions: they have
+    /// their own connections, and it is unknown which session calls next.
     pub fn may_have_room(&self) -> bool {
         !self.sessions.is_empty() || self.available().is_some()
     }
@@ -223,7 +226,7 @@ impl<P> Connections<P> {
         })
     }
 
-    /// Updates whether the connection has room for a call, after its calls or its phase have changed.
+    /// Updates the lists of available connections after the calls or the phase of this connection have changed.
     #[inline]
     pub fn update_availability(&mut self, slot: u32) {
         if self.get(slot).is_some_and(|connection| connection.session.is_none()) {
@@ -306,21 +309,21 @@ impl<P> Connections<P> {
         self.sessions.end(session)
     }
 
-    /// Frees the empty call queue of a session's connection for reuse: thousands of sessions may be in long think
-    /// times.
+    /// Makes the empty call queue of a session's idle connection available to other connections, because thousands of
+    /// sessions may be in long think times.
     pub fn release_queue(&mut self, slot: u32) {
         if let Some(connection) = self.slots.get_mut(slot as usize).and_then(|slot| slot.connection.as_mut()) {
             self.sessions.recycle_queue(std::mem::take(&mut connection.calls));
         }
     }
 
-    /// A call queue for a new connection of a session.
+    /// Returns an empty call queue for a new connection of a session.
     pub fn session_queue(&mut self, capacity: usize) -> VecDeque<Call<P>> {
         self.sessions.take_queue(capacity)
     }
 
-    /// The connection in a slot. If it belongs to a session and has no call queue, the connection gets a queue of this
-    /// capacity.
+    /// The connection in a slot. If the connection belongs to a session and has no call queue, it first gets a queue of
+    /// this capacity.
     #[inline]
     pub fn get_with_queue(&mut self, slot: u32, capacity: usize) -> Option<&mut Connection<P>> {
         let connection = self.slots.get_mut(slot as usize)?.connection.as_mut()?;
@@ -462,12 +465,12 @@ mod tests {
             connections.note_socket_shortage();
             connections.remove(*slot);
         }
-        connections.count_open(before, true);
+        connections.update_max_open(before, true);
         assert_eq!((connections.max_open(), connections.open_count()), (2, 2));
-        connections.count_open(1, true);
-        (0..63).for_each(|_| connections.count_open(3, false));
+        connections.update_max_open(1, true);
+        (0..63).for_each(|_| connections.update_max_open(3, false));
         assert_eq!(connections.max_open(), 2, "an attempt without a known result may still lack a socket");
-        connections.count_open(3, false);
+        connections.update_max_open(3, false);
         assert_eq!(connections.max_open(), 3, "after 64 turns, every attempt has a socket");
     }
 }

@@ -11,7 +11,7 @@ use brimful_os::cgroup::{Throttling, cpu_groups};
 use std::fs::read_to_string;
 use std::path::Path;
 
-/// The kernel's counters at the beginning of the run.
+/// Reads the kernel's counters at the beginning and at the end of the run.
 #[derive(Debug)]
 pub struct ContentionWatch {
     /// The CPUs that the generator is pinned to; empty if the kernel chooses.
@@ -33,7 +33,8 @@ impl ContentionWatch {
         ContentionWatch { cpus: cpus.to_vec(), ticks: read_ticks(cpus), throttled: read_throttled() }
     }
 
-    /// Reads the counters after the run. `cpu_wait` is the longest time for which a thread waited for a CPU.
+    /// Reads the counters after the run, and returns the differences. `cpu_wait` is the longest time for which any
+    /// thread of the generator waited for a CPU.
     pub fn finish(self, cpu_wait: Option<Nanos>) -> HostContention {
         let steal = self.ticks.zip(read_ticks(&self.cpus)).and_then(|(before, after)| after.share_stolen_since(before));
         let throttled = self.throttled.zip(read_throttled()).map(|(before, after)| after.0.saturating_sub(before.0));

@@ -1,6 +1,6 @@
-//! Deadlines with a common timeout. A queue keeps them in order, because each new deadline is the latest. This requires
-//! no heap, and no kernel timer per connection: kernel timers would reduce the maximum rate of abandoned connection
-//! attempts by a third.
+//! Deadlines with a common timeout. A queue keeps them in order, because each new deadline is the latest. So neither a
+//! heap nor a kernel timer per connection is needed. One kernel timer per connection reduced the maximum rate of
+//! connection attempts that time out by a third.
 //!
 //! When a call or connection ends, its deadline stays in the queue and is void. A void deadline is dropped when it
 //! reaches the front of the queue. When more than half of the deadlines may be void, all void deadlines are dropped.
@@ -12,8 +12,8 @@ use std::collections::VecDeque;
 /// If the queue is shorter than this, it is not searched for void deadlines.
 const MIN_CLEANED: usize = 1024;
 
-/// Identifies the attempt, handshake or call that a deadline was set for. The deadline is void once the connection has
-/// another stamp.
+/// Identifies the connection attempt, TLS handshake or call that a deadline was set for. The deadline is void once the
+/// connection or call in this slot has another stamp.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TimerKey {
     /// Slot of the connection.
@@ -24,17 +24,19 @@ pub struct TimerKey {
     pub stream: u32,
 }
 
-/// A queue of deadlines. Each deadline is `after` later than the time at which it was set. Deadlines are set in the
-/// order of time.
+/// A queue of deadlines. Each deadline is `after` later than the time at which it was set, and each is set later than
+/// the one before.
 #[derive(Debug)]
 pub struct Deadlines {
     after: Nanos,
     queue: VecDeque<(Nanos, TimerKey)>,
-    /// Length at which all void deadlines are dropped: twice the number of valid deadlines after the last cleaning.
+    /// Length at which all void deadlines are dropped: twice the number of valid deadlines that the last such clean-up
+    /// left.
     cleaned_at: usize,
 }
 
 impl Deadlines {
+    /// Creates an empty queue of deadlines, each `after` later than the time at which it is set.
     pub fn new(after: Nanos) -> Deadlines {
         Deadlines { after, queue: VecDeque::new(), cleaned_at: MIN_CLEANED }
     }
@@ -45,9 +47,10 @@ impl Deadlines {
         self.queue.push_back((now + self.after, key));
     }
 
-    /// Postpones deadlines after the thread was stopped from `since` to `until`: an operation that began in that time may
-    /// have sent its request only just before `until`, so its deadline now counts from there. A stall that follows at
-    /// `until` does not move the same deadlines again; otherwise, a series of stalls could postpone them forever.
+    /// Postpones deadlines after the thread was stopped from `since` to `until`. An operation that began in that time
+    /// may have sent its request only just before `until`, so its timeout is counted from there: the new deadline is 1
+    /// ns before `until + after`. Another stall that starts at `until` does not postpone the same deadlines again;
+    /// otherwise, a series of stalls could postpone them forever.
     pub fn postpone(&mut self, since: Nanos, until: Nanos) {
         let first = since + self.after;
         for (deadline, _) in self.queue.iter_mut().rev().take_while(|(deadline, _)| *deadline >= first) {
@@ -55,14 +58,14 @@ impl Deadlines {
         }
     }
 
-    /// Removes and returns the next valid deadline that had passed at `now`. Drops the void deadlines in front of it,
-    /// even before their time, so that they do not stay in memory.
+    /// Removes and returns the next valid deadline if it is not later than `now`. Drops the void deadlines before it,
+    /// even those that are later than `now`, so that they do not stay in memory.
     pub fn pop_expired(&mut self, now: Nanos, is_live: impl Fn(TimerKey) -> bool) -> Option<TimerKey> {
         while let Some(&(deadline, key)) = self.queue.front() {
             let front_is_live = is_live(key);
             if front_is_live && deadline > now {
-                // Rarely needed: calls usually end about in the order in which they began, so void deadlines reach the
-                // front soon.
+                // This is rarely needed: calls end about in the order in which they began, so void deadlines soon reach
+                // the front.
                 if self.queue.len() >= self.cleaned_at {
                     self.queue.retain(|(_, key)| is_live(*key));
                     self.cleaned_at = MIN_CLEANED.max(2 * self.queue.len());

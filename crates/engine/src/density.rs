@@ -1,9 +1,9 @@
 //! Measures the gaps between due times, and decides how long the generator waits beyond a due time.
 //!
-//! A sleep until an exact instant costs more CPU time than a call. If the gaps between due times are longer than the
-//! shortest sleeps, the generator pays this cost to be punctual. If they are shorter, the responses to earlier calls
-//! wake the generator about as often as calls come due. The generator then waits a moment beyond each due time for such
-//! a response, and never spins. This delay is part of the reported lateness.
+//! Sleeping until an exact time costs more CPU time than sending a call. If the mean gap between due times is at least
+//! [`DENSE_GAP`], the generator pays this cost to send each call on time. If the gaps are shorter, the responses to
+//! earlier calls wake the generator about as often as calls come due. The generator then waits up to [`MAX_DELAY`]
+//! beyond each due time for such a response, and does not poll the clock. This delay is part of the reported lateness.
 
 use brimful_core::Nanos;
 
@@ -31,7 +31,7 @@ impl Default for CallDensity {
 impl CallDensity {
     /// Notes the due time of a call.
     pub fn note(&mut self, due: Nanos) {
-        // Caps the gap, so that the mean recovers from a long pause after about as many calls as from a short one.
+        // The gap is capped, so that after a long pause the mean falls as fast as after a short one.
         let gap = due.0.saturating_sub(self.latest.0).min(4 * DENSE_GAP.0);
         self.latest = self.latest.max(due);
         self.gap_ns = (self.gap_ns * (AVERAGED_CALLS - 1) + gap) / AVERAGED_CALLS;

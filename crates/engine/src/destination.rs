@@ -3,8 +3,8 @@
 //! A name may have several addresses. New connections go to the addresses in turn, but all connections of a session go
 //! to the same address. Each shard opens a connection to every address before it reuses a connection, so that the calls
 //! are spread over the addresses at low rates too. After a failed attempt the name is looked up again, at most once a
-//! second. A separate thread does the look-up, so that no shard waits for a resolver. An address that the name no
-//! longer has gets no new connections. Addresses keep their numbers.
+//! second. A separate thread does the look-up, so that no shard waits for a resolver. If a look-up no longer returns an
+//! address, no new connections go to that address. An address keeps its index during the whole run.
 
 use crate::{Address, Cidr};
 use brimful_core::panics::lock;
@@ -32,7 +32,8 @@ pub struct Destination {
     first_index: usize,
 }
 
-/// Given the addresses in use, returns the addresses to use from then on; an empty list if they do not change.
+/// A look-up function. It gets the addresses in use, and returns the addresses to use from then on, or an empty list if
+/// they do not change.
 type LookUpFn = dyn Fn(&[SocketAddr]) -> Vec<SocketAddr> + Send + Sync;
 
 /// A function that looks up the server's name again.
@@ -45,8 +46,8 @@ impl Destination {
         Destination { first, further, look_up, first_index: 0 }
     }
 
-    /// The same server, with another address to connect to first: the first shard begins at this index, modulo the
-    /// number of addresses.
+    /// The same server, but the first shard connects to the address with this index first, modulo the number of
+    /// addresses.
     #[must_use]
     pub fn with_first_index(self, first_index: usize) -> Destination {
         Destination { first_index, ..self }
@@ -89,14 +90,14 @@ pub(crate) struct Resolver {
 /// The latest addresses from the resolver.
 #[derive(Debug, Default)]
 struct LatestAnswer {
-    /// Number of the resolver's answers so far.
+    /// Number of look-ups so far that changed the addresses.
     count: AtomicU64,
     addresses: Mutex<Vec<SocketAddr>>,
 }
 
 impl Resolver {
-    /// Starts the thread; returns `None` if the name cannot be looked up. If `source` is given, only server addresses
-    /// of the same family are used.
+    /// Starts the thread; returns `None` if the name cannot be looked up. If the connections have a `source` network,
+    /// only server addresses of the same family (IPv4 or IPv6) are used.
     pub fn start(destination: &Destination, in_use: &[Address], source: Option<Cidr>) -> Option<Resolver> {
         let look_up = destination.look_up.clone()?;
         let in_use: Vec<SocketAddr> = in_use.iter().filter_map(Address::tcp).collect();
@@ -132,19 +133,19 @@ fn look_up_when_asked(
 /// Chooses the server's addresses for the connections of one shard, in turn.
 #[derive(Debug)]
 pub(crate) struct AddressRotation {
-    /// Every address that was ever in use; the index is the address's number.
+    /// Every address that was ever in use. The position in this list is the address's index.
     known: Vec<Address>,
-    /// Numbers of the addresses in use.
+    /// Indices of the addresses in use.
     in_use: Vec<u16>,
     next: usize,
     /// Number of addresses in use that this shard has not connected to yet.
     unvisited: usize,
-    /// Number of failed connection attempts of sessions. Each failure moves every session to its next address.
+    /// Number of failed connection attempts of sessions. After each failure, every session uses its next address.
     moved: usize,
     resolver: Option<Resolver>,
-    /// Number of the resolver's answers that were already applied.
+    /// Number of the resolver's changes that this shard has applied.
     answers: u64,
-    /// The earliest time at which the resolver may be asked again.
+    /// The earliest time at which this shard may request another look-up.
     ask_at: Nanos,
 }
 
@@ -164,8 +165,8 @@ impl AddressRotation {
         }
     }
 
-    /// All addresses so far if calls are counted per address; otherwise none. Calls are counted per address if there
-    /// are several addresses, or if there may be several later.
+    /// All addresses that were ever in use, or none if calls are not counted per address. Calls are counted per address
+    /// if there are several addresses, or if a look-up may find more.
     pub fn counted_addresses(&self) -> &[Address] {
         if self.counts_by_address() { &self.known } else { &[] }
     }
@@ -188,7 +189,7 @@ impl AddressRotation {
         self.unvisited > 0
     }
 
-    /// Chooses the address of the next connection, and returns its number.
+    /// Chooses the address of the next connection, and returns its index.
     pub fn next_address(&mut self, session: Option<SessionId>) -> u16 {
         let count = self.in_use.len().max(1);
         let turn = match session {
@@ -202,19 +203,21 @@ impl AddressRotation {
         self.in_use.get(turn % count).copied().unwrap_or(0)
     }
 
-    /// Notes that an attempt failed. The name is looked up again, unless the last look-up was too recent.
+    /// Notes that a connection attempt failed. Requests a look-up of the name, unless the last request was less than
+    /// [`LOOK_UP_INTERVAL`] ago.
     pub fn attempt_failed(&mut self, session: Option<SessionId>, now: Nanos) {
         self.moved += usize::from(session.is_some());
         if let Some(resolver) = &self.resolver
             && now >= self.ask_at
         {
             self.ask_at = now + LOOK_UP_INTERVAL;
-            // An error means that the resolver was asked already, or that its thread has ended.
+            // An error means that a look-up is already requested, or that the resolver's thread has ended.
             let _ = resolver.ask.try_send(());
         }
     }
 
-    /// Applies the addresses of the latest look-up. Returns the new addresses, which get the next numbers.
+    /// Applies the addresses of the latest look-up. Returns the addresses that were never in use before, in the order
+    /// of their indices.
     pub fn refresh(&mut self) -> Vec<Address> {
         let Some(resolver) = &self.resolver else { return Vec::new() };
         let answers = resolver.latest.count.load(Ordering::Acquire);

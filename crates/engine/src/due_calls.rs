@@ -1,4 +1,4 @@
-//! The calls that a shard has to begin, and the time at which it asks the workload for the next ones.
+//! The calls that a shard has to begin, and the time at which it asks the workload for the next calls.
 //!
 //! Calls that are sent again come first, then calls that follow redirects, then the workload's calls.
 
@@ -13,12 +13,14 @@ use std::collections::VecDeque;
 /// ending a call.
 const RECHECK: Nanos = Nanos::from_millis(1);
 
-/// A call that follows a redirect. Its due time is that of the first call, because the user has waited since then.
+/// A call that follows a redirect. Its due time is that of the redirected call, because the user has waited since then.
 #[derive(Clone, Copy, Debug)]
 pub struct RedirectedCall {
+    /// The request to send to the redirect's target.
     pub spec: CallSpec,
+    /// The due time of the call that was redirected.
     pub due: Nanos,
-    /// The time at which the response with the redirect was complete.
+    /// The time at which the response with the redirect was complete. The call cannot begin earlier.
     pub ready: Nanos,
 }
 
@@ -27,11 +29,11 @@ pub struct RedirectedCall {
 pub struct DueCalls<P> {
     /// Time at which the workload is asked for its next calls.
     ask_at: Nanos,
-    /// Measures how closely calls come due.
+    /// The mean gap between due times.
     density: CallDensity,
     /// Whether the workload has no further calls.
     is_exhausted: bool,
-    /// Whether more calls were due than could be begun at once.
+    /// Whether more calls were due than the shard begins in one turn of its event loop.
     is_behind: bool,
     ticks: Option<Ticks>,
     limit: ConnectionLimit,
@@ -41,7 +43,7 @@ pub struct DueCalls<P> {
     in_flight: usize,
 }
 
-/// The ticks of a run in which calls begin only at regular ticks ([`Config::tick`]).
+/// The regular ticks of a run in which calls begin only at a tick ([`Config::tick`]).
 #[derive(Clone, Copy, Debug)]
 struct Ticks {
     interval: Nanos,
@@ -55,11 +57,12 @@ struct Ticks {
 struct ConnectionLimit {
     max: u64,
     is_reached: bool,
-    /// The latest time at which a connection was available.
+    /// The latest time at which a connection became available after the limit was reached.
     had_room: Nanos,
 }
 
 impl<P> DueCalls<P> {
+    /// Creates an empty queue of calls.
     pub fn new(config: &Config) -> DueCalls<P> {
         let max = config.connections.max_per_shard.unwrap_or(u64::MAX);
         DueCalls {
@@ -92,6 +95,7 @@ impl<P> DueCalls<P> {
         self.ask_at = Nanos::MAX;
     }
 
+    /// Whether the workload has no further calls.
     pub fn is_exhausted(&self) -> bool {
         self.is_exhausted
     }
@@ -102,31 +106,33 @@ impl<P> DueCalls<P> {
         self.ask_at <= now
     }
 
-    /// Whether more calls were due than could be begun at once.
+    /// Whether more calls were due than the shard begins in one turn of its event loop.
     #[inline]
     pub fn is_behind(&self) -> bool {
         self.is_behind
     }
 
+    /// Sets whether more calls were due than the shard begins in one turn of its event loop.
     pub fn set_behind(&mut self, is_behind: bool) {
         self.is_behind = is_behind;
     }
 
+    /// Number of calls that have not ended.
     pub fn in_flight(&self) -> usize {
         self.in_flight
     }
 
-    /// The time until which to wait for the next call.
+    /// The time at which a wait for the next call should end.
     pub fn wake_at(&self) -> Nanos {
         if self.ticks.is_some() { self.ask_at } else { self.density.wake_at(self.ask_at) }
     }
 
-    /// Whether waits for the next call must end exactly on time.
+    /// Whether waits for the next call must end exactly on time. Otherwise, they may end late to save CPU time.
     pub fn wants_exact_waits(&self) -> bool {
         self.ticks.is_none() && !self.density.is_dense()
     }
 
-    /// Whether no call may begin before the next tick. The workload is then asked at that tick.
+    /// Whether no call may begin before the next tick. If so, the workload is asked for calls at that tick.
     pub fn is_between_ticks(&mut self, now: Nanos) -> bool {
         let Some(ticks) = self.ticks.filter(|ticks| now < ticks.next) else { return false };
         self.ask_at = ticks.next;
@@ -146,8 +152,8 @@ impl<P> DueCalls<P> {
         open < self.limit.max
     }
 
-    /// Whether due calls must wait because all allowed connections are open and busy. The connections are checked again
-    /// when a call ends, and after a short time.
+    /// Whether due calls must wait because all allowed connections are open and busy. If so, the connections are
+    /// checked again when a call ends, or after [`RECHECK`].
     pub fn must_wait_for_connection(&mut self, now: Nanos, connections: &Connections<P>) -> bool {
         if self.limit.max == u64::MAX {
             return false;
@@ -175,28 +181,30 @@ impl<P> DueCalls<P> {
         self.density.note(due);
     }
 
-    /// Notes that a call has ended. This may make another call of the workload due.
+    /// Notes that a call has ended. The workload is then asked for calls, because the end of a call may make another
+    /// call due.
     #[inline]
     pub fn note_ended(&mut self) {
         self.in_flight -= 1;
         self.ask_workload_now();
     }
 
-    /// Adds a call that follows a redirect. The call that was redirected has ended, but counts as in flight until the
-    /// added call ends.
+    /// Adds a call that follows a redirect. The redirected call has ended, but still counts as in flight until the
+    /// added call begins.
     pub fn push_redirected(&mut self, call: RedirectedCall) {
         self.redirected.push_back(call);
         self.ask_workload_now();
     }
 
-    /// Removes and returns the oldest call that follows a redirect; it is about to begin.
+    /// Removes and returns the oldest call that follows a redirect. The caller begins this call at once.
     pub fn pop_redirected(&mut self) -> Option<RedirectedCall> {
         let call = self.redirected.pop_front()?;
         self.in_flight -= 1;
         Some(call)
     }
 
-    /// Queues a call to send again, as if nothing had been sent or received for it.
+    /// Queues a call to be sent again. All data about the earlier attempt is reset, except the counts in
+    /// [`Call::earlier`].
     pub fn push_retry(&mut self, call: Call<P>) {
         let Call { spec, due, observer_data, earlier, .. } = call;
         self.retries.push_back(Call { earlier, ..Call::new(spec, due, 0, observer_data) });

@@ -28,7 +28,7 @@ impl fmt::Debug for Digest {
     }
 }
 
-/// Decides the end of a call whose response is complete. The response to a HEAD request has no content to check.
+/// Returns how a call ends whose response is complete. The response to a HEAD request has no content to check.
 pub fn end_of_response(
     expect: Option<&Expect>,
     response: &Response,
@@ -49,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn status_length_and_content_are_end_of_response() {
+    fn status_length_and_content_are_checked() {
         let read = |toml: &str| toml::from_str::<Expect>(toml).unwrap();
         let abc = read("sha256 = 'ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad'");
         let ends = |expect: &Expect, status, content: &str, is_head| {

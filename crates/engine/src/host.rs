@@ -16,11 +16,11 @@ pub fn raise_descriptor_limit() {
     let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum });
 }
 
-/// Checks that this process may have `needed` connections open at once, over all shards. With io_uring, each ring has
-/// its own table of descriptors.
+/// Checks that this process may have `needed` connections open at once, over all shards. With io_uring, each shard's
+/// ring has its own table of descriptors.
 ///
 /// # Errors
-/// [`EngineError::Descriptors`] if the limit is too low for that number.
+/// [`EngineError::Descriptors`] if the limit on descriptors is lower than `needed`.
 pub fn check_descriptors(needed: u64, shards: u64, uring: bool) -> Result<(), EngineError> {
     let Some(limit) = getrlimit(Resource::Nofile).current.filter(|_| needed > 0) else { return Ok(()) };
     let shards = shards.max(1);
@@ -32,43 +32,46 @@ pub fn check_descriptors(needed: u64, shards: u64, uring: bool) -> Result<(), En
     if needed <= available {
         return Ok(());
     }
-    // The limit that the message suggests: rounded up to a multiple of 100, with some descriptors to spare for files.
+    // The limit that the error message suggests, rounded up to a multiple of 100: one descriptor per connection, those
+    // in use now, one per shard, and 16 spare.
     let raise_to = needed.saturating_add(descriptors_in_use() + shards + 16).div_ceil(100).saturating_mul(100);
     Err(EngineError::Descriptors { needed, available, raise_to })
 }
 
 /// Number of file descriptors that this process has open.
 fn descriptors_in_use() -> u64 {
-    // The descriptor of the directory itself does not count.
+    // The listing contains the descriptor of the opened directory, which is subtracted. The default of 3 stands for
+    // standard input, output and error.
     std::fs::read_dir("/proc/self/fd").map_or(3, |entries| entries.count().saturating_sub(1) as u64)
 }
 
-/// Prepares the calling thread to wake on time. Pins it to a CPU if one is given, and sets its timer slack, 50 µs by
-/// default, to the minimum.
+/// Prepares the calling thread to wake on time. Pins the thread to `cpu`, if given, and sets its timer slack, by
+/// default 50 µs, to the minimum of 1 ns.
 pub fn prepare_thread(cpu: Option<usize>) -> Result<(), EngineError> {
-    // If the kernel refuses, the default slack remains and shows as lateness.
+    // If the kernel refuses this, the default slack remains, and wake-ups are up to 50 µs late. The reported lateness
+    // contains this delay.
     let _ = set_current_timer_slack(NonZeroU64::new(1));
     let Some(cpu) = cpu else { return Ok(()) };
     cpus::pin_this_thread(cpu).map_err(|source| EngineError::Cpu { cpu, source })
 }
 
-/// CPU time of threads. The total is exact. The kernel estimates the split into user and kernel mode by sampling at its
-/// ticks.
+/// CPU time of a thread. The total is exact. The kernel estimates the split into user and kernel mode by sampling at
+/// its timer ticks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CpuTime {
     /// Time in user and kernel mode together.
     pub total: Nanos,
-    /// Sampled time in user mode.
+    /// Estimated time in user mode.
     user: Nanos,
-    /// Sampled time in kernel mode.
+    /// Estimated time in kernel mode.
     system: Nanos,
 }
 
 impl CpuTime {
-    /// Time in user mode and in kernel mode; `None` if there were too few ticks to estimate the split. Every thread
-    /// spends some time in each mode, so if no tick fell into one mode, there were too few ticks.
+    /// Time in user mode and in kernel mode, or `None` if there were too few ticks to estimate the split. Every thread
+    /// spends some time in each mode, so there were too few ticks if no tick fell into one of the modes.
     pub fn user_and_system(self) -> Option<(Nanos, Nanos)> {
-        /// The time of 10 ticks at the kernel's lowest tick rate, 100 per second.
+        /// The time of 10 timer ticks at the kernel's lowest tick rate, 100 per second.
         const MIN_TOTAL: Nanos = Nanos::from_millis(100);
         let user = self.user.0 as f64;
         let system = self.system.0 as f64;
@@ -90,9 +93,9 @@ impl AddAssign for CpuTime {
 
 /// CPU time of the calling thread so far.
 pub fn thread_cpu() -> CpuTime {
-    // SAFETY: all zero is a valid value of this struct of integers.
+    // SAFETY: `rusage` is a struct of integers, for which all zero bytes are a valid value.
     let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
-    // SAFETY: the kernel writes to `usage` only, which has the size that it expects. The call cannot fail with these
+    // SAFETY: the kernel writes only to `usage`, which has the size that it expects. The call cannot fail with these
     // arguments; if it did, `usage` would stay zero.
     unsafe { libc::getrusage(libc::RUSAGE_THREAD, &raw mut usage) };
     let time = |t: libc::timeval| Nanos(t.tv_sec as u64 * 1_000_000_000 + t.tv_usec as u64 * 1_000);

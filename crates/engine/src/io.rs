@@ -6,8 +6,8 @@
 //! number of `Received`; then `EndOfStream` or `Reset`. With TLS, the final event may also be `Truncated` or `Broken`,
 //! and `Finished` may come before the final event. A closed connection has no further events.
 //!
-//! Requested operations reach the kernel no later than the next [`Io::flush`] or [`Io::wait`]. No engine waits until
-//! several events are ready: batching would make every response look late.
+//! Requested operations reach the kernel no later than the next [`Io::flush`] or [`Io::wait`]. A wait ends with the
+//! first event: if it waited for several events, measured latencies would be too long.
 
 mod buffers;
 mod epoll;
@@ -33,11 +33,13 @@ use std::borrow::Cow;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-/// The slot of a connection and the slot's generation, so that events of a closed connection never reach the next
-/// connection in its slot.
+/// Identifies a connection: its slot, and the number of connections that had this slot before. Events of a closed
+/// connection therefore cannot be mistaken for events of the next connection in its slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Token {
+    /// Index of the slot.
     pub slot: u32,
+    /// Number of connections that had this slot before; it wraps around.
     pub generation: u32,
 }
 
@@ -56,24 +58,26 @@ impl From<u64> for Token {
 /// Settings of all connections of a run.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// The server's addresses; the index is the address's number.
+    /// The server's addresses. Other types refer to an address by its index in this list.
     pub addresses: Vec<Address>,
-    /// Source addresses, with port 0; if the list is empty, the kernel chooses.
+    /// Source addresses, with port 0. If the list is empty, the kernel chooses the source address.
     pub sources: Vec<SocketAddr>,
+    /// Options of every socket.
     pub options: SocketOptions,
-    /// Whether several requests may be under way on one connection. If so, requests sent in one turn leave in one
-    /// write.
+    /// Whether several requests may be under way on one connection. If so, the requests that a shard sends on a
+    /// connection in one turn of its event loop are sent in one write.
     pub pipelined: bool,
     /// The TLS settings; `None` without TLS.
     pub tls: Option<Arc<Security>>,
-    /// Whether this host closes connections by FIN, and sends close_notify on TLS connections before that.
+    /// Whether this host closes connections with FIN. If so, it sends close_notify first on TLS connections.
     pub sends_close_notify: bool,
 }
 
 /// A connection that was opened before the run.
 pub struct WarmConnection {
+    /// The connected socket.
     pub socket: OwnedFd,
-    /// Number of the server's address.
+    /// Index of the server's address.
     pub address: usize,
     /// TLS session of the connection, and the plaintext that the server sent together with the end of the handshake.
     pub session: Option<(Box<tls::Session>, Vec<u8>)>,
@@ -96,8 +100,8 @@ impl Settings {
     }
 }
 
-/// Opens up to `count` connections, one after another. Stops at the first connection that is not established (with TLS:
-/// secured) in time.
+/// Opens up to `count` connections, one after another. Stops at the first connection that is not established, or with
+/// TLS not secured, within `timeout`.
 pub fn open_established(settings: &Settings, timeout: Nanos, count: u64) -> Vec<WarmConnection> {
     match &settings.tls {
         Some(security) => tls::open_secured(settings, security, timeout, count),
@@ -121,17 +125,16 @@ pub enum IoEvent {
     },
     /// Bytes were received. [`Io::received`] returns them until the next event is taken.
     Received {
-        /// Whether the server is known to have closed its side. More bytes may still follow before the end of the
-        /// stream.
+        /// Whether the server is known to have closed its side of the connection. Even then, more bytes may follow.
         last: bool,
     },
     /// The server has closed its side, and everything that it sent was received.
     EndOfStream,
-    /// The connection is broken.
+    /// The connection was reset, or has failed in another way.
     Reset,
-    /// TLS: the server has sent close_notify. The connection has not ended yet.
+    /// TLS: the server has sent close_notify. The TCP connection has not ended yet.
     Finished,
-    /// TLS: the connection has ended without close_notify, so that data may be missing.
+    /// TLS: the TCP connection has ended without close_notify, so that data may be missing.
     Truncated,
     /// TLS: the handshake failed, or the server violated the protocol. The connection still has to be closed.
     Broken(TlsFault),
@@ -139,24 +142,25 @@ pub enum IoEvent {
     Sent,
 }
 
-/// An engine's I/O. `'a` is the lifetime of the bytes of shared requests.
+/// The I/O of one shard. `'a` is the lifetime of the bytes of requests, which several shards share.
 pub trait Io<'a>: Sized {
-    /// The engine's name in Records and on the command line.
+    /// The engine's name on the command line and in result files.
     const NAME: &'static str;
 
     /// Creates the I/O on the thread that will use it.
     fn new(settings: &Settings) -> Result<Self, EngineError>;
 
-    /// Takes over an established connection.
+    /// Registers a connection that was established before the run under this token.
     fn adopt(&mut self, token: Token, warm: WarmConnection) -> Result<(), Errno>;
 
-    /// Starts a connection attempt. An error means the same as `NotEstablished`, except that nothing has to be closed.
+    /// Starts a connection attempt. An error is a failed attempt, as `NotEstablished` is, except that nothing has to be
+    /// closed.
     fn connect(&mut self, token: Token, route: Route) -> Result<(), Errno>;
 
-    /// Adds an address of the server, which gets the next number.
+    /// Adds an address of the server, which gets the next index.
     fn add_address(&mut self, address: Address);
 
-    /// Sends `request` after everything that was sent before it.
+    /// Sends `request` after all earlier data of this connection.
     fn send(&mut self, token: Token, request: Cow<'a, [u8]>);
 
     /// Sends a copy of the bytes.
@@ -164,11 +168,12 @@ pub trait Io<'a>: Sized {
         self.send(token, Cow::Owned(bytes.to_vec()));
     }
 
-    /// Requests one [`IoEvent::Sent`] once the kernel has accepted everything sent so far. The bytes sent last must
-    /// belong to one call alone. If the connection can send no more, there is no such event.
+    /// Requests one [`IoEvent::Sent`] once the kernel has accepted everything that was sent so far on this connection.
+    /// No other call's data may be sent together with the last bytes. If the connection can send no more, the event
+    /// never comes.
     fn notify_when_sent(&mut self, token: Token);
 
-    /// Number of bytes sent on this slot's connection that the kernel is known not to have accepted.
+    /// Number of bytes that were sent on the connection in this slot, but that the kernel may not have accepted yet.
     fn unsent(&self, slot: u32) -> usize;
 
     /// Closes the connection, and discards all data that the kernel has not accepted.
@@ -177,34 +182,36 @@ pub trait Io<'a>: Sized {
     /// Hands all requested operations to the kernel.
     fn flush(&mut self) -> Result<(), EngineError>;
 
-    /// Flushes, then waits for an event. The wait ends at `until` or after a short time, whichever is earlier.
+    /// Flushes, then waits for an event. The wait ends at `until` or after a short maximum time, whichever is earlier.
     fn wait(&mut self, clock: Clock, until: Nanos) -> Result<WaitTimes, EngineError>;
 
-    /// Sets whether waits end exactly on time, which is the default, or a little late to save CPU time.
+    /// Sets whether waits end exactly on time, which is the default. Otherwise, they end a little late to save CPU
+    /// time.
     fn set_exact(&mut self, exactly: bool);
 
     /// The next event.
     fn next(&mut self) -> Option<(Token, IoEvent)>;
 
-    /// Whether every attempt requested before the latest wait has a socket or has failed.
+    /// Whether every connection attempt requested before the latest wait has a socket or has failed.
     fn attempts_have_begun(&self) -> bool;
 
-    /// Whether data that had arrived by the latest wait may still be in the sockets after all of its events were
-    /// handled.
+    /// Whether some of the data that had arrived by the latest wait may still be in the sockets, although all events of
+    /// the wait were handled.
     fn left_unread(&mut self) -> bool;
 
     /// The bytes of the latest [`IoEvent::Received`].
     fn received(&self) -> &[u8];
 }
 
-/// How a call ends if its connection attempt failed with this error.
+/// The outcome of a call whose connection attempt failed with this error.
 pub fn end_of_failed_attempt(errno: Errno) -> End {
     match errno {
         Errno::MFILE | Errno::NFILE => End::ClientLimited(ExhaustedResource::Descriptors),
-        // The host has no free port: the first error occurs without a source address, the second with one.
+        // This host has no free port. The first error occurs if the kernel chooses the source address, the second if
+        // the run does.
         Errno::ADDRNOTAVAIL | Errno::ADDRINUSE => End::ClientLimited(ExhaustedResource::Ports),
         Errno::NOBUFS | Errno::NOMEM => End::ClientLimited(ExhaustedResource::Memory),
-        // The kernel's own SYN retries ended before our timeout.
+        // The kernel gave up its SYN retries before the run's own timeout.
         Errno::TIMEDOUT => End::Abandoned,
         _ => End::Refused,
     }
@@ -227,7 +234,7 @@ mod tests {
 
     const TOKEN: Token = Token { slot: 0, generation: 0 };
 
-    /// An engine with one connection that is ready to receive, and the server's socket of that connection.
+    /// An engine with one established connection, and the server's socket of that connection.
     fn connected<'a, I: Io<'a>>(pipelined: bool) -> Option<(I, Clock, TcpStream)> {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let (address, options) = (listener.local_addr().unwrap(), SocketOptions::default());
@@ -257,8 +264,8 @@ mod tests {
         Some((io, clock, server))
     }
 
-    /// Receives at least `enough` bytes, unless the connection ends or nothing arrives for a long time. Returns the
-    /// bytes and the event that ended the connection.
+    /// Receives until at least `enough` bytes have arrived, the connection ends, or nothing arrives for a long time.
+    /// Returns the bytes, and the event that ended the connection, if any.
     fn received<'a, I: Io<'a>>(io: &mut I, clock: Clock, enough: usize) -> (Vec<u8>, Option<IoEvent>) {
         let mut bytes = Vec::new();
         for _ in 0..1000 {
@@ -276,8 +283,8 @@ mod tests {
         (bytes, None)
     }
 
-    /// Expects a `Reset` after a failed write, although the next read returns 0 bytes as at the end of a stream: the
-    /// failed write has consumed the socket's error.
+    /// Expects a `Reset` after a failed write. The failed write consumes the socket's error, so the next read returns 0
+    /// bytes as if the server had ended the stream normally.
     fn a_reset_that_a_write_meets_is_reported_as_a_reset<'a, I: Io<'a>>() {
         for pipelined in [false, true] {
             let Some((mut io, clock, server)) = connected::<I>(pipelined) else { return };
@@ -292,7 +299,7 @@ mod tests {
         for pipelined in [false, true] {
             let Some((mut io, clock, server)) = connected::<I>(pipelined) else { return };
             drop(server);
-            // The server replies to the first write with RST, so the second write fails.
+            // The server answers the first write with RST, so the second write fails.
             for _ in 0..2 {
                 io.send(TOKEN, b"GET / HTTP/1.1\r\n\r\n".into());
                 io.flush().unwrap();
@@ -339,7 +346,7 @@ mod tests {
     }
 
     /// Expects that all data arrives in order. Sends short pieces, several in a turn, until the sockets' buffers are
-    /// full; only then does the server read.
+    /// full. The server reads only after that.
     fn unsent_data_follows_in_order<'a, I: Io<'a>>() {
         for pipelined in [false, true] {
             let Some((mut io, clock, mut server)) = connected::<I>(pipelined) else { return };

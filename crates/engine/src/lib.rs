@@ -1,10 +1,10 @@
-//! The load engine: turns a schedule into connections and calls, and emits events.
+//! The load engine: opens connections and makes calls according to a schedule, and reports events.
 //!
 //! There is one shard per thread, with its own workload, observer, connections and sockets (io_uring or epoll). Shards
-//! share nothing on the per-call path; their observers are merged after the run. Invariants of every run:
+//! share no mutable data while they make calls; their observers are merged after the run. Invariants of every run:
 //!
-//! - Every call carries its `due` time from the schedule. All other times are read from the clock when the engine
-//!   acts or receives data.
+//! - Every call has its `due` time from the schedule. All other times are read from the clock when the engine acts or
+//!   receives data.
 //! - A due call does not wait for a connection: if no connection has room, one is opened. Only a limit on the number of
 //!   connections makes calls wait ([`ConnectionPolicy::max_per_shard`]).
 //! - A call that fails because this host has no descriptor, port or memory left ends as [`End::ClientLimited`], and the
@@ -75,49 +75,52 @@ pub struct Config {
     pub address: Destination,
     /// The TLS configuration; `None` without TLS.
     pub tls: Option<Arc<Security>>,
-    /// Whether connections use HTTP/2. The requests must have been rendered for it.
+    /// Whether connections use HTTP/2. If so, the requests must have been rendered for HTTP/2.
     pub http2: bool,
     /// How clients use connections.
     pub connections: ConnectionPolicy,
-    /// Number of connections that all shards together will certainly have at once; 0 if unknown. The run is refused if
-    /// this host has too few descriptors for them.
+    /// Minimum number of connections that all shards together have open at once; 0 if unknown. [`run`] returns an error
+    /// if the limit on descriptors is lower.
     pub min_connections: u64,
-    /// The start on `CLOCK_MONOTONIC`. If it has passed, the run starts as soon as all threads are ready.
+    /// Start of the run, as a time of `CLOCK_MONOTONIC`. If this time has passed, the run starts as soon as all threads
+    /// are ready.
     pub start: Nanos,
-    /// Length of the schedule. Calls that have not begun shortly after its end are not begun at all.
+    /// Length of the schedule. Calls that have not begun shortly after its end are never sent.
     pub window: Nanos,
-    /// Shard `i` runs on the `i`-th of these CPUs, cyclically; if empty, the kernel chooses.
+    /// Shard `i` is pinned to the `i`-th of these CPUs, and the list is repeated if it is too short. If the list is
+    /// empty, the kernel chooses the CPUs.
     pub cpus: Vec<usize>,
-    /// The means of I/O: io_uring or epoll.
+    /// The kernel interface for I/O: io_uring or epoll.
     pub engine: Engine,
     /// If set, calls begin only at multiples of this interval: all calls that have come due since the previous multiple
-    /// begin together. A sleep until an exact instant costs more than a call; here one sleep serves many calls, which
-    /// are late by up to the interval. Responses are read as they arrive.
+    /// begin together. Sleeping until an exact time costs more CPU time than a call; here, one sleep serves many calls,
+    /// which are late by up to the interval. Responses are read as they arrive.
     pub tick: Option<Nanos>,
 }
 
 /// How a client uses connections.
 #[derive(Clone, Debug)]
 pub struct ConnectionPolicy {
-    /// Number of calls after which a connection is closed: with `1`, each call has a new connection; with `None`, a
+    /// Number of calls after which a connection is closed. With `1`, each call has a new connection. With `None`, a
     /// connection stays open until the server closes it.
     pub calls_per_connection: Option<u64>,
-    /// Maximum number of connections that one session may open in all. A call that needs a further connection is lost,
-    /// as if its connection had been reset. `None` means no limit.
+    /// Maximum number of connections that one session may open during its life. If a call needs one more, it ends as if
+    /// its connection had been reset. `None` means no limit.
     pub connections_per_session: Option<u32>,
-    /// Maximum number of connections that a shard may have at once. While all of them are busy, calls without a session
-    /// wait; this does not count as lateness. `None` means no limit: a connection is opened for each such call.
+    /// Maximum number of connections that a shard may have open at once. While all of them are busy, calls without a
+    /// session wait, and this time does not count as lateness. `None` means no limit: such a call opens a new
+    /// connection.
     pub max_per_shard: Option<u64>,
     /// Whether each call opens a connection of its own that stays open and idle until the end of the run. This shows
     /// how many connections a server supports at once.
     pub keeps_connections_open: bool,
-    /// Maximum number of calls under way on one connection, at least 1. The calls are pipelined or, with HTTP/2, on as
-    /// many streams as the server allows.
+    /// Maximum number of calls under way on one connection, at least 1. With HTTP/1, the calls are pipelined. With
+    /// HTTP/2, each has its own stream, and the server's limit on streams applies too.
     pub pipeline: usize,
-    /// Which side closes a connection after its last call, and whether by FIN or RST.
+    /// Which side closes a connection after its last call, and whether with FIN or RST.
     pub close: Close,
-    /// Time after which a connection attempt is abandoned. `None` leaves it to the kernel, which repeats its SYN after
-    /// 1, 2, 4 … seconds.
+    /// Time after which a connection attempt is abandoned. With `None`, the kernel decides; it repeats its SYN after 1,
+    /// 2, 4 … seconds.
     pub connect_timeout: Option<Nanos>,
     /// Whether a call is sent again if the server had already closed the call's connection ([`End::ClosedOnReuse`]).
     ///
@@ -128,19 +131,21 @@ pub struct ConnectionPolicy {
     /// Timeout of a response, from the first byte of the request to the end of the response. It is also the timeout of
     /// a TLS handshake.
     pub response_timeout: Nanos,
-    /// Addresses of this host to connect from by TCP, used in turn; `None` leaves the choice to the kernel.
+    /// Network of the addresses of this host from which TCP connections are made, in turn. With `None`, the kernel
+    /// chooses.
     pub source: Option<Cidr>,
-    /// `SO_SNDBUF` in bytes.
+    /// Size of each socket's send buffer in bytes (`SO_SNDBUF`).
     pub send_buffer: Option<u32>,
-    /// `SO_RCVBUF` in bytes.
+    /// Size of each socket's receive buffer in bytes (`SO_RCVBUF`).
     pub receive_buffer: Option<u32>,
-    /// Number of connections that all shards together open before the start. Otherwise a high rate would begin with a
-    /// storm of connection attempts, which long-running keep-alive clients do not cause.
+    /// Number of connections that all shards together open before the start. Without them, a high rate would begin with
+    /// many simultaneous connection attempts, which clients with established keep-alive connections do not make.
     pub warm_connections: u64,
 }
 
 impl Default for ConnectionPolicy {
-    /// By default connections are kept alive and carry one call at a time, and a call times out after five seconds.
+    /// By default, connections are kept alive and carry one call at a time, and a response must arrive within five
+    /// seconds.
     fn default() -> ConnectionPolicy {
         ConnectionPolicy {
             calls_per_connection: None,
@@ -161,7 +166,7 @@ impl Default for ConnectionPolicy {
     }
 }
 
-/// The means of I/O. The choice affects the generator's cost, not the outcome.
+/// The kernel interface for I/O. It affects the generator's CPU time per call, but not the results of calls.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Engine {
     /// Use io_uring if it is available, otherwise epoll.
@@ -173,16 +178,16 @@ pub enum Engine {
     Epoll,
 }
 
-/// The side that closes a connection after its last call. That side keeps the `TIME_WAIT` state (Mosberger & Jin 1998,
-/// §4.3).
+/// The side that closes a connection after its last call. The socket on that side stays in `TIME_WAIT` afterwards
+/// (Mosberger & Jin 1998, §4.3).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Close {
     /// The server closes, as requested by `Connection: close`.
     #[default]
     Server,
-    /// The client closes by FIN.
+    /// The client closes with FIN.
     Fin,
-    /// The client closes by RST. That is cheap, but the server sees a reset.
+    /// The client closes with RST. This leaves no `TIME_WAIT`, but the server sees a reset.
     Rst,
 }
 
@@ -195,28 +200,28 @@ pub struct Run<O> {
     pub started_monotonic_ns: u64,
     /// Time from the start to the end of the last call.
     pub duration: Nanos,
-    /// Whether the run was ended by `stop`.
+    /// Whether the run ended early because `stop` was set.
     pub interrupted: bool,
     /// CPU time of all shards.
     pub cpu: CpuTime,
-    /// The longest time for which a shard could not work: the length of a turn, less the time that the shard slept
-    /// deliberately.
+    /// The longest time for which a shard was not able to handle events: the length of a turn of its event loop, less
+    /// the time that it slept deliberately.
     pub longest_gap: Nanos,
     /// Share of the time for which the busiest shard worked. Waiting and spinning do not count as work.
     pub busy_share: f64,
-    /// The sum over all shards of the maximum number of connections that each had open at once.
+    /// The sum, over all shards, of the highest number of connections that the shard had open at once.
     pub max_open_connections: u64,
-    /// Name of the means of I/O that was used.
+    /// Name of the kernel interface that was used, `uring` or `epoll`.
     pub engine: &'static str,
-    /// CPU time that the host withheld from the shards.
+    /// CPU time that the shards did not get from the host.
     pub host: HostContention,
-    /// Messages of the shards that panicked. The observer has everything that they reported before.
+    /// Messages of the shards that panicked. The observer contains all events that such a shard reported before.
     pub panics: Vec<String>,
     /// The first request body that could not be read from its file, and the reason.
     pub body_error: Option<String>,
 }
 
-/// The reason why a run could not be started or cannot be trusted.
+/// The reason why a run could not be started or completed.
 #[derive(Debug, thiserror::Error)]
 pub enum EngineError {
     /// A thread could not be pinned to its CPU.
@@ -242,15 +247,15 @@ pub enum EngineError {
     Descriptors {
         /// Number of connections that the load has open at once.
         needed: u64,
-        /// Number of connections that the limit allows.
+        /// Number of connections that the current limit allows.
         available: u64,
-        /// A limit that suffices for the load.
+        /// A descriptor limit that is sufficient for the load.
         raise_to: u64,
     },
-    /// io_uring was requested and cannot be used.
+    /// io_uring was requested, but cannot be used.
     #[error("cannot use io_uring: {0}; or choose `--engine epoll`")]
     UringUnavailable(String),
-    /// No source address can be used.
+    /// No address of the requested source range can be used.
     #[error("cannot connect from {range}: {why}; `ip address` lists the addresses of this host")]
     Source {
         /// The requested address range.
@@ -280,12 +285,12 @@ pub enum EngineError {
         /// The error in the request.
         source: brimful_http::RequestError,
     },
-    /// A placeholder of a request cannot be filled in.
+    /// A placeholder of a request cannot be replaced by a value.
     #[error("the request of class `{class}` cannot be filled in: {why}")]
     Template {
         /// Name of the request's class.
         class: String,
-        /// The placeholder, and the value that was expected.
+        /// The invalid placeholder, and the expected form.
         why: String,
     },
 }
@@ -327,7 +332,7 @@ where
     let warm_per_shard = warm.len().div_ceil(shards.len().max(1));
     let contention = contention::ContentionWatch::start(&config.cpus);
     let resolver = Resolver::start(&config.address, &settings.addresses, config.connections.source);
-    // The start is far enough ahead for every thread to be ready, so that no shard starts late.
+    // The start is far enough in the future for every thread to be ready: 2 ms, and 5 ms per shard.
     let clock = Clock::starting_at(config.start, Nanos::from_millis(2 + 5 * shards.len() as u64));
     let finished: Vec<Result<(O, ShardUsage), EngineError>> = std::thread::scope(|scope| {
         let threads: Vec<_> = shards
@@ -358,8 +363,8 @@ where
 }
 
 impl Config {
-    /// Returns the settings of all shards' sockets, and whether io_uring is used. Raises the descriptor limit, and
-    /// checks that it allows the connections that the load has open at once.
+    /// Returns the settings of all sockets, and whether io_uring is used. Raises the limit on descriptors, and checks
+    /// that it allows [`Config::min_connections`].
     fn prepare<'a, W, R: Requests<'a>, O>(&self, shards: &[(W, R, O)]) -> Result<(Settings, bool), EngineError> {
         host::raise_descriptor_limit();
         let longest = shards.iter().map(|(_, requests, _)| requests.max_request_bytes()).max();
@@ -374,7 +379,7 @@ impl Config {
     }
 
     fn settings(&self, longest_request: usize) -> Result<Settings, EngineError> {
-        /// Length in bytes that certainly fits into one segment.
+        /// Length in bytes that fits into one TCP segment on practically every network.
         const SEGMENT: usize = 1200;
         let is_long = longest_request > SEGMENT;
         let policy = &self.connections;
@@ -395,7 +400,7 @@ impl Config {
             sources: sources.into_iter().map(|source| SocketAddr::new(source, 0)).collect(),
             options: SocketOptions {
                 reset_on_close: policy.close == Close::Rst,
-                // A Unix socket never delays data, so the option is only needed for TCP.
+                // Only TCP delays data (Nagle's algorithm). A Unix socket does not have the option.
                 no_delay: target.is_some() && (is_pipelined || is_long),
                 send_buffer: policy.send_buffer,
                 receive_buffer: policy.receive_buffer,

@@ -1,69 +1,73 @@
 //! Decides when a wait stops sleeping and begins to spin.
 //!
-//! A thread that sleeps until an instant wakes late: by a few microseconds if its CPU stays awake, by tens of
-//! microseconds if a hypervisor must resume it. A thread that spins uses a whole core. So a wait sleeps until a
-//! margin before the instant, and then spins. The margin is learnt from the lateness of earlier sleeps, separately
-//! for short and long waits, because a CPU enters deeper sleep states in longer waits. A margin that leaves no time to
-//! sleep shrinks, because otherwise waits at high rates would always spin. A caller may also choose to be a little late
-//! and not spin.
+//! A thread that sleeps until an exact time wakes late: by a few microseconds if its CPU stays awake, by tens of
+//! microseconds if a hypervisor must resume it. A thread that spins uses a whole core. So a wait sleeps until a margin
+//! before its end, and then spins. The margin is learnt from the lateness of earlier sleeps. Short and long waits have
+//! different margins, because a CPU enters deeper sleep states in longer waits. If a margin leaves no time to sleep, it
+//! is reduced, because otherwise waits at high rates would always spin. A caller may also choose not to spin and to be
+//! a little late.
 
 use crate::clock::Clock;
 use brimful_core::Nanos;
 
-/// The longest wait, and so the longest time until a stop request is noticed.
+/// The longest wait. It is also the longest time until a stop request is noticed.
 const MAX_WAIT: Nanos = Nanos::from_millis(50);
-/// Share of the sleeps whose lateness should be within the learnt margin.
+/// Fraction of the sleeps whose lateness should be at most the learnt margin.
 const QUANTILE: f64 = 0.9;
 /// Step by which the margin is adjusted after a sleep, in nanoseconds.
 const STEP_NS: f64 = 1_000.0;
-/// Duration of the shortest sleep. Setting a timer and waking up takes time too, so a shorter sleep would cost more
-/// than spinning.
+/// Duration of the shortest sleep. A shorter sleep would need more CPU time than spinning, because of the timer and the
+/// wake-up.
 const MIN_SLEEP: Nanos = Nanos::from_micros(10);
 const MIN_MARGIN_NS: f64 = 2_000.0;
 const MAX_MARGIN_NS: f64 = 200_000.0;
-/// The margin before any sleep was measured.
+/// The margin until the first sleep was measured.
 const INITIAL_MARGIN_NS: f64 = 50_000.0;
-/// Binary logarithm of the upper end of the first octave, in nanoseconds: 2¹⁴ ns = 16 µs. Each further octave ends at
-/// twice the length of the previous one.
+/// Binary logarithm of the upper limit of the shortest class of waits, in nanoseconds: 2¹⁴ ns = 16 µs. The limit of
+/// each further class is twice the limit of the class before; such a class is called an octave.
 const FIRST_OCTAVE_LOG2: u32 = 14;
-/// Number of octaves of waits, each with its own margin. The last octave is for waits of 2²² ns = 4 ms and more.
+/// Number of octaves: classes of waits by duration, each with its own margin. The last octave contains all waits of 2²²
+/// ns = 4 ms and more.
 const OCTAVES: usize = 10;
 
 /// How a wait was spent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WaitTimes {
-    /// Duration of the wait.
+    /// Total duration of the wait.
     pub total: Nanos,
     /// Part of the wait in which the thread spun.
     pub busy_waited: Nanos,
     /// Time at which the latest check for events began.
     pub polled_at: Nanos,
-    /// Maximum time by which a check for events, with its sleep, took longer than planned.
+    /// Maximum time by which a sleep, together with the check for events that ends it, took longer than planned.
     pub overslept: Nanos,
 }
 
-/// Learns how long before the end of a wait the sleep should end. The thread spins for the rest of the wait.
+/// Learns how long before the end of a wait the thread must stop sleeping to be on time. It spins for the rest of the
+/// wait.
 #[derive(Clone, Copy, Debug)]
 pub struct Pacer {
     margins_ns: [f64; OCTAVES],
-    /// The octave of the latest wait that slept.
+    /// The octave of the latest wait, which selects the margin.
     octave: usize,
-    /// Whether to spin before the end of a wait. If not, a wait ends when its sleep does, which may be late.
+    /// Whether to spin before the end of a wait. If not, a wait ends when its sleep ends, which may be late.
     exactly: bool,
 }
 
 impl Pacer {
+    /// Creates a pacer with the initial margin for every octave.
     pub fn new() -> Pacer {
         Pacer { margins_ns: [INITIAL_MARGIN_NS; OCTAVES], octave: 0, exactly: true }
     }
 
-    /// Sets whether waits end exactly on time, which costs the CPU time of spinning.
+    /// Sets whether waits end exactly on time, which needs CPU time for spinning.
     pub fn set_exact(&mut self, exactly: bool) {
         self.exactly = exactly;
     }
 
-    /// Waits for an event, at most until `until` and at most for [`MAX_WAIT`]. `poll` checks for events and returns
-    /// whether there is one. It sleeps until an event or for at most the given time. With `None`, it does not sleep.
+    /// Waits for an event until `until`, but no longer than [`MAX_WAIT`]. `poll` checks for events and returns whether
+    /// there is one. Given a duration, `poll` may sleep until an event, for at most this duration. Given `None`, it
+    /// does not sleep.
     pub fn wait<E>(
         &mut self,
         clock: Clock,
@@ -91,7 +95,8 @@ impl Pacer {
                 _ if has_event => return Ok(WaitTimes { total: woke - began, busy_waited, polled_at, overslept }),
                 Some(sleep) if self.exactly => self.woke(woke - (now + sleep)),
                 Some(_) => {}
-                // The first check may do work that was requested before the wait.
+                // The first check does not count as spinning, because it may carry out operations that were requested
+                // before the wait.
                 None if is_first => {}
                 None => busy_waited += woke - now,
             }
@@ -113,16 +118,17 @@ impl Pacer {
         left.0.checked_sub(self.margins_ns[self.octave] as u64).map(Nanos).filter(|sleep| *sleep > MIN_SLEEP)
     }
 
-    /// Begins a wait of this length. A margin that leaves no time to sleep is shortened by a step.
+    /// Begins a wait of this duration. If the margin leaves no time to sleep, the margin is reduced by a part of a
+    /// step.
     fn begin(&mut self, left: Nanos) {
         if self.sleep(left).is_none() {
             self.step(-STEP_NS * (1.0 - QUANTILE));
         }
     }
 
-    /// Learns from an uninterrupted sleep that ended later than planned by `late`. The margin follows the quantile by
-    /// stochastic approximation (Robbins & Monro 1951): if the lateness exceeded the margin, the margin grows by the
-    /// quantile's share of a step; otherwise it shrinks by the rest of the step.
+    /// Updates the margin after a sleep that no event ended and that ended later than planned by `late`. The margin
+    /// follows the quantile by stochastic approximation (Robbins & Monro 1951): if the lateness exceeded the margin,
+    /// the margin grows by [`QUANTILE`] of a step; otherwise, it shrinks by the rest of the step.
     fn woke(&mut self, late: Nanos) {
         let exceeded = late.0 as f64 > self.margins_ns[self.octave];
         self.step(if exceeded { STEP_NS * QUANTILE } else { -STEP_NS * (1.0 - QUANTILE) });
@@ -148,7 +154,7 @@ mod tests {
     #[test]
     fn the_margin_settles_where_nine_of_ten_sleeps_end_within_it() {
         let mut pacer = Pacer::new();
-        // The sleeps end 0 to 20 µs late, uniformly, in a scrambled order.
+        // The lateness of the sleeps is uniform between 0 and 20 µs, in a scrambled order.
         for i in 0u64..20_000 {
             pacer.sleep(WAIT);
             pacer.woke(Nanos(i * 7_919 % 20_000));

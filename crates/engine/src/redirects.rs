@@ -1,9 +1,9 @@
 //! Follows redirects. Each redirect that is followed makes a new call, which begins as soon as the response with the
 //! redirect is complete.
 //!
-//! The new call belongs to the client or session of the redirected call; that client waits for the last response. The
-//! call has a class of its own, after the classes of the workload, and is not part of the schedule. A redirect is not
-//! followed if it leads to another server, exceeds the limit, or would send content again; such redirects are counted.
+//! The client or session of the redirected call makes the new call too, and waits for its response. All new calls are
+//! in one class, after the classes of the workload, and are not part of the schedule. A redirect is not followed if it
+//! leads to another server, exceeds the limit, or would send a request body again. Such redirects are counted.
 
 use crate::RequestSettings;
 use brimful_core::workload::Workload;
@@ -11,10 +11,10 @@ use brimful_core::{CallSpec, ClassId, RequestId, UnfollowedReason};
 use brimful_http::{Redirection, Request};
 use std::collections::HashMap;
 
-/// A redirect in a response.
+/// A redirect in a response, and whether it is followed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Redirect {
-    /// The redirect is followed by this call.
+    /// The redirect is followed by this new call.
     To(CallSpec),
     /// The redirect is not followed, for this reason.
     NotFollowed(UnfollowedReason),
@@ -23,12 +23,12 @@ pub enum Redirect {
 /// How redirects are followed; it is the same for all shards of a run.
 #[derive(Clone, Debug)]
 pub struct RedirectPolicy {
-    /// Maximum number of redirects that are followed for one call.
+    /// Maximum number of redirects that are followed, one after another, for one scheduled call.
     max_redirects: u64,
     /// Scheme, host and port of the server.
     origin: String,
     settings: RequestSettings,
-    /// For each class, the header fields that are the same in all its calls.
+    /// For each class, the header fields that have the same value in all its calls.
     headers: Vec<Vec<(String, String)>>,
 }
 
@@ -42,7 +42,7 @@ impl RedirectPolicy {
             let is_content = ["content-type", "content-length", "content-encoding", "expect"]
                 .iter()
                 .any(|content| name.eq_ignore_ascii_case(content));
-            // A field with a placeholder belongs to one call only, so it is not among the shared fields.
+            // A field with a placeholder has another value in each call, so it is not among the shared fields.
             (!is_content && !value.contains('{')).then(|| (name.clone(), value.clone()))
         };
         RedirectPolicy {
@@ -68,23 +68,24 @@ impl RedirectPolicy {
 pub struct Redirects<'a> {
     policy: &'a RedirectPolicy,
     under_way: HashMap<RequestId, Hop>,
-    /// Number of the next call that follows a redirect.
+    /// Number of the next new call. It becomes the call's [`RequestId`].
     next: u64,
 }
 
-/// A call that follows a redirect.
+/// A call that follows a redirect, with the request to send.
 #[derive(Clone, Debug)]
 struct Hop {
     method: String,
     target: String,
     request: Request,
-    /// The class of the scheduled call.
+    /// The class of the scheduled call that was redirected first.
     class: ClassId,
-    /// Number of redirects from the scheduled call to this call, from 1.
+    /// Number of redirects from the scheduled call to this call: 1 for the first.
     nth: u64,
 }
 
 impl<'a> Redirects<'a> {
+    /// Creates the state of a shard that has followed no redirect yet.
     pub fn new(policy: &'a RedirectPolicy) -> Redirects<'a> {
         Redirects { policy, under_way: HashMap::new(), next: 0 }
     }
@@ -94,7 +95,7 @@ impl<'a> Redirects<'a> {
         call.class == self.policy.class()
     }
 
-    /// The request of a call that follows a redirect. With `last`, it is the last request on its connection.
+    /// The request of a call that follows a redirect. If `last` is set, it is the last request on its connection.
     pub fn request(&self, call: &CallSpec, last: bool) -> Option<Request> {
         let hop = self.under_way.get(&call.request)?;
         let render_last = || self.render(&hop.method, &hop.target, hop.class, true);
@@ -102,7 +103,7 @@ impl<'a> Redirects<'a> {
     }
 
     /// The redirect in the head of the response to this call; `None` if the response is not a redirect. `first` is the
-    /// request of the call, if the call is scheduled.
+    /// request of the call if the call is from the schedule, and `None` if the call itself follows a redirect.
     pub fn redirect_in(&mut self, call: &CallSpec, head: &[u8], first: Option<&Request>) -> Option<Redirect> {
         let RedirectPolicy { max_redirects, origin, .. } = self.policy;
         let (method, target, class, nth) =
@@ -132,7 +133,7 @@ impl<'a> Redirects<'a> {
         Some(Redirect::To(CallSpec { class: self.policy.class(), request: id, session: call.session }))
     }
 
-    /// Notes that this call has ended, or will not be made.
+    /// Drops the data about a call that has ended or will not be made, if it follows a redirect.
     pub fn forget(&mut self, call: &CallSpec) {
         if self.follows_redirect(call) {
             self.under_way.remove(&call.request);

@@ -1,5 +1,5 @@
-//! Tests of a shard with scripted sockets. The tests cover behaviour that depends on the time at which the generator
-//! reads, without depending on the speed of the host.
+//! Tests of a shard with scripted sockets. They test behaviour that depends on when the generator reads, but their
+//! results do not depend on the speed of the host.
 
 use crate::clock::Clock;
 use crate::destination::AddressRotation;
@@ -16,24 +16,24 @@ use std::net::SocketAddr;
 use std::sync::atomic::AtomicBool;
 
 const TIMEOUT: Nanos = Nanos::from_millis(2);
-/// A sleep far longer than a turn takes on any host.
+/// A sleep that is far longer than a turn of the event loop on any host.
 const SLEEP: std::time::Duration = std::time::Duration::from_millis(300);
 const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
 
-/// One wait of the shard, after all requests were sent.
+/// The course of one wait of the shard. The waits for connection attempts are not scripted.
 enum Turn {
-    /// The generator is stopped for twice the timeout while it waits. It checked the sockets before the stop, but
-    /// does not check them again.
+    /// The generator is stopped for twice the timeout, after it has checked the sockets. It finds no events.
     Stopped,
-    /// The generator deliberately sleeps for a long time, and wakes 2 ms late.
+    /// The generator deliberately sleeps for [`SLEEP`], and wakes 2 ms later than planned.
     Slept,
-    /// Twice the timeout passes, and a check of the sockets finds no response. Responses may be `left` unread.
+    /// Twice the timeout passes, and a check of the sockets then finds no response. If `left` is set, responses may
+    /// remain unread.
     Passes { left: bool },
-    /// This number of responses is read. If the flag is set, further responses remain unread.
+    /// The shard receives this number of responses. If the flag is set, more responses may remain unread.
     Answers(usize, bool),
 }
 
-/// Scripted sockets whose responses come in the order of the requests.
+/// Scripted sockets. They receive the responses in the order in which the requests were sent.
 struct Scripted {
     turns: VecDeque<Turn>,
     connecting: Vec<Token>,
@@ -161,17 +161,17 @@ impl Observer for Ends {
     }
 }
 
-/// Makes this number of calls at once, each on its own connection. Returns how they end.
+/// Makes this number of calls at once, each on its own connection. Returns their outcomes and the shard's usage.
 fn ends(calls: usize, turns: impl IntoIterator<Item = Turn>) -> (Vec<End>, ShardUsage) {
     ends_from(0, calls, turns)
 }
 
-/// Like `ends`, but for a shard that has already used `stamps` stamps.
+/// Like `ends`, but the shard's first stamp is `stamps + 1`.
 fn ends_from(stamps: u32, calls: usize, turns: impl IntoIterator<Item = Turn>) -> (Vec<End>, ShardUsage) {
     ends_within(TIMEOUT, stamps, calls, turns)
 }
 
-/// Like `ends_from`, with another timeout.
+/// Like `ends_from`, but with this timeout.
 fn ends_within(
     response_timeout: Nanos,
     stamps: u32,
@@ -206,15 +206,15 @@ fn ends_within(
     let settings = config.settings(crate::Requests::max_request_bytes(&&requests)).unwrap();
     let turns = AddressRotation::new(&settings.addresses, 0, None);
     let parts = (AtOnce(calls), &requests, Ends::default());
-    let shard = Shard::new(&config, &settings, clock, parts, io, Vec::new(), turns).with_stamps_from(stamps);
+    let shard = Shard::new(&config, &settings, clock, parts, io, Vec::new(), turns).with_last_stamp(stamps);
     let (Ends(outcomes), used) = shard.run(&AtomicBool::new(false)).unwrap();
     (outcomes.iter().map(|outcome| outcome.end).collect(), used)
 }
 
 const COMPLETED: End = End::Completed { status: 200 };
 
-/// Simulates SIGSTOP and SIGCONT. The responses arrived in time and waited in the sockets, so the calls must
-/// complete.
+/// Simulates SIGSTOP and SIGCONT. The responses arrive in time but are read late, because the generator is stopped.
+/// Expects that the calls complete.
 #[test]
 fn answers_that_came_while_the_generator_was_stopped_are_not_late() {
     let (ends, used) = ends(3, [Turn::Stopped, Turn::Answers(3, false)]);
@@ -228,7 +228,8 @@ fn answers_read_by_several_looks_are_not_late() {
     assert_eq!(ends, [COMPLETED; 3]);
 }
 
-/// Expects that the delay of the turn extends the timeout, and its deliberate sleep does not.
+/// Expects that a turn extends the timeout by the time that it was late, but not by the time that it slept
+/// deliberately.
 #[test]
 fn a_turn_that_ends_a_little_late_delays_no_timeout_by_its_sleep() {
     let (ends, _) = ends(1, [Turn::Slept, Turn::Answers(0, false), Turn::Answers(1, false)]);
@@ -244,7 +245,8 @@ fn calls_without_an_answer_when_all_is_read_time_out() {
     assert_eq!(part, [COMPLETED, COMPLETED, End::TimedOut]);
 }
 
-/// Each attempt and each call uses one stamp. Expects that calls end correctly even if the stamps wrap around.
+/// Each attempt and each call uses one 32-bit stamp. Expects that calls end correctly even when the stamps pass half of
+/// their range or wrap around.
 #[test]
 fn calls_are_distinguished_when_stamps_wrap() {
     for before in (0..8).flat_map(|left| [(1 << 31) - left, u32::MAX - left]) {
@@ -255,8 +257,8 @@ fn calls_are_distinguished_when_stamps_wrap() {
     }
 }
 
-/// Makes a million calls while stamps reach half of their range, and another million while they wrap around. Expects
-/// that no call is lost, and that none ends twice.
+/// Makes a million calls while stamps pass half of their range, and a million while they wrap around. Expects that no
+/// call is lost, and that none ends twice.
 #[test]
 fn a_million_calls_are_accounted_for_when_stamps_wrap() {
     const CALLS: usize = 100_000;
@@ -272,7 +274,8 @@ fn a_million_calls_are_accounted_for_when_stamps_wrap() {
     }
 }
 
-/// Simulates another connection that is flooded without end. Expects that calls still time out.
+/// Simulates sockets that always have unread data, as when a server sends to another connection without end. Expects
+/// that the calls still time out.
 #[test]
 fn sockets_that_are_never_empty_do_not_delay_timeouts_forever() {
     let (ends, _) = ends(2, (0..100).map(|_| Turn::Passes { left: true }));

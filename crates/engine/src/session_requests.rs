@@ -1,8 +1,7 @@
-//! Requests that do not come from classes alone: scripted requests of sessions, requests with cookies, and requests
-//! that follow redirects.
+//! Requests that a workload's classes do not provide alone: scripted requests of sessions, requests with cookies, and
+//! requests that follow redirects.
 //!
-//! A session has a cookie jar from its first cookie until its end. A request is copied to add cookies to it; without
-//! cookies, nothing is copied.
+//! A session has a cookie jar from its first cookie until its end. A request is copied only if cookies are added to it.
 
 use crate::body_file::BodyFile;
 use crate::redirects::{Redirect, RedirectPolicy, Redirects};
@@ -15,7 +14,8 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::time::SystemTime;
 
-/// The requests of one shard, in a load that has sessions or follows redirects. `R` provides the requests of classes.
+/// The requests of one shard in a load that has sessions or follows redirects. `R` provides the requests of the
+/// workload's classes.
 #[derive(Debug)]
 pub struct SessionRequests<'a, R> {
     of_classes: R,
@@ -24,7 +24,7 @@ pub struct SessionRequests<'a, R> {
     redirects: Option<Redirects<'a>>,
 }
 
-/// The scripted requests of a workload, each rendered once.
+/// The scripted requests of a workload. Equal requests are rendered once.
 #[derive(Clone, Debug, Default)]
 pub struct ScriptedRequests {
     rendered: Vec<Request>,
@@ -51,7 +51,8 @@ impl ScriptedRequests {
                     let failed = |source| EngineError::Request { class: class.name.clone(), source };
                     let place = all.rendered.len() as u32;
                     let path = encode_target(path);
-                    // Without `connection: close`: a session's connections do not end after a fixed number of calls.
+                    // The request does not contain `Connection: close`, because a session's connections do not end
+                    // after a fixed number of calls.
                     let rendered = settings.request(method, &path, &headers, body.as_bytes(), false).map_err(failed)?;
                     all.rendered.push(rendered);
                     known.insert(request, place);
@@ -81,13 +82,13 @@ impl<'a, R: Requests<'a>> SessionRequests<'a, R> {
         SessionRequests { jars: Some(Jars { tls, ..Jars::default() }), ..self }
     }
 
-    /// Follows redirects if a policy is given.
+    /// Lets redirects be followed if a policy is given.
     #[must_use]
     pub fn with_redirects(self, policy: Option<&'a RedirectPolicy>) -> Self {
         SessionRequests { redirects: policy.map(Redirects::new), ..self }
     }
 
-    /// The request of a call, without cookies.
+    /// The request of a call before cookies are added.
     fn without_cookies(&mut self, call: &CallSpec, last: bool) -> Cow<'a, Request> {
         let redirects = self.redirects.as_ref().filter(|redirects| redirects.follows_redirect(call));
         if let Some(request) = redirects.and_then(|redirects| redirects.request(call, last)) {
@@ -138,7 +139,7 @@ impl<'a, R: Requests<'a>> Requests<'a> for SessionRequests<'a, R> {
         if redirects.follows_redirect(call) {
             return redirects.redirect_in(call, head, None);
         }
-        // Returns the same request that was sent, because the request of a call never changes.
+        // This renders the request again that was sent. It is the same, because the request of a call never changes.
         let first = self.without_cookies(call, false);
         self.redirects.as_mut()?.redirect_in(call, head, Some(&first))
     }
@@ -162,7 +163,7 @@ impl<'a, R: Requests<'a>> Requests<'a> for SessionRequests<'a, R> {
 impl<'a, R: Requests<'a>> SessionRequests<'a, R> {
     fn receive_cookies(&mut self, call: &CallSpec, session: SessionId, head: &[u8]) {
         let known_target = self.jars.as_ref().and_then(|jars| jars.targets.get(&session).cloned());
-        // Returns the same request that was sent, because the request of a call never changes.
+        // This renders the request again that was sent. It is the same, because the request of a call never changes.
         let target = known_target.unwrap_or_else(|| self.without_cookies(call, false).target().to_vec());
         if let Some(jars) = &mut self.jars {
             let jar = jars.by_session.entry(session).or_default();
@@ -175,13 +176,13 @@ impl<'a, R: Requests<'a>> SessionRequests<'a, R> {
 #[derive(Debug, Default)]
 struct Jars {
     by_session: HashMap<SessionId, CookieJar>,
-    /// Targets of the sessions' latest requests that were rendered for one call. If several calls of a session are
-    /// under way at once, the target may belong to another of these calls. This matters only if the targets are in
+    /// For each session whose latest request was rendered for one call, the target of that request. If several calls of
+    /// a session are under way at once, the target may belong to a later call. This matters only if the targets are in
     /// different directories and a cookie has no path.
     targets: HashMap<SessionId, Vec<u8>>,
     /// Whether the requests use TLS.
     tls: bool,
-    /// The value of the latest `Cookie` field.
+    /// Buffer with the value of the latest `Cookie` field.
     cookies: Vec<u8>,
 }
 
@@ -202,7 +203,7 @@ impl Jars {
     }
 }
 
-/// Wall-clock time in seconds since 1970. The dates of cookies refer to it.
+/// Wall-clock time in seconds since 1970, with which the expiry dates of cookies are compared.
 fn seconds_since_1970() -> u64 {
     SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }
@@ -222,7 +223,7 @@ mod tests {
         String::from_utf8(request.bytes().to_vec()).unwrap()
     }
 
-    /// The cookies that are sent with a call.
+    /// The value of the `Cookie` field in the request of this call, if any.
     fn sent<'a>(requests: &mut impl Requests<'a>, id: RequestId, session: u32) -> Option<String> {
         let request = requests.request(&call(id, session), false);
         let cookies = text(&request).lines().find_map(|line| Some(line.strip_prefix("Cookie: ")?.to_owned()));

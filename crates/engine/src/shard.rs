@@ -1,5 +1,5 @@
-//! One shard: its parts, and how its calls and sessions end. `turns.rs` begins calls and waits; `exchange.rs` handles
-//! events on connections.
+//! One shard of a run: a thread with its own event loop. This file ends calls and sessions; `turns.rs` begins calls and
+//! waits; `exchange.rs` handles events on connections.
 
 mod exchange;
 mod turns;
@@ -22,7 +22,7 @@ use crate::{Config, Redirect, Requests};
 use brimful_core::{End, Event, Nanos, Observer, Outcome, SessionEnded, SessionId, Workload};
 use brimful_http::{RecentBlock, RecentHead};
 
-/// One shard of a run.
+/// One shard of a run: a thread's calls, connections and sockets.
 pub struct Shard<'a, W, R, O: Observer, I> {
     config: &'a Config,
     workload: W,
@@ -39,7 +39,7 @@ pub struct Shard<'a, W, R, O: Observer, I> {
     recent: RecentHeads,
 }
 
-/// The latest response heads. Each new head is compared with them before it is parsed.
+/// The latest response heads. If a new head has the same bytes as one of them, it need not be parsed.
 #[derive(Debug, Default)]
 struct RecentHeads {
     http1: RecentHead,
@@ -47,6 +47,7 @@ struct RecentHeads {
 }
 
 impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O, I> {
+    /// Creates a shard, and registers its share of the connections that were opened before the run (`warm`).
     pub fn new(
         config: &'a Config,
         settings: &Settings,
@@ -80,14 +81,14 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         shard
     }
 
-    /// Sets the stamp that counts as used last; the shard's first stamp is one higher.
+    /// Sets the stamp that the shard used last. Its next stamp is one higher.
     #[cfg(test)]
-    pub fn with_stamps_from(mut self, stamp: u32) -> Self {
+    pub fn with_last_stamp(mut self, stamp: u32) -> Self {
         self.connections.set_last_stamp(stamp);
         self
     }
 
-    /// Takes over a connection that was opened before the run.
+    /// Registers a connection that was opened before the run.
     fn adopt(&mut self, warm: WarmConnection) {
         let Config { connections: policy, http2, .. } = self.config;
         let mut connection = Connection::new(Phase::Open, policy.pipeline, None).with_protocol(*http2);
@@ -103,7 +104,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         }
     }
 
-    /// Applies the server's addresses from the latest look-up of its name.
+    /// Applies the server's addresses from the latest look-up of its name, and reports new addresses to the observer.
     fn refresh_addresses(&mut self) {
         for address in self.addresses.refresh() {
             self.observer.on_address(&address.to_string());
@@ -111,8 +112,8 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         }
     }
 
-    /// Ends a call. `bytes_sent` is the number of bytes of its request that the kernel has accepted; only now is this
-    /// number certain. It determines whether the call counts as sent, and which ends are possible.
+    /// Ends a call. `bytes_sent` is the number of bytes of its request that the kernel has accepted, which is certain
+    /// only now. It determines whether the call counts as sent, and which outcomes are possible.
     fn end(&mut self, call: &mut Call<O::PerCall>, end: End, bytes_sent: u64) {
         let sent = bytes_sent > 0 && !matches!(end, End::ClientLimited(_));
         if let Some(at) = call.sent_at.get().filter(|_| sent) {
@@ -137,8 +138,8 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         }
     }
 
-    /// Begins the call that follows a redirect. Returns whether such a call begins. If so, the workload does not get
-    /// this outcome, because the client waits for the last call of the chain.
+    /// Queues the call that follows a redirect, if any. Returns whether such a call was queued. If so, the workload
+    /// does not get this outcome, because the client waits for the response to the last redirected call.
     fn follow(&mut self, redirect: Redirect, outcome: &Outcome) -> bool {
         match (redirect, outcome.end) {
             (Redirect::To(spec), End::Completed { .. }) => {
@@ -152,8 +153,8 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         false
     }
 
-    /// Ends a session if its last call has ended. Closes the session's idle connections if the session is over, or if
-    /// they do not stay open between bursts.
+    /// Ends a session if the workload says that its last call has ended. Closes the session's idle connections if the
+    /// session has ended, or if the workload closes them between bursts.
     fn end_or_continue(&mut self, session: SessionId) {
         if let Some(outcome) = self.workload.session_ended(session) {
             let connections = self.connections.end_session(session);
@@ -165,7 +166,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         }
     }
 
-    /// Closes the connections of a session that have no call under way.
+    /// Closes those connections of a session that have no call under way.
     fn close_idle(&mut self, session: SessionId) {
         let is_idle =
             |slot: &u32| self.connections.get(*slot).is_some_and(|connection| connection.calls_in_flight() == 0);
@@ -174,8 +175,8 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
     }
 }
 
-/// Corrects the end of a call, given whether any byte of its request was `sent`. Bytes that arrive without a request
-/// are not a response, and a call that was not sent cannot have timed out.
+/// Corrects the outcome of a call, given whether any byte of its request was `sent`. Bytes that arrive before a request
+/// was sent are not a response, and a call that was not sent cannot have timed out.
 fn possible_end(end: End, sent: bool) -> End {
     match end {
         End::Reset { .. } => End::Reset { sent },

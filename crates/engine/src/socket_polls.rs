@@ -1,16 +1,16 @@
-//! Tracks up to which time all received data has been read.
+//! Determines the time up to which all received data has been read.
 //!
-//! A generator that was stopped, or is behind, finds responses in its sockets that arrived long ago. Whether a response
-//! arrived by a certain time is known only after all data that had arrived by then was read. One check of the sockets
-//! may not read all data, and if data arrives faster than it is read, the sockets are never empty. In that case a fixed
-//! number of checks is enough, because each check reads the data that has waited longest.
+//! A generator that was stopped, or is late, finds responses in its sockets that arrived long ago. Whether a response
+//! had arrived by a certain time is known only after all data that had arrived by then was read. One check of the
+//! sockets may not read all data. If data arrives faster than it is read, the sockets are never empty. In that case, a
+//! fixed number of checks is enough, because each check reads the data that has waited longest.
 
 use brimful_core::Nanos;
 
-/// After this many checks, the kernel's largest default receive buffer (6 MiB) has been read to its end, even if each
-/// check reads from only one connection.
+/// This many checks empty a receive buffer of the kernel's largest default size, 6 MiB, even if each check reads only a
+/// part of it.
 const MAX_CHECKS: u64 = 16;
-/// Minimum number of connections from which one check reads some data. Connections take turns.
+/// Minimum number of connections from which one check reads. The connections are read in turn.
 const CONNECTIONS_PER_CHECK: u64 = 16;
 
 /// The checks of the sockets since the sockets were last empty.
@@ -27,8 +27,8 @@ impl SocketPolls {
         self.read_until
     }
 
-    /// Notes a check of the sockets of `connections` connections that began `at` this time. All data that the check
-    /// found was read; more may be `left` in the sockets.
+    /// Notes that a check of the sockets of this number of `connections` began `at` this time, and that its data was
+    /// read. If `left` is set, more data may be in the sockets.
     pub fn note_poll(&mut self, at: Nanos, left: bool, connections: u64) {
         if self.checks == 0 {
             self.began = at;

@@ -1,4 +1,4 @@
-//! A shard's sockets: its means of I/O, and the output that has not been passed to the kernel yet.
+//! A shard's sockets, and the output that has not been handed to the kernel yet.
 
 use crate::clock::Clock;
 use crate::io::{Io, IoEvent, Route, Token, WarmConnection};
@@ -9,36 +9,38 @@ use brimful_core::Nanos;
 use rustix::io::Errno;
 use std::borrow::Cow;
 
-/// Maximum delay before an operation that is requested during event handling is handed to the kernel.
+/// Maximum time for which an operation that was requested while events are handled waits to be handed to the kernel.
 const MAX_HOLD: Nanos = Nanos::from_micros(10);
 
 /// The sockets of one shard.
 #[derive(Debug)]
 pub struct Sockets<I> {
     io: I,
-    /// Request time of the oldest operation that may not have reached the kernel yet.
+    /// Time at which the oldest operation was requested that may not have reached the kernel yet.
     held_since: Option<Nanos>,
-    /// Slots of HTTP/2 connections with output that has not been handed to `io`.
+    /// Slots of HTTP/2 connections whose output has not been handed to `io` yet.
     with_output: Vec<u32>,
-    /// Whether waits end exactly on time, at the cost of spinning.
+    /// Whether waits end exactly on time, which needs CPU time for spinning.
     is_exact: bool,
-    /// Tracks up to which time all received data has been read.
+    /// Determines the time up to which all received data has been read.
     polls: SocketPolls,
     /// The error of a flush, after which nothing can be sent.
     failure: Option<EngineError>,
 }
 
 impl<'a, I: Io<'a>> Sockets<I> {
+    /// Creates the sockets of a shard without connections.
     pub fn new(io: I) -> Sockets<I> {
         let polls = SocketPolls::default();
         Sockets { io, held_since: None, with_output: Vec::new(), is_exact: true, polls, failure: None }
     }
 
-    /// Takes over a connection that was established before the run.
+    /// Registers a connection that was established before the run.
     pub fn adopt(&mut self, token: Token, warm: WarmConnection) -> Result<(), Errno> {
         self.io.adopt(token, warm)
     }
 
+    /// Adds an address of the server, which gets the next index.
     pub fn add_address(&mut self, address: Address) {
         self.io.add_address(address);
     }
@@ -50,13 +52,13 @@ impl<'a, I: Io<'a>> Sockets<I> {
         Ok(())
     }
 
-    /// Sends bytes on a connection, after everything that was sent on it before.
+    /// Sends bytes after all earlier data of this connection.
     pub fn send(&mut self, token: Token, bytes: Cow<'a, [u8]>, now: Nanos) {
         self.io.send(token, bytes);
         self.hold(now);
     }
 
-    /// Sends a copy of the bytes. The caller flushes, or waits.
+    /// Sends a copy of the bytes. They reach the kernel at the caller's next flush or wait.
     pub fn send_copied(&mut self, token: Token, bytes: &[u8]) {
         self.io.send_copied(token, bytes);
     }
@@ -72,12 +74,12 @@ impl<'a, I: Io<'a>> Sockets<I> {
         self.hold(now);
     }
 
-    /// Number of bytes sent on the connection in this slot that the kernel has not accepted.
+    /// Number of bytes that were sent on the connection in this slot, but that the kernel may not have accepted yet.
     pub fn unsent(&self, slot: u32) -> usize {
         self.io.unsent(slot)
     }
 
-    /// Notes that an HTTP/2 connection has output.
+    /// Notes that an HTTP/2 connection has output to be handed to the sockets.
     pub fn note_output(&mut self, slot: u32, now: Nanos) {
         if self.with_output.last() != Some(&slot) {
             self.with_output.push(slot);
@@ -95,7 +97,7 @@ impl<'a, I: Io<'a>> Sockets<I> {
         self.held_since = self.held_since.or(Some(now));
     }
 
-    /// Whether an operation has waited for more than [`MAX_HOLD`], so that it must be handed to the kernel now.
+    /// Whether an operation has waited longer than [`MAX_HOLD`], so that it must be handed to the kernel now.
     pub fn must_flush(&self, now: Nanos) -> bool {
         self.held_since.is_some_and(|since| now > since + MAX_HOLD)
     }
@@ -107,21 +109,21 @@ impl<'a, I: Io<'a>> Sockets<I> {
         Ok(())
     }
 
-    /// Hands all operations to the kernel before a connection is closed. HTTP/2 output of other connections that is not
-    /// handed over yet is not sent. An error is kept for [`Sockets::take_failure`].
+    /// Hands the requested operations to the kernel before a connection is closed. This does not include output that
+    /// HTTP/2 connections have not handed over yet. [`Sockets::take_failure`] returns the error, if any.
     pub fn flush_before_close(&mut self) {
         if let Err(error) = self.io.flush() {
             self.failure = Some(error);
         }
     }
 
-    /// Returns the error of an earlier flush, if there was one.
+    /// Returns the error of an earlier [`Sockets::flush_before_close`], if any.
     pub fn take_failure(&mut self) -> Result<(), EngineError> {
         self.failure.take().map_or(Ok(()), Err)
     }
 
-    /// Flushes, then waits for an event until `until`. With `exactly`, the wait ends exactly on time; otherwise it may
-    /// end a little late to save CPU time.
+    /// Flushes, then waits for an event until `until`. If `exactly` is set, the wait ends exactly on time; otherwise,
+    /// it may end a little late to save CPU time.
     pub fn wait(&mut self, clock: Clock, until: Nanos, exactly: bool) -> Result<WaitTimes, EngineError> {
         if exactly != self.is_exact {
             self.io.set_exact(exactly);
@@ -146,8 +148,8 @@ impl<'a, I: Io<'a>> Sockets<I> {
         self.io.attempts_have_begun()
     }
 
-    /// Notes that all events of a check of the sockets were handled. The check began at `polled_at`, with `open`
-    /// connections.
+    /// Notes that all events of a check of the sockets were handled. The check began at `polled_at`, when `open`
+    /// connections were open.
     pub fn end_poll(&mut self, polled_at: Nanos, open: u64) {
         self.polls.note_poll(polled_at, self.io.left_unread(), open);
     }

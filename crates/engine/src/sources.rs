@@ -1,4 +1,5 @@
-//! Source addresses. More addresses provide more local ports, and shorten the search for a free port.
+//! Source addresses of connections. More addresses provide more local ports, and shorten the kernel's search for a free
+//! port.
 
 use crate::EngineError;
 use brimful_core::{Nanos, SessionId};
@@ -7,12 +8,13 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, socket_with};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::str::FromStr;
 
-/// Maximum number of addresses that are used. With 28,000 ports each they suffice for seven million connections.
+/// Maximum number of source addresses that are used. With about 28,000 ports each, they are enough for seven million
+/// connections to one server address.
 const MAX_ADDRESSES: u128 = 256;
-/// Time for which an address without a free port is skipped.
+/// Time for which a source address is not used after it had no free port.
 const SKIP_TIME: Nanos = Nanos::from_millis(100);
 
-/// A range of addresses like `127.0.0.0/28`, or a single one.
+/// A range of addresses such as `127.0.0.0/28`, or a single address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cidr {
     address: IpAddr,
@@ -44,8 +46,8 @@ impl std::fmt::Display for Cidr {
 }
 
 impl Cidr {
-    /// The addresses of this range that this host can connect from, among its first 256. The network and broadcast
-    /// addresses of an IPv4 range are excluded.
+    /// The addresses in this range from which this host can connect. Only the first 256 addresses of the range are
+    /// tried, without the network and broadcast addresses of an IPv4 range.
     ///
     /// # Errors
     /// [`EngineError::Source`] if there is no such address, or if the addresses are of another family than `target`.
@@ -62,7 +64,7 @@ impl Cidr {
         Ok(usable)
     }
 
-    /// Whether the range is of the same family as `target`.
+    /// Whether the range is of the same address family (IPv4 or IPv6) as `target`.
     pub(crate) fn is_of_family(self, target: &SocketAddr) -> bool {
         self.address.is_ipv4() == target.is_ipv4()
     }
@@ -76,7 +78,7 @@ impl Cidr {
             IpAddr::V6(address) => u128::from(address),
         };
         let base = base.checked_shr(host_bits).and_then(|base| base.checked_shl(host_bits)).unwrap_or(0);
-        // A range of one or two addresses has no network and broadcast address (RFC 3021).
+        // A range of one or two addresses has no network or broadcast address (RFC 3021).
         let ends = u128::from(self.address.is_ipv4() && host_bits > 1);
         let v4 = self.address.is_ipv4();
         (ends..size - ends).take(MAX_ADDRESSES as usize).map(move |offset| {
@@ -85,8 +87,8 @@ impl Cidr {
     }
 }
 
-/// Whether this host has the address. The address need not have a free port now, because a port may become free
-/// before it is needed.
+/// Whether the address belongs to this host. It need not have a free port now, because one may become free before it is
+/// needed.
 fn is_ours(address: IpAddr) -> bool {
     let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
     let bound = socket_with(family, SocketType::STREAM, SocketFlags::CLOEXEC, None)
@@ -94,7 +96,7 @@ fn is_ours(address: IpAddr) -> bool {
     matches!(bound, Ok(()) | Err(Errno::ADDRINUSE))
 }
 
-/// Chooses source addresses in turn, and skips addresses that had no free port a moment ago.
+/// Chooses source addresses in turn. Skips an address for [`SKIP_TIME`] after it had no free port.
 #[derive(Debug)]
 pub struct SourceRotation {
     skipped_until: Vec<Nanos>,
@@ -102,17 +104,18 @@ pub struct SourceRotation {
 }
 
 impl SourceRotation {
-    /// Creates a rotation through `count` addresses. With a count of 0, the kernel's choice counts as one address.
+    /// Creates a rotation through `count` addresses. If `count` is 0, the kernel chooses the address, which counts as
+    /// one.
     pub fn new(count: usize) -> SourceRotation {
         SourceRotation { skipped_until: vec![Nanos::ZERO; count.max(1)], next: 0 }
     }
 
-    /// Number of addresses.
+    /// Number of addresses, at least 1.
     pub fn count(&self) -> usize {
         self.skipped_until.len()
     }
 
-    /// Index of the next address that is not skipped. If all are skipped, the index of the next address.
+    /// Index of the next address that is not skipped. If all are skipped, returns the next address nevertheless.
     pub fn next_source(&mut self, now: Nanos) -> usize {
         let count = self.count();
         let turn =

@@ -6,14 +6,14 @@ use crate::connections::Connections;
 use crate::deadlines::{Deadlines, TimerKey};
 use brimful_core::Nanos;
 
-/// Timeout for the server to close a connection after the last response. A connection that waits for its close uses a
-/// descriptor: at 1,000 connections per second, a server that never closes would use 1,000 descriptors.
+/// Timeout for the server to close a connection after the last response. Such a connection needs a descriptor: with
+/// 1,000 connections per second and a server that never closes, 1,000 descriptors are in use.
 const CLOSE_TIMEOUT: Nanos = Nanos::from_secs(1);
 
-/// One queue of deadlines for each phase of a connection.
+/// The deadlines of a shard: one queue for each phase of a connection.
 #[derive(Debug)]
 pub struct Timers {
-    /// Deadlines of connection attempts; `None` if only the kernel ends attempts.
+    /// Deadlines of connection attempts. `None` if attempts have no timeout, so that only the kernel ends them.
     attempts: Option<Deadlines>,
     handshakes: Deadlines,
     /// Deadlines by which the response to each call must be complete.
@@ -36,6 +36,7 @@ pub enum PassedDeadline {
 }
 
 impl Timers {
+    /// Creates empty queues with the timeouts of this policy.
     pub fn new(policy: &ConnectionPolicy) -> Timers {
         Timers {
             attempts: policy.connect_timeout.map(Deadlines::new),
@@ -76,15 +77,15 @@ impl Timers {
         all.into_iter().flatten().fold(Nanos::MAX, Nanos::min)
     }
 
-    /// Postpones the deadlines of all operations that began at or after `since`: their requests may have been sent as
-    /// late as just before `until`, because the thread was stopped in between.
+    /// Postpones the deadlines of all operations that began at or after `since`. The thread was stopped, so the
+    /// requests of these operations may not have been sent before `until`.
     pub fn postpone(&mut self, since: Nanos, until: Nanos) {
         let all = [&mut self.handshakes, &mut self.responses, &mut self.closes];
         self.attempts.iter_mut().chain(all).for_each(|deadlines| deadlines.postpone(since, until));
     }
 
-    /// Removes and returns a deadline that had passed at `now`, and whose connection is still in the phase that the
-    /// deadline was set for.
+    /// Removes and returns a deadline that is not later than `now`, if its connection is still in the phase for which
+    /// the deadline was set.
     pub fn pop_overdue<P>(&mut self, now: Nanos, connections: &Connections<P>) -> Option<PassedDeadline> {
         let in_phase = |phase: Phase| {
             move |key: TimerKey| connections.get(key.slot).is_some_and(|c| c.phase == phase && c.stamp == key.stamp)

@@ -6,8 +6,8 @@ use brimful_core::SessionId;
 use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasherDefault, Hasher};
 
-/// Maximum number of empty call queues that are kept for reuse. Rarely do more bursts than this end before another
-/// burst begins.
+/// Maximum number of empty call queues that are kept for reuse. Usually fewer bursts than this end before the next
+/// burst begins and needs a queue.
 const MAX_SPARE_QUEUES: usize = 16;
 
 /// The connections of all sessions.
@@ -62,6 +62,7 @@ impl<P> Default for SessionConnections<P> {
 }
 
 impl<P> SessionConnections<P> {
+    /// Whether no session has a connection or an established count.
     pub fn is_empty(&self) -> bool {
         self.by_session.is_empty()
     }
@@ -82,7 +83,8 @@ impl<P> SessionConnections<P> {
         }
     }
 
-    /// Finds a connection with room for a call of this session. Prefers a connection that already carries calls.
+    /// Returns the slot of a connection with room for a call of this session. Prefers a connection that already carries
+    /// calls.
     #[inline]
     pub fn available(&mut self, session: SessionId, availability: impl Fn(u32) -> Option<Availability>) -> Option<u32> {
         match self.latest {
@@ -163,8 +165,8 @@ impl<P> SessionConnections<P> {
 mod tests {
     use super::*;
 
-    /// The numbers of one shard's sessions are multiples of `step`. Expects that the low bits of their hashes spread
-    /// them evenly over a hash table of 1,024 buckets.
+    /// Expects that numbers with the same low bits spread evenly over a hash table of 1,024 buckets. The numbers of one
+    /// shard's sessions are such numbers: multiples of `step`.
     #[test]
     fn every_nth_number_is_spread_over_the_buckets() {
         for step in [1u32, 2, 64, 1 << 10, 1 << 20, 3, 1000] {

@@ -1,5 +1,5 @@
-//! The ring of buffers from which the kernel takes one whenever bytes arrive (`io_uring_register_buf_ring(3)`), so that
-//! idle connections need no receive buffer.
+//! Receive buffers that the kernel chooses when bytes arrive (`io_uring_register_buf_ring(3)`), so that idle
+//! connections need no buffer.
 
 use io_uring::types::BufRingEntry;
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
@@ -10,8 +10,8 @@ use std::sync::atomic::{AtomicU16, Ordering};
 pub const BUFFER_COUNT: u16 = 128;
 /// Size of a buffer in bytes. A response that fits into one buffer needs one read.
 pub const BUFFER_BYTES: usize = 16384;
-/// Distance between buffers in bytes: an odd number of cache lines, since otherwise all buffers would begin in the same
-/// cache set.
+/// Distance between the starts of two buffers, in bytes: an odd number of 64-byte cache lines. With a power of two, all
+/// buffers would begin in the same set of the CPU's cache.
 const STRIDE: usize = BUFFER_BYTES + 17 * 64;
 const _: () = assert!(STRIDE % (2 * 64) == 64);
 const PAGE: usize = 4096;
@@ -20,14 +20,15 @@ const DATA: usize = BUFFER_COUNT as usize * size_of::<BufRingEntry>();
 
 /// One block of memory: the kernel's ring of descriptors, followed by the buffers.
 ///
-/// Invariant: a buffer belongs to this program from its completion until [`Buffers::recycle`], otherwise to the
-/// kernel.
+/// Invariant: this program may access a buffer from the completion that fills it until [`Buffers::recycle`]. At all
+/// other times, only the kernel may.
 pub struct Buffers {
     memory: NonNull<u8>,
     tail: u16,
 }
 
 impl Buffers {
+    /// Allocates the ring and the buffers, and hands all buffers to the kernel.
     pub fn new() -> Buffers {
         let layout = Buffers::layout();
         // SAFETY: the size of the layout is not zero.
@@ -52,25 +53,25 @@ impl Buffers {
         self.memory.as_ptr() as u64
     }
 
-    /// The first `length` bytes of a buffer that the kernel has filled.
+    /// The first `length` bytes of the buffer `id`, which the kernel has filled.
     pub fn get(&self, id: u16, length: usize) -> &[u8] {
         let start = DATA + usize::from(id % BUFFER_COUNT) * STRIDE;
         // SAFETY: the range lies within `memory`, all of which is initialized. The kernel does not write to a filled
-        // buffer before it is given back, which needs `&mut self`.
+        // buffer until it is recycled, which needs `&mut self`.
         unsafe { std::slice::from_raw_parts(self.memory.as_ptr().add(start), length.min(BUFFER_BYTES)) }
     }
 
-    /// Gives this buffer back to the kernel, which may then fill it again.
+    /// Hands this buffer to the kernel, which may fill it again.
     pub fn recycle(&mut self, id: u16) {
         let ring = self.memory.as_ptr().cast::<BufRingEntry>();
-        // SAFETY: the index is below BUFFER_COUNT, so the entry lies within the descriptors. The kernel reads only entries
-        // before the tail, which were published by the store below.
+        // SAFETY: the index is below BUFFER_COUNT, so the entry lies within the descriptors. The kernel reads an entry
+        // only after the store to the tail below has published it.
         let entry = unsafe { &mut *ring.add(usize::from(self.tail % BUFFER_COUNT)) };
         entry.set_addr(self.address() + (DATA + usize::from(id % BUFFER_COUNT) * STRIDE) as u64);
         entry.set_len(BUFFER_BYTES as u32);
         entry.set_bid(id);
         self.tail = self.tail.wrapping_add(1);
-        // SAFETY: `ring` is the base of the ring, page-aligned and initialized; the kernel reads the tail atomically.
+        // SAFETY: `ring` is the base of the ring, page-aligned and initialized. The kernel reads the tail atomically.
         let tail = unsafe { AtomicU16::from_ptr(BufRingEntry::tail(ring).cast_mut()) };
         tail.store(self.tail, Ordering::Release);
     }
@@ -78,7 +79,8 @@ impl Buffers {
 
 impl Drop for Buffers {
     fn drop(&mut self) {
-        // SAFETY: allocated with the same layout. The owner drops the ring first, which ends the kernel's use.
+        // SAFETY: `memory` was allocated with the same layout. The owner drops the io_uring first, so the kernel no
+        // longer uses the buffers.
         unsafe { dealloc(self.memory.as_ptr(), Buffers::layout()) }
     }
 }

@@ -1,4 +1,4 @@
-//! I/O by system calls on sockets that edge-triggered epoll reports as ready. Works on every Linux since 5.11.
+//! I/O by system calls on sockets that edge-triggered epoll reports as ready. Requires Linux 5.11 or later.
 
 use super::unsent::SendQueue;
 use super::{Io, IoEvent, Route, Settings, Token, WarmConnection, socket};
@@ -17,7 +17,7 @@ use std::collections::VecDeque;
 
 /// Maximum number of events that one wait returns.
 const MAX_EVENTS: usize = 64;
-/// Maximum number of reads from one connection in a row.
+/// Maximum number of reads from one connection before other connections are read.
 const MAX_READS: u32 = 16;
 const READ_BUFFER_BYTES: usize = 64 * 1024;
 
@@ -29,15 +29,15 @@ pub struct Epoll<'a> {
     events: Vec<epoll::Event>,
     taken: usize,
     reading: Option<Reading>,
-    /// Connections that may have more data to read, although no event will report it.
+    /// Connections that may have more data to read, although epoll will not report it.
     unread: Vec<Reading>,
-    /// Connections with requests to gather into one write.
+    /// Connections whose requests are gathered and then sent in one write.
     gathering: Vec<Token>,
     /// Connections whose [`IoEvent::Sent`] has not been reported yet.
     sent: VecDeque<Token>,
-    /// Number of connections in `sent` to report in this turn: those that were in the list at the latest wait.
-    /// Without this limit, a connection whose data is always accepted at once could keep all other connections
-    /// waiting.
+    /// Number of connections in `sent` to report in this turn of the event loop: those that were in the list at the
+    /// latest wait. Without this limit, a connection whose data is always accepted at once could delay all other
+    /// connections forever.
     sent_due: usize,
     buffer: Vec<u8>,
     received: usize,
@@ -47,9 +47,10 @@ pub struct Epoll<'a> {
 struct Socket<'a> {
     generation: u32,
     connecting: bool,
-    /// Whether a write has consumed the socket's error, so that an apparent end of the stream is really a reset.
+    /// Whether a failed write has consumed the socket's error. The next read then reports the end of the stream,
+    /// although the connection was reset.
     broken: bool,
-    /// Whether [`IoEvent::Sent`] was requested.
+    /// Whether [`Io::notify_when_sent`] was called, and [`IoEvent::Sent`] has not been reported yet.
     notify_sent: bool,
     fd: OwnedFd,
     unsent: SendQueue<'a>,
@@ -59,10 +60,10 @@ struct Socket<'a> {
 #[derive(Clone, Copy)]
 struct Reading {
     token: Token,
-    /// Whether the end of the connection was reported already. There will be no further event, so the connection must
-    /// be read to its end now.
+    /// Whether epoll has already reported the end of the connection. No further event will come, so the connection must
+    /// now be read to its end.
     hung_up: bool,
-    /// Whether there is urgent (out-of-band) data. A read ends at urgent data although more data may follow.
+    /// Whether there is urgent (out-of-band) data. A read stops at urgent data even if more data follows.
     urgent: bool,
     reads_left: u32,
 }
@@ -96,8 +97,8 @@ impl<'a> Io<'a> for Epoll<'a> {
         let Settings { addresses, sources, options, .. } = &self.settings;
         let address = addresses.get(route.address).ok_or(Errno::ADDRNOTAVAIL)?;
         let socket = socket::open(address, options, sources.get(route.source))?;
-        // Edge-triggered epoll reports the present state at once, so an established socket is registered like any
-        // other.
+        // Edge-triggered epoll reports the state of a newly registered socket at once. So an established socket is
+        // registered like any other.
         self.watch(token, socket, true)
     }
 
@@ -205,7 +206,8 @@ impl<'a> Io<'a> for Epoll<'a> {
                     return Some(happened);
                 }
             } else {
-                // Unread connections are read after the events; `read` adds them again if they still have data.
+                // Connections with more data are read after all events. `read` puts a connection back into the list if
+                // data remains.
                 let again = self.unread.iter().position(|reading| reading.reads_left > 0)?;
                 self.reading = Some(self.unread.swap_remove(again));
             }
@@ -217,7 +219,7 @@ impl<'a> Io<'a> for Epoll<'a> {
     }
 
     fn left_unread(&mut self) -> bool {
-        // If the batch of events is full, more events may be ready.
+        // If the array of events is full, more events may be ready.
         !self.unread.is_empty() || self.events.len() == self.events.capacity()
     }
 
@@ -232,7 +234,7 @@ impl<'a> Epoll<'a> {
         (socket.generation == token.generation).then_some(socket)
     }
 
-    /// Registers a socket; the registration is never changed.
+    /// Registers a socket with epoll. The registration is never changed.
     fn watch(&mut self, token: Token, fd: OwnedFd, connecting: bool) -> Result<(), Errno> {
         let flags = EventFlags::IN | EventFlags::PRI | EventFlags::OUT | EventFlags::RDHUP | EventFlags::ET;
         epoll::add(&self.epoll, &fd, EventData::new_u64(token.into()), flags)?;
@@ -292,8 +294,8 @@ impl<'a> Epoll<'a> {
             Ok((0, _)) => Some(if slot.broken { IoEvent::Reset } else { IoEvent::EndOfStream }),
             Ok((n, _)) => {
                 self.received = n;
-                // A short read has emptied the socket, and later data causes an event. But there is no event for an end
-                // that was already reported.
+                // A short read means that the socket is empty. An event reports later data, but not an end of the
+                // connection that was already reported.
                 if n == self.buffer.len() || reading.hung_up || reading.urgent {
                     reading.reads_left -= 1;
                     if reading.reads_left > 0 {
@@ -326,21 +328,22 @@ impl<'a> Epoll<'a> {
         }
     }
 
-    /// Reads everything left on a connection that can send no more: the server may have responded and closed before it
-    /// read all requests.
+    /// Reads everything that remains on a connection that can send no more: the server may have sent a response, and
+    /// closed the connection before it read all requests.
     fn read_to_the_end(&mut self, token: Token) {
         self.unread.push(Reading { token, hung_up: true, urgent: false, reads_left: MAX_READS });
     }
 }
 
 impl Socket<'_> {
-    /// Number of bytes written; `None` if the connection can send no more.
+    /// Returns the number of bytes written, or `None` if the connection can send no more.
     fn written(&mut self, result: rustix::io::Result<usize>) -> Option<usize> {
         match result {
             Ok(n) => Some(n),
             Err(Errno::AGAIN | Errno::INTR) => Some(0),
             Err(errno) => {
-                // EPIPE means that the server had ended its stream before it reset the connection.
+                // EPIPE means that the server had ended its stream before it reset the connection, so the reads report
+                // the true end.
                 self.broken |= errno != Errno::PIPE;
                 None
             }

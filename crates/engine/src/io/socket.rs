@@ -13,14 +13,14 @@ use std::time::Duration;
 /// Options of every socket of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SocketOptions {
-    /// Whether closing the socket resets the connection (RST).
+    /// Whether closing the socket resets the connection: the kernel sends RST instead of FIN.
     pub reset_on_close: bool,
-    /// Whether to send a segment while another is unacknowledged (`TCP_NODELAY`). Requests of several segments need
-    /// this.
+    /// Whether to send a partial segment while earlier data is unacknowledged (`TCP_NODELAY`). Without this, the end of
+    /// a request of several segments could wait for an acknowledgement.
     pub no_delay: bool,
-    /// `SO_SNDBUF` in bytes; the kernel doubles it for its own needs.
+    /// Size of the send buffer in bytes (`SO_SNDBUF`). The kernel doubles it for its own needs.
     pub send_buffer: Option<u32>,
-    /// `SO_RCVBUF` in bytes; the kernel doubles it too.
+    /// Size of the receive buffer in bytes (`SO_RCVBUF`). The kernel doubles it for its own needs.
     pub receive_buffer: Option<u32>,
 }
 
@@ -30,8 +30,8 @@ pub fn open(address: &Address, options: &SocketOptions, source: Option<&SocketAd
     let socket = socket_with(address.family(), SocketType::STREAM, flags, None)?;
     options.apply(&socket)?;
     if let Some(source) = source {
-        // `connect` then chooses the port, and may use the same port for connections to other servers; `bind` would
-        // reserve it for this socket.
+        // With this option, `connect` chooses the port, and may choose the same port for connections to other servers.
+        // Otherwise `bind` would reserve a port for this socket alone.
         set_bind_address_no_port(&socket)?;
         bind(&socket, source)?;
     }
@@ -55,8 +55,8 @@ fn set_bind_address_no_port(socket: &OwnedFd) -> Result<(), Errno> {
     }
 }
 
-/// Opens up to `count` connections, one after another, and stops at the first connection that is not established in
-/// time. The reason is not reported here: the run will report the same error.
+/// Opens up to `count` connections, one after another. Stops at the first connection that is not established within
+/// `timeout`. The reason is not reported here, because the run will meet the same error and report it.
 pub fn open_established(settings: &Settings, timeout: Nanos, count: u64) -> Vec<WarmConnection> {
     let open = |nth| {
         let route = settings.warm_route(nth);
@@ -65,16 +65,16 @@ pub fn open_established(settings: &Settings, timeout: Nanos, count: u64) -> Vec<
     (0..count).map_while(open).collect()
 }
 
-/// Opens a connection; `None` if it is not established in time.
+/// Opens a connection; `None` if it is not established within `timeout`.
 pub fn open_one(settings: &Settings, route: Route, timeout: Nanos) -> Option<OwnedFd> {
     let address = settings.addresses.get(route.address)?;
     let source = settings.sources.get(route.source);
     let socket = open(address, &settings.options, source).ok()?;
-    becomes_established(&socket, timeout).then_some(socket)
+    wait_until_established(&socket, timeout).then_some(socket)
 }
 
-/// Waits for a connection attempt to end. Returns whether it succeeded in time.
-pub fn becomes_established(socket: &OwnedFd, timeout: Nanos) -> bool {
+/// Waits for a connection attempt to end. Returns whether it succeeded within `timeout`.
+pub fn wait_until_established(socket: &OwnedFd, timeout: Nanos) -> bool {
     let timeout = Timespec { tv_sec: (timeout.0 / 1_000_000_000) as i64, tv_nsec: (timeout.0 % 1_000_000_000) as i64 };
     let mut polled = [PollFd::new(socket, PollFlags::OUT)];
     poll(&mut polled, Some(&timeout)) == Ok(1) && matches!(sockopt::socket_error(socket), Ok(Ok(())))

@@ -16,6 +16,7 @@ mod error;
 mod fault;
 mod handshake;
 mod identity;
+/// Scripted TLS peers for tests.
 #[cfg(any(test, fuzzing))]
 pub mod scripted;
 mod security;
@@ -43,8 +44,8 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Maximum number of sends whose lengths are stored separately until the kernel has accepted them. The lengths of
-/// further sends are summed.
+/// Maximum number of sends whose lengths are kept separately until the kernel has accepted them. The lengths of later
+/// sends are added to the last one.
 const MAX_COUNTED_SENDS: usize = 64;
 
 /// The connections of another [`Io`], secured by TLS.
@@ -54,17 +55,17 @@ pub struct Tls<'a, I> {
     name: ServerName<'static>,
     http2: bool,
     pipelined: bool,
-    /// Whether this host closes connections by FIN, and sends close_notify before that.
+    /// Whether this host closes connections with FIN. If so, it sends close_notify first.
     sends_close_notify: bool,
-    /// Whether this host closes connections by RST, and so does not reply to a close_notify.
+    /// Whether this host closes connections with RST. If so, it does not reply to a close_notify.
     resets: bool,
     slots: Vec<Slot>,
-    /// Events that follow from the latest event of `inner`; their received bytes are in `scratch`.
+    /// Events that follow from the latest event of `inner`. The bytes that belong to them are in `scratch`.
     events: VecDeque<(Token, IoEvent)>,
     scratch: Scratch,
-    /// The connection whose last handshake bytes wait in `scratch` for the first request, to be sent with it.
+    /// The connection whose last handshake bytes are in `scratch`, to be sent together with its first request.
     held: Option<Token>,
-    /// Connections with requests that are encrypted together.
+    /// Connections whose requests are gathered and then encrypted together.
     gathering: Vec<Token>,
     life: PhantomData<&'a ()>,
 }
@@ -73,15 +74,15 @@ pub struct Tls<'a, I> {
 struct Slot {
     generation: u32,
     session: Option<Box<Session>>,
-    /// Plaintext to encrypt together with the other data sent in this turn.
+    /// Plaintext to encrypt together with the other data that is sent in this turn of the event loop.
     gathered: Vec<u8>,
-    /// Lengths of the sends since the kernel last had accepted all bytes.
+    /// Lengths of the sends, in order, since the kernel last had accepted all bytes.
     sends: VecDeque<SentBytes>,
-    /// Plaintext that arrived before the run took over the connection, which was opened before the run.
+    /// Plaintext that arrived with the handshake, on a connection that was opened before the run.
     early: Vec<u8>,
     /// Whether the server has sent close_notify.
     finished: bool,
-    /// Whether the TCP connection has ended, or will end without further data.
+    /// Whether the TCP connection has ended, or is known to end without further data.
     ended: bool,
 }
 
@@ -308,12 +309,13 @@ impl<'a, I: Io<'a>> Tls<'a, I> {
         }
     }
 
-    /// Ends a session after an error: no further data on the connection can be trusted. Sends the alert, if there is
-    /// one.
+    /// Ends a session after an error, because no further data on the connection can be trusted. Sends the TLS alert, if
+    /// any.
     fn break_off(&mut self, token: Token, why: TlsFault) {
         if !self.scratch.outgoing.is_empty() {
             self.send_outgoing(token);
-            // Flushes at once, because the shard closes the connection next. A failure shows at the next flush.
+            // The flush cannot wait, because the shard closes the connection next. If it fails, the next flush fails
+            // too.
             let _ = self.inner.flush();
         }
         if let Some(slot) = self.get_mut(token) {
@@ -322,7 +324,7 @@ impl<'a, I: Io<'a>> Tls<'a, I> {
         self.events.push_back((token, IoEvent::Broken(why)));
     }
 
-    /// Returns the event for the end of the TCP connection.
+    /// Returns the event that reports the end of the TCP connection to the shard.
     fn end_of_stream(&mut self, token: Token) -> IoEvent {
         let Some(slot) = self.get_mut(token) else { return IoEvent::EndOfStream };
         slot.ended = true;
@@ -348,12 +350,13 @@ impl<'a, I: Io<'a>> Tls<'a, I> {
             slot.sends.clear();
         }
         inner.send_copied(token, &scratch.outgoing);
-        // Noted even if the kernel seems to have accepted all bytes: a later event may show that it has not.
+        // The lengths are noted even if the kernel seems to have accepted all bytes: a later event may report that it
+        // has not.
         slot.note_send(SentBytes { plaintext: plaintext.len(), encrypted: scratch.outgoing.len() });
         scratch.outgoing.clear();
     }
 
-    /// Sends the bytes that the handshake or TLS itself has produced.
+    /// Sends bytes that TLS itself has produced: handshake messages, alerts and other replies.
     fn send_outgoing(&mut self, token: Token) {
         if !self.scratch.outgoing.is_empty() {
             self.inner.send_copied(token, &self.scratch.outgoing);
@@ -361,7 +364,7 @@ impl<'a, I: Io<'a>> Tls<'a, I> {
         }
     }
 
-    /// Sends the last handshake bytes that were held back, without a request.
+    /// Sends handshake bytes that were held back for a first request, if no request has followed.
     fn send_held(&mut self) {
         if let Some(token) = self.held.take() {
             self.send_outgoing(token);
@@ -381,8 +384,8 @@ impl<'a, I: Io<'a>> Tls<'a, I> {
         self.send_held();
     }
 
-    /// Sends close_notify if this host closes by FIN, or if the server has sent a close_notify and may wait for the
-    /// reply. A server whose connection has ended does not wait, and would reply with RST.
+    /// Sends close_notify if this host closes connections with FIN, or if the server has sent a close_notify and may
+    /// wait for the reply. A server that has closed its TCP connection does not wait, and would answer with RST.
     fn send_close_notify(&mut self, token: Token) {
         let Tls { inner, slots, scratch, sends_close_notify, resets, .. } = self;
         let slot = slots.get_mut(token.slot as usize).filter(|slot| slot.generation == token.generation);
@@ -394,7 +397,7 @@ impl<'a, I: Io<'a>> Tls<'a, I> {
         let other = std::mem::take(&mut scratch.outgoing);
         if inner.unsent(token.slot) == 0 && session.send_close_notify(&mut scratch.outgoing).is_ok() {
             inner.send_copied(token, &scratch.outgoing);
-            // A failure shows at the next flush.
+            // If the flush fails, the next flush fails too.
             let _ = inner.flush();
         }
         scratch.outgoing = other;
@@ -413,14 +416,14 @@ impl Slot {
         }
     }
 
-    /// Number of bytes of plaintext in the last `encrypted` bytes of the sends.
+    /// Upper bound of the number of plaintext bytes in the last `encrypted` bytes that were sent.
     fn plaintext_in_last(&self, mut encrypted: usize) -> usize {
         let mut plaintext: usize = 0;
         for sent in self.sends.iter().rev() {
             if encrypted == 0 {
                 break;
             }
-            // If the kernel accepted a part of a send, at least one byte of the send counts as unsent.
+            // If the kernel accepted only a part of a send, at least one byte of its plaintext counts as unsent.
             let share = sent.plaintext as u128 * encrypted as u128 / sent.encrypted.max(1) as u128;
             let unsent = if encrypted < sent.encrypted { share.max(1) as usize } else { sent.plaintext };
             plaintext = plaintext.saturating_add(unsent);
@@ -430,8 +433,8 @@ impl Slot {
     }
 }
 
-/// Opens up to `count` secured connections, one after another, and stops at the first connection that is not secured in
-/// time. The reason is not reported here: the run will report the same error.
+/// Opens up to `count` connections and secures them, one after another. Stops at the first connection that is not
+/// secured within `timeout`. The reason is not reported here, because the run will meet the same error and report it.
 pub fn open_secured(settings: &Settings, security: &Security, timeout: Nanos, count: u64) -> Vec<WarmConnection> {
     let config = security.shard_config();
     let mut scratch = Scratch::default();

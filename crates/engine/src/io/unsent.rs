@@ -4,19 +4,20 @@ use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::io::IoSlice;
 
-/// Maximum number of requests in one gathering write.
+/// Maximum number of requests in one gathering write (`writev`).
 pub const MAX_IO_SLICES: usize = 64;
 
-/// A queue of requests. The bytes of a request are either shared by many calls or belong to one call.
+/// A queue of requests to send. A request's bytes are either borrowed, and shared by many calls, or owned by one call.
 #[derive(Debug, Default)]
 pub struct SendQueue<'a> {
     requests: VecDeque<Cow<'a, [u8]>>,
-    /// Number of bytes of the first request that the kernel has accepted.
+    /// Number of bytes of the first request that the kernel has accepted already.
     taken: usize,
     bytes: usize,
 }
 
 impl<'a> SendQueue<'a> {
+    /// Adds a request at the end of the queue.
     pub fn push(&mut self, request: Cow<'a, [u8]>) {
         self.bytes += request.len();
         self.requests.push_back(request);
@@ -27,11 +28,12 @@ impl<'a> SendQueue<'a> {
         self.bytes
     }
 
+    /// Whether all bytes were sent.
     pub fn is_empty(&self) -> bool {
         self.bytes == 0
     }
 
-    /// The first requests, for a gathering write, and their number.
+    /// The first requests of the queue as arguments of a gathering write (`writev`), and their number.
     pub fn io_slices(&self) -> ([IoSlice<'_>; MAX_IO_SLICES], usize) {
         let mut pieces = [IoSlice::new(&[]); MAX_IO_SLICES];
         let mut taken = self.taken;
@@ -41,7 +43,7 @@ impl<'a> SendQueue<'a> {
         (pieces, self.requests.len().min(MAX_IO_SLICES))
     }
 
-    /// Moves requests from the front into `buffer`, until it holds `enough` bytes.
+    /// Moves requests from the front of the queue into `buffer` until it contains at least `enough` bytes.
     pub fn drain_into(&mut self, buffer: &mut Vec<u8>, enough: usize) {
         while buffer.len() < enough
             && let Some(request) = self.requests.pop_front()

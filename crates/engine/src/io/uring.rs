@@ -1,11 +1,12 @@
-//! I/O by io_uring. All operations of a turn are submitted by one system call, which also waits for events.
+//! I/O by io_uring. All operations of a turn of the event loop are submitted by one system call, which also waits for
+//! events.
 //!
 //! - Each shard has one ring, which only its thread uses (`SINGLE_ISSUER`, `DEFER_TASKRUN`; Linux 6.1). Operations
 //!   complete only while this thread waits for events in the kernel.
-//! - Sockets are direct descriptors; the index is the connection's slot. The descriptor limit applies to each ring
-//!   separately.
+//! - Sockets are direct descriptors: entries in a table of the ring, at the index of the connection's slot. The limit
+//!   on descriptors applies to each ring separately.
 //! - A TCP connection is opened by one chain of linked operations: socket, options, bind, connect. A Unix socket is
-//!   connected outside the ring first.
+//!   first connected without the ring.
 //! - `uring/receiving.rs` receives, and `uring/sending.rs` sends. A send that succeeds has no completion.
 
 mod operations;
@@ -34,37 +35,38 @@ const COMPLETIONS: u32 = 8192;
 
 /// A ring and its connections.
 pub struct Uring<'a> {
-    /// Declared before `buffers` and everything else that operations point to, so that the ring is dropped first.
+    /// This field comes before `buffers` and all other data that operations point to, so that the ring is dropped
+    /// first.
     ring: IoUring,
     buffers: Buffers,
     chain: Box<OperationChain>,
     settings: Settings,
     limit: u32,
     slots: Vec<Slot<'a>>,
-    /// The completions that the latest wait returned, and how many of them were handled.
+    /// The completions that the latest wait returned, including those that were not handled before it.
     completions: Vec<cqueue::Entry>,
     handled: usize,
-    /// The buffer with the latest received bytes, and the number of bytes.
+    /// Index of the buffer with the latest received bytes, and the number of these bytes.
     received: Option<(u16, usize)>,
-    /// The connection whose receive must be requested again, and whether data may have arrived already.
+    /// The connection whose receive operation must be submitted again, and whether data may already have arrived.
     rearm: Option<(Token, bool)>,
-    /// Connections with requests to gather into one send.
+    /// Connections whose requests are gathered and then sent by one operation.
     gathering: Vec<Token>,
     /// Connections whose [`IoEvent::Sent`] has not been reported yet.
     sent: Vec<Token>,
-    /// Whether a receive in this turn filled its buffer or found no free buffer, so more data may be in the socket.
+    /// Whether a receive in this turn filled its buffer or found no free buffer. If so, more data may be in the socket.
     left_unread: bool,
-    /// Whether the kernel had unfinished work when the latest wait ended, such as the rest of a chain.
+    /// Whether the kernel had unfinished work when the latest wait ended, such as the remaining operations of a chain.
     working: bool,
-    /// User data and buffers of sends on closed connections, kept until the sends complete.
+    /// User data and buffers of sends on connections that have been closed. A buffer is kept until its send completes.
     closed_sends: Vec<(u64, Vec<u8>)>,
     pacer: Pacer,
     failed: Option<std::io::Error>,
-    /// Number of the current turn, from 1. A turn ends with a wait. By the end of this wait, all sends that were
-    /// tried in the turn have completed or failed.
+    /// Number of the current turn, counted from 1. A turn ends with a wait. Until then, every send that was tried in
+    /// the turn has completed or failed.
     turn: u64,
-    /// Buffers of sends that were tried in this turn on connections that are now closed. The kernel may still have to
-    /// read them.
+    /// Buffers of sends that were tried in this turn on connections that have been closed. The kernel may still read
+    /// them.
     buffers_of_closed: Vec<Vec<u8>>,
 }
 
@@ -73,15 +75,16 @@ struct Slot<'a> {
     generation: u32,
     connecting: bool,
     receiving: bool,
-    /// Whether a send that will have a completion is under way.
+    /// Whether a send is under way whose completion will be reported.
     sending: bool,
     /// The turn in which a send of `outgoing` was last tried; 0 before the first try.
     tried_in: u64,
-    /// Whether a send has consumed the socket's error, so that an apparent end of the stream is really a reset.
+    /// Whether a failed send has consumed the socket's error. The next receive then reports the end of the stream,
+    /// although the connection was reset.
     broken: bool,
-    /// Whether [`IoEvent::Sent`] was requested.
+    /// Whether [`Io::notify_when_sent`] was called, and [`IoEvent::Sent`] has not been reported yet.
     notify_sent: bool,
-    /// Number of bytes that were not sent, or whose send has not completed.
+    /// Number of bytes that the latest send did not send, or that are in a send under way.
     short: usize,
     unsent: SendQueue<'a>,
     /// The buffer of the send under way.
@@ -103,7 +106,8 @@ impl<'a> Io<'a> for Uring<'a> {
             .map_err(unavailable)?;
         let mut probe = Probe::new();
         ring.submitter().register_probe(&mut probe).map_err(unavailable)?;
-        // Of the operations that are used, bind is the newest, so a kernel that supports bind supports all of them.
+        // Of all operations that are used, bind was added to Linux last. A kernel that supports bind supports all of
+        // them.
         if !probe.is_supported(opcode::Bind::CODE) {
             return Err(unavailable(std::io::ErrorKind::Unsupported.into()));
         }
@@ -149,7 +153,7 @@ impl<'a> Io<'a> for Uring<'a> {
         }
         self.occupy(token, true)?;
         let (chain, length) = self.chain.operations(token, route);
-        // A chain must be submitted as a whole.
+        // The operations of a chain must be submitted by the same system call.
         if self.room() < length {
             self.submit();
         }
@@ -229,7 +233,8 @@ impl<'a> Io<'a> for Uring<'a> {
         } else if tried_in == self.turn {
             self.buffers_of_closed.push(outgoing);
         }
-        // Cancels the operations under way: each would keep its socket open even after the descriptor was closed.
+        // Cancels the operations under way, because each of them keeps its socket open even after the descriptor was
+        // closed.
         for (under_way, kind) in
             [(connecting, OperationKind::Connect), (receiving, OperationKind::Receive), (sending, OperationKind::Send)]
         {
@@ -255,8 +260,8 @@ impl<'a> Io<'a> for Uring<'a> {
         self.left_unread = false;
         let mut pacer = self.pacer;
         let has_unhandled = self.handled < self.completions.len();
-        // Does not block while gathered requests wait for the result of an earlier send: they can be sent as soon as
-        // the result is known.
+        // A wait does not block while gathered requests cannot be sent before the result of an earlier send is known:
+        // that result comes at once.
         let until =
             if has_unhandled || !self.sent.is_empty() || !self.gathering.is_empty() { Nanos::ZERO } else { until };
         let mut first = true;
@@ -326,8 +331,7 @@ impl<'a> Uring<'a> {
 
     /// Registers a socket that was opened outside the ring.
     fn register(&mut self, token: Token, socket: &OwnedFd, connecting: bool) -> Result<(), Errno> {
-        // The slot may still contain the socket of its previous connection, if the close of that connection has not
-        // been submitted.
+        // The slot may still contain the socket of its previous connection: its close may not have been submitted yet.
         if !self.ring.submission().is_empty() {
             self.submit();
         }
@@ -337,17 +341,17 @@ impl<'a> Uring<'a> {
         Ok(())
     }
 
-    /// Registers a Unix socket that was connected outside the ring. If the ring connected it, an attempt that waits for
-    /// room in the server's accept queue would occupy a kernel thread.
+    /// Registers a Unix socket that was connected without the ring. If the ring connected it, and the server's accept
+    /// queue were full, the attempt would occupy a kernel thread.
     fn adopt_unix_socket(&mut self, token: Token, socket: &OwnedFd) -> Result<(), Errno> {
         self.register(token, socket, true)?;
         self.push(&opcode::Nop::new().build().user_data(user_data(token, OperationKind::Connect)));
         Ok(())
     }
 
-    /// Takes the completions from the ring, and ends the turn.
+    /// Moves the completions from the ring to `completions`, and ends the turn.
     fn take_completions(&mut self) {
-        // If memory is short, the kernel may not have accepted all operations.
+        // If memory is short, the kernel may not have accepted all operations. The turn then goes on.
         let submitted = self.ring.submission().is_empty();
         let mut completions = std::mem::take(&mut self.completions);
         completions.drain(..self.handled);
@@ -378,11 +382,11 @@ impl<'a> Uring<'a> {
             OperationKind::Setup | OperationKind::Connect => {
                 slot.connecting = false;
                 match result {
-                    // An earlier operation of the chain has failed; its completion has the reason.
+                    // An earlier operation of the chain has failed. That operation's completion has the reason.
                     _ if result == -libc::ECANCELED => None,
                     _ if result < 0 => Some((token, IoEvent::NotEstablished(Errno::from_raw_os_error(-result)))),
                     _ => {
-                        // The receive is armed after the shard has sent its request.
+                        // The receive is submitted after the shard has sent its first request.
                         self.rearm = Some((token, false));
                         Some((token, IoEvent::Established))
                     }
@@ -408,8 +412,8 @@ impl<'a> Uring<'a> {
 
     fn push(&mut self, entry: &Entry) {
         // SAFETY: the data that the entry points to does not move until the kernel has read it. The chain and the
-        // buffers live as long as the ring, and shared requests live longer (`'a`). A slot's `outgoing` is unchanged
-        // while its send is under way, or until the end of the turn that submits the tried send.
+        // receive buffers live as long as the ring, and shared requests live longer (`'a`). A slot's `outgoing` does
+        // not change while its send is under way, nor before the end of the turn in which a send was tried.
         while unsafe { self.ring.submission().push(entry) }.is_err() {
             self.submit();
             if self.failed.is_some() {
@@ -426,7 +430,8 @@ impl<'a> Uring<'a> {
         }
     }
 
-    /// Submits all operations, lets the kernel complete operations, and sleeps up to `sleep` for a completion.
+    /// Submits all operations, and lets the kernel complete operations. If `sleep` is given, waits up to this time for
+    /// a completion.
     fn enter(&mut self, sleep: Option<Nanos>) -> Result<(), EngineError> {
         let entered = match sleep {
             Some(sleep) => {
@@ -435,7 +440,7 @@ impl<'a> Uring<'a> {
             }
             None => {
                 let waiting = self.ring.submission().len() as u32;
-                // SAFETY: there is no argument that could be invalid.
+                // SAFETY: no argument is a pointer, so none can be invalid.
                 unsafe { self.ring.submitter().enter::<libc::sigset_t>(waiting, 0, EnterFlags::GETEVENTS.bits(), None) }
             }
         };
@@ -449,7 +454,7 @@ impl<'a> Uring<'a> {
 
 impl Drop for Uring<'_> {
     fn drop(&mut self) {
-        // Closes the sockets explicitly. Otherwise the kernel would close them only some time after the ring.
+        // Closes the sockets now. Otherwise, the kernel would close them only some time after the ring is dropped.
         let submitter = self.ring.submitter();
         let _ = submitter.register_sync_cancel(None, CancelBuilder::any());
         let _ = submitter.unregister_files();
@@ -461,19 +466,19 @@ fn as_close(entry: Entry, token: Token) -> Entry {
     entry.flags(Flags::SKIP_SUCCESS).user_data(user_data(token, OperationKind::Close))
 }
 
-/// Whether the error is temporary: it only ended the wait, or it reports a shortage that later completions will end.
+/// Whether the error is temporary: it ended the wait early, or reports a shortage that ends when operations complete.
 fn is_transient(error: &std::io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::ETIME | libc::EINTR | libc::EBUSY | libc::EAGAIN))
 }
 
 /// Size of a ring's table of direct descriptors: the descriptor limit, but no more than the kernel allows.
 pub fn table_size(descriptor_limit: Option<u64>) -> u32 {
-    /// The kernel's `IORING_MAX_FIXED_FILES`, from Linux 5.13 to 6.18.
+    /// The kernel's `IORING_MAX_FIXED_FILES`, as in Linux 5.13 to 6.18.
     const MAX_FIXED_FILES: u64 = 1 << 20;
     descriptor_limit.unwrap_or(MAX_FIXED_FILES).min(MAX_FIXED_FILES) as u32
 }
 
-/// Explains why no ring could be created, and what the user can do about it.
+/// Explains why no ring could be created, and how the user can change that.
 fn unavailable(error: std::io::Error) -> String {
     let disabled = std::fs::read_to_string("/proc/sys/kernel/io_uring_disabled").unwrap_or_default();
     match (error.raw_os_error(), disabled.trim()) {

@@ -1,10 +1,11 @@
 //! The requests of a workload. Requests that many calls share are rendered before the run and borrowed. All other
 //! requests are rendered for one call, each in one buffer.
 //!
-//! Up to [`MAX_RENDERED`] requests of a class, or [`MAX_RENDERED_HTTP2`] with HTTP/2, are rendered before the run. Each
-//! request has a second form that ends its connection. This form is rendered before the run for the first [`MAX_EAGER`]
-//! requests. For the other requests, it is rendered when it is first sent. Larger classes, and classes with
-//! placeholders, have templates: reading a rendered request from main memory takes longer than rendering it again.
+//! A class with up to [`MAX_RENDERED`] requests, or [`MAX_RENDERED_HTTP2`] with HTTP/2, is rendered before the run.
+//! Each request has a second form, which asks the server to close the connection. This form is rendered before the run
+//! for the first [`MAX_EAGER`] requests of a class. For other requests, it is rendered when it is first sent. Larger
+//! classes, and classes with placeholders, have templates: reading a rendered request from main memory takes longer
+//! than rendering it again.
 
 use super::template::{Draws, Template};
 use super::{RequestSettings, Requests};
@@ -24,18 +25,18 @@ const MAX_RENDERED: usize = 1 << 10;
 /// Maximum number of requests of a class that are rendered before the run with HTTP/2, whose header blocks take longer
 /// to render.
 const MAX_RENDERED_HTTP2: usize = 1 << 17;
-/// Maximum number of requests of a class whose connection-ending form is rendered before the run.
+/// Maximum number of requests of a class whose connection-closing form is rendered before the run.
 const MAX_EAGER: usize = 1 << 10;
 
-/// All requests of a workload, for all shards of a run. The [`RequestId`] of a call identifies its request. In a
-/// numbered class, it is the number of the call. In all other classes, it is the index among the targets of all classes
-/// that are not numbered, as `Mix` of `brimful-workload` counts them.
+/// All requests of a workload, for all shards of a run. The [`RequestId`] of a call identifies its request. In classes
+/// that identify calls by number, it is the number of the call within the class. In all other classes, it is the index
+/// of the call's target, counted over all these classes as in `Mix` of `brimful-workload`.
 #[derive(Clone, Debug)]
 pub struct FixedRequests {
     classes: Vec<ClassRequests>,
     settings: Arc<RequestSettings>,
     seed: u64,
-    /// Whether the workload has any expectations of responses.
+    /// Whether any class has requirements on its responses.
     has_expectations: bool,
 }
 
@@ -49,32 +50,34 @@ struct ClassRequests {
     source: Source,
 }
 
-/// How the target of a call is chosen.
+/// How the target of a call is determined.
 #[derive(Clone, Debug)]
 enum TargetChoice {
-    /// The call's [`RequestId`] is the target's index plus `first`, the number of targets in the classes before.
+    /// The call's [`RequestId`] less `first` is the target's index in this class; `first` is the number of targets in
+    /// the classes before.
     ByIndex { first: u32 },
-    /// Targets are used in turn.
+    /// Targets are used in turn, by the call's number.
     InOrder,
-    /// Targets are chosen by a walk through a set of files.
+    /// Targets are files of a file set, visited in the order of `FileSet::file_for_call` with this ratio.
     Walk { ratio: f64 },
-    /// Targets are chosen at random, by the call's number.
+    /// Targets are drawn at random with the class's weights. The draw depends on the call's number.
     Random(AliasTable),
 }
 
-/// The origin of a class's requests. In a pair, the first form is for a connection that stays open, and the second ends
-/// its connection.
+/// How the requests of a class are produced. In a pair of templates, the first is for a connection that stays open, and
+/// the second asks the server to close the connection.
 #[derive(Clone, Debug)]
 enum Source {
     /// The requests of each target, rendered before the run.
     Rendered(Vec<Forms>),
-    /// Templates that are the same for all targets except for the path.
+    /// A pair of templates for all targets, which differ only in their path.
     AnyPath(Box<[Template; 2]>),
-    /// Templates for each target.
+    /// A pair of templates for each target.
     PerTarget(Vec<[Template; 2]>),
 }
 
-/// The two forms of a request: one for a connection that stays open, and one that ends its connection.
+/// The two forms of a request: one for a connection that stays open, and one that asks the server to close the
+/// connection.
 #[derive(Clone, Debug)]
 struct Forms {
     kept_open: Request,
@@ -93,7 +96,7 @@ impl FixedRequests {
         FixedRequests::render_up_to(workload, settings, max_rendered)
     }
 
-    /// The same requests, but with another seed for the random placeholders.
+    /// The same requests, with this seed for the random values of placeholders instead of 0.
     #[must_use]
     pub fn with_seed(mut self, seed: u64) -> FixedRequests {
         self.seed = seed;
@@ -121,18 +124,17 @@ impl FixedRequests {
         let requests = &self.classes[usize::from(call.class.0)];
         match &requests.source {
             Source::Rendered(all) => {
-                let index =
-                    requests.target(call.request, || Draws::draws_for_call(self.seed, call.class, call.request));
+                let index = requests.target(call.request, || Draws::for_call(self.seed, call.class, call.request));
                 let forms = &all[index];
                 Cow::Borrowed(if last { forms.last(&self.settings, requests, index) } else { &forms.kept_open })
             }
             Source::AnyPath(forms) => {
-                let draws = Draws::draws_for_call(self.seed, call.class, call.request);
+                let draws = Draws::for_call(self.seed, call.class, call.request);
                 let path = requests.class.path(requests.target(call.request, || draws));
                 Cow::Owned(forms[usize::from(last)].render(&path, draws))
             }
             Source::PerTarget(all) => {
-                let draws = Draws::draws_for_call(self.seed, call.class, call.request);
+                let draws = Draws::for_call(self.seed, call.class, call.request);
                 Cow::Owned(all[requests.target(call.request, || draws)][usize::from(last)].render("", draws))
             }
         }
@@ -190,7 +192,7 @@ impl ClassRequests {
         let requests = ClassRequests { class: class.clone(), body, choice, source: Source::Rendered(Vec::new()) };
         let source = match (class.is_template(), class.differs_only_in_path()) {
             (false, by_path) if class.len() <= max_rendered || !by_path => Source::Rendered(requests.forms(settings)?),
-            // The paths have no placeholders.
+            // All targets share one pair of templates, because their paths have no placeholders.
             (_, true) if !class.has_template_paths() => {
                 let compile = |last| requests.compile(None, settings, last);
                 Source::AnyPath(Box::new([compile(false)?, compile(true)?]))
@@ -217,8 +219,8 @@ impl ClassRequests {
         (0..self.class.len()).map(render_forms).collect()
     }
 
-    /// Renders the request of the target with this index. `path`, if given, replaces the target's path. Placeholders
-    /// are not filled in.
+    /// Renders the request of the target with this index, without replacing placeholders. `path`, if given, is used
+    /// instead of the target's path.
     fn render_target(
         &self,
         index: usize,
@@ -230,7 +232,7 @@ impl ClassRequests {
         let headers = owned(&target.headers);
         let method = target.method;
         let path = path.unwrap_or(&target.path);
-        // A listed target may have its own body.
+        // A target of a request list may have its own body, which is used instead of the class's file.
         match self.body.as_ref().filter(|_| target.body.is_empty()) {
             None => settings.request(method, path, &headers, target.body.as_bytes(), last),
             Some(file) => settings.streamed(method, path, &headers, file.bytes(), last),
@@ -296,13 +298,14 @@ impl ClassRequests {
 impl Forms {
     fn max_request_bytes(&self) -> usize {
         let kept_open = self.kept_open.bytes().len();
-        // A connection-ending form that has not been rendered yet is longer by at most this line.
+        // The connection-closing form may not have been rendered yet. It is longer than the other form by at most this
+        // line.
         let last = || kept_open + "Connection: close\r\n".len();
         self.last.get().map_or_else(last, |request| request.bytes().len()).max(kept_open)
     }
 
     fn last(&self, settings: &RequestSettings, requests: &ClassRequests, index: usize) -> &Request {
-        // HTTP/2 does not end a connection by a header field.
+        // HTTP/2 has no header field that closes a connection.
         if settings.version == Version::Http2 {
             return &self.kept_open;
         }
@@ -345,7 +348,7 @@ mod tests {
         CallSpec { class: ClassId(class), request: RequestId(request.into()), session: None }
     }
 
-    /// Method and path of the request of a call.
+    /// The first line of a call's request, without the HTTP version.
     fn line(requests: &FixedRequests, call: CallSpec, last: bool) -> String {
         let text = String::from_utf8(requests.render_call(&call, last).bytes().to_vec()).unwrap();
         assert_eq!(text.contains("\r\nConnection: close\r\n"), last, "{text}");
@@ -418,8 +421,8 @@ mod tests {
             let requests = FixedRequests::render(&workload, &settings).unwrap();
             let row = "/%C3%B6/k%C3%BCrz";
             for (class, path) in [(0, "/%C3%BC?q=%27"), (1, "/%C3%9F"), (2, row), (3, "/%C3%A4"), (4, "/%C3%A9.html")] {
-                // In a class that is not numbered, the targets' numbers follow the numbers of the targets in the
-                // classes before.
+                // If a class identifies calls by index, its indices continue those of the targets in the classes
+                // before.
                 let request = requests.render_call(&call(class, if class == 3 { 0 } else { u32::from(class) }), false);
                 assert_eq!(String::from_utf8_lossy(request.target()), path, "{version:?}");
                 assert!(request.bytes().len() <= (&requests).max_request_bytes());

@@ -13,18 +13,17 @@ pub struct RequestSettings {
     pub authority: String,
     /// HTTP version.
     pub version: Version,
-    /// Whether the scheme is `https`, which each HTTP/2 request contains.
+    /// Whether the scheme is `https`. Each HTTP/2 request contains the scheme.
     pub is_secure: bool,
-    /// Header fields in addition to the fields of the class.
+    /// Header fields that each request contains in addition to those of its class.
     pub headers: Vec<(String, String)>,
-    /// The side that closes connections. It determines whether the last request on a connection has `Connection:
-    /// close`.
+    /// The side that closes connections. If it is the server, the last request on a connection has `Connection: close`.
     pub close: Close,
 }
 
 impl RequestSettings {
-    /// A request with these header fields in addition to the shared fields. With `last`, it is the last request on its
-    /// connection. Non-ASCII characters of the path are percent-encoded.
+    /// Returns a request with these header fields and the shared fields. If `last` is set, it is the last request on
+    /// its connection. Non-ASCII characters of the path are percent-encoded.
     ///
     /// # Errors
     /// [`RequestError`] if the request cannot be sent as HTTP.
@@ -62,7 +61,7 @@ impl RequestSettings {
     }
 }
 
-/// Percent-encodes the non-ASCII characters of a path. The placeholders of a template keep their names.
+/// Percent-encodes the non-ASCII characters of a path, except in the names of placeholders.
 fn encode_path(path: &str) -> Cow<'_, str> {
     match is_template(path) {
         true => url::encode_target(path),

@@ -1,13 +1,13 @@
 //! Requests with placeholders. They are compiled before the run, and rendered for one call in one buffer.
 //!
-//! The random values of a call depend only on the seed, the class and the call's number (`Draws`). All shards of a load
-//! together therefore send the same requests as a single shard would.
+//! The random values of a call depend only on the seed, the class and the call's number (`Draws`). Therefore the
+//! requests of a load do not depend on the number of shards.
 //!
-//! An HTTP/1 request is rendered as bytes. In HTTP/2, lengths precede strings, so the fields are rendered first and the
-//! request is then encoded from them.
+//! An HTTP/1 request is rendered directly as bytes. In HTTP/2, the length of a string precedes the string, so the
+//! values of all fields are rendered first, and the request is then encoded from them.
 //!
-//! Invariant: whatever values are filled in, the bytes are exactly one request. Numbers and UUIDs cannot end a line,
-//! rows are checked when they are read, and Content-Length is computed when the body is known.
+//! Invariant: whatever values replace the placeholders, the bytes are exactly one request. Numbers and UUIDs contain no
+//! line break, CSV rows are checked when they are read, and Content-Length is computed when the body is known.
 
 use super::RequestSettings;
 use brimful_core::template::{TemplateError, TemplatePart, parse};
@@ -24,10 +24,10 @@ pub(super) struct Template {
     head: Head,
     body: Vec<Part>,
     rows: Option<Arc<Rows>>,
-    /// With HTTP/1, an empty request with the properties of the rendered ones, such as the method. With HTTP/2, the
-    /// request with its placeholders as text.
+    /// With HTTP/1, a request without bytes that has the other properties of the rendered requests, such as the method.
+    /// With HTTP/2, the request with its placeholders as text, which is only sent if encoding fails.
     prototype: Request,
-    /// Upper bound of the request's length in bytes, without the path.
+    /// Upper bound of a rendered request's length in bytes, without the target's path.
     max_bytes: usize,
 }
 
@@ -39,7 +39,7 @@ enum Head {
     Fields(Box<Fields>),
 }
 
-/// The fields of an HTTP/2 request.
+/// The parts of an HTTP/2 request.
 #[derive(Clone, Debug)]
 struct Fields {
     settings: Arc<RequestSettings>,
@@ -50,11 +50,11 @@ struct Fields {
     streamed: u64,
 }
 
-/// A part of a template.
+/// A part of a template: fixed text, or a placeholder.
 #[derive(Clone, Debug, PartialEq)]
 enum Part {
     Text(Box<[u8]>),
-    /// The path of the target.
+    /// The path of the call's target.
     Path,
     /// The length of the body, as a decimal number.
     Length,
@@ -64,20 +64,21 @@ enum Part {
         from: u64,
         to: u64,
     },
-    /// The cell in this column of the call's CSV row.
+    /// The cell in this column of the call's row in the class's CSV file.
     Csv(usize),
-    /// The cell in this column of the call's CSV row, for use in a path: non-ASCII bytes are percent-encoded.
+    /// Like `Csv`, but for use in a path: non-ASCII bytes are percent-encoded.
     EncodedCsv(usize),
 }
 
 /// Length of a UUID as text.
 const UUID_BYTES: usize = 36;
-/// Maximum number of digits of a number.
+/// Maximum number of decimal digits of a 64-bit number.
 const MAX_DIGITS: usize = 20;
 
 impl Template {
-    /// Compiles an HTTP/1 request that was rendered without filling in its placeholders, and whose body has `body`
-    /// bytes. With `any_path`, the request was rendered for the path `/`, which the path of the call's target replaces.
+    /// Compiles an HTTP/1 request that was rendered without replacing its placeholders, and whose body has `body`
+    /// bytes. If `any_path` is set, the request was rendered for the path `/`, which the path of each call's target
+    /// replaces.
     pub fn compile(
         rendered: &Request,
         body: usize,
@@ -112,7 +113,7 @@ impl Template {
         Ok(Template { head: Head::Bytes(compiled), body, rows: rows.cloned(), prototype, max_bytes })
     }
 
-    /// Compiles an HTTP/2 request.
+    /// Compiles the template of an HTTP/2 request. If `any_path` is set, the path is that of each call's target.
     pub fn compile_http2(
         rendered: Request,
         target: &Target<'_>,
@@ -124,7 +125,7 @@ impl Template {
         encode_in_request_line(&mut path);
         let body = parts(target.body, rows)?;
         let is_fixed = body.iter().all(|part| matches!(part, Part::Text(_)));
-        // If the length of the body varies, Content-Length is left out here and computed for each call.
+        // If the length of the body varies, Content-Length is left out here, and the encoder of the request adds it.
         let headers =
             target.headers.iter().filter(|(name, _)| is_fixed || !name.eq_ignore_ascii_case("Content-Length"));
         let headers: Result<Vec<_>, TemplateError> =
@@ -143,7 +144,7 @@ impl Template {
         self.max_bytes + path
     }
 
-    /// Renders the request of one call.
+    /// Renders the request of one call. `path` is the path of its target, if the template is for all targets.
     pub fn render(&self, path: &str, draws: Draws) -> Request {
         match &self.head {
             Head::Bytes(head) => self.render_bytes(head, path, draws),
@@ -173,7 +174,7 @@ impl Template {
             }
             bytes
         };
-        // Cannot fail: all parts are valid UTF-8.
+        // This cannot fail, because all parts are valid UTF-8.
         let text = |bytes| String::from_utf8(bytes).unwrap_or_default();
         let path = text(filled(&fields.path));
         let headers = fields.headers.iter().map(|(name, value)| (name.clone(), text(filled(value))));
@@ -183,13 +184,13 @@ impl Template {
             0 => settings.request(method, &path, &headers, &filled(&self.body), false),
             bytes => settings.streamed(method, &path, &headers, *bytes, false),
         };
-        // This cannot fail, as the request with its placeholders was rendered without an error.
+        // This cannot fail, because the request with its placeholders as text was encoded without an error.
         request.unwrap_or_else(|_| self.prototype.clone())
     }
 }
 
 impl Part {
-    /// Upper bound of the part's length in bytes; 0 for the path.
+    /// Upper bound of the part's length in bytes, but 0 for the target's path.
     fn max_bytes(&self, rows: Option<&Arc<Rows>>) -> usize {
         match self {
             Part::Text(text) => text.len(),
@@ -197,7 +198,7 @@ impl Part {
             Part::Length | Part::Seq | Part::Rand { .. } => MAX_DIGITS,
             Part::Uuid => UUID_BYTES,
             Part::Csv(column) => rows.map_or(0, |rows| rows.max_cell_bytes(*column)),
-            // Encoding turns one byte into at most three.
+            // Percent-encoding makes at most three bytes of one.
             Part::EncodedCsv(column) => rows.map_or(0, |rows| 3 * rows.max_cell_bytes(*column)),
         }
     }
@@ -218,7 +219,7 @@ fn parts(text: &str, rows: Option<&Arc<Rows>>) -> Result<Vec<Part>, TemplateErro
     parse(text)?.into_iter().map(part).collect()
 }
 
-/// Marks cells in the request line as encoded, because they are part of the path.
+/// Marks the cells in the request line for percent-encoding, because they are part of the path.
 fn encode_in_request_line(parts: &mut [Part]) {
     for part in parts {
         match part {
@@ -229,7 +230,7 @@ fn encode_in_request_line(parts: &mut [Part]) {
     }
 }
 
-/// The offsets of the beginning and end of the value of Content-Length.
+/// Start and end offset of the value of Content-Length.
 fn content_length_range(head: &[u8]) -> Option<(usize, usize)> {
     const NAME: &[u8] = b"\r\ncontent-length:";
     let name = head.windows(NAME.len()).position(|bytes| bytes.eq_ignore_ascii_case(NAME))?;
@@ -240,10 +241,10 @@ fn content_length_range(head: &[u8]) -> Option<(usize, usize)> {
     Some((from + spaces, from + spaces + digits))
 }
 
-/// A part of a template, with the values that replace its placeholder.
+/// A part of a template with the data of a call, from which it is rendered.
 struct Filled<'t> {
     part: &'t Part,
-    /// Index of the part among all parts. Each part has its own random values.
+    /// Index of the part among all parts of the request. Each index has its own random values.
     index: usize,
     template: &'t Template,
     draws: Draws,
@@ -257,7 +258,7 @@ impl Filled<'_> {
     }
 
     fn number(&self, from: u64, to: u64) -> u64 {
-        // Multiplication maps 64 random bits to the range. The result is uniform to within 2⁻⁶⁴ of the range.
+        // The upper 64 bits of the product are uniform over the range, except for a relative error of `range` / 2⁶⁴.
         let range = u128::from(to - from) + 1;
         from + ((u128::from(self.draws.bits(2 * self.index as u64)) * range) >> 64) as u64
     }
@@ -285,7 +286,7 @@ impl Filled<'_> {
             Part::Seq => write!(bytes, "{}", self.draws.number),
             Part::Uuid => {
                 let index = 2 * self.index as u64;
-                // Version 4, variant 10 (RFC 9562 §5.4).
+                // The version is 4, and the variant has the bits 10 (RFC 9562 §5.4).
                 let high = self.draws.bits(index) & !0xf000 | 0x4000;
                 let low = self.draws.bits(index + 1) & (u64::MAX >> 2) | 1 << 63;
                 let (a, b, c) = (high >> 32, high >> 16 & 0xffff, high & 0xffff);
@@ -298,8 +299,8 @@ impl Filled<'_> {
     }
 }
 
-/// The random numbers of one call, by SplitMix64 (Steele, Lea & Flood 2014): the n-th number can be computed without
-/// the numbers before it.
+/// The random numbers of one call, computed by SplitMix64 (Steele, Lea & Flood 2014). Any of them can be computed
+/// without the ones before it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Draws {
     /// Number of the call within its class.
@@ -310,18 +311,19 @@ pub(super) struct Draws {
 impl Draws {
     const GAMMA: u64 = 0x9e37_79b9_7f4a_7c15;
 
-    pub fn draws_for_call(seed: u64, class: ClassId, request: RequestId) -> Draws {
+    /// The random numbers of the call `request` of a class. Equal arguments give equal numbers.
+    pub fn for_call(seed: u64, class: ClassId, request: RequestId) -> Draws {
         let class_state = mix(seed.wrapping_add(Draws::GAMMA.wrapping_mul(u64::from(class.0) + 1)));
         let state = mix(class_state.wrapping_add(Draws::GAMMA.wrapping_mul(request.0.wrapping_add(1))));
         Draws { number: request.0, state }
     }
 
-    /// The n-th block of 64 random bits.
+    /// The `n`-th 64 random bits of the call.
     pub fn bits(self, n: u64) -> u64 {
         mix(self.state.wrapping_add(Draws::GAMMA.wrapping_mul(n + 1)))
     }
 
-    /// A number that is uniform on [0, 1) and independent of the call's other random numbers.
+    /// A random number, uniform on [0, 1). It is independent of the numbers from [`Draws::bits`].
     pub fn unit(self) -> f64 {
         (self.bits(u64::MAX - 1) >> 11) as f64 * 2f64.powi(-53)
     }
@@ -344,7 +346,7 @@ mod tests {
     }
 
     fn draws_for_call(number: u64) -> Draws {
-        Draws::draws_for_call(7, ClassId(1), RequestId(number))
+        Draws::for_call(7, ClassId(1), RequestId(number))
     }
 
     #[test]

@@ -16,7 +16,7 @@ use brimful_core::{
 };
 use rustix::io::Errno;
 
-/// The end of a call whose connection was lost. [`Shard::end`] sets `sent` to its true value.
+/// The outcome of a call whose connection was lost. [`Shard::end`] sets `sent` to its true value.
 const RESET: End = End::Reset { sent: true };
 
 impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O, I> {
@@ -27,8 +27,8 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         let slot = token.slot;
         match (connection.phase, event) {
             (Phase::Connecting, IoEvent::Established) => self.established(slot, now),
-            // A connection attempt can be refused, but not reset. So a reset means that the connection was established
-            // and then reset before this shard handled the event.
+            // The kernel reports a refused attempt with another error. So this error means that the connection was
+            // established, and then reset before this shard handled the event.
             (Phase::Connecting, IoEvent::NotEstablished(Errno::CONNRESET | Errno::PIPE)) => {
                 self.open(slot, now);
                 self.close(slot);
@@ -46,13 +46,14 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
             }
             (Phase::Securing, _) => self.close(slot),
             (Phase::Open, IoEvent::Received { last }) => self.received(slot, last),
-            // A server that has sent close_notify may wait for the client's close_notify. The client's close_notify is
-            // sent at once, even if the server is to close first (`--close server`).
+            // A server that has sent close_notify may wait for the client's close_notify before it closes the
+            // connection. So the client sends its own at once, even if the server is to close first (`--close server`).
             (Phase::Open, IoEvent::EndOfStream | IoEvent::Finished) => self.end_of_stream(slot),
             (Phase::Open, IoEvent::Reset) => self.close(slot),
             (Phase::Open, IoEvent::Truncated) => self.truncated(slot),
             (_, IoEvent::Sent) => self.send_more(slot),
-            // Do not wait for a server that keeps sending after its last response.
+            // If a server sends more data after its last response, the shard does not wait for the server to close the
+            // connection.
             (Phase::Closing, IoEvent::Received { last: false }) => {
                 let bytes = self.sockets.received();
                 if connection.protocol.skip_empty_lines(bytes) < bytes.len() {
@@ -64,8 +65,8 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         }
     }
 
-    /// Starts an attempt to establish a connection for the calls in its queue. All connections of a session come from
-    /// one source address, so that the server can distinguish sessions.
+    /// Starts an attempt to establish this connection, which already has calls in its queue. All connections of a
+    /// session have the same source address, so that the server can distinguish sessions.
     pub(super) fn attempt(&mut self, mut connection: Connection<O::PerCall>, now: Nanos) {
         connection.attempted_at = now;
         connection.source = match connection.session {
@@ -98,7 +99,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         self.send_first(slot, calls, now);
     }
 
-    /// Sends the requests of the first `calls` calls on a connection that has just become usable.
+    /// Sends the requests of the first `calls` calls in the queue of a connection that has just become usable.
     fn send_first(&mut self, slot: u32, calls: usize, now: Nanos) {
         if self.config.http2 {
             return self.begin_streams(slot, now);
@@ -117,7 +118,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         }
     }
 
-    /// Sends the calls that have waited for the TLS handshake.
+    /// Sends the requests that have waited for the TLS handshake, which is now complete.
     fn secured(&mut self, slot: u32, resumed: bool, now: Nanos) {
         let Some(connection) = self.connections.get_mut(slot) else { return };
         connection.phase = Phase::Open;
@@ -145,8 +146,9 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         calls
     }
 
-    /// Handles a failed attempt. If its source address had no free port, the attempt is repeated from the next address,
-    /// until all have been tried; the attempt of a session is not repeated.
+    /// Handles a failed connection attempt. If its source address had no free port, the attempt is repeated from the
+    /// next source address, until all have been tried. An attempt of a session is not repeated, because its source
+    /// address is fixed.
     fn not_established(&mut self, slot: u32, errno: Errno) {
         let end = end_of_failed_attempt(errno);
         let Some(connection) = self.connections.get(slot) else { return };
@@ -164,7 +166,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         self.drop_attempt(slot, end);
     }
 
-    /// Gives up an attempt, and ends the calls in its queue.
+    /// Removes a connection that could not be established, and ends the calls in its queue.
     pub(super) fn drop_attempt(&mut self, slot: u32, end: End) {
         let Some(connection) = self.connections.get_mut(slot) else { return };
         if let Some(call) = connection.calls.front_mut()
@@ -193,8 +195,8 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         }
     }
 
-    /// TLS: handles the end of a connection without close_notify. A third party may have ended the connection, so a
-    /// response that only the end of the connection delimits may have been cut short.
+    /// TLS: handles the end of a TCP connection without close_notify. A third party may have ended the TCP connection.
+    /// So a response whose length only the end of the connection determines may be incomplete.
     fn truncated(&mut self, slot: u32) {
         let Some(connection) = self.connections.get_mut(slot) else { return };
         if !connection.calls.is_empty() && connection.protocol.finish().is_ok() {
@@ -204,8 +206,8 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         self.close(slot);
     }
 
-    /// Closes a connection whose oldest call is overdue, and ends its calls. Calls that were sent later than `sent_by`
-    /// are not overdue: they end as lost with their connection.
+    /// Closes a connection whose oldest call has timed out, and ends its calls. Other calls time out too if they were
+    /// sent at `sent_by` or earlier; calls that were sent later end as reset.
     pub(super) fn drop_overdue(&mut self, slot: u32, sent_by: Nanos) {
         self.drop_connection(slot, |nth, call| {
             let is_overdue = nth == 0 || call.sent_at.get().is_some_and(|at| at <= sent_by);
@@ -213,7 +215,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         });
     }
 
-    /// Closes a connection and ends its calls, the oldest first; `end_of` returns how the nth call ends.
+    /// Closes a connection and ends its calls, the oldest first; `end_of` returns the outcome of the nth call.
     pub(super) fn drop_connection(&mut self, slot: u32, end_of: impl Fn(usize, &Call<O::PerCall>) -> End) {
         let Some(connection) = self.connections.get(slot) else { return };
         if connection.protocol.http2().is_some() {
@@ -227,7 +229,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
             unsent -= missing;
             (call.request_bytes - missing) as u64
         };
-        // Bytes that the kernel has not accepted belong to the newest calls.
+        // Requests are sent in order, so the bytes that the kernel has not accepted belong to the newest calls.
         let mut sent: Vec<u64> = connection.calls.iter().rev().map(take_sent).collect();
         for (nth, call) in connection.calls.drain(..).enumerate() {
             let end = end_of(nth, &call);
@@ -235,8 +237,8 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         }
     }
 
-    /// Closes a connection's socket and removes the connection; its calls must still be ended. Reports the end of the
-    /// connection, if it was established.
+    /// Closes a connection's socket and removes the connection. The caller must still end its calls. If the connection
+    /// was established, the observer is notified of its end.
     fn remove(&mut self, slot: u32) -> Option<Connection<O::PerCall>> {
         self.sockets.close(self.connections.token(slot), self.time.now());
         let connection = self.connections.remove(slot)?;
@@ -247,12 +249,12 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         Some(connection)
     }
 
-    /// Closes a connection that the server has closed, or one that has no calls.
+    /// Closes a connection that the server has closed, or that has no calls.
     pub(super) fn close(&mut self, slot: u32) {
         let Some(connection) = self.connections.get(slot) else { return };
         let is_reused = connection.is_reused();
-        // If data arrived on any stream after the call was sent, the server had not closed the connection before the
-        // call.
+        // If data arrived after the call was sent, on any HTTP/2 stream, the server had not closed the connection
+        // before the call.
         let last_received_at = connection.protocol.http2().map_or(Nanos::ZERO, |_| connection.last_received_at);
         self.drop_connection(slot, |_, call| {
             let is_silent = call.response_bytes == 0 && call.sent_at.get().is_none_or(|at| last_received_at <= at);
@@ -260,11 +262,11 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         });
     }
 
-    /// Ends a call whose connection is gone, or sends it again.
+    /// Ends a call whose connection was closed, or queues it to be sent again.
     fn end_or_retry(&mut self, mut call: Call<O::PerCall>, end: End, bytes_sent: u64) {
         let policy = &self.config.connections;
         if call.may_retry_after_close(end, policy) && self.may_have_new_connection(call.spec) {
-            // The server may have closed all other open connections too, so the call gets a new connection.
+            // The server may have closed all other idle connections too, so the call gets a new connection.
             call.earlier.needs_new_connection = policy.pipeline == 1;
             self.send_again(call, RetryReason::ClosedOnReuse, bytes_sent);
         } else {
@@ -279,14 +281,14 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         self.due_calls.push_retry(call);
     }
 
-    /// Whether one more connection may be opened for this call. The number of connections of a session may be limited.
+    /// Whether another connection may be opened for this call. The number of connections of a session may be limited.
     pub(super) fn may_have_new_connection(&self, spec: CallSpec) -> bool {
         let has_room = |(session, max): (SessionId, u32)| self.connections.established_for(session) < max;
         spec.session.zip(self.config.connections.connections_per_session).is_none_or(has_room)
     }
 
-    /// Ends the calls whose bodies could not be read. Closes their HTTP/1 connections too, because the server waits for
-    /// the rest of the body.
+    /// Ends the calls whose bodies could not be read from their files. With HTTP/1, their connections are closed too,
+    /// because the server waits for the rest of the body.
     pub(super) fn end_unreadable(&mut self) {
         while let Some(call) = self.bodies.pop_unreadable() {
             let is_under_way =
@@ -313,7 +315,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         }
     }
 
-    /// Sends more of the bodies on this connection, after the kernel has accepted all earlier data.
+    /// Sends more of the request bodies on this connection, after the kernel has accepted all earlier data.
     fn send_more(&mut self, slot: u32) {
         if self.config.http2 {
             self.sockets.note_output(slot, self.time.now());

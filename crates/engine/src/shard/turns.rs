@@ -1,10 +1,10 @@
-//! The turns of a shard. In each turn, the shard asks the workload which calls are due, begins them, and waits for
-//! events.
+//! The turns of a shard's event loop. In each turn, the shard asks the workload which calls are due, begins them, and
+//! waits for events.
 //!
-//! Due times come first: the schedule is checked again after every event, so that no batch of responses can delay a
-//! call that has come due. A generator that is behind reads responses before it begins calls, and uses the connections
-//! that the responses left idle. If it began calls first, each call would need a new connection, and the generator
-//! would fall further behind.
+//! Due times come first: the schedule is checked again after every event, so that many responses at once cannot delay a
+//! call that has come due. A shard that is behind its schedule reads responses before it begins calls, so that the
+//! calls use the connections that have become idle. If it began the calls first, each call would need a new connection,
+//! which would delay the shard even more.
 
 use super::Shard;
 use crate::call::Call;
@@ -19,28 +19,35 @@ use brimful_core::panics;
 use brimful_core::{CallSpec, End, Event, Nanos, NextCall, Observer, TlsFault, Workload};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Maximum number of calls begun in a row before the sockets are checked.
+/// Maximum number of calls that a shard begins before it checks its sockets.
 const BURST: usize = 8;
-/// Maximum number of calls begun in a row at a tick, unless the generator is behind.
+/// Maximum number of calls that a shard begins at a tick before it checks its sockets, unless it is behind its
+/// schedule.
 const TICK_BURST: usize = 32;
-/// If a call has not begun this long after the end of the window, it is not begun at all, so that the load is bounded
-/// in time.
+/// Maximum time after the end of the window at which a call begins. Later calls are not sent, so that the duration of
+/// the load is bounded.
 const MAX_OVERRUN: Nanos = Nanos::from_secs(1);
-/// Interval at which the live metrics are published.
+/// Interval at which a shard publishes its metrics during the run.
 const PUBLISH_INTERVAL: Nanos = Nanos::from_millis(100);
-/// Initial capacity of a session's call queue; it grows on demand.
+/// Initial capacity of the call queue of a session's connection. The queue grows on demand.
 const INITIAL_CALLS: usize = 16;
 
-/// The resources that a shard has used, and how its run went.
+/// The resources that a shard has used, and how its run ended.
 #[derive(Debug)]
 pub struct ShardUsage {
+    /// Time from the start of the run to the end of the shard's last call.
     pub duration: Nanos,
+    /// Whether the shard ended because `stop` was set.
     pub interrupted: bool,
+    /// CPU time of the shard's thread.
     pub cpu: CpuTime,
+    /// Fraction of the time during which the shard had work to do.
     pub busy_share: f64,
+    /// The longest time for which the shard was not able to handle events.
     pub longest_gap: Nanos,
+    /// Highest number of connections that were open at once.
     pub max_open: u64,
-    /// Time for which the thread was ready to run while something else used the CPU.
+    /// Time for which the thread was ready to run but waited for a CPU; `None` if unknown.
     pub cpu_wait: Option<Nanos>,
     /// The message of the panic that ended the shard early, if it panicked.
     pub panic: Option<String>,
@@ -51,20 +58,21 @@ pub struct ShardUsage {
 /// The result of all turns of a shard.
 struct TurnsEnd {
     interrupted: bool,
-    /// Share of the time in which the shard had work to do; 0 for a shard without any work, for example if there are
-    /// fewer clients than shards.
+    /// Fraction of the time during which the shard had work to do. It is 0 if the shard never had a call, for example
+    /// because there are fewer clients than shards.
     busy_share: f64,
 }
 
 impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O, I> {
-    /// Runs the shard to the end. The observer has then seen every scheduled call end. If a panic ended the shard
-    /// early, the observer has seen everything before the panic.
+    /// Runs the shard to its end, and returns its observer, which has got the end of every scheduled call. After a
+    /// panic, the observer has everything that was reported before the panic.
     pub fn run(mut self, stop: &AtomicBool) -> Result<(O, ShardUsage), EngineError> {
         let ended = panics::catch_panic(|| self.take_turns(stop).and_then(|ended| self.finish().map(|()| ended)));
         let (TurnsEnd { interrupted, busy_share }, panic) = match ended {
             Ok(ended) => (ended?, None),
             Err(message) => {
-                // The calls under way end as unfinished. If this panics too, the counts show that calls are missing.
+                // Ends the calls under way as unfinished. If this panics too, the counts will not be consistent, which
+                // shows the loss.
                 let _ = panics::catch_panic(|| self.end_all());
                 (TurnsEnd { interrupted: false, busy_share: self.time.busy_share() }, Some(message))
             }
@@ -107,8 +115,8 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
                 self.observer.publish(published);
                 self.refresh_addresses();
             }
-            // The busy share is measured before the wait for the last responses, because the shard is mostly idle
-            // during that wait.
+            // The busy share is measured before the shard only waits for the last responses, because it is mostly idle
+            // then.
             let has_begun_all = self.due_calls.is_exhausted() && self.time.now() >= PUBLISH_INTERVAL;
             if busy_share.is_none() && (has_begun_all || self.time.now() >= self.config.window) {
                 busy_share = Some(self.time.busy_share());
@@ -132,15 +140,15 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         Ok(())
     }
 
-    /// Maximum number of calls to begin before the sockets are checked. It is at least the pipeline depth, so that a
-    /// whole pipeline leaves in one write.
+    /// Maximum number of calls that the shard begins before it checks its sockets. It is at least the pipeline depth,
+    /// so that the requests of a whole pipeline are sent in one write.
     fn burst(&self) -> usize {
         let burst = if self.config.tick.is_some() && !self.due_calls.is_behind() { TICK_BURST } else { BURST };
         burst.max(self.config.connections.pipeline)
     }
 
-    /// Whether the run may end although calls are in flight. Connection attempts without a timeout do not delay the
-    /// end: the kernel gives them up only after minutes.
+    /// Whether the run may end although calls are in flight. If connection attempts have no timeout, the run does not
+    /// wait for their end, because the kernel gives up an attempt only after minutes.
     fn may_stop_waiting(&self) -> bool {
         let longest = MAX_OVERRUN.max(self.config.connections.response_timeout);
         self.config.connections.connect_timeout.is_none() && self.time.now() > self.config.window + longest
@@ -166,8 +174,8 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
     fn begin_all_due(&mut self, limit: usize) -> bool {
         self.due_calls.ask_workload_now();
         for nth in 0..limit {
-            // Pipelined calls begin within a fraction of a microsecond; reading the clock for each would take much of
-            // this time.
+            // Beginning a pipelined call takes a fraction of a microsecond, and reading the clock would take much of
+            // this time. So the clock is read once for all of them.
             let reads_clock = nth == 0 || self.config.connections.pipeline == 1;
             let now = if reads_clock { self.time.update() } else { self.time.now() };
             if self.due_calls.must_wait_for_connection(now, &self.connections) {
@@ -202,8 +210,8 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         true
     }
 
-    /// Time after the end of the window until which a call may begin. If the number of connections is limited, calls
-    /// wait for the responses to other calls, so the limit is longer.
+    /// Maximum time after the end of the window at which a call begins. If the number of connections is limited, calls
+    /// wait for the responses to other calls, so the time is at least the response timeout.
     fn max_overrun(&self) -> Nanos {
         let policy = &self.config.connections;
         if policy.max_per_shard.is_some() { MAX_OVERRUN.max(policy.response_timeout) } else { MAX_OVERRUN }
@@ -221,11 +229,11 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
             self.observer.on(&mut observed, &Event::Ready { at: ready });
         }
         self.observer.on(&mut observed, &Event::Begun { at: now });
-        // A call is large, so it is constructed in the argument, which saves a move.
+        // The call is constructed in the argument, which saves a copy of this large type.
         self.place(Call::new(spec, due, stamp, observed), false, now);
     }
 
-    /// Begins the call that has waited longest to be sent again. Returns whether there was one.
+    /// Begins the call that has waited longest to be sent again, if any. Returns whether there was such a call.
     fn begin_retry(&mut self, now: Nanos) -> bool {
         let Some(mut call) = self.due_calls.pop_retry() else { return false };
         call.stamp = self.connections.next_stamp();
@@ -236,8 +244,8 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         true
     }
 
-    /// Assigns the call to a connection that has room, or to a new connection. With `fresh`, always uses a new
-    /// connection.
+    /// Assigns the call to a connection that has room, or to a new connection. If `fresh` is set, the connection is
+    /// new.
     #[inline]
     fn place(&mut self, mut call: Call<O::PerCall>, fresh: bool, now: Nanos) {
         let spec = call.spec;
@@ -264,8 +272,9 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         }
     }
 
-    /// A connection for a call to a server with several addresses. Returns `None` if the call should open a connection
-    /// to an address that this shard has not connected to yet.
+    /// Returns the slot of a connection for a call to a server with several addresses. Returns `None` if the call
+    /// should open a connection, because this shard has not connected to all addresses yet or because no connection has
+    /// room.
     fn available_in_turn(&mut self) -> Option<u32> {
         if self.addresses.has_unvisited_address() && self.due_calls.may_open(self.connections.open_count()) {
             return None;
@@ -309,7 +318,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
             self.handle(token, event);
             let may_begin = !self.due_calls.is_behind() || self.connections.may_have_room();
             if self.due_calls.must_ask_workload(self.time.now()) && may_begin {
-                // One read may have made room for a whole pipeline of calls.
+                // The data that was read may have completed all calls of a pipeline, so as many calls may begin.
                 self.begin_due(self.config.connections.pipeline);
             }
             if self.sockets.must_flush(self.time.now()) {
@@ -319,21 +328,21 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         }
         self.end_unreadable();
         self.sockets.take_failure()?;
-        self.connections.count_open(open_before, attempts_have_begun);
+        self.connections.update_max_open(open_before, attempts_have_begun);
         self.sockets.end_poll(waited.polled_at, open_before);
         Ok(())
     }
 
-    /// Ends the turn. After a stall, the deadlines of requests sent in the turn are postponed to its end.
+    /// Ends the turn. If the thread was stalled, the deadlines of requests that were sent in the turn are postponed.
     fn end_turn(&mut self, waited: WaitTimes) {
         if let Some(stall) = self.time.end_turn(waited) {
             self.timers.postpone(stall.since, stall.until);
         }
     }
 
-    /// Ends attempts and calls that are overdue. If the generator was stopped for some time, data that arrived in time
-    /// may still be in the sockets. So a deadline counts as passed only after all data that had arrived by then was
-    /// read.
+    /// Ends connection attempts and calls that have timed out. If the generator was stopped for some time, data that
+    /// arrived in time may still be in the sockets. So a deadline counts as passed only after all data that had arrived
+    /// by then was read.
     fn end_overdue(&mut self) {
         self.send_overdue_bodies();
         let read_until = self.sockets.read_until();
@@ -360,8 +369,8 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         while let Some(mut call) = self.due_calls.pop_retry() {
             self.end(&mut call, End::Unfinished { sent: false }, 0);
         }
-        // Attempts that began since the last wait have not been counted yet.
-        self.connections.count_open(self.connections.open_count(), true);
+        // Attempts that began after the last wait have not been counted yet.
+        self.connections.update_max_open(self.connections.open_count(), true);
         self.send_goaways();
         for slot in self.connections.slots() {
             match self.connections.get(slot).map(|connection| connection.phase) {

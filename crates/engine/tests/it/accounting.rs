@@ -1,5 +1,5 @@
-//! Tests that every call is counted, whatever happens to it. All tests of the engine check that the counts are
-//! consistent (`ObservedCall::check`); these tests also check the expected counts.
+//! Tests that every call is counted, however it ends. All tests of the engine check that the counts are consistent
+//! (`ObservedCall::check`). These tests also check the expected counts.
 
 use crate::call_recorder::{ObservedCall, completed, count, count_connects, refused, reset};
 use crate::case::{Case, on_each_engine};
@@ -47,8 +47,8 @@ fn a_stop_ends_every_call_in_flight(case: Case) {
     assert!(calls.iter().all(|call| matches!(call.end(), End::Unfinished { .. })), "{calls:?}");
 }
 
-/// Expects that a run that was stopped before its agreed start ends at once. A fleet's shards used to wait for the
-/// start even though the fleet had been killed.
+/// Stops a run before its start time, to which the processes of a fleet have agreed. Expects that the run ends at once.
+/// The shards of a fleet used to wait for the start even after the fleet was stopped.
 fn a_stop_ends_the_wait_for_an_agreed_start(case: Case) {
     const FAR_AHEAD: Nanos = Nanos::from_secs(600);
     let server = RawServer::never_answers();
@@ -68,8 +68,8 @@ fn a_server_that_dies_is_reset_then_refused(case: Case) {
     assert_eq!(count(&calls, |end| refused(end) || reset(end)), 30);
 }
 
-/// The server stops listening for a while, and then listens again. Expects that all calls before and after complete.
-/// Calls in between are refused, except calls on a connection whose end has not been noticed yet.
+/// Stops the server's listener for a while, and then starts another one. Expects that all calls before and after
+/// complete. Calls in between are refused, or reset if their connection had ended unnoticed.
 fn a_listener_that_comes_back_is_used_again(case: Case) {
     let answering = || script([Step::Request, Step::Send(with_length(b"hello"))]);
     let server = RawServer::start(answering());
@@ -133,8 +133,8 @@ fn shards_account_for_the_same_calls(case: Case) {
     assert_eq!(plan.run_closed(9).len(), 300);
 }
 
-/// Expects that both engines count the same calls and bytes, if they have the same seed and the server's responses
-/// depend only on the request.
+/// Expects that epoll and io_uring count the same calls and bytes with the same seed. The server's responses depend
+/// only on the request.
 #[test]
 fn both_engines_count_the_same() {
     let path = concat!(module_path!(), "::both_engines_count_the_same");

@@ -1,4 +1,5 @@
-//! Tests bodies that are sent after their heads: bodies from files, and bodies that the server must request.
+//! Tests request bodies that are sent after their heads: bodies from files, and bodies that wait for the server's
+//! request.
 
 use crate::call_recorder::{ObservedCall, completed, count, count_connects};
 use crate::case::{Case, on_each_engine};
@@ -56,7 +57,7 @@ fn content(length: usize) -> Vec<u8> {
     (0..length).map(|i| (i ^ i >> 8 ^ i >> 16) as u8).collect()
 }
 
-/// A class whose requests have the content of this file as their body.
+/// A class whose requests have the content of this file as their body, with `Expect: 100-continue` if `expect` is set.
 fn put(file: &TempFile, expect: bool) -> RequestClass {
     let headers = if expect { [("Expect", "100-continue")].as_slice() } else { &[] };
     RequestClass {
@@ -71,7 +72,7 @@ fn upload(case: Case, address: SocketAddr, file: &TempFile, expect: bool) -> Pla
     plan.configure(|config| config.connections.response_timeout = Nanos::from_secs(60))
 }
 
-/// Like `upload`, but on HTTP/2 streams.
+/// Like `upload`, but with HTTP/2.
 fn upload_on_streams(case: Case, address: SocketAddr, file: &TempFile, expect: bool) -> Plan {
     let plan = Plan::new(case, address).with_http2(&[put(file, expect)], STREAMS);
     plan.configure(|c| (c.connections.response_timeout, c.window) = (Nanos::from_secs(60), Nanos::from_secs(600)))
@@ -97,7 +98,7 @@ fn unreadable(calls: &[ObservedCall]) -> usize {
     count(calls, |end| end == End::ClientLimited(ExhaustedResource::Body))
 }
 
-/// A server that responds 200 to this body, and 400 to any other.
+/// A server that responds 200 if the body of a request is `expected`, and 400 otherwise.
 fn wants(expected: Vec<u8>) -> RawServer {
     RawServer::with_handler(move |request| {
         let status = if request.body == expected { 200 } else { 400 };
@@ -105,8 +106,8 @@ fn wants(expected: Vec<u8>) -> RawServer {
     })
 }
 
-/// Expects that every call sends the whole file, for lengths of less than one piece, of exactly one and two pieces, and
-/// of many pieces.
+/// Expects that every call sends the whole file. The lengths are less than one piece of 64 KiB, exactly one piece,
+/// exactly two pieces, and many pieces.
 fn a_file_is_sent_whole_and_again_for_every_call(case: Case) {
     for length in [1, 65_536, 131_072, 3_000_000] {
         let expected = content(length);
@@ -138,7 +139,7 @@ fn a_server_that_responds_early_gets_no_more_of_the_body(case: Case) {
         assert!(call.outcome().bytes_sent < LENGTH as u64, "{call:?}");
     }
     assert_eq!(count_connects(&calls), 2);
-    // If the server resets the connection during the body, the call ends as reset.
+    // The server resets the connection while the body is sent. Expects that the call ends as reset.
     let server = RawServer::start(script([Step::Read(100_000), Step::Reset]));
     let calls = upload(case, server.addr(), &file, false).calls(2).run_closed(1);
     assert_eq!(count(&calls, |end| end == End::Reset { sent: true }), 2, "{calls:?}");
@@ -148,7 +149,8 @@ fn a_server_that_reads_slowly_gets_all_of_it(case: Case) {
     let expected = content(400_000);
     let file = TempFile::of(&expected);
     let server = RawServer::start(move |conn, _| {
-        // Waits until the client has filled the sockets with more than the head, and less than the whole body.
+        // Waits until 8,000 bytes have arrived, which is more than the head. The client has then filled the small
+        // buffers of the sockets, and waits with the rest of the body.
         let mut waiting = vec![0; 8_000];
         while conn.peek(&mut waiting).is_ok_and(|n| (1..waiting.len()).contains(&n)) {
             std::thread::yield_now();
@@ -168,7 +170,7 @@ fn a_file_that_becomes_shorter_fails_its_calls(case: Case) {
     let plan = upload(case, server.addr(), &file, false).calls(3);
     std::fs::write(&file.0, b"short").unwrap();
     assert_eq!(unreadable(&plan.run_closed(1)), 3);
-    // A missing file prevents the run from starting.
+    // Expects that a run cannot start if the file does not exist.
     let gone =
         RequestClass { body_file: "/nowhere".to_owned(), ..WorkloadDoc::single_class("PUT", "/").classes[0].clone() };
     let (authority, version, headers, close) = ("a".to_owned(), Version::Http11, Vec::new(), Close::Server);
@@ -178,7 +180,7 @@ fn a_file_that_becomes_shorter_fails_its_calls(case: Case) {
     assert!(matches!(FixedRequests::render(&workload, &wire), Err(EngineError::BodyFile { .. })));
 }
 
-/// A server that reads a head, sends `first`, reads the body, and responds.
+/// A server that reads a head, sends `first`, reads `body` bytes, and responds.
 fn asks(first: &'static str, body: usize) -> RawServer {
     RawServer::start(move |conn, _| {
         let mut reader = BufReader::new(&conn);
@@ -236,7 +238,8 @@ fn a_file_may_wait_for_a_request_too(case: Case) {
     assert_eq!((ok(&calls), count_connects(&calls), count(&calls, completed)), (3, 1, 3));
 }
 
-/// Reads the bodies of all streams, replenishes the windows, and responds 200 to each expected body.
+/// Reads the bodies of all streams, and sends WINDOW_UPDATE for all received data. Responds 200 to each body that is
+/// `expected`, and closes the connection after another body.
 fn take_bodies(peer: &mut Http2Peer<'_>, expected: &[u8]) {
     let mut bodies: HashMap<u32, Vec<u8>> = HashMap::new();
     while let Some((kind, flags, stream, payload)) = peer.frame() {
@@ -275,7 +278,8 @@ fn real_servers_take_files_on_streams(case: Case) {
     let nginx = Nginx::start(NginxOptions {
         listen: "http2".to_owned(),
         http: "log_format plain '$status $content_length $request_length';".to_owned(),
-        // nginx must read the whole body before it passes the request on to an upstream that does not exist.
+        // The upstream server of this proxy does not exist. nginx reads the whole body before it tries to connect to
+        // it.
         extra: "access_log access.log plain; client_max_body_size 4m; location / { proxy_pass http://127.0.0.1:1/; \
                 error_page 502 =200 /index.html; } location = /index.html { }"
             .to_owned(),
@@ -289,7 +293,7 @@ fn real_servers_take_files_on_streams(case: Case) {
         let numbers: Vec<u64> = line.split(' ').map(|number| number.parse().unwrap()).collect();
         assert!(numbers[..2] == [200, 2_000_000] && numbers[2] > 2_000_000, "{line}");
     }
-    // The server responds without reading the bodies.
+    // Caddy responds without reading the bodies.
     let caddy = Caddy::start();
     let calls = upload_on_streams(case, caddy.addr(), &file, false).calls(20).run_closed(STREAMS as u64);
     assert_eq!(ok(&calls), 20, "{:?}", calls[0].end());
@@ -330,7 +334,8 @@ fn streams_wait_for_a_request_of_their_bodies(case: Case) {
             if first != kind::HEADERS {
                 continue;
             }
-            // No part of the body may come before the server requests it.
+            // The client answers the PING before it sends any part of the body, because the server has not requested
+            // the body yet.
             peer.send(&frame(kind::PING, 0, 0, &[7; 8]));
             while !matches!(peer.frame(), Some((kind::PING, ACK, ..)) | None) {}
             assert_eq!(flags, END_HEADERS);
@@ -352,7 +357,7 @@ fn streams_wait_for_a_request_of_their_bodies(case: Case) {
     });
     let calls = upload_on_streams(case, server.addr(), &file, true).calls(5).run_closed(1);
     assert_eq!((ok(&calls), count_connects(&calls)), (5, 1));
-    // If the server rejects the request after its head, no body is sent.
+    // The server rejects the request after its head. Expects that no body is sent.
     let server = http2_server(settings(&[]), |peer, _| {
         while let Some((kind, _, stream, _)) = peer.frame() {
             assert_ne!(kind, kind::DATA);

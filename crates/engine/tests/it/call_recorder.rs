@@ -7,27 +7,40 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// One call, as recorded by the observer.
+/// One call, as its observer has recorded it.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ObservedCall {
+    /// The scheduled time of the call.
     pub due: Nanos,
+    /// The time before which the call could not begin, if it is later than the due time.
     pub ready: Option<Nanos>,
+    /// The time at which the engine began the call.
     pub begun: Option<Nanos>,
+    /// Start of the connection attempt that this call caused.
     pub connect_started: Option<Nanos>,
+    /// The time at which this call's connection attempt succeeded.
     pub established: Option<Nanos>,
+    /// The time at which the TLS handshake was complete, and whether it resumed a session.
     pub secured: Option<(Nanos, bool)>,
+    /// The time at which the request was sent.
     pub sent: Option<Nanos>,
+    /// The time at which the first byte of the response was read.
     pub first_byte: Option<Nanos>,
+    /// Number of empty lines that arrived with the response.
     pub empty_lines: u32,
-    /// The first reason why the call was sent again, and how often it was sent again.
-    pub retried: Option<RetryReason>,
+    /// The first reason why the call was sent again.
+    pub retried: Option<Retry>,
+    /// Number of times that the call was sent again.
     pub retries: u32,
-    /// Number of the server's address.
+    /// Index of the server's address.
     pub address: u16,
-    /// Lengths in bytes of the request and the response, as reported to the observer.
+    /// Length of the request in bytes, as reported to the observer; 0 with HTTP/2.
     pub request_bytes: usize,
+    /// Length of the response in bytes, as reported to the observer; 0 with HTTP/2.
     pub response_bytes: u64,
+    /// Lengths of the response's head and body.
     pub size: Option<ResponseSize>,
+    /// The outcome, once the call has ended.
     pub outcome: Option<Outcome>,
 }
 
@@ -37,16 +50,17 @@ impl ObservedCall {
         self.outcome().at - self.due
     }
 
-    /// Time from the first byte sent to the end of the call.
+    /// Time from the start of sending the request to the end of the call.
     pub fn service_time(&self) -> Nanos {
         self.outcome().at - self.sent.expect("was sent")
     }
 
+    /// Time by which the call began later than it could have begun.
     pub fn lateness(&self) -> Nanos {
         self.begun.expect("was begun") - self.ready.unwrap_or(self.due)
     }
 
-    /// Duration of the connection attempt that this call started.
+    /// Duration of the connection attempt that this call caused.
     pub fn time_to_connect(&self) -> Nanos {
         self.attempt_ended() - self.connect_started.expect("an attempt")
     }
@@ -60,13 +74,14 @@ impl ObservedCall {
         self.outcome().end
     }
 
+    /// The outcome of the call, which must have ended.
     pub fn outcome(&self) -> Outcome {
         self.outcome.expect("every call ends")
     }
 
-    /// Checks that the events are in order and agree with the outcome. Summed over all calls, these checks imply
-    /// conservation: scheduled = sent + client-limited + abandoned + refused + unsent, and sent = completed +
-    /// unexpected + timed out + reset + malformed + unfinished.
+    /// Checks that the events are in order and agree with the outcome. For all calls together, these checks imply that:
+    /// scheduled = sent + client-limited + abandoned + refused + unsent, and sent = completed + unexpected + timed out
+    /// + reset + malformed + unfinished.
     pub fn check(&self) {
         let outcome = self.outcome();
         let was_sent = match outcome.end {
@@ -74,7 +89,7 @@ impl ObservedCall {
             End::StreamReset | End::GoneAway => true,
             End::Reset { sent } | End::ClosedOnReuse { sent } | End::Unfinished { sent } => sent,
             End::TlsFailed { sent, .. } => sent,
-            // The head may have been sent, but the call counts as not sent.
+            // The head may have been sent, but a call whose body cannot be read counts as not sent.
             End::ClientLimited(ExhaustedResource::Body) => false,
             End::Abandoned | End::Refused | End::ClientLimited(_) => {
                 assert!(self.established.is_none(), "the attempt was established: {self:?}");
@@ -84,7 +99,7 @@ impl ObservedCall {
         assert_eq!(self.sent.is_some(), was_sent, "{self:?}");
         assert_eq!(outcome.bytes_sent > 0, was_sent, "{self:?}");
         assert_eq!(self.first_byte.is_some(), outcome.bytes_received > 0, "{self:?}");
-        // An observer does not get the frames of HTTP/2.
+        // With HTTP/2, the observer does not get the bytes that are sent and received.
         if self.request_bytes > 0 {
             assert_eq!(self.response_bytes, outcome.bytes_received, "{self:?}");
             assert!(self.request_bytes as u64 >= outcome.bytes_sent, "{self:?}");
@@ -101,22 +116,26 @@ impl ObservedCall {
     }
 }
 
-/// An observer that keeps every call. That is affordable because the runs of tests are short.
+/// An observer that keeps the data of every call. This needs little memory, because the runs of tests are short.
 #[derive(Debug, Default)]
 pub struct CallRecorder {
+    /// All calls, in the order in which they began.
     pub calls: Vec<ObservedCall>,
+    /// All sessions that have ended.
     pub sessions: Vec<SessionEnded>,
+    /// All connections that have ended.
     pub connections: Vec<ConnectionEnded>,
-    /// The server's addresses.
+    /// The server's addresses. The position in this list is the address's index.
     pub addresses: Vec<String>,
     /// Number of sessions that had not ended when the run ended.
     pub in_progress: u64,
     /// Number of calls that have ended so far; the test can read it during the run.
     pub ended: Arc<AtomicU64>,
-    /// Blocks the shard's thread for this long when the call with this index has ended.
+    /// If set, the observer blocks the shard's thread for this duration when the call with this index has ended.
     pub stall: Option<(usize, Duration)>,
 }
 
+/// Index of a call in [`CallRecorder::calls`], once the call has an event.
 #[derive(Debug, Default)]
 pub struct PerCall(Option<usize>);
 
@@ -215,24 +234,29 @@ pub fn count_connects(calls: &[ObservedCall]) -> usize {
     calls.iter().filter(|call| call.connect_started.is_some()).count()
 }
 
+/// The median of these times, of which there must be at least one.
 pub fn median(times: impl Iterator<Item = Nanos>) -> Nanos {
     let mut times: Vec<Nanos> = times.collect();
     times.sort_unstable();
     times[times.len() / 2]
 }
 
+/// Whether a call with this end completed.
 pub fn completed(end: End) -> bool {
     matches!(end, End::Completed { .. })
 }
 
+/// Whether the connection attempt of a call with this end was refused.
 pub fn refused(end: End) -> bool {
     end == End::Refused
 }
 
+/// Whether the connection of a call with this end was reset or closed.
 pub fn reset(end: End) -> bool {
     matches!(end, End::Reset { .. } | End::ClosedOnReuse { .. })
 }
 
+/// Whether the connection of a call with this end had been closed before the call.
 pub fn closed_on_reuse(end: End) -> bool {
     matches!(end, End::ClosedOnReuse { .. })
 }

@@ -1,22 +1,23 @@
-//! Runs each test on both engines. A test can run in a process or network namespace of its own.
+//! Runs each test with epoll and with io_uring. A test can run in its own process or in its own network namespace.
 
 use brimful_engine::Engine;
 use brimful_testkit::CLOSE_INHERITED;
 use std::io::Write;
 use std::process::Command;
 
-/// The environment variable that is set in a process that was started for one test. Its value is the test's argument.
+/// The environment variable that is set in a process that runs a single test. Its value is an argument for the test.
 const ISOLATED: &str = "BRIMFUL_TEST_ISOLATED";
 
-/// The engine that a test runs on.
+/// One run of a test: the engine's I/O (epoll or io_uring) and the test's name.
 #[derive(Clone, Copy, Debug)]
 pub struct Case {
+    /// The engine's I/O.
     pub engine: Engine,
-    /// The test's name in the test program.
+    /// The test's path in the test program, which selects the test on the command line.
     name: &'static str,
 }
 
-/// Makes two tests, `epoll::NAME` and `uring::NAME`, of each function that takes a [`Case`].
+/// Makes two tests, `epoll::NAME` and `uring::NAME`, from each function that takes a [`Case`].
 macro_rules! on_each_engine {
     ($($test:ident),+ $(,)?) => {
         mod epoll { $crate::case::on_engine!(Epoll $($test)+); }
@@ -39,7 +40,8 @@ macro_rules! on_engine {
 pub(crate) use {on_each_engine, on_engine};
 
 impl Case {
-    /// Returns `None`, after a message, if the engine cannot run on this host.
+    /// Creates the case of a test with this path. If this engine cannot run on this host, prints a message and returns
+    /// `None`.
     pub fn new(engine: Engine, path: &'static str) -> Option<Case> {
         let (_program, name) = path.split_once("::").expect("a path of more than one part");
         let case = Case { engine, name };
@@ -49,7 +51,7 @@ impl Case {
             .or_else(|| case.cannot_run("io_uring is forbidden: `sysctl kernel.io_uring_disabled=0`"))
     }
 
-    /// Runs the test again in a new process, which bash starts after it has run `setup`, and which inherits only the
+    /// Runs the test again in a new process, which bash starts after it has run `setup`. The process inherits only the
     /// three standard descriptors. In the new process, this function returns `argument`. In the calling process, it
     /// returns `None` once the test has passed in the new process.
     pub fn in_own_process(self, setup: &str, argument: &str) -> Option<String> {
@@ -84,10 +86,10 @@ impl Case {
         None
     }
 
-    /// Reports that the test did not run, which is a failure if all tests must run.
+    /// Reports that the test cannot run on this host. On CI, this is a failure.
     fn cannot_run<T>(self, why: &str) -> Option<T> {
         assert!(std::env::var_os("CI").is_none(), "{} cannot run: {why}", self.name);
-        // Written directly, because the captured output of a test is shown for failures only.
+        // The message bypasses the test program, which shows the captured output of a test only if the test fails.
         let _ = writeln!(std::io::stderr(), "NOT RUN: {}: {why}", self.name);
         None
     }
@@ -95,7 +97,8 @@ impl Case {
 
 /// Whether the kernel allows this process to create an io_uring ring.
 fn uring_is_allowed() -> bool {
-    // SAFETY: the call has no memory to write to, so it always fails: with EFAULT if io_uring is allowed.
+    // SAFETY: the parameters are a null pointer, so the kernel writes no memory and the call always fails. The error is
+    // EFAULT if io_uring is allowed.
     let result = unsafe { libc::syscall(libc::SYS_io_uring_setup, 1, std::ptr::null_mut::<libc::c_void>()) };
     result == -1 && std::io::Error::last_os_error().raw_os_error() == Some(libc::EFAULT)
 }

@@ -46,7 +46,7 @@ fn shards_begin_at_different_addresses(case: Case) {
     assert_eq!((count(&plan.run_closed(2), completed), connections(&servers)), (2, [1, 1]));
 }
 
-/// At this rate, one connection to one address would suffice for all calls. Expects a connection to each address
+/// Makes one call at a time, for which one connection would be enough. Expects a connection to each address
 /// nevertheless.
 fn kept_connections_are_spread_over_the_addresses_at_a_low_rate(case: Case) {
     let servers = servers();

@@ -1,4 +1,5 @@
-//! Tests every framing of a response, however the bytes are split, and other bytes that a server can send.
+//! Tests every framing of a response, with every division of its bytes into pieces, and other bytes that a server can
+//! send.
 
 use crate::call_recorder::{ObservedCall, completed, count, count_connects};
 use crate::case::{Case, on_each_engine};
@@ -27,7 +28,7 @@ on_each_engine!(
 const TRAILERS: &[u8] =
     b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5;name=value\r\nhello\r\n0\r\nDigest: x\r\nA: b\r\n\r\n";
 
-/// Makes three calls, one after another.
+/// Makes three calls to this server, one after another.
 fn three(case: Case, server: &RawServer) -> Vec<ObservedCall> {
     Plan::new(case, server.addr()).calls(3).run_closed(1)
 }
@@ -95,7 +96,7 @@ fn excess_bytes_end_the_connection_but_not_the_call(case: Case) {
     assert_eq!((count(&calls, completed), count_connects(&calls)), (3, 3));
 }
 
-/// More bytes arrive while the connection is idle, long before the next call. Expects a new connection for each call.
+/// Sends more bytes while a connection is idle, long before the next call. Expects a new connection for each call.
 fn bytes_on_an_idle_connection_end_it(case: Case) {
     let late = [Step::Pause(Duration::from_millis(5)), Step::Send(b", and more".to_vec()), Step::Drain];
     let steps = [Step::Request, Step::Send(with_length(b"hi"))].into_iter().chain(late);
@@ -115,8 +116,8 @@ fn a_stray_empty_line_is_skipped_and_counted(case: Case) {
     let cut = vec![Step::Request, Step::Send([&answer[..], b"\r"].concat()), pause(), Step::Send(b"\n".to_vec())];
     for steps in [behind, later, before.clone(), cut] {
         let server = RawServer::start(script(steps.clone()));
-        // Calls follow one another directly or after a pause. After a pause, the line arrives while no response is
-        // expected.
+        // Without a pause between the calls, the empty line arrives with or before the next response. With a pause, it
+        // arrives while no response is expected.
         let plan = Plan::new(case, server.addr()).calls(4);
         for calls in [plan.run_closed(1), plan.run_open(10.0)] {
             assert_eq!((count(&calls, completed), count_connects(&calls)), (4, 1), "{steps:?}");
@@ -150,8 +151,9 @@ fn informational_responses_are_skipped(case: Case) {
 
 const BIG: usize = 8 << 20;
 
-/// The request is larger than all buffers on its way. The server responds when it has received a part of the request.
-/// Then it reads the rest, or closes the connection, which resets it. Expects that the call ends with the response.
+/// Sends a request that is larger than all socket buffers together. The server responds after it has received a part of
+/// the request. Then it reads the rest, or closes the connection, which resets it. Expects that the call ends with the
+/// response.
 fn a_response_may_come_before_the_request_is_sent(case: Case) {
     let answer = b"HTTP/1.1 413 Content Too Large\r\nContent-Length: 0\r\nConnection: close\r\n\r\n".to_vec();
     for end in [Step::Finish, Step::Close] {
@@ -171,8 +173,8 @@ fn a_large_request_is_sent_whole(case: Case) {
     }
 }
 
-/// With the smallest socket buffers, requests and responses are sent in many parts. Expects that every call completes
-/// with its whole response.
+/// Uses the smallest socket buffers, so that requests and responses are sent in many parts. Expects that every call
+/// completes with its whole response.
 fn small_buffers_lose_nothing(case: Case) {
     let server = RawServer::with_handler(|request| with_length(&request.body));
     for length in [4000, 100_000] {

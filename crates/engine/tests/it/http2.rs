@@ -55,7 +55,7 @@ fn plan(case: Case, addr: SocketAddr) -> Plan {
     Plan::new(case, addr).with_http2(&get(), STREAMS).configure(|c| c.window = Nanos::from_secs(600))
 }
 
-/// Waits until an access log has this number of lines, and returns the fields of each line.
+/// Waits until the server's access log has this number of lines. Returns the fields of each line.
 fn log(directory: &Path, lines: usize) -> Vec<Vec<String>> {
     let read = || std::fs::read_to_string(directory.join("access.log")).unwrap_or_default();
     wait_until(|| read().lines().count() >= lines);
@@ -105,7 +105,7 @@ fn apache_answers_every_call(case: Case) {
         "LoadModule http2_module {modules}/mod_http2.so\nProtocols h2c\nH2Direct on\nLoadModule log_config_module \
          {modules}/mod_log_config.so\nLogFormat \"%>s %B %H\" plain\nCustomLog access.log plain"
     );
-    // If there is no such file, mod_log_config is built in.
+    // If the module's file does not exist, mod_log_config is part of the program.
     let extra = if Path::new(&format!("{modules}/mod_log_config.so")).exists() {
         extra
     } else {
@@ -134,8 +134,8 @@ fn caddy_answers_every_call(case: Case) {
     assert_eq!(lines.matches("\"size\":6,\"status\":200").count() as u64, CALLS);
 }
 
-/// Each body is 256 KiB long, so that it has to wait for flow-control windows several times. Expects that the server
-/// receives every body whole.
+/// Each body is 256 KiB long, so that it has to wait for the server's flow-control windows several times. Expects that
+/// the server receives every body whole.
 fn bodies_arrive_whole_at_real_servers(case: Case) {
     let body = "0123456789abcdef".repeat(16 * 1024);
     let nginx = Nginx::start(NginxOptions {
@@ -181,7 +181,7 @@ fn no_more_streams_are_opened_than_the_server_allows(case: Case) {
     let most = Arc::new(AtomicUsize::new(0));
     let seen = Arc::clone(&most);
     let server = http2_server(settings(&[(3, 2)]), move |peer, _| {
-        // The call that was sent before the limit was known gets its response first.
+        // Calls that were sent before the client knew the limit get their responses first.
         let mut open = Vec::new();
         while let Some((kind, flags, stream, _)) = peer.frame() {
             match kind {
@@ -207,7 +207,7 @@ fn no_more_streams_are_opened_than_the_server_allows(case: Case) {
     });
     let plan = plan(case, server.addr()).calls(401);
     let calls = plan.configure(|c| c.connections.warm_connections = 2).run_closed(4);
-    // The server responds to calls in pairs, so a call without a second one gets no response.
+    // The server responds to two calls at a time, so the last call of a connection may get no response.
     let done = count(&calls, completed);
     assert!(done >= 396, "{done}");
     assert_eq!(most.load(Ordering::SeqCst), 2);
@@ -235,8 +235,8 @@ fn a_connection_ends_after_its_last_call_with_a_goodbye(case: Case) {
     wait_until(|| goodbyes.load(Ordering::SeqCst) == count_connects(&calls));
 }
 
-/// The length of each response depends on its stream's number, and the responses come in reverse order. Expects that
-/// each call gets the response of its own stream.
+/// Sends four responses in reverse order; the length of each is its stream's number. Expects that each call gets the
+/// response of its own stream.
 fn answers_belong_to_their_streams(case: Case) {
     let server = http2_server(settings(&[]), |peer, _| {
         loop {
@@ -264,8 +264,8 @@ fn answers_belong_to_their_streams(case: Case) {
 
 const SHORT: Nanos = Nanos::from_millis(60);
 
-/// Expects that an overdue call is ended alone, and that all other calls complete. On a busy machine the other
-/// responses may be late too. In that case the test is repeated with a longer timeout.
+/// Expects that only the call that times out is ended, and that all other calls complete. On a busy machine, other
+/// responses may be late too. In that case, the test is repeated with a longer timeout.
 fn an_overdue_call_gives_up_its_stream_alone(case: Case) {
     let mut timeout = SHORT;
     while !one_overdue_call_gives_up_its_stream_alone(case, timeout) {
@@ -274,14 +274,14 @@ fn an_overdue_call_gives_up_its_stream_alone(case: Case) {
     }
 }
 
-/// Returns `false` if another response was late, another call timed out, or the connection did not survive.
+/// Returns `false` if another response was late, if another call timed out, or if the connection was closed.
 fn one_overdue_call_gives_up_its_stream_alone(case: Case, timeout: Nanos) -> bool {
     let given_up = Arc::new(Mutex::new(Vec::new()));
     let seen = Arc::clone(&given_up);
     let server = http2_server(settings(&[]), move |peer, _| {
         while let Some((kind, _, stream, payload)) = peer.frame() {
             match kind {
-                // The response to the first call comes after the call was given up.
+                // The server responds to the first call only after the client has reset its stream.
                 kind::HEADERS if stream > 1 && !peer.send(&answer(stream, b"x")) => return,
                 kind::RST_STREAM => {
                     seen.lock().unwrap().push((stream, payload));
@@ -324,7 +324,7 @@ fn a_silent_connection_gets_no_further_call(case: Case) {
     assert_eq!(server.connections(), 2);
 }
 
-/// nghttpd refuses streams beyond its limit. Expects that every call completes without a retry.
+/// nghttpd allows one stream, and refuses further streams. Expects that every call completes without a retry.
 fn a_server_of_one_stream_answers_every_call(case: Case) {
     let nghttpd = Nghttpd::start("--max-concurrent-streams=1");
     let calls = plan(case, nghttpd.addr()).calls(400).run_closed(STREAMS as u64);
@@ -333,7 +333,8 @@ fn a_server_of_one_stream_answers_every_call(case: Case) {
     assert!(count_connects(&calls) <= STREAMS + 1, "{} connections", count_connects(&calls));
 }
 
-/// The server refuses streams beyond the new limit. Expects that the refused calls are sent again and complete.
+/// The server lowers its limit on streams and refuses the streams beyond it. Expects that the refused calls are sent
+/// again and complete.
 fn a_lowered_limit_of_streams_fails_no_call(case: Case) {
     let server = http2_server(settings(&[(3, 4)]), |peer, number| {
         if number == 0 {
@@ -362,8 +363,8 @@ fn a_refused_stream_is_sent_again_a_bounded_number_of_times(case: Case) {
     assert!(plain.run_closed(2).iter().all(|call| call.end() == End::StreamReset && call.retries == 0));
 }
 
-/// A server that sends GOAWAY has not processed the streams after the last one that GOAWAY names (RFC 9113 §8.7).
-/// Expects that the calls on these streams are sent again and complete.
+/// Sends GOAWAY with the second of four streams as the last stream. The server has not processed the later streams (RFC
+/// 9113 §8.7). Expects that their calls are sent again and complete.
 fn a_call_that_a_server_going_away_leaves_out_is_sent_again(case: Case) {
     let server = http2_server(settings(&[]), |peer, number| {
         if number > 0 {
@@ -386,7 +387,7 @@ fn streams_that_are_reset_end_alone(case: Case) {
     let server = http2_server(settings(&[]), |peer, _| {
         while let Some(stream) = peer.request() {
             let reset = frame(kind::RST_STREAM, 0, stream, &[0, 0, 0, 2]);
-            // Half of the calls are reset after a part of their response was sent.
+            // The other half of the calls is reset after a part of the response was sent.
             let begun =
                 [frame(kind::HEADERS, END_HEADERS, stream, &[0x88]), frame(kind::DATA, 0, stream, b"x"), reset.clone()];
             if !peer.send(&if stream % 4 == 1 { begun.concat() } else { reset }) {
@@ -405,9 +406,9 @@ fn a_body_waits_for_its_window_until_the_timeout(case: Case) {
     assert_eq!(count(&calls, |end| end == End::TimedOut), 10);
 }
 
-/// Expects that the call ends by timeout, however fast the response arrives and whether or not the server respects the
-/// windows. After the stream is reset, more data may arrive than the client tolerates. Then the connection ends, and so
-/// does the next call.
+/// Expects that a call times out if its response never ends, however fast the response arrives. The server ignores the
+/// flow-control windows. After the client has reset the stream, more data may arrive than the client tolerates. In that
+/// case, the connection and the next call end as malformed.
 fn an_endless_response_times_out(case: Case) {
     let server = http2_server(settings(&[]), |peer, _| {
         let Some(stream) = peer.request() else { return };
@@ -421,8 +422,8 @@ fn an_endless_response_times_out(case: Case) {
     assert_eq!(count(&calls, |end| matches!(end, End::TimedOut | End::Malformed)), 2, "{calls:?}");
 }
 
-/// Resets one stream again and again. Expects that the first reset ends its call, and that the others end the
-/// connection; they may affect the next call.
+/// Resets one stream again and again. Expects that the first reset ends the stream's call, and that later resets end
+/// the connection. The next call on the connection may end with it.
 fn a_storm_of_resets_ends_its_connection(case: Case) {
     let server = http2_server(settings(&[]), |peer, _| {
         let Some(stream) = peer.request() else { return };
@@ -435,9 +436,9 @@ fn a_storm_of_resets_ends_its_connection(case: Case) {
     assert!(count(&calls, |end| end == End::StreamReset) >= 3 && server.connections() >= 3, "{calls:?}");
 }
 
-/// Tests that a call never ends with a response if the server sends bytes that are not HTTP/2.
+/// Expects that a call never ends with a response if the server sends bytes that are not valid HTTP/2.
 fn bytes_that_are_not_http2_are_malformed(case: Case) {
-    /// A server that sends `bytes` repeatedly, as long as the client reads.
+    /// A server that responds to a request by sending `bytes` repeatedly, until the client closes the connection.
     fn without_end(bytes: Vec<u8>) -> impl Fn(&mut Http2Peer<'_>, usize) + Send + Sync + 'static {
         behind(Vec::new(), bytes)
     }
@@ -493,7 +494,7 @@ fn bytes_that_are_not_http2_are_malformed(case: Case) {
         let ends: Vec<End> = calls.iter().map(ObservedCall::end).collect();
         assert_eq!((ends, server.connections()), (vec![End::Malformed; 3], 3), "{name}");
     }
-    // A malformed response ends only its own call.
+    // The response to one stream in two is malformed. Expects that only the calls of these streams end.
     let server = http2_server(settings(&[]), |peer, _| {
         while let Some(stream) = peer.request() {
             let wrong = frame(kind::HEADERS, END_HEADERS | END_STREAM, stream, &[0, 1, b'a', 1, b'b']);
@@ -506,7 +507,7 @@ fn bytes_that_are_not_http2_are_malformed(case: Case) {
     let malformed = count(&calls, |end| end == End::Malformed);
     assert_eq!((count(&calls, completed), count_connects(&calls)), (200 - malformed, 1));
     assert!(malformed >= 50, "{malformed}");
-    // The server cuts a response off.
+    // The server closes the connection after the head of a response. Expects that the call ends as reset.
     let server = http2_server(settings(&[]), |peer, _| {
         if let Some(stream) = peer.request() {
             peer.send(&frame(kind::HEADERS, END_HEADERS, stream, &[0x88]));
@@ -516,8 +517,9 @@ fn bytes_that_are_not_http2_are_malformed(case: Case) {
     assert_eq!(count(&calls, reset), 5);
 }
 
-/// The server responds after all calls have arrived on the only connection. Expects that the response time of each call
-/// includes its wait for a stream: calls that were due later have waited less.
+/// Makes the calls on one connection that allows few streams. The server responds only after all calls have arrived.
+/// Expects that the response time of each call includes its wait for a stream: calls that were due later have waited
+/// less.
 fn waiting_for_a_stream_counts_as_response_time(case: Case) {
     let server = http2_server(settings(&[]), |peer, _| {
         let streams = peer.requests(STREAMS);

@@ -1,4 +1,5 @@
-//! Tests that a lack of resources on this host is distinguished from failures of the server, and does not end the run.
+//! Tests a shortage of resources on this host: it must be reported apart from failures of the server, and must not end
+//! the run.
 
 use crate::call_recorder::{completed, count};
 use crate::case::{Case, on_each_engine};
@@ -26,9 +27,9 @@ fn ports(end: End) -> bool {
     end == End::ClientLimited(ExhaustedResource::Ports)
 }
 
-/// 400 calls per second that take 300 ms each need 120 connections. The server runs in this process and the calls are
-/// made in another, so the server has its own descriptors. Expects that calls without a descriptor fail and all other
-/// calls complete.
+/// Makes 400 calls per second that take 300 ms each, for which 120 connections are needed, in a process with 64
+/// descriptors. The server runs in another process, so it has its own descriptors. Expects that calls without a
+/// descriptor fail, and that all other calls complete.
 fn a_lack_of_descriptors_fails_only_some_calls(case: Case) {
     let answer_late = [Step::Request, Step::Pause(Duration::from_millis(300)), Step::Send(with_length(b"hello"))];
     let server = RawServer::start(script(answer_late));
@@ -59,15 +60,15 @@ fn a_lack_of_descriptors_causes_no_busy_loop(case: Case) {
     assert!(calls.len() <= 200 * 10, "{} attempts: each client makes one per {timeout}", calls.len());
 }
 
-/// 60 connections should be open at once, but the host has only 20 ports on each address. No connection ends before all
-/// other calls have failed for lack of a free port.
+/// Tries to open 60 connections, but the host has only 20 ports on each address. Expects that each other call fails for
+/// lack of a free port. The connections stay open until these calls have failed.
 fn a_lack_of_ports_is_client_limited(case: Case) {
     let Some(_) = case.in_own_network(TWENTY_PORTS) else { return };
     for (nth, (source, addresses)) in
         [(None, 1), (Some("127.0.0.1"), 1), (Some("127.0.0.0/30"), 2)].into_iter().enumerate()
     {
-        // The port is free for connections to another server at once, even if the kernel is slow to free it for the
-        // same server.
+        // Each round has its own server. The kernel may free a port late for connections to the same server, but any
+        // port is free at once for connections to another server.
         let server = outside_the_range(nth as u8);
         let expected = 20 * addresses;
         let plan = holding(case, server.addr(), source).calls(60);
@@ -92,7 +93,7 @@ fn calls_use_the_addresses_that_have_free_ports(case: Case) {
     assert!(run.observer.calls.iter().all(|call| call.lateness() <= delay), "a port is found without a pause: {delay}");
 }
 
-/// Whether the call was under way until the end of the run, because its connection was held. The run may end before the
+/// Whether the call was under way at the end of the run, because its connection stayed open. The run may end before the
 /// generator has noticed that the connection was accepted.
 fn held(end: End) -> bool {
     matches!(end, End::Unfinished { .. })
@@ -100,14 +101,14 @@ fn held(end: End) -> bool {
 
 const TWENTY_PORTS: &str = "echo '40000 40019' > /proc/sys/net/ipv4/ip_local_port_range";
 
-/// A server that accepts and keeps connections, on a port outside the clients' range.
+/// A server that accepts connections and keeps them open. Its port is outside the range of the clients' ports.
 fn outside_the_range(nth: u8) -> RawServer {
     let listener = TcpListener::bind(("127.0.0.1", 8080 + u16::from(nth))).unwrap();
     RawServer::start_on(listener, script([Step::Drain]))
 }
 
-/// A plan that holds connections from the addresses of `source`, or from any address. The connections are closed by
-/// RST, so that their ports are free at the end.
+/// A plan whose connections stay open until the end of the run, from the addresses of `source` or from any address. The
+/// client closes them with RST, so that their ports are free again after the run.
 fn holding(case: Case, server: SocketAddr, source: Option<&str>) -> Plan {
     Plan::with_method(case, server, "GET", Close::Rst).configure(|c| {
         c.connections.source = source.map(|range| range.parse().unwrap());
@@ -125,8 +126,8 @@ fn a_missing_cpu_is_an_error(case: Case) {
     }
 }
 
-/// Many containers forbid io_uring. Expects that the run uses epoll instead. The filter applies to one thread and to
-/// the threads that it starts.
+/// Forbids io_uring, as many containers do, for one thread and the threads that it starts. Expects that the run uses
+/// epoll instead.
 #[test]
 fn where_io_uring_is_forbidden_epoll_takes_its_place() {
     std::thread::spawn(|| {
@@ -142,8 +143,8 @@ fn where_io_uring_is_forbidden_epoll_takes_its_place() {
     .unwrap();
 }
 
-/// Installs a seccomp filter of four instructions that makes `io_uring_setup` fail with EPERM. Unlike a sandbox, it
-/// does not check the architecture of a system call.
+/// Installs a seccomp filter of four instructions that makes `io_uring_setup` fail with EPERM. A real sandbox would
+/// also check the architecture of a system call.
 fn forbid_io_uring() {
     rustix::thread::set_no_new_privs(true).expect("give up new privileges");
     let instruction = |code: u32, jump_false, k| libc::sock_filter { code: code as u16, jt: 0, jf: jump_false, k };
@@ -154,7 +155,8 @@ fn forbid_io_uring() {
         instruction(libc::BPF_RET | libc::BPF_K, 0, libc::SECCOMP_RET_ALLOW),
     ];
     let program = libc::sock_fprog { len: filter.len() as u16, filter: filter.as_mut_ptr() };
-    // SAFETY: the kernel copies the program, which outlives the call.
+    // SAFETY: the kernel copies the filter program during the call, and the program lives until the end of this
+    // function.
     let result = unsafe { libc::prctl(libc::PR_SET_SECCOMP, libc::SECCOMP_MODE_FILTER, &program) };
     assert_eq!(result, 0, "{}", std::io::Error::last_os_error());
 }

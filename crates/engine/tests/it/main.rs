@@ -1,4 +1,4 @@
-//! Tests of the engine with real sockets: both engines must pass the same tests.
+//! Tests of the engine with real sockets. Each test runs with epoll and with io_uring.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod accounting;

@@ -1,4 +1,4 @@
-//! Tests requests that are rendered for one call, mixed with shared requests, and calls of sessions.
+//! Tests requests that are rendered for one call, together with shared requests, and requests of sessions.
 
 use crate::call_recorder::{CallRecorder, ObservedCall, completed, count, count_connects};
 use crate::case::{Case, on_each_engine};
@@ -24,7 +24,7 @@ on_each_engine!(
     an_ended_session_leaves_no_connection,
 );
 
-/// A workload whose `n`-th call sends the `n`-th request.
+/// A workload whose calls have the request numbers 0, 1, 2 and so on. The field is the next number.
 struct Numbered(u64);
 
 impl Iterator for Numbered {
@@ -39,11 +39,11 @@ impl Iterator for Numbered {
 
 impl Chooser for Numbered {}
 
-/// Requests for one call each: request `n` is a POST to `/n` with a body whose bytes depend on `n`.
+/// A request for each call: request `n` is a POST to `/n` with a body whose bytes depend on `n`.
 #[derive(Clone)]
 struct Own<'a> {
     body: usize,
-    /// The request that all calls with an even number share; `None` if each call has its own.
+    /// The request that all calls with an even number share. `None` if each call has its own request.
     shared: Option<&'a Request>,
     rendered: Arc<AtomicU64>,
     answered: Arc<Mutex<HashMap<RequestId, Vec<u8>>>>,
@@ -83,7 +83,7 @@ fn body_of(n: u64, length: usize) -> Vec<u8> {
     (0..length as u64).map(|i| (i ^ i >> 8 ^ n) as u8).collect()
 }
 
-/// A server that responds with the target of the request, if the body belongs to that target.
+/// A server that responds with 200 and the number in the request's target if the body belongs to this number.
 fn checking() -> RawServer {
     RawServer::with_handler(|request: &Received| {
         let n = request.target[1..].parse().unwrap();
@@ -92,7 +92,7 @@ fn checking() -> RawServer {
     })
 }
 
-/// Plans without pipelining, with pipelining, and with a connection for each call.
+/// A plan without pipelining, a plan with pipelining, and a plan with a connection for each call.
 fn ways(case: Case, address: SocketAddr, calls: u64) -> [Plan; 3] {
     let plan = Plan::new(case, address).calls(calls);
     [
@@ -139,8 +139,8 @@ fn own_and_shared_requests_keep_their_order(case: Case) {
     }
 }
 
-/// The server responds at once and resets the connection while the request is being sent. Expects that every call is
-/// counted once.
+/// One server responds at once, and resets the connection while the request is being sent. Another server resets it
+/// after the call has timed out. Expects that every call is counted once.
 fn an_own_request_outlives_its_connection(case: Case) {
     let server = RawServer::start(script([Step::Send(with_length(b"")), Step::Reset]));
     for plan in ways(case, server.addr(), 20) {
@@ -168,11 +168,11 @@ fn requests_get_the_heads_of_responses(case: Case) {
     }
 }
 
-/// A workload of sessions, one after another or at the same time. Each session has a fixed number of calls, of which
-/// `at_once` are under way at the same time.
+/// A workload of sessions, of which `side_by_side` are under way at once. Each session has [`Visits::CALLS`] calls, of
+/// which `at_once` are under way at the same time.
 struct Visits {
     at_once: u32,
-    /// For each session that has begun: the number of calls still to come, and of calls under way.
+    /// For each session that has begun and not ended: the number of calls still to be made, and the number under way.
     sessions: HashMap<SessionId, (u32, u32)>,
     begun: u32,
     all: u32,
@@ -268,7 +268,7 @@ fn an_ended_session_leaves_no_connection(case: Case) {
         assert_eq!(count(&run.observer.calls, completed), 20 * Visits::CALLS as usize);
         assert_eq!(run.max_open_connections, u64::from(at_once));
     }
-    // Each session also has one connection at a time if the calls fail.
+    // The calls of a session may fail. Expects that each session nevertheless has one connection at a time.
     let server = RawServer::closes_after(4);
     let run = visit(&Plan::new(case, server.addr()), || Visits::new(20, 1, 1));
     assert_eq!((run.observer.calls.len(), run.max_open_connections), (20 * Visits::CALLS as usize, 1));

@@ -26,14 +26,14 @@ on_each_engine!(
     each_call_gets_a_connection_if_the_server_closes_after_each_response,
 );
 
-/// Number of clients that share one connection.
+/// Pipeline depth of the tests, which is the number of clients that share a connection.
 const DEPTH: usize = 4;
 
 fn four(case: Case, addr: SocketAddr, calls: u64) -> Vec<ObservedCall> {
     Plan::new(case, addr).calls(calls).configure(|c| c.connections.pipeline = DEPTH).run_closed(DEPTH as u64)
 }
 
-/// A server that reads four requests, and then takes these steps.
+/// A server that reads four requests, and then performs these steps.
 fn after_four(steps: impl IntoIterator<Item = Step>) -> RawServer {
     RawServer::start(script(vec![Step::Request; DEPTH].into_iter().chain(steps)))
 }
@@ -45,7 +45,7 @@ fn hello(times: usize) -> Vec<u8> {
 fn responses_may_come_in_one_piece_or_many(case: Case) {
     let once = [Step::Send(hello(DEPTH))];
     let singly = [Step::Trickle(hello(DEPTH), Duration::from_micros(20))];
-    // Each piece except the first begins in the middle of a response.
+    // The second piece begins in the middle of a response.
     let middle = hello(1).len() + 20;
     let astride = [Step::Send(hello(DEPTH)[..middle].to_vec()), Step::Send(hello(DEPTH)[middle..].to_vec())];
     for server in [after_four(once), after_four(singly), after_four(astride)] {
@@ -55,8 +55,8 @@ fn responses_may_come_in_one_piece_or_many(case: Case) {
     }
 }
 
-/// The responses differ in length, and one request is a HEAD. Expects that each call gets its own response; the length
-/// shows which call a response belongs to.
+/// The responses differ in length, and one class has the method HEAD. Expects that each call gets its own response,
+/// which the length identifies.
 fn each_call_gets_its_own_response(case: Case) {
     let class = |n: usize| RequestClass {
         path: format!("/{}", n * 1000),
@@ -88,7 +88,8 @@ fn calls_without_a_response_are_reset_when_the_server_closes(case: Case) {
             let server = after_four([Step::Send(hello(answered)), end.clone()]);
             let calls = four(case, server.addr(), DEPTH as u64);
             for (i, call) in calls.iter().enumerate() {
-                // A connection that has carried a response may have been closed before the other calls were sent.
+                // On a connection that has carried a response, the server may have closed it before the other calls
+                // were sent.
                 let lost = if answered > 0 { End::ClosedOnReuse { sent: true } } else { End::Reset { sent: true } };
                 let expected = if i < answered { End::Completed { status: 200 } } else { lost };
                 assert_eq!(call.end(), expected, "call {i} of {DEPTH}, {answered} answered, then {end:?}");
@@ -126,7 +127,7 @@ fn a_connection_ends_after_its_calls(case: Case) {
             .run_closed(DEPTH as u64);
         assert_eq!(count(&calls, completed), 60, "{close:?}");
         assert_eq!(count_connects(&calls), server.connections(), "{close:?}");
-        // After a connection has begun its last call, further calls go to another connection.
+        // When the last allowed call of a connection has begun, further calls use another connection.
         assert!((10..=20).contains(&count_connects(&calls)), "{close:?}: {} connections", count_connects(&calls));
     }
 }
@@ -144,8 +145,8 @@ fn large_requests_are_sent_whole_and_in_order(case: Case) {
     }
 }
 
-/// The server announces that it will close the connection, and closes it later. Expects a new connection for each
-/// call.
+/// The server announces in each response that it will close the connection, but closes it later. Expects a new
+/// connection for each call.
 fn a_closing_connection_gets_no_call(case: Case) {
     let closing = b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nhi".to_vec();
     let server = RawServer::start(script([Step::Request, Step::Send(closing), Step::Drain]));
@@ -154,8 +155,8 @@ fn a_closing_connection_gets_no_call(case: Case) {
     assert_eq!((count(&calls, completed), count_connects(&calls)), (10, 10), "{calls:?}");
 }
 
-/// The server never responds to calls that were made at intervals on one connection. Expects that the first call times
-/// out, and that the later calls are lost with the connection.
+/// Makes calls at intervals on one connection, to which the server never responds. Expects that the first call times
+/// out, and that the later calls end as reset when the connection is closed.
 fn only_the_overdue_time_out(case: Case) {
     let server = RawServer::never_answers();
     let timeout = Nanos::from_millis(300);
@@ -170,7 +171,7 @@ fn only_the_overdue_time_out(case: Case) {
 }
 
 fn a_burst_is_sent_after_the_burst_before_it_ended(case: Case) {
-    // The server responds to each request separately.
+    // The server sends the response to each request on its own.
     let server = RawServer::with_handler(|_| with_length(b"hello"));
     let plan = Plan::new(case, server.addr()).calls(120).configure(|c| c.connections.pipeline = DEPTH);
     let calls = plan.run_closed_bursts(3 * DEPTH as u64);
@@ -199,6 +200,6 @@ fn each_call_gets_a_connection_if_the_server_closes_after_each_response(case: Ca
     let server = RawServer::start(script([Step::Request, Step::Send(closing), Step::Drain]));
     let plan = Plan::new(case, server.addr()).calls(3 * DEPTH as u64).configure(|c| c.connections.pipeline = DEPTH);
     let calls = plan.run_closed_bursts(DEPTH as u64);
-    // The calls sent after the first one are lost, because it was not yet known that the server closes.
+    // The calls that were sent before the first response are lost, because only that response announces the close.
     assert_eq!((count(&calls, completed), count_connects(&calls)), (1 + 2 * DEPTH, 1 + 2 * DEPTH));
 }

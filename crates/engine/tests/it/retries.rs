@@ -33,7 +33,7 @@ fn a_close_of_a_reused_connection_is_a_close_on_reuse(case: Case) {
         let calls = Plan::new(case, server.addr()).calls(6).run_closed(1);
         assert_eq!((ends(&calls), count_connects(&calls)), (vec![OK, CLOSED, OK, CLOSED, OK, CLOSED], 3), "{end:?}");
     }
-    // If a part of the response has arrived, the call is not sent again.
+    // A part of the response arrives before the connection ends. Expects that the call is not sent again.
     let part = Step::Send(b"HTTP/1.1 2".to_vec());
     let steps = [Step::Request, Step::Send(with_length(b"hello")), Step::Request, part, Step::Close];
     let server = RawServer::start(script(steps));
@@ -57,8 +57,9 @@ fn a_call_on_a_closed_connection_is_sent_again_if_configured(case: Case) {
             assert_eq!(retried, [0, 1, 1, 1, 1, 1, 1, 1, 1, 1]);
             for pair in calls.windows(2) {
                 let again = &pair[1];
-                assert_eq!(again.retried, Some(RetryReason::ClosedOnReuse));
-                // The call's response time runs from its due time, and its request was sent twice.
+                assert_eq!(again.retried, Some(Retry::ClosedOnReuse));
+                // The response time includes the first attempt, so it is longer than the service time, which the second
+                // attempt takes.
                 assert!(again.response_time() > again.service_time() && again.due >= pair[0].outcome().at);
             }
             assert_eq!(calls[1].outcome().bytes_sent, 2 * calls[0].outcome().bytes_sent);
@@ -66,8 +67,8 @@ fn a_call_on_a_closed_connection_is_sent_again_if_configured(case: Case) {
     }
 }
 
-/// The call is sent again once. The second connection ends before any response, which counts as a reset and not as a
-/// close on reuse, so the call is not sent again.
+/// The server closes a kept connection on its second request, and the next connection on its first. Expects that the
+/// call is sent again once, and then ends as reset: a connection that never carried a response was not closed on reuse.
 fn a_call_is_sent_again_a_bounded_number_of_times(case: Case) {
     let answers = script([Step::Request, Step::Send(with_length(b"hello")), Step::Request, Step::Close]);
     let closes = script([Step::Request, Step::Close]);

@@ -1,5 +1,5 @@
-//! Tests sessions on real sockets: each session has its own connections from one source address, and no more of them
-//! than allowed.
+//! Tests sessions on real sockets: each session has its own connections, from one source address, and no more of them
+//! than are allowed.
 
 use crate::call_recorder::{CallRecorder, ObservedCall, completed, count};
 use crate::case::{Case, on_each_engine};
@@ -25,7 +25,7 @@ on_each_engine!(
     sessions_are_in_progress_if_the_run_ends_before_them,
 );
 
-/// A load of this number of sessions. They begin within 50 ms, and each has two bursts of five calls.
+/// A load of this number of sessions, which begin within 50 ms. Each session has two bursts of five calls.
 fn sessions(sessions: f64) -> Load {
     let session_arrivals = SessionArrivals::Open { rate: Rate(sessions / 5.0), arrivals: "onoff:100,1%,5s".to_owned() };
     Load {
@@ -38,7 +38,8 @@ fn sessions(sessions: f64) -> Load {
 }
 
 fn run(plan: &Plan, load: &Load) -> Run<CallRecorder> {
-    // The sessions arrive in an on-off process with a period of 5 s. The run ends before the second period.
+    // The sessions arrive in an on-off process with a period of 5 s, of which 50 ms are on. The run ends before the
+    // second period.
     let extent = WorkloadLimits { window: plan.config.window.min(Nanos::from_millis(4_900)), calls: u64::MAX };
     let sessions = |shard| Sessions::new(load, Mix::new(&[1.0], 1).unwrap(), extent, 1, shard).unwrap();
     let run = plan.drive(sessions, CallRecorder::default, &Control::default());
@@ -46,10 +47,10 @@ fn run(plan: &Plan, load: &Load) -> Run<CallRecorder> {
     run
 }
 
-/// For each client address, the number of requests on each of its connections.
+/// For each client address, the number of requests on each of its connections that have ended.
 type Accepted = Arc<Mutex<BTreeMap<IpAddr, Vec<usize>>>>;
 
-/// A server that counts requests.
+/// A server that counts the requests on each connection.
 fn counting() -> (RawServer, Accepted) {
     let accepted = Accepted::default();
     let counted = Arc::clone(&accepted);
@@ -65,13 +66,13 @@ fn counting() -> (RawServer, Accepted) {
     (server, accepted)
 }
 
-/// Waits until the server has noticed the end of this number of connections.
+/// Waits until the server has noticed the end of this number of connections. Returns and resets the counts of requests.
 fn ended(accepted: &Accepted, connections: u32) -> BTreeMap<IpAddr, Vec<usize>> {
     wait_until(|| accepted.lock().unwrap().values().map(Vec::len).sum::<usize>() == connections as usize);
     std::mem::take(&mut *accepted.lock().unwrap())
 }
 
-/// Runs six sessions, on one shard and on two, and checks the counts that all tests of six sessions have in common.
+/// Runs a load of six sessions on one shard and again on two. Checks the number of calls, sessions and requests.
 /// Returns the number of connections of each session.
 fn six(case: Case, load: &Load) -> Vec<u32> {
     let (server, accepted) = counting();
@@ -106,8 +107,8 @@ fn connections_are_closed_between_bursts_if_configured(case: Case) {
     assert_eq!(six(case, &load), [2; 12]);
 }
 
-/// The server responds to the first call of a burst, and to the other four only after it has received all four. Expects
-/// that each session needs only one connection.
+/// The server responds to the first call of a burst at once, and to the other four calls only after it has received all
+/// four. Expects that each session needs only one connection.
 fn calls_of_a_burst_are_pipelined_if_configured(case: Case) {
     let server = RawServer::start(|conn, _| {
         let mut reader = BufReader::new(&conn);
@@ -129,7 +130,8 @@ fn without_keep_alive_each_call_of_a_burst_has_a_connection(case: Case) {
     assert_eq!(pipelined(case, &server), [10; 12]);
 }
 
-/// Number of connections of each of six sessions that pipeline their bursts, on one shard and on two.
+/// Runs six sessions that pipeline the calls of a burst, on one shard and again on two. Returns the number of
+/// connections of each session.
 fn pipelined(case: Case, server: &RawServer) -> Vec<u32> {
     let load = Load { pipelined: true, connections: 1, ..sessions(6.0) };
     let of_shards = |shards| {
@@ -148,7 +150,7 @@ fn a_session_comes_from_one_address(case: Case) {
     plan.config.connections.source = Some("127.0.0.0/29".parse().unwrap());
     for shards in [1, 2] {
         plan.shards = shards;
-        // Twelve sessions share six source addresses.
+        // There are twelve sessions and six source addresses, so two sessions share each address.
         let seen = run(&plan, &sessions(12.0)).observer;
         let opened: u32 = seen.sessions.iter().map(|session| session.connections).sum();
         let requests = ended(&accepted, opened);
@@ -167,7 +169,8 @@ fn a_call_that_waits_for_a_connection_is_not_late(case: Case) {
     let (server, _) = counting();
     let load = Load { connections: 1, ..sessions(3.0) };
     let calls = run(&Plan::new(case, server.addr()), &load).observer.calls;
-    // In each burst, the first call is sent alone, the second directly after the first response, and three calls wait.
+    // In each burst, the first call is sent alone. The second call is sent directly after the first response, and the
+    // other three calls wait.
     let waited: Vec<&ObservedCall> = calls.iter().filter(|call| call.ready.is_some()).collect();
     assert_eq!((calls.len(), waited.len()), (30, 18));
     for call in waited {

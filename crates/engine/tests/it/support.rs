@@ -1,4 +1,4 @@
-//! Helpers that run a load in a few lines.
+//! Helpers that let a test run a load in a few lines.
 
 use crate::call_recorder::{CallRecorder, ObservedCall};
 use crate::case::Case;
@@ -15,44 +15,53 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// The settings of a run, with defaults that suit most tests.
+/// The configuration and requests of a run, with defaults that most tests can use.
 #[derive(Clone)]
 pub struct Plan {
+    /// The engine's configuration.
     pub config: Config,
+    /// The requests of the workload's classes.
     pub requests: FixedRequests,
     classes: usize,
+    /// Maximum number of calls.
     pub calls: u64,
+    /// Number of shards.
     pub shards: u64,
 }
 
-/// Lets a test watch and stop a run.
+/// Lets a test observe and stop a run from another thread.
 #[derive(Default)]
 pub struct Control {
+    /// The run ends early once this is set.
     pub stop: AtomicBool,
     /// Number of calls that have ended in any way.
     pub ended: Arc<AtomicU64>,
 }
 
 impl Plan {
+    /// A plan of GET requests, in which the server closes connections.
     pub fn new(case: Case, address: SocketAddr) -> Plan {
         Plan::with_method(case, address, "GET", Close::Server)
     }
 
+    /// A plan of requests with this method, in which this side closes connections.
     pub fn with_method(case: Case, address: SocketAddr, method: &str, close: Close) -> Plan {
         Plan::with_classes(case.engine, address, &WorkloadDoc::single_class(method, "/").classes, close)
     }
 
+    /// Like [`Plan::new`], for an engine without a case.
     pub fn with_engine(engine: Engine, address: SocketAddr) -> Plan {
         Plan::with_classes(engine, address, &WorkloadDoc::single_class("GET", "/").classes, Close::Server)
     }
 
-    /// A plan of POST requests with this body.
+    /// A plan of one POST request with this body.
     pub fn with_post_body(case: Case, address: SocketAddr, body: String) -> Plan {
         let mut classes = WorkloadDoc::single_class("POST", "/").classes;
         classes[0].body = body;
         Plan::with_classes(case.engine, address, &classes, Close::Server).calls(1)
     }
 
+    /// A plan of requests of these classes, in which this side closes connections.
     pub fn with_classes(engine: Engine, address: SocketAddr, classes: &[RequestClass], close: Close) -> Plan {
         let version = brimful_http::Version::Http11;
         let wire =
@@ -79,7 +88,7 @@ impl Plan {
         Plan { config, requests, classes: classes.len(), calls: 100, shards: 1 }
     }
 
-    /// Changes the plan to HTTP/2, with these requests and at most `streams` streams on each connection.
+    /// Changes the plan to HTTP/2, with these classes of requests and at most `streams` streams on each connection.
     pub fn with_http2(mut self, classes: &[RequestClass], streams: usize) -> Plan {
         let (version, is_secure) = (brimful_http::Version::Http2, self.config.tls.is_some());
         let (authority, close) = (self.config.address.to_string(), self.config.connections.close);
@@ -92,21 +101,24 @@ impl Plan {
         self
     }
 
+    /// Sets the maximum number of calls.
     pub fn calls(mut self, calls: u64) -> Plan {
         self.calls = calls;
         self
     }
 
+    /// Changes the engine's configuration.
     pub fn configure(mut self, change: impl FnOnce(&mut Config)) -> Plan {
         change(&mut self.config);
         self
     }
 
-    /// Runs an open workload at a constant rate.
+    /// Makes calls at a constant rate, whatever the responses. Returns the calls.
     pub fn run_open(&self, rate: f64) -> Vec<ObservedCall> {
         self.run_open_load(rate, &Control::default()).observer.calls
     }
 
+    /// Like [`Plan::run_open`], but `control` can observe and stop the run. Returns the whole result.
     pub fn run_open_load(&self, rate: f64, control: &Control) -> Run<CallRecorder> {
         self.go(
             |shard| self.constant(rate, shard),
@@ -115,12 +127,13 @@ impl Plan {
         )
     }
 
-    /// Like [`Plan::run_open`], but with another observer, which may block the shard.
+    /// Like [`Plan::run_open`], but with an observer that may block the shard. Returns the whole result.
     pub fn run_open_with_observer(&self, rate: f64, new_observer: impl Fn() -> CallRecorder) -> Run<CallRecorder> {
         self.go(|shard| self.constant(rate, shard), new_observer, &Control::default())
     }
 
-    /// Like [`Plan::run_open`], but stops when `enough` returns true, so that the test does not depend on time.
+    /// Like [`Plan::run_open_load`], but stops the run when `enough` returns true, so that the test does not depend on
+    /// the speed of the host.
     pub fn run_open_until(&self, rate: f64, enough: impl Fn(&Control) -> bool + Send) -> Run<CallRecorder> {
         let control = &Control::default();
         std::thread::scope(|scope| {
@@ -132,27 +145,29 @@ impl Plan {
         })
     }
 
-    /// Runs a closed workload without think time; all classes are equally likely.
+    /// Makes calls with this number of clients, each of which makes its next call after a response. All classes are
+    /// equally likely. Returns the calls.
     pub fn run_closed(&self, clients: u64) -> Vec<ObservedCall> {
         self.go(|shard| self.clients(clients, shard), CallRecorder::default, &Control::default()).observer.calls
     }
 
-    /// Like [`Plan::run_closed`], but each group of clients shares one connection. A group has as many clients as the
-    /// pipeline is deep.
+    /// Like [`Plan::run_closed`], but the clients make their calls in bursts, and each burst shares one connection. A
+    /// burst has as many calls as the pipeline is deep.
     pub fn run_closed_bursts(&self, clients: u64) -> Vec<ObservedCall> {
         let depth = self.config.connections.pipeline as u32;
         let bursts = |shard| ClosedBursts::new(clients, depth, Nanos::ZERO, self.mix(), self.extent(), shard);
         self.go(bursts, CallRecorder::default, &Control::default()).observer.calls
     }
 
-    /// Runs S-Clients (Banga & Druschel 1997), whose T is the connect timeout.
+    /// Runs S-Clients (Banga & Druschel 1997) with this number of attempts at once. The paper's timeout T is the
+    /// connect timeout of the plan.
     pub fn run_s_clients(&self, attempts: u64) -> Run<CallRecorder> {
         let timeout = self.config.connections.connect_timeout.expect("S-Clients give attempts up");
         let workload = |shard| SClients::new(attempts, timeout, self.mix(), self.extent(), shard);
         self.go(workload, CallRecorder::default, &Control::default())
     }
 
-    /// Like [`Plan::run_s_clients`], with `rate` evenly spaced attempts per second.
+    /// Like [`Plan::run_s_clients`], but the attempts are due at this rate, at even intervals.
     pub fn run_scheduled_s_clients(&self, clients: u64, rate: f64) -> Run<CallRecorder> {
         let timeout = self.config.connections.connect_timeout.expect("S-Clients give attempts up");
         let arrivals = Arrivals::new(ArrivalProcess::Constant, Rate(rate), 1).unwrap();
@@ -168,7 +183,7 @@ impl Plan {
             .unwrap_err()
     }
 
-    /// A workload of this number of clients without think time.
+    /// A workload of this number of clients, each of which makes its next call after a response.
     pub fn clients(&self, clients: u64, shard: Shard) -> ClosedWorkload {
         ClosedWorkload::new(clients, Nanos::ZERO, self.mix(), self.extent(), shard)
     }
@@ -202,7 +217,7 @@ impl Plan {
         run
     }
 
-    /// Runs this workload with any observer.
+    /// Runs this workload with this observer.
     pub fn drive<W: Workload + Send, O: Observer + Send>(
         &self,
         workload: impl Fn(Shard) -> W,
@@ -212,7 +227,7 @@ impl Plan {
         self.drive_with(workload, || &self.requests, observer, control)
     }
 
-    /// Like [`Plan::drive`], but with other requests.
+    /// Like [`Plan::drive`], but with these requests.
     pub fn drive_with<'a, W: Workload + Send, R: Requests<'a> + Send, O: Observer + Send>(
         &'a self,
         workload: impl Fn(Shard) -> W,
@@ -231,13 +246,13 @@ impl Plan {
     }
 }
 
-/// Upper bound of the delay that the generator itself adds to any measured time. Before it ends an overdue call, the
-/// generator wakes, acts, and checks its sockets. No turn of its event loop was longer than the longest gap.
+/// Upper bound of the delay that the generator itself adds to a measured time. A timeout needs up to four turns of the
+/// event loop: to wake, to act and to check the sockets. No turn took longer than `longest_gap`.
 pub fn max_generator_delay<O>(run: &Run<O>) -> Nanos {
     Nanos(4 * run.longest_gap.0)
 }
 
-/// Waits until a condition holds that another thread will make true.
+/// Waits until another thread makes this condition true. Panics after 300 s.
 pub fn wait_until(holds: impl Fn() -> bool) {
     let began = Instant::now();
     while !holds() {

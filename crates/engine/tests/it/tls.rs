@@ -37,8 +37,8 @@ on_each_engine!(
     a_server_that_never_closes_does_not_keep_connections_open,
 );
 
-/// Certificates that all tests share, because making them takes longer than most tests. They are removed after the last
-/// test.
+/// Certificates that all tests share, because generating them takes longer than most tests. Their files are removed
+/// after the last test.
 fn certificates() -> Arc<Certificates> {
     static MADE: OnceLock<std::sync::Mutex<std::sync::Weak<Certificates>>> = OnceLock::new();
     let mut made = MADE.get_or_init(Default::default).lock().unwrap_or_else(std::sync::PoisonError::into_inner);
@@ -57,7 +57,7 @@ fn trusting(certificates: &Certificates) -> SecurityOptions {
     }
 }
 
-/// A plan with TLS.
+/// A plan of 12 calls with TLS.
 fn plan(case: Case, address: SocketAddr, options: &SecurityOptions, close: Close) -> Plan {
     let security = Arc::new(Security::new(options).unwrap());
     Plan::with_method(case, address, "GET", close).calls(12).configure(|config| config.tls = Some(security))
@@ -71,7 +71,7 @@ fn good(certificates: &Certificates) -> Identity {
     certificates.issue(&format!("DNS:localhost,DNS:{}", unique()), CertificateFlaw::None)
 }
 
-/// A unique name, by which certificates are distinguished.
+/// A unique host name. With such a name, every certificate is different.
 fn unique() -> String {
     static NEXT: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
     format!("n{}.example", NEXT.fetch_add(1, std::sync::atomic::Ordering::Relaxed))
@@ -87,8 +87,8 @@ fn nginx(identity: &Identity, extra: &str) -> Nginx {
     })
 }
 
-/// Waits until the log has this number of requests, and returns its lines: protocol, whether the session was resumed,
-/// status and length. nginx writes a line a moment after the response.
+/// Waits until nginx has logged this number of requests, which it does shortly after the response. Returns the lines of
+/// the log: TLS version, whether the session was resumed, status and body length.
 fn log(nginx: &Nginx, requests: usize) -> Vec<String> {
     let path = nginx.directory().join("access.log");
     let lines =
@@ -295,9 +295,11 @@ fn a_truncated_stream_is_no_complete_response(case: Case) {
         let server = RawServer::start_tls(&identity, behaviour);
         for close in [Close::Server, Close::Fin] {
             let plan = plan(case, server.addr(), &trusting(&certificates), close).calls(4);
-            // The client waits for a server that keeps the connection open.
+            // With `Close::Server`, the client waits up to the response timeout for a server that keeps the connection
+            // open.
             let plan = plan.configure(|config| config.connections.response_timeout = Nanos::from_millis(1500));
-            // On a kept connection, a call might be sent before the end of the connection arrives.
+            // Each call has a new connection. On a kept connection, a call might be sent before the end of the
+            // connection arrives.
             let calls = new_connections(plan).run_open(1000.0);
             let (whole, cut) = (count(&calls, completed), count(&calls, &truncated));
             assert_eq!((whole, cut), if is_whole { (4, 0) } else { (0, 4) }, "{ending:?} {close:?} {:?}", calls[0]);
@@ -306,8 +308,8 @@ fn a_truncated_stream_is_no_complete_response(case: Case) {
     }
 }
 
-/// If bytes follow the response or close_notify, the client closes the connection at once. It does not wait for the
-/// server, which would not close it.
+/// Sends bytes after a response or after close_notify, and does not close the connection. Expects that the client
+/// closes the connection at once.
 fn bytes_after_close_notify_are_not_waited_for(case: Case) {
     let certificates = certificates();
     let identity = good(&certificates);
@@ -402,8 +404,8 @@ fn a_large_request_is_sent_whole_by_tls(case: Case) {
     }
 }
 
-/// A TLS 1.2 server requests renegotiation. Expects that the client declines; the server may then continue or end the
-/// connection.
+/// The server uses TLS 1.2 and requests renegotiation. Expects that the client declines. The server may then continue
+/// or end the connection.
 fn renegotiation_is_declined(case: Case) {
     use std::io::{BufRead, BufReader, Write};
     use std::process::{Command, Stdio};
@@ -427,13 +429,13 @@ fn renegotiation_is_declined(case: Case) {
     let plan = plan(case, address, &trusting(&certificates), Close::Fin).calls(1);
     let calls = std::thread::scope(|scope| {
         scope.spawn(move || {
-            // After the request, the test sends a line with `R` to the server program, which then requests
+            // When the request has arrived, the test writes the line `R` to the openssl program, which then requests
             // renegotiation.
             let _ = lines.by_ref().map_while(Result::ok).find(|line| line.starts_with("Host:"));
             let _ = input.write_all(b"R\n");
             std::thread::sleep(std::time::Duration::from_millis(100));
             let _ = input.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
-            // Waits until the client has disconnected.
+            // Reads the program's output until the client has disconnected.
             lines.map_while(Result::ok).for_each(drop);
         });
         let calls = plan.run_closed(1);
@@ -449,8 +451,8 @@ fn renegotiation_is_declined(case: Case) {
 /// A timeout far longer than any test takes, so that no test depends on it.
 const NEVER: Nanos = Nanos::from_secs(3600);
 
-/// Python's asyncio waits for close_notify, and so do aiohttp and uvicorn. Without the client's close_notify their
-/// connections would stay open until the response timeout. Expects that the client replies at once.
+/// The server waits for the client's close_notify, as Python's asyncio, aiohttp and uvicorn do. Expects that the client
+/// sends it at once. Otherwise, such connections would stay open until the response timeout.
 fn a_server_that_waits_for_close_notify_gets_it_at_once(case: Case) {
     let certificates = certificates();
     let identity = good(&certificates);
@@ -464,14 +466,14 @@ fn a_server_that_waits_for_close_notify_gets_it_at_once(case: Case) {
         let run = plan.drive(|shard| plan.clients(2, shard), CallRecorder::default, &Control::default());
         assert_eq!(count(&run.observer.calls, completed), 40);
         assert!(run.max_open_connections <= 4, "{} connections at once", run.max_open_connections);
-        // The last connections end with the run.
+        // The end of the run closes the last connections.
         wait_until(|| server.open_connections() == 0);
         let answered = behaviour.answered.load(Ordering::SeqCst);
         assert!(answered >= 38, "{answered} of 40 were answered");
     }
 }
 
-/// The server sends `Connection: close`, but does not close. Expects that the client closes the connections.
+/// The server sends `Connection: close`, but does not close the connection. Expects that the client closes it.
 fn a_server_that_never_closes_does_not_keep_connections_open(case: Case) {
     let last = b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 5\r\n\r\nhello".to_vec();
     let server = RawServer::start(script([Step::Request, Step::Send(last), Step::Drain]));

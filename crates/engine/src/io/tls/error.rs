@@ -1,4 +1,4 @@
-//! The errors with which TLS cannot be set up.
+//! The errors that prevent TLS from being set up.
 
 use std::path::PathBuf;
 
@@ -27,10 +27,10 @@ pub enum SecurityError {
         /// The actual content of the file, and advice to the user.
         why: String,
     },
-    /// The server's name cannot occur in a certificate.
+    /// The given server name cannot occur in a certificate.
     #[error("`{0}` is not a name that a certificate could have: give the server's name by --sni NAME")]
     InvalidServerName(String),
-    /// This host has no trusted authorities.
+    /// This host has no store of trusted certificate authorities.
     #[error("this host has no store of trusted authorities: install ca-certificates, or give --ca FILE, or --insecure")]
     NoTrustStore,
     /// The private key does not belong to the certificate.
@@ -60,7 +60,7 @@ pub enum SecurityError {
 }
 
 impl SecurityError {
-    /// Whether the command line or a file is at fault, rather than the host.
+    /// Whether the user can correct the error on the command line or in a file. Otherwise, the host causes it.
     pub fn is_usage(&self) -> bool {
         !matches!(self, SecurityError::NoTrustStore | SecurityError::Config(_))
     }

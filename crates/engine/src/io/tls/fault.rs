@@ -1,4 +1,4 @@
-//! Converts errors of rustls into the kinds of fault that a Record counts, and into words.
+//! Converts errors of rustls into the kinds of TLS fault that a result file counts, and into messages.
 
 use super::verify::is_authority_certificate;
 use brimful_core::TlsFault;
@@ -33,7 +33,7 @@ fn certificate_fault(why: &CertificateError) -> TlsFault {
         CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
             TlsFault::CertificateName
         }
-        // A bad signature means that the issuer has the name of a trusted authority, but a different key.
+        // A bad signature means that the certificate's issuer has the name of a trusted authority, but a different key.
         CertificateError::UnknownIssuer | CertificateError::BadSignature => TlsFault::CertificateIssuer,
         _ => TlsFault::CertificateInvalid,
     }
@@ -58,7 +58,7 @@ fn alert_fault(alert: AlertDescription) -> TlsFault {
     }
 }
 
-/// Returns the details of an error that its [`TlsFault`] does not contain; `None` if there are none.
+/// Returns details of an error that its [`TlsFault`] does not contain, in words; `None` if there are none.
 pub fn describe(error: &Error) -> Option<String> {
     match error {
         Error::InvalidCertificate(CertificateError::NotValidForNameContext { presented, .. }) => {
@@ -89,7 +89,7 @@ pub fn describe(error: &Error) -> Option<String> {
     }
 }
 
-/// The first few names of a certificate, without the notation of rustls (`DnsName("a.example")`).
+/// The first few names of a certificate. Removes the notation of rustls, `DnsName("a.example")`.
 fn plain_names(names: &[String]) -> String {
     const MAX_NAMES: usize = 5;
     let plain = |name: &String| {

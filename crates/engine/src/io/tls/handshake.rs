@@ -15,8 +15,8 @@ use rustix::net::{RecvFlags, SendFlags, recv, send};
 use rustls::pki_types::CertificateDer;
 use std::time::{Duration, Instant};
 
-/// How long to wait for the server to reject the client. It may do so after it has completed its side of the handshake
-/// (RFC 8446 §4.4.2.4).
+/// Time to wait for the server to reject the client's certificate. A server may do so after the client has completed
+/// the handshake (RFC 8446 §4.4.2.4).
 const REJECTION_WAIT: Duration = Duration::from_millis(100);
 
 /// The reason why a handshake failed.
@@ -26,7 +26,7 @@ pub enum HandshakeError {
     Tls(rustls::Error),
     /// The server did not agree on the requested protocol.
     Protocol,
-    /// The server closed the connection.
+    /// The server closed the connection before the handshake was complete.
     Ended,
     /// The connection was reset, or failed for another reason.
     Broken,
@@ -34,8 +34,8 @@ pub enum HandshakeError {
     TimedOut,
 }
 
-/// Completes the handshake of `session` on a non-blocking socket. The first bytes to send are in `scratch`. Application
-/// data that the server sent directly after the handshake is then in `scratch.plaintext`.
+/// Completes the handshake of `session` on a non-blocking socket. On entry, `scratch` contains the first bytes to send.
+/// On return, `scratch.plaintext` contains the application data that the server sent directly after the handshake.
 pub fn complete(
     socket: &OwnedFd,
     session: &mut Session,
@@ -64,7 +64,7 @@ fn receive(
             Ok(news) if news.finished => Err(HandshakeError::Ended),
             Ok(_) => Ok(()),
             Err(error) => {
-                // The alert is for the server's log. The result here does not depend on whether it arrives.
+                // The alert only helps readers of the server's log. The result here does not depend on its arrival.
                 let _ = send_all(socket, scratch, until);
                 Err(HandshakeError::Tls(error))
             }
@@ -100,10 +100,10 @@ fn await_socket(socket: &OwnedFd, what: PollFlags, until: Instant) -> Result<(),
 /// The result of a test handshake with a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Handshake {
-    /// TLS works, with these parameters.
-    Succeeded(NegotiatedTls),
-    /// No connection was established, or the handshake took too long. TLS may still work: a load test may be
-    /// overloading the server.
+    /// TLS works; the negotiated parameters.
+    Succeeded(TlsSpoken),
+    /// No connection was established, or the handshake took too long. TLS may still work: the server may be overloaded
+    /// by a load test.
     Inconclusive,
     /// TLS does not work.
     Failed {
@@ -119,7 +119,7 @@ impl Security {
     pub fn try_handshake(&self, address: &Address, timeout: Nanos) -> Handshake {
         let until = Instant::now() + Duration::from(timeout).min(Duration::from_secs(3600));
         let Ok(socket) = socket::open(address, &SocketOptions::default(), None) else { return Handshake::Inconclusive };
-        if !socket::becomes_established(&socket, timeout) {
+        if !socket::wait_until_established(&socket, timeout) {
             return Handshake::Inconclusive;
         }
         let config = self.shard_config();
@@ -161,7 +161,7 @@ impl Security {
         let mut scratch = Scratch::default();
         let mut session = Session::begin(&config, self.name(), &mut scratch).ok()?;
         await_socket(&socket, PollFlags::OUT, until).ok()?;
-        // The handshake need not be completed: the certificates arrive before its end.
+        // The handshake need not be completed, because the certificates arrive before its end.
         let _ = complete(&socket, &mut session, &mut scratch, until);
         Some(explain_chain(session.connection().peer_certificates()?))
     }
@@ -191,7 +191,7 @@ fn negotiated(session: &Session) -> NegotiatedTls {
     }
 }
 
-/// IANA's name of a cipher suite; rustls marks the cipher suites of TLS 1.3 by `TLS13_`.
+/// IANA's name of a cipher suite. rustls begins the names of TLS 1.3 with `TLS13_`, IANA with `TLS_`.
 fn iana_name(suite: &str) -> String {
     suite.replace("TLS13_", "TLS_")
 }

@@ -15,7 +15,7 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Kind of the content that a file should have, and its PEM label.
+/// The name of the expected content in error messages, and its PEM label.
 pub(super) const CERTIFICATE: (&str, &str) = ("certificate", "CERTIFICATE");
 const KEY: (&str, &str) = ("private key", "PRIVATE KEY");
 
@@ -39,8 +39,8 @@ pub(super) fn read(
     Ok(Arc::new(SingleCertAndKey::from(CertifiedKey::new(chain, signing))))
 }
 
-/// Whether the certificate belongs to this private key, that is, contains its public key byte for byte. This test works
-/// for every version of X.509.
+/// Whether the certificate belongs to this private key: whether it contains the key's public part byte for byte. This
+/// comparison works for every version of X.509.
 fn is_key_of(key: &dyn SigningKey, certificate: &CertificateDer<'_>) -> bool {
     key.public_key().is_none_or(|public| certificate.windows(public.len()).any(|window| window == &public[..]))
 }

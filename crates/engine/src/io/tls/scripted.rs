@@ -19,8 +19,8 @@ const REQUEST: &[u8] = b"GET / HTTP/1.1\r\n\r\n";
 /// How the server's bytes are changed before the client receives them.
 #[derive(Clone, Debug, Default)]
 pub struct Tampering {
-    /// Lengths of the pieces in which the client receives the server's bytes, used cyclically. If empty, the client
-    /// receives them as the server sent them.
+    /// Lengths in bytes of the pieces in which the client receives the server's bytes, repeated cyclically. If the list
+    /// is empty, the client receives the bytes as the server sent them.
     pub pieces: Vec<usize>,
     /// Offset of the byte to change, and a mask of the bits to flip in this byte.
     pub flip: Option<(usize, u8)>,
@@ -52,11 +52,12 @@ pub enum End {
     Stream,
     /// The stream ended without close_notify.
     Truncated,
-    /// The connection ended by a TLS fault.
+    /// The connection was broken off because of a TLS fault.
     Broken(TlsFault),
 }
 
-/// Makes one request on one connection, to which the server replies with `response`.
+/// Sends one request on one connection, to which the server replies with `response`. Returns the events that the client
+/// reports, or `None` if the exchange cannot be set up.
 pub fn exchange(
     server: &Arc<ServerConfig>,
     security: &Security,
@@ -120,11 +121,11 @@ struct Memory {
     established: bool,
     /// Bytes on their way to the client, after tampering.
     wire: Vec<u8>,
-    /// Number of bytes that the server has sent so far.
+    /// Number of bytes that the server has sent so far, before tampering.
     at: usize,
-    /// Number of pieces that the client has received so far.
+    /// Number of pieces that the client has received so far, which selects the length of the next piece.
     nth: usize,
-    /// The latest piece.
+    /// The piece that the client received last.
     piece: Vec<u8>,
     ended: bool,
 }
@@ -255,7 +256,7 @@ mod tests {
         })
     }
 
-    /// A response that fills several records.
+    /// A response that needs several TLS records.
     fn response() -> Vec<u8> {
         (0..40_000_u32).map(|i| (i ^ i >> 8) as u8).collect()
     }
@@ -301,15 +302,14 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
 
-        /// Expects the same result however the bytes are split.
+        /// Expects the same result however the server's bytes are split into pieces.
         #[test]
         fn pieces_make_no_difference(pieces in prop::collection::vec(1_usize..5_000, 1..8), notify: bool) {
             let unchanged = Tampering { notify, ..Tampering::default() };
             prop_assert_eq!(received(Tampering { pieces, ..unchanged.clone() }), received(unchanged));
         }
 
-        /// Expects that a changed byte is detected: the data received before it is right, and no data is received
-        /// after it.
+        /// Expects that a flipped bit is detected: all data before it is received, and no data after it.
         #[test]
         fn a_changed_byte_is_detected(at in 0_usize..42_000, bits in 1_u8.., pieces in prop::collection::vec(1_usize..5_000, 0..4)) {
             let seen = received(Tampering { pieces, flip: Some((at, bits)), notify: true, ..Tampering::default() });
@@ -318,14 +318,14 @@ mod tests {
             prop_assert!(seen.plaintext.len() < 40_000 || seen.secured);
         }
 
-        /// Expects that inserted bytes cause a fault, or become part of a record that is never complete.
+        /// Expects that inserted bytes cause a TLS fault, or become part of a record that never becomes complete.
         #[test]
         fn inserted_bytes_are_not_received(at in 0_usize..42_000, bytes in prop::collection::vec(any::<u8>(), 1..64)) {
             let seen = received(Tampering { insert: Some((at, bytes)), notify: true, ..Tampering::default() });
             prop_assert!(response().starts_with(&seen.plaintext) && seen.end.is_some());
         }
 
-        /// Expects that a connection that ends early counts as truncated, unless the server had announced the end.
+        /// Expects that a connection that ends early counts as truncated, unless the server sent close_notify before.
         #[test]
         fn an_early_end_differs_from_an_announced_one(cut in 0_usize..42_000) {
             let seen = received(Tampering { cut: Some(cut), notify: true, ..Tampering::default() });

@@ -25,7 +25,7 @@ const STORES: [&str; 4] = [
     "/etc/ssl/ca-bundle.pem",
     "/etc/ssl/cert.pem",
 ];
-/// The environment variable that names another store for OpenSSL and most of its replacements.
+/// The environment variable that names another file of trusted authorities for OpenSSL and most TLS libraries.
 const STORE_VARIABLE: &str = "SSL_CERT_FILE";
 
 /// The TLS options that a user can set.
@@ -54,7 +54,7 @@ pub struct Security {
     name: ServerName<'static>,
     /// Checks certificates against the trusted authorities; `None` to accept any certificate.
     authorities: Option<Arc<WebPkiServerVerifier>>,
-    /// The certificates that the user named as trusted.
+    /// The trusted certificates from the file that the user gave.
     named: Arc<[CertificateDer<'static>]>,
     resume: bool,
     http2: bool,
@@ -101,8 +101,8 @@ impl Security {
         Ok(Security { config, name, authorities, named, resume: options.resume, http2: options.http2 })
     }
 
-    /// The same configuration, but for another server that has this certificate (DER) for this name. No other
-    /// certificate is accepted, unless this configuration accepts any.
+    /// The same configuration for another server, which has this certificate (DER) and this name. Only this certificate
+    /// is accepted, unless this configuration accepts every certificate.
     ///
     /// # Errors
     /// [`SecurityError`] if the certificate or the name cannot be used.
@@ -118,7 +118,7 @@ impl Security {
         Ok(Security { name, authorities, named: [certificate].into(), ..self.clone() })
     }
 
-    /// The configuration of one shard, with its own session tickets and its own cache of verified certificates.
+    /// The rustls configuration of one shard, with its own session tickets and its own cache of verified certificates.
     pub(crate) fn shard_config(&self) -> Arc<ClientConfig> {
         let mut config = self.config.clone();
         if let Some(authorities) = &self.authorities {
@@ -129,7 +129,7 @@ impl Security {
         Arc::new(config)
     }
 
-    /// A configuration that accepts any certificate, used to inspect a server's certificates.
+    /// A rustls configuration that accepts any certificate, used to inspect a server's certificates.
     pub(crate) fn unchecked_config(&self) -> Arc<ClientConfig> {
         Arc::new(self.config.clone())
     }
@@ -145,7 +145,7 @@ impl Security {
     }
 }
 
-/// The verifier of the trusted authorities, and the certificates that the user named.
+/// The verifier of certificates, and the trusted certificates from the file that the user gave.
 type Trusted = (Option<Arc<WebPkiServerVerifier>>, Vec<CertificateDer<'static>>);
 
 fn trusted(options: &SecurityOptions, provider: &Arc<CryptoProvider>) -> Result<Trusted, SecurityError> {
@@ -160,8 +160,8 @@ fn trusted(options: &SecurityOptions, provider: &Arc<CryptoProvider>) -> Result<
             named
         }
         None => {
-            // Unparsable certificates are skipped: of the hundreds of authorities in a store, one is nearly always
-            // malformed, and the user cannot change that.
+            // Certificates that cannot be parsed are skipped: a system's store contains hundreds of certificates, of
+            // which often a few are malformed, and the user cannot change that.
             roots.add_parsable_certificates(certificates(&store().ok_or(SecurityError::NoTrustStore)?)?);
             Vec::new()
         }

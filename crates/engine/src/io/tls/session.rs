@@ -4,9 +4,9 @@
 //!   buffer is returned once they are complete, so idle connections have no buffer.
 //! - A connection keeps at most [`MAX_INCOMPLETE`] bytes of incomplete data. rustls itself rejects records and messages
 //!   that are longer than allowed.
-//! - rustls allocates once for each record in either direction; there are no other allocations for a call.
+//! - rustls allocates memory once for each record that is sent or received. A call needs no other allocations.
 //!
-//! The session uses the `unbuffered` API of rustls, which leaves all buffers to the caller.
+//! The session uses the `unbuffered` API of rustls, in which the caller provides all buffers.
 
 use rustls::client::UnbufferedClientConnection;
 use rustls::pki_types::ServerName;
@@ -14,22 +14,22 @@ use rustls::unbuffered::{ConnectionState, EncodeError, EncryptError, UnbufferedS
 use rustls::{ClientConfig, Error, HandshakeKind, PeerMisbehaved};
 use std::sync::Arc;
 
-/// Maximum length of incomplete data: more than the longest handshake message (64 KiB) and the longest record (18 KiB)
-/// together.
+/// Maximum length of incomplete data, in bytes: more than the longest handshake message (64 KiB) plus the longest
+/// record (18 KiB).
 const MAX_INCOMPLETE: usize = 128 * 1024;
-/// Maximum number of bytes of a record beyond its content: header, explicit nonce, tag and content type.
+/// Maximum number of bytes that a record adds to its content: header, explicit nonce, tag and content type.
 const RECORD_OVERHEAD: usize = 32;
 /// Maximum number of bytes of content in one record.
 const MAX_RECORD_CONTENT: usize = 16 * 1024;
-/// Maximum number of empty buffers that are kept for the next connections with incomplete records.
+/// Maximum number of empty buffers that are kept for later connections with incomplete records.
 const MAX_SPARE_BUFFERS: usize = 16;
 
-/// Buffers that all connections of a shard share. Between events, all except `plaintext` are empty.
+/// Buffers that all connections of a shard share. Between two events, all except `plaintext` are empty.
 #[derive(Debug, Default)]
 pub struct Scratch {
     /// Received bytes; they are decrypted in place.
     incoming: Vec<u8>,
-    /// The application data in the latest received bytes.
+    /// The application data that was decrypted from the latest received bytes.
     pub plaintext: Vec<u8>,
     /// Bytes to send.
     pub outgoing: Vec<u8>,
@@ -58,7 +58,7 @@ pub struct Session {
 }
 
 impl Session {
-    /// Begins a handshake, and adds its first bytes to `outgoing`.
+    /// Begins a handshake, and adds its first bytes to `scratch.outgoing`.
     pub fn begin(config: &Arc<ClientConfig>, name: &ServerName<'static>, scratch: &mut Scratch) -> Result<Self, Error> {
         let tls = UnbufferedClientConnection::new(Arc::clone(config), name.clone())?;
         let mut session = Session { tls, incomplete: Vec::new(), secured: false, finished: false };
@@ -66,8 +66,8 @@ impl Session {
         Ok(session)
     }
 
-    /// Processes received bytes: adds application data to `plaintext`, and replies to `outgoing`. After an error, the
-    /// reply is the corresponding alert.
+    /// Processes received bytes. Adds application data to `scratch.plaintext`, and replies to `scratch.outgoing`. After
+    /// an error, the reply is the corresponding TLS alert.
     pub fn receive(&mut self, received: &[u8], scratch: &mut Scratch) -> Result<Progress, Error> {
         if self.finished {
             return Ok(Progress { has_trailing_data: !received.is_empty(), ..Progress::default() });
@@ -149,7 +149,7 @@ impl Session {
         Ok(Progress { secured, finished, has_trailing_data })
     }
 
-    /// Adds the records that carry `plaintext` to `outgoing`.
+    /// Adds TLS records with this plaintext to `outgoing`.
     pub fn encrypt(&mut self, plaintext: &[u8], outgoing: &mut Vec<u8>) -> Result<(), Error> {
         let mut room = plaintext.len() + RECORD_OVERHEAD * (1 + plaintext.len() / MAX_RECORD_CONTENT);
         self.write(outgoing, |traffic, outgoing| {
@@ -175,13 +175,13 @@ impl Session {
         })
     }
 
-    /// Calls `write` after rustls has added its own output, such as the reply to a key update.
+    /// Lets rustls add its own pending output, such as the reply to a key update, and then calls `write`.
     fn write(
         &mut self,
         outgoing: &mut Vec<u8>,
         mut write: impl FnMut(&mut Traffic<'_>, &mut Vec<u8>) -> Result<usize, EncryptError>,
     ) -> Result<(), Error> {
-        /// Maximum number of rustls states to process before data can be written.
+        /// Maximum number of rustls states to process until one allows writing.
         const MAX_STEPS: usize = 8;
         for _ in 0..MAX_STEPS {
             let UnbufferedStatus { discard, state } = self.tls.process_tls_records(&mut self.incomplete);
@@ -224,16 +224,16 @@ impl Session {
         self.tls.alpn_protocol() == Some(super::security::ALPN_HTTP2)
     }
 
-    /// The connection's state, with the negotiated parameters.
+    /// The connection in rustls, with the negotiated parameters.
     pub fn connection(&self) -> &UnbufferedClientConnection {
         &self.tls
     }
 }
 
-/// The state in which application data can be written.
+/// The rustls state in which application data can be written.
 type Traffic<'c> = rustls::unbuffered::WriteTraffic<'c, rustls::client::ClientConnectionData>;
 
-/// Adds a handshake message to `outgoing`, after making room for its length.
+/// Adds a handshake message to `outgoing`, after extending it by the message's length.
 fn encode(outgoing: &mut Vec<u8>, mut message: impl FnMut(&mut [u8]) -> Result<usize, EncodeError>) {
     let start = outgoing.len();
     let mut room = 4 * RECORD_OVERHEAD;

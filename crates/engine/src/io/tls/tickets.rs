@@ -1,8 +1,8 @@
 //! The TLS session tickets that one shard has received from its server.
 //!
 //! A TLS 1.3 ticket is used only once (RFC 8446 §C.4), so a shard needs one ticket for each connection that it opens at
-//! the same time; rustls' own store keeps only eight. Because tickets expire, the latest is used first and the oldest
-//! is dropped first.
+//! the same time. The store of rustls keeps only eight tickets. Because tickets expire, the latest ticket is used
+//! first, and the oldest is dropped first.
 
 use brimful_core::panics::lock;
 use rustls::NamedGroup;
@@ -12,27 +12,29 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::sync::{Mutex, MutexGuard};
 
-/// Maximum number of tickets that are kept; each takes some hundred bytes.
+/// Maximum number of tickets that are kept; each needs a few hundred bytes.
 const MAX_TICKETS: usize = 4096;
 
-/// Tickets of the run's only server. The lock is never contended, because a shard runs on one thread.
+/// Tickets from the server of a run; a run has only one server. The lock is never contended, because a shard runs on
+/// one thread.
 #[derive(Default)]
 pub struct Tickets {
-    /// Whether to resume sessions; if false, no tickets are kept.
+    /// Whether to resume sessions. If false, no tickets are kept.
     resume: bool,
     known: Mutex<Known>,
 }
 
 #[derive(Default)]
 struct Known {
-    /// The key exchange group that the server chose. Later handshakes offer this group first: if the server rejected
-    /// the first offer, each handshake would take one more round trip.
+    /// The key exchange group that the server chose. Later handshakes offer this group first: if the server rejects the
+    /// first offer, a handshake takes one more round trip.
     group: Option<NamedGroup>,
     tls12: Option<Tls12ClientSessionValue>,
     tls13: VecDeque<Tls13ClientSessionValue>,
 }
 
 impl Tickets {
+    /// Creates an empty store. If `resume` is false, it keeps no tickets.
     pub fn new(resume: bool) -> Tickets {
         Tickets { resume, known: Mutex::default() }
     }

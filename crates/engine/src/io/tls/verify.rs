@@ -1,10 +1,11 @@
 //! Verifies servers' certificates.
 //!
-//! - A verified chain is not verified again for a while if the server sends the same chain. Verifying a chain costs as
-//!   much as the rest of a handshake, and a load has thousands of handshakes with one server in a minute. Each
-//!   handshake still verifies that the server has the certificate's key.
-//! - A server may use an authority's certificate as its own if the user named that certificate as trusted: `openssl req
-//!   -x509` makes such certificates by default, and other clients accept them. The name is checked nevertheless.
+//! - If the server sends the chain that was verified last, the chain is not verified again for [`VERIFIED_FOR_S`]
+//!   seconds. Verifying a chain costs as much as the rest of a handshake, and a load test makes thousands of handshakes
+//!   with one server per minute. Each handshake still verifies that the server has the certificate's key.
+//! - A server may use an authority's certificate as its own if the user named that certificate as trusted. `openssl req
+//!   -x509` makes such certificates by default, and other clients accept them. The server's name is checked
+//!   nevertheless.
 
 use brimful_core::panics::lock;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
@@ -21,13 +22,14 @@ const VERIFIED_FOR_S: u64 = 60;
 #[derive(Debug)]
 pub struct CachingVerifier {
     authorities: Arc<WebPkiServerVerifier>,
-    /// The certificates that the user named as trusted.
+    /// The trusted certificates from the file that the user gave.
     named: Arc<[CertificateDer<'static>]>,
     /// The chain that was verified last, and the time of its verification.
     verified: Mutex<Option<(Vec<CertificateDer<'static>>, UnixTime)>>,
 }
 
 impl CachingVerifier {
+    /// Creates a verifier without a verified chain.
     pub fn new(authorities: Arc<WebPkiServerVerifier>, named: Arc<[CertificateDer<'static>]>) -> CachingVerifier {
         CachingVerifier { authorities, named, verified: Mutex::new(None) }
     }
@@ -89,14 +91,15 @@ impl ServerCertVerifier for CachingVerifier {
     }
 }
 
-/// Whether the error is that the server uses an authority's certificate. rustls wraps this error of the webpki library.
+/// Whether verification failed because the server uses an authority's certificate as its own. The webpki library
+/// reports this error, and rustls wraps it.
 pub fn is_authority_certificate(error: &Error) -> bool {
     let Error::InvalidCertificate(CertificateError::Other(other)) = error else { return false };
     matches!(other.0.downcast_ref::<webpki::Error>(), Some(webpki::Error::CaUsedAsEndEntity))
 }
 
-/// Accepts any certificate and any signature (`--insecure`). With any certificate accepted, checking the key would
-/// prove nothing.
+/// Accepts any certificate and any signature (`--insecure`). A check of the signature would prove nothing, because
+/// anyone may have made the certificate.
 #[derive(Debug)]
 pub struct InsecureVerifier(pub Vec<SignatureScheme>);
 

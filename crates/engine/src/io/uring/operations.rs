@@ -1,5 +1,5 @@
-//! The operations of a ring: their user data, which identifies the connection and the kind of operation, and the chain of
-//! linked operations that opens a TCP connection: socket, options, bind, connect.
+//! The operations of a ring: their user data, which identifies the connection and the kind of operation, and the chain
+//! of linked operations that opens a TCP connection (socket, options, bind, connect).
 
 use crate::Address;
 use crate::io::{Route, Settings, SocketOptions, Token};
@@ -8,14 +8,14 @@ use io_uring::squeue::{Entry, Flags};
 use io_uring::types::{DestinationSlot, Fixed};
 use rustix::net::SocketAddrAny;
 
-/// Number of bits for the slot in user data. They suffice for every slot of a ring's table. Higher bits contain the
-/// kind of operation.
+/// Number of low bits of user data that contain the slot: enough for every slot of a ring's table. The next four bits
+/// contain the kind of operation, and the upper 32 bits contain the generation.
 const SLOT_BITS: u32 = 28;
 
 /// The kind of an operation. It is stored in the operation's user data together with the connection's token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OperationKind {
-    /// An operation that precedes `Connect` in the chain that opens a connection.
+    /// An operation before `Connect` in the chain that opens a connection.
     Setup,
     Connect,
     Receive,
@@ -42,13 +42,13 @@ pub fn parse_user_data(bits: u64) -> (Token, OperationKind) {
     (Token { slot: slot & ((1 << SLOT_BITS) - 1), generation }, kind)
 }
 
-/// Number of operations in the longest chain.
+/// Maximum number of operations in a chain.
 pub const MAX_OPERATIONS: usize = 9;
 
-/// The arguments of the operations. The operations point into this struct, so it must not move, nor be dropped before
-/// the ring.
+/// The arguments of the chain's operations. The operations contain pointers into this struct, so it must not move, nor
+/// be dropped before the ring.
 pub struct OperationChain {
-    /// Each address is boxed, so that it does not move when others are added.
+    /// Each address is boxed, so that it does not move in memory when the list grows.
     #[expect(clippy::vec_box)]
     addresses: Vec<Box<SocketAddrAny>>,
     sources: Vec<SocketAddrAny>,
@@ -60,6 +60,7 @@ pub struct OperationChain {
 }
 
 impl OperationChain {
+    /// Prepares the arguments for connections with these settings.
     pub fn new(settings: &Settings) -> OperationChain {
         OperationChain {
             addresses: settings.addresses.iter().map(|address| Box::new(address.raw())).collect(),
@@ -72,12 +73,12 @@ impl OperationChain {
         }
     }
 
-    /// Adds an address of the server.
+    /// Adds an address of the server, which gets the next index.
     pub fn add_address(&mut self, address: &Address) {
         self.addresses.push(Box::new(address.raw()));
     }
 
-    /// The linked operations that open a connection, and the number of operations.
+    /// The linked operations that open a connection. Only as many as the second value says are used.
     pub fn operations(&self, token: Token, route: Route) -> ([Entry; MAX_OPERATIONS], usize) {
         let OperationChain { addresses, sources, options, on, send_buffer, receive_buffer, no_linger } = self;
         let SocketOptions { reset_on_close, no_delay, .. } = *options;

@@ -1,13 +1,14 @@
-//! Receives data by a ring.
+//! Receives data with io_uring.
 //!
-//! One receive per connection stays armed (multishot). Pipelined connections are the exception: it is faster to receive
-//! all responses that have arrived at once, when the shard is ready for them.
+//! Without pipelining, one receive operation per connection stays active for several receptions (multishot). With
+//! pipelining, each receive operation ends after one reception. The shard requests the next one when it is ready, and
+//! so receives all responses that have arrived until then at once, which is faster.
 //!
-//! The armed receive is a *read*: after each success, the kernel tries the socket once more. A multishot `recv` skips
-//! this attempt when the socket reports that it is empty. It then misses data that arrives in the meantime, and is not
-//! woken again (`io_recv_finish` in io_uring/net.c and `io_poll_check_events` in poll.c; observed on Linux 6.18). For
-//! example, it missed a reset directly after a response, so the next call timed out. It also missed the last of many
-//! small segments.
+//! The multishot operation is a *read*: after each success, the kernel tries the socket once more. A multishot `recv`
+//! skips this attempt when the socket reports that it is empty. It then misses data that arrives in the meantime, and
+//! is not woken again (`io_recv_finish` in io_uring/net.c and `io_poll_check_events` in poll.c; observed on Linux
+//! 6.18). For example, it missed a reset directly after a response, so the next call timed out. It also missed the last
+//! of many small segments.
 
 use super::super::{IoEvent, Token};
 use super::Uring;
@@ -18,8 +19,8 @@ use io_uring::types::Fixed;
 use io_uring::{cqueue, opcode};
 
 impl Uring<'_> {
-    /// Arms the receive of a connection. If the connection is pipelined and not `eager`, the receive first waits until
-    /// the socket is readable.
+    /// Starts a receive operation on a connection. If the connection is pipelined and `eager` is false, the operation
+    /// first waits until the socket is readable; otherwise, it first tries to receive.
     pub(super) fn receive(&mut self, token: Token, eager: bool) {
         /// The kernel's `IORING_RECVSEND_POLL_FIRST`.
         const POLL_FIRST: u16 = 1 << 0;
@@ -30,7 +31,7 @@ impl Uring<'_> {
             let receive = opcode::Recv::new(socket, std::ptr::null_mut(), buffers::BUFFER_BYTES as u32).buf_group(0);
             receive.ioprio(if eager { 0 } else { POLL_FIRST }).build().flags(Flags::BUFFER_SELECT)
         } else {
-            // io-uring 0.7.15 does not set this flag for `ReadMulti`.
+            // Version 0.7.15 of the io-uring crate does not set this flag for `ReadMulti`.
             opcode::ReadMulti::new(socket, 0, 0).build().flags(Flags::FIXED_FILE)
         };
         self.push(&entry.user_data(user_data(token, OperationKind::Receive)));
@@ -42,7 +43,7 @@ impl Uring<'_> {
         }
     }
 
-    /// Handles a completion of the armed receive: bytes were received, or the receive has ended.
+    /// Handles a completion of a receive operation: bytes were received, or the operation has ended.
     pub(super) fn receive_completed(&mut self, token: Token, entry: &cqueue::Entry) -> Option<(Token, IoEvent)> {
         let result = entry.result();
         let more = cqueue::more(entry.flags());
@@ -51,7 +52,8 @@ impl Uring<'_> {
             _ if result == -libc::ENOBUFS || result == -libc::EINTR => self.receive(token, true),
             _ => {}
         }
-        // The completion for the end of the stream directly follows that of the last bytes.
+        // If the server has closed its side, the completion for the end of the stream directly follows that of the last
+        // bytes.
         let is_end = |next: &cqueue::Entry| {
             next.user_data() == entry.user_data() && next.result() == 0 && !cqueue::more(next.flags())
         };

@@ -1,8 +1,8 @@
-//! Sends data by a ring.
+//! Sends data with io_uring.
 //!
-//! A send that succeeds has no completion; nearly all succeed at once. A send from a slot's own buffer is *tried*
+//! Most sends succeed at once, and a send that succeeds has no completion. A send from a slot's own buffer is *tried*
 //! first: it completes or fails while it is submitted, so that the buffer can be reused after the turn that submits it.
-//! If it fails because the socket has no room, the rest is sent by an operation that waits for room.
+//! If the socket does not have enough room, a second operation sends the rest and waits for room.
 
 use super::super::{IoEvent, Token};
 use super::operations::{OperationKind, parse_user_data, user_data};
@@ -11,19 +11,19 @@ use io_uring::squeue::{Entry, Flags};
 use io_uring::types::Fixed;
 use io_uring::{cqueue, opcode};
 
-/// The first bytes of a request, up to this number, count as accepted by the kernel as soon as they are sent, because
-/// an empty socket has room for them. The rest counts as accepted when the send has completed.
+/// Number of bytes at the beginning of a request that count as accepted by the kernel as soon as they are sent, because
+/// an empty socket has room for them. The rest of a longer request counts as accepted when the send has completed.
 pub(super) const LONG_REQUEST: usize = 4096;
 
 impl Slot<'_> {
-    /// Whether `outgoing` is free, so that bytes can be sent from it at once.
+    /// Whether `outgoing` is not in use, so that bytes can be sent from it at once.
     pub(super) fn is_free(&self, turn: u64) -> bool {
         !self.sending && self.unsent.is_empty() && self.tried_in < turn
     }
 }
 
 impl Uring<'_> {
-    /// Sends the gathered requests, and keeps the connections that have more to send.
+    /// Sends the gathered requests. A connection that could not send all of its requests stays in the list.
     pub(super) fn send_gathered(&mut self) {
         let mut kept = 0;
         for nth in 0..self.gathering.len() {
@@ -36,9 +36,9 @@ impl Uring<'_> {
         self.gathering.truncate(kept);
     }
 
-    /// Sends the gathered requests of a connection. Only one send is under way at a time, because sends could overtake
-    /// one another. Returns false if the caller must call again in a later turn; otherwise, the completion of the send
-    /// under way continues with the remaining requests.
+    /// Sends the gathered requests of a connection. Only one send is under way at a time, because a later send could
+    /// overtake an earlier one. Returns false if the caller must call again in a later turn. Otherwise, nothing is left
+    /// to send, or the handler of the next completion continues.
     fn send_unsent(&mut self, token: Token) -> bool {
         let turn = self.turn;
         let Some(slot) = self.get_mut(token) else { return true };
@@ -62,7 +62,7 @@ impl Uring<'_> {
         is_last
     }
 
-    /// Sends as much of `outgoing` as the socket has room for.
+    /// Tries to send `outgoing`, without waiting for room in the socket.
     pub(super) fn try_to_send(&mut self, token: Token) {
         let turn = self.turn;
         let Some(slot) = self.get_mut(token) else { return };
@@ -72,7 +72,7 @@ impl Uring<'_> {
         self.push(&entry);
     }
 
-    /// Sends `outgoing`, and waits for room in the socket.
+    /// Sends `outgoing` completely, and waits for room in the socket if necessary.
     fn send_outgoing(&mut self, token: Token) {
         let Some(slot) = self.get_mut(token) else { return };
         slot.sending = true;
@@ -103,7 +103,8 @@ impl Uring<'_> {
     pub(super) fn send_completed(&mut self, token: Token, result: i32) -> Option<(Token, IoEvent)> {
         let slot = self.get_mut(token)?;
         slot.sending = false;
-        // EPIPE means that the server had ended its stream before it reset the connection.
+        // EPIPE means that the server had ended its stream before it reset the connection, so the receive reports the
+        // true end.
         slot.broken |= result < 0 && result != -libc::EPIPE;
         let sent = result.max(0) as usize;
         let gathered = slot.outgoing.len();
@@ -113,12 +114,12 @@ impl Uring<'_> {
         } else if slot.short > 0 {
             (LONG_REQUEST + slot.short).saturating_sub(sent)
         } else {
-            // The send of a short request failed. Nothing was sent, so all bytes count as unsent.
+            // The send of a short request failed. None of it was sent, so all of its bytes count as unsent.
             usize::MAX
         };
         if slot.short > 0 {
-            // Not all bytes were sent. The receive operation reports the end of the connection, after all data that
-            // arrived earlier.
+            // Not all bytes were sent, so the connection has ended. The receive operation reports the end after all
+            // earlier data.
             return None;
         }
         if !slot.unsent.is_empty() {
@@ -129,8 +130,8 @@ impl Uring<'_> {
     }
 }
 
-/// A send operation. With MSG_WAITALL alone, it waits for room in the socket and continues. With MSG_DONTWAIT as well,
-/// it fails instead of waiting.
+/// A send operation. With MSG_WAITALL alone, the kernel waits for room in the socket until all bytes are sent. With
+/// MSG_DONTWAIT as well, the operation fails instead of waiting.
 pub(super) fn send(token: Token, bytes: *const u8, length: usize, flags: i32) -> Entry {
     let entry = opcode::Send::new(Fixed(token.slot), bytes, length as u32).flags(flags);
     entry.build().user_data(user_data(token, OperationKind::Send))

@@ -13,18 +13,18 @@ use brimful_core::{End, Event, Nanos, Observer, ResponseSize, Workload};
 use brimful_http::{ParseStep, Protocol, Request, Response};
 use std::borrow::Cow;
 
-/// The data or event that follows a response on its connection, as far as it is known.
+/// What is known to follow a response on its connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Following {
     Nothing,
-    /// The end of the stream follows.
+    /// The server has closed its side after the response.
     End,
-    /// Bytes follow that belong to no response.
+    /// There are more bytes, although no further response is expected.
     Excess,
 }
 
 impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O, I> {
-    /// Prepares the parser for the response to the oldest call, whose request was sent.
+    /// Prepares the parser for the response to the oldest call of a connection.
     pub(in crate::shard) fn expect_response(&mut self, slot: u32) {
         let Some(connection) = self.connections.get_mut(slot) else { return };
         if let Some(call) = connection.calls.front() {
@@ -61,7 +61,8 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         self.sockets.send(token, bytes, self.time.now());
     }
 
-    /// Sends the head of a request whose body is sent separately. The call is the only one on its connection.
+    /// Sends the head of a request, and keeps its body to be sent separately. The call is the only one on its
+    /// connection.
     fn send_in_parts(&mut self, slot: u32, request: Cow<'a, Request>, file: Option<&'a BodyFile>) {
         let waits = request.expects_continue();
         let (head, body) = match request {
@@ -84,7 +85,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         let rest = file.map_or(UnsentBody::Bytes(body), |file| UnsentBody::File { file, offset: 0 });
         self.bodies.insert(key, rest, waits);
         if waits {
-            self.bodies.start_continue(self.time.now(), key);
+            self.bodies.start_continue_timeout(self.time.now(), key);
         } else {
             self.send_body_piece(slot);
         }
@@ -97,7 +98,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         }
     }
 
-    /// Sends the next piece of the body on this connection, unless it waits.
+    /// Sends the next piece of the body on this connection, unless the body waits for the server to request it.
     pub(super) fn send_body_piece(&mut self, slot: u32) {
         let Some(BodyChunk { bytes, is_last, is_from_file }) = self.bodies.next_chunk(slot) else { return };
         let token = self.connections.token(slot);
@@ -113,8 +114,8 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         }
     }
 
-    /// Handles received bytes, which may complete several responses. With `end_follows`, the server has closed its
-    /// side.
+    /// Handles received bytes, which may complete several responses. If `end_follows` is set, the server has closed its
+    /// side after these bytes.
     pub(super) fn received(&mut self, slot: u32, end_follows: bool) {
         let now = self.time.now();
         let mut from = 0;
@@ -125,8 +126,8 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
                 return self.received_on_streams(slot, end_follows);
             };
             let Some(call) = connection.calls.front_mut() else {
-                // No response is expected on an idle connection. If anything but empty lines arrives, the connection
-                // cannot be trusted.
+                // No response is expected on a connection without calls. If more than empty lines arrives, the state of
+                // the connection is unknown.
                 if parser.skip_empty_lines(bytes) < bytes.len() {
                     self.close(slot);
                 }
@@ -152,7 +153,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
                     return self.drop_malformed(slot);
                 }
                 Ok(fed) => {
-                    // Empty lines before the response are not part of it.
+                    // Empty lines before the response do not count as part of it.
                     let of_response = (parser.received() - call.response_bytes) as usize;
                     let (_, new) = bytes[..fed.consumed].split_at(fed.consumed.saturating_sub(of_response));
                     self.observer.on_bytes(&mut call.observer_data, new);
@@ -172,7 +173,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
                     if connection.calls.len() == 1 {
                         let empty = parser.skip_empty_lines(rest);
                         from += empty;
-                        // If bytes follow the last response, nothing on this connection can be trusted.
+                        // If bytes follow the last expected response, the state of the connection is unknown.
                         has_excess = empty < rest.len();
                     }
                     let following = match (has_excess, end_follows) {
@@ -187,11 +188,11 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
     }
 
     /// Ends the oldest call, whose response is complete. The connection stays open for further calls only if nothing
-    /// follows the response.
+    /// unexpected follows the response.
     pub(super) fn complete(&mut self, slot: u32, response: Response, following: Following) {
         let unsent = self.sockets.unsent(slot);
         let Some(connection) = self.connections.get_mut(slot) else { return };
-        // A call is large, so it is moved only once: out of the queue.
+        // The call is moved out of the queue once, and then used by reference, because its type is large.
         let mut answered = connection.calls.pop_front();
         let Some(call) = &mut answered else { return };
         connection.responses = connection.responses.saturating_add(1);
@@ -208,8 +209,8 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
             self.observer.on(&mut call.observer_data, &Event::EmptyLines { lines: connection.protocol.empty_lines() });
         }
         if let Some(session) = connection.session {
-            // The first response shows whether the server keeps connections open. A server that ends a connection after
-            // many calls does keep connections open.
+            // The first response shows whether the server keeps connections open. Later responses are ignored, because
+            // a server may keep connections open and close each after many calls.
             if self.config.connections.pipeline > 1 && connection.responses == 1 {
                 self.connections.note_keep_alive(session, response.keep_alive);
             }
@@ -221,7 +222,8 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         let end = end_of_response(expected, &response, call.digest.take(), call.is_head);
         self.end(call, end, bytes_sent);
         if response.status == 101 {
-            // The server now uses another protocol on this connection, in which `Connection: close` has no meaning.
+            // Status 101: the server now uses another protocol on this connection, in which `Connection: close` has no
+            // meaning.
             return self.close(slot);
         }
         match following {
@@ -237,14 +239,14 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         }
     }
 
-    /// Waits for the server to close the connection, for a limited time.
+    /// Lets the server close the connection, and sets a timer in case it does not.
     fn await_close(&mut self, slot: u32) {
         let stamp = self.connections.next_stamp();
         if let Some(connection) = self.connections.get_mut(slot) {
             connection.phase = Phase::Closing;
             connection.stamp = stamp;
             self.timers.start_close(self.time.now(), slot, stamp);
-            // The connection may have been listed as available, with room for more pipelined calls.
+            // The connection may be in the list of available connections, because it has room for more pipelined calls.
             self.connections.update_availability(slot);
         }
     }

@@ -1,10 +1,10 @@
-//! HTTP/2: sends requests on streams and receives the responses. A call under way is kept with its stream. A call that
-//! waits for a stream is kept in its connection's queue.
+//! HTTP/2: sends requests on streams and receives the responses. A call that has a stream is stored with the stream. A
+//! call that waits for a stream is stored in its connection's queue.
 //!
-//! - When a call is overdue, only its own stream is reset. If nothing at all has arrived on the connection since the
-//!   call was sent, the connection carries no further call: the server may be gone.
-//! - The output of the connections is collected and handed over before the shard waits ([`Shard::hand_over_output`]),
-//!   so that the requests of one turn leave in one write.
+//! - When a call times out, only its stream is reset. If nothing has arrived on the connection since the call was sent,
+//!   the connection is not used for further calls, because the server may no longer be reachable.
+//! - The output of the connections is collected, and handed to the sockets before the shard waits
+//!   ([`Shard::hand_over_output`]). So the requests of one turn of the event loop are sent in one write.
 //! - Until the server has announced how many streams it allows, the shard opens one stream, or as many as the server
 //!   allowed on an earlier connection. Calls beyond the limit are moved to other connections, and so are calls whose
 //!   stream the server refuses.
@@ -21,8 +21,8 @@ use crate::shard::Shard;
 use brimful_core::{End, Http2Frame, Nanos, Observer, ResponseSize, RetryReason, Workload};
 use brimful_http::{ClosedStream, REFUSED_STREAM, StreamEnd, StreamObserver};
 
-/// Maximum number of bytes of replies to the server's frames (such as PING) that the server has not read. Beyond this
-/// limit, the connection is dropped.
+/// Maximum number of bytes of replies to the server's frames, such as PING, that wait to be sent because the server
+/// does not read them. If there are more, the connection is closed.
 const MAX_UNREAD_REPLY_BYTES: usize = 256 * 1024;
 
 impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O, I> {
@@ -36,7 +36,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         self.sockets.note_output(slot, self.time.now());
     }
 
-    /// Sends the request of the call that was queued last, or lets the call wait for a stream.
+    /// Sends the request of the call that was queued last if a stream is free. Otherwise, the call waits in the queue.
     pub(in crate::shard) fn send_newest_on_stream(&mut self, slot: u32, now: Nanos) {
         self.send_on_streams(slot, now);
         if let Some(call) = self.connections.get(slot).and_then(|connection| connection.calls.back()) {
@@ -64,7 +64,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
             let key = TimerKey { slot, stamp, stream };
             self.timers.start_response(now, key);
             if request.expects_continue() {
-                self.bodies.start_continue(self.time.now(), key);
+                self.bodies.start_continue_timeout(self.time.now(), key);
             }
             self.sockets.note_output(slot, self.time.now());
         }
@@ -103,8 +103,8 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         }
     }
 
-    /// Frames more of the bodies that come from files, while the server accepts more data and little of this
-    /// connection's output is unsent.
+    /// Makes DATA frames of more of the request bodies that come from files. Stops when the server accepts no more
+    /// data, or when one piece of this connection's output is unsent.
     fn frame_bodies(&mut self, slot: u32) {
         while let Some(http2) = self.connections.get_mut(slot).and_then(|connection| connection.protocol.http2_mut())
             && let Some(wanted) = http2.next_sendable_body()
@@ -129,7 +129,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         }
     }
 
-    /// Handles received bytes. With `end_follows`, the server has closed its side.
+    /// Handles received bytes. If `end_follows` is set, the server has closed its side after these bytes.
     pub(super) fn received_on_streams(&mut self, slot: u32, end_follows: bool) {
         let now = self.time.now();
         let mut from = 0;
@@ -151,7 +151,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
                     None => break,
                 },
                 Err(_) => {
-                    // The output contains the frame with the error code for the server.
+                    // The output contains the GOAWAY frame that reports the error to the server.
                     self.hand_over_and_flush(slot);
                     return self.drop_connection(slot, |_, _| End::Malformed);
                 }
@@ -161,7 +161,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         self.send_waiting_or_close(slot);
     }
 
-    /// Ends a call, or sends it again, after the server has ended its stream.
+    /// Ends a call whose stream has ended, or queues it to be sent again.
     fn end_stream(&mut self, slot: u32, mut carried: ClosedStream<Call<O::PerCall>>, ended: StreamEnd) {
         let bytes_sent = self.bytes_sent_on(slot, &carried);
         let call = &mut carried.value;
@@ -189,7 +189,8 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         }
     }
 
-    /// Sends a call again whose stream was refused, or ends the call.
+    /// Queues a call to be sent again if the server has not processed it and the policy allows this. Otherwise, ends
+    /// the call.
     fn retry_refused(&mut self, mut call: Call<O::PerCall>, end: End, bytes_sent: u64) {
         if self.may_send_elsewhere(&call) {
             self.send_again(call, RetryReason::RefusedStream, bytes_sent);
@@ -198,7 +199,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         }
     }
 
-    /// Moves an unsent call away from a connection that the server is shutting down, or ends the call.
+    /// Queues an unsent call for another connection, because the server is closing this one, or ends the call.
     fn move_or_end(&mut self, mut call: Call<O::PerCall>) {
         if self.may_send_elsewhere(&call) {
             call.earlier.attempts += 1;
@@ -208,12 +209,12 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         }
     }
 
-    /// Whether a call that the server did not process may be sent on another connection.
+    /// Whether the policy allows a call that the server did not process to be sent on another connection.
     fn may_send_elsewhere(&self, call: &Call<O::PerCall>) -> bool {
         call.may_retry_unprocessed(&self.config.connections) && self.may_have_new_connection(call.spec)
     }
 
-    /// Moves calls that exceed the server's limit of streams to other connections, if more connections may be opened.
+    /// Moves calls that exceed the server's limit on streams to other connections, if more connections may be opened.
     fn move_surplus(&mut self, slot: u32) {
         if !self.due_calls.may_open(self.connections.open_count()) {
             return;
@@ -221,7 +222,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         let mut surplus = Vec::new();
         let Some(connection) = self.connections.get_mut(slot) else { return };
         let Some(limit) = connection.protocol.http2().and_then(|http2| http2.max_streams()) else { return };
-        // One call may wait, so that a server that allows no streams does not cause endless new connections.
+        // At least one call may wait. Otherwise, a server that allows no streams would cause endless new connections.
         while connection.calls_in_flight() > (limit as usize).max(1)
             && connection.calls.back().is_some_and(|call| !call.earlier.was_moved)
             && let Some(call) = connection.calls.pop_back()
@@ -235,14 +236,14 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         }
     }
 
-    /// Number of bytes of a request that the kernel has accepted.
+    /// Number of bytes of a call's request that the kernel has accepted.
     fn bytes_sent_on(&self, slot: u32, carried: &ClosedStream<Call<O::PerCall>>) -> u64 {
         let unsent = self.sockets.unsent(slot) as u64;
         let http2 = self.connections.get(slot).and_then(|connection| connection.protocol.http2());
         bytes_within(carried, http2.map_or(0, |http2| http2.submitted_bytes().saturating_sub(unsent)))
     }
 
-    /// After an event, sends the waiting requests of a connection, or closes the connection if it has carried its last
+    /// Sends the waiting requests of a connection after an event. Closes the connection if it has carried its last
     /// call.
     fn send_waiting_or_close(&mut self, slot: u32) {
         self.send_on_streams(slot, self.time.now());
@@ -282,7 +283,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         self.send_waiting_or_close(slot);
     }
 
-    /// Closes a connection without calls; an HTTP/2 connection sends GOAWAY first.
+    /// Closes a connection without calls. An HTTP/2 connection sends GOAWAY first.
     pub(in crate::shard) fn send_goaway_and_close(&mut self, slot: u32) {
         if self.send_goaway(slot) {
             self.hand_over_and_flush(slot);
@@ -313,13 +314,14 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         true
     }
 
-    /// Sends the output of a connection at once, as it is about to be closed.
+    /// Hands the output of a connection to the kernel at once, because the connection is about to be closed.
     fn hand_over_and_flush(&mut self, slot: u32) {
         self.hand_over_output_of(slot);
         self.sockets.flush_before_close();
     }
 
-    /// Closes a connection and ends its calls: first the calls on streams, the oldest first, then the calls that wait.
+    /// Closes a connection and ends its calls: first the calls that have a stream, the oldest first, then the calls
+    /// that wait for a stream. `end_of` returns the outcome of the nth call with a stream.
     pub(super) fn drop_streams(&mut self, slot: u32, end_of: impl Fn(usize, &Call<O::PerCall>) -> End) {
         let unsent = self.sockets.unsent(slot) as u64;
         let Some(mut connection) = self.remove(slot) else { return };
@@ -342,12 +344,12 @@ fn bytes_within<T>(carried: &ClosedStream<T>, taken: u64) -> u64 {
     taken.saturating_sub(carried.position).min(carried.written_bytes)
 }
 
-/// Records the data that arrives for each call.
+/// Processes the data that arrives for calls: cookies, redirects and content.
 struct Reader<'r, R, O> {
     now: Nanos,
     requests: &'r mut R,
     observer: &'r mut O,
-    /// Whether the observer reads the responses.
+    /// Whether the observer gets the bytes of responses.
     reads_messages: bool,
 }
 
