@@ -37,9 +37,8 @@ struct Cookie {
     path: Box<[u8]>,
     /// Expiry time in seconds since 1970; `None` if the cookie does not expire during the session.
     expires: Option<u64>,
-    /// Value of [`CookieJar::received`] when a cookie of this name and path was first received. Older cookies have
-    /// lower values.
-    age: u32,
+    /// The order in which cookies were first received: the value of [`CookieJar::received`] at that time.
+    sequence: u32,
 }
 
 /// The content of a Set-Cookie field.
@@ -116,15 +115,15 @@ impl CookieJar {
             name_len: set_cookie.name.len(),
             path: path.into(),
             expires,
-            age: replaced.map_or(self.received, |replaced| replaced.age),
+            sequence: replaced.map_or(self.received, |replaced| replaced.sequence),
         };
         while self.cookies.len() >= CookieJar::MAX_COOKIES || self.bytes + cookie.bytes() > CookieJar::MAX_BYTES {
-            let oldest = (0..self.cookies.len()).min_by_key(|at| self.cookies.get(*at).map(|cookie| cookie.age));
+            let oldest = (0..self.cookies.len()).min_by_key(|at| self.cookies.get(*at).map(|cookie| cookie.sequence));
             let Some(oldest) = oldest else { return };
             self.remove_at(oldest);
         }
         self.bytes += cookie.bytes();
-        let rank = |cookie: &Cookie| (std::cmp::Reverse(cookie.path.len()), cookie.age);
+        let rank = |cookie: &Cookie| (std::cmp::Reverse(cookie.path.len()), cookie.sequence);
         let at = self.cookies.partition_point(|other| rank(other) < rank(&cookie));
         self.cookies.insert(at, cookie);
     }

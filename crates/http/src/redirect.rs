@@ -52,8 +52,9 @@ fn status(head: &[u8]) -> Option<u16> {
     std::str::from_utf8(head.split(|byte| *byte == b' ').nth(1)?.get(..3)?).ok()?.parse().ok()
 }
 
-/// Percent-encodes the spaces and non-ASCII bytes of a Location, so that it is valid in a request line. The bytes may
-/// be in any character set, as in browsers. Returns `None` if the Location is empty or contains control characters.
+/// Percent-encodes the spaces and non-ASCII bytes of a Location, so that it is valid in a request line. The character
+/// set of these bytes is ignored, as in browsers. Returns `None` if the Location is empty or contains control
+/// characters.
 fn encode_location(location: &[u8]) -> Option<String> {
     let is_clean = !location.is_empty() && !location.iter().any(u8::is_ascii_control);
     is_clean.then(|| encode_bytes(location))

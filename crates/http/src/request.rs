@@ -213,7 +213,7 @@ impl Request {
     }
 
     /// Returns a copy of this HTTP/1 request with other bytes, of which the first `head_bytes` are the head. The caller
-    /// must assemble them from the parts of this request, so that they are exactly one request.
+    /// must assemble `bytes` from the parts of this request, so that they are exactly one request.
     #[must_use]
     pub fn with_request_bytes(&self, bytes: Vec<u8>, head_bytes: usize) -> Request {
         let Request { is_head, streamed, expects_continue, .. } = *self;

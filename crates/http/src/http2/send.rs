@@ -86,7 +86,7 @@ impl<T> Http2<T> {
         }
     }
 
-    /// Sends a body that waits for `100 Continue`, because the server has sent it or does not send it.
+    /// Sends a body that has waited for `100 Continue`, whether or not the server has sent it.
     pub fn continue_body(&mut self, id: u32) {
         if let Some(stream) = self.streams.get_mut(id).filter(|stream| stream.waits()) {
             stream.waits = false;

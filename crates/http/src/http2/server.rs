@@ -19,7 +19,7 @@ use std::sync::Arc;
 
 /// Maximum number of concurrent requests on one connection.
 const MAX_STREAMS: usize = 256;
-/// Maximum number of output bytes. While more bytes wait to be sent, bodies of responses are not turned into frames.
+/// While at least this number of output bytes wait to be sent, bodies of responses are not turned into frames.
 const MAX_OUTPUT: usize = 256 * 1024;
 
 /// The server side of one connection. A value `T` is stored with every request until the request is complete.
@@ -88,8 +88,8 @@ impl<T> Default for Http2Server<T> {
     }
 }
 
-/// Whether `bytes`, the first bytes of a client, begin an HTTP/2 connection (prior knowledge). `None` if more bytes are
-/// needed.
+/// Whether `bytes`, the first bytes that a client sends, are the start of an HTTP/2 connection (with prior knowledge).
+/// `None` if more bytes are needed.
 pub fn is_http2_preface(bytes: &[u8]) -> Option<bool> {
     match bytes.len() {
         n if n < PREFACE.len() => (!PREFACE.starts_with(bytes)).then_some(false),
@@ -414,8 +414,8 @@ mod tests {
     }
 
     /// Makes requests with this crate's client. `requests` are pairs: the length of the response, and the length of the
-    /// request, in bytes. The bytes in both directions are split into pieces of these lengths, cyclically. Returns the
-    /// status and body length of each response.
+    /// request's body, in bytes. The bytes in both directions are split into pieces of the lengths `pieces`, repeated
+    /// cyclically. Returns the status and body length of each response.
     fn talk(requests: &[(usize, usize)], pieces: &[usize]) -> Vec<(u16, u64)> {
         let (mut client, mut server) = (Http2::new(), Http2Server::default());
         let mut recent = RecentBlock::default();
