@@ -1,4 +1,5 @@
-//! A generator and a collector of one's own, without any change to the engine (Mosberger & Jin 1998, §3).
+//! An example of a custom generator and a custom collector, without any change to the engine (Mosberger & Jin 1998,
+//! §3).
 //!
 //! [`Pairs`] implements [`Workload`]: it decides which call is due, and when. [`Slowest`] implements [`Observer`]: it
 //! measures the calls. The engine knows neither of them, and they do not know each other. Start it with:
@@ -45,7 +46,7 @@ struct Slowest {
 }
 
 impl Observer for Slowest {
-    /// This collector remembers nothing of a call between its events.
+    /// This collector keeps no data about a call between the events of the call.
     type PerCall = ();
 
     fn on(&mut self, (): &mut (), event: &Event) {

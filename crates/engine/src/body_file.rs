@@ -1,4 +1,4 @@
-//! Files whose content is sent as the body of requests.
+//! Files whose content is sent as request bodies.
 
 use crate::EngineError;
 use brimful_core::panics::lock;
@@ -19,7 +19,7 @@ const STDIN: &str = "-";
 /// The path of standard input in the file system.
 const STDIN_FILE: &str = "/dev/stdin";
 
-/// A file whose content is sent as the body of requests. A regular file is read again for each request, mostly from the
+/// A file whose content is sent as a request body. A regular file is read again for each request, mostly from the
 /// kernel's cache. The content of a file that can be read only once, such as a pipe, is kept in memory.
 #[derive(Debug)]
 pub struct BodyFile {

@@ -1,10 +1,10 @@
-//! One call under way: its specification, the request that was sent and the response that was received. Decides
-//! whether the call is sent again; its due time does not change. A call may be sent again after the HTTP/2 server
-//! refused its stream, or after the server had closed the connection while it was idle.
+//! One call under way: its specification, the request that was sent and the response that was received. This module
+//! also decides whether the call is sent again; its due time does not change then. A call may be sent again if the
+//! HTTP/2 server has refused its stream, or if the server had closed the idle connection before the request arrived.
 //!
 //! - A refused stream (`REFUSED_STREAM`, or a GOAWAY whose last stream is an earlier one) has not been processed, so
 //!   any request may be sent again (RFC 9113 §8.7).
-//! - It is unknown whether a request on a closed connection was processed. With `--retry-closed` the request is sent
+//! - It is unknown whether a request on a closed connection was processed. With `--retry-closed`, the request is sent
 //!   again as browsers do, whatever its method, provided that the connection had carried a response or was opened
 //!   before the run, and that no byte of the response arrived.
 //! - Each call is sent again a limited number of times, so that it ends even if the server refuses every request.
@@ -46,7 +46,7 @@ pub struct Call<P> {
     pub response_bytes: u64,
     /// Digest of the response's content so far, if the workload expects a certain digest.
     pub digest: Option<Box<Digest>>,
-    /// The target of the response's redirect, in a run that follows redirects.
+    /// The redirect in the response, and whether it is followed. `None` unless the run follows redirects.
     pub redirect: Option<Box<Redirect>>,
     /// Earlier attempts to send the call.
     pub earlier: EarlierAttempts,

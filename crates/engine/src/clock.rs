@@ -17,7 +17,7 @@ impl Clock {
         Clock { epoch_ns: clock::now().0 + delay.0 }
     }
 
-    /// A clock whose zero is this instant of `CLOCK_MONOTONIC`, or `delay` from now if that is later.
+    /// A clock whose zero is the time `epoch` of `CLOCK_MONOTONIC`, or `delay` from now if that is later.
     pub(crate) fn starting_at(epoch: Nanos, delay: Nanos) -> Clock {
         Clock { epoch_ns: epoch.0.max(clock::now().0 + delay.0) }
     }

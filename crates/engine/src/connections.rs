@@ -51,8 +51,8 @@ struct OpenCount {
     max: u64,
     /// Number of attempts that failed since the latest wait because no socket could be opened for them.
     without_socket: u64,
-    /// Number of consecutive waits after which the kernel may still have had attempts to begin. Such an attempt has no
-    /// socket yet.
+    /// Number of consecutive waits after which it was unknown whether every connection attempt had a socket or had
+    /// failed.
     turns_unknown: u32,
 }
 

@@ -28,7 +28,7 @@ impl fmt::Debug for Digest {
     }
 }
 
-/// Returns how a call ends whose response is complete. The response to a HEAD request has no content to check.
+/// Returns the outcome of a call whose response is complete. The response to a HEAD request has no content to check.
 pub fn end_of_response(
     expect: Option<&Expect>,
     response: &Response,

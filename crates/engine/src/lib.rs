@@ -104,8 +104,8 @@ pub struct ConnectionPolicy {
     /// Number of calls after which a connection is closed. With `1`, each call has a new connection. With `None`, a
     /// connection stays open until the server closes it.
     pub calls_per_connection: Option<u64>,
-    /// Maximum number of connections that one session may open during its life. If a call needs one more, it ends as if
-    /// its connection had been reset. `None` means no limit.
+    /// Maximum number of connections that one session may open during its life. If a call needs another connection, the
+    /// call ends as if its connection had been reset. `None` means no limit.
     pub connections_per_session: Option<u32>,
     /// Maximum number of connections that a shard may have open at once. While all of them are busy, calls without a
     /// session wait, and this time does not count as lateness. `None` means no limit: such a call opens a new
@@ -400,7 +400,7 @@ impl Config {
             sources: sources.into_iter().map(|source| SocketAddr::new(source, 0)).collect(),
             options: SocketOptions {
                 reset_on_close: policy.close == Close::Rst,
-                // Only TCP delays data (Nagle's algorithm). A Unix socket does not have the option.
+                // The option exists only for TCP, which otherwise delays small segments (Nagle's algorithm).
                 no_delay: target.is_some() && (is_pipelined || is_long),
                 send_buffer: policy.send_buffer,
                 receive_buffer: policy.receive_buffer,

@@ -78,7 +78,7 @@ impl Timers {
     }
 
     /// Postpones the deadlines of all operations that began at or after `since`. The thread was stopped, so the
-    /// requests of these operations may not have been sent before `until`.
+    /// requests of these operations may have been sent as late as `until`.
     pub fn postpone(&mut self, since: Nanos, until: Nanos) {
         let all = [&mut self.handshakes, &mut self.responses, &mut self.closes];
         self.attempts.iter_mut().chain(all).for_each(|deadlines| deadlines.postpone(since, until));

@@ -62,7 +62,7 @@ impl<P> Default for SessionConnections<P> {
 }
 
 impl<P> SessionConnections<P> {
-    /// Whether no session has a connection or an established count.
+    /// Whether no session has or had a connection, apart from sessions that have ended.
     pub fn is_empty(&self) -> bool {
         self.by_session.is_empty()
     }
@@ -165,8 +165,8 @@ impl<P> SessionConnections<P> {
 mod tests {
     use super::*;
 
-    /// Expects that numbers with the same low bits spread evenly over a hash table of 1,024 buckets. The numbers of one
-    /// shard's sessions are such numbers: multiples of `step`.
+    /// Expects that numbers with the same low bits spread about evenly over a hash table of 1,024 buckets. The numbers
+    /// of one shard's sessions are such numbers: multiples of `step`.
     #[test]
     fn every_nth_number_is_spread_over_the_buckets() {
         for step in [1u32, 2, 64, 1 << 10, 1 << 20, 3, 1000] {

@@ -62,8 +62,8 @@ pub struct Uring<'a> {
     closed_sends: Vec<(u64, Vec<u8>)>,
     pacer: Pacer,
     failed: Option<std::io::Error>,
-    /// Number of the current turn, counted from 1. A turn ends with a wait. Until then, every send that was tried in
-    /// the turn has completed or failed.
+    /// Number of the current turn, counted from 1. A turn ends with a wait. By the end of this wait, every send that
+    /// was tried in the turn has completed or failed.
     turn: u64,
     /// Buffers of sends that were tried in this turn on connections that have been closed. The kernel may still read
     /// them.
@@ -233,7 +233,7 @@ impl<'a> Io<'a> for Uring<'a> {
         } else if tried_in == self.turn {
             self.buffers_of_closed.push(outgoing);
         }
-        // Cancels the operations under way, because each of them keeps its socket open even after the descriptor was
+        // Cancels the operations under way, because each of them would keep its socket open after the descriptor is
         // closed.
         for (under_way, kind) in
             [(connecting, OperationKind::Connect), (receiving, OperationKind::Receive), (sending, OperationKind::Send)]
@@ -260,8 +260,8 @@ impl<'a> Io<'a> for Uring<'a> {
         self.left_unread = false;
         let mut pacer = self.pacer;
         let has_unhandled = self.handled < self.completions.len();
-        // A wait does not block while gathered requests cannot be sent before the result of an earlier send is known:
-        // that result comes at once.
+        // If gathered requests wait for the result of an earlier send, this wait does not block, because the result
+        // comes at once.
         let until =
             if has_unhandled || !self.sent.is_empty() || !self.gathering.is_empty() { Nanos::ZERO } else { until };
         let mut first = true;

@@ -258,7 +258,8 @@ impl Filled<'_> {
     }
 
     fn number(&self, from: u64, to: u64) -> u64 {
-        // The upper 64 bits of the product are uniform over the range, except for a relative error of `range` / 2⁶⁴.
+        // The number is `from` plus the upper 64 bits of the product of 64 random bits and `range`. It is uniform,
+        // except for a relative error of `range` / 2⁶⁴.
         let range = u128::from(to - from) + 1;
         from + ((u128::from(self.draws.bits(2 * self.index as u64)) * range) >> 64) as u64
     }

@@ -47,7 +47,8 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
             (Phase::Securing, _) => self.close(slot),
             (Phase::Open, IoEvent::Received { last }) => self.received(slot, last),
             // A server that has sent close_notify may wait for the client's close_notify before it closes the
-            // connection. So the client sends its own at once, even if the server is to close first (`--close server`).
+            // connection. So the client sends its own at once, even if the server should close first (`--close
+            // server`).
             (Phase::Open, IoEvent::EndOfStream | IoEvent::Finished) => self.end_of_stream(slot),
             (Phase::Open, IoEvent::Reset) => self.close(slot),
             (Phase::Open, IoEvent::Truncated) => self.truncated(slot),

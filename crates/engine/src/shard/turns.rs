@@ -64,15 +64,15 @@ struct TurnsEnd {
 }
 
 impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O, I> {
-    /// Runs the shard to its end, and returns its observer, which has got the end of every scheduled call. After a
-    /// panic, the observer has everything that was reported before the panic.
+    /// Runs the shard to its end, and returns its observer, to which the end of every scheduled call has been reported.
+    /// After a panic, the observer has everything that was reported before the panic.
     pub fn run(mut self, stop: &AtomicBool) -> Result<(O, ShardUsage), EngineError> {
         let ended = panics::catch_panic(|| self.take_turns(stop).and_then(|ended| self.finish().map(|()| ended)));
         let (TurnsEnd { interrupted, busy_share }, panic) = match ended {
             Ok(ended) => (ended?, None),
             Err(message) => {
-                // Ends the calls under way as unfinished. If this panics too, the counts will not be consistent, which
-                // shows the loss.
+                // Ends the calls under way as unfinished. If this panics too, the counts do not add up, so the loss is
+                // visible.
                 let _ = panics::catch_panic(|| self.end_all());
                 (TurnsEnd { interrupted: false, busy_share: self.time.busy_share() }, Some(message))
             }
@@ -318,7 +318,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
             self.handle(token, event);
             let may_begin = !self.due_calls.is_behind() || self.connections.may_have_room();
             if self.due_calls.must_ask_workload(self.time.now()) && may_begin {
-                // The data that was read may have completed all calls of a pipeline, so as many calls may begin.
+                // The data that was read may have completed all calls of a pipeline, so this number of calls may begin.
                 self.begin_due(self.config.connections.pipeline);
             }
             if self.sockets.must_flush(self.time.now()) {

@@ -387,7 +387,7 @@ fn streams_that_are_reset_end_alone(case: Case) {
     let server = http2_server(settings(&[]), |peer, _| {
         while let Some(stream) = peer.request() {
             let reset = frame(kind::RST_STREAM, 0, stream, &[0, 0, 0, 2]);
-            // The other half of the calls is reset after a part of the response was sent.
+            // Half of the calls are reset at once, and the other half after a part of the response was sent.
             let begun =
                 [frame(kind::HEADERS, END_HEADERS, stream, &[0x88]), frame(kind::DATA, 0, stream, b"x"), reset.clone()];
             if !peer.send(&if stream % 4 == 1 { begun.concat() } else { reset }) {

@@ -60,8 +60,8 @@ fn a_lack_of_descriptors_causes_no_busy_loop(case: Case) {
     assert!(calls.len() <= 200 * 10, "{} attempts: each client makes one per {timeout}", calls.len());
 }
 
-/// Tries to open 60 connections, but the host has only 20 ports on each address. Expects that each other call fails for
-/// lack of a free port. The connections stay open until these calls have failed.
+/// Tries to open 60 connections, but the host has only 20 ports on each address. Expects that the calls without a port
+/// fail for lack of a port. The other connections stay open until these calls have failed.
 fn a_lack_of_ports_is_client_limited(case: Case) {
     let Some(_) = case.in_own_network(TWENTY_PORTS) else { return };
     for (nth, (source, addresses)) in

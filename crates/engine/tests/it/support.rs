@@ -44,12 +44,12 @@ impl Plan {
         Plan::with_method(case, address, "GET", Close::Server)
     }
 
-    /// A plan of requests with this method, in which this side closes connections.
+    /// A plan of requests with this method. `close` is the side that closes connections.
     pub fn with_method(case: Case, address: SocketAddr, method: &str, close: Close) -> Plan {
         Plan::with_classes(case.engine, address, &WorkloadDoc::single_class(method, "/").classes, close)
     }
 
-    /// Like [`Plan::new`], for an engine without a case.
+    /// Like [`Plan::new`], for a test without a [`Case`].
     pub fn with_engine(engine: Engine, address: SocketAddr) -> Plan {
         Plan::with_classes(engine, address, &WorkloadDoc::single_class("GET", "/").classes, Close::Server)
     }
@@ -61,7 +61,7 @@ impl Plan {
         Plan::with_classes(case.engine, address, &classes, Close::Server).calls(1)
     }
 
-    /// A plan of requests of these classes, in which this side closes connections.
+    /// A plan of requests of these classes. `close` is the side that closes connections.
     pub fn with_classes(engine: Engine, address: SocketAddr, classes: &[RequestClass], close: Close) -> Plan {
         let version = brimful_http::Version::Http11;
         let wire =
@@ -159,8 +159,8 @@ impl Plan {
         self.go(bursts, CallRecorder::default, &Control::default()).observer.calls
     }
 
-    /// Runs S-Clients (Banga & Druschel 1997) with this number of attempts at once. The paper's timeout T is the
-    /// connect timeout of the plan.
+    /// Runs S-Clients (Banga & Druschel 1997): clients that abandon a connection attempt after a timeout and make the
+    /// next one. This number of attempts are under way at once. The timeout is the plan's connect timeout.
     pub fn run_s_clients(&self, attempts: u64) -> Run<CallRecorder> {
         let timeout = self.config.connections.connect_timeout.expect("S-Clients give attempts up");
         let workload = |shard| SClients::new(attempts, timeout, self.mix(), self.extent(), shard);

@@ -295,8 +295,7 @@ fn a_truncated_stream_is_no_complete_response(case: Case) {
         let server = RawServer::start_tls(&identity, behaviour);
         for close in [Close::Server, Close::Fin] {
             let plan = plan(case, server.addr(), &trusting(&certificates), close).calls(4);
-            // With `Close::Server`, the client waits up to the response timeout for a server that keeps the connection
-            // open.
+            // Some of these servers keep the connection open, and the client waits for them to close it.
             let plan = plan.configure(|config| config.connections.response_timeout = Nanos::from_millis(1500));
             // Each call has a new connection. On a kept connection, a call might be sent before the end of the
             // connection arrives.

@@ -309,7 +309,8 @@ mod tests {
             prop_assert_eq!(received(Tampering { pieces, ..unchanged.clone() }), received(unchanged));
         }
 
-        /// Expects that a flipped bit is detected: all data before it is received, and no data after it.
+        /// Flips bits of one byte. Expects that the client receives at most the response up to the flipped bits, and
+        /// that the connection ends.
         #[test]
         fn a_changed_byte_is_detected(at in 0_usize..42_000, bits in 1_u8.., pieces in prop::collection::vec(1_usize..5_000, 0..4)) {
             let seen = received(Tampering { pieces, flip: Some((at, bits)), notify: true, ..Tampering::default() });
@@ -318,7 +319,7 @@ mod tests {
             prop_assert!(seen.plaintext.len() < 40_000 || seen.secured);
         }
 
-        /// Expects that inserted bytes cause a TLS fault, or become part of a record that never becomes complete.
+        /// Inserts bytes. Expects that the client receives only bytes of the response, and that the connection ends.
         #[test]
         fn inserted_bytes_are_not_received(at in 0_usize..42_000, bytes in prop::collection::vec(any::<u8>(), 1..64)) {
             let seen = received(Tampering { insert: Some((at, bytes)), notify: true, ..Tampering::default() });

@@ -78,7 +78,7 @@ impl OperationChain {
         self.addresses.push(Box::new(address.raw()));
     }
 
-    /// The linked operations that open a connection. Only as many as the second value says are used.
+    /// The operations that open a connection, linked in this order, and their number. The rest of the array is unused.
     pub fn operations(&self, token: Token, route: Route) -> ([Entry; MAX_OPERATIONS], usize) {
         let OperationChain { addresses, sources, options, on, send_buffer, receive_buffer, no_linger } = self;
         let SocketOptions { reset_on_close, no_delay, .. } = *options;
