@@ -1,18 +1,18 @@
 //! Bounds on the throughput and response time of closed networks.
 //!
-//! Asymptotic bounds (Muntz & Wong 1974; Denning & Buzen 1978): the throughput of a station is at most m/D. In any
-//! order of service, no customer is served faster than a lone customer. A customer waits at each station at most for
-//! all other customers. This upper bound of the wait is valid for one class, and for several classes in product form.
-//! For several classes out of product form the lower bound of the throughput is 0, because classes of higher priority
-//! may prevent service.
+//! Asymptotic bounds (Muntz & Wong 1974; Denning & Buzen 1978): a station of m servers completes at most m/D requests
+//! per second if each of them needs D seconds of service. In any order of service, no customer is served faster than a
+//! lone customer. A customer waits at each station at most for all other customers. This upper bound of the wait is
+//! valid for networks of one class, and for several classes in product form. For several classes out of product form
+//! the lower bound of the throughput is 0, because classes of higher priority may prevent service.
 //!
 //! Balanced-job bounds (Zahorjan, Sevcik, Eager & Galler, 1982; Lazowska et al. 1984, ch. 5, terminal workloads): a
 //! network is no faster than one with the same total demand spread evenly, and no slower than one with the same total
 //! demand at stations that each have the network's largest demand. These bounds are valid in product form, for one
 //! class and single servers.
 //!
-//! D is the total demand of a class at queues, Dmax its largest D/m, Z its think time plus its time at delay stations.
-//! The cost is proportional to stations × classes.
+//! In the results, D is the total demand of a class at all queues. Dmax is the largest demand per server of the class
+//! at one queue. Z is its think time plus its time at delay stations. The cost is proportional to stations × classes.
 
 use crate::ModelError;
 use crate::network::Network;
@@ -45,8 +45,8 @@ pub struct Range {
 pub struct AsymptoticBounds {
     /// The bounds at the class's population.
     pub bounds: Bounds,
-    /// N* = (D + Z)/Dmax: the population of this class at which its two upper bounds on X meet. From this population
-    /// on, requests must queue.
+    /// N* = (D + Z)/Dmax: the population of this class at which its two upper bounds on X are equal. With more
+    /// customers than N*, requests must queue.
     pub saturation_population: f64,
 }
 
@@ -103,7 +103,7 @@ fn closed(model: &Model) -> Result<Network<'_>, ModelError> {
     }
 }
 
-/// The quantities that determine the bounds of one class.
+/// The quantities of one class from which its bounds are computed.
 struct Class {
     /// N: number of customers.
     customers: f64,
@@ -111,11 +111,12 @@ struct Class {
     think: f64,
     /// Z: think time plus the time at delay stations, in seconds.
     delay: f64,
-    /// Sum of the residence times at the queues for a lone customer, in seconds.
+    /// Residence time at all queues together for a customer that never waits, in seconds.
     quickest: f64,
-    /// Sum of the residence times at the queues for a customer that waits for all others everywhere, in seconds.
+    /// Residence time at all queues together for a customer that waits for all other customers at each queue, in
+    /// seconds.
     slowest: f64,
-    /// Dmax: the class's largest D/m, in seconds.
+    /// Dmax: the largest demand per server of the class at one queue, in seconds.
     largest: f64,
 }
 
@@ -140,8 +141,8 @@ impl Class {
         class
     }
 
-    /// Computes the bounds of the class. `least` and `most` are a lower bound on X, and an upper bound on X that
-    /// ignores the bottleneck.
+    /// Computes the bounds of the class. `least` is a lower bound on the throughput X. `most` is an upper bound on X
+    /// that ignores the capacity of the bottleneck.
     fn bounds(&self, least: f64, most: f64) -> Bounds {
         let most = if self.largest > 0.0 { most.min(1.0 / self.largest) } else { most };
         let response = |x: f64| self.customers / x - self.think;
@@ -152,12 +153,12 @@ impl Class {
     }
 }
 
-/// The range of a queue's speed while 1 to N customers are present.
+/// The speed α(n) of a queue while n = 1 to N customers are present, relative to its speed with one customer.
 struct Speeds {
-    /// Minimum and maximum of n/α(n), the ratio of R to D while n customers are present.
+    /// Minimum and maximum of n/α(n): the ratio of the residence time to the demand if n customers share the queue.
     quickest: f64,
     slowest: f64,
-    /// Maximum of α(n): the greatest speed.
+    /// Maximum of α(n).
     most: f64,
 }
 

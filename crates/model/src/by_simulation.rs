@@ -1,7 +1,7 @@
 //! Solves networks by [`mod@crate::simulate`] if no formula is valid for them.
 //!
-//! Such networks have closed classes at stations out of product form. For these networks, response times by the rules
-//! of [`crate::residence`] could be several times too long or too short. A run ends when throughputs and response times
+//! Such networks have closed classes, and a station that is not in product form. There, the approximations of
+//! [`crate::residence`] could be several times too long or too short. A run ends when throughputs and response times
 //! are known to within [`PRECISION`], or after [`EVENTS`] events, which take a fraction of a second. The seed is fixed,
 //! so the models before and after a change are simulated with the same random numbers.
 
@@ -18,14 +18,15 @@ const PRECISION: f64 = 0.02;
 /// Maximum number of events.
 const EVENTS: u64 = 1_000_000;
 
-/// An open class counts as saturated if it completes less than this share of its requests.
+/// An open class counts as saturated if the simulation completes less than this share of its requests.
 const MIN_COMPLETED: f64 = 0.95;
 
-/// Minimum number of arrivals from which a class can be judged to be saturated.
+/// Minimum number of simulated arrivals of a class. With fewer arrivals, the simulation cannot tell whether the class
+/// is saturated.
 const MIN_ARRIVALS: f64 = 30.0;
 
-/// Solves a network by simulation. If the simulation fails and there are closed classes, the Linearizer solves the
-/// network instead, and the solution has a caveat.
+/// Solves a network by simulation. `why` is the reason that the solution states. If the simulation fails and there are
+/// closed classes, the Linearizer solves the network instead, and the solution has a caveat.
 pub(crate) fn solve_network(network: &Network<'_>, why: &str) -> Result<Solution, ModelError> {
     let options = SimulationOptions { precision: Some(PRECISION), events: EVENTS, ..SimulationOptions::default() };
     let unfit = |error: &ModelError| {
@@ -41,8 +42,8 @@ pub(crate) fn solve_network(network: &Network<'_>, why: &str) -> Result<Solution
 fn simulated(network: &Network<'_>, why: &str, found: &Simulation) -> Result<Solution, ModelError> {
     (0..network.rates.len()).try_for_each(|class| check_served(network, found, class))?;
     let seen = |row: &Vec<Option<_>>| row.iter().all(Option::is_some);
-    // A class with hardly any requests may not have visited every station. The Linearizer supplies the missing
-    // residence times.
+    // A class with hardly any requests may not have visited every station in the simulation. The residence times that
+    // are missing are taken from the Linearizer's solution.
     let unseen = if found.residence.iter().all(seen) { None } else { Some(approximate::linearizer(network)?.1) };
     let residence = |(k, row): (usize, &Vec<Option<crate::Estimate>>)| -> Vec<f64> {
         let figure = |(c, figure): (usize, &Option<crate::Estimate>)| match (figure, &unseen) {
@@ -66,8 +67,8 @@ fn simulated(network: &Network<'_>, why: &str, found: &Simulation) -> Result<Sol
         format!("; throughputs and mean response times are known to within {} (95 % confidence)", percent(precision))
     });
     let mut solution = Solution::new(network, Method::Simulation, why.clone(), throughput, residence)?;
-    // The law of [`crate::idle_law`] assumes Poisson arrivals. Customers of closed classes find idle servers with a
-    // different probability, so the simulated utilization is used.
+    // [`crate::idle_law`] assumes Poisson arrivals. Requests of closed classes find idle servers with a different
+    // probability, so the utilization of such stations is the simulated one.
     for k in (0..network.waking.len()).filter(|k| network.waking[*k] > 0.0) {
         solution.utilization[k] = found.utilization[k].iter().map(|figure| figure.value).collect();
     }

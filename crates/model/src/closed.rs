@@ -40,8 +40,8 @@ pub(crate) struct Steady {
     pub(crate) throughput: Vec<f64>,
     /// R: residence times in seconds, centres × classes.
     pub(crate) residence: Vec<Vec<f64>>,
-    /// For each centre, the probabilities of 0, 1, … customers. There are as many probabilities as the centre has
-    /// multipliers.
+    /// For each centre, the probabilities that 0, 1, … customers are present. There are as many probabilities as the
+    /// centre has multipliers.
     pub(crate) probabilities: Vec<Vec<f64>>,
 }
 
@@ -60,8 +60,9 @@ impl Closed {
         steady
     }
 
-    /// Divides demands by constant rates, and each class's times by the largest time of the class. The weights of
-    /// populations then remain within the range of `f64`. Returns the divisors of the classes, in seconds.
+    /// Scales the times, so that the weights of populations remain within the range of `f64`. Demands at centres of
+    /// constant speed are divided by that speed. Then all times of a class are divided by the longest of them. Returns
+    /// this longest time of each class, in seconds.
     fn normalize(&mut self) -> Vec<f64> {
         for centre in self.centres.iter_mut().filter(|centre| centre.multipliers.len() == 1) {
             centre.demands.iter_mut().for_each(|d| *d /= centre.multipliers[0]);

@@ -19,7 +19,8 @@ pub(crate) fn is_correlation(matrix: &[Vec<f64>], classes: usize) -> bool {
         && factor(matrix).is_some()
 }
 
-/// The lower triangular L with L·Lᵀ equal to the matrix; `None` if the matrix is not positive semidefinite.
+/// The Cholesky factor of the matrix: the lower triangular L for which L·Lᵀ equals the matrix. `None` if the matrix is
+/// not positive semidefinite.
 pub(crate) fn factor(matrix: &[Vec<f64>]) -> Option<Vec<Vec<f64>>> {
     let mut l: Vec<Vec<f64>> = Vec::with_capacity(matrix.len());
     for (i, given) in matrix.iter().enumerate() {
@@ -46,7 +47,7 @@ pub(crate) fn draw(factor: &[Vec<f64>], rng: &mut impl Rng) -> Vec<f64> {
     factor.iter().map(|row| row.iter().zip(&independent).map(|(l, z)| l * z).sum()).collect()
 }
 
-/// The identity matrix, which stands for uncorrelated classes.
+/// The identity matrix: the correlations of classes whose demands are uncorrelated.
 pub fn identity(classes: usize) -> Vec<Vec<f64>> {
     (0..classes).map(|i| (0..classes).map(|j| f64::from(u8::from(i == j))).collect()).collect()
 }

@@ -34,7 +34,7 @@ pub(crate) fn wait_per_service(servers: u32, rho: f64) -> f64 {
 
 /// Blocking probability of M/M/m/m, for a > 0.
 ///
-/// The well-known recurrence 1/B(k) = 1 + (k/a)·1/B(k−1), unrolled from the top: 1/B(m) = Σ_j Π_{i<j} (m − i)/a. All
+/// The well-known recurrence 1/B(k) = 1 + (k/a)·1/B(k−1), expanded into a sum: 1/B(m) = Σ_j Π_{i<j} (m − i)/a. All
 /// terms are positive, so nothing cancels. The terms rise and then fall, so the sum ends after about √m terms instead
 /// of m. An overflow means that B is practically zero.
 fn erlang_b(servers: u32, offered: f64) -> f64 {
@@ -50,8 +50,9 @@ fn erlang_b(servers: u32, offered: f64) -> f64 {
     1.0 / sum
 }
 
-/// Mean wait in seconds at a first-come-first-served station where the service times of each class are exponential.
-/// This is the wait of M/M/m times a factor for unequal mean service times (Lee & Longton 1959; exact for one server).
+/// Mean wait in seconds at a first-come-first-served station where each class has exponential service times with a mean
+/// of its own. This is the wait of M/M/m times a factor for the unequal means (Lee & Longton 1959; exact for one
+/// server).
 ///
 /// `rates` are λ per second, `demands` D in seconds, by class. Background work uses the share `background` (0..1) of
 /// the capacity. The wait is infinite at saturation.

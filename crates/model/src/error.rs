@@ -1,4 +1,4 @@
-//! Errors of solving a model. Each message says what to do about it.
+//! Errors of solving a model. Each message says how to avoid the error.
 
 use brimful_core::number::NumberError;
 use brimful_core::quantity::percent;
@@ -6,13 +6,13 @@ use brimful_core::quantity::percent;
 /// The error of this crate.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum ModelError {
-    /// Parts of the input that contradict one another.
+    /// Parts of the input contradict one another.
     #[error("the input does not fit together: {0}")]
     Inconsistent(String),
-    /// An invalid number.
+    /// A number is invalid.
     #[error(transparent)]
     Number(#[from] NumberError),
-    /// A closed class in a model for a solver of open classes.
+    /// A class is closed, but the solver supports only open classes.
     #[error(
         "class `{class}` is closed and this solver takes open classes: give it `type = \"open\"` and a rate, or use a \
          closed method"
@@ -21,7 +21,7 @@ pub enum ModelError {
         /// Name of the class.
         class: String,
     },
-    /// A station at which more work arrives than it can do.
+    /// More work arrives at a station than it can do.
     #[error(
         "station `{station}` cannot keep up: the load asks for {} of its capacity; at this mix it saturates at {} \
          requests per second, so lower the rates, add servers or cut its demands",
@@ -33,10 +33,10 @@ pub enum ModelError {
         station: String,
         /// Ratio of the offered work to the capacity available to the classes; 1 or more.
         utilization: f64,
-        /// Rate of all classes together, at their present mix, at which the station saturates.
+        /// Rate of all classes together, at their present mix, at which the station saturates, in requests per second.
         saturation_rate: f64,
     },
-    /// An open class that is never served because of classes of higher priority.
+    /// An open class is never served, because classes of higher priority use the whole station.
     #[error(
         "class `{class}` is never served at station `{station}`, which closed classes of higher priority keep busy: give \
          `{class}` a smaller `priority` (more urgent), or the station more servers"
@@ -47,21 +47,21 @@ pub enum ModelError {
         /// Name of the class.
         class: String,
     },
-    /// A simulation in which the number of requests keeps growing.
+    /// The number of requests in a simulation keeps growing.
     #[error(
         "station `{station}` does not keep up in the simulation: {present} requests are there after {} s and ever more \
          come, so lower the rates, add servers or cut its demands",
         significant(*.time_s)
     )]
     GrowingQueue {
-        /// The station with most of the requests.
+        /// The station with the most requests.
         station: String,
-        /// Number of requests present.
+        /// Number of requests in the network when the simulation stopped.
         present: u64,
-        /// Simulated time, in seconds.
+        /// Simulated time until then, in seconds.
         time_s: f64,
     },
-    /// A simulation with too few events for a result.
+    /// A simulation was too short for a result.
     #[error("{events} events are too few for a result: allow at least {needed}")]
     TooShort {
         /// Number of events that were simulated.
@@ -69,12 +69,12 @@ pub enum ModelError {
         /// Approximate number of events needed.
         needed: u64,
     },
-    /// A method that does not exist.
+    /// The name of a method is unknown.
     #[error(
         "there is no method `{0}`: use `auto`, `exact`, `erlang`, `seidmann`, `schweitzer`, `linearizer` or `simulation`"
     )]
     UnknownMethod(String),
-    /// A change of the model (what-if) that cannot be parsed, or that the model does not permit.
+    /// A change of the model (what-if) cannot be parsed, or the model does not permit it.
     #[error("`{text}` {problem}")]
     WhatIf {
         /// Text of the what-if.
@@ -82,7 +82,7 @@ pub enum ModelError {
         /// The problem, and what to write instead.
         problem: String,
     },
-    /// Two what-ifs that set the same parameter.
+    /// Two what-ifs set the same parameter.
     #[error("`{first}` and `{second}` both set {what}: leave out one of them")]
     Contradiction {
         /// Text of the first what-if.
@@ -92,8 +92,8 @@ pub enum ModelError {
         /// Name of the parameter.
         what: String,
     },
-    /// Classes whose demands are known only jointly, and whose proportions in the model differ from the measured
-    /// proportions.
+    /// The demands of some classes are known only jointly, but the proportions of these classes in the model differ
+    /// from the measured proportions.
     #[error(
         "the demands at station `{station}` were measured of these classes only together, while they came in one proportion \
          ({classes}): what each of them costs is not known, so keep the proportion, measure each class alone and calibrate \
@@ -102,18 +102,18 @@ pub enum ModelError {
     ChangedJointShares {
         /// Name of the station.
         station: String,
-        /// Names of the classes, with their shares.
+        /// Names of the classes, with their measured proportions.
         classes: String,
         /// Name of one of the classes.
         example: String,
     },
-    /// A class without any demand.
+    /// A class has no demand at any station.
     #[error("class `{class}` visits no station: give it a demand somewhere, or leave it out")]
     NoDemand {
         /// Name of the class.
         class: String,
     },
-    /// A request for the exact solution of a network that has no known exact solution.
+    /// An exact solution was requested, but none is known for this network.
     #[error(
         "station `{station}` {reason}, so no exact solution is known: use `simulation` (`erlang` if all classes are open)"
     )]
@@ -123,7 +123,7 @@ pub enum ModelError {
         /// The property of the station that rules out an exact solution.
         reason: &'static str,
     },
-    /// An exact solution that would need too much time or memory.
+    /// An exact solution would need too much time or memory.
     #[error(
         "the exact solution would go through {populations:.0} populations, hold {:.0} MiB and take about {seconds:.0} s: use \
          `linearizer` or `schweitzer`, which approximate any population", .bytes / 1048576.0
@@ -136,16 +136,16 @@ pub enum ModelError {
         /// Time that the solution would need on one core, in seconds.
         seconds: f64,
     },
-    /// An approximation that did not converge.
+    /// An approximation did not converge.
     #[error("the approximation did not settle within {rounds} rounds: use `exact`, or the simulator")]
     NotConverged {
         /// Number of iterations.
         rounds: usize,
     },
-    /// Input that cannot be parsed.
+    /// Some text of the input cannot be parsed.
     #[error("{place}: {problem}")]
     Input {
-        /// Number of the line or entry, from 1.
+        /// Where the text is: the number of its line or entry, from 1.
         place: String,
         /// The problem, and how to correct it.
         problem: String,

@@ -2,16 +2,17 @@
 //! 0).
 //!
 //! J is the share of a station's m servers that a request finds idle. The request takes S + w·Iᵖ⁻¹·J seconds instead of
-//! S, where w and p are the seconds and the power of the station's [`IdleCost`]. The total is multiplied by a random
-//! factor with the scv of the service. Poisson arrivals find J = I/(1 − b) on average, which implies the law of
-//! [`crate::station_demands`]. For one server and p = 1 this is M/G/1 with exceptional first service (Welch 1964). A
+//! S. Here w and p are the seconds and the power of the station's [`IdleCost`], and I is the mean idle share of the
+//! station's capacity. The total is multiplied by a random factor with the scv of the service. Poisson arrivals find J
+//! = I/(1 − b) on average, where background work uses the share b of the capacity. So the mean demand follows the law
+//! of [`crate::station_demands`]. For one server and p = 1 this is M/G/1 with exceptional first service (Welch 1964). A
 //! request that waits takes no additional time, so only the first service of a busy period depends on w.
 //!
 //! - First come, first served: a request with the service time s and the wait v adds s·v + s²/2 to the integral of
 //!   unfinished work, where s is S if v > 0. So v = λ·E\[s²\]/(2·(1 − λ·S)), which is exact for M/G/1. For several
-//!   servers, v = P·r/(m − λ·S) with r = E\[s²\]/(2·E\[s\]), as in Lee & Longton (1959). P is Erlang's C at the load of
-//!   a busy servers, additional times included. E\[J²\] = (1 − a/m)² + a·(1 − P)/m² follows from the balance equations
-//!   of M/M/m.
+//!   servers, v = P·r/(m − λ·S) with r = E\[s²\]/(2·E\[s\]), as in Lee & Longton (1959). P is Erlang's C at the offered
+//!   load a, which includes the additional times. E\[J²\] = (1 − a/m)² + a·(1 − P)/m² follows from the balance
+//!   equations of M/M/m.
 //! - Processor sharing, for exponential service; other distributions make little difference. The mean unfinished work
 //!   is the same as with first come, first served: v at scv = 1. Each request present contributes S seconds to this
 //!   work, or S0 = S + w·Iᵖ⁻¹ if it found the server idle. The response time of such a request is R0 = S0·(S + S0)/(S +
@@ -55,20 +56,22 @@ pub fn wait_with_idle_cost(station: &Station, demands: &[f64], rates: &[f64]) ->
     queue.wait(erlang_c(station.servers, queue.busy))
 }
 
-/// Whether requests that find idle servers of this station take longer.
+/// Whether requests that find idle servers of this station take longer ([`IdleCost`] above 0).
 fn must_be_woken(station: &Station) -> bool {
     station.idle_cost.is_some_and(|cost: IdleCost| cost.seconds > 0.0)
 }
 
 impl Network<'_> {
-    /// Whether a formula for waking the station's servers is known. The classes must be open and have no priorities.
+    /// Whether there is a formula for the effect of idle servers on this station's waiting times. The classes must be
+    /// open and have no priorities.
     pub(crate) fn is_exceptional(&self, k: usize) -> bool {
         let station = &self.model.stations[k];
         let known = matches!(station.scheduling, Scheduling::Ps | Scheduling::Fcfs) && self.customers() == 0;
         known && must_be_woken(station)
     }
 
-    /// The queue at a station; `None` if its servers need not be woken up, or if no formula is known.
+    /// The queue at a station whose idle servers must be woken up. `None` if they need not be woken up, or if no
+    /// formula is known.
     pub(crate) fn exceptional(&self, k: usize) -> Option<Exceptional> {
         let servers = self.model.stations[k].servers;
         self.is_exceptional(k)
@@ -76,7 +79,7 @@ impl Network<'_> {
     }
 }
 
-/// The queue at a station whose servers must be woken up.
+/// A queue whose idle servers must be woken up. Times are in seconds.
 pub(crate) struct Exceptional {
     /// m: number of servers.
     count: u32,
@@ -111,14 +114,14 @@ impl Exceptional {
         }
     }
 
-    /// The shares above 0 of servers that arrivals may find idle, each with its probability in M/M/m. The smallest
-    /// share is first. With more than [`MAX_DISTINGUISHED`] servers, the result has only the mean share.
+    /// The shares of the servers that arrivals may find idle, except 0, each with its probability in M/M/m. The
+    /// smallest share is first. With more than [`MAX_DISTINGUISHED`] servers, the result has only the mean share.
     pub(crate) fn found_idle(&self) -> Vec<(f64, f64)> {
         let some = 1.0 - erlang_c(self.count, self.busy);
         if self.count > MAX_DISTINGUISHED {
             return vec![(if some > 0.0 { self.idle[0] / some } else { 0.0 }, some)];
         }
-        // P(n) ∝ aⁿ/n!, from n = m − 1 down, as multiples of the probability of the fullest state.
+        // P(n) ∝ aⁿ/n! requests present. The loop begins with n = m − 1, whose weight is 1.
         let mut weight = 1.0;
         let mut found = Vec::new();
         for busy in (0..self.count).rev() {
@@ -133,8 +136,8 @@ impl Exceptional {
         }
     }
 
-    /// Mean wait with exponential service, first come, first served. `must_wait` is the probability that an arrival
-    /// must wait.
+    /// Mean wait in seconds with exponential service, first come, first served. `must_wait` is the probability that an
+    /// arrival must wait.
     pub(crate) fn wait(&self, must_wait: f64) -> f64 {
         let [visits, work, squares] = self.moments;
         let drained = self.servers - work;
@@ -151,9 +154,9 @@ impl Exceptional {
         must_wait * left / drained
     }
 
-    /// Processor sharing, for a request that finds an idle server and needs `takes` seconds of service. The stretch is
-    /// the residence time divided by the service time. Returns stretch − 1 of this request, and the ratio of this value
-    /// to stretch − 1 of an arbitrary request at servers that need not be woken up.
+    /// Computes the stretch (residence time divided by service time) of a request under processor sharing. The request
+    /// finds an idle server and needs `takes` seconds of service. Returns the stretch minus 1, and the ratio of that
+    /// value to the same value of an average request at servers that need not be woken up.
     pub(crate) fn alone_stretch(&self, takes: f64) -> (f64, f64) {
         let [visits, work, _] = self.moments;
         let left = 1.0 - work / self.servers;
@@ -161,15 +164,16 @@ impl Exceptional {
         if share.is_finite() { (share * erlang_c(self.count, work) / (self.servers * left), share) } else { (0.0, 0.0) }
     }
 
-    /// Processor sharing: mean residence of a request with this demand. An arrival must wait with the probability
-    /// `must_wait`, or `plain_must_wait` at servers that need not be woken up.
+    /// Mean residence time, in seconds, of a request with the demand `demand` under processor sharing. An arrival must
+    /// wait with the probability `must_wait`. At servers that need not be woken up, this probability would be
+    /// `plain_must_wait`.
     pub(crate) fn shared_residence(&self, demand: f64, must_wait: f64, plain_must_wait: f64) -> f64 {
         let [visits, work, _] = self.moments;
         if visits <= 0.0 {
             return demand + self.max_extra_s * self.idle[0];
         }
         let mean = work / visits;
-        // The same queue if all requests had equal demands.
+        // The queue as it would be if all requests had the same demand.
         let alike = Self { moments: [visits, work, visits * mean * mean], ..*self };
         let shared = Shared::new(mean, self.max_extra_s, work / self.servers, self.idle[0]);
         let all = mean + self.max_extra_s * self.idle[0] + alike.wait(must_wait) * shared.wait.powf(1.0 / self.servers);
@@ -179,12 +183,13 @@ impl Exceptional {
     }
 }
 
-/// Largest number of servers for which each number of idle servers is considered separately.
+/// Maximum number of servers for which each possible number of idle servers has its own probability.
 const MAX_DISTINGUISHED: u32 = 16;
 
-/// One server with processor sharing.
+/// Ratios for one server with processor sharing.
 struct Shared {
-    /// Ratio of the residence time beyond service to the mean wait of the same queue served first come, first served.
+    /// Ratio of the residence time beyond service to the mean wait that the queue would have if served first come,
+    /// first served.
     wait: f64,
     /// Share of the additional residence time that the request's own additional service time causes.
     own: f64,

@@ -1,14 +1,14 @@
 //! Classes whose demands are known only jointly ([`JointDemand`]).
 //!
-//! If classes always occurred in the same proportions, only the demand of their mean request is known. The demand of a
-//! single class may then be anything between 0 and the whole joint demand. So it is an error if the result of a model
-//! depends on how the classes share the joint demand.
+//! If some classes always occurred in the same proportions while they were measured, the measurement yields only the
+//! mean demand of their requests together. The demand of a single class may be any value from 0 to the whole joint
+//! demand. So it is an error if the result of a model depends on how the classes share the joint demand.
 
 use crate::ModelError;
 use brimful_core::model::{ClassKind, JointDemand, Model, ModelClass, Scheduling};
 use brimful_core::quantity::percent;
 
-/// Largest relative difference between two shares that still count as equal.
+/// Two proportions count as equal if they differ by at most this share.
 const MAX_CHANGE: f64 = 0.01;
 
 /// Returns an error if classes with a joint demand are closed, are sent in other proportions than measured, or differ
@@ -28,7 +28,7 @@ pub(crate) fn check(model: &Model) -> Result<(), ModelError> {
     })
 }
 
-/// Returns the index of the joint demand's station, and the indices of its classes.
+/// Returns the index of the joint demand's station, and the indices of the classes whose demand it is.
 pub(crate) fn indices(joint: &JointDemand, model: &Model) -> Result<(usize, Vec<usize>), ModelError> {
     let station = model.stations.iter().position(|station| station.name == joint.station);
     let class = |name: &String| model.classes.iter().position(|class| class.name == *name);

@@ -2,21 +2,22 @@
 //!
 //! A response of n bytes of body has a head, and is sent in segments of at most `mss` bytes. Each segment has 40 bytes
 //! of TCP and IP headers, and every second one is acknowledged with 40 bytes (RFC 1122, §4.2.3.2). A connection costs
-//! four segments in each direction: to open it, to close it, and for their acknowledgements. The sum in bits, divided by
-//! the rate of the link, is the demand (Menascé & Almeida, *Capacity Planning for Web Performance*, 1998, ch. 4;
+//! four segments in each direction: to open it, to close it, and for their acknowledgements. The sum in bits, divided
+//! by the rate of the link, is the demand (Menascé & Almeida, *Capacity Planning for Web Performance*, 1998, ch. 4;
 //! Menascé et al., CMG 1999, §3.4). The overhead of the link layer is not included.
 //!
-//! A delay in round trips consists of one to open the connection, one for the request and the first segments of the
-//! response, and one for each further flight of segments. By slow start the first flight has ten segments, and each
-//! flight is twice as long as the one before (RFC 6928; RFC 5681, §3.1). Losses are not included.
+//! A response takes one round trip to open the connection, one for the request and the first flight of segments, and
+//! one for each further flight. A flight is a group of segments that is sent without waiting for acknowledgements. By
+//! slow start the first flight has ten segments, and each flight is twice as long as the one before (RFC 6928; RFC
+//! 5681, §3.1). Losses are not included.
 
 /// Bytes of TCP and IP headers of a segment, without options.
 const HEADERS: f64 = 40.0;
-/// Number of segments in each direction that open and close a connection.
+/// Number of segments in each direction for opening and closing a connection, including their acknowledgements.
 const SEGMENTS_OF_CONNECTION: f64 = 4.0;
-/// Number of segments that are acknowledged together.
+/// Number of data segments that one acknowledgement confirms.
 const SEGMENTS_PER_ACKNOWLEDGEMENT: f64 = 2.0;
-/// Number of segments in the first flight of a connection.
+/// Number of segments that a new connection may send before the first acknowledgement (RFC 6928).
 const FIRST_FLIGHT: f64 = 10.0;
 
 /// A path between the server and its clients.
@@ -24,16 +25,17 @@ const FIRST_FLIGHT: f64 = 10.0;
 pub struct LinkPath {
     /// Largest number of bytes of a segment, without headers.
     pub mss: f64,
-    /// Bytes of a request.
+    /// Mean size of a request in bytes.
     pub request_bytes: f64,
-    /// Bytes of the head of a response.
+    /// Mean size of the head of a response in bytes.
     pub head_bytes: f64,
     /// Mean number of requests on a connection.
     pub requests_per_connection: f64,
 }
 
 impl Default for LinkPath {
-    /// Segments of 1,460 bytes (Ethernet), requests and heads of 300 bytes, and a connection for each request.
+    /// A path with segments of 1,460 bytes (Ethernet), requests and response heads of 300 bytes, and a new connection
+    /// for each request.
     fn default() -> Self {
         Self { mss: 1_460.0, request_bytes: 300.0, head_bytes: 300.0, requests_per_connection: 1.0 }
     }
@@ -51,7 +53,7 @@ pub struct Transfer {
 }
 
 impl LinkPath {
-    /// The transfer of a request whose response has a body of this many bytes.
+    /// The transfer of one request whose response has a body of `body_bytes` bytes.
     pub fn transfer(&self, body_bytes: f64) -> Transfer {
         let request_segments = (self.request_bytes / self.mss).ceil().max(1.0);
         let response_bytes = self.head_bytes + body_bytes;
@@ -68,7 +70,7 @@ impl LinkPath {
     }
 }
 
-/// Number of flights of a response that begins on a new connection, at least 1.
+/// Number of flights in which a new connection sends a response of `segments` segments, at least 1.
 fn flights(segments: f64) -> f64 {
     // After k flights, FIRST_FLIGHT·(2^k − 1) segments were sent.
     (segments / FIRST_FLIGHT + 1.0).log2().ceil().max(1.0)
@@ -81,8 +83,8 @@ mod tests {
     #[test]
     fn a_small_response_is_one_segment_and_two_round_trips() {
         let transfer = LinkPath::default().transfer(0.0);
-        // The request, and 40 bytes each for its headers, for one acknowledgement, and for the connection's four
-        // segments.
+        // The request has 300 bytes. 40 bytes each are sent for its headers, for one acknowledgement, and for the
+        // connection's four segments.
         assert_eq!(transfer.bytes_in, 300.0 + 40.0 * 6.0);
         assert_eq!((transfer.bytes_out, transfer.round_trips), (300.0 + 40.0 * 6.0, 2.0));
         let kept = LinkPath { requests_per_connection: f64::INFINITY, ..LinkPath::default() }.transfer(0.0);
@@ -91,7 +93,7 @@ mod tests {
 
     #[test]
     fn overhead_and_flights_grow_with_the_response() {
-        // 14,600 bytes are the ten segments of the first flight.
+        // 14,600 bytes are ten segments of 1,460 bytes, which the first flight contains.
         let path = LinkPath { head_bytes: 0.0, ..LinkPath::default() };
         let trips = [14_600.0, 14_601.0, 43_800.0, 43_801.0].map(|bytes| path.transfer(bytes).round_trips);
         assert_eq!(trips, [2.0, 3.0, 3.0, 4.0]);

@@ -11,8 +11,8 @@ use crate::network::Network;
 use crate::open_load::OpenLoad;
 use brimful_core::model::{Model, Scheduling, Station, StationKind};
 
-/// The throughput X of each class, and the residence times R, stations × classes. The error says why there is no exact
-/// solution.
+/// Solves the network exactly. Returns the throughput X of each class, and the residence times R, stations × classes.
+/// The error says why there is no exact solution.
 pub(crate) fn exact(network: &Network<'_>) -> Result<(Vec<f64>, Vec<Vec<f64>>), ModelError> {
     network.check_product_form()?;
     effort(network).check()?;
@@ -38,11 +38,11 @@ pub(crate) fn seidmann(network: &Network<'_>) -> Result<(Vec<f64>, Vec<Vec<f64>>
     Ok((throughput, parts.chunks_exact(2).map(whole).collect()))
 }
 
-/// The network that the closed classes experience.
+/// The network in which only the closed classes remain. The open classes are replaced by a lower speed of the stations.
 struct Reduction {
     /// The closed classes.
     classes: Vec<usize>,
-    /// The queueing stations, with the speed that the open classes leave.
+    /// The queueing stations by index, with the speed that the open classes leave to the closed classes.
     queues: Vec<(usize, OpenLoad)>,
 }
 

@@ -1,7 +1,8 @@
 //! A validated model in the form that the solvers need.
 //!
-//! Background work slows a queue down, so this module divides demands by 1 − b, and the solvers need not. Utilization
-//! refers to the nominal capacity and uses the demands of the document. Matrices are stations × classes.
+//! Background work that uses the share b of a queue's capacity slows the queue down. This module divides the demands
+//! there by 1 − b, so the solvers can ignore background work. Utilization refers to the nominal capacity and uses the
+//! demands of the document. Matrices are stations × classes.
 
 use crate::ModelError;
 use crate::correlation::is_correlation;
@@ -63,20 +64,20 @@ impl<'a> Network<'a> {
         Ok(Self { scv, demands, nominal, ..self })
     }
 
-    /// Computes the nominal demands when the classes are served at the rates `rates`.
+    /// Computes the nominal demands. `rates` are the completed requests per second by class.
     pub(crate) fn demands_at(&self, rates: &[f64]) -> Vec<Vec<f64>> {
         let under_load = |(station, row): (&Station, &Vec<f64>)| station_demands(station, row, rates);
         self.model.stations.iter().zip(&self.model.demands).map(under_load).collect()
     }
 
     /// For each station: additional service time of a request that finds all servers idle, in seconds. `rates` are the
-    /// rates at which the classes are served.
+    /// completed requests per second by class.
     pub(crate) fn waking_at(&self, rates: &[f64]) -> Vec<f64> {
         let waking = |(station, row): (&Station, &Vec<f64>)| wakeup_time(station, row, rates);
         self.model.stations.iter().zip(&self.model.demands).map(waking).collect()
     }
 
-    /// Builds a network whose stations may be saturated. `load_dependent` is empty.
+    /// Builds a network whose stations may be saturated. Its field `load_dependent` is empty.
     pub(crate) fn unchecked_stability(model: &'a Model) -> Result<Self, ModelError> {
         let (stations, classes) = (model.stations.len(), model.classes.len());
         if stations == 0 || classes == 0 {
@@ -130,8 +131,8 @@ impl<'a> Network<'a> {
         products(&self.demands[station], &self.rates).sum()
     }
 
-    /// The lowest rate of all classes together at which a station saturates, and the index of that station. The classes
-    /// have the proportions of `mix`. The rate is infinite if no queue has any work.
+    /// The lowest rate of all classes together at which a station saturates, and the index of that station. `mix` has
+    /// the proportions of the classes. The rate is infinite if no queue has any work.
     pub(crate) fn capacity(&self, mix: &[f64]) -> (f64, Option<usize>) {
         let load = |k: usize| match self.model.stations[k].kind {
             StationKind::Queue => products(&self.saturated[k], mix).sum::<f64>() / max_speed(&self.model.stations[k]),
@@ -161,7 +162,7 @@ impl<'a> Network<'a> {
     }
 }
 
-/// The demands at a station in seconds, increased by its background work.
+/// The demands at a station in seconds, divided by the share of the capacity that background work leaves.
 fn slowed((station, demands): (&Station, &Vec<f64>)) -> Vec<f64> {
     match station.kind {
         StationKind::Queue => demands.iter().map(|d| d / (1.0 - station.background)).collect(),
@@ -169,7 +170,7 @@ fn slowed((station, demands): (&Station, &Vec<f64>)) -> Vec<f64> {
     }
 }
 
-/// Proportions of the classes: their rates, or equal proportions if all rates are 0.
+/// Returns the proportions of the classes: their rates, or equal proportions if all rates are 0.
 pub(crate) fn mix(rates: &[f64]) -> Vec<f64> {
     if rates.iter().any(|r| *r > 0.0) { rates.to_vec() } else { vec![1.0; rates.len()] }
 }
@@ -183,7 +184,7 @@ pub(crate) fn servers(station: &Station) -> f64 {
     }
 }
 
-/// Highest speed of a queue, reached under unlimited load, relative to the speed with one request.
+/// Maximum speed of a queue with many requests present, relative to the speed with one request.
 pub(crate) fn max_speed(station: &Station) -> f64 {
     station.rate_multipliers.last().copied().unwrap_or_else(|| f64::from(station.servers))
 }
@@ -193,7 +194,8 @@ pub(crate) fn products(a: &[f64], b: &[f64]) -> impl Iterator<Item = f64> {
 }
 
 /// Squared coefficient of variation of the service times of each class: the station's `scv`, or the value that follows
-/// from its `total_scv`. Second moments add up: (1 + total)·(Σ λD)²/Σ λ = (1 + scv)·Σ λD².
+/// from `total_scv`, the variation over the requests of all classes. The second moments of the classes add up: (1 +
+/// total)·(Σ λD)²/Σ λ = (1 + scv)·Σ λD².
 ///
 /// # Errors
 /// When the differences between the demands alone exceed the total variation, or when closed classes have unequal
@@ -231,7 +233,7 @@ fn class_scv(station: &Station, demands: &[f64], rates: &[f64], population: &[u3
 /// Tolerated rounding error of a squared coefficient of variation.
 const ROUNDING: f64 = 1e-9;
 
-/// Checks that names are unique, because bottlenecks, errors and changes identify stations and classes by name.
+/// Checks that names are unique, because results, errors and changes identify stations and classes by name.
 fn check_names<'a>(what: &str, names: impl Iterator<Item = &'a String>) -> Result<(), ModelError> {
     let mut seen = HashSet::new();
     match names.filter(|name| !name.is_empty()).find(|name| !seen.insert(*name)) {

@@ -15,8 +15,8 @@ use crate::residence::{MustWait, StateAtArrival, residence};
 use crate::solution::{Method, Solution};
 use brimful_core::model::{Model, StationKind};
 
-/// Solves an open network. Several servers are solved by Erlang's C unless the method is Seidmann's. The mix follows
-/// from the rates; if all rates are 0, all classes have equal shares.
+/// Solves an open network. Several servers are solved by Erlang's C unless the method is Seidmann's. Means over all
+/// requests weight the classes by their rates, or equally if all rates are 0.
 ///
 /// # Errors
 /// When the model is invalid, a class is closed, or a station is saturated. With the method `exact`, also when a
@@ -70,14 +70,14 @@ fn approximate(network: &Network<'_>) -> Option<String> {
     ))
 }
 
-/// Error of mean response times, in percent, that nine of ten classes do not exceed. [`WORST`] is the largest error.
-/// The test `tests/it/ordered.rs` checks both.
+/// Error of mean response times, in percent, that 90 % of the classes do not exceed. [`WORST`] is the largest error of
+/// any class. The test `tests/it/ordered.rs` checks both.
 const USUAL: u32 = 12;
 const WORST: u32 = 40;
 
-/// Returns the rate of all classes together at which the first station saturates, and the station's name. If no queue
-/// has any work, the rate is infinite and the name is empty. The network may be unstable. The mix is as in
-/// [`solve_open`].
+/// Returns the rate of all classes together at which the first station saturates, and the station's name. The
+/// proportions of the classes are those of their rates, or equal if all rates are 0. The network may already be
+/// saturated. If no queue has any work, the rate is infinite and the name is empty.
 pub fn saturation_rate(model: &Model) -> Result<(f64, String), ModelError> {
     check_open(model)?;
     let network = Network::unchecked_stability(model)?;
@@ -85,7 +85,7 @@ pub fn saturation_rate(model: &Model) -> Result<(f64, String), ModelError> {
     Ok((rate, network.name(bottleneck)))
 }
 
-/// The residence time R of each class at one station.
+/// The residence time R of each class at station `k`, in seconds.
 fn station(network: &Network<'_>, k: usize, must_wait: MustWait) -> Vec<f64> {
     let busy: Vec<f64> = products(&network.demands[k], &network.rates).collect();
     let waiting = vec![0.0; busy.len()];
@@ -142,8 +142,8 @@ mod tests {
 
     #[test]
     fn under_fcfs_the_unequal_wait_for_the_long_ones() {
-        // Pollaczek and Khinchine: the wait is λE[S²]/2 over 1 − ρ. Here λE[S²]/2 = (40·0.01² + 0.8·0.5²)·(1 + scv)/2,
-        // and 1 − ρ = 0.2.
+        // Pollaczek and Khinchine: the mean wait is λE[S²]/2 divided by 1 − ρ. Here λE[S²]/2 = (40·0.01² + 0.8·0.5²)·(1
+        // + scv)/2 and 1 − ρ = 0.2.
         for scv in [0.0, 1.0, 3.0] {
             let unequal = model(station(1, Scheduling::Fcfs, scv, 0.0), &[(40.0, 0.01), (0.8, 0.5)]);
             let response = solve_open(&unequal, Method::Erlang).unwrap().response_time;
@@ -157,7 +157,8 @@ mod tests {
         let classes = [(1.0, 0.1), (0.5, 0.8)];
         let total = |total| Station { total_scv: Some(total), ..station(2, Scheduling::Fcfs, 1.0, 0.0) };
         let response = |station| solve_open(&model(station, &classes), Method::Erlang).map(|s| s.response_time);
-        // Unequal demands alone make the scv 1.5·0.33/0.5² − 1 = 0.98.
+        // If service times within each class are constant, the unequal demands alone cause an scv of 1.5·0.33/0.5² − 1
+        // = 0.98.
         for scv in [1.0, 4.0] {
             let wait = crate::mmm_wait(1.5, 0.5 / 1.5, 2, 0.0) * (1.0 + scv) / 2.0;
             let found = response(total(scv)).unwrap();

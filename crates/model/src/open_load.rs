@@ -1,26 +1,26 @@
 //! Effect of open classes on closed classes at a station whose speed depends on the number of requests present.
 //! Stations with several servers are the most common case.
 //!
-//! With n closed customers at a station of multipliers α, the number k of open requests has the weight
-//! C(n + k, k)·ρᵏ/Π α(n+1..n+k). Let E(n) be the sum of these weights. For the closed classes, the station then has the
-//! multipliers α(n)·E(n − 1)/E(n). An open request has the residence D·(n + 1)·E(n + 1)/(α(n + 1)·E(n)) (Bruell, Balbo
-//! & Afshari, 1984). All terms are positive, so nothing cancels. The formulas are valid for ρ below the last
-//! multiplier, which applies to all larger n. Cost: the square of the number of multipliers.
+//! With n closed customers at a station whose speed with i requests is α(i), the number k of open requests has the
+//! weight C(n + k, k)·ρᵏ/Π α(n+1..n+k). Let E(n) be the sum of these weights. For the closed classes, the station then
+//! has the multipliers α(n)·E(n − 1)/E(n). An open request has the residence D·(n + 1)·E(n + 1)/(α(n + 1)·E(n))
+//! (Bruell, Balbo & Afshari, 1984). All terms are positive, so nothing cancels. The formulas are valid for ρ below the
+//! last multiplier, which applies to all larger n. Cost: the square of the number of multipliers.
 
 /// A station whose speed depends on the number of requests present, as open and closed classes experience it.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct OpenLoad {
     /// Speed of the station for closed classes while 1, 2, … closed customers are present, relative to a lone request.
-    /// The last value applies to larger numbers.
+    /// The last value applies to any larger number of customers.
     pub(crate) multipliers: Vec<f64>,
-    /// R/(D·(n + 1)) of an open request while n = 0, 1, … closed customers are present. The last value applies to
-    /// larger numbers.
+    /// R/(D·(n + 1)) of an open request while n = 0, 1, … closed customers are present. The last value applies to any
+    /// larger number of customers.
     open: Vec<f64>,
 }
 
 impl OpenLoad {
-    /// Computes the effect of open classes with ρ = `load` on a station with α(n) = `rate(n)`. The speed α is constant
-    /// from n = `levels` on. There are at most `customers` closed customers.
+    /// Computes the effect of open classes with the load ρ = `load` on a station whose speed is α(n) = `rate(n)`. The
+    /// speed is constant from n = `levels` on. At most `customers` closed customers are present.
     pub(crate) fn new(rate: impl Fn(usize) -> f64, levels: usize, load: f64, customers: usize) -> Self {
         let wanted = levels.min(customers.saturating_add(1)).max(1);
         let sums = if load > 0.0 { log_sums(&rate, levels, load, wanted) } else { vec![0.0; wanted + 1] };
@@ -41,8 +41,8 @@ impl OpenLoad {
         (1.0 + closed) * between(&self.open, closed)
     }
 
-    /// R/D of an open request. `probabilities` are those of 0, 1, … closed customers, `mean` is the mean number of
-    /// closed customers.
+    /// R/D of an open request. `probabilities` are the probabilities of 0, 1, … closed customers, `mean` is the mean
+    /// number of closed customers.
     pub(crate) fn exact_open_residence(&self, probabilities: &[f64], mean: f64) -> f64 {
         let last = self.open[self.open.len() - 1];
         let few = probabilities.iter().zip(&self.open).enumerate();
@@ -54,11 +54,11 @@ impl OpenLoad {
     }
 }
 
-/// Computes ln E(n) for n = 0..=wanted. The sum begins with the tail, where α is constant, and then adds the other
-/// terms from the last to the first.
+/// Computes ln E(n) for n = 0..=wanted. The infinite sum over the levels with constant α is computed first. Then the
+/// other terms are added, from the last to the first.
 fn log_sums(rate: &impl Fn(usize) -> f64, levels: usize, load: f64, wanted: usize) -> Vec<f64> {
     let x = load / rate(levels);
-    // The sum over i of xⁱ·Π (levels + l)/(levels − n + l), l = 1..=i.
+    // Where α is constant: Σ over i of xⁱ·Π (levels + l)/(levels − n + l), with the product over l = 1..=i.
     let mut tail = Scaled { value: 0.0, one: 1.0, log: 0.0 };
     let mut sum = |n: usize| {
         let carried = if n == 0 { 0.0 } else { x * n as f64 / (levels - n + 1) as f64 };
@@ -70,7 +70,7 @@ fn log_sums(rate: &impl Fn(usize) -> f64, levels: usize, load: f64, wanted: usiz
     (0..=wanted).map(&mut sum).collect()
 }
 
-/// The number value·e^log. Without the logarithm, the tails would exceed the range of `f64` at some hundreds of levels.
+/// The number value·e^log. Without the logarithm, sums over some hundreds of levels would exceed the range of `f64`.
 #[derive(Clone, Copy)]
 struct Scaled {
     value: f64,
@@ -157,8 +157,8 @@ mod tests {
 
     #[test]
     fn hundreds_of_servers_are_no_trap() {
-        // If closed customers occupy all m servers, open requests have ρ = a/m at each server. So E(n)/E(n − 1) tends
-        // to 1/(1 − ρ).
+        // If closed customers occupy all m servers, open requests have ρ = a/m at each server. So E(n)/E(n − 1)
+        // approaches 1/(1 − ρ).
         for (m, load) in [(400, 360.0), (5000, 4900.0), (5000, 1.0)] {
             let many = servers(m, load, 2 * m);
             let last = many.multipliers[m - 1];

@@ -5,9 +5,9 @@
 //! exact. The transform of the sum is the product of the transforms. It is inverted numerically
 //! (`percentile/inversion.rs`). Each station is visited once, as in the simulator.
 //!
-//! The table compares the percentiles with simulations of 3 million events, for about 240 response times of each kind.
-//! The random networks have 1 to 5 stations and 1 to 3 classes, at 30 to 90 % of saturation. The simulated p99 itself
-//! has an error of about 2 %.
+//! The table has the relative errors of the percentiles, compared with simulations of 3 million events. It covers about
+//! 240 response times of each kind of network. The random networks have 1 to 5 stations and 1 to 3 classes, at 30 to 90
+//! % of saturation. The simulated p99 itself has an error of about 2 %.
 //!
 //! | network | p95: median, largest | p99: median, largest |
 //! |---|---|---|
@@ -19,9 +19,9 @@
 //! | open, first come first served, scv 0 to 4 | 1.1 %, 16 % | 1.2 %, 13 % |
 //! | open, priorities | 0.6 %, 15 % | 0.9 %, 20 % |
 //!
-//! In the last two kinds of networks, the mean response time is itself an approximation, and its error is at worst as
-//! large. Service times are assumed to be of a standard family: gamma for an scv below 1, hyperexponential above 1. The
-//! simulator uses the same families ([`crate::Service::Standard`]).
+//! In the last two kinds of networks, the mean response time is itself an approximation, and its largest error is as
+//! large as that of the percentiles. Service times are assumed to be of a standard family: gamma for an scv below 1,
+//! hyperexponential above 1. The simulator uses the same families ([`crate::Service::Standard`]).
 
 mod inversion;
 mod service;
@@ -57,14 +57,14 @@ pub fn response_distributions<'a>(
 }
 
 impl ResponseDistributions<'_> {
-    /// Share of the requests with a response time of at most `seconds`: of the requests of a class, or of all requests
-    /// for `None`. It is NaN for an unknown class.
+    /// Share of the requests of class `class` with a response time of at most `seconds`. For `None`, the share of the
+    /// requests of all classes. It is NaN for an unknown class.
     pub fn share_within(&self, class: Option<usize>, seconds: f64) -> f64 {
         if self.has(class) { share_within(&self.network, self.solution, class, seconds) } else { f64::NAN }
     }
 
-    /// Percentile of the response time in seconds: of one class, or of all requests for `None`. It is NaN for an
-    /// unknown class, and for a `percent` that is not between 0 and 100.
+    /// Percentile of the response time in seconds, for the requests of class `class`, or of all classes for `None`. It
+    /// is NaN for an unknown class, and for a `percent` that is not between 0 and 100.
     pub fn percentile(&self, class: Option<usize>, percent: f64) -> f64 {
         let asked = self.has(class) && percent > 0.0 && percent < 100.0;
         if asked { percentile(&self.network, self.solution, class, percent) } else { f64::NAN }
@@ -75,13 +75,13 @@ impl ResponseDistributions<'_> {
     }
 }
 
-/// Share of requests with a response time of at most `seconds`.
+/// Share of the requests of one class, or of all classes for `None`, with a response time of at most `seconds`.
 pub(crate) fn share_within(network: &Network<'_>, solution: &Solution, class: Option<usize>, seconds: f64) -> f64 {
     let stations = station_views(network, solution);
     combined_share(&times(&stations, solution, class), seconds)
 }
 
-/// Percentile of the response time, in seconds.
+/// Percentile of the response time of one class, or of all classes for `None`, in seconds.
 pub(crate) fn percentile(network: &Network<'_>, solution: &Solution, class: Option<usize>, percent: f64) -> f64 {
     let stations = station_views(network, solution);
     let times = times(&stations, solution, class);
@@ -110,18 +110,18 @@ const PRECISION: f64 = 1e-7;
 /// Maximum number of bisection steps. It is reached only at the ends of the range of `f64`.
 const MAX_STEPS: usize = 200;
 
-/// Maximum number of alternatives (components of a mixture) of a class's response time. If there would be more, the
+/// Maximum number of alternatives (components of a mixture) of a class's response time. To stay within this limit, the
 /// alternatives at a station are combined into one distribution.
 const MAX_ALTERNATIVES: usize = 64;
 
-/// Share of all requests with a response time of at most `seconds`. `times` are the alternatives of the response time,
-/// each with its share of the requests.
+/// Share of all requests with a response time of at most `seconds`. Each of the alternatives `times` applies to the
+/// given share of the requests.
 fn combined_share(times: &[(Time<'_>, f64)], seconds: f64) -> f64 {
     times.iter().map(|(time, share)| share * time.share_within(seconds)).sum()
 }
 
-/// The response time of a class, or of all classes, as a mixture of alternatives. Each alternative has its share of the
-/// requests.
+/// The response time of a class, or of all classes for `None`, as a mixture of alternatives. Each alternative applies
+/// to the given share of the requests.
 fn times<'a>(stations: &'a [StationView<'a>], solution: &Solution, class: Option<usize>) -> Vec<(Time<'a>, f64)> {
     if let Some(c) = class {
         return Time::alternatives(stations, c, 1.0);
@@ -132,7 +132,7 @@ fn times<'a>(stations: &'a [StationView<'a>], solution: &Solution, class: Option
     visible.flat_map(|(c, share)| Time::alternatives(stations, c, share / total)).collect()
 }
 
-/// One alternative of a response time, in seconds: the sum of independent times at the stations.
+/// One alternative of a response time in seconds: the sum of independent times at several stations.
 #[derive(Clone)]
 struct Time<'a> {
     mean: f64,
@@ -141,7 +141,7 @@ struct Time<'a> {
 }
 
 impl<'a> Time<'a> {
-    /// The response time of one class as a mixture of alternatives. The shares of the alternatives sum to `share`.
+    /// The response time of class `c` as a mixture of alternatives. The shares of the alternatives sum to `share`.
     fn alternatives(stations: &'a [StationView<'a>], c: usize, share: f64) -> Vec<(Time<'a>, f64)> {
         let mut all = vec![(Time { mean: 0.0, constant: 0.0, parts: Vec::new() }, share)];
         for alternatives in
@@ -172,7 +172,7 @@ impl<'a> Time<'a> {
     }
 
     fn share_within(&self, seconds: f64) -> f64 {
-        // The time is constant up to rounding errors.
+        // The time is constant: the difference is only a rounding error.
         if self.mean - self.constant <= 1e-9 * self.mean {
             return f64::from(u8::from(seconds >= self.constant));
         }

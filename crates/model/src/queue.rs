@@ -1,4 +1,4 @@
-//! Single stations in more detail than networks need.
+//! Formulas for single stations, with more results than the solution of a network has.
 //!
 //! - [`mg1()`]: one server, any distribution of service times.
 //! - [`mmmk()`]: several servers and a waiting room that fills up.

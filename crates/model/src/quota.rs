@@ -1,6 +1,6 @@
-//! A queue with a CPU quota: in each period, its servers together may work for a limited time, and then stop until the
-//! next period (sched-bwc.rst of Linux's documentation). The mean speed is lower, but a call is served at full speed
-//! while quota remains.
+//! A queue with a CPU quota: in each period, its servers together may use a limited amount of CPU time. Then they stop
+//! until the next period begins (sched-bwc.rst of Linux's documentation). The mean speed of the queue is lower, but a
+//! call is served at full speed while quota remains in the period.
 
 use crate::ModelError;
 use crate::idle_law::station_demands;
@@ -10,13 +10,13 @@ use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 use std::collections::VecDeque;
 
-/// Work of less than this number of seconds is a rounding error and counts as none.
+/// Work of less than this number of seconds is a rounding error and is ignored.
 const ROUNDING: f64 = 1e-9;
 
 /// A limit of the CPU time that the servers of a station may use in each period.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Quota {
-    /// Highest mean number of busy servers that the quota permits.
+    /// The quota as a number of servers: the CPU time permitted in a period, divided by the length of the period.
     pub servers: f64,
     /// Length of a period in seconds.
     pub period_s: f64,
@@ -31,8 +31,8 @@ pub struct Sojourns {
     pub with_quota: f64,
 }
 
-/// Simulates a station with and without a quota, for the same calls. Background work is ignored, because it does not
-/// use the quota. `demands` are in seconds by class, `rates` in calls per second by class.
+/// Simulates `calls` calls at a station, once with and once without a quota. Background work is ignored, because it
+/// does not use the quota. `demands` are in seconds by class, `rates` in calls per second by class.
 ///
 /// # Errors
 /// When the station is invalid.
@@ -67,8 +67,8 @@ pub fn sojourns_with_quota(
     })
 }
 
-/// Mean response time of calls in seconds, first come, first served. Each call is an arrival time and its work, both in
-/// seconds.
+/// Mean response time of calls in seconds, served first come, first served. Each call consists of its arrival time and
+/// its work, both in seconds.
 fn mean_sojourn(servers: usize, quota: Option<Quota>, calls: &[(f64, f64)]) -> f64 {
     let (work, period) = quota.map_or((f64::INFINITY, f64::INFINITY), |q| (q.servers * q.period_s, q.period_s));
     // Arrival time and remaining work of each call. The calls at the front are in service.
@@ -83,7 +83,8 @@ fn mean_sojourn(servers: usize, quota: Option<Quota>, calls: &[(f64, f64)]) -> f
                 break;
             }
             if next_call >= refill {
-                // The station was idle until this call, so its quota has been refilled.
+                // The station was idle until this call arrived, so the quota is full again. The next refill is at the
+                // next period boundary.
                 refill += ((next_call - refill) / period).floor() * period + period;
                 left = work;
             }
@@ -97,7 +98,7 @@ fn mean_sojourn(servers: usize, quota: Option<Quota>, calls: &[(f64, f64)]) -> f
                 let done = then - now;
                 present.iter_mut().take(served).for_each(|call| call.1 -= done);
                 left -= done * served as f64;
-                // A smaller rest of the quota is a rounding error.
+                // A remaining quota below this value is a rounding error.
                 if left < ROUNDING {
                     left = 0.0;
                 }
@@ -136,7 +137,7 @@ mod tests {
 
     #[test]
     fn without_an_effect_calls_last_as_long_as_in_the_textbook() {
-        // The response time of M/M/1 is D/(1 − ρ).
+        // A quota of one server does not limit one server, so the mean response time is that of M/M/1: D/(1 − ρ).
         let quota = Quota { servers: 1.0, period_s: 0.01 };
         let Sojourns { without_quota, with_quota } =
             sojourns_with_quota(&cpu(1, 1.0), &[0.001], &[500.0], quota, 400_000, 1).unwrap();
@@ -148,7 +149,7 @@ mod tests {
 
     #[test]
     fn short_periods_make_a_slower_server() {
-        // The station is half as fast: M/M/1 with doubled demands.
+        // Half a server in very short periods is a server of half the speed: M/M/1 with doubled demands.
         let quota = Quota { servers: 0.5, period_s: 0.000_02 };
         let sojourns = sojourns_with_quota(&cpu(1, 1.0), &[0.001], &[250.0], quota, 100_000, 1).unwrap();
         assert!((sojourns.with_quota / 0.004 - 1.0).abs() < 0.04, "{sojourns:?}");
@@ -156,14 +157,16 @@ mod tests {
 
     #[test]
     fn in_long_periods_most_calls_are_served_at_full_speed() {
-        // The calls use a tenth of the quota, and each call needs 1 ms. So hardly any call waits for the next period.
+        // The calls use a tenth of the quota, and each call needs only 1 ms. So hardly any call waits for the next
+        // period.
         let quota = Quota { servers: 0.5, period_s: 0.1 };
         let sojourns = sojourns_with_quota(&cpu(1, 0.0), &[0.001], &[50.0], quota, 20_000, 1).unwrap();
         assert!((sojourns.with_quota / sojourns.without_quota - 1.0).abs() < 0.01, "{sojourns:?}");
-        // A lone call that needs 1.5 times the quota takes a whole period, and then the rest of its work.
+        // Each call arrives alone and needs 1.5 times the quota. It takes a whole period, and then the rest of its work
+        // in the next one.
         let alone: Vec<(f64, f64)> = (0..50).map(|n| (f64::from(n) + 1e-9, 0.075)).collect();
         assert!((mean_sojourn(1, Some(quota), &alone) - 0.125).abs() < 1e-6);
-        // Two servers use up the quota twice as fast.
+        // With two calls at once, two servers use up the quota of a period in half the time.
         let pairs: Vec<(f64, f64)> = (0..100).map(|n| (f64::from(n / 2) + 1e-9, 0.05)).collect();
         assert!((mean_sojourn(2, Some(quota), &pairs) - 0.125).abs() < 1e-6);
         assert!((mean_sojourn(2, None, &pairs) - 0.05).abs() < 1e-6);

@@ -1,10 +1,10 @@
 //! Residence time of a request at a station, from the state that it finds on arrival.
 //!
-//! Open networks and the approximations for closed networks use the same rule. A request arrives at a station of m
-//! servers. It finds B servers busy with requests of each class, and W waiting customers of each closed class. It must
-//! wait with probability P, which is Erlang's C at the utilization that it finds. A waiting request waits for a
-//! departure (the remaining service r, shared by m servers) and for the service of the requests ahead. The number of
-//! *open* requests ahead follows from Little's law: λ × the same wait.
+//! Open networks and the approximations for closed networks use the same rules. A request arrives at a station of m
+//! servers. For each class, it finds B servers busy with requests of the class, and W waiting customers if the class is
+//! closed. It must wait with probability P, which is Erlang's C at the utilization that it finds. A request that must
+//! wait waits until one of the m servers becomes free (r is the mean remaining service), and for the service of the
+//! requests ahead. The number of *open* requests ahead follows from Little's law: λ × the same wait.
 //!
 //! - Processor sharing: R = D·(1 + w), w = (W + P)/(m − a), where a is the number of servers that open classes keep
 //!   busy. This is exact for open classes (Baskett, Chandy, Muntz & Palacios, 1975). With one server it is the arrival
@@ -15,8 +15,9 @@
 //!   classes it is Reiser's (1979). For several servers it is Lee & Longton's (1959): the wait of M/M/m times (1 +
 //!   scv)/2, with the scv of all classes together.
 //! - Priorities, head of the line: Cobham (1954); closed classes as in Bryant, Krzesinski, Lakshmi & Chandy (1984).
-//! - Priorities, preemptive resume: a class waits only for classes that are at least as urgent, and more urgent classes
-//!   stretch its service by 1/(1 − σ) (Jaiswal 1968; several servers as in Bondi & Buzen, 1984).
+//! - Priorities, preemptive resume: a class waits only for classes that are at least as urgent. More urgent classes
+//!   with the load σ prolong its service by the factor 1/(1 − σ) (Jaiswal 1968; several servers as in Bondi & Buzen,
+//!   1984).
 //! - Servers that must be woken up, if all classes are open: requests that find idle servers take longer
 //!   ([`crate::exceptional`]). With priorities or closed classes, the mean of the additional time is part of every D.
 //! - Rate multipliers α: as in processor sharing, R = D·(1 + N)/α(1 + N), interpolated between whole numbers (the
@@ -33,7 +34,7 @@ use brimful_core::model::{Scheduling, StationKind};
 pub(crate) enum MustWait {
     /// Erlang's C formula.
     Erlang,
-    /// The utilization U: m servers are replaced by one fast server, followed by a delay.
+    /// The utilization U. In this approximation, m servers are replaced by one fast server, followed by a delay.
     Seidmann,
 }
 
@@ -41,11 +42,11 @@ pub(crate) enum MustWait {
 pub(crate) struct StateAtArrival<'a> {
     /// Number of busy servers, for open and closed classes.
     pub(crate) busy: &'a [f64],
-    /// Number of waiting customers, for closed classes.
+    /// Number of waiting customers, for closed classes; 0 for open classes.
     pub(crate) waiting: &'a [f64],
 }
 
-/// The residence time R of class `c` at station `k`.
+/// The residence time R of class `c` at station `k`, in seconds.
 pub(crate) fn residence(
     network: &Network<'_>,
     k: usize,
@@ -104,14 +105,14 @@ pub(crate) fn check_served(network: &Network<'_>, k: usize, c: usize, throughput
     Err(ModelError::Starved { station, class })
 }
 
-/// R/D with processor sharing, from the number of waiting closed customers and the number of busy servers. `open` of
-/// the busy servers serve open classes.
+/// R/D with processor sharing. `waiting` closed customers wait, and `busy` servers are busy, `open` of them with
+/// requests of open classes.
 pub(crate) fn sharing(servers: u32, open: f64, must_wait: MustWait, waiting: f64, busy: f64) -> f64 {
     1.0 + (waiting + must_wait.probability(servers, busy)) / (f64::from(servers) - open)
 }
 
 impl MustWait {
-    /// The probability that an arrival must wait while `busy` of the servers are busy.
+    /// The probability that an arrival must wait if `busy` of the servers are busy on average.
     fn probability(self, servers: u32, busy: f64) -> f64 {
         match self {
             MustWait::Erlang => erlang_c(servers, busy),
@@ -120,7 +121,7 @@ impl MustWait {
     }
 }
 
-/// One station as an arrival finds it.
+/// One station in the state that an arrival finds.
 struct Arrival<'a> {
     network: &'a Network<'a>,
     k: usize,
@@ -134,8 +135,8 @@ impl Arrival<'_> {
         (left + self.backlog(|_| true)) / (self.servers() - self.network.open_load(self.k))
     }
 
-    /// The wait of class `c`, computed level by level from the most urgent level. Open requests of more urgent levels
-    /// that arrive during the wait are served first.
+    /// The wait of class `c` in seconds. It is computed for each level of priority, beginning with the most urgent one.
+    /// Open requests of more urgent levels that arrive during the wait are served first.
     fn priority_wait(&self, c: usize) -> f64 {
         let left = self.probability(|_| true) * self.mean_left(|_| true);
         let mut open_above = 0.0;
@@ -187,7 +188,8 @@ impl Arrival<'_> {
         self.must_wait.probability(self.network.model.stations[self.k].servers, self.busy(counts))
     }
 
-    /// Mean remaining time of a service in progress, in seconds. An arrival is more likely to find a long service.
+    /// Mean remaining time of a service in progress, in seconds. An arrival is more likely to arrive during a long
+    /// service than during a short one.
     fn mean_left(&self, counts: impl Fn(usize) -> bool) -> f64 {
         let scv = self.network.scv[self.k];
         let busy = self.busy(&counts);
@@ -195,13 +197,14 @@ impl Arrival<'_> {
         if busy > 0.0 { left / busy * (1.0 + scv) / 2.0 } else { 0.0 }
     }
 
-    /// Service that the waiting customers of closed classes need, in seconds.
+    /// Total service time that the waiting customers of closed classes need, in seconds.
     fn backlog(&self, counts: impl Fn(usize) -> bool) -> f64 {
         self.sum(counts, |j| self.found.waiting[j] * self.network.demands[self.k][j])
     }
 
-    /// Number of servers that the waiting request can use. Other servers work for the classes in `first`, which are
-    /// served first, and for the open classes in `same`, which keep arriving during the wait.
+    /// Number of servers that can serve the waiting request and the requests ahead. The other servers are busy with two
+    /// kinds of requests: classes in `first`, which are served first, and open requests of the classes in `same`, which
+    /// keep arriving during the wait.
     fn remaining(&self, first: impl Fn(usize) -> bool, same: impl Fn(usize) -> bool) -> f64 {
         (self.servers() - self.busy(first) - self.open(same)).max(STARVED * self.servers())
     }
@@ -233,7 +236,7 @@ impl Arrival<'_> {
     }
 }
 
-/// Smallest share of the servers that closed classes of higher priority must leave to other classes.
+/// Minimum share of the servers that closed classes of higher priority must leave to the other classes.
 const STARVED: f64 = 1e-9;
 
 #[cfg(test)]
@@ -244,8 +247,8 @@ mod tests {
 
     #[test]
     fn the_head_of_the_line_is_cobhams() {
-        // Cobham: W = Σ λ·S²·(1 + scv)/2 ÷ ((1 − σ₁)·(1 − σ₂)). σ₁ is the load of the more urgent levels, and σ₂ also
-        // includes the class's own level.
+        // Cobham: W = Σ λ·S²·(1 + scv)/2 ÷ ((1 − σ₁)·(1 − σ₂)). σ₁ is the load of the more urgent levels. σ₂ also
+        // includes the level of the class itself.
         let classes = [(open(1.0, 7), 0.3), (open(0.5, 2), 0.4), (open(2.0, 5), 0.1), (open(0.2, 2), 0.5)];
         let solution = solve(&model(queue(Scheduling::Priority, 1, 3.0), &classes), Method::Auto).unwrap();
         let left: f64 = classes.iter().map(|(c, s)| c.rate.unwrap() * s * s * 2.0).sum();
@@ -264,7 +267,7 @@ mod tests {
     #[test]
     fn whoever_may_interrupt_does_not_see_the_others() {
         // Preemptive resume (Jaiswal 1968): R = S/(1 − σ₁) + W/((1 − σ₁)·(1 − σ₂)). σ₁ is the load of the more urgent
-        // levels. σ₂ and W also include the class's own level.
+        // levels. σ₂ and W, the mean unfinished work, also include the level of the class itself.
         let classes = [(open(2.0, 0), 0.2), (open(1.0, 1), 0.3)];
         let solution = solve(&model(queue(Scheduling::Preemptive, 1, 0.0), &classes), Method::Auto).unwrap();
         let first = 0.2 + 2.0 * 0.04 / 2.0 / 0.6;
@@ -277,8 +280,8 @@ mod tests {
 
     #[test]
     fn several_servers_with_equal_services_share_out_the_wait_of_erlang() {
-        // Cobham's formula for M/M/m. In any order of service, the mean wait is the same as with first come, first
-        // served.
+        // Cobham's formula for M/M/m. The mean wait over all classes does not depend on the order of service, so it
+        // equals the wait with first come, first served.
         let classes = [(open(3.0, 0), 0.5), (open(2.0, 1), 0.5)];
         let [fcfs, priority, preemptive] = [Scheduling::Fcfs, Scheduling::Priority, Scheduling::Preemptive]
             .map(|order| solve(&model(queue(order, 3, 1.0), &classes), Method::Auto).unwrap());

@@ -3,15 +3,15 @@
 //!
 //! Requests of a class visit each station where the class has a demand once, in the model's order. In product-form
 //! networks (processor sharing, delays, FCFS with exponential service and equal demands), the number and the order of
-//! visits do not affect the result. In other networks, they may affect it. `background` slows a queue to 1 − b of its
-//! rate. Think times are exponential. With an [`idle_cost`](brimful_core::model::IdleCost) above 0, requests that find
-//! idle servers take longer, in proportion to the share of idle servers ([`crate::exceptional`]). An `idle_cost` below
-//! 0 is part of every demand.
+//! visits do not affect the result. In other networks, they may affect it. Background work with the share b slows a
+//! queue to 1 − b of its rate. Think times are exponential. With an [`idle_cost`](brimful_core::model::IdleCost) above
+//! 0, requests that find idle servers take longer, in proportion to the share of idle servers ([`crate::exceptional`]).
+//! An `idle_cost` below 0 is part of every demand.
 //!
-//! A run ends when it is precise enough, or at its limit of events or time; [`Run`] states its precision. Warm-up and
-//! intervals are explained in `simulate/intervals.rs`. The seed determines the result. Memory is bounded by 512 slices
-//! of time and a million requests present. An open network that cannot keep up soon exceeds the limit of requests,
-//! which is an error.
+//! A run ends when its results are precise enough, or at its limit of events or of time; [`Run`] states the precision.
+//! Warm-up and intervals are explained in `simulate/intervals.rs`. The seed determines the result. Memory is limited to
+//! statistics of 512 slices of time, and to a million requests present at once. An open network that cannot keep up
+//! soon exceeds the limit of requests, which is an error.
 //!
 //! Times are in seconds, rates per second. Matrices are stations × classes.
 
@@ -52,11 +52,12 @@ pub struct SimulationOptions {
     /// Arrival process of each class; ignored for closed classes. If the list is empty, all classes have Poisson
     /// arrivals.
     pub arrivals: Vec<Arrivals>,
-    /// Family of the service times of each station. If the list is empty, all stations have the standard family of
-    /// their scv.
+    /// Family of the service time distributions of each station. If the list is empty, all stations have
+    /// [`Service::Standard`].
     pub service: Vec<Service>,
-    /// The run ends when the relative half widths of the 95 % intervals of every class's throughput and mean response
-    /// time do not exceed this precision. `None` uses all events or all time.
+    /// The run ends when the 95 % confidence intervals of every class's throughput and mean response time are narrow
+    /// enough: their half widths, divided by the values, do not exceed this number. `None` lets the run continue to its
+    /// limit of events or of time.
     pub precision: Option<f64>,
     /// Maximum number of events: arrivals, departures and ends of think times.
     pub events: u64,
@@ -65,7 +66,7 @@ pub struct SimulationOptions {
 }
 
 impl Default for SimulationOptions {
-    /// The default is a precision of 2 %, or 20 million events, which take a few seconds.
+    /// By default, a run ends at a precision of 2 %, or after 20 million events, which take a few seconds.
     fn default() -> Self {
         SimulationOptions {
             seed: 1,

@@ -1,4 +1,4 @@
-//! A solved network, the names of the methods that solve it, and estimates.
+//! The types of a solved network, of the methods that solve it, and of estimates.
 
 use crate::ModelError;
 use crate::network::{Network, mix, products, servers};
@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use std::{fmt, str::FromStr};
 
-/// A number that was fitted or simulated, with its uncertainty.
+/// A fitted or simulated value with its confidence interval.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Estimate {
     /// The estimated value.
@@ -20,16 +20,17 @@ pub struct Estimate {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Method {
-    /// The most exact method that is quick. The solution states the method and the reason.
+    /// The most exact method that takes little time. The solution states the chosen method and the reason.
     #[default]
     Auto,
-    /// The exact solution; an error if it is not available.
+    /// The exact solution. It is an error if none is known for the network.
     Exact,
     /// Erlang's C formula for several servers; for open classes only.
     Erlang,
-    /// One fast server and a delay for several servers. This method is pessimistic; older papers use it.
+    /// Replaces several servers by one fast server and a delay, as in older papers. This overestimates response times.
     Seidmann,
-    /// The fixed point of Bard & Schweitzer (1979): the quickest method for closed classes, often within 5 to 10 %.
+    /// The fixed point of Bard & Schweitzer (1979): the quickest method for closed classes. Its errors are mostly
+    /// within 5 to 10 %.
     Schweitzer,
     /// The Linearizer of Chandy & Neuse (1982): for closed classes of any population.
     Linearizer,
@@ -42,9 +43,10 @@ pub enum Method {
 pub struct Solution {
     /// The method that was used; never `auto`.
     pub method: Method,
-    /// The reason for this method.
+    /// The reason why this method was used.
     pub why: String,
-    /// Caveats about the errors of the solution. Documents include them among their own caveats.
+    /// Caveats about the errors of the solution. They are not serialized here: documents have a list of all their
+    /// caveats.
     #[serde(skip)]
     pub caveats: Vec<String>,
     /// X: throughput of each class, in requests per second.
@@ -55,21 +57,22 @@ pub struct Solution {
     pub residence: Vec<Vec<f64>>,
     /// N: mean number of requests present; stations × classes.
     pub queue_length: Vec<Vec<f64>>,
-    /// U = X·D/m: utilization of the nominal capacity by the model's classes alone; stations × classes. For a delay
-    /// station it is the number of requests present; for a station with rate multipliers it is X·D.
+    /// U = X·D/m: utilization of the nominal capacity by the model's classes, without background work; stations ×
+    /// classes. For a delay station it is the number of requests present; for a station with rate multipliers it is
+    /// X·D.
     pub utilization: Vec<Vec<f64>>,
-    /// The station that saturates first; empty if no station ever does.
+    /// The station that saturates first as the load grows; empty if no station ever saturates.
     pub bottleneck: String,
     /// The rate of all classes together, at their present mix, at which the bottleneck saturates, in requests per
     /// second. Infinite (JSON: null) if no station ever saturates.
     #[schemars(with = "Option<f64>")]
     pub saturation_rate: f64,
-    /// Mean response time R over all requests at their present mix, in seconds.
+    /// Mean response time R over the requests of all classes at their present mix, in seconds.
     pub mean_response_time: f64,
 }
 
 impl Solution {
-    /// Derives all metrics from X, and from R at each station.
+    /// Computes all metrics from the throughputs X and the residence times at each station.
     ///
     /// # Errors
     /// When a metric is not finite.

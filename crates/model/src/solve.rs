@@ -4,7 +4,7 @@
 //! |---|---|---|---|---|
 //! | `exact` | as `erlang` | mean value analysis (Reiser & Lavenberg 1980); several servers and rate multipliers by convolution (Buzen 1973; Reiser & Kobayashi 1975), every term of which is positive | product form | Π (N + 1) × stations × classes, × min(m, N) for m servers; memory Π (N + 1) × 8 to 100 bytes |
 //! | `erlang` | Erlang's C (1917), station by station ([`crate::open`]) | none | any; exact in product form, elsewhere at the station where requests arrive first | stations × classes |
-//! | `seidmann` | m servers as one fast server and a delay (Seidmann, Schweitzer & Shalev-Oren 1987) | the same, then exact | any if open, product form if closed; response at ρ = 0.8 is 8 to 17 % too long | as `exact` with single servers |
+//! | `seidmann` | m servers as one fast server and a delay (Seidmann, Schweitzer & Shalev-Oren 1987) | the same, then exact | any if open, product form if closed; response at ρ = 0.8 is 8 to 17 % too long | as `exact` with one server per station |
 //! | `schweitzer` | as `erlang` | Bard (1979) & Schweitzer (1979) | any; mostly within 5 to 10 % | iterations × stations × classes |
 //! | `linearizer` | as `erlang` | Chandy & Neuse (1982) | any; in 300 random networks in product form at most 0.9 % off on average and 20 % at worst (`cargo test -p brimful-model --test it approximations`). The utilization of a station may exceed its capacity by up to half a percent | as `schweitzer` × classes × rounds |
 //! | `simulation` | as [`mod@crate::simulate`] | as [`mod@crate::simulate`] | any; to within 2 %, or as 1 million events allow | a fraction of a second |
@@ -14,10 +14,11 @@
 //! service times. It permits first come, first served if service is exponential with the same mean for all classes.
 //! `schweitzer` and `linearizer` also solve stations out of product form. They use Pollaczek & Khinchine's remaining
 //! service, Lee & Longton's formula for several servers, and the rules of Cobham (1954) and Jaiswal (1968) for
-//! priorities. Their errors are unknown there and may be several times the true value. A caveat of the solution says
-//! so, and `auto` simulates instead. A first-come-first-served station with rate multipliers is solved as processor
-//! sharing. Stations whose servers must be woken up ([`crate::exceptional`]) are out of product form in open networks.
-//! With closed classes or priorities, the mean of the additional time is part of every demand, except in a simulation.
+//! priorities. For such stations their errors are unknown, and may be several times the true value. A caveat of the
+//! solution says so. The method `auto` simulates such networks instead. A first-come-first-served station with rate
+//! multipliers is solved as processor sharing. Stations whose servers must be woken up ([`crate::exceptional`]) are out
+//! of product form in open networks. With closed classes or priorities, the mean of the additional time is part of
+//! every demand, except in a simulation.
 //!
 //! Mixed networks have open and closed classes. The closed classes are solved at stations that the open classes slow
 //! down (Reiser & Kobayashi 1975; Zahorjan & Wong 1981; several servers and rate multipliers, Bruell, Balbo & Afshari
@@ -69,13 +70,13 @@ pub fn solve(model: &Model, method: Method) -> Result<Solution, ModelError> {
     Ok(solution)
 }
 
-/// Whether the network is simulated if the caller asks for this method.
+/// Whether this method solves the network by simulation.
 pub(crate) fn is_simulated(network: &Network<'_>, method: Method) -> bool {
     let ordered = || network.closed().next().is_some() && network.check_product_form().is_err();
     method == Method::Simulation || method == Method::Auto && ordered()
 }
 
-/// The method that `auto` chooses, and the reason.
+/// Returns the method that `auto` uses for this network, and the reason.
 fn choose(network: &Network<'_>) -> (Method, String) {
     if network.closed().next().is_none() {
         return (Method::Erlang, String::new());
@@ -163,7 +164,8 @@ mod tests {
 
     #[test]
     fn no_station_gives_more_than_it_has() {
-        // With the rule for priorities alone, this station would use 1.17 times its capacity.
+        // Without the limit on the throughput, the rule for priorities would use 1.17 times the capacity of this
+        // station.
         let classes = [(closed(3, 1.0), 0.1), (closed(4, 0.0), 0.1), (closed(5, 1.0), 0.1)];
         let mut network = model(queue(Scheduling::Priority, 2, 0.0), &classes);
         network.classes[0].priority = 2;

@@ -1,10 +1,10 @@
 //! Response times of given arrivals at a server whose speed varies over time, in one pass over the requests.
 //!
 //! Every queue is served first come, first served (the recursion of Lindley 1952; for several servers, Kiefer &
-//! Wolfowitz 1955). A request that finds idle servers takes longer (Welch 1964, exceptional first service). The first
-//! station, which is the server's CPUs, is slowed down by its host and stopped by pauses. A request that a pause
-//! interrupts resumes afterwards (preemptive resume; Avi-Itzhak & Naor 1963, breakdowns that do not depend on the
-//! queue). The other stations have constant speed and are visited in order.
+//! Wolfowitz 1955). A request that finds idle servers may take longer, because they must be woken up (Welch 1964). The
+//! first station is the server's CPUs. Its host slows it down, and pauses stop it. A request that a pause interrupts
+//! resumes afterwards (preemptive resume; Avi-Itzhak & Naor 1963, breakdowns that do not depend on the queue). The
+//! other stations have constant speed and are visited in order.
 
 use crate::network::Network;
 use crate::simulate::{Sampler, Service};
@@ -12,19 +12,19 @@ use crate::{ModelError, station_demands};
 use brimful_core::model::{Model, Station, StationKind};
 use rand_pcg::Pcg64Mcg;
 
-/// Slowness of a host over time: a factor on service times that changes at certain instants. The first factor also
-/// applies before the first instant. During pauses, the host stops.
+/// How much a host slows the server down over time: factors on service times that change at certain instants. The first
+/// factor also applies before the first instant. During a pause, service stops.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct HostSlowness {
-    /// The instants in seconds, in order. Each instant has the factor that applies from then on.
+    /// The instants in seconds, in ascending order, each with the factor that applies from then on.
     steps: Vec<(f64, f64)>,
     /// Start and end of each pause in seconds, in order.
     pauses: Vec<(f64, f64)>,
 }
 
 impl HostSlowness {
-    /// Creates the slowness of consecutive intervals. Each interval is its length in seconds and its factor. The last
-    /// factor applies to all later times.
+    /// Creates the slowness of consecutive intervals. Each interval has a length in seconds and a factor on service
+    /// times. The last factor also applies after the last interval.
     pub fn from_stretches(stretches: impl IntoIterator<Item = (f64, f64)>) -> HostSlowness {
         let mut at = 0.0;
         let begin = |(length, factor): (f64, f64)| {
@@ -34,8 +34,8 @@ impl HostSlowness {
         HostSlowness { steps: stretches.into_iter().map(begin).collect(), pauses: Vec::new() }
     }
 
-    /// Adds pauses. Each pause is its start and its length in seconds. If a pause begins during another pause, it is
-    /// postponed until the other pause has ended.
+    /// Adds pauses. Each pause has a start and a length in seconds. A pause that would begin during another pause
+    /// begins when that one ends.
     #[must_use]
     pub fn with_pauses(self, pauses: impl IntoIterator<Item = (f64, f64)>) -> HostSlowness {
         let mut pauses: Vec<(f64, f64)> = pauses.into_iter().collect();
@@ -51,17 +51,18 @@ impl HostSlowness {
     }
 }
 
-/// A host that serves requests in the order in which their services start.
+/// The position in a [`HostSlowness`] while requests are served in the order in which their services start.
 struct Host {
     course: HostSlowness,
-    /// Index of the present step.
+    /// Index of the step that applies at the start of the current service.
     step: usize,
     /// Index of the first pause that has not ended.
     pause: usize,
 }
 
 impl Host {
-    /// The time at which a service ends that starts at `start` and takes `seconds` at slowness 1.
+    /// The time at which a service ends. It starts at `start` and would take `seconds` if the host did not slow it
+    /// down.
     fn serve(&mut self, start: f64, seconds: f64) -> f64 {
         let HostSlowness { steps, pauses } = &self.course;
         while steps.get(self.step + 1).is_some_and(|(begin, _)| *begin <= start) {
@@ -81,7 +82,7 @@ impl Host {
     }
 }
 
-/// One completed request.
+/// One completed request of a simulation.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CompletedRequest {
     /// Time of arrival, in seconds.
@@ -92,9 +93,9 @@ pub struct CompletedRequest {
     pub response: f64,
 }
 
-/// Simulates requests that pass through the model's stations. Each arrival is its time in seconds and the index of its
-/// class; arrivals are in order of time. The rates of the model's classes determine the mean idleness of the servers,
-/// on which the cost of waking may depend.
+/// Simulates requests that pass through the model's stations. Each arrival has a time in seconds and the index of its
+/// class. Arrivals are in order of time. The rates of the model's classes determine the mean idle share of the servers.
+/// The additional time of requests that find idle servers may depend on this share.
 ///
 /// # Errors
 /// When the model is invalid.
@@ -119,15 +120,15 @@ pub fn trajectory<A: IntoIterator<Item = (f64, usize)>>(
     }))
 }
 
-/// The state of one station.
+/// The state of one station during the simulation.
 struct Line {
     /// The time at which each server becomes free; empty for a delay.
     free: Vec<f64>,
     demands: Vec<f64>,
-    /// Additional demand, in seconds, of a request that finds all servers idle. If only some servers are idle, the
-    /// additional demand is proportional to their share. It varies like the service time.
+    /// Additional demand, in seconds, of a request that finds all servers idle. If only a share of the servers is idle,
+    /// the additional demand is this share of it. It is multiplied by the same random factor as the service time.
     waking: f64,
-    /// Ratio of service time to demand, which background work raises.
+    /// Factor by which background work prolongs service: 1/(1 − b) for its share b of the capacity.
     stretch: f64,
     service: Sampler,
 }
@@ -139,12 +140,12 @@ impl Line {
         let busy: f64 = under_load.iter().zip(rates).map(|(demand, rate)| demand * rate).sum();
         let idle = (1.0 - station.background - busy / f64::from(station.servers)).max(0.0);
         let cost = station.idle_cost.unwrap_or_default();
-        // The mean additional demand is w·Iᵖ. Background work is not simulated, so an arriving request finds the share
-        // I/(1 − b) of the simulated servers idle.
+        // By the law of `idle_law`, the mean additional demand is w·Iᵖ. An arriving request finds the share I/(1 − b)
+        // of the servers idle, because background work is not simulated.
         let waking = cost.seconds.max(0.0) * idle.powi(cost.power as i32 - 1) * (1.0 - station.background);
         Ok(Line {
             free: if queue { vec![f64::NEG_INFINITY; station.servers as usize] } else { Vec::new() },
-            // A negative cost is part of every demand. The demands then grow with the load.
+            // A cost below 0 is part of every demand: the demands are then larger at higher load.
             demands: if cost.seconds < 0.0 { under_load } else { demands.to_vec() },
             waking,
             stretch: if queue { 1.0 / (1.0 - station.background) } else { 1.0 },
@@ -152,7 +153,8 @@ impl Line {
         })
     }
 
-    /// The time at which a request leaves the station. The station has constant speed unless it has a `host`.
+    /// The time at which a request that arrives at `at` leaves the station. Only a station with a `host` has a variable
+    /// speed.
     fn pass(&mut self, at: f64, class: usize, rng: &mut Pcg64Mcg, host: Option<&mut Host>) -> f64 {
         let demand = self.demands.get(class).copied().unwrap_or(0.0);
         if demand == 0.0 {
@@ -210,8 +212,8 @@ mod tests {
         }
     }
 
-    /// A share 1 − U of the requests finds the server idle and takes S₀ seconds; all others take S seconds. Checks that
-    /// E[wait] = λ·E[s²]/(2(1 − λS)).
+    /// A share 1 − U of the requests finds the server idle and takes S₀ seconds; all others take S seconds. The mean
+    /// wait is then λ·E[s²]/(2(1 − λS)), where s is the service time of any request.
     #[test]
     fn waking_is_paid_by_those_who_find_the_server_idle() {
         let (rate, s, s0) = (700.0, 0.001, 0.0015);
@@ -235,8 +237,9 @@ mod tests {
         }
     }
 
-    /// Pauses of 30 ms that begin at random, once per second, are like a class of higher priority that interrupts
-    /// service. Checks the mean response time R = S/(1 − σ) + (λ·E[S²] + ν·E[L²])/(2(1 − σ)(1 − σ − ρ)) (Jaiswal 1968).
+    /// Pauses of 30 ms that begin at random, once per second, act like requests of higher priority that interrupt
+    /// service. The mean response time is then R = S/(1 − σ) + (λ·E[S²] + ν·E[L²])/(2(1 − σ)(1 − σ − ρ)) (Jaiswal
+    /// 1968). ν is the rate, L the length and σ the time share of the pauses.
     #[test]
     fn random_pauses_are_like_more_urgent_requests() {
         let (rate, s, length, pauses_per_s) = (600.0, 0.001, 0.03, 1.0);

@@ -8,7 +8,7 @@ use crate::closed::approximate::linearizer;
 use crate::network::Network;
 use brimful_core::model::Model;
 
-/// The demands have converged if no demand changes by more than this share in one iteration.
+/// The demands have converged if no demand changes by more than this relative amount in one iteration.
 const TOLERANCE: f64 = 1e-6;
 
 /// Maximum number of iterations.
@@ -76,8 +76,9 @@ mod tests {
                 let idle: f64 = 0.9 - used;
                 let demand = 0.1 + cost.seconds * idle.powi(cost.power as i32);
                 assert!((used - rate * demand / 2.0).abs() < 1e-12, "{cost:?} {rate} {solution:?}");
-                // A negative cost gives the solution of a network with these constant demands. Waking a server adds no
-                // contention, so responses may then be shorter.
+                // With a cost below 0, the solution equals that of a network with these demands as constants. A cost
+                // above 0 may yield shorter responses than that network, because a request that finds idle servers does
+                // not wait.
                 let mut plain = open(None, rate);
                 plain.demands[0][0] = demand;
                 let plain = solve(&plain, Method::Auto).unwrap().response_time[0];
@@ -108,8 +109,8 @@ mod tests {
             let used = solution.utilization[0][0];
             let demand = 2.0 * used / solution.throughput[0];
             let law = 0.1 + 0.05 * (0.9 - used).max(0.0).powi(2);
-            // The iteration estimates the throughput by the Linearizer, so the demand is only approximately as in the
-            // law.
+            // The iteration uses throughputs that the Linearizer estimates, so the demand follows the law only
+            // approximately.
             assert!((demand / law - 1.0).abs() < 0.02, "{customers}: {demand} {law}");
             let simulated = simulate(&model, &SimulationOptions::default()).unwrap();
             assert!((simulated.throughput[0].value / solution.throughput[0] - 1.0).abs() < 0.03, "{customers}");

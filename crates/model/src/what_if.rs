@@ -1,11 +1,11 @@
-//! What-if: predicts a model before and after changes, or along a range of changes (Menascé, Peraino, Dinh & Dinh, CMG
-//! 1999, §7).
+//! What-if: predicts the performance of a model before and after changes, or along a range of changes (Menascé,
+//! Peraino, Dinh & Dinh, CMG 1999, §7).
 //!
 //! A [`Scenario`] is a list of [`Change`]s (`cpu.speed=1.5x`, `class4.rate=+30%`), of added classes ([`NewClass`]), and
-//! of clients at the end of slow lines ([`Client`], Figs. 8 and 9 of that paper). [`what_if`] solves the model without
+//! of clients behind slow network links ([`Client`], Figs. 8 and 9 of that paper). [`what_if`] solves the model without
 //! and with the scenario. The result states which stations saturate first, the response time of each class, and how far
 //! the load can grow before an [`Slo`] is missed. The confidence intervals of the results follow from the confidence
-//! intervals of the demands. A range of numbers yields a curve.
+//! intervals of the demands. If a change has a range of values, the result is a curve.
 //!
 //! A saturated network is a result here, not an error. The result names the station that saturates and the rate at
 //! which it saturates. Rates are per second, times in seconds, matrices stations × classes. Headroom and saturation
@@ -48,7 +48,7 @@ pub struct WhatIfOptions {
     pub method: Method,
     /// Objectives whose headroom is computed.
     pub slos: Vec<Slo>,
-    /// Number of random draws of the demands from which intervals are computed; 0 for no intervals.
+    /// Number of random draws of the demands from which confidence intervals are computed; 0 for no intervals.
     pub draws: usize,
     /// Seed of the random draws.
     pub seed: u64,
@@ -60,18 +60,19 @@ impl Default for WhatIfOptions {
     }
 }
 
-/// A model before and after changes.
+/// The results of a model before and after changes.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct WhatIf {
     /// The changes, in the user's notation.
     pub changes: Vec<String>,
-    /// The model without the changes.
+    /// The results of the model without the changes.
     pub before: Outlook,
-    /// The model with all changes; `None` if one of the changes is a range.
+    /// The results of the model with all changes; `None` if one of the changes is a range.
     pub after: Option<Outlook>,
-    /// The ratios of the results after the changes to the results before them; `None` if the demands have no intervals.
+    /// The ratio of each result after the changes to the same result before them; `None` if the demands have no
+    /// intervals.
     pub effect: Option<Effect>,
-    /// The model along the ranges of changes; `None` without ranges.
+    /// The results along the ranges of changes; `None` without ranges.
     pub curve: Option<Curve>,
 }
 

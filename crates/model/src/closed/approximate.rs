@@ -1,14 +1,15 @@
 //! Approximate solution of closed classes of any population: the fixed point of Bard & Schweitzer, and the Linearizer.
 //!
-//! An arriving customer finds the network as it is with one customer fewer of its class. Schweitzer (1979; Bard, 1979)
-//! assumes that every class's distribution over the stations does not change with one customer fewer. This method
-//! iterates on the whole population alone; errors are mostly within 5 to 10 %.
+//! On average, an arriving customer finds the network in the steady state that it has with one customer fewer of the
+//! arriving class. Schweitzer (1979; Bard, 1979) assumes that every class's distribution over the stations does not
+//! change with one customer fewer. So this method solves only the whole population. Its errors are mostly within 5 to
+//! 10 %.
 //!
 //! The Linearizer (Chandy & Neuse, 1982; with the sums of de Souza e Silva & Muntz, 1990) also solves the populations
-//! with one customer fewer. From these solutions, it derives how the distributions shift, and assumes that this shift
-//! is constant. With several servers, it also uses the shifts of the throughputs. In 300 random networks in product
-//! form, its error is at most 0.9 % on average and 20 % at worst (`cargo test -p brimful-model --test it
-//! approximations`).
+//! with one customer fewer. The difference between these solutions and the solution of the whole population is the
+//! *shift*. It is assumed to be the same for smaller populations. With several servers, it also uses the shifts of the
+//! throughputs. In 300 random networks in product form, its error is at most 0.9 % on average and 20 % at worst (`cargo
+//! test -p brimful-model --test it approximations`).
 //!
 //! Residence times follow from the state that an arrival finds ([`crate::residence`]). So several servers, order of
 //! arrival, priorities and open classes are supported, but errors are unknown outside product form.
@@ -28,7 +29,7 @@ const FINAL_TOLERANCE: f64 = 1e-13;
 /// Tolerance of the fixed points from which the Linearizer computes the shifts.
 const SHIFT_TOLERANCE: f64 = 1e-7;
 
-/// Tolerance of the fixed points that lead to the starting point.
+/// Tolerance of the fixed points of smaller populations, which lead to the starting point of the whole population.
 const START_TOLERANCE: f64 = 1e-4;
 
 /// The search for the starting point begins with a population whose largest class has at most this number of customers.
@@ -40,8 +41,8 @@ const MAX_SHIFT_CHANGE: f64 = 1e-4;
 /// Maximum number of rounds of the Linearizer. Its authors use three rounds, which are usually enough.
 const MAX_ROUNDS: usize = 10;
 
-/// Share by which a station's throughput may exceed its capacity. With the Linearizer, the ratio reaches 1.0009 in an
-/// example of its authors, and at worst 1.004 with processor sharing.
+/// Maximum share by which a station's throughput may exceed its capacity. With the Linearizer, the ratio of throughput
+/// to capacity reaches 1.0009 in an example of its authors, and 1.004 in the worst network with processor sharing.
 const MAX_EXCESS: f64 = 0.005;
 
 /// The throughput X of each class, and the residence times R in seconds, stations × classes.
@@ -77,8 +78,8 @@ pub(crate) fn linearizer(network: &Network<'_>) -> Result<Performance, ModelErro
 }
 
 /// Mean behaviour of one customer of each class. The vector begins with the shares of the customer's time at each
-/// queue, queue by queue. Then it has one ratio for each class: a lone customer's cycle time to the present cycle time.
-/// The type is also used for the change of these numbers with one customer fewer.
+/// queue, one row of classes per queue. Then it has one ratio for each class: a lone customer's cycle time to the
+/// present cycle time. The type is also used for the difference of two such vectors.
 type Shares = Vec<f64>;
 
 /// The inputs of the iteration. `classes` are the closed classes; `queues` are all stations except delays.
@@ -101,7 +102,7 @@ struct Queue {
     demands: Vec<f64>,
     /// a = Σ λ·D: number of servers that the open classes keep busy.
     open: f64,
-    /// Largest number of servers that closed classes can keep busy.
+    /// Maximum number of servers that closed classes can keep busy.
     most: f64,
     /// Whether the residence time depends on the classes of the customers that an arrival finds.
     ordered: bool,
@@ -109,8 +110,8 @@ struct Queue {
     dependent: bool,
 }
 
-/// Effects of the shifts on the state that an arrival finds, for one population. The first index of each field is the
-/// queue.
+/// The effect of the shifts on an arrival. A shift is the change of the shares of time when one customer of a class is
+/// removed. The first index of each field is the queue.
 struct Shifted {
     /// For each arriving class: 1 plus the number of additional customers that an arrival finds because of the shifts.
     joined: Vec<Vec<f64>>,
@@ -179,8 +180,8 @@ impl<'a> Iteration<'a> {
         whole.iter().zip(less).enumerate().map(change).collect()
     }
 
-    /// Computes the fixed point for a population. `shifts` are the shifts that an arriving customer of each class
-    /// finds.
+    /// Computes the fixed point for a population. `shifts[c]` is the change of the shares when one customer of class
+    /// `c` is removed.
     fn settle(
         &self,
         population: &[f64],
@@ -206,7 +207,7 @@ impl<'a> Iteration<'a> {
         }
     }
 
-    /// Computes one step of the iteration.
+    /// Computes the shares `new` of the next iteration from the shares `old`.
     fn step(&self, population: &[f64], shifts: &[Shares], shifted: &Shifted, old: &[f64], new: &mut [f64]) {
         let classes = self.classes.len();
         let (at, alone) = old.split_at(self.queues.len() * classes);
@@ -247,7 +248,7 @@ impl<'a> Iteration<'a> {
     fn among(&self, queue: &Queue, class: usize, found: &[(f64, f64)]) -> f64 {
         let (network, k) = (self.network, queue.station);
         let busy: f64 = found.iter().map(|(present, busy)| busy.min(*present)).sum();
-        // There cannot be more busy servers than the station has.
+        // The estimated number of busy servers may exceed the number of servers, so it is limited.
         let fit = if queue.dependent { 1.0 } else { ((f64::from(queue.servers) - queue.open) / busy).min(1.0) };
         let mut all_busy: Vec<f64> = products(&network.rates, &network.demands[k]).collect();
         let mut waiting = vec![0.0; all_busy.len()];
@@ -282,8 +283,8 @@ impl<'a> Iteration<'a> {
         Ok((throughput, residence))
     }
 
-    /// Limits the throughput of each station to its capacity, up to the known error of the method. The cycle of a class
-    /// that visits an overloaded station becomes longer: the time is added to the class's residence at that station.
+    /// Limits the throughput of each station to its capacity plus [`MAX_EXCESS`]. At an overloaded station, this makes
+    /// the cycles of the classes longer. The additional time of a class is added to its residence time at that station.
     fn fit(&self, throughput: &mut [f64], residence: &mut [Vec<f64>]) {
         let excess = |queue: &Queue| {
             let busy: f64 = self.classes.iter().zip(&queue.demands).map(|(c, demand)| throughput[*c] * demand).sum();

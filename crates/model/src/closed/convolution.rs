@@ -1,16 +1,18 @@
 //! Exact solution by convolution of normalizing constants, for centres of any speed (Buzen 1973; several classes,
 //! Reiser & Kobayashi 1975).
 //!
-//! G(n) is the sum of the weights of all distributions of the population n over the centres, and X = G(N − 1)/G(N).
-//! Load-dependent mean value analysis computes P(0) by subtraction, which fails for some tens of customers. Here every
-//! term is positive and of unlimited range (`wide.rs`). So the rounding error of each result is about (customers +
-//! centres) roundings.
+//! G(n) is the sum of the weights of all distributions of the population n over the centres, and X = G(N − 1)/G(N). The
+//! alternative, load-dependent mean value analysis, computes P(0) by subtraction and loses all digits for some tens of
+//! customers. Here every term is positive and of unlimited range (`wide.rs`). So the rounding error of each result is
+//! about (customers + centres) roundings.
 //!
-//! A centre is added level by level. Let `T[h](n)` be Σ D·h(n − 1) over the classes. Then the weight of j customers is
-//! h(j) = `T[h(j − 1)]`/α(j). Where α is constant, the sum H over all further levels satisfies H = h + `T[H]`/α. This
-//! costs min(m, N) passes over the populations; convolution term by term would cost the square. The queues at a centre
-//! whose speed changes require the constants of all other centres. Halving the set of K centres recursively computes
-//! all of them in K·log K convolutions.
+//! A centre is added to G level by level: level j is the set of states with j customers at the centre. Let h(j) be the
+//! weights of level j as a function of the population, with h(0) = G. Let `T[h](n)` be Σ D·h(n − 1) over the classes,
+//! where n − 1 has one customer fewer of the class. Then h(j) = `T[h(j − 1)]`/α(j). Where α is constant, the sum H of a
+//! level's weights h and those of all further levels satisfies H = h + `T[H]`/α. This costs min(m, N) passes over the
+//! populations; convolution term by term would cost the square. The mean queue length at a centre whose speed changes
+//! requires the constants G of the network without this centre. Halving the set of K centres recursively computes all
+//! of them in K·log K convolutions.
 //!
 //! The method is valid in product form. Cost: Π (N + 1) × classes × Σ min(m, N); memory: a few arrays of Π (N + 1).
 
@@ -51,8 +53,8 @@ struct Solver<'a> {
 }
 
 impl Solver<'_> {
-    /// Computes the mean queues at a single server: N = D·G₂(N − 1)/G(N). G₂ are the constants of the network with a
-    /// second copy of this server.
+    /// Computes the mean queue length of each class at the single server `k`: N = D·G₂(N − 1)/G(N). G₂ are the
+    /// constants of the network with a second copy of this server.
     fn plain(&mut self, k: usize) {
         let centre = &self.closed.centres[k];
         let mut twice = self.whole.clone();
@@ -62,8 +64,8 @@ impl Solver<'_> {
         self.steady.residence[k] = self.residence(k, &found);
     }
 
-    /// Computes the mean queues at the centres `centres`, whose speeds change. `others` are the constants of all other
-    /// centres.
+    /// Computes the mean queue lengths at `centres`, whose speed depends on the number of customers. `others` are the
+    /// constants G of the network without these centres.
     fn changing(&mut self, others: Vec<Wide>, centres: &[usize]) {
         if let [k] = centres {
             return self.one_changing(others, *k);
@@ -75,8 +77,9 @@ impl Solver<'_> {
         }
     }
 
-    /// Computes the mean queue at centre `k`: N = D·Σ j·h(j − 1)(N − 1)/(α(j)·G). Beyond the last level J, the sum has
-    /// a closed form: Σ (J + i)·Tⁱ = (J − 1)/(1 − T) + 1/(1 − T)².
+    /// Computes the mean queue length of each class at centre `k`: N = D·Σ j·h(j − 1)(N − 1)/(α(j)·G(N)), summed over
+    /// the levels j; h is as in the module's header. From the last level J on, the sum has a closed form: Σ (J + i)·Tⁱ
+    /// = (J − 1)/(1 − T) + 1/(1 − T)².
     fn one_changing(&mut self, others: Vec<Wide>, k: usize) {
         let Centre { demands, multipliers } = &self.closed.centres[k];
         let (levels, last) = (multipliers.len(), multipliers[multipliers.len() - 1]);
@@ -135,7 +138,7 @@ impl Lattice {
         self.populations - 1
     }
 
-    /// Π Zⁿ/n!: the weight of each population if all customers are at the delays.
+    /// Computes the weights if all customers are at the delays: Π Zⁿ/n! for each population.
     fn delays(&self, delays: &[f64]) -> Vec<Wide> {
         let mut g = vec![Wide::ONE; self.populations];
         let mut present = vec![0; self.most.len()];
@@ -163,7 +166,8 @@ impl Lattice {
         sum
     }
 
-    /// Replaces h by T[h]/α. The loop proceeds from the last population down, so it reads old values.
+    /// Replaces h by T[h]/α, where T[h](n) = Σ D·h(n − 1) over the classes. The loop proceeds from the last population
+    /// down, so it reads the old values of h.
     fn next_level(&self, h: &mut [Wide], demands: &[f64], alpha: f64) {
         let factors: Vec<f64> = demands.iter().map(|d| d / alpha).collect();
         let mut present = self.most.clone();
@@ -173,7 +177,8 @@ impl Lattice {
         }
     }
 
-    /// Replaces h by h + T[h]/α + T²[h]/α² + …. The loop proceeds from the first population up, so it reads new values.
+    /// Replaces h by h + T[h]/α + T²[h]/α² + …, where T[h](n) = Σ D·h(n − 1) over the classes. The loop proceeds from
+    /// the first population up, so it reads values that are already complete.
     fn sum_levels(&self, h: &mut [Wide], demands: &[f64], alpha: f64) {
         let factors: Vec<f64> = demands.iter().map(|d| d / alpha).collect();
         let mut present = vec![0; self.most.len()];
@@ -183,7 +188,8 @@ impl Lattice {
         }
     }
 
-    /// start + Σ factor × h, where h is read at the populations with one customer fewer of each class.
+    /// Returns start + Σ factor × h over the classes, where h is read at the population with one customer fewer of the
+    /// class.
     #[inline]
     fn below(&self, h: &[Wide], here: usize, present: &[u32], factors: &[f64], start: Wide) -> Wide {
         let classes = present.iter().zip(factors).zip(&self.back);

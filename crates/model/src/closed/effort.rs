@@ -10,7 +10,7 @@ use std::fmt;
 pub(crate) struct Effort {
     /// Π (N + 1): number of combinations of customers of each class.
     pub(crate) populations: f64,
-    /// Memory of the recursion, in bytes.
+    /// Memory of the solution's arrays, in bytes.
     pub(crate) bytes: f64,
     /// Approximate time on one core, in seconds.
     pub(crate) seconds: f64,
@@ -22,20 +22,21 @@ const MAX_BYTES: f64 = (1u64 << 30) as f64;
 /// Maximum time of an exact solution, in seconds.
 const MAX_SECONDS: f64 = 30.0;
 
-/// Maximum time of an exact solution that `auto` chooses, in seconds.
+/// Maximum time of an exact solution that the method `auto` chooses, in seconds.
 const QUICK_SECONDS: f64 = 1.0;
 
 /// Time of one multiplication and addition, in seconds, in mean value analysis and in convolution.
 const STEP: f64 = 1.5e-9;
 
-/// Additional cost of mean value analysis for each class and population, in steps.
+/// Additional cost of mean value analysis for each class and population, in units of [`STEP`].
 const PER_CLASS: f64 = 3.0;
-/// Additional cost of convolution for each population and pass, in steps.
+/// Additional cost of convolution for each population and each pass over the populations, in units of [`STEP`].
 const PER_PASS: f64 = 1.5;
-/// Cost of one level of a station with open classes, in steps.
+/// Cost of the effect of open classes at a station, in units of [`STEP`], for each pair of a rate multiplier and a
+/// number of closed customers.
 const PER_LEVEL: f64 = 3.0;
 
-/// Estimates the exact solution of a network's closed classes.
+/// Estimates the cost of the exact solution of a network's closed classes.
 pub(crate) fn effort(network: &Network<'_>) -> Effort {
     let sizes: Vec<f64> = network.closed().map(|c| f64::from(network.population[c]) + 1.0).collect();
     let populations: f64 = sizes.iter().product();
@@ -43,8 +44,8 @@ pub(crate) fn effort(network: &Network<'_>) -> Effort {
     let customers = network.customers() as f64;
     let queues = || network.model.stations.iter().enumerate().filter(|(_, s)| s.kind == StationKind::Queue);
     let levels = |s: &Station| (s.rate_multipliers.len() as f64).max(f64::from(s.servers));
-    // The effect of open classes is a sum over all levels of a station. It is computed for each level that closed
-    // classes can reach.
+    // The effect of open classes on a station is computed for each number of closed customers. Each of these values is
+    // a sum over all rate multipliers.
     let prepared = |(k, s): (usize, &Station)| {
         if network.open_load(k) > 0.0 { PER_LEVEL * levels(s) * levels(s).min(customers + 1.0) } else { 0.0 }
     };
@@ -63,7 +64,7 @@ pub(crate) fn effort(network: &Network<'_>) -> Effort {
 }
 
 impl Effort {
-    /// Whether the solution is quick enough for `auto`.
+    /// Whether the solution is quick enough for the method `auto`.
     pub(crate) fn is_quick(&self) -> bool {
         self.seconds <= QUICK_SECONDS && self.bytes <= MAX_BYTES
     }

@@ -1,10 +1,10 @@
 //! Solves x = f(x) by Anderson's acceleration (1965; Walker & Ni, 2011).
 //!
-//! The plain iteration of queue lengths takes thousands of rounds if two stations are almost equally busy. Here each
-//! round combines the last few rounds so that their residuals f(x) − x cancel if f is linear. If the residual
+//! Without acceleration, the iteration x ← f(x) takes thousands of rounds if two stations are almost equally busy. Here
+//! each round combines the last few rounds so that their residuals f(x) − x cancel if f is linear. If the residual
 //! increases, the algorithm returns to the plain iteration. If the iteration does not converge, it takes shorter and
-//! shorter steps, because full steps may oscillate where the order of service matters. Cost in addition to f:
-//! depth × length of x.
+//! shorter steps, because full steps may oscillate where the order of service matters. Cost in addition to f: depth ×
+//! length of x.
 
 use crate::ModelError;
 use nalgebra::{DMatrix, DVector};
@@ -15,8 +15,8 @@ const DEPTH: usize = 6;
 /// A residual that exceeds the best one by this factor resets the acceleration.
 const MAX_RESIDUAL_GROWTH: f64 = 10.0;
 
-/// Number of accelerated rounds before steps are halved. If acceleration converges, it takes at most about a hundred
-/// rounds.
+/// Number of accelerated rounds before steps become shorter. If the acceleration converges at all, it needs at most
+/// about a hundred rounds.
 const ACCELERATED_ROUNDS: usize = 300;
 
 /// Number of rounds with one step length before the step length is halved again.
@@ -25,7 +25,8 @@ const ROUNDS_PER_STEP: usize = 1000;
 /// Maximum number of rounds.
 const MAX_ROUNDS: usize = 20 * ROUNDS_PER_STEP;
 
-/// Returns non-negative numbers x with |f(x) − x| ≤ `tolerance`. f writes its result into its second argument.
+/// Returns non-negative numbers x with |f(x) − x| ≤ `tolerance`. `f` writes f(x) for its first argument x into its
+/// second argument.
 pub(super) fn fixed_point(
     start: Vec<f64>,
     tolerance: f64,
@@ -74,7 +75,7 @@ impl History {
         self.last = Some((image.to_vec(), residual));
     }
 
-    /// Returns the image f(x), corrected by a combination of the last changes.
+    /// Returns f(x), corrected by the combination of the last changes that cancels the residual best.
     fn accelerate(&mut self, image: &[f64], residual: &[f64]) -> Vec<f64> {
         let mut next = image.to_vec();
         let Some((last_image, last_residual)) = &self.last else { return next };
@@ -97,15 +98,14 @@ impl History {
         for i in 0..self.changes.len() {
             let product = dot(&self.changes[i].1, &self.changes[here].1);
             (self.normal[i][here], self.normal[here][i]) = (product, product);
-            // The current residual differs from the previous one by the newest change, so its inner products grow by
-            // `product`.
+            // The residual has grown by the newest change, so its inner product with each change grows by `product`.
             self.right[i] += product;
         }
         self.right[here] = dot(&self.changes[here].1, residual);
     }
 
-    /// The weights of the last changes whose combination is nearest to the residual. The equations are slightly
-    /// regularized in case several rounds are nearly equal.
+    /// The weights with which the last changes of the residual add up nearest to the residual itself. The equations are
+    /// slightly regularized, because several changes may be nearly equal.
     fn weights(&self) -> Option<DVector<f64>> {
         let depth = self.changes.len();
         let mut normal = DMatrix::from_fn(depth, depth, |i, j| self.normal[i][j]);

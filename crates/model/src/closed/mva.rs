@@ -1,9 +1,10 @@
 //! Exact mean value analysis (Reiser & Lavenberg, 1980): single servers and delays, any number of classes.
 //!
-//! An arriving customer finds the network as it is without this customer: R = D·(1 + N(n − 1)), X = n/(Z + Σ R), N =
-//! X·R. The recursion starts with the empty network. No step subtracts, so the recursion is numerically stable. It is
-//! valid in product form. Time: Π (N + 1) × centres × classes. Memory: one queue length per centre, for each population
-//! of all classes except the largest.
+//! An arriving customer finds the mean queues of the network without this customer: R = D·(1 + N(n − 1)), X = n/(Z + Σ
+//! R), N = X·R for the population n. The recursion starts with the empty network. No step subtracts, so the recursion
+//! is numerically stable. It is valid in product form. Time: Π (N + 1) × centres × classes. Memory: one queue length
+//! per centre, for each population of the classes. The class with the most customers does not count, because its queues
+//! are overwritten.
 
 use super::{Closed, Steady};
 
@@ -16,8 +17,8 @@ pub(crate) fn solve(closed: &Closed) -> Steady {
     let delays: Vec<f64> = order.iter().map(|c| closed.delay[*c]).collect();
     let demands = order.iter().map(|c| closed.centres.iter().map(|k| k.demands[*c]).collect());
     let demands: Vec<Vec<f64>> = demands.collect();
-    // Distance between the index of a population and the index of the population with one customer fewer of class c. It
-    // is 0 for the first class, because the new queues overwrite the old queues in place.
+    // Distance between the index of a population and the index of the population with one customer fewer of class c.
+    // For the first class it is 0: the queues of a population overwrite the queues with one customer fewer.
     let mut back = vec![0; classes];
     let mut plane = 1;
     for c in 1..classes {
@@ -41,7 +42,7 @@ pub(crate) fn solve(closed: &Closed) -> Steady {
             count(&mut present[1..], &most[1..]);
         }
     }
-    // The loop ended with the whole population, so the last throughputs and residence times are the solution.
+    // The loop ends with the whole population, so the last throughputs and residence times are the solution.
     let position = |c: usize| order.iter().position(|o| *o == c).unwrap_or(c);
     let row = |k: usize| (0..classes).map(|c| residence[position(c)][k]).collect();
     Steady {

@@ -1,6 +1,7 @@
-//! Positive numbers of unlimited range, for normalizing constants. With some hundreds of customers these exceed `f64`.
+//! Positive numbers of unlimited range, for normalizing constants. With some hundreds of customers, these constants
+//! exceed the range of `f64`.
 
-/// The number mantissa · 2^(512·exponent). The mantissa is 0 or within 2^±256.
+/// The number mantissa · 2^(512·exponent). The mantissa is 0, or between 2^−256 and 2^256.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Wide {
     mantissa: f64,

@@ -1,17 +1,18 @@
 //! Numerical inversion of a Laplace transform.
 //!
 //! The algorithm is EULER of Abate & Whitt (1995), "Numerical inversion of Laplace transforms of probability
-//! distributions". It computes the Bromwich integral by the trapezoidal rule, and sums the alternating series by
-//! Euler's method. The discretization error is below e^−A, about 10⁻⁸; the rounding error is smaller. The method fails
-//! where a distribution jumps, so constants must be removed first. Cost: [`TERMS`] values of the transform.
+//! distributions". It computes the Bromwich integral by the trapezoidal rule, and sums the resulting alternating series
+//! by Euler's method. The error of the trapezoidal rule is below e^−A, about 10⁻⁸; the rounding error is smaller. The
+//! method fails where a distribution jumps, so constants must be removed first. Cost: [`TERMS`] values of the
+//! transform.
 
 use super::service::ONE;
 use nalgebra::Complex;
 use std::f64::consts::{LN_2, PI};
 
-/// A: the discretization error is at most e^−A.
+/// A of Abate & Whitt: the error of the trapezoidal rule is at most e^−A.
 const A: f64 = 18.4;
-/// Index of the last term of the first partial sum that is averaged.
+/// Number of terms that are summed before Euler's method begins to average partial sums.
 const PLAIN: usize = 15;
 /// Weights of the partial sums that are averaged: the binomial coefficients C(11, k). Their sum is 2¹¹.
 const AVERAGED: [f64; 12] = [1.0, 11.0, 55.0, 165.0, 330.0, 462.0, 462.0, 330.0, 165.0, 55.0, 11.0, 1.0];
@@ -48,7 +49,7 @@ mod tests {
             assert!((exponential - (-t).exp()).abs() < 1e-7, "{t}: {exponential}");
             let erlang = tail(t, |s| (s + 1.0).powi(-3));
             assert!((erlang - (-t).exp() * (1.0 + t + t * t / 2.0)).abs() < 1e-7, "{t}: {erlang}");
-            // The time is 0 with probability 1/4: P(T > t) = ¾·e^−t.
+            // With probability 1/4 the time is 0, otherwise it is exponential: P(T > t) = ¾·e^−t.
             let atom = tail(t, |s| (s + 1.0).inv() * 0.75 + 0.25);
             assert!((atom - 0.75 * (-t).exp()).abs() < 1e-7, "{t}: {atom}");
         }

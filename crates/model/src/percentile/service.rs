@@ -6,26 +6,26 @@ use std::f64::consts::PI;
 
 pub(super) const ONE: Complex<f64> = Complex::new(1.0, 0.0);
 
-/// The distribution of a service time, chosen by its squared coefficient of variation: constant at 0, gamma below 1,
-/// exponential at 1, hyperexponential with balanced means above 1.
+/// The distribution of a service time, chosen by its squared coefficient of variation (scv): constant for 0, gamma
+/// below 1, exponential for 1, hyperexponential with balanced means above 1.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Family {
     Constant,
-    /// A gamma distribution. The number is its squared coefficient of variation.
+    /// A gamma distribution with this scv.
     Gamma(f64),
     Exponential,
-    /// A hyperexponential distribution. The number is the probability of the first branch.
+    /// A hyperexponential distribution whose first branch has this probability.
     Hyperexponential(f64),
 }
 
-/// A gamma distribution of a time in seconds. At shape 0 it is the constant `scale`.
+/// A gamma distribution of a time in seconds. If `shape` is 0, the time is the constant `scale`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Gamma {
     shape: f64,
     scale: f64,
 }
 
-/// Range of scv for which a gamma distribution is used. Outside this range, a constant replaces the distribution.
+/// Range of scv for which a time has a gamma distribution. Outside this range, the time is assumed to be constant.
 const GAMMA_SCV: std::ops::Range<f64> = 1e-6..1e12;
 
 /// Smallest scv that is not treated as 0. A smaller scv would not change results, but would cause rounding errors.
@@ -93,15 +93,15 @@ impl Gamma {
         if self.shape > 0.0 { (s * self.scale + 1.0).powf(-self.shape) } else { (-s * self.scale).exp() }
     }
 
-    /// Three values and their weights, which have the same moments as the distribution up to the fifth (Gauss–Laguerre
-    /// quadrature, in closed form).
+    /// Three values and their weights: a discrete distribution with the same moments, up to the fifth, as the gamma
+    /// distribution (Gauss–Laguerre quadrature, in closed form).
     pub(super) fn nodes(self) -> [(f64, f64); 3] {
         let (k, scale) = (self.shape, self.scale);
         if k == 0.0 {
             return [(scale, 1.0), (0.0, 0.0), (0.0, 0.0)];
         }
-        // The values are the roots of x³ − 3(k + 2)x² + 3(k + 1)(k + 2)x − k(k + 1)(k + 2). Their weights are 1/Σ
-        // pᵢ²(x), where pᵢ are the orthonormal polynomials.
+        // With shape k, the values are the roots of x³ − 3(k + 2)x² + 3(k + 1)(k + 2)x − k(k + 1)(k + 2). The weight of
+        // a value x is 1/Σ pᵢ²(x), where pᵢ are the orthonormal polynomials.
         let root = (k + 2.0).sqrt();
         let angle = (1.0 / root).acos();
         [0.0, 1.0, 2.0].map(|j| {

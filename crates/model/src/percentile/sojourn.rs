@@ -6,14 +6,15 @@ use nalgebra::Complex;
 /// The time that a request of a class spends at a station.
 #[derive(Clone)]
 pub(super) enum Sojourn<'a> {
-    /// A service time. The number is its mean in seconds.
+    /// A service time. The number is the mean of the service time, in seconds.
     Service(f64, Family),
     /// A wait, followed by a service time. The number is the mean of the service time, in seconds.
     Ordered(f64, Family, Wait<'a>),
-    /// A service time, stretched by one of three factors. The first number is the mean of the service time in seconds.
+    /// A service time, multiplied by one of three factors. The first number is the mean of the service time in seconds.
     /// The array has the factors and their probabilities.
     Shared(f64, Family, [(f64, f64); 3]),
-    /// A stretched constant service time: the sum of a constant (in seconds) and a gamma distributed time.
+    /// A constant service time that other requests prolong: the sum of a constant (in seconds) and a gamma distributed
+    /// time.
     SharedConstant(f64, Gamma),
     /// One of several times, each with its probability.
     OneOf(Vec<Alternative<'a>>),
@@ -30,19 +31,20 @@ pub(super) struct Alternative<'a> {
 /// A waiting time, which may be 0.
 #[derive(Clone)]
 pub(super) enum Wait<'a> {
-    /// The wait of M/G/m. The number is the unit of time in seconds.
+    /// The wait of M/G/m for service in the order of arrival. The second value is the unit, in seconds, of the times in
+    /// [`OrderedWait`].
     Ordered(OrderedWait<'a>, f64),
-    /// A gamma distributed wait. The number is the probability of the wait; otherwise the wait is 0.
+    /// A wait that occurs with the given probability and then has a gamma distribution. Otherwise the wait is 0.
     Sometimes(f64, Gamma),
-    /// The wait of M/G/m with servers that must be woken up, for a request that finds all servers busy. The number is
-    /// the unit of time in seconds.
+    /// The wait of M/G/m with servers that must be woken up, for a request that finds all servers busy. The second
+    /// value is the unit, in seconds, of the times in [`WakingWait`].
     Waking(WakingWait<'a>, f64),
 }
 
-/// The wait of M/G/m for service in the order of arrival.
+/// The wait of M/G/m for service in the order of arrival. Times are multiples of a unit of time.
 #[derive(Clone)]
 pub(super) struct OrderedWait<'a> {
-    /// The demand of each class, in the unit of time.
+    /// The demand of each class.
     pub(super) demands: &'a [f64],
     pub(super) throughput: &'a [f64],
     pub(super) family: Family,
@@ -58,7 +60,8 @@ pub(super) struct OrderedWait<'a> {
     pub(super) left_squared: f64,
 }
 
-/// The wait of a request that finds all servers busy, at a station whose idle servers must be woken up.
+/// The wait of a request that finds all servers busy, at a station whose idle servers must be woken up. Times are
+/// multiples of a unit of time.
 #[derive(Clone)]
 pub(super) struct WakingWait<'a> {
     /// For each class: the demand of a request that finds all servers busy.
@@ -66,23 +69,23 @@ pub(super) struct WakingWait<'a> {
     pub(super) rates: &'a [f64],
     pub(super) family: Family,
     pub(super) servers: f64,
-    /// Additional service time of a request that finds all servers idle, in the unit of time.
+    /// Additional service time of a request that finds all servers idle, as a multiple of the unit of time.
     pub(super) max_extra_s: f64,
-    /// The shares of servers that an arrival may find idle, including 0, with their probabilities.
+    /// The shares of the servers that an arrival may find idle, including 0. Each share has its probability.
     pub(super) found: Vec<(f64, f64)>,
     /// Mean number of busy servers, including the additional service times.
     pub(super) busy: f64,
     /// Mean number of busy servers, excluding the additional service times.
     pub(super) work: f64,
-    /// Mean remaining time of a service in progress, with and without the additional times.
+    /// Mean remaining time of a service in progress: with and without the additional service times.
     pub(super) left: [f64; 2],
-    /// Half the mean square of the remaining service time of the request in service: with the times that the station adds
-    /// to each service, and without them.
+    /// Half the mean square of the remaining time of a service in progress: with and without the additional service
+    /// times.
     pub(super) left_squared: [f64; 2],
 }
 
 impl Sojourn<'_> {
-    /// The constant part of the time, in seconds.
+    /// The constant part of the time, in seconds. The rest of the time is random.
     pub(super) fn constant(&self) -> f64 {
         match self {
             Sojourn::Service(mean, Family::Constant) | Sojourn::Ordered(mean, Family::Constant, _) => *mean,
@@ -91,7 +94,7 @@ impl Sojourn<'_> {
         }
     }
 
-    /// E\[e^(−sT)\] of the time without its constant part.
+    /// E\[e^(−sT)\] of the random part T of the time, without the constant part.
     pub(super) fn transform(&self, s: Complex<f64>) -> Complex<f64> {
         let service = |mean: f64, family: Family| match family {
             Family::Constant => ONE,
@@ -111,7 +114,7 @@ impl Sojourn<'_> {
         }
     }
 
-    /// E\[e^(−sT)\] of the whole time.
+    /// E\[e^(−sT)\] of the whole time T, including the constant part.
     fn whole_transform(&self, s: Complex<f64>) -> Complex<f64> {
         (-s * self.constant()).exp() * self.transform(s)
     }
@@ -135,7 +138,8 @@ impl OrderedWait<'_> {
         wait * self.must_wait + (1.0 - self.must_wait)
     }
 
-    /// E: the transform of the remaining service time if all m servers work as one server of m times the speed.
+    /// E, the Laplace–Stieltjes transform of the remaining time of a service in progress. The m servers are treated as
+    /// one server of m times the speed.
     fn left_transform(&self, s: Complex<f64>) -> Complex<f64> {
         let z = s / self.servers;
         if z.norm() * self.left < 1e-4 {
@@ -150,9 +154,9 @@ impl OrderedWait<'_> {
 
 impl WakingWait<'_> {
     /// E\[e^(−sW)\] of the wait W in order of arrival, for a request that must wait: (E − ρ·F)/(1 − ρ·F). E and F are
-    /// the transforms of the remaining service: E of all requests, F of requests without additional time. ρ is the load
-    /// of the requests without additional time. With one server, E − ρ·F is 1 − ρ times the remaining service of a
-    /// request with additional time, as in the formula of Welch (1964).
+    /// the transforms of the remaining service: E for all requests, F for requests without additional service time. ρ
+    /// is the load of the requests without additional time. With one server, E − ρ·F is 1 − ρ times the remaining
+    /// service of a request with additional time, as in the formula of Welch (1964).
     fn transform(&self, s: Complex<f64>) -> Complex<f64> {
         let z = s / self.servers;
         let near = |k: usize| ONE - z * self.left[k] + z * z * self.left_squared[k];

@@ -1,4 +1,5 @@
-//! The distribution of the time of each class at one station. The mean of the distribution is the solver's mean.
+//! The distribution of the time of each class at one station. The mean of the distribution is the residence time that
+//! the solver computed.
 //!
 //! - Delay: the time is a service time.
 //! - First come, first served: the time is a wait and a service time. The wait is 0 with probability 1 − P. Otherwise
@@ -7,18 +8,18 @@
 //!   approximation of Hokstad (1978).
 //! - Processor sharing: the time is a stretched service time S·(1 + H), where H has a gamma distribution. The mean of H
 //!   follows from the solver's mean. The variance of H is chosen such that Var(T | S = x) = 2σ²τ²·(x/τ − 1 + e^(−x/τ)).
-//!   Then the stretch has the variance σ² and is correlated over τ seconds of received service. σ² is the variance at
-//!   an arrival, and τ = E\[S²\]/(2·E\[S\]·(1 − ρ)). This is exact for M/M/1 (Ott 1984; for all requests together
-//!   Coffman, Muntz & Trotter, 1970: Var(R)/R² = (2 + ρ)/(2 − ρ)), and for the shortest and the longest requests of
-//!   M/G/1 (van den Berg & Boxma 1991).
+//!   Here σ² is the variance of the stretch at the moment of arrival. While a request receives service, the stretch
+//!   varies, and its values are correlated over τ seconds of received service: τ = E\[S²\]/(2·E\[S\]·(1 − ρ)). This is
+//!   exact for M/M/1 (Ott 1984; for all requests together Coffman, Muntz & Trotter, 1970: Var(R)/R² = (2 + ρ)/(2 − ρ)),
+//!   and for the shortest and the longest requests of M/G/1 (van den Berg & Boxma 1991).
 //! - Servers that must be woken up ([`crate::exceptional`]): a request that finds idle servers, with the probability of
 //!   M/M/m, does not wait and has a longer service. Any other request has a shorter service, after a wait with the
 //!   transform (E − ρ·F)/(1 − ρ·F). E is the transform of the remaining service of all requests. F is the transform of
 //!   the remaining service of requests with the shorter service, and ρ is their load. This is exact for one server
 //!   (Welch 1964). With processor sharing, a request that finds no idle server finds 1 + K requests at each server,
 //!   where K is geometric with ρ, as in M/M/m. For a request that finds an idle server, mean and variance are reduced
-//!   by the same factor. With processor sharing, p50 and p95 are within 8 % (exponential service) to 14 % (other
-//!   distributions).
+//!   by the same factor. With processor sharing, the errors of p50 and p95 are at most 8 % for exponential service and
+//!   14 % for other distributions.
 //! - Priorities: the wait is 0 or exponential. The busy periods of more urgent classes stretch the wait and, with
 //!   preemption, the service too.
 //!
@@ -47,9 +48,9 @@ pub(super) struct StationView<'a> {
     family: Family,
     /// Mean number of busy servers.
     busy: f64,
-    /// ρ: utilization of the capacity that background work leaves, by all classes.
+    /// ρ: share in use of the capacity that background work leaves, by all classes.
     rho: f64,
-    /// ρ caused by the open classes alone.
+    /// The part of the utilization ρ that the open classes cause.
     open_rho: f64,
     /// Probability that an arrival must wait.
     must_wait: f64,
@@ -57,8 +58,8 @@ pub(super) struct StationView<'a> {
     left: f64,
     /// Half the mean square of the remaining time of a service in progress.
     left_squared: f64,
-    /// Ratio of two variances of the number of closed customers at the station: with and without a known total. `None`
-    /// without closed classes.
+    /// Ratio of two variances of the number of closed customers at the station: given that the total number of
+    /// customers is known, and without this knowledge. `None` without closed classes.
     closed_variance_share: Option<f64>,
     /// The queue at servers that must be woken up, and the demands at saturation in seconds. `None` if no server must
     /// be woken up.
@@ -67,11 +68,11 @@ pub(super) struct StationView<'a> {
 
 /// The factor by which other requests prolong the time of a request.
 struct Stretch {
-    /// The minimum of the factor.
+    /// Minimum of the factor.
     least: f64,
-    /// Mean of the part that exceeds the minimum.
+    /// Mean of the difference between the factor and its minimum.
     more: f64,
-    /// Squared coefficient of variation of the part that exceeds the minimum.
+    /// Squared coefficient of variation of the difference between the factor and its minimum.
     scv: f64,
 }
 
@@ -106,11 +107,11 @@ pub(super) fn station_views<'a>(network: &'a Network<'a>, solution: &'a Solution
     shares.into_iter().enumerate().map(view).collect()
 }
 
-/// Upper bound of ρ. Closed classes may saturate a station, but the formulas need ρ < 1.
+/// Upper limit of the utilization ρ. Closed classes may saturate a station, but the formulas require ρ < 1.
 const MAX_RHO: f64 = 1.0 - 1e-9;
 
-/// For each station: the ratio of the variance of the number of closed customers with a known total to the variance
-/// without. `None` without closed classes.
+/// For each station, the ratio of two variances of the number of closed customers: given that the total number of
+/// customers is known, and without this knowledge. `None` without closed classes.
 fn closed_variance_shares(network: &Network<'_>, solution: &Solution) -> Vec<Option<f64>> {
     let closed: Vec<usize> = network.closed().collect();
     let stations = 0..network.demands.len();
@@ -122,7 +123,8 @@ fn closed_variance_shares(network: &Network<'_>, solution: &Solution) -> Vec<Opt
         let (station, present) = (&network.model.stations[k], present(k));
         let busy: f64 = closed.iter().map(|c| network.demands[k][*c] * solution.throughput[*c]).sum();
         let queues = station.kind == StationKind::Queue && busy > 0.0;
-        // Variance of the number of customers: Poisson if no customer waits, and geometric at one server.
+        // Variance of the number of customers: that of a Poisson distribution if no customer waits, and that of a
+        // geometric distribution at one server.
         if queues { present * (1.0 + (present - busy).max(0.0) * max_speed(station) / busy) } else { present }
     };
     let variances: Vec<f64> = stations.clone().map(variance).collect();
@@ -133,8 +135,8 @@ fn closed_variance_shares(network: &Network<'_>, solution: &Solution) -> Vec<Opt
 
 impl<'a> StationView<'a> {
     /// The time of class `c` as a mixture of alternatives; empty if the class does not visit the station. There are
-    /// several alternatives only if their constant parts differ, because constant parts are removed before a transform
-    /// is inverted.
+    /// several alternatives only if service times are constant. The constant parts of the alternatives then differ, and
+    /// a constant part must be removed before a transform is inverted.
     pub(super) fn alternatives(&'a self, c: usize) -> Vec<Alternative<'a>> {
         match self.sojourn(c) {
             None => Vec::new(),
@@ -171,7 +173,8 @@ impl<'a> StationView<'a> {
         })
     }
 
-    /// First come, first served: a request that finds idle servers has a longer service, and any other request waits.
+    /// The time with service first come, first served: a request that finds idle servers has a longer service, and any
+    /// other request waits.
     fn ordered_waking(&'a self, waking: &Exceptional, saturated: &'a [f64], c: usize) -> Vec<Alternative<'a>> {
         let (demand, residence) = (saturated[c], self.residence[c]);
         let found = waking.found_idle();
@@ -190,8 +193,8 @@ impl<'a> StationView<'a> {
         alternatives
     }
 
-    /// Processor sharing: a request that finds idle servers has a longer service. Any other request finds 1 + K
-    /// requests at each server, where K has a geometric distribution.
+    /// The time with processor sharing: a request that finds idle servers has a longer service. Any other request finds
+    /// 1 + K requests at each server, where K has a geometric distribution.
     fn shared_waking(&'a self, waking: &Exceptional, saturated: &'a [f64], c: usize) -> Vec<Alternative<'a>> {
         let (demand, residence) = (saturated[c], self.residence[c]);
         let found = waking.found_idle();
@@ -256,8 +259,7 @@ impl<'a> StationView<'a> {
     }
 
     /// An exponential wait, prolonged by more urgent requests. If these requests interrupt service, the service is
-    /// prolonged too. A time V becomes a busy period of the more urgent requests. Its variance is Var(V)/(1 − σ)² +
-    /// E[V]·λ·E[S²]/(1 − σ)³.
+    /// prolonged too. A time V that is prolonged in this way has the variance Var(V)/(1 − σ)² + E[V]·λ·E[S²]/(1 − σ)³.
     fn prioritized(&self, demand: f64, residence: f64, c: usize, interrupts: bool) -> Sojourn<'a> {
         let servers = self.servers();
         let level = |j: usize| self.classes[j].priority;
@@ -284,8 +286,8 @@ impl<'a> StationView<'a> {
         Sojourn::Ordered(service, family, self.sometimes(often, wait, scv))
     }
 
-    /// A wait for K ends of service, where K follows from the number of requests present. The time between two ends has
-    /// the scv of the service time.
+    /// A wait until K services end, where the distribution of K follows from the number of requests present. The time
+    /// between two of these ends has the scv of the service time.
     fn ordered(&self, demand: f64, residence: f64) -> Sojourn<'a> {
         let visits: f64 = self.demands.iter().zip(self.throughput).filter(|(d, _)| **d > 0.0).map(|(_, x)| x).sum();
         let plain = self.station.rate_multipliers.is_empty() && self.busy > 0.0;
@@ -300,8 +302,8 @@ impl<'a> StationView<'a> {
         Sojourn::Ordered(service, self.family, self.sometimes(self.must_wait, residence - service, scv))
     }
 
-    /// A wait with the mean `wait` (in seconds) that occurs with the probability `often`. If it occurs, its scv is
-    /// `scv`.
+    /// A wait that is positive with the probability `often`. Its mean is `wait` seconds, including the cases without a
+    /// wait. The scv of a positive wait is `scv`.
     fn sometimes(&self, often: f64, wait: f64, scv: f64) -> Wait<'a> {
         Wait::Sometimes(often, Gamma::new(if often > 0.0 { wait / often } else { 0.0 }, scv))
     }
@@ -310,9 +312,11 @@ impl<'a> StationView<'a> {
         self.stretched(demand, &self.stretch_at_arrival(stretch), self.left / (1.0 - self.rho))
     }
 
-    /// A service time with this stretch. The stretch is correlated over `memory` seconds of received service.
+    /// A service time multiplied by the random factor `stretch`. While a request receives service, this factor varies;
+    /// its values are correlated over `memory` seconds of received service.
     fn stretched(&self, demand: f64, stretch: &Stretch, memory: f64) -> Sojourn<'a> {
-        // E[Var(T | S)] divided by E[S²] and by the variance of the stretch.
+        // The mean of Var(T | S), divided by E[S²] and by the variance of the stretch. T is the whole time, S the
+        // service time.
         let settled = if memory > 0.0 {
             let z = demand / memory;
             2.0 * self.family.settled(z, self.scv) / (z * z * (1.0 + self.scv))
@@ -326,9 +330,9 @@ impl<'a> StationView<'a> {
         Sojourn::Shared(demand, self.family, gamma.nodes().map(|(node, weight)| (stretch.least + node, weight)))
     }
 
-    /// The stretch that an arrival finds. The arrival must wait for one end of service if all servers are busy, and for
-    /// one end of service for each waiting closed customer. A geometric number of open requests follows each of these
-    /// ends.
+    /// The stretch that an arrival finds. The arrival must wait for one service to end if all servers are busy, and for
+    /// one more per waiting closed customer. Each of these services delays a geometrically distributed number of open
+    /// requests.
     fn stretch_at_arrival(&self, stretch: f64) -> Stretch {
         if !self.station.rate_multipliers.is_empty() {
             return self.load_dependent_stretch(stretch);
@@ -348,8 +352,8 @@ impl<'a> StationView<'a> {
         Stretch { least: 1.0, more, scv: (alone * rho + variance) / (alone * alone) }
     }
 
-    /// The stretch at a station whose speed depends on the number n of requests present. The probability of n is
-    /// proportional to busyⁿ/Πα.
+    /// The stretch at a station whose speed α depends on the number n of requests present. The probability of n
+    /// requests is proportional to busyⁿ/Πα.
     fn load_dependent_stretch(&self, stretch: f64) -> Stretch {
         let alpha = &self.station.rate_multipliers;
         let last = alpha[alpha.len() - 1];

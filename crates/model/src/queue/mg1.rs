@@ -1,6 +1,7 @@
 //! M/G/1, first come first served: Poisson arrivals, one server, service times of any distribution.
 //!
-//! Pollaczek (1930) and Khinchine (1932): the mean wait is λ·S²·(1 + scv)/(2·(1 − ρ)), exactly for ρ < 1.
+//! Pollaczek (1930) and Khinchine (1932): the mean wait is λ·S²·(1 + scv)/(2·(1 − ρ)), where λ is the arrival rate, S
+//! the mean service time and ρ = λ·S. This is exact for ρ < 1.
 
 use crate::ModelError;
 use crate::error::stable_utilization;
@@ -16,9 +17,9 @@ pub struct Mg1 {
     pub wait: f64,
     /// R: mean time from arrival to the end of service, in seconds.
     pub response_time: f64,
-    /// Mean number of waiting requests.
+    /// Mean number of requests that wait for service.
     pub waiting: f64,
-    /// N: mean number of requests present.
+    /// N: mean number of requests present, waiting or in service.
     pub number: f64,
 }
 

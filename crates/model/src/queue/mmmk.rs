@@ -17,7 +17,7 @@ pub struct Mmmk {
     pub blocking: f64,
     /// X: requests served per second.
     pub throughput: f64,
-    /// U: utilization of the servers.
+    /// U: utilization of the servers, between 0 and 1.
     pub utilization: f64,
     /// N: mean number of requests present.
     pub number: f64,
@@ -54,7 +54,8 @@ pub fn mmmk(arrival_rate: f64, mean_service: f64, servers: u32, capacity: u32) -
     })
 }
 
-/// Sums over the states, each with its weight relative to the most likely one.
+/// Sums over the numbers of requests present. The weight of a state is its probability divided by that of the most
+/// likely state.
 #[derive(Default)]
 struct Sums {
     all: f64,
@@ -67,8 +68,8 @@ struct Sums {
 impl Sums {
     fn around_the_mode(offered: f64, servers: u32, capacity: u32) -> Self {
         let busy = |n: u32| f64::from(n.min(servers));
-        // The weight increases from n − 1 to n requests while the offered load exceeds the number of servers that n
-        // requests keep busy.
+        // The weight of n requests exceeds the weight of n − 1 requests if the offered load exceeds the number of
+        // servers that n requests keep busy.
         let mode = if offered >= f64::from(servers) { capacity } else { offered as u32 };
         let mut sums = Sums::default();
         sums.add(mode, 1.0, servers, capacity);
@@ -108,7 +109,7 @@ impl Sums {
 mod tests {
     use super::*;
 
-    /// All probabilities, computed by their definition.
+    /// The probabilities of 0 to K requests, computed directly by the definition.
     fn summed(offered: f64, servers: u32, capacity: u32) -> Vec<f64> {
         let mut weights = vec![1.0];
         for n in 1..=capacity {

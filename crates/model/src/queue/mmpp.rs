@@ -1,9 +1,10 @@
 //! MMPP(2)/M/1: arrivals that switch between two Poisson rates, at one exponential server.
 //!
 //! The arrival process and its index of dispersion for counts: Heffes & Lucantoni (1986), Fischer & Meier-Hellstern
-//! (1993). The queue is a quasi-birth-death process of two phases. Its matrix G is computed by logarithmic reduction
-//! (Latouche & Ramaswami, 1993), which converges quadratically. Then R = A0·(−A1 − A0·G)⁻¹ and the matrix-geometric
-//! probabilities are π(n) = π(0)·Rⁿ (Neuts, 1981). This is exact for ρ < 1. Cost: some ten products of 2 × 2 matrices.
+//! (1993). The queue is a quasi-birth-death process of two phases. The matrix G of this process is computed by
+//! logarithmic reduction (Latouche & Ramaswami, 1993), which converges quadratically. Then R = A0·(−A1 − A0·G)⁻¹ and
+//! the matrix-geometric probabilities are π(n) = π(0)·Rⁿ (Neuts, 1981). This is exact for ρ < 1. Cost: about ten
+//! products of 2 × 2 matrices.
 
 use crate::ModelError;
 use crate::error::stable_utilization;
@@ -15,7 +16,7 @@ use serde::Serialize;
 pub struct Mmpp2 {
     /// λ: arrivals per second in each phase; one of them may be 0.
     pub rates: [f64; 2],
-    /// Rate at which each phase is left, per second.
+    /// Rate at which the process leaves each phase, per second.
     pub leave: [f64; 2],
 }
 
@@ -28,16 +29,16 @@ pub struct MmppM1 {
     pub number: f64,
     /// R: mean response time, in seconds.
     pub response_time: f64,
-    /// π(0): the probability that the system is empty, for each phase.
+    /// π(0): the probability that no request is present, for each phase.
     empty: [f64; 2],
-    /// R: the rate matrix of the matrix-geometric solution.
+    /// R: the rate matrix of the matrix-geometric solution π(n) = π(0)·Rⁿ.
     growth: Matrix,
 }
 
 type Matrix = [[f64; 2]; 2];
 
-/// Maximum number of squarings of the logarithmic reduction. Each squaring doubles the number of levels that are
-/// included.
+/// Maximum number of squarings of the logarithmic reduction. Each squaring doubles the number of levels that the result
+/// includes.
 const SQUARINGS: usize = 64;
 
 impl Mmpp2 {
@@ -59,8 +60,8 @@ impl Mmpp2 {
         share[0] * self.rates[0] + share[1] * self.rates[1]
     }
 
-    /// Index of dispersion of the arrivals in `seconds`: the ratio of their variance to their mean; 1 for a Poisson
-    /// process.
+    /// Index of dispersion of the number of arrivals in a period of `seconds`: the ratio of its variance to its mean.
+    /// It is 1 for a Poisson process.
     pub fn index_of_dispersion(&self, seconds: f64) -> f64 {
         let both = (self.leave[0] + self.leave[1]) * seconds;
         // (1 − e⁻ˣ)/x, which is 1 at 0.
@@ -68,14 +69,14 @@ impl Mmpp2 {
         1.0 + (self.index_of_dispersion_limit() - 1.0) * (1.0 - faded)
     }
 
-    /// The limit of [`Mmpp2::index_of_dispersion`] for a long time.
+    /// The limit of [`Mmpp2::index_of_dispersion`] for an infinitely long period.
     pub fn index_of_dispersion_limit(&self) -> f64 {
         let share = self.share();
         let difference = self.rates[0] - self.rates[1];
         1.0 + 2.0 * share[0] * share[1] * difference * difference / ((self.leave[0] + self.leave[1]) * self.mean_rate())
     }
 
-    /// Share of the time in each phase.
+    /// Share of the time that the process spends in each phase.
     fn share(&self) -> [f64; 2] {
         let both = self.leave[0] + self.leave[1];
         [self.leave[1] / both, self.leave[0] / both]
@@ -88,13 +89,13 @@ pub fn mmpp_m1(arrivals: &Mmpp2, mean_service: f64) -> Result<MmppM1, ModelError
     let service = check_positive(mean_service, || "the mean service time".into())?;
     let rate = arrivals.mean_rate();
     let utilization = stable_utilization(rate, service)?;
-    // The service time is the unit of time.
+    // From here on, the unit of time is the mean service time.
     let (rates, leave) = (arrivals.rates.map(|r| r * service), arrivals.leave.map(|r| r * service));
     let up = [[rates[0], 0.0], [0.0, rates[1]]];
     let local = [[-(leave[0] + rates[0] + 1.0), leave[0]], [leave[1], -(leave[1] + rates[1] + 1.0)]];
     let first_down = reduce(up, local);
     let growth = product(up, inverse(minus(negated(local), product(up, first_down))));
-    // There is no service at the empty level, so π(0)·(B + R·A2) = 0, and Σ π(0)·Rⁿ·1 = 1.
+    // At 0 requests there is no service, so π(0)·(B + R·A2) = 0. The probabilities sum to 1: Σ π(0)·Rⁿ·1 = 1.
     let spread = inverse(minus(IDENTITY, growth));
     let flow = plus([[-(leave[0] + rates[0]), leave[0]], [leave[1], -(leave[1] + rates[1])]], growth);
     let ray = if flow[0][0].abs() >= flow[0][1].abs() { [-flow[1][0], flow[0][0]] } else { [-flow[1][1], flow[0][1]] };
@@ -116,7 +117,7 @@ impl MmppM1 {
             return None;
         }
         let spread = inverse(minus(IDENTITY, self.growth));
-        // P(N > n) = π(0)·Rⁿ⁺¹·(1 − R)⁻¹·1 decreases with n, so bisection finds n.
+        // P(N > n) = π(0)·Rⁿ⁺¹·(1 − R)⁻¹·1 decreases as n grows, so bisection determines the smallest sufficient n.
         let beyond = |n: u32| apply(apply(self.empty, product(power(self.growth, n), self.growth)), spread);
         let enough = |n: u32| beyond(n).iter().sum::<f64>() <= 1.0 - p;
         let (mut low, mut high) = (0, u32::MAX - 1);
@@ -128,8 +129,9 @@ impl MmppM1 {
     }
 }
 
-/// G: the probabilities of the phase in which the level below is first reached. It is computed by logarithmic
-/// reduction, with up A0 = `up`, down A2 = 1 (a service) and A1 = `local`.
+/// G: for each phase, the probabilities of the phase in which the process first reaches the next lower level. It is
+/// computed by logarithmic reduction. The arguments are the rates of arrivals A0 = `up`, of services A2 = `down` and of
+/// changes within a level A1 = `local`.
 fn reduce(up: Matrix, local: Matrix) -> Matrix {
     let stay = inverse(negated(local));
     let (mut high, mut low) = (product(stay, up), stay);
@@ -194,8 +196,8 @@ mod tests {
         (a - b).abs() <= tolerance * b.abs()
     }
 
-    /// P(n) of the same chain truncated at `levels`, computed from the top down. The row vectors of the levels obey
-    /// π(n) = π(n − 1)·S(n) with S(n) = A0·(−A1 − S(n + 1)·A2)⁻¹.
+    /// P(n) of the same process with at most `levels` requests present. The row vectors of the levels satisfy π(n) =
+    /// π(n − 1)·S(n) with S(n) = A0·(−A1 − S(n + 1)·A2)⁻¹. The matrices S are computed from the highest level down.
     fn truncated(arrivals: &Mmpp2, service: f64, levels: usize) -> Vec<f64> {
         let (rates, leave) = (arrivals.rates.map(|r| r * service), arrivals.leave.map(|r| r * service));
         let up = [[rates[0], 0.0], [0.0, rates[1]]];
@@ -249,7 +251,7 @@ mod tests {
 
     #[test]
     fn the_busiest_hour_of_a_slow_process_decides() {
-        // The phases last far longer than the queue needs to reach a steady state, so each phase is an M/M/1 queue.
+        // A phase lasts far longer than the queue needs to reach a steady state, so in each phase the queue is M/M/1.
         let slow = Mmpp2 { rates: [8.0, 2.0], leave: [1e-9, 1e-9] };
         assert!(close(mmpp_m1(&slow, 0.1).unwrap().number, (4.0 + 0.25) / 2.0, 1e-5));
         let quick = Mmpp2 { rates: [8.0, 2.0], leave: [1e9, 1e9] };

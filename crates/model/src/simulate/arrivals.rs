@@ -1,9 +1,9 @@
 //! Arrival process of an open class: a Poisson process with a constant rate, or with a rate that switches between two
 //! values.
 //!
-//! The model determines the mean rate. The next arrival is drawn at the current rate. If the rate changes before that
-//! arrival, a new arrival is drawn at the new rate, from the instant of the change. This is valid because the
-//! exponential distribution has no memory.
+//! The model determines the mean rate. The time to the next arrival is drawn at the current rate. If the rate changes
+//! before that arrival, a new time is drawn at the new rate, starting at the change. This is correct because
+//! exponential times have no memory.
 
 use crate::ModelError;
 use rand::{Rng, RngExt};
@@ -12,7 +12,7 @@ use rand_distr::{Distribution, Exp1};
 /// Arrival process of an open class. The model determines its mean rate.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Arrivals {
-    /// A Poisson process, which many independent users cause.
+    /// A Poisson process: the arrivals of many independent users.
     #[default]
     Poisson,
     /// A Poisson process whose rate depends on the state of a Markov chain with two states, MMPP(2) (Heffes & Lucantoni
@@ -21,31 +21,32 @@ pub enum Arrivals {
         /// The rates in the two states. Only their ratio matters, because they are scaled to the mean rate of the
         /// class.
         rates: [f64; 2],
-        /// Rates of changes per second: from the first state to the second, and back.
+        /// Rates of the changes between the states, per second: from the first state to the second, and from the second
+        /// to the first.
         switching: [f64; 2],
     },
-    /// Bursts at equal distances (Banga & Druschel 1997). In a burst, the rate is `ratio` times the mean rate. A burst
-    /// lasts for a `share` of each period.
+    /// Bursts at regular intervals (Banga & Druschel 1997). In a burst, the arrival rate is `ratio` times the mean
+    /// rate. A burst lasts for the share `share` of each period.
     OnOff {
         /// Ratio of the rate in a burst to the mean rate. It is above 1, and `ratio · share` is at most 1.
         ratio: f64,
-        /// Share of each period that the burst lasts, between 0 and 1.
+        /// Length of a burst divided by the length of a period, between 0 and 1.
         share: f64,
         /// Length of a period, in seconds.
         period_s: f64,
     },
 }
 
-/// The source of the arrivals of one class.
+/// The state of the arrival process of one class. The process alternates between two phases, each with its own rate.
 #[derive(Clone, Debug)]
 pub(super) struct Source {
     phases: [Phase; 2],
-    /// Whether the lengths of phases are exponentially distributed. Otherwise they are constant.
+    /// Whether the lengths of the phases are exponentially distributed. Otherwise they are constant.
     random: bool,
     current: usize,
     /// The end of the current phase, in seconds.
     until: f64,
-    /// Whether the phase ends before the next arrival.
+    /// Whether the current phase ends before the next arrival.
     switches: bool,
 }
 
@@ -88,7 +89,7 @@ impl Source {
         Ok(Source { phases, random, current: 0, until: 0.0, switches: false })
     }
 
-    /// Begins at time 0 in a random phase. Returns the time at which to call [`Source::wake`] first.
+    /// Starts at time 0 in a random phase. Returns the time at which [`Source::wake`] must first be called.
     pub(super) fn start(&mut self, rng: &mut impl Rng) -> f64 {
         let [first, second] = self.phases.map(|p| p.length);
         let share = if second.is_finite() { second / (first + second) } else { 0.0 };
@@ -97,8 +98,8 @@ impl Source {
         self.next(0.0, rng)
     }
 
-    /// Advances to `now`, which must be the time that the previous call returned. Returns whether a request arrives
-    /// now, and the time of the next call.
+    /// Advances to `now`, which must be the time that the previous call of `start` or `wake` returned. Returns whether
+    /// a request arrives at `now`, and the time of the next call.
     pub(super) fn wake(&mut self, now: f64, rng: &mut impl Rng) -> (bool, f64) {
         let arrives = !self.switches;
         if self.switches {
@@ -127,8 +128,8 @@ mod tests {
     use super::*;
     use rand_pcg::Pcg64Mcg;
 
-    /// Counts arrivals in windows of `window` seconds. Returns the mean rate, and the index of dispersion of the
-    /// counts.
+    /// Counts the arrivals in windows of `window` seconds. Returns the mean arrival rate, and the index of dispersion
+    /// of the counts.
     fn counted(arrivals: Arrivals, rate: f64, window: f64, windows: usize) -> (f64, f64) {
         let mut rng = Pcg64Mcg::new(0xcafe_f00d_d15e_a5e5);
         let mut source = Source::new(arrivals, rate, "c").unwrap();
@@ -153,7 +154,8 @@ mod tests {
 
     #[test]
     fn mmpp_has_the_dispersion_of_heffes_and_lucantoni() {
-        // The reference case mmpp2_m1_a has an index of dispersion of 10.4487 for windows of 1 s.
+        // In `tests/data/cases.json`, the process of the case `mmpp2_m1_a` has an index of dispersion of 10.4487 for
+        // windows of 1 s.
         let arrivals = Arrivals::Mmpp { rates: [30.0, 5.0], switching: [0.2, 0.1] };
         let (rate, dispersion) = counted(arrivals, 40.0 / 3.0, 1.0, 100_000);
         assert!((rate - 40.0 / 3.0).abs() < 0.3 && (dispersion - 10.4487).abs() < 0.4, "{rate} {dispersion}");
@@ -163,8 +165,8 @@ mod tests {
 
     #[test]
     fn bursts_take_their_share() {
-        // The rate is 5 times the mean for a tenth of each 100 s, and 5/9 of the mean otherwise. So the variance of the
-        // rate is mean² · 16/9.
+        // In each period of 100 s, the rate is 5 times the mean for 10 s, and 5/9 of the mean for the rest. So the
+        // variance of the rate is mean² · 16/9.
         let (rate, dispersion) =
             counted(Arrivals::OnOff { ratio: 5.0, share: 0.1, period_s: 100.0 }, 50.0, 1.0, 20_000);
         let expected = 1.0 + 50.0 * (25.0 * 0.1 + 0.9 * (5.0f64 / 9.0).powi(2) - 1.0);

@@ -1,14 +1,15 @@
 //! The time of the next event of each event source, and the soonest of these events. The number of sources is fixed.
 //!
 //! The calendar is a tournament tree (Knuth, *The Art of Computer Programming* 3, §5.4.1). Every inner node names the
-//! source with the soonest event below it. A change costs one comparison per level, and finding the soonest event costs
-//! nothing. A source without an event has the time ∞.
+//! source with the soonest event in its subtree. A change costs one comparison per level of the tree. The soonest event
+//! is at the root. A source without an event has the time ∞.
 
 /// Time of each event source's next event, in seconds.
 #[derive(Debug)]
 pub(super) struct Calendar {
     instants: Vec<f64>,
-    /// The tree. Node 1 is the root, and the children of node k are 2k and 2k + 1. The leaves are the sources.
+    /// The tree: for each node, the source with the soonest event in the node's subtree. Node 1 is the root, and the
+    /// children of node k are 2k and 2k + 1. The leaves are the sources.
     winners: Vec<u32>,
 }
 

@@ -1,4 +1,4 @@
-//! A simulation that reports individual requests instead of their statistics.
+//! A simulation that returns every request instead of statistics.
 
 use super::SimulationOptions;
 use super::layout::Layout;
@@ -11,14 +11,14 @@ use brimful_core::model::Model;
 pub struct SimulationInterval {
     /// The requests that were completed in the interval, in the order of completion.
     pub completed: Vec<SimulatedRequest>,
-    /// Service that the requests of each class received at each station in the interval, in seconds of demand: stations
-    /// × classes.
+    /// Service that the requests of each class received at each station in the interval: stations × classes, in seconds
+    /// of service demand.
     pub work: Vec<Vec<f64>>,
 }
 
-/// Simulates an initially empty network in intervals of `interval_s` seconds. Passes each interval to `see` when it
-/// ends, until `see` returns false. The options `precision`, `events` and `time_s` have no effect. The network may be
-/// saturated. Returns the requests that are present at the end.
+/// Simulates an initially empty network in intervals of `interval_s` seconds. At the end of each interval, calls `see`
+/// with its requests. The simulation ends when `see` returns false. The options `precision`, `events` and `time_s` have
+/// no effect. The network may be saturated. Returns the requests that are present at the end.
 ///
 /// # Errors
 /// When the model or the options are invalid, or more than a million requests are present.
@@ -77,12 +77,13 @@ mod tests {
         let present = present.unwrap();
         assert!(present.iter().all(|passage| passage.ended.is_none()));
         assert!(present.iter().filter(|passage| passage.class == 1).count() <= 3);
-        // By the utilization law, the work of a class equals its demand times its completions.
+        // By the utilization law, the work of a class at a station equals its demand times its number of completed
+        // requests.
         for (class, demand) in [0.05, 0.02].into_iter().enumerate() {
             let expected = demand * f64::from(seen[class]);
             assert!((work[class] / expected - 1.0).abs() < 0.05, "{class}: {work:?} {seen:?}");
         }
-        // With the same seed, `simulate` simulates the same run.
+        // With the same seed, `simulate` generates the same requests.
         let options = SimulationOptions { precision: None, time_s: Some(1000.0), ..SimulationOptions::default() };
         let figures = super::super::simulate(&model, &options).unwrap();
         for (class, seen) in seen.into_iter().enumerate() {

@@ -1,19 +1,19 @@
-//! Histogram of response times. The width of a bucket is 1/128 of its octave, so the relative error of a quantile is at
-//! most 0.8 %. The lowest and the highest bucket also count all times outside the range.
+//! Histogram of response times. Each factor of 2 (octave) is divided into 128 buckets, so the relative error of a
+//! quantile is at most 0.8 %. The lowest and the highest bucket also count all times outside the range.
 
-/// Number of buckets per octave, as the exponent of a power of 2.
+/// log₂ of the number of buckets per octave.
 const FINENESS: u32 = 7;
 const OCTAVES: i32 = 48;
-/// Number of octaves below the typical time for which the histogram is created.
+/// The histogram begins this number of octaves below the typical time for which it is created.
 const OCTAVES_BELOW: i32 = 20;
-/// Number of buckets.
+/// Total number of buckets.
 pub(super) const BUCKETS: usize = (OCTAVES as usize) << FINENESS;
 
 /// A histogram of positive times.
 #[derive(Clone, Debug)]
 pub(super) struct Histogram {
     counts: Vec<u32>,
-    /// Number of the lowest bucket. The number of a bucket is the leading bits of the times in it.
+    /// Number of the lowest bucket. The number of a bucket is the leading bits, as `f64`, of the times that it counts.
     lowest: i64,
 }
 
@@ -21,7 +21,7 @@ pub(super) struct Histogram {
 pub(super) type Buckets = Vec<(u16, u32)>;
 
 impl Histogram {
-    /// Creates a histogram for times from 10⁻⁶ to 10⁸ times the typical time `time`.
+    /// Creates a histogram for times from about 10⁻⁶ to 10⁸ times `time`, the typical time in seconds.
     pub(super) fn around(time: f64) -> Histogram {
         let lowest = number(time) - (i64::from(OCTAVES_BELOW) << FINENESS);
         Histogram { counts: vec![0; BUCKETS], lowest }
@@ -39,14 +39,15 @@ impl Histogram {
         filled.map(|(bucket, count)| (bucket as u16, std::mem::take(count))).collect()
     }
 
-    /// The smallest time in a bucket, in seconds.
+    /// The smallest time that a bucket counts, in seconds.
     pub(super) fn lower_edge(&self, bucket: usize) -> f64 {
         let number = (self.lowest + bucket as i64).clamp(0, i64::from(u32::MAX));
         f64::from_bits((number as u64) << (52 - FINENESS))
     }
 }
 
-/// The leading bits of a non-negative time. They increase with the time.
+/// The leading bits of the `f64` of a non-negative time: the number of its bucket. A longer time has the same or a
+/// larger number.
 #[inline]
 fn number(time: f64) -> i64 {
     (time.max(0.0).to_bits() >> (52 - FINENESS)) as i64

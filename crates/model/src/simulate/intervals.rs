@@ -1,20 +1,20 @@
 //! Computes statistics with 95 % confidence intervals from the slices of a run.
 //!
-//! Warm-up: slices are removed from the beginning so that the standard error of the mean of the other slices is
-//! smallest (MSER; White 1997, White, Cobb & Spratt 2000). Removal stops at the latest where the values first cross
-//! this mean (Fishman 1973). At that point, the network has reached its steady state, and removing more slices would
-//! bias a short run. The warm-up is computed for two series: the number of requests at all stations, and at the busiest
-//! station. The longer of the two warm-ups is used, but at most half the run. If the standard error is smallest at this
-//! limit, the network has not settled.
+//! Warm-up: slices are removed from the beginning of the run. Their number is the one that minimizes the standard error
+//! of the mean of the other slices (MSER; White 1997, White, Cobb & Spratt 2000). The warm-up ends at the latest where
+//! the values first cross this mean (Fishman 1973). From that slice on, the network is in its steady state, and
+//! removing more slices would bias a short run. The warm-up is computed for two series: the number of requests at all
+//! stations, and at the busiest station. The longer of the two warm-ups is used, but at most half the run. If the
+//! standard error is smallest at this limit, the network has not settled.
 //!
-//! Intervals: the rest of the run is divided into 32 batches of equal time (Schmeiser 1982: more than 30 gain little).
-//! Every statistic is a ratio of two sums, such as seconds over requests. Its standard error is computed from the
-//! batches' residuals about the ratio (Cochran 1977, §6.3), with Student's t for 31 degrees of freedom. Two corrections
-//! follow Skart (Tafazzoli & Wilson 2011).
+//! Intervals: the rest of the run is divided into 32 batches of equal time (Schmeiser 1982: more than 30 batches hardly
+//! improve an interval). Every statistic is a ratio of two sums, such as seconds over requests. Its standard error is
+//! computed from the batches' deviations from the ratio (Cochran 1977, §6.3), with Student's t for 31 degrees of
+//! freedom. Two corrections follow Skart (Tafazzoli & Wilson 2011).
 //!
-//! The first correction is for correlation, because successive batches of a congested network are correlated. A lag-1
-//! correlation r > 0 of the residuals widens the interval by √((1 + r)/(1 − r)), which is exact for a first-order
-//! autoregression.
+//! The first correction is for correlation, because successive batches of a congested network are correlated. A
+//! correlation r > 0 of the deviations of successive batches widens the interval by √((1 + r)/(1 − r)), which is exact
+//! for a first-order autoregression.
 //!
 //! The second correction is for skewness near saturation. Queues are occasionally very long there, and a run without a
 //! very long queue would yield too low an estimate and too short an interval. Willink (2005) shifts the ends of
@@ -30,10 +30,10 @@ use crate::Estimate;
 
 /// Number of batches of a run.
 pub(super) const BATCHES: usize = 32;
-/// Student's t for 31 degrees of freedom and a two-sided level of 95 %.
+/// Quantile of Student's t distribution for 31 degrees of freedom and two-sided 95 % intervals.
 const STUDENT: f64 = 2.039_513;
-/// Maximum correlation for which intervals are widened. At a larger correlation, an interval is too short by an unknown
-/// amount.
+/// Maximum correlation of successive batches that the widening of intervals takes into account. At a larger
+/// correlation, an interval is too short by an unknown amount.
 const MAX_CORRELATION: f64 = 0.9;
 
 /// Returns the number of initial slices that are warm-up, and whether the run has settled after the warm-up. Each
@@ -65,8 +65,8 @@ fn warm_up_length(values: &[f64]) -> usize {
     best.1.min(crossing.unwrap_or(best.1))
 }
 
-/// Divides the run without its warm-up into [`BATCHES`] equal parts. Slices that remain after the division are added to
-/// the warm-up.
+/// Divides the run without its warm-up into [`BATCHES`] equal parts. If slices remain after the division, the warm-up
+/// becomes longer by these slices.
 pub(super) fn batches(slices: &[Slice], warm_up: usize) -> Vec<&[Slice]> {
     let size = (slices.len() - warm_up) / BATCHES;
     if size == 0 {
@@ -75,8 +75,9 @@ pub(super) fn batches(slices: &[Slice], warm_up: usize) -> Vec<&[Slice]> {
     slices[slices.len() - size * BATCHES..].chunks(size).collect()
 }
 
-/// Returns the ratio of two sums over batches with its confidence interval, and the lag-1 correlation of the batches.
-/// Returns `None` if the denominator is 0. There is no interval if the denominator is 0 in half of the batches.
+/// Returns the ratio of two sums over batches with its confidence interval, and the correlation between successive
+/// batches. Returns `None` if the denominator is 0. The ratio has no interval if the denominator is 0 in half of the
+/// batches.
 pub(super) fn ratio(batches: impl IntoIterator<Item = [f64; 2]>) -> Option<(Estimate, f64)> {
     let batches: Vec<[f64; 2]> = batches.into_iter().collect();
     let n = batches.len() as f64;
@@ -92,7 +93,7 @@ pub(super) fn ratio(batches: impl IntoIterator<Item = [f64; 2]>) -> Option<(Esti
     let residuals: Vec<f64> = batches.iter().map(|b| (b[0] - value * b[1]) * n / denominator).collect();
     let squares: f64 = residuals.iter().map(|r| r * r).sum();
     let products: f64 = residuals.windows(2).map(|r| r[0] * r[1]).sum();
-    // Residuals that are only rounding errors have no meaningful correlation.
+    // Residuals that are only rounding errors have no meaningful correlation, so it is set to 0.
     let correlation = if squares.sqrt() > 1e-12 * value.abs() * n { products / squares } else { 0.0 };
     let r = correlation.clamp(0.0, MAX_CORRELATION);
     let error = (squares / (n - 1.0) / n * (1.0 + r) / (1.0 - r)).sqrt();
@@ -151,8 +152,8 @@ pub(super) fn quantiles(
     }))
 }
 
-/// Returns a position in the histogram: its integer part is the bucket that contains the request of rank `rank`, and
-/// its fraction is the position within that bucket.
+/// Returns a position in the histogram. Its integer part is the bucket that contains the request of rank `rank`, and
+/// its fraction is how far into the bucket that request is.
 fn position(counts: &[u64], rank: f64) -> f64 {
     let mut below = 0.0;
     let mut last = 0.0;
@@ -167,7 +168,7 @@ fn position(counts: &[u64], rank: f64) -> f64 {
     last
 }
 
-/// The number of requests below a position that [`position`] returned.
+/// The number of requests below `position`, which is a result of [`position`].
 fn count_below(counts: &[u64], position: f64) -> f64 {
     let bucket = position.floor() as usize;
     let whole: u64 = counts[..bucket].iter().sum();
@@ -195,8 +196,8 @@ mod tests {
     fn a_ratio_is_that_of_the_sums() {
         let (estimate, correlation) = ratio([[1.0, 1.0], [3.0, 1.0], [1.0, 1.0], [3.0, 1.0]]).unwrap();
         assert_eq!(estimate.value, 2.0);
-        // The residuals are −1, 1, −1, 1. Their variance is 4/3, and the variance of their mean is 1/3. There is no
-        // skewness.
+        // The deviations of the four values from the mean are −1, 1, −1 and 1. Their variance is 4/3, and the variance
+        // of the mean is 1/3. There is no skewness.
         assert!((estimate.ci95_half_width.unwrap() - STUDENT / 3.0f64.sqrt()).abs() < 1e-12);
         assert!((correlation + 0.75).abs() < 1e-12);
         assert!(ratio([[0.0, 0.0]; 4]).is_none());

@@ -1,8 +1,9 @@
 //! Converts a validated model into tables for the simulation.
 //!
-//! A request that finds all servers idle takes an additional service time of w·Iᵖ⁻¹. The idle share I follows from the
-//! law of [`crate::idle_law`], at the mean rates of the open classes and the Linearizer's throughputs of the closed
-//! classes.
+//! A request that finds all servers idle takes an additional service time of w·Iᵖ⁻¹, where w and p are the seconds and
+//! the power of the station's [`IdleCost`](brimful_core::model::IdleCost). The idle share I follows from the law of
+//! [`crate::idle_law`], for the mean rates of the open classes and the throughputs of the closed classes. These
+//! throughputs are computed by the Linearizer.
 //!
 //! Background work b slows every server of a station to 1 − b of its nominal rate. A delay has no capacity and no
 //! background work.
@@ -17,14 +18,14 @@ use crate::under_load;
 use brimful_core::model::{self, Model, Scheduling, StationKind};
 use brimful_core::number::NumberError;
 
-/// Number of requests present from which the network counts as saturated.
+/// Maximum number of requests present. With more requests, the network is reported as saturated.
 pub(super) const MAX_PRESENT: usize = 1_000_000;
 
 /// A model in the form that the simulation needs.
 pub(super) struct Layout {
     pub(super) stations: Vec<Station>,
     pub(super) classes: Vec<Class>,
-    /// Requests per second that would be completed if no request waited.
+    /// Requests per second that all classes together would complete if no request had to wait.
     pub(super) rate: f64,
 }
 
@@ -32,16 +33,16 @@ pub(super) struct Layout {
 pub(super) struct Station {
     pub(super) name: String,
     pub(super) discipline: Discipline,
-    /// Draws service times with a mean of 1.
+    /// Draws random service times with a mean of 1.
     pub(super) sampler: Sampler,
-    /// Largest number of seconds of demand that the station can serve per second; ∞ for a delay.
+    /// Maximum number of seconds of demand that the station can serve per second; ∞ for a delay.
     pub(super) capacity: f64,
     /// Divisor of the utilization: the number of servers; 1 for a delay.
     pub(super) servers: f64,
     /// For each class: demand of a request that finds all servers busy, in seconds.
     pub(super) demands: Vec<f64>,
-    /// Additional demand of a request that finds all servers idle, in seconds. If only some servers are idle, the
-    /// additional demand is proportional to their share.
+    /// Additional demand of a request that finds all servers idle, in seconds. If only a share of the servers is idle,
+    /// the additional demand is this share of it.
     pub(super) waking: f64,
     /// For each class: the station that the class visits next; `None` after its last station.
     pub(super) next: Vec<Option<usize>>,
@@ -61,7 +62,7 @@ pub(super) struct Class {
 }
 
 impl Layout {
-    /// Creates the layout of a network that can keep up.
+    /// Creates the layout of a network. Returns an error if its open classes saturate a station.
     pub(super) fn new(model: &Model, options: &SimulationOptions) -> Result<Layout, ModelError> {
         check_options(model, options)?;
         Layout::from_network(&under_load::network(model)?, options)
@@ -96,7 +97,8 @@ impl Layout {
         Ok(Layout { stations, classes, rate })
     }
 
-    /// The simulated time in seconds at which the clock's resolution is a thousandth of the shortest request.
+    /// The simulated time, in seconds, at which the rounding error of the clock is a thousandth of the shortest
+    /// request.
     pub(super) fn max_time(&self) -> f64 {
         self.classes.iter().map(|c| c.demand).fold(f64::INFINITY, f64::min) * 1e-3 / f64::EPSILON
     }
@@ -138,7 +140,7 @@ impl Class {
         })
     }
 
-    /// Whether the class sends requests.
+    /// Whether the class sends any requests.
     pub(super) fn sends(&self) -> bool {
         self.source.is_some() || self.population > 0
     }

@@ -6,7 +6,7 @@
 //! arrival at processor sharing costs O(log n) and does not require a new departure time for every request (virtual
 //! time, as in Parekh & Gallager 1993, §III).
 //!
-//! To change a queue, a caller first advances the clock ([`Queue::clock`]), and after the changes calls
+//! Before a caller changes a queue, it advances the clock ([`Queue::clock`]). After the changes, it calls
 //! [`Queue::settle`].
 
 use std::cmp::Reverse;
@@ -19,20 +19,20 @@ pub(super) struct Discipline {
     pub(super) slots: usize,
     /// The station's speed.
     pub(super) capacity: Capacity,
-    /// Index of the line in which each class waits; the most urgent line is 0.
+    /// For each class: index of the line in which its requests wait. Line 0 is served first.
     pub(super) lines: Vec<usize>,
     /// Whether a more urgent request interrupts service.
     pub(super) preemptive: bool,
 }
 
-/// Seconds of demand that a station serves per second.
+/// Speed of a station: the seconds of demand that it serves per second.
 #[derive(Clone, Debug)]
 pub(super) enum Capacity {
-    /// The speed is 1 for each request present.
+    /// The total speed equals the number of requests present.
     Unlimited,
-    /// The speed of each server, and the number of servers.
+    /// The speed of one server, and the number of servers.
     Servers(f64, f64),
-    /// The total speed while 1, 2, … requests are present. The last value applies to larger numbers.
+    /// The total speed while 1, 2, … requests are present. The last value applies to any larger number of requests.
     Table(Vec<f64>),
 }
 
@@ -43,16 +43,16 @@ impl Discipline {
     }
 }
 
-/// The requests at one station. The caller gives each request a number.
+/// The requests at one station. Each request is identified by a number that the caller chooses.
 #[derive(Debug)]
 pub(super) struct Queue {
     discipline: Discipline,
     clock: f64,
-    /// Time at which the clock was last advanced.
+    /// Time at which the clock was last advanced, in seconds.
     at: f64,
     speed: f64,
-    /// The requests in service. Each entry is the clock's reading at the end of service, and the request's number. The
-    /// reading is stored as its bits, which have the same order as non-negative numbers.
+    /// The requests in service. Each entry has the clock's reading at the end of the request's service, and the
+    /// request's number. The reading is stored as the bits of an `f64`, which sort like the non-negative numbers.
     serving: BinaryHeap<Reverse<(u64, u32)>>,
     waiting: Vec<VecDeque<u32>>,
     present: usize,
@@ -88,7 +88,7 @@ impl Queue {
         self.serving.iter().map(|Reverse((_, request))| *request)
     }
 
-    /// Counts an arrival.
+    /// Adds an arriving request to the number of requests present.
     #[inline]
     pub(super) fn enter(&mut self) {
         self.present += 1;
@@ -106,7 +106,7 @@ impl Queue {
         self.serving.push(Reverse(((self.clock + service).to_bits(), request)));
     }
 
-    /// Adds a request to the end of its line.
+    /// Adds a request to the end of the line of its class.
     #[inline]
     pub(super) fn wait(&mut self, request: u32, class: usize) {
         self.waiting[self.discipline.lines[class]].push_back(request);
@@ -153,8 +153,8 @@ impl Queue {
         self.waiting.iter_mut().find_map(VecDeque::pop_front)
     }
 
-    /// Sets the speed according to the requests that are present and in service. Returns the time of the next
-    /// departure, provided that no request arrives before; ∞ if no request is in service.
+    /// Sets the speed according to the number of requests present and in service. Returns the time of the next
+    /// departure if no request arrives earlier; ∞ if no request is in service.
     #[inline]
     pub(super) fn settle(&mut self) -> f64 {
         let Some(Reverse((end, _))) = self.serving.peek() else {
@@ -226,8 +226,8 @@ mod tests {
         q.clock(2.0);
         let class = |request| (if request < 2 { 2 } else { 1 }, f64::from(request));
         assert_eq!(q.interrupt(2, class), None);
-        // Both requests in service share one server, and each has received ½ s since the second request began. Before
-        // that, the first request received 1 s alone.
+        // Both requests in service share one server. Each has received ½ s of service since the second one arrived.
+        // Before that, the first request was alone for 1 s.
         assert_eq!(q.interrupt(0, class), Some((1, 4.5)));
         assert_eq!(q.next_waiting(), Some(1));
     }

@@ -1,13 +1,14 @@
-//! Recorded sums of a simulation, in slices of equal time. Whenever the slices become too many, pairs of slices are
-//! merged, so a run may have any length. The warm-up is determined when the run is over.
+//! Recorded sums of a simulation, in slices of equal time. If their number reaches its limit, neighbouring slices are
+//! merged in pairs. So memory is limited for runs of any length. The warm-up is determined when the run is over.
 
 use super::histogram::{Buckets, Histogram};
 use super::layout::Layout;
 use super::world::{Completed, Visits, World};
 
-/// Number of slices at which pairs of slices are merged.
+/// Number of slices at which neighbouring slices are merged in pairs.
 const MAX_SLICES: usize = 512;
-/// Number of requests that would be completed in an initial slice if no request waited.
+/// Number of requests from which the initial length of a slice is computed: this number would be completed in it if no
+/// request had to wait.
 const REQUESTS: f64 = 40.0;
 
 /// Consecutive slices of equal length.
@@ -31,7 +32,7 @@ pub(super) struct Slice {
 impl Record {
     pub(super) fn new(layout: &Layout, time_s: Option<f64>) -> Record {
         let preferred = REQUESTS / layout.rate;
-        // A short time limit shortens the slices, so that there are at least half of [`MAX_SLICES`].
+        // If the limit of time is short, the slices are shorter too, so that there are at least half of [`MAX_SLICES`].
         let slice_s = time_s.map_or(preferred, |time| preferred.min(2.0 * time / MAX_SLICES as f64));
         Record { slices: Vec::with_capacity(MAX_SLICES), slice_s }
     }
@@ -55,7 +56,7 @@ impl Record {
         }
     }
 
-    /// Whether to check the precision: the record has grown by a third or a half since the last check.
+    /// Whether the precision should be checked now: the record is a third to a half longer than at the previous check.
     pub(super) fn is_due_for_check(&self) -> bool {
         self.slices.len() >= MAX_SLICES / 2 && self.slices.len().is_multiple_of(MAX_SLICES / 4)
     }
@@ -76,7 +77,7 @@ impl Record {
 }
 
 impl Slice {
-    /// Adds all sums of another slice, except the histograms.
+    /// Adds all sums of another slice to this slice, except the histograms.
     pub(super) fn add(&mut self, other: &Slice) {
         for (mine, theirs) in self.completed.iter_mut().zip(&other.completed) {
             mine.count += theirs.count;
@@ -91,7 +92,7 @@ impl Slice {
     }
 }
 
-/// Merges two histograms. The result has its buckets in ascending order.
+/// Merges two histograms. The buckets of the result are in ascending order.
 fn merged(a: &Buckets, b: &Buckets) -> Buckets {
     let mut all = [&a[..], &b[..]].concat();
     all.sort_unstable_by_key(|(bucket, _)| *bucket);

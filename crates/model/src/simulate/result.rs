@@ -1,4 +1,4 @@
-//! The result of a simulation, and its precision.
+//! The result of a simulation, including its precision.
 
 use super::SimulationOptions;
 use super::intervals::BATCHES;
@@ -18,8 +18,8 @@ pub struct Simulation {
     pub throughput: Vec<Estimate>,
     /// R: response time of each class; `None` for a class without completed requests.
     pub response_time: Vec<Option<ResponseTime>>,
-    /// Time from arrival at the station to departure in seconds, stations × classes. It is 0 where the class has no
-    /// demand, and `None` where no visit was simulated.
+    /// Residence time of each class at each station, from arrival to departure, in seconds: stations × classes. It is 0
+    /// where the class has no demand, and `None` where no visit was simulated.
     pub residence: Vec<Vec<Option<Estimate>>>,
     /// N: mean number of requests present, stations × classes.
     pub queue_length: Vec<Vec<Estimate>>,
@@ -40,16 +40,17 @@ pub struct Run {
     pub time_s: f64,
     /// Part of `time_s` that was excluded as warm-up, in seconds.
     pub warm_up_s: f64,
-    /// Whether the warm-up was over before half the run.
+    /// Whether the network reached its steady state in the first half of the run.
     pub settled: bool,
     /// Number of batches after the warm-up.
     pub batches: usize,
     /// Length of a batch in seconds.
     pub batch_s: f64,
-    /// The greatest correlation between successive batches, among the classes' mean response times.
+    /// The largest correlation between the mean response times of successive batches, over all classes. Above 0.5, the
+    /// intervals are unreliable.
     pub lag1_correlation: f64,
-    /// The largest relative half width of the intervals of the classes' throughputs and mean response times; `None` if
-    /// one of these estimates has no interval.
+    /// The precision that was reached: the largest half width among the intervals of the classes' throughputs and mean
+    /// response times, divided by the estimate. `None` if one of these estimates has no interval.
     pub precision: Option<f64>,
     /// The reason why the run ended.
     pub ended: Ended,
@@ -61,17 +62,17 @@ pub struct Run {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Ended {
-    /// The estimates were precise enough.
+    /// The results reached the requested precision.
     Precision,
     /// The limit of events was reached.
     Events,
     /// The limit of simulated time was reached.
     Time,
-    /// The clock could no longer resolve the shortest requests.
+    /// The simulated time was so large that rounding errors would distort the shortest service times.
     Resolution,
 }
 
-/// Correlation between successive batches above which the correction of the intervals is unreliable.
+/// Correlation of successive batches above which the intervals are reported as unreliable.
 const UNRELIABLE_CORRELATION: f64 = 0.5;
 
 /// Computes the result of a finished run.

@@ -16,17 +16,18 @@ use brimful_core::number::NumberError;
 use rand::{Rng, RngExt};
 use rand_distr::{Distribution, Exp1, Gamma, StandardNormal};
 
-/// The family of distributions to which a station's service times belong. The model determines mean and scv.
+/// The family of distributions to which a station's service times belong. The model determines their mean and their
+/// squared coefficient of variation (scv).
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Service {
-    /// The simplest distribution that has the scv: constant, gamma, exponential or hyperexponential.
+    /// Constant, gamma, exponential or hyperexponential service times, depending on the scv.
     #[default]
     Standard,
-    /// Lognormal distributions, which have a moderately heavy tail.
+    /// Lognormal service times, which have a moderately heavy tail.
     Lognormal,
-    /// Pareto distributions between two bounds, which have a heavy tail up to the upper bound.
+    /// Service times with a Pareto distribution between two bounds, which has a heavy tail up to the upper bound.
     BoundedPareto {
-        /// The exponent a of the tail, above 0; on the Web it is between 1 and 2.
+        /// The exponent a of the tail, above 0. Times and sizes on the Web have exponents between 1 and 2.
         shape: f64,
     },
 }
@@ -46,7 +47,7 @@ pub(crate) enum Sampler {
 }
 
 impl Sampler {
-    /// Creates a sampler for this family and scv. Errors name the station.
+    /// Creates a sampler of the family `service` with this scv. `station` is the name of the station in error messages.
     pub(crate) fn new(service: Service, scv: f64, station: &str) -> Result<Sampler, ModelError> {
         if scv < 1e-12 {
             return Ok(Sampler::Constant);
@@ -56,7 +57,7 @@ impl Sampler {
             Service::Standard if scv < 1.0 => Ok(Gamma::new(1.0 / scv, scv).map_or(Sampler::Constant, Sampler::Gamma)),
             Service::Standard => {
                 let spread = ((scv - 1.0) / (scv + 1.0)).sqrt();
-                // This formula for 1 − p loses no digits if the scv is large.
+                // The probability of the second branch is 1 − p. This formula loses no digits if the scv is large.
                 let rare = 1.0 / ((scv + 1.0) * (1.0 + spread));
                 Ok(Sampler::Hyperexponential(1.0 - rare, [0.5 / (1.0 - rare), 0.5 / rare]))
             }
@@ -90,7 +91,7 @@ impl Sampler {
     }
 }
 
-/// Upper bound of ln(upper/lower), where upper and lower are the bounds of a Pareto distribution.
+/// Maximum of ln(upper/lower) for the two bounds of a Pareto distribution.
 const MAX_WIDTH: f64 = 300.0;
 
 fn bounded_pareto(shape: f64, scv: f64, station: &str) -> Result<Sampler, ModelError> {
@@ -118,7 +119,7 @@ fn bounded_pareto(shape: f64, scv: f64, station: &str) -> Result<Sampler, ModelE
     Ok(Sampler::Pareto(1.0 / moment(1.0, high), -(-shape * high).exp_m1(), -1.0 / shape))
 }
 
-/// The integral of x^(exponent − 1) from 1 to e^width.
+/// The integral of x^(exponent − 1) for x from 1 to e^width.
 fn power_integral(exponent: f64, width: f64) -> f64 {
     let z = exponent * width;
     if z.abs() < 1e-9 { width } else { z.exp_m1() / exponent }

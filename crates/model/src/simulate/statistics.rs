@@ -28,11 +28,12 @@ pub struct ResponseTime {
 pub(super) struct RunStatistics<'a> {
     layout: &'a Layout,
     batches: Vec<&'a [Slice]>,
-    /// The sum of the batches, without their histograms.
+    /// The sums of each batch, without its histograms.
     sums: Vec<Slice>,
     batch_s: f64,
     settled: bool,
-    /// For each class: the mean response time, and the correlation between the means of successive batches.
+    /// For each class: the mean response time, and the correlation between the mean response times of successive
+    /// batches.
     responses: Vec<Option<(Estimate, f64)>>,
 }
 
@@ -56,13 +57,14 @@ impl<'a> RunStatistics<'a> {
         self.batch_s
     }
 
-    /// Whether the warm-up is over and the relative half widths of the confidence intervals are at most `wanted`.
+    /// Whether the warm-up is over and the precision is at least as good as `wanted`, a relative half width of the
+    /// confidence intervals.
     pub(super) fn reaches(&self, wanted: f64) -> bool {
         self.settled && self.precision().is_some_and(|precision| precision <= wanted)
     }
 
-    /// The largest relative half width among throughputs and mean response times of classes that send requests. `None`
-    /// if a half width is unknown.
+    /// The largest relative half width of the confidence intervals of throughputs and mean response times, over all
+    /// classes that send requests. `None` if a half width is unknown.
     pub(super) fn precision(&self) -> Option<f64> {
         let mut worst = 0.0f64;
         for (class, known) in self.layout.classes.iter().enumerate() {
@@ -130,8 +132,8 @@ fn sum(batch: &[Slice]) -> Slice {
     sum
 }
 
-/// Number of requests in each slice, as two series: at all stations together, and at the station that is busiest over
-/// the run.
+/// Mean numbers of requests present in each slice, as two series: at all stations together, and at the station that is
+/// busiest over the whole run.
 fn presence(layout: &Layout, slices: &[Slice]) -> Vec<Vec<f64>> {
     let classes = layout.classes.len();
     let row = |station: usize| station * classes..(station + 1) * classes;

@@ -27,7 +27,7 @@ pub struct SimulatedRequest {
     pub ended: Option<f64>,
 }
 
-/// A network and its current state.
+/// The simulated network and its current state.
 pub(super) struct World<'a> {
     layout: &'a Layout,
     rng: Pcg64Mcg,
@@ -40,13 +40,13 @@ pub(super) struct World<'a> {
     sources: Vec<Option<Source>>,
     requests: Vec<Request>,
     free: Vec<u32>,
-    /// Presence of each class at each station, stations × classes.
+    /// Number of requests, visits and work of each class at each station, stations × classes.
     pub(super) presence: Vec<Presence>,
     /// The completed requests of each class.
     pub(super) completed: Vec<Completed>,
     /// Histogram of the response times of each class.
     pub(super) histograms: Vec<Histogram>,
-    /// The requests completed since the record was last taken; `None` if requests are not recorded.
+    /// The requests completed since this list was last taken; `None` if the caller needs only statistics.
     pub(super) passages: Option<Vec<SimulatedRequest>>,
 }
 
@@ -61,16 +61,16 @@ struct Request {
     began: f64,
 }
 
-/// The presence of one class at one station.
+/// Sums over the requests of one class at one station.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Presence {
-    /// The visits since the last slice or interval ended.
+    /// The visits since the current slice or interval began.
     pub(super) visits: Visits,
     present: u32,
     served: u32,
-    /// The time up to which `area` is summed.
+    /// The time up to which `visits.area` is summed, in seconds.
     until: f64,
-    /// Reading of the station's clock up to which `work` is summed.
+    /// Reading of the station's clock up to which `visits.work` is summed.
     until_clock: f64,
 }
 
@@ -81,9 +81,9 @@ pub(super) struct Visits {
     pub(super) ended: f64,
     /// Total duration of the ended visits, in seconds.
     pub(super) seconds: f64,
-    /// Integral over time of the number of requests present, in request-seconds.
+    /// Number of requests present, integrated over time, in request-seconds.
     pub(super) area: f64,
-    /// Service received, in seconds of demand.
+    /// Service that the requests received, in seconds of demand.
     pub(super) work: f64,
 }
 
@@ -157,7 +157,7 @@ impl<'a> World<'a> {
         self.events
     }
 
-    /// Extends all integrals to the current time.
+    /// Extends all sums to the current time.
     pub(super) fn integrate(&mut self) {
         let classes = self.layout.classes.len();
         for (row, queue) in self.presence.chunks_mut(classes).zip(&mut self.queues) {
@@ -166,7 +166,7 @@ impl<'a> World<'a> {
         }
     }
 
-    /// Processes an event of the source of arrivals of class `class`.
+    /// Processes an event of the arrival process of class `class`.
     fn wake(&mut self, class: usize) -> Result<(), ModelError> {
         let Some(source) = &mut self.sources[class] else { return Ok(()) };
         let (arrives, next) = source.wake(self.now, &mut self.rng);
@@ -195,8 +195,8 @@ impl<'a> World<'a> {
         }
     }
 
-    /// Starts the think time of a customer of a closed class. A customer without think time sends its next request at
-    /// once.
+    /// Starts the think time of a customer of a closed class. A customer without think time immediately sends its next
+    /// request.
     fn think(&mut self, request: u32, class: usize) {
         let think = self.layout.classes[class].think;
         if think <= 0.0 {
@@ -250,7 +250,7 @@ impl<'a> World<'a> {
         self.calendar.set(place, queue.settle());
     }
 
-    /// Processes a departure: a request leaves a station, or a customer ends its think time.
+    /// Processes a departure: a request leaves the station `place`, or a customer ends its think time.
     fn depart(&mut self, place: usize) {
         let layout = self.layout;
         let classes = layout.classes.len();
@@ -294,7 +294,7 @@ impl<'a> World<'a> {
         }
     }
 
-    /// The requests that are present. Thinking customers have no request.
+    /// The requests that are in the network now. Customers that think are not included.
     pub(super) fn unfinished(&self) -> Vec<SimulatedRequest> {
         let mut present = vec![true; self.requests.len()];
         self.free.iter().for_each(|place| present[*place as usize] = false);
@@ -323,8 +323,8 @@ impl Presence {
         self.integrate_work(clock);
     }
 
-    /// Adds the work done until the station's clock shows `clock`. The clock restarts only when the station serves no
-    /// request, so no work is lost.
+    /// Adds the work that the station did until its clock shows `clock`. The clock is reset only when no request is in
+    /// service, so no work is missed.
     #[inline]
     fn integrate_work(&mut self, clock: f64) {
         self.visits.work += f64::from(self.served) * (clock - self.until_clock);

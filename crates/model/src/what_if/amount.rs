@@ -9,7 +9,7 @@ use std::fmt;
 
 /// Default number of points of a range.
 const DEFAULT_POINTS: u32 = 21;
-/// Largest number of points of a range.
+/// Maximum number of points of a range.
 const MAX_POINTS: u32 = 100_000;
 
 /// One number, or a range of numbers.
@@ -45,13 +45,13 @@ pub(super) enum Unit {
     Time,
     /// A share: `0.2` or `20%`.
     Share,
-    /// A plain number.
+    /// A plain number without a unit.
     Number,
     /// A number of bits per second.
     BitRate,
     /// A number of bytes.
     Size,
-    /// No unit. Only relative values such as `1.5x` or `+30%` are valid.
+    /// A parameter that can only be changed relative to its value, such as by `1.5x` or `+30%`.
     Factor,
 }
 
@@ -100,7 +100,7 @@ impl Amount {
         self.first
     }
 
-    /// All numbers of the amount, in the order of the range.
+    /// All numbers of the amount: one number, or the points of the range from the first to the last.
     pub(super) fn points(&self) -> Vec<f64> {
         let Some(range) = self.range else { return vec![self.first] };
         let whole = self.unit == Unit::Count && matches!(self.step, Step::Set | Step::Add);
@@ -123,8 +123,8 @@ impl Amount {
         numbers
     }
 
-    /// The value of a parameter after the change. `base` is the value before the change, and `number` is one number of
-    /// the amount.
+    /// The value of a parameter after the change. `base` is the value before the change, and `number` is the amount, or
+    /// one number of its range.
     pub(super) fn apply(&self, base: f64, number: f64) -> f64 {
         match self.step {
             Step::Set => number,

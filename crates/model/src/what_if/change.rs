@@ -16,8 +16,8 @@ use std::str::FromStr;
 ///
 /// | property | target | values |
 /// |---|---|---|
-/// | `speed` | a station | `1.5x`, `+50%`: divides the station's demands, and the share that other work takes |
-/// | `servers` | a queue | `4`, `2x`, `+1`: more servers lower the share that other work takes |
+/// | `speed` | a station | `1.5x`, `+50%`: divides the station's demands, and the share of background work |
+/// | `servers` | a queue | `4`, `2x`, `+1`: more servers lower the share of background work |
 /// | `demand` | a station, a class, or `STATION.CLASS` | `0.5x`, `-20%`, `12ms`, `+1ms` |
 /// | `background` | a queue | `20%`, `0.2`, `0.5x` |
 /// | `scheduling` | a queue | `ps`, `fcfs`, `priority`, `preemptive` |
@@ -27,8 +27,8 @@ use std::str::FromStr;
 /// | `think` | a closed class | `3s`, `0.5x` |
 /// | `priority` | a class | `0` |
 ///
-/// A number may be a range (`1x..2x`), with a number of points (`1x..2x:11`), and with a constant factor between them
-/// (`1x..16x:9:log`).
+/// A number may be a range (`1x..2x`). The range may have a number of points (`1x..2x:11`), and a constant factor
+/// between successive points (`1x..16x:9:log`).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Change {
     /// Names of the station, the class or both; empty for all of them.
@@ -128,7 +128,7 @@ fn scheduling(text: &str) -> Result<Scheduling, String> {
 }
 
 impl Change {
-    /// The number or range; `None` for an order of service.
+    /// The number or range that the change sets; `None` for a change of the order of service.
     pub(super) fn amount(&self) -> Option<&Amount> {
         match &self.value {
             Value::Amount(amount) => Some(amount),

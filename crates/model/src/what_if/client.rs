@@ -1,9 +1,9 @@
-//! A client at the end of its own line: `class4:speed=128kbps,size=45.5KB,rtt=200ms`.
+//! A client behind a network link of its own: `class4:speed=128kbps,size=45.5KB,rtt=200ms`.
 //!
 //! Menascé, Peraino, Dinh & Dinh (CMG 1999), Figs. 8 and 9: a closed class whose customers think, send a request of one
-//! class over their access link and the Internet, and wait for the response. The rest of the server's load does not
-//! change. Link and Internet are delay stations: each client has a link of its own, and this traffic does not slow the
-//! Internet. With `link=shared`, the clients share one link, which is a queue.
+//! class over their access link and the Internet, and wait for the response. The other load of the server does not
+//! change. The link and the Internet are delay stations, because each client has a link of its own and its traffic does
+//! not slow the Internet down. With `link=shared`, the clients share one link, which is a queue.
 
 use super::amount::{Amount, Unit};
 use super::new_class::{absolute, items_of};
@@ -13,9 +13,10 @@ use serde::{Serialize, Serializer};
 use std::fmt;
 use std::str::FromStr;
 
-/// Clients that request a class over a line. The text begins with the class's name. It has `speed=` and `size=` (bytes
-/// transferred per request, in both directions). It may also have `rtt=` (one round trip per request), `clients=`
-/// (default 1), `think=` (default none), and `link=shared` if all clients share one line. Numbers may be ranges.
+/// Clients that send requests of a class over a network link (line). The text begins with the class's name. It has
+/// `speed=` and `size=` (bytes transferred per request, in both directions). It may also have `rtt=` (one round trip
+/// per request), `clients=` (default 1), `think=` (default none), and `link=shared` if all clients share one line.
+/// Numbers may be ranges.
 ///
 /// The clients become a closed class `client`, whose response time includes the line and the round trip.
 #[derive(Clone, Debug, PartialEq)]
@@ -38,7 +39,7 @@ impl FromStr for Client {
 
     fn from_str(text: &str) -> Result<Client, ModelError> {
         let error = |problem: String| ModelError::WhatIf { text: text.into(), problem };
-        // Names and ranges may contain a `:`. The name ends at the first `:` that a key follows.
+        // Names and ranges may contain a `:`. The name ends at the first `:` that is followed by a key and `=`.
         let keyed = |rest: &str| KEYS.iter().any(|key| rest.trim_start().strip_prefix(key).is_some_and(followed));
         let at = text.match_indices(':').map(|(at, _)| at).find(|at| keyed(&text[at + 1..]));
         let example = "write it like class4:speed=128kbps,size=45.5KB,rtt=200ms";
@@ -78,7 +79,7 @@ fn followed(rest: &str) -> bool {
 }
 
 impl Client {
-    /// All numbers of the client, each with its key.
+    /// All numbers of the client, each with its key, such as `rtt`.
     pub(super) fn amounts(&self) -> impl Iterator<Item = (&'static str, &Amount)> {
         let all = [Some(&self.speed), Some(&self.size), self.rtt.as_ref(), self.clients.as_ref(), self.think.as_ref()];
         KEYS.into_iter().zip(all).filter_map(|(key, amount)| Some((key, amount?)))

@@ -1,4 +1,4 @@
-//! A model along the ranges of a scenario.
+//! The results of a model along the ranges of a scenario.
 
 use super::amount::{Step, Unit};
 use super::scenario::{AxisPoints, Scenario, Variants};
@@ -11,16 +11,16 @@ use brimful_core::model::{Model, StationKind};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// A model along one range, or over the grid of two ranges.
+/// The results of a model along one range, or over the grid of two ranges.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Curve {
     /// The ranges of the scenario, one per axis.
     pub axes: Vec<Axis>,
-    /// Names of the classes, in the order of the lists by class in the points.
+    /// Names of the classes. Lists by class in the points have the same order.
     pub classes: Vec<String>,
-    /// Names of the stations, in the order of the lists by station in the points.
+    /// Names of the stations. Lists by station in the points have the same order.
     pub stations: Vec<String>,
-    /// The points; with two ranges, the second one changes fastest.
+    /// The points of the curve. With two ranges, the number of the second range changes fastest.
     pub points: Vec<CurvePoint>,
 }
 
@@ -36,23 +36,24 @@ pub struct Axis {
 /// One point of a curve.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct CurvePoint {
-    /// The number on each axis.
+    /// The number on each axis, one per range.
     pub x: Vec<f64>,
     /// The steady state at this point; `None` if there is no solution.
     pub steady: Option<Steady>,
     /// The reason why there is no solution: a station cannot keep up, or a solver failed.
     pub unsolved: Option<String>,
-    /// Share in use of the capacity that background work leaves at each station; 1 or more if the station cannot keep
+    /// For each station: share in use of the capacity that background work leaves; 1 or more if the station cannot keep
     /// up. For a delay, it is the number of requests present. If there is no solution, closed classes are not included.
     pub utilization: Vec<f64>,
-    /// The rate of all classes together, at their mix at this point, at which the first station saturates, per second.
+    /// The rate of all classes together, at their mix at this point, at which the first station saturates, in requests
+    /// per second.
     #[schemars(with = "Option<f64>")]
     pub saturation_rate: f64,
-    /// The station that saturates first; empty if no station ever does.
+    /// The station that saturates first as the load grows; empty if no station ever saturates.
     pub bottleneck: String,
 }
 
-/// The steady state of a network.
+/// The throughputs and response times of a network in its steady state.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Steady {
     /// X: throughput of each class, in requests per second.

@@ -1,7 +1,8 @@
 //! Applies changes to the parameters of a model.
 //!
-//! Background work is a constant amount of work, so its share falls with faster or more servers. Half widths of
-//! intervals are scaled with their demands. If a demand is set to a value, the value is assumed to be exact.
+//! Background work is a constant amount of work, so its share falls with faster or more servers. If a demand is
+//! multiplied by a factor, the half width of its confidence interval is multiplied by it too. A demand that is set to a
+//! value is assumed to be exact.
 
 use super::amount::{Amount, Step};
 use super::change::{Property, Value};
@@ -18,7 +19,7 @@ pub(super) struct Edit {
     pub(super) property: Property,
     pub(super) given: ChangeValue,
     pub(super) cells: Vec<Cell>,
-    /// Whether the change applies to the sum of the parameters.
+    /// Whether the change applies to the sum of the parameters, such as the total rate of several classes.
     pub(super) total: bool,
 }
 
@@ -33,14 +34,14 @@ pub(super) enum Cell {
     Demand(usize, usize),
 }
 
-/// The value of a change. If the value is a range, it names the axis that has its number.
+/// The value of a change. For a range, `axis` is the index of the axis whose present number is used.
 #[derive(Clone, Copy)]
 pub(super) struct ChangeValue {
     pub(super) value: Value,
     pub(super) axis: Option<usize>,
 }
 
-/// Clients to add, and the line that connects them. Their names have been resolved to indices in a model.
+/// Clients to add, and the link that connects them. The names in the user's notation have been resolved to indices.
 pub(super) struct ClientEdit {
     /// The clients in the user's notation.
     pub(super) text: String,
@@ -58,7 +59,7 @@ pub(super) struct ClientEdit {
 }
 
 impl Edit {
-    /// Applies the change to the model at the point `x` of the ranges.
+    /// Applies the change to the model. `x` has the present number of each axis.
     pub(super) fn apply(&self, model: &mut Model, x: &[f64]) -> Result<(), ModelError> {
         let amount = match self.given.value {
             Value::Amount(amount) => amount,
@@ -172,7 +173,7 @@ impl Edit {
         Ok(())
     }
 
-    /// Changes the total rate of several classes, and divides it among them in their present proportions.
+    /// Changes the total rate of several classes. The new total is divided among them in their present proportions.
     fn share_out(&self, model: &mut Model, amount: &Amount, number: f64) -> Result<(), ModelError> {
         let classes =
             || self.cells.iter().filter_map(|cell| if let Cell::ModelClass(c) = cell { Some(*c) } else { None });
@@ -191,7 +192,7 @@ impl Edit {
 
     fn whole(&self, what: &str, value: f64, least: u32) -> Result<u32, ModelError> {
         let fits = |v: f64| v.fract() == 0.0 && v >= f64::from(least) && v <= f64::from(u32::MAX);
-        // A value that differs from a whole number only by a rounding error is rounded.
+        // A value that differs from a whole number only by a rounding error is rounded to it.
         let nearest = if (value - value.round()).abs() < 1e-9 * value.abs() { value.round() } else { value };
         self.checked(what, nearest, fits).map(|v| v as u32)
     }
@@ -216,7 +217,7 @@ impl Edit {
         self.cells.iter().flat_map(of).collect()
     }
 
-    /// Whether the change sets the parameters regardless of their previous values.
+    /// Whether the change sets the parameters to a value that does not depend on their previous values.
     pub(super) fn is_set(&self) -> bool {
         matches!(self.given.value, Value::Amount(amount) if amount.step == Step::Set)
     }
@@ -241,7 +242,7 @@ impl Cell {
 }
 
 impl ChangeValue {
-    /// The number of the value at the point `x` of the ranges.
+    /// The number of a change where `x` has the present number of each axis.
     fn number(&self, x: &[f64]) -> f64 {
         match (self.axis, self.value) {
             (Some(axis), _) => x.get(axis).copied().unwrap_or(f64::NAN),
@@ -252,7 +253,7 @@ impl ChangeValue {
 }
 
 impl ClientEdit {
-    /// Adds the clients to the model, after all other changes.
+    /// Adds the clients to the model, after all other changes. `x` has the present number of each axis.
     pub(super) fn apply(&self, model: &mut Model, x: &[f64]) -> Result<(), ModelError> {
         let fits = |what: &str, value: f64, fits: bool| {
             let problem = || format!("makes {what} {value}, which cannot be: choose another number");

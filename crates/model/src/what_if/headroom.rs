@@ -21,12 +21,13 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use std::fmt;
 
-/// An objective, and the load up to which it is met.
+/// An objective, and the greatest load at which it is met.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Headroom {
     /// The objective.
     pub slo: Slo,
-    /// The objective's measure at the present load; `None` if a station cannot keep up.
+    /// The objective's metric (a response time or a utilization) at the present load; `None` if a station cannot keep
+    /// up.
     pub now: Option<f64>,
     /// Whether the objective is met at the present load.
     pub met: bool,
@@ -66,16 +67,16 @@ pub fn headroom(model: &Model, method: Method, slo: &Slo) -> Result<Headroom, Mo
 /// Relative precision of the greatest load.
 const PRECISION: f64 = 1e-9;
 
-/// Relative precision of the greatest load if every load must be simulated.
+/// Relative precision of the greatest load if the network must be simulated at every load.
 const SIMULATED_PRECISION: f64 = 1e-3;
 
 /// Maximum number of bisection steps. It is reached only at the ends of the range of `f64`.
 const MAX_STEPS: usize = 200;
 
-/// Maximum time of an exact solution, in seconds, when many solutions are needed.
+/// Maximum time of an exact solution, in seconds, if many networks must be solved.
 const QUICK_SECONDS: f64 = 0.005;
 
-/// An objective that is met with this many customers counts as met at any load.
+/// If an objective is met with this number of customers, it counts as met at any load.
 const MAX_CUSTOMERS: f64 = 1e9;
 
 /// An objective whose names have been looked up in a model.
@@ -87,7 +88,7 @@ pub(super) struct Objective {
 enum ObjectiveMeasure {
     Mean(Option<usize>),
     Percentile(Option<usize>, f64),
-    /// The utilization of these stations.
+    /// The largest utilization of these stations, given by their indices.
     Utilization(Vec<usize>),
 }
 
@@ -116,7 +117,7 @@ impl Objective {
         Ok(Objective { measure, limit: slo.limit })
     }
 
-    /// The objective's measure in a solved network.
+    /// The objective's metric in a solved network.
     fn measure(&self, network: &Network<'_>, solution: &Solution) -> f64 {
         match &self.measure {
             ObjectiveMeasure::Mean(None) => solution.mean_response_time,
@@ -128,7 +129,7 @@ impl Objective {
         }
     }
 
-    /// Whether a solved network meets the objective. This is cheaper than computing the measure.
+    /// Whether a solved network meets the objective. This costs less than computing the objective's metric.
     fn is_met(&self, model: &Model, solution: &Solution) -> Result<bool, ModelError> {
         let network = under_load::network(model)?;
         Ok(match self.measure {
@@ -205,7 +206,7 @@ impl Objective {
         Ok(Until::Population(low))
     }
 
-    /// Whether a network meets the objective. A saturated network never meets an objective.
+    /// Whether the network of a model meets the objective. A saturated network never meets an objective.
     fn is_met_by(&self, model: &Model, method: Method) -> Result<bool, ModelError> {
         match solve(model, method) {
             Ok(solution) => self.is_met(model, &solution),
@@ -221,7 +222,8 @@ fn open_mix(network: &Network<'_>) -> Vec<f64> {
     if network.rates.iter().any(|rate| *rate > 0.0) { network.rates.clone() } else { open.collect() }
 }
 
-/// The method for many similar networks: the Linearizer if `auto` would solve them exactly but slowly.
+/// The method for solving many similar networks. It is the Linearizer if `auto` would choose exact solutions that take
+/// too long.
 pub(super) fn quick(model: &Model, method: Method) -> Result<Method, ModelError> {
     let network = Network::unchecked_stability(model)?;
     let slow = || effort(&network).seconds > QUICK_SECONDS;

@@ -1,10 +1,10 @@
 //! Confidence intervals of results, from the intervals of the demands.
 //!
 //! The intervals are computed by the Monte Carlo method. The demands at a station are drawn from a joint normal
-//! distribution with their means, half widths and correlations ([`Model::demand_correlation`]). A negative draw loses
-//! its sign. The interval of a result extends from its 5 % to its 95 % quantile over many draws. Results before and
-//! after a change use the same draws (common random numbers), so their ratio is more precise than either result. The
-//! response time of a saturated draw is infinite.
+//! distribution with their means, half widths and correlations ([`Model::demand_correlation`]). If a drawn demand is
+//! negative, its absolute value is used. The interval of a result extends from its 5 % quantile to its 95 % quantile
+//! over all draws. Results before and after a change use the same draws (common random numbers), so their ratio is more
+//! precise than either result. If a draw saturates a station, the response times of that draw are infinite.
 
 use super::WhatIfOptions;
 use super::headroom::{Objective, Until, quick};
@@ -27,7 +27,7 @@ const Z95: f64 = 1.959_963_984_540_054;
 /// Relative tolerance of the search for the headroom, which is repeated for each random draw of the demands.
 const PRECISION: f64 = 1e-4;
 
-/// The interval from the 5 % to the 95 % quantile.
+/// A 90 % confidence interval: it extends from the 5 % quantile to the 95 % quantile.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Interval90 {
     /// The lower end; `None` if it is unbounded.
@@ -41,23 +41,23 @@ pub struct Interval90 {
 pub struct Intervals {
     /// Number of random draws of the demands.
     pub draws: usize,
-    /// Share of the draws in which a station could not keep up.
+    /// Share of the random draws in which a station could not keep up.
     pub unstable_share: f64,
-    /// Interval of the rate of all classes together at which the first station saturates.
+    /// Interval of the rate of all classes together at which the first station saturates, in requests per second.
     pub saturation_rate: Interval90,
-    /// Interval of the response time R of each class.
+    /// Interval of the mean response time R of each class, in seconds.
     pub response_time: Vec<Interval90>,
     /// Interval of the greatest load at which each objective is met.
     pub headroom: Vec<Interval90>,
 }
 
-/// The effect of a change: the ratios of the results after the change to the results before it.
+/// The effect of a change: the ratio of each result after the change to the same result before it.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Effect {
-    /// Ratio of the saturation rates.
+    /// Ratio of the saturation rates after and before the change.
     pub saturation_rate: Interval90,
-    /// Ratio of the response times R, for each class of the model before. Draws with a saturated station both before
-    /// and after the change are excluded.
+    /// Ratio of the response times R after and before the change, for each class that existed before. A draw in which a
+    /// station is saturated both before and after the change is excluded.
     pub response_time: Vec<Interval90>,
 }
 
@@ -67,7 +67,7 @@ pub(super) struct Compared {
     pub(super) effect: Effect,
 }
 
-/// The intervals of a model's results; `None` if its demands have no intervals, or there are no draws.
+/// The intervals of a model's results. `None` if the demands have no intervals, or no draws were requested.
 pub(super) fn intervals(model: &Model, options: &WhatIfOptions) -> Result<Option<Intervals>, ModelError> {
     let found = sample(model, options, &|drawn: &Model| Ok([DrawResult::new(drawn, options)?]))?;
     Ok(found.map(|found| Intervals::new(found.iter().map(|[one]| one))))
@@ -91,15 +91,15 @@ pub(super) fn compare(
     }))
 }
 
-/// Evaluates `result` for each draw. `None` if there are no draws, the demands are exact, or each draw would need a
-/// simulation.
+/// Evaluates `result` for each draw. Returns `None` if no draws were requested, the demands are exact, or each draw
+/// would need a simulation.
 fn sample<T>(
     model: &Model,
     options: &WhatIfOptions,
     result: &dyn Fn(&Model) -> Result<T, ModelError>,
 ) -> Result<Option<Vec<T>>, ModelError> {
     let known = model.demand_ci95_half_width.iter().flatten().all(|half| *half == 0.0);
-    // Hundreds of simulations would take too long, and each has a random error of its own.
+    // Hundreds of simulations would take too long, and each simulation has a random error of its own.
     if known || options.draws == 0 || is_simulated(&Network::unchecked_stability(model)?, options.method) {
         return Ok(None);
     }
@@ -113,8 +113,8 @@ fn sample<T>(
     draws.collect::<Result<_, _>>().map(Some)
 }
 
-/// Draws the model's demands at random according to their intervals. `factors` has the factor of each station's
-/// correlation matrix, from [`factor`].
+/// Draws the model's demands at random according to their intervals. `factors` has the Cholesky factor of each
+/// station's correlation matrix, from [`factor`].
 fn drawn(model: &Model, factors: &[Vec<Vec<f64>>], rng: &mut impl Rng) -> Model {
     let mut drawn = model.clone();
     for ((demands, half_widths), factor) in drawn.demands.iter_mut().zip(&model.demand_ci95_half_width).zip(factors) {
@@ -129,7 +129,7 @@ fn drawn(model: &Model, factors: &[Vec<Vec<f64>>], rng: &mut impl Rng) -> Model 
     drawn
 }
 
-/// The results of one draw.
+/// The results of the model for one random draw of its demands.
 struct DrawResult {
     saturation_rate: f64,
     /// Mean response time R of each class in seconds; infinite if a station is saturated.

@@ -11,11 +11,12 @@ use std::str::FromStr;
 /// demand for each station that the class visits. A demand is a time. With `like=`, it may also be a change of the
 /// other class's demand, such as `1.5x` or `+20%`. Numbers may be ranges.
 ///
-/// The demands refer to the present server. A change of a station's speed therefore also changes the demands.
+/// The demands are those at the present speed of the stations. If the same scenario changes the speed of a station, the
+/// class's demand there changes too.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NewClass {
     pub(super) name: String,
-    /// The class whose demands are used at the stations for which `demands` has none.
+    /// The class from which a demand is copied for each station that `demands` does not name.
     pub(super) like: Option<String>,
     pub(super) rate: Option<Amount>,
     pub(super) population: Option<Amount>,
@@ -74,7 +75,7 @@ impl NewClass {
         Ok(())
     }
 
-    /// All numbers of the class, each with its key.
+    /// All numbers of the class, each with its key, such as `rate` or the name of a station.
     pub(super) fn amounts(&self) -> impl Iterator<Item = (&str, &Amount)> {
         let own = [("rate", &self.rate), ("population", &self.population), ("think", &self.think)];
         let own = own.into_iter().chain([("priority", &self.priority)]);
@@ -83,10 +84,10 @@ impl NewClass {
     }
 }
 
-/// The keys, which cannot be names of stations.
+/// The keys of `NAME:KEY=VALUE` that have a fixed meaning. A station with such a name cannot be given a demand.
 pub(super) const KEYS: [&str; 5] = ["rate", "population", "think", "priority", "like"];
 
-/// Splits items like `a=1,b=2` into pairs of key and value.
+/// Splits a list such as `a=1,b=2` into pairs of key and value.
 pub(super) fn items_of(text: &str) -> Result<Vec<(&str, &str)>, String> {
     text.split(',').map(item).collect()
 }

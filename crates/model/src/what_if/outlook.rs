@@ -1,4 +1,4 @@
-//! A solved model with the limits of its stations and its headroom.
+//! The results of one model: its solution, the limits of its stations, and its headroom.
 
 use super::headroom::{Headroom, headroom};
 use super::interval::Intervals;
@@ -11,14 +11,14 @@ use brimful_core::model::{Model, StationKind};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// A solved model.
+/// The results of one model: its solution, the limits of its stations, and its headroom.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Outlook {
     /// The model that was solved.
     pub model: Model,
     /// The solution; `None` if a station cannot keep up.
     pub solution: Option<Solution>,
-    /// The reason why there is no solution.
+    /// The reason why there is no solution; `None` if there is one.
     pub unsolved: Option<String>,
     /// The stations, in the order in which they saturate.
     pub stations: Vec<StationLimit>,
@@ -56,7 +56,7 @@ impl Outlook {
     }
 }
 
-/// The queues with work, in the order in which they saturate if the mix is that of `throughput`.
+/// The queues that have any work, in the order in which they saturate. The mix of classes is that of `throughput`.
 pub(super) fn ranking(network: &Network<'_>, throughput: &[f64]) -> Vec<StationLimit> {
     let mix = mix(throughput);
     let total: f64 = mix.iter().sum();

@@ -15,20 +15,20 @@ use brimful_core::model::{ClassKind, Model, ModelClass, Station, StationKind};
 use serde::Serialize;
 use std::collections::HashMap;
 
-/// All changes and additions to a model. Their order makes no difference.
+/// All changes of a model and additions to it. Their order makes no difference.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Scenario {
     /// Changes of existing stations and classes.
     pub changes: Vec<Change>,
     /// Classes to be added.
     pub classes: Vec<NewClass>,
-    /// Clients to be added, each with its line.
+    /// Clients to be added, each with the network link that it uses.
     pub clients: Vec<Client>,
 }
 
-/// Maximum number of ranges.
+/// Maximum number of ranges in a scenario.
 const MAX_AXES: usize = 2;
-/// Maximum number of combinations of all ranges' points.
+/// Maximum number of points of a curve: with two ranges, the product of their numbers of points.
 const MAX_POINTS: usize = 100_000;
 
 /// The models that a scenario derives from one model: one for each point of its ranges.
@@ -40,7 +40,7 @@ pub(super) struct Variants {
     pub(super) axes: Vec<AxisPoints>,
 }
 
-/// The points of a range.
+/// The points of a range, which is one axis of a curve.
 pub(super) struct AxisPoints {
     /// The parameter that varies along the range, in the user's notation.
     pub(super) subject: String,
@@ -109,7 +109,7 @@ impl Variants {
         &self.base
     }
 
-    /// All combinations of the ranges' numbers; the last range changes fastest.
+    /// All points of the curve: all combinations of the ranges' numbers. The last range changes fastest.
     pub(super) fn grid(&self) -> Vec<Vec<f64>> {
         let extend = |grid: Vec<Vec<f64>>, axis: &AxisPoints| {
             let with = |x: &Vec<f64>, next: &f64| x.iter().copied().chain([*next]).collect();
@@ -118,14 +118,14 @@ impl Variants {
         self.axes.iter().fold(vec![Vec::new()], extend)
     }
 
-    /// The model at one point of the ranges.
+    /// The model at the point `x`, which has one number per axis.
     pub(super) fn model(&self, x: &[f64]) -> Result<Model, ModelError> {
         let mut model = self.base.clone();
         self.change(&mut model, x)?;
         Ok(model)
     }
 
-    /// Writes the model at one point of the ranges into an existing model.
+    /// Writes the model at the point `x` into an existing model. `x` has one number per axis.
     pub(super) fn model_into(&self, model: &mut Model, x: &[f64]) -> Result<(), ModelError> {
         model.clone_from(&self.base);
         self.change(model, x)
@@ -136,7 +136,7 @@ impl Variants {
         self.clients.iter().try_for_each(|client| client.apply(model, x))
     }
 
-    /// Index of a new axis, if the amount is a range.
+    /// Adds an axis if the amount is a range. Returns the index of the axis; `None` if the amount is a single number.
     fn axis(&mut self, subject: &str, amount: &Amount) -> Option<usize> {
         amount.is_range().then(|| {
             self.axes.push(AxisPoints { subject: subject.into(), amount: *amount, points: amount.points() });
@@ -162,8 +162,8 @@ impl Variants {
         Ok(())
     }
 
-    /// Checks that changes do not contradict one another. Several factors may change the same parameter. Any other
-    /// change must be the only change of its parameter. Two changes must not have the same property and target.
+    /// Checks that changes do not contradict one another. Several changes of one parameter are permitted only if all of
+    /// them multiply it. Two changes must not have the same property and target.
     fn check_contradictions(&self) -> Result<(), ModelError> {
         let mut said: HashMap<(Property, Cell), Vec<&Edit>> = HashMap::new();
         for edit in &self.edits {
@@ -184,7 +184,8 @@ impl Variants {
         Ok(())
     }
 
-    /// Checks changes of classes whose demands are known only jointly: either all of them change alike, or all are set.
+    /// Checks changes of classes whose demands are known only jointly. A scenario must change all of these demands in
+    /// the same way, or set each of them.
     fn check_joint_demands(&mut self) -> Result<(), ModelError> {
         let mut kept = Vec::new();
         for joint in &self.base.joint_demands {
@@ -246,7 +247,7 @@ impl Variants {
                 return Err(error(format!("has `{key}={amount}`, a ratio to nothing: give a time, or `like=CLASS`")));
             }
             let given = self.given(&format!("{}.{key}", new.name), amount);
-            // Additions are applied before the changes.
+            // The edits that add classes and clients are inserted before the changes of existing parameters.
             self.edits.insert(
                 0,
                 Edit { text: text.clone(), target: new.name.clone(), property, given, cells: vec![cell], total: false },
@@ -307,7 +308,7 @@ impl Variants {
     }
 }
 
-/// A name that is not taken: `name`, followed by a number if necessary.
+/// Returns a name that no other station or class has: `name`, followed by a number if necessary.
 fn unused<'a>(name: &str, taken: impl Iterator<Item = &'a String> + Clone) -> String {
     let numbered = |n: usize| if n == 1 { name.to_owned() } else { format!("{name} {n}") };
     (1..).map(numbered).find(|name| taken.clone().all(|other| other != name)).unwrap_or_default()

@@ -1,6 +1,6 @@
-//! Suggestions for unknown names.
+//! Lists known names in error messages about unknown names.
 
-/// Lists the known names in order of their similarity to `wanted`, the most similar first.
+/// Lists the known names in the order of their similarity to `wanted`. The most similar name is first.
 pub(super) fn listed<'a>(wanted: &str, names: impl IntoIterator<Item = &'a str>) -> String {
     let mut names: Vec<&str> = names.into_iter().collect();
     names.sort_by_cached_key(|name| distance(wanted, name));
