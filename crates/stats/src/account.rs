@@ -1,5 +1,6 @@
-//! The observations of one shard, or of several shards after a merge. They are whole numbers, so merging is exact,
-//! associative and commutative, and the merged Account yields the same Record as a single shard with all the calls.
+//! An [`Account`]: the counts and times that one shard observed, or several shards after a merge. They are whole
+//! numbers, so merging is exact, associative and commutative. The merged Account yields the same Record as a single
+//! shard with all the calls would.
 //!
 //! Counts and times are kept per class. The totals of a Record are the sums over the classes.
 
@@ -20,45 +21,45 @@ use brimful_core::counts::Counts;
 use brimful_core::{Nanos, TlsFault};
 use std::collections::BTreeMap;
 
-/// The observations of the calls of a run.
+/// The counts and times of the calls of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Account {
-    /// Planned length of the offered window; [`Nanos::MAX`] if it is not known before the run.
+    /// Planned length of the window in which load is offered; [`Nanos::MAX`] if it is not known before the run.
     pub(crate) window: Nanos,
     /// One tally per class, indexed by [`ClassId`](brimful_core::ClassId).
     pub(crate) classes: Vec<Tally>,
     /// One tally per address of the server, in the order in which `on_address` reported the addresses. These tallies
-    /// contain only counts and response times. Empty if the server has one address.
+    /// contain only counts and response times. The list is empty if the server has one address.
     pub(crate) addresses: Vec<Tally>,
     pub(crate) connect_time: Distribution,
     /// Lifetimes of connections with a complete response, from the connection attempt to the close.
     pub(crate) connection_lifetime: Distribution,
-    /// Number of complete responses on these connections.
+    /// Number of complete responses on the connections that `connection_lifetime` counts.
     pub(crate) responses_on_closed: u64,
-    /// Times of TLS handshakes; `None` without TLS.
+    /// Durations of TLS handshakes; `None` without TLS.
     pub(crate) handshake_time: Option<Distribution>,
-    /// Calls that failed because of TLS, by fault.
+    /// Number of calls that failed because of TLS, by kind of fault.
     pub(crate) tls_faults: BTreeMap<TlsFault, u64>,
     /// HTTP/2 error codes that the server sent.
     pub(crate) http2_errors: Http2Errors,
     pub(crate) completed_in_window: u64,
-    /// Calls that failed because this host lacked a resource, by resource.
-    pub(crate) limited: HostLimitedCalls,
+    /// Number of calls that failed because the generator's host lacked a resource, by resource.
+    pub(crate) limited: Limited,
     pub(crate) series: Series,
     pub(crate) replies: ReplySampler,
-    /// Completed calls in short parts of the window; `None` if they are not counted.
+    /// Number of completed calls in each of many short parts of the window; `None` if they are not counted.
     pub(crate) completions: Option<Completions>,
     pub(crate) batches: BatchMeans,
     /// Outcomes of the sessions; `None` if the workload has no sessions.
     pub(crate) sessions: Option<SessionTally>,
-    /// Outcomes of redirects; `None` if the run does not follow redirects.
+    /// Counts of redirects by outcome; `None` if the run does not follow redirects.
     pub(crate) redirects: Option<RedirectTally>,
 }
 
 impl Account {
-    /// Creates an empty Account of a run with these classes, at least one, that offers load for `window`
-    /// ([`Nanos::MAX`] if that is not known before the run). This allocates and touches all memory: 3.8 MB, and 1.1 MB
-    /// per class. Later, only the first answer of a status class other than 2xx allocates memory: 0.6 MB.
+    /// Creates an empty Account of a run with the classes `classes`, at least one. The run offers load for `window`
+    /// ([`Nanos::MAX`] if that is not known before the run). All memory is allocated and written to here: 3.8 MB, and
+    /// 1.1 MB per class. Later, only the first answer of each status class other than 2xx allocates memory: 0.6 MB.
     pub fn new(classes: &[String], window: Nanos) -> Account {
         Account {
             window,
@@ -81,20 +82,20 @@ impl Account {
         }
     }
 
-    /// Allocates the memory for a load of sessions: 2.2 MB.
+    /// Allocates the memory for the statistics of sessions: 2.2 MB.
     #[must_use]
     pub fn with_sessions(self) -> Account {
         Account { sessions: Some(SessionTally::default()), ..self }
     }
 
-    /// Allocates the memory for a run that follows redirects. A call that follows a redirect has a class number beyond
-    /// the workload's classes; no total includes such calls.
+    /// Allocates the memory for a run that follows redirects. Calls that follow a redirect have a class number beyond
+    /// the workload's classes, and no total includes them.
     #[must_use]
     pub fn with_redirects(self) -> Account {
         Account { redirects: Some(RedirectTally::new()), ..self }
     }
 
-    /// Whether calls of this class are scheduled, as opposed to calls that follow redirects.
+    /// Whether the workload schedules calls of this class. Calls that follow a redirect are not scheduled.
     pub(crate) fn schedules(&self, class: u16) -> bool {
         usize::from(class) < self.classes.len()
     }
@@ -113,7 +114,7 @@ impl Account {
         &mut self.classes[class]
     }
 
-    /// The tally of an address. A new address gets a new tally at the end of the list.
+    /// The tally of an address. The first call with an address appends a new tally to the list.
     fn address(&mut self, address: &str) -> &mut Tally {
         let place = self.addresses.iter().position(|tally| tally.name == address).unwrap_or(self.addresses.len());
         if place == self.addresses.len() {
@@ -122,21 +123,21 @@ impl Account {
         &mut self.addresses[place]
     }
 
-    /// Allocates a tally for each of these addresses that has none yet, in this order.
+    /// Allocates a tally for each of these addresses that has none yet, in the order of `addresses`.
     pub(crate) fn allocate_addresses(&mut self, addresses: &[String]) {
         for address in addresses.iter().skip(self.addresses.len()) {
             self.addresses.push(Tally { answers: AnswerTimes::new(), ..Tally::none(address) });
         }
     }
 
-    /// Allocates the memory for the TLS handshakes of a run.
+    /// Allocates the memory for the durations of TLS handshakes.
     #[must_use]
     pub fn with_tls(self) -> Account {
         Account { handshake_time: Some(Distribution::new()), ..self }
     }
 
-    /// Sets the initial length of intervals to about `length` ([`Series::with_interval_length`]). With the shortest
-    /// intervals, completed calls are also counted in even shorter parts of the window.
+    /// Sets the initial length of intervals to about `length` ([`Series::with_interval_length`]). If this is the
+    /// shortest possible length, completed calls are also counted in even shorter parts of the window.
     #[must_use]
     pub fn with_interval_length(self, length: Nanos) -> Account {
         let series = Series::with_interval_length(length);
@@ -144,7 +145,7 @@ impl Account {
         Account { completions: has_parts.then(|| Completions::new(self.window)), series, ..self }
     }
 
-    /// Calls of all classes by outcome.
+    /// Number of calls of all classes together, by outcome.
     pub fn counts(&self) -> Counts {
         self.classes.iter().fold(Counts::default(), |mut sum, tally| {
             add(&mut sum, &tally.counts);
@@ -152,10 +153,10 @@ impl Account {
         })
     }
 
-    /// Merges two Accounts.
+    /// Merges two Accounts of one run.
     ///
     /// # Errors
-    /// [`MergeMismatch`] if the Accounts cannot belong to one run; then nothing is merged.
+    /// [`MergeMismatch`] if the Accounts cannot belong to one run.
     pub fn merge(mut self, other: Account) -> Result<Account, MergeMismatch> {
         self.merge_from(&other)?;
         Ok(self)
@@ -182,8 +183,8 @@ impl Account {
         Ok(())
     }
 
-    /// Merges a packed Account without unpacking it. With twenty classes, unpacking would allocate 25 MB of mostly
-    /// unused counters.
+    /// Merges a packed Account without unpacking it. With twenty classes, unpacking would allocate 25 MB of counters,
+    /// most of which would be 0.
     pub(crate) fn add(&mut self, packed: &PackedAccount) -> Result<(), AddError> {
         self.check(window(packed), packed.classes.iter().map(|class| &class.name))?;
         let HostLimitedCalls { descriptors, ports, memory, bodies } = packed.limited;
@@ -220,7 +221,7 @@ impl Account {
         Ok(())
     }
 
-    /// Checks that an Account with this window and these classes can belong to the same run.
+    /// Checks that an Account with this window and these classes can belong to the same run as this Account.
     fn check<'a>(&self, window: Nanos, classes: impl Iterator<Item = &'a String> + Clone) -> Result<(), MergeMismatch> {
         if !self.classes.iter().map(|tally| &tally.name).eq(classes.clone()) {
             return Err(MergeMismatch::Classes(self.class_names(), classes.cloned().collect()));
@@ -242,8 +243,8 @@ impl Account {
         self.limited.bodies += limited.bodies;
     }
 
-    /// Clears all observations and keeps the memory. Intervals and batches keep their lengths, because the later
-    /// observations are merged with the cleared ones, whose intervals and batches have at least these lengths.
+    /// Clears all observations and keeps the memory. The lengths of intervals and batches do not change. The later
+    /// observations are merged with the cleared ones, so shorter intervals would be of no use.
     pub(crate) fn clear(&mut self) {
         self.classes.iter_mut().for_each(Tally::clear);
         self.addresses.iter_mut().for_each(Tally::clear);
@@ -263,7 +264,7 @@ impl Account {
         self.redirects.iter_mut().for_each(RedirectTally::clear);
     }
 
-    /// The serialised form for a Record.
+    /// The serialised form, which a Record contains.
     pub fn pack(&self) -> PackedAccount {
         let (interval_s, intervals) = self.series.pack();
         let (batch_ns, batches) = self.batches.pack();
@@ -321,7 +322,7 @@ impl Account {
         match read.add(packed) {
             Ok(()) => Ok(read),
             Err(AddError::Damaged(error)) => Err(error),
-            // Both Accounts have the same classes, so they can differ only if the packed Account contradicts itself.
+            // Both Accounts have the same classes, so a mismatch means that the packed Account contradicts itself.
             Err(AddError::MergeMismatch(unlike)) => Err(StatsError::Damaged(unlike.to_string())),
         }
     }
@@ -330,14 +331,15 @@ impl Account {
         self.classes.iter().map(|tally| tally.name.clone()).collect()
     }
 
-    /// Number of bytes allocated for the parts that could grow. A test checks that the number does not grow.
+    /// Number of bytes allocated for the parts that could grow. A test checks that this number does not grow during a
+    /// run.
     #[cfg(test)]
     pub(crate) fn footprint(&self) -> usize {
         self.series.footprint() + self.replies.footprint() + self.classes.capacity() * size_of::<Tally>()
     }
 }
 
-/// An error of adding a packed Account. Part of the packed Account may have been added.
+/// An error in adding a packed Account. Part of the packed Account may already have been added.
 #[derive(Debug)]
 pub(crate) enum AddError {
     MergeMismatch(MergeMismatch),
@@ -356,12 +358,12 @@ impl From<StatsError> for AddError {
     }
 }
 
-/// The planned window. A load without an end has no planned window, which [`Nanos::MAX`] represents.
+/// The planned window of a packed Account. A load without an end has none, which [`Nanos::MAX`] represents.
 fn window(packed: &PackedAccount) -> Nanos {
     packed.window_ns.map_or(Nanos::MAX, Nanos)
 }
 
-/// Merges a part of an Account that only some loads have, such as the sessions.
+/// Merges a part of an Account that only some loads have, such as the statistics of sessions.
 fn merge_if_any<T: Clone>(ours: &mut Option<T>, theirs: Option<&T>, merge: impl Fn(&mut T, &T)) {
     match (ours, theirs) {
         (Some(ours), Some(theirs)) => merge(ours, theirs),

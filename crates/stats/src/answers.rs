@@ -1,5 +1,6 @@
-//! Times of complete responses by status class, so that fast errors cannot make a server look fast. Each response is
-//! recorded once, in the times of its status class. The times of all completed calls are the sum over status classes.
+//! Response times of complete responses by status class. They are separate, so that fast errors cannot make a server
+//! look fast. Each response is recorded once, under its status class. The times of all completed calls are the sum over
+//! the status classes.
 
 use crate::distribution::Distribution;
 use crate::error::StatsError;
@@ -13,7 +14,7 @@ const CLASSES: usize = StatusClass::ALL.len();
 /// Number of possible status codes, which have three digits.
 const CODES: usize = 1_000;
 
-/// Response and service times of some responses.
+/// Response times and service times of a group of responses.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Times {
     pub(crate) response: Distribution,
@@ -45,26 +46,26 @@ impl Times {
     }
 }
 
-/// The times of one status class; `None` before the first response of the class.
+/// The times of one status class. They are allocated when the first response of the class arrives; `None` before.
 type Slot = Option<Box<Times>>;
 
 /// Times of complete responses by status class, and numbers of responses by status code.
 #[derive(Clone, Debug)]
 pub(crate) struct AnswerTimes {
-    /// Times of completed calls, in the order of [`StatusClass::ALL`].
+    /// Times of completed calls. The slots are in the order of [`StatusClass::ALL`].
     completed: [Slot; CLASSES],
-    /// Times of responses that the workload does not expect.
+    /// Times of responses with a status that the workload does not expect. The slots are in the order of
+    /// [`StatusClass::ALL`].
     unexpected: [Slot; CLASSES],
-    /// Times of completed calls from a Record of an earlier version. Such a Record does not contain the calls' status
-    /// classes.
+    /// Times of completed calls of unknown status class, from a Record of an earlier version.
     unattributed: Slot,
     /// Number of responses by status code.
     codes: Vec<u64>,
 }
 
 impl AnswerTimes {
-    /// Creates an empty value. The memory for 2xx responses is allocated and touched here. The memory for any other
-    /// status class is allocated when the first response of the class arrives.
+    /// Creates an empty value. The memory for 2xx responses is allocated and written to here. The memory for any other
+    /// status class is allocated when its first response arrives.
     pub(crate) fn new() -> AnswerTimes {
         let mut times = AnswerTimes::none();
         let touched = Times { response: Distribution::new(), service: Distribution::new() };
@@ -72,7 +73,7 @@ impl AnswerTimes {
         times
     }
 
-    /// Creates an empty value without allocated memory, for merging.
+    /// Creates an empty value without allocated memory. Others are merged into it.
     pub(crate) fn none() -> AnswerTimes {
         AnswerTimes {
             completed: [const { None }; CLASSES],
@@ -82,8 +83,7 @@ impl AnswerTimes {
         }
     }
 
-    /// Records a response. `service` is `None` if the service time is not known, because the sending of the request was
-    /// not observed.
+    /// Records a response. `service` is its service time, or `None` if it is not known when the request was sent.
     #[inline]
     pub(crate) fn record(&mut self, status: u16, expected: bool, response: Nanos, service: Option<Nanos>) {
         self.codes[usize::from(status).min(CODES - 1)] += 1;
@@ -114,30 +114,30 @@ impl AnswerTimes {
         sum(self.completed.iter().chain([&self.unattributed]))
     }
 
-    /// Times of the completed calls that were not answered 429 or 5xx.
+    /// Times of the completed calls, except those answered with status 429 or 5xx.
     pub(crate) fn served(&self) -> Times {
         let served = StatusClass::ALL.into_iter().filter(|class| !class.is_refusal());
         sum(served.map(|class| &self.completed[class as usize]).chain([&self.unattributed]))
     }
 
-    /// Completed calls that were answered 429 or 5xx.
+    /// Number of completed calls that were answered with status 429 or 5xx.
     pub(crate) fn refusals(&self) -> u64 {
         let refusals = StatusClass::ALL.into_iter().filter(|class| class.is_refusal());
         refusals.map(|class| count(&self.completed[class as usize])).sum()
     }
 
-    /// Whether the status class of some completed calls is not known.
+    /// Whether there are completed calls whose status class is not known.
     pub(crate) fn has_unattributed(&self) -> bool {
         count(&self.unattributed) > 0
     }
 
-    /// Number of responses by code. Codes without responses are left out.
+    /// Number of responses by status code. Codes without responses are left out.
     pub(crate) fn codes(&self) -> impl Iterator<Item = (u16, u64)> {
         (0_u16..).zip(self.codes.iter().copied()).filter(|(_, count)| *count > 0)
     }
 
-    /// Times of all responses, including unexpected ones, by status class as in documents: 4xx includes 429, and 429
-    /// also has an entry of its own.
+    /// Times of all responses, including unexpected ones, by status class. As in documents, 4xx includes 429, and 429
+    /// has an additional entry.
     pub(crate) fn by_status(&self) -> Vec<(&'static str, Times)> {
         let both = |class: StatusClass| [&self.completed[class as usize], &self.unexpected[class as usize]];
         let class_times = |class: StatusClass| match class {
@@ -151,8 +151,8 @@ impl AnswerTimes {
             .collect()
     }
 
-    /// Number of slots with responses. The completed and the unexpected responses of a status class are in two separate
-    /// slots.
+    /// Number of slots with responses. A status class has two slots: one for completed calls, and one for unexpected
+    /// responses.
     pub(crate) fn classes(&self) -> usize {
         self.slots().filter(|slot| count(slot) > 0).count()
     }
@@ -180,13 +180,13 @@ impl AnswerTimes {
         // are written.
         let completed = completed.filter(|_| !self.has_unattributed());
         let by_status: Vec<PackedStatusTimes> = completed.chain(unexpected).collect();
-        // If all responses are of one status class and expected, their times are the times of all calls. The counts
-        // show which status class it is.
+        // In the usual case, all responses are of one status class and expected. Their times are then the times of all
+        // calls, and the counts show the status class. So no times by status class are written.
         let is_usual = matches!(&by_status[..], [only] if only.expected);
         into.status_times = if is_usual { Vec::new() } else { by_status };
     }
 
-    /// Adds the output of [`AnswerTimes::pack`], written by this or an earlier version.
+    /// Adds the output of [`AnswerTimes::pack`] of this version or of an earlier version.
     pub(crate) fn add(&mut self, packed: &PackedClass) -> Result<(), StatsError> {
         self.add_codes(&packed.status_codes, &packed.counts.status)?;
         let (response, service) = (packed.response_time.as_ref(), packed.service_time.as_ref());
@@ -220,7 +220,8 @@ impl AnswerTimes {
     fn add_codes(&mut self, codes: &BTreeMap<String, u64>, status: &StatusCounts) -> Result<(), StatsError> {
         let StatusCounts { s1xx, s2xx, s3xx, s4xx, s429: _, s5xx } = *status;
         let counted = codes.values().fold(0_u64, |sum, count| sum.saturating_add(*count));
-        // Records of earlier versions have no codes, and may have been merged with Records that have codes.
+        // The codes may count fewer responses than the status classes, because Records of earlier versions have no
+        // codes. More responses mean that the Record is damaged.
         if counted > s1xx + s2xx + s3xx + s4xx + s5xx {
             return Err(damaged("it has more status codes than responses"));
         }
@@ -241,7 +242,7 @@ impl AnswerTimes {
 }
 
 impl PartialEq for AnswerTimes {
-    /// Compares the times; allocated but empty memory makes no difference.
+    /// Compares the recorded times. Whether empty slots are allocated makes no difference.
     fn eq(&self, other: &AnswerTimes) -> bool {
         let used = |slot: &Slot| slot.as_deref().filter(|times| !times.is_empty()).cloned();
         self.codes == other.codes && self.slots().zip(other.slots()).all(|(ours, theirs)| used(ours) == used(theirs))
@@ -263,7 +264,7 @@ fn sum<'a>(slots: impl Iterator<Item = &'a Slot>) -> Times {
     })
 }
 
-/// The sum of packed times, in nanoseconds; 0 if there are none.
+/// The sum of the packed times, in nanoseconds; 0 for `None`.
 fn total(times: Option<&PackedTimes>) -> u128 {
     times.map_or(0, |times| times.sum.0)
 }
@@ -276,7 +277,7 @@ fn damaged(what: &str) -> StatsError {
     StatsError::Damaged(what.to_owned())
 }
 
-/// The only status class with responses; `None` if several status classes have responses, or none has any.
+/// The only status class with responses; `None` if there are no responses, or several status classes have responses.
 fn only_class(status: &StatusCounts) -> Option<StatusClass> {
     let StatusCounts { s1xx, s2xx, s3xx, s4xx, s429, s5xx } = *status;
     let counts = [s1xx, s2xx, s3xx, s4xx.saturating_sub(s429), s429, s5xx];
@@ -347,7 +348,7 @@ mod tests {
         let mixed = earlier(&[(200, true, 2), (503, true, 4)]);
         let read_once = read(&mixed).unwrap();
         assert_eq!((read_once.completed().response.count(), read_once.has_unattributed()), (2, true));
-        // Packing the times again keeps the information that their status classes are unknown.
+        // Packing the times again must preserve that their status classes are unknown.
         let mut again = PackedClass { counts: mixed.counts, ..PackedClass::default() };
         read_once.pack(&mut again);
         assert_eq!(read(&again), Ok(read_once));

@@ -1,10 +1,11 @@
 //! Confidence interval of the mean of autocorrelated values, by batch means.
 //!
-//! Successive response times are correlated, because the calls waited in the same queue, so `stddev/√n` of single
-//! values is far too small. Sums over long periods are nearly independent if the periods are much longer than the
-//! correlation lasts (Law & Kelton, *Simulation Modeling and Analysis*, §9.5). Here, a batch is a period of *time*, not
-//! a number of values. Periods are the same in every shard, so merging adds batch to batch and is exact. Batches then
-//! have different numbers of values, and the mean is a ratio of sums, with the error of [`ratio_standard_error`].
+//! Successive response times are correlated, because the calls waited in the same queue. So `stddev/√n` of the single
+//! values is far too small as a standard error. Sums over periods are nearly independent if the periods are much longer
+//! than the time over which values are correlated (Law & Kelton, *Simulation Modeling and Analysis*, §9.5). Here, a
+//! batch is a period of *time*, not a number of values. The periods are the same in every shard, so merging adds each
+//! batch to the same batch of the other shard and is exact. Batches then have different numbers of values, and the mean
+//! is a ratio of sums, with the error of [`ratio_standard_error`].
 //!
 //! Any run longer than a tenth of a second has 32 to 64 batches. If a run needs more than 64, neighbouring batches are
 //! merged in pairs and the batch length doubles. Memory: 2 KB.
@@ -18,10 +19,10 @@ use brimful_core::account::{DecimalInteger, PackedBatch};
 
 const CAPACITY: usize = 64;
 
-/// Log₂ of the first batch length in nanoseconds: about a millisecond.
+/// Log₂ of the initial batch length in nanoseconds. The length is about a millisecond.
 const SHORTEST: u32 = 20;
 
-/// Sums of times by batch, from which the mean and its confidence interval are computed.
+/// Sums of recorded times by batch. The mean and its confidence interval are computed from these sums.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BatchMeans {
     /// Log₂ of the length of a batch in nanoseconds.
@@ -36,12 +37,12 @@ struct Batch {
 }
 
 impl BatchMeans {
-    /// Creates batch means without recorded times.
+    /// Creates empty batches.
     pub fn new() -> BatchMeans {
         BatchMeans { length: SHORTEST, batches: [Batch::default(); CAPACITY] }
     }
 
-    /// Records a time in the batch of `at`, the instant of the run at which the time was observed.
+    /// Records a time in the batch that contains the instant `at` of the run.
     #[inline]
     pub fn record(&mut self, at: Nanos, time: Nanos) {
         while at.0 >> self.length >= CAPACITY as u64 {
@@ -65,7 +66,7 @@ impl BatchMeans {
         }
     }
 
-    /// Clears all times and keeps the batch length.
+    /// Clears all recorded times and keeps the batch length.
     pub(crate) fn clear(&mut self) {
         self.batches = [Batch::default(); CAPACITY];
     }
@@ -85,27 +86,27 @@ impl BatchMeans {
         Some(t_95(pairs.len() as u64 - 1)? * standard_error_ns / 1e3)
     }
 
-    /// The number of values in each batch within the window, with the length of the batch in seconds.
+    /// For each batch within the window: the number of recorded times, and the length of the batch in seconds.
     pub(crate) fn counts_by_time(&self, window_s: f64) -> Vec<(f64, f64)> {
         let length_s = Nanos(1 << self.length).as_secs_f64();
         let whole = (window_s / length_s) as usize;
         self.batches.iter().take(whole).map(|batch| (batch.count as f64, length_s)).collect()
     }
 
-    /// The sum of the times in each non-empty batch, in seconds, with their number.
+    /// For each non-empty batch: the sum of the recorded times in seconds, and their number.
     pub(crate) fn sums_s(&self) -> Vec<(f64, f64)> {
         let full = self.batches.iter().filter(|batch| batch.count > 0);
         full.map(|batch| (batch.sum_ns as f64 / 1e9, batch.count as f64)).collect()
     }
 
-    /// The serialised form: the length of a batch in nanoseconds, and all batches up to the last non-empty one.
+    /// The serialised form: the length of a batch in nanoseconds, and the batches up to the last non-empty one.
     pub fn pack(&self) -> (u64, Vec<PackedBatch>) {
         let used = self.batches.iter().rposition(|batch| batch.count > 0).map_or(0, |last| last + 1);
         let packed = |batch: &Batch| PackedBatch { count: batch.count, sum: DecimalInteger(batch.sum_ns) };
         (1 << self.length, self.batches[..used].iter().map(packed).collect())
     }
 
-    /// Restores exactly the batch means that [`BatchMeans::pack`] serialised.
+    /// Restores exactly the value that [`BatchMeans::pack`] serialised.
     ///
     /// # Errors
     /// [`StatsError`] if the arguments are not output of `pack`.
@@ -191,7 +192,8 @@ mod tests {
     fn values_that_resemble_their_neighbours_widen_the_interval() {
         let (mut alike, mut mixed) = (BatchMeans::new(), BatchMeans::new());
         for i in 0..10_000_u64 {
-            // `alike` has the values in one long wave, `mixed` has the same values in quick alternation.
+            // `alike` has runs of 2,500 equal values; `mixed` has the same values in alternation. Neighbours that are
+            // alike must widen the interval.
             alike.record(Nanos::from_millis(i), Nanos(if i / 2_500 % 2 == 0 { 1_000 } else { 3_000 }));
             mixed.record(Nanos::from_millis(i), Nanos(if i % 2 == 0 { 1_000 } else { 3_000 }));
         }

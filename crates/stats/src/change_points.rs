@@ -1,40 +1,45 @@
-//! Finds where the level of a series of values changed: the runs of a history, in the order of their times.
+//! Finds the change points of a series: the values from which its mean level is different. The values are a metric of
+//! successive runs of a history.
 //!
 //! The method is E-divisive (Matteson & James, Journal of the American Statistical Association 109, 2014). A segment is
-//! divided where the energy distance between the values before and after is largest, if a permutation test finds that
-//! distance significant. Both parts are then examined in the same way. Besides the whole segment, shorter intervals of a
-//! fixed grid are examined (Kovács et al., Biometrika 110, 2023), so that a change that is soon undone is found too.
+//! divided at the position where the energy distance between the values before and after it is largest. It is divided
+//! only if a permutation test finds that this distance is significant. Both parts are then examined in the same way.
+//! Besides the whole segment, shorter intervals of a fixed grid are examined (Kovács et al., Biometrika 110, 2023), so
+//! that a change that is reverted after a few values is found too.
 //!
-//! The permutation test assumes that the values of a segment are exchangeable. A host that slowly drifts violates this:
-//! each drift that is larger than the scatter between neighbouring runs appears as a change.
+//! The permutation test assumes that the order of the values within a segment is random. If the speed of a host drifts
+//! slowly, this assumption is wrong: a drift that exceeds the scatter between neighbouring runs is reported as a
+//! change.
 
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_pcg::Pcg64Mcg;
 
-/// The probability of a false alarm in a series without changes.
+/// Probability of reporting any change in a series without changes.
 const FALSE_ALARM_PROBABILITY: f64 = 0.01;
-/// Number of permutations with which the values of a segment are compared.
+/// Number of random permutations of a segment in the permutation test.
 const PERMUTATIONS: usize = 499;
-/// Number of permutations after which a clear change is accepted.
+/// Number of permutations after which the test ends early if the change is clear ([`CLEAR_RATIO`]).
 const PERMUTATIONS_OF_CLEAR_CHANGE: usize = 30;
-/// A change is clear if the distance between the values before and after it is this many times the largest such distance
-/// in the permuted series. The tail of the distribution of these distances is exponential, so twice the largest of
-/// [`PERMUTATIONS_OF_CLEAR_CHANGE`] has a probability far below `FALSE_ALARM_PROBABILITY`.
+/// A change is clear if the distance between the values before and after it exceeds the largest such distance in the
+/// permuted series by this factor. The tail of the distribution of these distances is exponential. So the probability
+/// of exceeding twice the largest of [`PERMUTATIONS_OF_CLEAR_CHANGE`] distances is far below
+/// [`FALSE_ALARM_PROBABILITY`].
 const CLEAR_RATIO: f64 = 2.0;
-/// The minimum number of values before, between and after changes. Fewer values have no meaningful mean distance.
+/// Minimum number of values before the first change, between changes, and after the last one. Fewer values have no
+/// meaningful mean distance.
 pub const MIN_SEGMENT: usize = 3;
 /// Lengths of the intervals that are examined besides the whole segment. Each length is half of the one before, and
 /// intervals of the same length overlap by half.
 const INTERVAL_LENGTHS: [usize; 6] = [256, 128, 64, 32, 16, 8];
-/// Maximum number of values whose distances are summed pair by pair. For more, sorting is faster.
+/// Maximum number of values for which distances are summed over all pairs. For more values, sorting is faster.
 const MAX_PAIRED: usize = 128;
-/// Number of times that all changes are moved to the best place between their neighbours.
+/// Number of passes in which every change is moved to the best position between its neighbours.
 const REFINEMENTS: usize = 2;
 /// The seed of the permutations is fixed, so that a series always has the same changes.
 const SEED: u64 = 1;
 
-/// The indices of the first values after each change, in increasing order. All values must be finite.
+/// Returns the index of the first value after each change, in increasing order. All values must be finite.
 pub fn change_points(values: &[f64]) -> Vec<usize> {
     let mut splitter = Splitter::default();
     let mut random = Pcg64Mcg::seed_from_u64(SEED);
@@ -64,20 +69,20 @@ pub fn change_points(values: &[f64]) -> Vec<usize> {
 struct Split {
     /// Number of values before the change.
     length: usize,
-    /// The energy distance between both parts, scaled by n·m / (n + m) for parts of n and m values.
+    /// The energy distance between both parts, multiplied by n·m / (n + m) for parts of n and m values.
     distance: f64,
 }
 
-/// The best split of one of the intervals of a segment.
+/// The best split of an interval of a segment.
 #[derive(Clone, Copy, Debug)]
 struct Candidate {
     begin: usize,
     end: usize,
-    /// The split; its length counts from the start of the segment.
+    /// The split. Its length counts from the start of the segment, not of the interval.
     split: Split,
 }
 
-/// Finds splits. Its buffers are reused, because the permutation test needs hundreds of splits.
+/// Finds splits. The buffers are reused, because the permutation test computes hundreds of splits.
 #[derive(Default)]
 struct Splitter {
     /// The indices of the values, sorted by value.
@@ -94,8 +99,9 @@ struct Splitter {
 }
 
 impl Splitter {
-    /// The significant changes of a segment, as numbers of values before them, in increasing order. Besides the most
-    /// pronounced change, these are all others that are clear by the same permutations.
+    /// The significant changes of a segment: for each, the number of values before it, in increasing order. The result
+    /// has the most pronounced change if it is significant. It also has all other changes that are clear
+    /// ([`CLEAR_RATIO`]).
     fn significant_splits(&mut self, values: &[f64], random: &mut Pcg64Mcg) -> Vec<usize> {
         let mut candidates = self.splits(values);
         let largest_first = |one: &Candidate, other: &Candidate| other.split.distance.total_cmp(&one.split.distance);
@@ -119,7 +125,7 @@ impl Splitter {
         vec![best.length]
     }
 
-    /// The best split of the whole segment, and those of its intervals.
+    /// The best split of the whole segment, and the best split of each of its intervals.
     fn splits(&mut self, values: &[f64]) -> Vec<Candidate> {
         let whole = [(0, values.len())];
         let best = |(begin, end): (usize, usize)| {
@@ -129,7 +135,7 @@ impl Splitter {
         whole.into_iter().chain(intervals(values.len())).filter_map(best).collect()
     }
 
-    /// The largest distance of a split of the whole segment or of one of its intervals.
+    /// The largest distance of any split, in the whole segment or in one of its intervals.
     fn largest_distance(&mut self, values: &[f64]) -> f64 {
         let whole = [(0, values.len())];
         let distances = whole.into_iter().chain(intervals(values.len()));
@@ -137,7 +143,7 @@ impl Splitter {
         distances.fold(f64::NEG_INFINITY, f64::max)
     }
 
-    /// Moves each change to the best place between its neighbours. `points` are sorted, and stay so.
+    /// Moves each change to the best position between its neighbours. `points` are sorted before and after.
     fn refine(&mut self, values: &[f64], points: &mut [usize]) {
         for index in 0..points.len() {
             let begin = index.checked_sub(1).map_or(0, |before| points[before]);
@@ -148,11 +154,11 @@ impl Splitter {
         }
     }
 
-    /// The split of these values with the largest distance. `None` if there are too few values.
+    /// The split with the largest distance. `None` if there are too few values.
     ///
     /// The energy distance of parts X and Y is 2·E|X−Y| − E|X−X′| − E|Y−Y′| (Matteson & James, equation 5, with α = 1).
-    /// When a value moves from the right part to the left, each of the three sums of distances changes by the sum of its
-    /// distances to the values of one part.
+    /// If a value moves from the right part to the left part, each of these three sums changes by the distances of this
+    /// value to the values of one part.
     fn split(&mut self, values: &[f64]) -> Option<Split> {
         let count = values.len();
         match count {
@@ -166,7 +172,7 @@ impl Splitter {
         for length in 0..(count + 1).saturating_sub(MIN_SEGMENT) {
             if length >= MIN_SEGMENT {
                 let (n, m) = (length as f64, (count - length) as f64);
-                // n·m / (n + m) times the energy distance.
+                // The energy distance multiplied by n·m / (n + m).
                 let distance = scale * (between - within_left * m / (n - 1.0) - within_right * n / (m - 1.0));
                 if best.is_none_or(|best| distance > best.distance) {
                     best = Some(Split { length, distance });
@@ -190,7 +196,8 @@ impl Splitter {
         }
     }
 
-    /// Sums the distances of each value to the values on its left and on its right, in O(n log n) by a Fenwick tree.
+    /// Sums the distances of each value to the values on its left and on its right. A Fenwick tree makes this O(n log
+    /// n).
     fn sum_by_rank(&mut self, values: &[f64]) {
         self.rank(values);
         self.left.clear(values.len());
@@ -223,7 +230,8 @@ impl Splitter {
     }
 }
 
-/// The sum of the distances of a value to others. Several partial sums let the compiler use vector instructions.
+/// The sum of the distances of `value` to the other values. Several partial sums let the compiler use vector
+/// instructions.
 fn sum_of_distances(value: f64, others: &[f64]) -> f64 {
     const LANES: usize = 8;
     let mut sums = [0.0; LANES];
@@ -235,8 +243,9 @@ fn sum_of_distances(value: f64, others: &[f64]) -> f64 {
     sums.iter().sum::<f64>() + rest
 }
 
-/// The splits whose distance is larger than this, in increasing order. Of the candidates, which are sorted by distance,
-/// those are left out that contain a split with a larger distance: that split may be the cause of theirs.
+/// The splits whose distance exceeds `distance`, in increasing order. `candidates` are sorted by distance, largest
+/// first. A candidate is left out if its interval contains a split with a larger distance, because that split may be
+/// its cause.
 fn clear_splits(candidates: &[Candidate], distance: f64) -> Vec<usize> {
     let mut lengths: Vec<usize> = Vec::new();
     for Candidate { begin, end, split } in candidates.iter().filter(|candidate| candidate.split.distance > distance) {
@@ -248,8 +257,8 @@ fn clear_splits(candidates: &[Candidate], distance: f64) -> Vec<usize> {
     lengths
 }
 
-/// The values before a split: their counts and sums by rank, as two Fenwick trees (Fenwick, Software: Practice and
-/// Experience 24, 1994).
+/// The values before a split. Two Fenwick trees have their counts and their sums, by rank (Fenwick, Software: Practice
+/// and Experience 24, 1994).
 #[derive(Default)]
 struct LeftPart {
     nodes: Vec<(f64, f64)>,
@@ -258,7 +267,7 @@ struct LeftPart {
 }
 
 impl LeftPart {
-    /// Removes all values. The ranks of the following values are below `ranks`.
+    /// Removes all values, for new values with ranks below `ranks`.
     fn clear(&mut self, ranks: usize) {
         self.nodes.clear();
         self.nodes.resize(ranks + 1, (0.0, 0.0));
@@ -276,7 +285,7 @@ impl LeftPart {
         }
     }
 
-    /// The sum of the distances of a value with this rank to all values of this part.
+    /// The sum of the distances of a value with the rank `rank` to all values before the split.
     fn distances(&self, value: f64, rank: usize) -> f64 {
         let (mut smaller_count, mut smaller_sum) = (0.0, 0.0);
         let mut node = rank;
@@ -289,7 +298,7 @@ impl LeftPart {
     }
 }
 
-/// The intervals of a segment of `count` values that are examined besides the whole segment: `(begin, end)`.
+/// The intervals `(begin, end)` of a segment of `count` values that are examined in addition to the whole segment.
 fn intervals(count: usize) -> impl Iterator<Item = (usize, usize)> {
     INTERVAL_LENGTHS.into_iter().filter(move |&length| length < count).flat_map(move |length| {
         let steps = (count - length).div_ceil(length / 2);
@@ -306,7 +315,8 @@ mod tests {
     use rand::RngExt;
     use rand_distr::{Distribution, Normal};
 
-    /// Values with a scatter of 1 around each of these levels.
+    /// A series of random values. Each of `levels` has a number of values and their mean; the values scatter with a
+    /// range of 1.
     fn series(random: &mut Pcg64Mcg, levels: &[(usize, f64)]) -> Vec<f64> {
         let noise = Normal::new(0.0, 1.0).unwrap();
         levels.iter().flat_map(|&(count, level)| vec![level; count]).map(|level| level + noise.sample(random)).collect()
@@ -320,7 +330,7 @@ mod tests {
     fn distances_are_those_of_the_definition() {
         let mut random = Pcg64Mcg::seed_from_u64(4);
         for count in [6, 7, 20, MAX_PAIRED + 2] {
-            // Some of the values are equal.
+            // With values from 0 to 8, some of the values are equal.
             let values: Vec<f64> = (0..count).map(|_| f64::from(random.random_range(0..9_u8))).collect();
             let pairs = |one: &[f64], other: &[f64]| -> f64 {
                 one.iter().flat_map(|x| other.iter().map(move |y| (x - y).abs())).sum()
@@ -341,7 +351,7 @@ mod tests {
     fn a_series_without_changes_has_none() {
         let mut random = Pcg64Mcg::seed_from_u64(5);
         let alarms = (0..200).filter(|_| !change_points(&series(&mut random, &[(60, 10.0)])).is_empty()).count();
-        // 2 of 200 are expected; the probability of more than 7 is 0.1 %.
+        // At a false alarm probability of 1 %, 2 of 200 series are expected. More than 7 have a probability of 0.1 %.
         assert!(alarms <= 7, "{alarms} of 200");
         assert_eq!(change_points(&[3.0; 50]), Vec::<usize>::new());
     }

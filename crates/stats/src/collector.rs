@@ -1,8 +1,9 @@
-//! Fills an [`Account`] from the events of one shard's calls. [`derive`] defines the measured times.
+//! Fills an [`Account`] from the events of one shard's calls. [`derive`] documents from which event to which each time
+//! is measured.
 //!
 //! The two conservation laws of `Counts` hold for every legal sequence of events. Calls that ended are counted by their
-//! outcomes, and calls that were sent are counted by the event `Sent`. So contradictory events of the engine violate
-//! the laws and are detected.
+//! outcomes, and calls that were sent are counted by the event `Sent`. So if the engine's events contradict one
+//! another, the laws are violated, and the verdict reports it.
 //!
 //! [`derive`]: crate::derive()
 
@@ -17,25 +18,25 @@ use brimful_core::{
     RetryReason, SessionEnded,
 };
 
-/// Observes one shard's calls.
+/// Receives the events of one shard's calls.
 #[derive(Clone, Debug)]
 pub struct Collector {
     account: Account,
-    /// The server's addresses, if it has several.
+    /// The server's addresses; empty if it has only one.
     addresses: Vec<String>,
-    /// The summary that the shard publishes, if there is a display.
+    /// The summary that the shard publishes for a display; `None` without a display.
     summary: Option<SharedSummary>,
-    /// The exchange through which the shard hands its Account to a [`ResultBackup`], if there is one.
+    /// The exchange through which the shard hands its Account over to a [`ResultBackup`]; `None` without a backup.
     exchange: Option<SharedExchange>,
 }
 
-/// A [`Collector`]'s state of one call.
+/// The state that a [`Collector`] keeps for one call.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct PerCall {
     class: u16,
     /// Index of the server address that the call is sent to.
     address: u16,
-    /// The time from which the call could begin; usually the time at which it was due.
+    /// The time from which the call could begin. It is usually the due time of the call.
     ready: Nanos,
     connect_started: OptionalNanos,
     established: Nanos,
@@ -44,24 +45,24 @@ pub struct PerCall {
 }
 
 impl Collector {
-    /// A collector that adds to this Account, which is usually empty.
+    /// Creates a collector that adds observations to this Account, which is usually empty.
     pub fn new(account: Account) -> Collector {
         Collector { account, addresses: Vec::new(), summary: None, exchange: None }
     }
 
-    /// A collector that publishes summaries to `live`.
+    /// Creates a collector that publishes summaries of its Account to `live`.
     pub fn with_live(account: Account, live: &LiveProgress) -> Collector {
         Collector { summary: Some(live.register()), ..Collector::new(account) }
     }
 
-    /// A collector that hands its observations over to `result_backup`. At the end of the run,
+    /// Creates a collector that hands its observations over to `result_backup` during the run. At the end of the run,
     /// [`ResultBackup::complete`] must add the observations that were not handed over. `empty` is a new Account of the
     /// same classes.
     pub fn with_result_backup(account: Account, result_backup: &ResultBackup, empty: Account) -> Collector {
         Collector { exchange: Some(result_backup.register(empty)), ..Collector::new(account) }
     }
 
-    /// The collected Account.
+    /// The Account that the collector has filled.
     pub fn into_account(self) -> Account {
         self.account
     }
@@ -96,7 +97,7 @@ impl Collector {
                 }
                 false
             }
-            // Calls that the end of the run cut off are not failures.
+            // Calls that were cut off by the end of the run are not failures.
             End::Unfinished { .. } => false,
             End::ClientLimited(limit) => {
                 match limit {
@@ -203,7 +204,7 @@ impl Observer for Collector {
         }
     }
 
-    /// Called once per connection, so calls on connections that stay open cost nothing more.
+    /// This is called once per connection, so it costs nothing for further calls on a connection that stays open.
     fn on_connection(&mut self, connection: &ConnectionEnded) {
         if connection.responses > 0 {
             self.account.connection_lifetime.record(connection.ended - connection.attempted);
@@ -480,7 +481,7 @@ mod tests {
             for (address, took) in [(0, 100), (1, 200)] {
                 let mut call = PerCall::default();
                 collector.on(&mut call, &Event::Scheduled { class: ClassId(0), due: us(0) });
-                // The first attempt of the call went to another address.
+                // The first attempt of the call was sent to the other address.
                 collector.on(&mut call, &Event::Routed { address: 1 - address });
                 collector.on(&mut call, &Event::Routed { address });
                 collector.on(&mut call, &Event::Established { at: us(10) });

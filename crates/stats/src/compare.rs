@@ -1,8 +1,10 @@
-//! Compares the Records or surveys of two sides, A and B, figure by figure.
+//! Compares the Records or surveys of two sides, A and B, metric by metric. (Types and documents call a metric a
+//! *figure*.)
 //!
-//! With several runs on a side, the runs are replications, and their differences are the variability of every figure:
-//! on most hosts, two runs differ by more than the parts of one run. A side of one run then has the variability of the
-//! other side's runs. With one run on each side, the variability within the runs must do, and the result says so.
+//! If a side has several runs, they are replications: the variability of a metric is that of its values between the
+//! runs. On most hosts, two runs differ by more than the parts of one run. If the other side has a single run, it is
+//! assumed to have the same variability. If each side has one run, only the variability within the runs is known, and
+//! the result says so.
 
 pub(crate) mod headline;
 mod limit;
@@ -23,16 +25,16 @@ use brimful_core::record::Record;
 use brimful_core::survey::Survey;
 use std::collections::BTreeMap;
 
-/// The documents of one side.
+/// One side of a comparison with its documents.
 #[derive(Clone, Debug)]
 pub struct Side {
     /// The user's name for the side.
     pub name: String,
-    /// The documents, each with the user's name for it. At least one.
+    /// The documents, each with the user's name for it. There is at least one.
     pub runs: Vec<(String, Run)>,
 }
 
-/// A document that can be compared with others of its kind.
+/// A document that can be compared with another document of its kind.
 #[derive(Clone, Debug)]
 pub enum Run {
     /// A Record.
@@ -41,7 +43,7 @@ pub enum Run {
     Survey(Box<Survey>),
 }
 
-/// Identity of a figure.
+/// Name, unit and direction of a metric.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct FigureKind {
     pub(crate) name: String,
@@ -49,22 +51,23 @@ pub(crate) struct FigureKind {
     pub(crate) lower_is_better: bool,
 }
 
-/// A figure of one run.
+/// The value of a metric in one run.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Measured {
     pub(crate) kind: FigureKind,
     pub(crate) value: f64,
-    /// The estimate of the value and its error from parts of the run of equal length; `None` without such parts.
+    /// The value with a standard error that follows from the variation between equal parts of the run; `None` if the
+    /// run has no such parts.
     pub(crate) within: Option<Estimate>,
-    /// The smallest standard error that the figure can have, because it was counted or rounded.
+    /// Minimum standard error of the metric, because it was counted in whole numbers or rounded.
     pub(crate) resolution: f64,
 }
 
-/// Compares B with A.
+/// Compares side B with side A.
 ///
 /// # Errors
-/// [`StatsError::NotComparable`] if the runs have nothing in common that could be compared, or if a limit is about
-/// another figure.
+/// [`StatsError::NotComparable`] if the runs have nothing in common that could be compared, or if a limit names a
+/// metric that they do not have.
 pub fn compare(a: Side, b: Side, limits: &[RegressionLimit]) -> Result<Compared, StatsError> {
     let (a, b, warnings) = unlike::check(a, b)?;
     let variability = match (a.runs.len(), b.runs.len()) {
@@ -137,28 +140,28 @@ impl Side {
     }
 }
 
-/// One figure of all runs of both sides.
+/// A metric in all runs of both sides.
 pub(crate) struct Pair {
     pub(crate) kind: FigureKind,
     pub(crate) a: FigureOfSide,
     pub(crate) b: FigureOfSide,
 }
 
-/// One figure of the runs of a side.
+/// A metric in the runs of one side.
 #[derive(Clone, Debug)]
 pub(crate) struct FigureOfSide {
-    /// The figure in each run; empty if a run does not have it.
+    /// The metric's value in each run; empty if a run does not have the metric.
     pub(crate) runs: Vec<Measured>,
 }
 
 impl FigureKind {
-    /// How differences of the figure are expressed.
+    /// Whether differences of the metric are relative or absolute.
     pub(crate) fn scale(&self) -> Scale {
         if self.unit == FigureUnit::Share { Scale::Absolute } else { Scale::Relative }
     }
 }
 
-/// The kinds of all figures of these runs, in the order of the run that has most of them.
+/// The kinds of all metrics of these runs, in the order of the run with the most metrics.
 pub(crate) fn figure_kinds<'a>(runs: &[&'a Vec<Measured>]) -> Vec<&'a FigureKind> {
     let mut kinds: Vec<&FigureKind> = Vec::new();
     let mut longest_first = runs.to_vec();
@@ -172,7 +175,7 @@ pub(crate) fn figure_kinds<'a>(runs: &[&'a Vec<Measured>]) -> Vec<&'a FigureKind
 }
 
 impl Pair {
-    /// The figures that all runs of a side have, in the order of the runs that have most of them.
+    /// The metrics that all runs of side A or all runs of side B have. `a` and `b` have the metrics of each run.
     fn all(a: Vec<Vec<Measured>>, b: Vec<Vec<Measured>>) -> Vec<Pair> {
         let runs: Vec<&Vec<Measured>> = a.iter().chain(&b).collect();
         let pair = |kind: &FigureKind| Pair {
@@ -214,15 +217,15 @@ impl FigureOfSide {
         moments::mean(&self.values())
     }
 
-    /// The smallest standard error of the mean over the runs.
+    /// Minimum standard error of the mean over the runs, from the resolution of each value.
     fn resolution(&self) -> f64 {
         let squares: f64 = self.runs.iter().map(|measured| measured.resolution.powi(2)).sum();
         squares.sqrt() / self.runs.len() as f64
     }
 
-    /// The estimates of a side of one run and of this side of several runs, if the runs of both vary alike: with the
-    /// standard deviation s of this side's n runs, the variance of the difference is s²(1 + 1/n). The first estimate
-    /// has all of it, so that it keeps this side's degrees of freedom.
+    /// The estimates of two sides, `single` with one run and `self` with n runs, if the runs of both sides vary
+    /// equally. With the standard deviation s of the n runs, the variance of the difference of the means is s²(1 +
+    /// 1/n). The estimate of `single` has all of this variance, and the degrees of freedom of the n runs.
     fn with_variability_for(&self, single: &FigureOfSide, scale: Scale) -> Option<(Estimate, Estimate)> {
         let several = Estimate::from_runs(&self.values())?;
         let value = single.mean()?;
@@ -250,17 +253,17 @@ fn compared_figures(pairs: &[Pair]) -> Vec<ComparedFigure> {
     judged_together(pairs.iter().map(figure).collect())
 }
 
-/// A figure of both sides, before its p-value is adjusted for the number of figures.
+/// A metric of both sides, before its p-value is adjusted for the number of metrics.
 pub(crate) struct Differing {
     pub(crate) kind: FigureKind,
     pub(crate) a: Option<f64>,
     pub(crate) b: Option<f64>,
-    /// The size of the difference if its interval is not known.
+    /// The difference of the means, for the case that its interval is not known.
     pub(crate) without_interval: Option<f64>,
     pub(crate) difference: Option<Difference>,
 }
 
-/// Judges all figures of a comparison, with p-values that are adjusted for their number.
+/// Judges all metrics of a comparison. Their p-values are adjusted for the number of metrics.
 pub(crate) fn judged_together(figures: Vec<Differing>) -> Vec<ComparedFigure> {
     let p_values: Vec<f64> = figures.iter().filter_map(|figure| Some(figure.difference?.p)).collect();
     let mut adjusted = holm(&p_values).into_iter();
@@ -282,7 +285,7 @@ pub(crate) fn judged_together(figures: Vec<Differing>) -> Vec<ComparedFigure> {
     figures.into_iter().map(judged).collect()
 }
 
-/// Upper bound of the differences of the figures that do not differ.
+/// The largest difference that the metrics without a significant difference can have, by their 95 % intervals.
 pub(crate) fn bound_of_others(figures: &[ComparedFigure]) -> Option<f64> {
     let others = figures.iter().filter(|figure| !figure.differs);
     others.filter_map(|figure| figure.interval95).flatten().map(f64::abs).reduce(f64::max)

@@ -1,5 +1,5 @@
-//! Completed calls in many short parts of the window. Parts without any completed call show pauses of the server, which
-//! are too short for the intervals of a [`Series`](crate::series::Series).
+//! Counts completed calls in many short parts of the window. Parts without any completed call show pauses of the server
+//! that are too short to be visible in the intervals of a [`Series`](crate::series::Series).
 //!
 //! All parts of a window have the same length, so the counts of several shards can be added.
 
@@ -16,13 +16,14 @@ pub(crate) struct Completions {
 }
 
 impl Completions {
-    /// Creates counters for a window of this length, with all their memory allocated and touched (16 KB).
+    /// Creates counters for a window of the length `window`. All memory (16 KB) is allocated and written to here.
     pub fn new(window: Nanos) -> Completions {
-        // Collecting an iterator writes to the memory. `vec![0; n]` would only reserve zero pages.
+        // Collecting the iterator writes to the memory. `vec![0; n]` would only reserve zero pages, and the run would
+        // cause page faults.
         Completions { window, parts: (0..WINDOW_PARTS).map(|_| std::hint::black_box(0)).collect() }
     }
 
-    /// Counts a call that was completed at `at`. A call that was completed after the window does not count.
+    /// Counts a call that was completed at `at`. Calls that were completed after the window are ignored.
     #[inline]
     pub fn record(&mut self, at: Nanos) {
         let part = u128::from(at.0) * WINDOW_PARTS as u128 / u128::from(self.window.0.max(1));

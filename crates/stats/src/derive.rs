@@ -1,14 +1,14 @@
-//! `Record = derive(Account, RunFacts)`: this module computes every metric of the load in a Record, and the verdict,
-//! from the merged Account.
+//! `Record = derive(Account, RunFacts)`: this module computes all metrics of the load in a Record, and the verdict,
+//! from the merged Account. The times are measured between two events of a call or of a connection:
 //!
-//! - *Response time*: due → last byte, so it includes waiting for the generator or for a connection.
-//! - *Service time*: first byte sent → last byte.
-//! - *First byte*: first byte sent → first byte received. The three times above describe completed calls, so they are
-//!   comparable.
+//! - *Response time*: due → last byte received. So it includes the wait for the generator and for a connection.
+//! - *Service time*: first byte sent → last byte received.
+//! - *First byte*: first byte sent → first byte received. These first three times cover the same calls: all completed
+//!   calls.
 //! - *Connect time*: start of the connection attempt → established, of every attempt that succeeded.
 //! - *Connection lifetime*: start of the connection attempt → closed, of every connection with a complete response.
-//! - *Handshake time*: established → secured by TLS, of every handshake that succeeded.
-//! - *Lateness*: due → begun by the generator, of every call that began.
+//! - *Handshake time*: connection established → TLS handshake complete, of every handshake that succeeded.
+//! - *Lateness*: due → the generator began the call, of every call that began.
 
 use crate::account::Account;
 use crate::distribution::Distribution;
@@ -22,7 +22,7 @@ use brimful_core::workload::{LoadKind, Statuses, Workload};
 use brimful_core::{Nanos, TlsFault};
 use std::collections::BTreeMap;
 
-/// The contents of a Record that cannot be derived from the events of calls.
+/// The contents of a Record that do not follow from the events of calls.
 #[derive(Clone, Debug, Default)]
 pub struct RunFacts {
     /// Wall-clock time at the start of the run, in RFC 3339 format.
@@ -41,13 +41,13 @@ pub struct RunFacts {
     pub labels: BTreeMap<String, String>,
     /// The machine that generated the load.
     pub machine: Option<Machine>,
-    /// The server's software as the server names it.
+    /// The name of the server's software, as the server states it.
     pub server_software: Option<String>,
-    /// The requested URL, as the user gave it, with a scheme.
+    /// The requested URL as the user wrote it, with its scheme.
     pub target: String,
     /// The workload, without secrets.
     pub workload: Option<Workload>,
-    /// Seed of all randomness.
+    /// Seed of all random numbers of the run.
     pub seed: u64,
     /// Whether the user ended the run early.
     pub interrupted: bool,
@@ -57,15 +57,15 @@ pub struct RunFacts {
     pub warm_up_s: Option<f64>,
     /// HTTP version of the run: `1.0`, `1.1` or `2`.
     pub http: Option<String>,
-    /// TLS parameters that were negotiated, if any.
-    pub tls: Option<NegotiatedTls>,
-    /// Whether the URL is `http://` but the port speaks TLS.
+    /// TLS parameters that were negotiated; `None` without TLS.
+    pub tls: Option<TlsSpoken>,
+    /// Whether the URL begins with `http://` although the server's port expects TLS.
     pub wants_tls: bool,
     /// Resources that the load used on the host that generated it.
     pub generator: Generator,
     /// The monitor's observations of the server, if a monitor was running.
     pub server: Option<Server>,
-    /// The shards of the load; empty if the load was not made in shards.
+    /// The shards whose Records were merged, or the only shard; empty if the load was not split into shards.
     pub shards: Vec<ShardOrigin>,
 }
 
@@ -75,19 +75,19 @@ impl RunFacts {
         LoadKind::from_workload(self.workload.as_ref())
     }
 
-    /// Whether the workload expects particular statuses of a class.
+    /// Whether the workload specifies the response statuses that it expects for a class.
     fn expects_status(&self, class: &str) -> bool {
         expected_statuses(self.workload.as_ref(), class).is_some()
     }
 }
 
-/// The statuses that the workload expects of a class; `None` if it expects no particular statuses.
+/// The response statuses that the workload expects for a class; `None` if it specifies none.
 pub(crate) fn expected_statuses<'a>(workload: Option<&'a Workload>, class: &str) -> Option<&'a Statuses> {
     let class = workload?.classes.iter().find(|candidate| candidate.name == class)?;
     class.expect.as_ref()?.status.as_ref()
 }
 
-/// The Record of a run, with its verdict.
+/// Computes the Record of a run, including its verdict.
 pub fn derive(account: &Account, facts: RunFacts) -> Record {
     let class_records: BTreeMap<String, ClassRecord> =
         account.classes.iter().map(|tally| (tally.name.clone(), tally.to_record())).collect();
@@ -193,7 +193,7 @@ pub fn derive(account: &Account, facts: RunFacts) -> Record {
     }
 }
 
-/// Results by server address, sorted by address so that the order in which shards were merged makes no difference.
+/// Results by server address. They are sorted by address, so the order in which shards were merged makes no difference.
 fn addresses(account: &Account) -> Vec<AddressRecord> {
     let calls = |tally: &Tally| tally.counts.scheduled;
     let all: u64 = account.addresses.iter().map(calls).sum();
@@ -220,7 +220,7 @@ fn hdr_by_status(total: &Tally) -> Vec<(String, String)> {
     named.filter(|_| several).collect()
 }
 
-/// Calls that failed because of one TLS fault, with an explanation.
+/// The number of calls that failed because of one TLS fault, with an explanation of the fault.
 fn failure((why, calls): (&TlsFault, &u64)) -> TlsFailure {
     TlsFailure { reason: *why, message: format!("{why}: {}", why.remedy()), calls: *calls }
 }

@@ -1,8 +1,8 @@
-//! Figures of httperf's report that Records do not contain (Mosberger & Jin 1998, Figure 1; httperf(1), "OUTPUT"):
+//! Metrics of httperf's report that Records do not contain (Mosberger & Jin 1998, Figure 1; httperf(1), "OUTPUT"):
 //! bursts of connection attempts, bytes of heads and contents, and lengths of sessions.
 //!
-//! If requested, this observer runs in addition to the [`Collector`](crate::Collector). Its memory grows only with the
-//! number of concurrent sessions.
+//! This observer runs in addition to the [`Collector`](crate::Collector), and only if such a report is requested. Its
+//! memory grows only with the number of concurrent sessions.
 
 use crate::distribution::Distribution;
 use crate::reply_rate::ReplySampler;
@@ -10,14 +10,14 @@ use brimful_core::record::{ReplyRate, Summary};
 use brimful_core::{End, Event, Nanos, Observer, ResponseSize, SessionEnded, SessionId};
 use std::collections::HashMap;
 
-/// Highest number of responses of a session that is counted exactly. A session with more responses counts as a session
-/// with this number.
+/// Maximum number of responses of a session that is counted exactly. A session with more responses counts as one with
+/// this number.
 const LONGEST_SESSION: usize = 10_000;
 /// Duration for which counts of connection attempts are kept, in milliseconds. An attempt is reported only when it has
 /// succeeded or failed, so the counts of earlier milliseconds can still grow.
 const RECENT_MS: usize = 8_192;
 
-/// Connections and sessions of one shard, or of several shards after a merge.
+/// Metrics of the connections and sessions of one shard, or of several shards after a merge.
 #[derive(Clone, Debug)]
 pub struct ConnectionDetail {
     /// Number of complete responses.
@@ -29,7 +29,7 @@ pub struct ConnectionDetail {
     under_way: HashMap<SessionId, u32>,
     /// Number of sessions, indexed by their number of responses.
     lengths: Vec<u64>,
-    /// Completed sessions in periods of five seconds, by time of completion.
+    /// Completed sessions by time of completion, in periods of five seconds.
     completed: ReplySampler,
     /// Time from the start of a failed session to its failure.
     fail_time: Distribution,
@@ -55,12 +55,12 @@ impl ConnectionDetail {
         (share(self.head_bytes, self.responses), share(self.body_bytes, self.responses))
     }
 
-    /// Highest number of connection attempts that one shard began within a millisecond.
+    /// Maximum number of connection attempts that one shard began within one millisecond.
     pub fn max_connect_burst(&self) -> u32 {
         self.bursts.longest
     }
 
-    /// Sessions completed per second, sampled every five seconds of `duration`.
+    /// Completed sessions per second: statistics over the periods of five seconds in `duration`.
     pub fn session_rate(&self, duration: Nanos) -> ReplyRate {
         self.completed.summary(duration)
     }
@@ -130,10 +130,10 @@ impl Observer for ConnectionDetail {
     }
 }
 
-/// Connection attempts by the millisecond in which they began.
+/// Numbers of connection attempts by the millisecond in which they began.
 #[derive(Clone, Debug, Default)]
 struct Bursts {
-    /// Ring buffer of pairs: a millisecond of the run, and the number of attempts that began in this millisecond.
+    /// Ring buffer: for each recent millisecond of the run, its number and the number of attempts that began in it.
     recent: Vec<(u64, u32)>,
     longest: u32,
 }

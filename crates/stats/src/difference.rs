@@ -1,46 +1,46 @@
-//! The difference of two figures, with its interval: the one function by which `compare` and the other comparisons
-//! judge whether two servers differ.
+//! The difference of two estimates, with its confidence interval. `compare` and all other comparisons use this function
+//! to judge whether two servers differ.
 //!
-//! The standard errors of both figures are combined by Welch's t-test, with Satterthwaite's degrees of freedom (Welch,
-//! Biometrika 34, 1947). Differences of positive figures are relative. Their interval is computed for ln(B/A), whose
-//! standard error is √((s_A/A)² + (s_B/B)²) by the delta method, so that the interval of A/B is the reciprocal.
-//! Differences of shares, which may be zero, are absolute. If several figures are judged at once, [`holm`] adjusts
-//! their p-values, so that the probability of any false alarm is bounded.
+//! The standard errors of both estimates are combined by Welch's t-test, with Satterthwaite's degrees of freedom
+//! (Welch, Biometrika 34, 1947). Differences of positive values are relative. Their interval is computed for ln(B/A),
+//! whose standard error is √((s_A/A)² + (s_B/B)²) by the delta method, so the interval of A/B is the reciprocal of the
+//! interval of B/A. Differences of shares, which may be zero, are absolute. If several metrics are judged at once,
+//! [`holm`] adjusts their p-values, which bounds the probability of any false alarm.
 
 use crate::estimate::Estimate;
 use crate::student::{t_probability, t_quantile};
 
-/// The probability of a false alarm, over all figures of a comparison.
+/// Probability that any metric of a comparison is reported as different although none is.
 pub const FALSE_ALARMS: f64 = 0.05;
 
-/// The probability with which a difference of the detectable size is found.
+/// Probability of finding a difference of the detectable size.
 const POWER: f64 = 0.8;
 
-/// How the difference of two figures is expressed.
+/// Whether a difference is relative or absolute.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scale {
-    /// As a share of A: B/A − 1.
+    /// Relative to A: B/A − 1.
     Relative,
-    /// In the unit of the figures: B − A.
+    /// In the unit of the values: B − A.
     Absolute,
 }
 
-/// The difference of two figures: of B from A.
+/// The estimated difference between two values, A and B.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Difference {
     /// The estimated difference.
     pub value: f64,
     /// The 95 % confidence interval of the difference.
     pub interval95: [f64; 2],
-    /// The probability of a difference at least as large between figures that are equal.
+    /// The p-value: the probability of a difference at least as large if A and B were equal.
     pub p: f64,
-    /// Standard error of the difference, on the scale on which its error is symmetric.
+    /// Standard error of ln(B/A) for a relative difference, of B − A for an absolute one.
     standard_error: f64,
     degrees_of_freedom: f64,
     scale: Scale,
 }
 
-/// The difference of B from A. `None` if it has no relative size, because A or B is not positive.
+/// Computes the difference of B from A. Returns `None` if it should be relative, but A or B is not positive.
 pub fn difference(a: &Estimate, b: &Estimate, scale: Scale) -> Option<Difference> {
     let (distance, errors) = match scale {
         Scale::Absolute => (b.value - a.value, [a.standard_error, b.standard_error]),
@@ -71,8 +71,8 @@ pub fn difference(a: &Estimate, b: &Estimate, scale: Scale) -> Option<Difference
 }
 
 impl Difference {
-    /// The smallest true difference that this measurement would have found with a probability of 80 %, if `figures`
-    /// figures are judged at once. B is larger than A by this difference, or A larger than B.
+    /// The smallest true difference that this measurement would have found with a probability of 80 %. `figures` is the
+    /// number of metrics that are judged at once.
     pub fn detectable(&self, figures: usize) -> Option<f64> {
         let level = FALSE_ALARMS / figures.max(1) as f64;
         let quantile = |probability| t_quantile(self.degrees_of_freedom, probability);
@@ -80,15 +80,15 @@ impl Difference {
         Some(self.scale.size(distance))
     }
 
-    /// Upper bound of the size of the difference, in either direction: the equivalence test of Schuirmann (1987), at a
-    /// level of 2.5 %.
+    /// Upper bound of the size of the difference, whether B is larger or smaller: the equivalence test of Schuirmann
+    /// (1987), at a level of 2.5 %.
     pub fn bound(&self) -> f64 {
         self.interval95[0].abs().max(self.interval95[1].abs())
     }
 }
 
 impl Scale {
-    /// The difference at this distance on the scale on which errors are symmetric.
+    /// Converts a distance, ln(B/A) or B − A, to the difference as it is reported.
     fn size(self, distance: f64) -> f64 {
         match self {
             Scale::Relative => distance.exp_m1(),
@@ -97,8 +97,8 @@ impl Scale {
     }
 }
 
-/// Adjusts p-values of several tests by Holm's method (Scandinavian Journal of Statistics 6, 1979): if all tests whose
-/// adjusted p-value is below α are believed, one of them is a false alarm with a probability of at most α.
+/// Adjusts the p-values of several tests by Holm's method (Scandinavian Journal of Statistics 6, 1979). If every test
+/// with an adjusted p-value below α is considered significant, the probability of any false alarm is at most α.
 pub fn holm(p_values: &[f64]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..p_values.len()).collect();
     order.sort_by(|&one, &other| p_values[one].total_cmp(&p_values[other]));
@@ -129,14 +129,16 @@ mod tests {
 
     #[test]
     fn an_absolute_difference_is_welchs() {
-        // Variances 1/3 and 4/3, 2 degrees of freedom each: (5/3)² / ((1/9 + 16/9)/2) = 2.941 degrees of freedom.
+        // The variances of the means are 1/3 and 4/3, with 2 degrees of freedom each. Their difference has (5/3)² /
+        // ((1/9 + 16/9)/2) = 2.941 degrees of freedom.
         let a = Estimate::from_runs(&[1.0, 2.0, 3.0]).unwrap();
         let b = Estimate::from_runs(&[4.0, 6.0, 8.0]).unwrap();
         let difference = difference(&a, &b, Scale::Absolute).unwrap();
         assert_eq!(difference.value, 4.0);
         assert_near(difference.degrees_of_freedom, 25.0 / 9.0 * 2.0 / (17.0 / 9.0));
         assert_near(difference.standard_error, (5.0_f64 / 3.0).sqrt());
-        // t = 3.0984, and 95 % of the distribution are within 3.2188: both by numerical integration of its density.
+        // Expected values, from numerical integration of the density: t = 3.0984 has this p-value, and 95 % of the
+        // distribution are within ±3.2188.
         assert_near(difference.p, 0.054787);
         assert_near(difference.interval95[0], -0.15540);
         assert_near(difference.interval95[1], 8.15540);
@@ -149,7 +151,7 @@ mod tests {
         let there = difference(&a, &b, Scale::Relative).unwrap();
         let back = difference(&b, &a, Scale::Relative).unwrap();
         assert_near(there.value, 0.1);
-        // ±1.96·√(0.01² + 0.02²) around ln 1.1.
+        // The interval is ln 1.1 ± 1.96·√(0.01² + 0.02²), on the logarithmic scale.
         assert_near(there.interval95[0], 1.1 * (-1.95996 * 0.0005_f64.sqrt()).exp() - 1.0);
         assert_near((1.0 + there.interval95[0]) * (1.0 + back.interval95[1]), 1.0);
         assert_near(there.p, back.p);
@@ -181,8 +183,9 @@ mod tests {
         assert!(holm(&[]).is_empty());
     }
 
-    /// Differences of equal figures from correlated parts of one run each. With a share p of false alarms, their number
-    /// exceeds p·n by more than three standard deviations once in 700 times. The seed is fixed.
+    /// Both sides have the same true value, and each is estimated from correlated parts of one run. If false alarms
+    /// have the probability p, their number exceeds p·n by more than three standard deviations only once in 700 times.
+    /// The seed is fixed.
     #[test]
     fn equal_figures_of_correlated_parts_rarely_differ() {
         const PAIRS: usize = 1_000;

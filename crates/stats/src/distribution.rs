@@ -1,9 +1,10 @@
-//! A distribution of times: a histogram in nanoseconds for quantiles, and exact moments as whole numbers.
+//! A distribution of times. It has a histogram in nanoseconds, for quantiles, and the exact sums of the times and of
+//! their squares.
 //!
-//! Recording takes a few nanoseconds and never allocates. Times above [`MAX_RECORDED_TIME`] count as
+//! Recording a time takes a few nanoseconds and never allocates memory. Times above [`MAX_RECORDED_TIME`] count as
 //! [`MAX_RECORDED_TIME`]. The q-quantile is the smallest recorded value such that at least a share q of all values is
-//! not larger (the inverse of the empirical distribution function). It is accurate to 0.1 %. Count, mean, minimum and
-//! maximum are exact.
+//! not larger (the inverse of the empirical distribution function). Quantiles are accurate to 0.1 %. Count, mean,
+//! minimum and maximum are exact.
 
 use crate::error::StatsError;
 use crate::histogram::{self, empty, encode, touched};
@@ -15,7 +16,7 @@ use hdrhistogram::Histogram;
 /// The longest time that can be recorded: an hour. Longer times are recorded as this time.
 pub const MAX_RECORDED_TIME: Nanos = Nanos::from_secs(3600);
 
-/// Significant decimal digits of the quantiles.
+/// Number of significant decimal digits of the quantiles.
 const DIGITS: u8 = 3;
 
 /// A distribution of times.
@@ -29,17 +30,17 @@ pub struct Distribution {
 }
 
 impl Distribution {
-    /// An empty distribution, with all its memory allocated and touched.
+    /// Creates an empty distribution. All its memory is allocated and written to.
     pub fn new() -> Distribution {
         Distribution::from_empty_histogram(touched(MAX_RECORDED_TIME.0, DIGITS))
     }
 
-    /// An empty distribution whose memory is not touched, for merging.
+    /// Creates an empty distribution into which others are merged. Its memory is not written to in advance.
     pub(crate) fn none() -> Distribution {
         Distribution::from_empty_histogram(empty(MAX_RECORDED_TIME.0, DIGITS))
     }
 
-    /// An empty histogram with the bounds that all distributions share.
+    /// Creates an empty histogram. All distributions have histograms with the same bounds.
     pub(crate) fn empty_histogram() -> Histogram<u64> {
         empty(MAX_RECORDED_TIME.0, DIGITS)
     }
@@ -68,7 +69,7 @@ impl Distribution {
         self.max = self.max.max(other.max);
     }
 
-    /// Clears all times.
+    /// Removes all recorded times.
     pub(crate) fn clear(&mut self) {
         if self.count() > 0 {
             self.histogram.reset();
@@ -84,20 +85,20 @@ impl Distribution {
         self.histogram.len()
     }
 
-    /// The summary in microseconds; `None` if no time was recorded.
+    /// The summary with times in microseconds; `None` if no time was recorded.
     pub fn summary(&self) -> Option<Summary> {
         self.summary_in(1e3)
     }
 
-    /// The summary in units of `unit_ns` nanoseconds; `None` if no time was recorded.
+    /// The summary with times in units of `unit_ns` nanoseconds; `None` if no time was recorded.
     pub(crate) fn summary_in(&self, unit_ns: f64) -> Option<Summary> {
         let count = self.count();
         if count == 0 {
             return None;
         }
         let mean = self.sum as f64 / count as f64;
-        // Rounding in f64 loses about 1e-16 of mean². If the mean is a second, the standard deviation is off by some
-        // ten nanoseconds.
+        // Rounding in `f64` causes an error of about 1e-16·mean². With a mean of one second, the error of the standard
+        // deviation is about ten nanoseconds.
         let squares = (self.sum_of_squares as f64 - self.sum as f64 * mean).max(0.0);
         let stddev = (squares / count.saturating_sub(1).max(1) as f64).sqrt();
         let quantile = |q: f64| self.histogram.value_at_quantile(q).clamp(self.min, self.max) as f64 / unit_ns;
@@ -115,7 +116,7 @@ impl Distribution {
         })
     }
 
-    /// The q-quantile; `None` if no time was recorded.
+    /// The q-quantile of the recorded times; `None` if no time was recorded.
     pub(crate) fn quantile(&self, q: f64) -> Option<Nanos> {
         (self.count() > 0).then(|| Nanos(self.histogram.value_at_quantile(q).clamp(self.min, self.max)))
     }

@@ -1,27 +1,27 @@
-//! Errors of Accounts, and of the Records that contain them.
+//! Errors in reading Accounts and in merging the Records that contain them.
 
 use brimful_core::Nanos;
 
-/// An error of reading an Account from a document, or of merging Records.
+/// An error in reading an Account from a document, or in merging or comparing Records.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum StatsError {
-    /// The account was not written by brimful, or was changed afterwards.
+    /// The account was not written by brimful, or it was modified later.
     #[error("its account is damaged ({0}): take the Record from its source again")]
     Damaged(String),
-    /// The Record was written by a version whose Records had no account.
+    /// The Record was written by an old version of brimful, whose Records had no account.
     #[error(
         "it has no `account`, which merging needs: it was written by an older brimful, run the load again with this one"
     )]
     NoAccount,
-    /// The Record describes a whole load, not a shard.
+    /// The Record is that of a whole load, not of a shard.
     #[error("it is a whole load and no part of one: run the parts with `brimful load … --shard I/N`")]
     NotAShard,
-    /// One of several Records is wrong.
+    /// One of the given Records causes an error.
     #[error("{name}: {source}")]
     InRecord {
         /// The user's name for the Record.
         name: String,
-        /// The error.
+        /// The error in this Record.
         source: Box<StatsError>,
     },
     /// Two Records do not belong to one load.
@@ -31,7 +31,7 @@ pub enum StatsError {
         first: String,
         /// The user's name for the second Record.
         second: String,
-        /// The difference between the two Records.
+        /// The property in which the Records differ.
         unlike: MergeMismatch,
     },
     /// Two Records contain the same shard.
@@ -55,7 +55,7 @@ pub enum StatsError {
     /// A shard was marked as lost, but its Record is present.
     #[error("shard {index} is not lost, {name} has it: leave out --lost {index}")]
     NotLost {
-        /// The number of the shard.
+        /// The number of the shard, from 1.
         index: u64,
         /// The user's name for the shard's Record.
         name: String,
@@ -68,7 +68,7 @@ pub enum StatsError {
     NoRecord,
 }
 
-/// A difference between two Accounts or Records that shows that they do not belong to one load.
+/// A property in which two Accounts or Records differ, so that they cannot belong to one load.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum MergeMismatch {
     /// The classes differ in name, number or order. The fields are the classes of the first Account and of the second
@@ -78,7 +78,7 @@ pub enum MergeMismatch {
     /// The planned windows differ.
     #[error("their planned durations differ ({0} and {1}); merge runs with the same --duration and --requests")]
     Windows(Nanos, Nanos),
-    /// The Records differ in another property, which must be the same for all shards of a load.
+    /// The Records differ in another property that must be the same for all shards of a load.
     #[error("the {what} of the one is {first}, that of the other {second}; merge runs that differ in --shard only")]
     Other {
         /// Name of the property that differs.

@@ -1,37 +1,38 @@
-//! Estimates of figures with their standard errors: from several runs, or from successive parts of one run.
+//! Estimates of metrics with their standard errors: from several runs, or from successive parts of one run.
 //!
-//! Successive parts of a run are correlated, because queues and caches carry over from one to the next. Batch means
+//! Successive parts of a run are correlated, because queues and caches persist from one part to the next. Batch means
 //! (Law & Kelton, *Simulation Modeling and Analysis*, §9.5) therefore merge neighbouring parts into longer batches,
 //! until the correlation ρ of neighbouring batches is negligible. The estimate of ρ is corrected for its bias in short
-//! series (Kendall, Biometrika 41, 1954): r + (1 + 3r)/m for m batches. Batches are not merged further if fewer than
-//! [`ENOUGH_BATCHES`] would remain. If they are still correlated, they count as an autoregressive series of first
-//! order: the variance of the mean is multiplied by f = (1 + ρ)/(1 − ρ), and m batches have as many degrees of freedom
-//! as m/f independent ones.
+//! series (Kendall, Biometrika 41, 1954): ρ = r + (1 + 3r)/m for the measured correlation r of m batches. Batches are
+//! not merged further if fewer than [`ENOUGH_BATCHES`] would remain. If the remaining batches are still correlated,
+//! they are treated as an autoregressive series of first order: the variance of the mean is multiplied by f = (1 +
+//! ρ)/(1 − ρ), and m batches have as many degrees of freedom as m/f independent ones.
 
 use brimful_core::moments::Moments;
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
-/// Minimum number of batches. Fewer batches do not show their own variance.
+/// Minimum number of batches for an estimate. The variance between fewer batches is too uncertain.
 pub(crate) const MIN_BATCHES: usize = 8;
 
-/// Batches are not merged if fewer would remain: their correlation could no longer be estimated.
+/// Minimum number of batches after merging neighbouring ones. The correlation of fewer batches could not be estimated.
 const ENOUGH_BATCHES: usize = 12;
 
 /// Minimum number of batches with values above a quantile. In fewer batches, the values above a high percentile come
 /// from a few moments of the run, and the bootstrap underestimates how much other moments would differ.
 const MIN_BATCHES_ABOVE: usize = 20;
 
-/// Upper bound of the correlation of batches; f is 39 there.
+/// Upper limit of the estimated correlation ρ of batches. At this limit, f = (1 + ρ)/(1 − ρ) is 39.
 const MAX_CORRELATION: f64 = 0.95;
 
 /// Share of the values at each end that a trimmed mean leaves out.
 const TRIMMED: f64 = 0.2;
 
-/// Number of bootstrap draws. The standard error of the standard error is then 3.5 %.
+/// Number of bootstrap draws. The standard error that is computed from them then has a relative standard error of 3.5
+/// %.
 const DRAWS: usize = 400;
 
-/// An estimate of a figure.
+/// An estimated value with its standard error.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Estimate {
     /// The estimated value.
@@ -43,7 +44,7 @@ pub struct Estimate {
 }
 
 impl Estimate {
-    /// The estimate from the values of independent runs: their mean. `None` with fewer than two runs.
+    /// Estimates the mean from the values of independent runs. `None` with fewer than two runs.
     pub fn from_runs(values: &[f64]) -> Option<Estimate> {
         let moments = Moments::from_values(values)?;
         Some(Estimate {
@@ -53,10 +54,9 @@ impl Estimate {
         })
     }
 
-    /// The estimate from values that are symmetric around what they estimate, some of which disturbances have moved far
-    /// away: the mean without the lowest and the highest [`TRIMMED`] of the values (Tukey & McLaughlin, Sankhyā A 25,
-    /// 1963). Its standard error is that of Yuen (Biometrika 61, 1974), from the winsorized variance. `None` with fewer
-    /// than two values.
+    /// Estimates the centre of values that are symmetric around it, except for a few outliers: the mean without the
+    /// lowest and the highest [`TRIMMED`] share of the values (Tukey & McLaughlin, Sankhyā A 25, 1963). The standard
+    /// error is that of Yuen (Biometrika 61, 1974), from the winsorized variance. `None` with fewer than two values.
     pub fn from_trimmed(values: &[f64]) -> Option<Estimate> {
         let mut sorted = values.to_vec();
         sorted.sort_by(f64::total_cmp);
@@ -74,7 +74,7 @@ impl Estimate {
         })
     }
 
-    /// The estimate of a ratio of sums from successive parts of one run. Each part is a pair of numerator and
+    /// Estimates a ratio of two sums from successive parts of one run. Each part is a pair of numerator and
     /// denominator. `None` with fewer than [`MIN_BATCHES`] parts.
     pub fn from_parts(parts: &[(f64, f64)]) -> Option<Estimate> {
         let value = ratio_of_sums(parts)?;
@@ -83,12 +83,13 @@ impl Estimate {
         batches.estimate(value, ratio_standard_error(&batched)?)
     }
 
-    /// The estimate of a quantile from histograms of the values in successive parts of one run. Batches of parts are
-    /// drawn with replacement (bootstrap), always with the same seed. `None` with fewer than [`MIN_BATCHES`] parts, or if
-    /// less than half of the batches and fewer than [`MIN_BATCHES_ABOVE`] have values above the quantile.
+    /// Estimates a quantile from histograms of the values in successive parts of one run. The standard error follows
+    /// from a bootstrap: batches of parts are drawn with replacement, always with the same seed. `None` with fewer than
+    /// [`MIN_BATCHES`] parts. Also `None` if fewer than [`MIN_BATCHES_ABOVE`] batches, and less than half of them, have
+    /// values above the quantile.
     ///
-    /// The length of batches follows from the share of values above the quantile in each part. Its correlation is
-    /// that of the quantile (Bahadur 1966).
+    /// The length of the batches is chosen by the correlation of the share of values above the quantile, because an
+    /// estimated quantile has the same correlation (Bahadur 1966).
     pub fn quantile_from_parts(parts: &[Vec<Bucket>], q: f64) -> Option<Estimate> {
         let quantile = PooledCounts::new(parts).quantile(&vec![1.0; parts.len()], q)?;
         let total = |part: &[Bucket]| part.iter().map(|bucket| bucket.count).sum::<f64>();
@@ -111,19 +112,19 @@ impl Estimate {
         };
         let draws: Vec<f64> = (0..DRAWS).filter_map(&mut draw).collect();
         let deviation = Moments::from_values(&draws)?.standard_deviation()?;
-        // The variance of n values drawn from n values is smaller than that of their population by (n − 1)/n.
+        // Drawing n of n values with replacement yields (n − 1)/n of the true variance, which is corrected here.
         let count = batches.count as f64;
         batches.estimate(quantile, deviation * (count / (count - 1.0)).sqrt())
     }
 
-    /// The same estimate with a standard error of at least `error`, for figures of limited resolution.
+    /// The same estimate with a standard error of at least `error`, which is the resolution of the metric.
     #[must_use]
     pub fn with_resolution(self, error: f64) -> Estimate {
         Estimate { standard_error: self.standard_error.max(error), ..self }
     }
 }
 
-/// One counter of a histogram.
+/// One bucket of a histogram.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Bucket {
     /// Lower bound of the counted values.
@@ -134,7 +135,7 @@ pub struct Bucket {
     pub count: f64,
 }
 
-/// Histograms of several batches on the same buckets.
+/// Histograms of several batches. All of them have the same buckets.
 struct PooledCounts {
     /// Bounds of each bucket, in increasing order.
     bounds: Vec<(f64, f64)>,
@@ -163,8 +164,8 @@ impl PooledCounts {
         PooledCounts { bounds, cumulative }
     }
 
-    /// The quantile of the values of all batches, each counted as often as its weight says, interpolated within its
-    /// bucket. `None` without values.
+    /// The quantile of the values of all batches, interpolated within its bucket. Each batch is counted as often as its
+    /// weight says. `None` without values.
     fn quantile(&self, weights: &[f64], q: f64) -> Option<f64> {
         let weighted = |counts: &Vec<f64>, weight: &f64, bucket: usize| weight * counts[bucket];
         let up_to = |bucket: usize| {
@@ -183,7 +184,8 @@ impl PooledCounts {
     }
 }
 
-/// The sum of the numerators divided by the sum of the denominators; `None` if the latter is not positive.
+/// The sum of the numerators divided by the sum of the denominators; `None` if the sum of the denominators is not
+/// positive.
 fn ratio_of_sums(parts: &[(f64, f64)]) -> Option<f64> {
     let (sum, weight) = parts.iter().fold((0.0, 0.0), |sums, part| (sums.0 + part.0, sums.1 + part.1));
     (weight > 0.0).then(|| sum / weight)
@@ -217,8 +219,8 @@ struct Batches {
 }
 
 impl Batches {
-    /// The shortest batches, as pairs of parts, pairs of pairs and so on, that are not correlated, as far as
-    /// [`ENOUGH_BATCHES`] remain. `None` with fewer than [`MIN_BATCHES`] parts.
+    /// Chooses the length of batches: 1, 2, 4, … parts. The result is the shortest length at which neighbouring batches
+    /// are not correlated, provided that [`ENOUGH_BATCHES`] remain. `None` with fewer than [`MIN_BATCHES`] parts.
     fn choose(parts: &[(f64, f64)]) -> Option<Batches> {
         let ratio = ratio_of_sums(parts)?;
         let mut deviations: Vec<f64> = parts.iter().map(|part| part.0 - ratio * part.1).collect();
@@ -246,7 +248,8 @@ impl Batches {
         parts.chunks_exact(self.length).take(self.count).map(sum).collect()
     }
 
-    /// The estimate whose standard error would be this one if the batches were independent.
+    /// The estimate of a value, corrected for the correlation of the batches. `standard_error` is the standard error
+    /// for independent batches.
     fn estimate(&self, value: f64, standard_error: f64) -> Option<Estimate> {
         let inflation = (1.0 + self.correlation) / (1.0 - self.correlation);
         let is_known = value.is_finite() && standard_error.is_finite();
@@ -258,7 +261,7 @@ impl Batches {
     }
 }
 
-/// Correlation of neighbouring values, corrected for the bias of short series; 0 for values that do not vary.
+/// Correlation of neighbouring values, corrected for the bias of short series. It is 0 if all values are equal.
 fn lag_one_correlation(deviations: &[f64]) -> f64 {
     let Some(moments) = Moments::from_values(deviations) else { return 0.0 };
     let (mean, count) = (moments.mean(), deviations.len() as f64);
@@ -272,7 +275,8 @@ fn lag_one_correlation(deviations: &[f64]) -> f64 {
 pub(crate) mod tests {
     use super::*;
 
-    /// An autoregressive series of first order with this correlation of neighbours, mean 10 and variance 1.
+    /// An autoregressive series of first order with the mean 10 and the variance 1. `correlation` is the correlation of
+    /// neighbouring values.
     pub(crate) fn correlated(random: &mut Pcg64Mcg, correlation: f64, count: usize) -> Vec<f64> {
         let mut normal = || (0..12).map(|_| random.random_range(0.0..1.0)).sum::<f64>() - 6.0;
         let mut deviation = normal();
@@ -297,8 +301,8 @@ pub(crate) mod tests {
 
     #[test]
     fn a_trimmed_mean_ignores_the_ends_and_has_yuens_error() {
-        // One of five values is left out at each end. The winsorized values 2, 2, 3, 5, 5 have a sum of squares of 9.2,
-        // and 9.2 / (3·2) is the square of the standard error.
+        // With five values, one is left out at each end. The winsorized values 2, 2, 3, 5, 5 have a sum of squared
+        // deviations of 9.2, and the squared standard error is 9.2 / (3·2).
         let estimate = Estimate::from_trimmed(&[900.0, 2.0, 3.0, 5.0, -700.0]).unwrap();
         assert_eq!((estimate.value, estimate.degrees_of_freedom), (10.0 / 3.0, 2.0));
         assert!((estimate.standard_error - (9.2_f64 / 6.0).sqrt()).abs() < 1e-12, "{estimate:?}");
@@ -308,7 +312,8 @@ pub(crate) mod tests {
 
     #[test]
     fn parts_that_alternate_are_batches_of_their_own() {
-        // Values of 1 and 3 in turn have variance 16/15 and a negative correlation.
+        // Alternating values of 1 and 3 have a variance of 16/15. Their negative correlation must not reduce the
+        // standard error.
         let parts = ones(&[1.0, 3.0].repeat(8));
         assert_eq!(Batches::choose(&parts), Some(Batches { length: 1, count: 16, correlation: 0.0 }));
         let estimate = Estimate::from_parts(&parts).unwrap();
@@ -336,7 +341,7 @@ pub(crate) mod tests {
         assert_eq!(counts.quantile(&[1.0, 1.0], 0.25), Some(1.5));
         assert_eq!(counts.quantile(&[1.0, 1.0], 0.75), Some(4.5));
         assert_eq!(counts.quantile(&[1.0, 1.0], 1.0), Some(5.0));
-        // The first histogram alone has two of three values in the first bucket.
+        // The first histogram alone has two of its three values in the first bucket.
         assert_eq!(counts.quantile(&[1.0, 0.0], 0.5), Some(1.75));
         assert_eq!(PooledCounts::new(&[]).quantile(&[], 0.5), None);
     }
@@ -349,12 +354,14 @@ pub(crate) mod tests {
         };
         let run = |slow_in: usize| (0..64).map(|i| part(i % slow_in == 0)).collect::<Vec<_>>();
         assert!(Estimate::quantile_from_parts(&run(2), 0.99).is_some());
-        // The slow values of 8 parts say little about those of another run.
+        // Only 8 parts have slow values, too few to estimate how much the quantile varies between runs.
         assert_eq!(Estimate::quantile_from_parts(&run(8), 0.997), None);
     }
 
-    /// The share of intervals that miss the true value. With the true share p, it exceeds p by more than three standard
-    /// deviations, √(p(1−p)/n), once in 700 times. The seeds are fixed.
+    /// Checks that `missed` of `of` intervals, which do not contain the true value, are at most about the share
+    /// `share`. If an interval misses the true value with the probability p = `share`, the share of misses in n = `of`
+    /// intervals exceeds p by more than three standard deviations √(p(1−p)/n) only once in 700 times. The seeds are
+    /// fixed.
     #[track_caller]
     fn assert_at_most(missed: usize, of: usize, share: f64) {
         let bound = share + 3.0 * (share * (1.0 - share) / of as f64).sqrt();
@@ -383,7 +390,7 @@ pub(crate) mod tests {
         const SERIES: usize = 200;
         let mut random = Pcg64Mcg::seed_from_u64(8);
         let mut is_missed = |_: &usize| {
-            // Each part has values that are uniform within 0.5 of the part's own level.
+            // The values of each part are uniformly distributed within 0.5 of the mean of the part.
             let parts: Vec<Vec<Bucket>> = correlated(&mut random, 0.5, 48)
                 .into_iter()
                 .map(|level| {

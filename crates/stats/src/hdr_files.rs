@@ -1,6 +1,6 @@
-//! The response times of a Record as files for HdrHistogram's tools: an interval log (`.hlog`, format 1.3) or a
-//! distribution by percentiles (`.hgrm`). Both contain the response times of all completed calls. A response time lasts
-//! from when the call was due to its last byte.
+//! Writes the response times of a Record to files for HdrHistogram's tools: an interval log (`.hlog`, format 1.3) or a
+//! distribution by percentiles (`.hgrm`). Both contain the response times of all completed calls. A response time
+//! begins when the call is due, and ends with the last byte of the response.
 //!
 //! Values in an interval log are in nanoseconds; values in a distribution are in milliseconds, as in wrk2.
 
@@ -13,7 +13,7 @@ use hdrhistogram::Histogram;
 use std::fmt::Write;
 use std::path::Path;
 
-/// Number of steps in each halving of the distance to 100 %, as in HdrHistogram's tools.
+/// Number of rows of a percentile distribution while the distance to 100 % halves once, as in HdrHistogram's tools.
 const TICKS: u32 = 5;
 
 const NANOS_PER_MS: f64 = 1e6;
@@ -37,7 +37,7 @@ impl HdrFormat {
         }
     }
 
-    /// The content of the file. `started_s` is the start of the run, in seconds since 1970.
+    /// Returns the content of the file. `started_s` is the start of the run, in seconds since 1970.
     ///
     /// # Errors
     /// [`StatsError`] if the account of the Record is missing or damaged.
@@ -69,9 +69,10 @@ fn percentiles(record: &Record) -> Result<String, StatsError> {
     Ok(text)
 }
 
-/// Rows of a value, a share, and a count. The count is the exact number of recorded values that are not larger than the
-/// value. They are at least this share of all recorded values. Shares approach 1 until all values are included. The
-/// library's own iterator is not used, because it includes too many values if a share is a whole number of values.
+/// The rows of a percentile distribution: a value, a share, and a count. The count is the exact number of recorded
+/// values that do not exceed the value. It is at least this share of all recorded values. The shares approach 1, and
+/// the last row counts all values. The library's own iterator is not used, because it counts too many values if a share
+/// is a whole number of values.
 fn distribution(histogram: &Histogram<u64>) -> Vec<(u64, f64, u64)> {
     let all = histogram.len();
     let mut rows = Vec::new();
@@ -94,7 +95,7 @@ fn distribution(histogram: &Histogram<u64>) -> Vec<(u64, f64, u64)> {
     rows
 }
 
-/// The shares 0, 0.1, …, 0.5, 0.55, …: [`TICKS`] steps in each halving of the distance to 1.
+/// The shares 0, 0.1, …, 0.5, 0.55, …: [`TICKS`] steps while the distance to 1 halves once.
 fn shares() -> impl Iterator<Item = f64> {
     (0..i32::MAX).flat_map(|halvings| {
         let left = 0.5_f64.powi(halvings);
@@ -141,7 +142,7 @@ mod tests {
     use crate::{RunFacts, derive};
     use brimful_core::Nanos;
 
-    /// A Record of calls that take 1 to 1000 ms. Ten calls end in each second.
+    /// A Record of calls with response times of 1 to 1000 ms. Ten calls end in each second.
     fn record() -> Record {
         let mut account = Account::new(&["all".to_owned()], Nanos::from_secs(100));
         for call in 1..=1_000 {
@@ -176,7 +177,7 @@ mod tests {
         assert!(text.starts_with("       Value     Percentile TotalCount 1/(1-Percentile)\n\n"), "{text}");
         let median = rows.iter().find(|row| row[1] == 0.5).unwrap();
         assert!((median[0] / 500.0 - 1.0).abs() < 1e-3 && median[2..] == [500.0, 2.0], "{median:?}");
-        // If the share of a row is a whole number of values, the row counts exactly this number of values.
+        // If a row's share of the recorded values is a whole number, the row must count exactly this number of values.
         assert!(rows.iter().any(|row| row[1] == 0.3 && row[2] == 300.0) && rows[0][1..3] == [0.0, 1.0], "{text}");
         let last = rows.last().unwrap();
         assert!((last[0] / 1_000.0 - 1.0).abs() < 1e-3 && last[1..] == [1.0, 1_000.0], "{last:?}");

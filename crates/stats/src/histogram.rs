@@ -13,11 +13,11 @@ use std::borrow::Cow;
 use std::hint::black_box;
 use std::io::Read;
 
-/// Upper bound of every count of a run. A document with a larger count is damaged. Sums of counts up to this bound do
-/// not overflow.
+/// Maximum of every count in a document. A document with a larger count is damaged. Sums of permitted counts cannot
+/// overflow.
 pub(crate) const MAX_COUNT: u64 = 1 << 40;
 
-/// First four bytes of the uncompressed and of the compressed form.
+/// The first four bytes ("cookie") of an uncompressed and of a compressed histogram.
 const V2: u32 = 0x1c84_9313;
 const COMPRESSED_V2: u32 = 0x1c84_9314;
 
@@ -27,14 +27,14 @@ const HEADER: usize = 40;
 /// Length of the longest encoded count, in bytes.
 const LONGEST_COUNT: usize = 9;
 
-/// An empty histogram of values from 1 to `high`, whose memory is not touched yet.
+/// Creates an empty histogram of values from 1 to `high`. Its memory is not written to in advance.
 #[allow(clippy::expect_used, reason = "the bounds are constants of this crate")]
 pub(crate) fn empty<C: Counter>(high: u64, digits: u8) -> Histogram<C> {
     Histogram::new_with_bounds(1, high, digits).expect("1 and high are valid bounds")
 }
 
-/// An empty histogram of values from 1 to `high`. All counters have been written, so that recording causes no page
-/// fault.
+/// Creates an empty histogram of values from 1 to `high`. All its counters are written to, so that recording causes no
+/// page fault.
 pub(crate) fn touched<C: Counter>(high: u64, digits: u8) -> Histogram<C> {
     let mut histogram = empty(high, digits);
     // The allocator returns zeroed pages without physical memory. Without the black box, the compiler would omit
@@ -43,7 +43,7 @@ pub(crate) fn touched<C: Counter>(high: u64, digits: u8) -> Histogram<C> {
     histogram
 }
 
-/// The compressed form in base64.
+/// Encodes a histogram: compressed, in base64.
 #[allow(clippy::expect_used, reason = "writing to memory, with counts that recording and decode keep in range")]
 pub(crate) fn encode<C: Counter>(histogram: &Histogram<C>) -> String {
     let mut bytes = Vec::new();
@@ -51,11 +51,11 @@ pub(crate) fn encode<C: Counter>(histogram: &Histogram<C>) -> String {
     STANDARD.encode(bytes)
 }
 
-/// Adds an encoded histogram of the same bounds, compressed by [`encode`] or uncompressed, and returns the number of
-/// added values. Visits only non-zero counters: usually a few hundred out of tens of thousands.
+/// Adds an encoded histogram of the same bounds, which may be compressed, to `ours`. Returns the number of added
+/// values. Visits only non-zero counters: usually a few hundred out of tens of thousands.
 ///
 /// # Errors
-/// If the text is not a histogram of the same bounds. Part of the text may have been added.
+/// If the text is not a histogram of the same bounds. Part of it may then have been added.
 pub(crate) fn add<C: Counter>(ours: &mut Histogram<C>, text: &str) -> Result<u64, StatsError> {
     let bytes = STANDARD.decode(text).map_err(|error| damaged(&error.to_string()))?;
     let bytes = uncompressed(&bytes, HEADER + ours.distinct_values() * LONGEST_COUNT)?;
@@ -92,7 +92,7 @@ pub(crate) fn add<C: Counter>(ours: &mut Histogram<C>, text: &str) -> Result<u64
     Ok(total)
 }
 
-/// Decompresses a histogram to at most `max_length` bytes, if it is compressed.
+/// Returns the uncompressed form of an encoded histogram. Decompression stops after `max_length` bytes.
 fn uncompressed(bytes: &[u8], max_length: usize) -> Result<Cow<'_, [u8]>, StatsError> {
     let Some((cookie, rest)) = bytes.split_first_chunk::<4>() else { return Err(damaged("it is cut short")) };
     if u32::from_be_bytes(*cookie) != COMPRESSED_V2 {
@@ -119,8 +119,8 @@ fn damaged(what: &str) -> StatsError {
     StatsError::Damaged(format!("a histogram: {what}"))
 }
 
-/// The expected header. Its fields are: cookie, payload length, normalising offset, digits, bounds, and the conversion
-/// ratio of integers to doubles.
+/// The header that an uncompressed histogram of these bounds must have. Its fields are: cookie, payload length,
+/// normalising offset, digits, bounds, and the conversion ratio of integers to doubles.
 fn header_of<C: Counter>(histogram: &Histogram<C>, payload: usize) -> Vec<u8> {
     let length = u32::try_from(payload).unwrap_or(u32::MAX);
     let words = [V2, length, 0, u32::from(histogram.sigfig())].map(u32::to_be_bytes);
@@ -128,7 +128,7 @@ fn header_of<C: Counter>(histogram: &Histogram<C>, payload: usize) -> Vec<u8> {
     [words.as_flattened(), bounds.as_flattened()].concat()
 }
 
-/// Reads a number in zigzag LEB128. A number of more than seven bytes exceeds [`MAX_COUNT`].
+/// Reads a number in zigzag LEB128 encoding. Numbers of more than seven bytes exceed [`MAX_COUNT`] and are rejected.
 fn next_number(bytes: &mut &[u8]) -> Result<i64, StatsError> {
     let mut number = 0_u64;
     for shift in (0..49).step_by(7) {
@@ -141,13 +141,13 @@ fn next_number(bytes: &mut &[u8]) -> Result<i64, StatsError> {
     Err(damaged("a count is too large"))
 }
 
-/// The lowest value that the counter at `index` counts. Each value below 2·10ᵈⁱᵍⁱᵗˢ, rounded up to a power of two, has
-/// its own counter. Above this bound, each doubling of the value has half as many counters.
+/// The lowest value that the counter at `index` counts. Up to 2·10ᵈⁱᵍⁱᵗˢ, rounded up to a power of two, each value has
+/// its own counter. Above this bound, each range from a value to twice the value has half that number of counters.
 fn lowest_value(index: u64, digits: u8) -> u64 {
     let half = (2 * 10_u64.pow(u32::from(digits))).next_power_of_two() / 2;
     match index / half {
         0 => index,
-        // Recording rejects a value beyond the bounds of the histogram.
+        // Overflow yields the largest value, which recording rejects because it is beyond the bounds of the histogram.
         doublings => (half + index % half).checked_shl((doublings - 1) as u32).unwrap_or(u64::MAX),
     }
 }
@@ -178,7 +178,7 @@ mod tests {
         Ok(ours)
     }
 
-    /// The uncompressed form in base64, which earlier versions wrote.
+    /// The uncompressed form in base64, as earlier versions wrote it.
     fn plain(histogram: &Histogram<u64>) -> String {
         let mut bytes = Vec::new();
         V2Serializer::new().serialize(histogram, &mut bytes).unwrap();
@@ -213,7 +213,7 @@ mod tests {
     fn histograms_are_compressed_as_other_tools_have_them_and_older_ones_are_read() {
         for values in [&[][..], &[0], &[3_600, 9_999], &[5, 5, 1_000]] {
             let histogram = of(values);
-            // The text begins with the cookie in base64, by which log readers recognise a line.
+            // In base64, the text begins with the encoded cookie. Log readers recognise histograms by it.
             assert!(encode(&histogram).starts_with("HISTFAAA"), "{}", encode(&histogram));
             assert_eq!(encode(&histogram), encode(&histogram));
             assert_eq!(added(&[7], &plain(&histogram)), added(&[7], &encode(&histogram)));
@@ -234,7 +234,7 @@ mod tests {
         assert!(refused(&STANDARD.encode(&longer[..longer.len() - 1])).contains("compressed length is wrong"));
     }
 
-    /// Tests the lowest and the highest value of every counter.
+    /// Encodes a histogram with one value in every counter. Expects the same histogram after decoding.
     #[test]
     fn every_counter_is_read_as_what_it_counts() {
         for (high, digits) in [(3_600_000_000_000, 3), (60_000_000, 2)] {
@@ -265,8 +265,8 @@ mod tests {
         };
         assert!(refused(&payload(&[0xff; 9])).contains("a count is too large"));
         assert!(refused(&payload(&[0xff; 3])).contains("cut short"));
-        // First a count of 2⁴¹, which exceeds the counts of any run; then zero counters beyond the last counter of the
-        // histogram.
+        // The first payload has a count of 2⁴¹, which exceeds the counts of any run. The second one has zero counters
+        // beyond the last counter of the histogram.
         assert!(refused(&payload(&[0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x01])).contains("more values than any run"));
         let beyond = [0xff, 0xff, 0x03, 2];
         assert!(refused(&payload(&beyond)).contains("more values than any run"), "{}", refused(&payload(&beyond)));
@@ -277,8 +277,8 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(2_000))]
 
-        /// The input consists of encoded numbers of any length, cut off at any position. It is either added with the
-        /// right count or refused.
+        /// Adds encoded numbers of any length, cut off at any position. Expects that they are added with the right
+        /// count, or refused.
         #[test]
         fn foreign_bytes_are_read_or_refused(numbers in vec((any::<i64>(), 0..64_u32), 0..20), cut in 0..8_usize) {
             let mut payload = Vec::new();

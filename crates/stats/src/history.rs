@@ -1,9 +1,9 @@
-//! The history of a server: figures of many runs of one load, and the runs from which they changed.
+//! The history of a server: the metrics of many runs of one load, and the runs at which a metric changed.
 //!
-//! Each figure is a series of values, one of each run. [`change_points`] divides the series into segments. A change has
-//! the size of the difference between the runs of two neighbouring segments, with the interval of that difference, as
-//! `compare` computes it. The place of a change is chosen where the difference is large, so the interval of a change that
-//! is small compared with the noise is slightly optimistic.
+//! Each metric is a series of values, one per run. [`change_points`] divides the series into segments. The size of a
+//! change is the difference between the runs of two neighbouring segments, with its confidence interval, as `compare`
+//! computes them. The position of a change is chosen where the difference is largest. So the interval of a change that
+//! is small compared with the noise is slightly too narrow.
 
 mod headline;
 mod select;
@@ -23,8 +23,8 @@ use std::thread;
 /// Minimum number of runs in which a change can be found.
 const MIN_RUNS: usize = 2 * MIN_SEGMENT;
 
-/// Finds the changes in a history of runs, each with the user's name for it. A change is new if its first run is among
-/// the `new_runs` newest runs.
+/// Finds the changes in the history of `runs`. Each run has the user's name for it. A change is new if its first run is
+/// among the `new_runs` newest runs.
 ///
 /// # Errors
 /// [`StatsError::NotComparable`] if no run can be used, or if a run has no start time.
@@ -50,12 +50,12 @@ pub fn history(runs: Vec<(String, Run)>, new_runs: usize) -> Result<History, Sta
     Ok(history)
 }
 
-/// One figure of the runs that have it.
+/// The series of one metric over the runs that have it.
 struct Series {
     kind: FigureKind,
-    /// The index of each run, in increasing order.
+    /// The index of the run of each value, in increasing order.
     indices: Vec<usize>,
-    /// The figure in each of these runs.
+    /// The value of the metric in each of these runs.
     measured: Vec<Measured>,
 }
 
@@ -80,7 +80,7 @@ impl Series {
     }
 }
 
-/// Divides each series on a thread of its own.
+/// Divides each series at its changes, on a thread of its own.
 fn divide_all(series: Vec<Series>) -> Vec<DividedSeries> {
     thread::scope(|scope| {
         let threads: Vec<_> = series.into_iter().map(|series| scope.spawn(|| series.divide())).collect();
@@ -93,7 +93,7 @@ struct DividedSeries {
     kind: FigureKind,
     /// The index of the run of each value.
     indices: Vec<usize>,
-    /// The values between changes; none of the parts is empty.
+    /// The values of each segment between changes. No segment is empty.
     parts: Vec<FigureOfSide>,
 }
 
@@ -129,7 +129,8 @@ impl DividedSeries {
         self.parts.iter().map(segment).collect()
     }
 
-    /// Standard deviation of the values around the means of their segments, relative to these or absolute.
+    /// Standard deviation of the values around the means of their segments. It is relative to these means unless the
+    /// metric is a share.
     fn noise(&self) -> Option<f64> {
         let deviations = |part: &FigureOfSide| -> Option<Vec<f64>> {
             let values = part.values();
@@ -143,7 +144,7 @@ impl DividedSeries {
         Some((squares / freedom as f64).sqrt()).filter(|noise| noise.is_finite())
     }
 
-    /// The changes, in the order of the runs. The runs from `first_new` on are new.
+    /// The changes, in the order of the runs. A change is new if its first run has at least the index `first_new`.
     fn changes(&self, runs: &[(String, Run)], first_new: usize) -> Vec<FigureChange> {
         let mut place = 0;
         let change = |parts: &[FigureOfSide]| {
@@ -171,7 +172,7 @@ impl DividedSeries {
     }
 }
 
-/// The direction of a change whose size has this interval.
+/// Whether a change is for the better or for the worse. `interval95` is the confidence interval of its size.
 fn direction(interval95: Option<[f64; 2]>, lower_is_better: bool) -> Direction {
     match interval95 {
         Some([low, _]) if low > 0.0 => {
@@ -196,7 +197,7 @@ fn past_run((file, run): &(String, Run)) -> PastRun {
     PastRun { file: file.clone(), started_at: run.started_at().to_owned(), labels: run.labels().clone() }
 }
 
-/// Conditions that may explain a change, besides those about which `compare` warns.
+/// Conditions that may explain a change, in addition to the conditions about which `compare` warns.
 const FURTHER_CONDITIONS: [(&str, Condition); 2] =
     [("software of the server", server_software), ("kernels of the load generator", kernel)];
 
@@ -211,7 +212,7 @@ fn kernel(run: &Run) -> Option<String> {
     run.machine().map(|machine| machine.kernel.clone())
 }
 
-/// The conditions that differ between two runs, like `versions of brimful: 0.1.0, then 0.2.0`.
+/// Describes the conditions that differ between two runs, like `versions of brimful: 0.1.0, then 0.2.0`.
 fn also_changed(before: &Run, after: &Run) -> Vec<String> {
     let all = CONDITIONS.iter().chain(&FURTHER_CONDITIONS);
     let changed = |(what, condition): &(&str, Condition)| {

@@ -1,8 +1,9 @@
-//! HTTP/2 errors that the server sent. For each kind of frame and error code: the number of frames, and one of their
-//! texts.
+//! HTTP/2 errors that the server sent. For each kind of frame and each error code, the number of frames and one of
+//! their debug texts are kept.
 //!
-//! Memory is bounded whatever a server sends. Error codes that the standard does not name are counted together. Of the
-//! texts with one code, only the first in alphabetical order is kept, so merging is exact, associative and commutative.
+//! Memory is bounded, whatever a server sends. Error codes that the standard does not define are counted together. If
+//! frames with one code have different texts, the alphabetically first text is kept. So merging is exact, associative
+//! and commutative.
 
 use crate::error::StatsError;
 use crate::histogram::MAX_COUNT;
@@ -10,15 +11,15 @@ use brimful_core::Http2Frame;
 use brimful_core::http2::{Http2Error, error_name, known_code};
 use std::collections::BTreeMap;
 
-/// Maximum length of a kept text, in bytes: 200 bytes of a frame, each of which may be replaced by the three bytes of
-/// U+FFFD.
+/// Maximum length of a kept text, in bytes. A text has at most 200 bytes of a frame, and each of them may be replaced
+/// by the three bytes of U+FFFD.
 const MAX_TEXT: usize = 3 * 200;
 
-/// The frames with error codes that a server sent, by kind of frame and code.
+/// The frames with an error code that a server sent, by kind of frame and by code.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Http2Errors(BTreeMap<(Http2Frame, u32), FramesOfCode>);
 
-/// The frames of one kind with one error code.
+/// The frames of one kind with one error code: their number and one text.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct FramesOfCode {
     frames: u64,
@@ -50,7 +51,7 @@ impl Http2Errors {
         self.0.clear();
     }
 
-    /// The errors for a document.
+    /// The list of errors for a document.
     pub(crate) fn list(&self) -> Vec<Http2Error> {
         let listed = |((frame, code), seen): (&(Http2Frame, u32), &FramesOfCode)| Http2Error {
             frame: *frame,

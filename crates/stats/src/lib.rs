@@ -1,10 +1,11 @@
 //! Statistics of a run: the Account of its calls, and the Record that is derived from it.
 //!
 //! Each shard has a [`Collector`], which receives every event of that shard's calls and fills an [`Account`]. Accounts
-//! are merged, and the `Record` is derived from their sum and a few further facts. Two rules hold for this crate:
+//! are merged, and the `Record` is derived from the merged Account and a few further facts. Two rules apply to this
+//! crate:
 //!
-//! - **Memory is allocated and touched at construction**, so that the run causes no page faults. It does not grow with
-//!   the number of calls.
+//! - **Memory is allocated and written to at construction**, so that the run causes no page faults. It does not grow
+//!   with the number of calls.
 //! - **State consists of whole numbers**, so merging is exact, associative and commutative: calls split over several
 //!   collectors yield the same Record as a single collector.
 //!

@@ -1,8 +1,8 @@
-//! Publishes summaries of a run while it lasts, for displays.
+//! Publishes summaries of a run during the run, for displays.
 //!
 //! An Account is 4.6 MB, and copying it ten times a second would delay due calls by a millisecond each time. So a shard
-//! publishes a summary: its counts, and the intervals that have changed since the last time (10 kB each). The shard
-//! never waits for a reader: if the summary is locked, it publishes at the next opportunity.
+//! publishes a summary: its counts, and the intervals that have changed since the previous summary (10 kB each). The
+//! shard never waits for a reader: if the summary is locked, it publishes at the next opportunity.
 
 use crate::account::Account;
 use crate::series::Series;
@@ -13,21 +13,21 @@ use brimful_core::panics::lock;
 use brimful_core::record::Interval;
 use std::sync::{Arc, Mutex};
 
-/// The published summaries of the shards of a run.
+/// The summaries that the shards of a run publish.
 #[derive(Debug, Default)]
 pub struct LiveProgress {
     shards: Mutex<Vec<SharedSummary>>,
 }
 
-/// The published summary of one shard, which the shard and the display share.
+/// The summary of one shard, which the shard writes and the display reads.
 pub(crate) type SharedSummary = Arc<Mutex<LiveSummary>>;
 
-/// A summary of the run so far.
+/// A summary of the calls of a run so far.
 #[derive(Clone, Debug, Default)]
 pub struct LiveSummary {
     /// Time of the latest summary of any shard, since the start of the run.
     pub at: Nanos,
-    /// Counts of each class, indexed by [`ClassId`](brimful_core::ClassId).
+    /// Counts of the calls of each class, indexed by [`ClassId`](brimful_core::ClassId).
     pub classes: Vec<Counts>,
     series: Series,
 }
@@ -38,7 +38,7 @@ impl LiveProgress {
         lock(&self.shards).clear();
     }
 
-    /// Registers one more shard.
+    /// Adds one more shard. Returns the summary to which it publishes.
     pub(crate) fn register(&self) -> SharedSummary {
         let summary = SharedSummary::default();
         lock(&self.shards).push(Arc::clone(&summary));
@@ -56,7 +56,7 @@ impl LiveProgress {
 }
 
 impl LiveSummary {
-    /// Calls of all classes by outcome.
+    /// Number of calls of all classes together, by outcome.
     pub fn counts(&self) -> Counts {
         self.classes.iter().fold(Counts::default(), |mut sum, counts| {
             add(&mut sum, counts);
@@ -64,7 +64,7 @@ impl LiveSummary {
         })
     }
 
-    /// The run in intervals.
+    /// The counts and response times of the run so far, by intervals.
     pub fn intervals(&self) -> Vec<Interval> {
         self.series.intervals(self.at)
     }
@@ -77,7 +77,7 @@ impl LiveSummary {
     }
 }
 
-/// Publishes a summary of the Account at `now`, unless a reader has it locked.
+/// Publishes a summary of the Account at the time `now`. Does nothing if a reader has locked the summary.
 pub(crate) fn publish(account: &Account, now: Nanos, summary: &Mutex<LiveSummary>) {
     if let Ok(mut summary) = summary.try_lock() {
         summary.at = now;

@@ -1,6 +1,6 @@
-//! Merges the Records of a load's shards into the Record of the whole load. Several processes or hosts may have made
-//! the shards. Accounts are merged exactly, the resources of the generators are added up, and the verdict is judged
-//! again.
+//! Merges the Records of a load's shards into the Record of the whole load. The shards may have run in several
+//! processes or on several hosts. Accounts are merged exactly, the resources of the generators are added up, and the
+//! verdict is computed again.
 
 use crate::account::{Account, AddError};
 use crate::derive::{RunFacts, derive};
@@ -12,7 +12,7 @@ use brimful_core::server::HostProbe;
 use std::collections::BTreeMap;
 use std::mem;
 
-/// Merges Records in any order. Messages refer to each Record by the user's name for it. If shards are missing, the
+/// Merges Records in any order. Each Record has the user's name for it, which messages use. If shards are missing, the
 /// verdict of the result says that part of the load was missing.
 ///
 /// # Errors
@@ -23,8 +23,8 @@ pub fn merge(records: Vec<(String, Record)>) -> Result<Record, StatsError> {
     merger.finish()
 }
 
-/// Merges Records one by one, with at most two Accounts in memory. Several mergers may each merge some of the Records,
-/// and be joined at the end.
+/// Merges Records one by one, with at most two Accounts in memory. Several mergers may each merge some of the Records.
+/// [`Merger::join`] then combines them.
 #[derive(Debug, Default)]
 pub struct Merger {
     so_far: Option<Part>,
@@ -39,7 +39,7 @@ impl Merger {
         self.join(Merger { so_far: Some(Part::read((name, record))?) })
     }
 
-    /// Merges the Records of another merger.
+    /// Merges the Records of another merger into this one.
     ///
     /// # Errors
     /// The errors of [`merge`].
@@ -51,10 +51,11 @@ impl Merger {
         Ok(())
     }
 
-    /// Marks a shard, numbered from 1, as lost before it observed anything.
+    /// Marks a shard as lost from the start of the load, so that it has no observations. Shards are numbered from 1.
     ///
     /// # Errors
-    /// [`StatsError`] if no Record was merged yet, if there is no such shard, or if its Record was merged.
+    /// [`StatsError`] if no Record was merged yet, if the load has no shard of this number, or if the shard's Record
+    /// was merged.
     pub fn mark_lost(&mut self, index: u64) -> Result<(), StatsError> {
         let part = self.so_far.as_mut().ok_or(StatsError::NoRecord)?;
         let of = part.facts.shards.first().map_or(0, |shard| shard.of);
@@ -83,16 +84,16 @@ impl Merger {
     }
 }
 
-/// The contents of one Record, or of several merged Records.
+/// The merged contents of one or more Records.
 #[derive(Debug)]
 struct Part {
-    /// The user's name for the Record of each shard, by the shard's index and the load's number of shards.
+    /// The user's name for the Record of each shard. The key is the shard's index and the load's number of shards.
     names: BTreeMap<(u64, u64), String>,
     account: PartAccount,
     facts: RunFacts,
 }
 
-/// The Account of a part of the load.
+/// The Account of one Record or of several merged Records.
 #[derive(Debug)]
 enum PartAccount {
     /// The Account of one Record.
@@ -116,7 +117,8 @@ impl Part {
     }
 
     fn merge(mut self, mut other: Part) -> Result<Part, StatsError> {
-        // In this order, the result and the messages do not depend on the order in which Records were added.
+        // Records are always merged in the order of their shards, so neither the result nor a message depends on the
+        // order in which they were added.
         if other.names.keys().next() < self.names.keys().next() {
             mem::swap(&mut self, &mut other);
         }
@@ -150,14 +152,14 @@ impl Part {
         Ok(Part { names: self.names, account: PartAccount::Merged(account), facts: self.facts.merge(other.facts) })
     }
 
-    /// The name that the user gave the part's first Record.
+    /// The user's name for the first of the merged Records.
     fn name(&self) -> String {
         self.names.values().next().cloned().unwrap_or_default()
     }
 }
 
-/// Adds the account of the Record `name` to the merged accounts of other Records. `of` is the name of the first merged
-/// Record.
+/// Adds the packed account of the Record `name` to `merged`. `of` is the name of the first Record in `merged`, for
+/// messages.
 fn add(merged: &mut Account, packed: &PackedAccount, of: String, name: String) -> Result<(), StatsError> {
     merged.add(packed).map_err(|error| match error {
         AddError::MergeMismatch(unlike) => StatsError::DifferentLoads { first: of, second: name, unlike },
@@ -197,8 +199,7 @@ impl RunFacts {
         }
     }
 
-    /// The first difference between the facts of two Records in a property that must be the same for all shards of a
-    /// load.
+    /// The first property that differs between two Records although it must be the same for all shards of a load.
     fn unlike(&self, other: &RunFacts) -> Option<MergeMismatch> {
         let shards = |facts: &RunFacts| facts.shards.first().map_or(0, |shard| shard.of).to_string();
         let differing = |what, of: &dyn Fn(&RunFacts) -> String| {
@@ -218,8 +219,8 @@ impl RunFacts {
             })
     }
 
-    /// Merges the facts of two Records. The monotonic start time is that of the Record with the monitor's observations,
-    /// because these observations refer to the clock of that Record's host.
+    /// Merges the facts of two Records. If one of them has observations of a monitor, its monotonic start time is kept,
+    /// because the observations refer to the clock of its host.
     fn merge(mut self, other: RunFacts) -> RunFacts {
         let clock = if self.server.is_none() && other.server.is_some() {
             other.started_monotonic_ns
@@ -249,7 +250,7 @@ impl RunFacts {
     }
 }
 
-/// Merges the labels of two Records. A label whose values differ gets both values.
+/// Merges the labels of two Records. If the values of a label differ, it gets both values.
 fn merge_labels(mut ours: BTreeMap<String, String>, theirs: BTreeMap<String, String>) -> BTreeMap<String, String> {
     for (name, value) in theirs {
         let merged = ours.get(&name).map_or(value.clone(), |former| join_values(former, &value));
@@ -258,11 +259,11 @@ fn merge_labels(mut ours: BTreeMap<String, String>, theirs: BTreeMap<String, Str
     ours
 }
 
-/// Merges the metrics of two generators. Resources and maximum rates are added. Of a metric that can cast doubt on a
-/// generator, the worse value is kept.
+/// Merges the metrics of two generators. Resources and maximum rates are added up. Where a bad value of a metric makes
+/// a generator doubtful, the worse of both values is kept.
 fn merge_generators(a: Generator, b: Generator) -> Generator {
     let sum = |a: Option<f64>, b: Option<f64>| Some(a? + b?);
-    // If one host lacks the value, the other host's value is used.
+    // If only one host has the value, it is used.
     let worse = |a: Option<f64>, b: Option<f64>| a.into_iter().chain(b).reduce(f64::max);
     Generator {
         cpu_s: sum(a.cpu_s, b.cpu_s),
@@ -272,7 +273,7 @@ fn merge_generators(a: Generator, b: Generator) -> Generator {
         longest_gap_s: worse(a.longest_gap_s, b.longest_gap_s),
         threads: a.threads + b.threads,
         max_open_connections: a.max_open_connections + b.max_open_connections,
-        // A lost shard has no engine name.
+        // The generator of a lost shard has no engine name.
         engine: join_values(&a.engine, &b.engine),
         tick_s: worse(a.tick_s, b.tick_s),
         max_rate: sum(a.max_rate, b.max_rate),

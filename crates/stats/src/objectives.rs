@@ -1,7 +1,7 @@
 //! Judges whether a run met its objectives. Objectives limit a response time of the expected answers, or the share of
-//! calls without an expected answer. A response time lasts from when the call was due to its last byte. If the workload
-//! names the statuses that it expects of a class, only answers with these statuses are expected. Otherwise, every
-//! answer except 5xx and 429 is expected.
+//! calls without an expected answer. A response time begins when the call is due, and ends with the last byte of the
+//! response. If the workload names the statuses that it expects of a class, only answers with these statuses are
+//! expected. Otherwise, every answer except 5xx and 429 is expected.
 //!
 //! For a percentile, a call that failed or had an unexpected answer counts as slower than any limit, so that a server
 //! cannot meet an objective by refusing calls. Calls do not count if this host lacked the resources for them or if the
@@ -21,7 +21,7 @@ use brimful_core::workload::Statuses;
 use brimful_core::{Nanos, Slo, StatusClass};
 use std::collections::BTreeMap;
 
-/// Highest number of causes that a message lists.
+/// Maximum number of causes that a message lists.
 const MAX_NAMED: usize = 3;
 
 /// The reason why a run cannot be judged by an objective.
@@ -41,8 +41,8 @@ pub enum ObjectiveError {
         /// The names of the workload's classes.
         known: String,
     },
-    /// The Record was written by an earlier version of brimful, which did not record the times of errors separately
-    /// from the times of other answers.
+    /// The Record was written by an earlier version of brimful, which did not separate the times of errors from the
+    /// times of other answers.
     #[error(
         "`{0}` cannot be judged: the Record is of an earlier version, which does not say how long its 5xx and 429 answers \
          took; make the load again"
@@ -109,21 +109,21 @@ fn judged(record: &Record, account: &Account, objective: &Slo) -> Result<Objecti
     })
 }
 
-/// Counts of the calls to which an objective applies: all of these calls, and the calls that exceed its limit.
+/// Numbers of calls to which an objective applies: all of them, and those that exceed the limit.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CallsByLimit {
     /// Number of calls to which the objective applies.
     pub calls: u64,
-    /// Number of calls that took longer than the limit or had no expected answer. If the objective limits the share of
-    /// errors, only calls without an expected answer are counted.
+    /// Number of these calls that took longer than the limit or had no expected answer. If the objective limits the
+    /// share of errors, only calls without an expected answer are counted.
     pub beyond: u64,
-    /// The measured value of the metric that the objective limits: a time in seconds, or a share of errors. `None` if
-    /// too few calls had an expected answer.
+    /// The value that the objective limits: a time in seconds, or a share of errors. `None` if too few calls had an
+    /// expected answer.
     pub figure: Option<f64>,
 }
 
-/// The value of a measure over all calls of several runs: a time in seconds, or a share of errors. `None` if too few
-/// calls had an expected answer.
+/// The value of a measure, such as a percentile, over the calls of several runs together: a time in seconds, or a share
+/// of errors. `None` if too few calls had an expected answer.
 ///
 /// # Errors
 /// [`ObjectiveError`] if a run cannot be judged by an objective of this measure.
@@ -168,7 +168,7 @@ impl Answers {
         Answers { expected: Distribution::none(), missed: 0, codes: BTreeMap::new() }
     }
 
-    /// Collects the answers to the calls of a run to which the objective applies.
+    /// Collects the answers to the calls to which the objective applies.
     fn to_calls_of(record: &Record, account: &Account, objective: &Slo) -> Result<Answers, ObjectiveError> {
         if let Measure::Utilization { .. } = objective.measure {
             return Err(ObjectiveError::Utilization(objective.to_string()));
@@ -232,14 +232,15 @@ impl Answers {
         self.expected.summary().map(|summary| summary.mean / 1e6)
     }
 
-    /// The time within which this share of all calls had an expected answer; `None` if less than this share had one.
+    /// The shortest time within which the share `share` of all calls had an expected answer; `None` if fewer calls had
+    /// one.
     fn percentile_s(&self, share: f64) -> Option<f64> {
         let share_of_expected = share * self.calls() as f64 / self.expected.count() as f64;
         let time = (share_of_expected <= 1.0).then(|| self.expected.quantile(share_of_expected)).flatten();
         time.map(|time| time.as_secs_f64())
     }
 
-    /// Describes the calls without an expected answer, and their effect on the objective.
+    /// Describes the calls without an expected answer, and how they affect the objective.
     fn message(&self, measure: &Measure, is_measured: bool) -> Option<String> {
         let share = match self.error_share() {
             None => return Some("no call was answered, and none failed".to_owned()),
@@ -270,7 +271,7 @@ impl Answers {
         Some(format!("{what}; {meaning}"))
     }
 
-    /// The causes of missing answers, like `380 were 503, 20 failed`.
+    /// Lists why calls had no expected answer, like `380 were 503, 20 failed`.
     fn causes(&self) -> String {
         let answered: u64 = self.codes.values().sum();
         let mut codes: Vec<(u16, u64)> = self.codes.iter().map(|(code, calls)| (*code, *calls)).collect();
@@ -296,8 +297,8 @@ mod tests {
     use brimful_core::counts::Counts;
     use brimful_core::workload::{Expect, Workload};
 
-    /// Records `calls` calls of `class` that are answered with this status: the first after `step`, the second after
-    /// 2·`step`, and so on.
+    /// Records `calls` calls of `class` that are answered with this status. Their response times are `step`, 2·`step`,
+    /// and so on.
     fn answer(account: &mut Account, class: usize, status: u16, calls: u64, step: Nanos) {
         let tally = &mut account.classes[class];
         for call in 1..=calls {
@@ -310,8 +311,8 @@ mod tests {
         Account::new(&["light".to_owned(), "heavy".to_owned()], Nanos::from_secs(1))
     }
 
-    /// A Record in which `light` calls are answered within 1 to 100 ms. Half of the `heavy` calls are answered within
-    /// 10 to 1000 ms, and the others time out.
+    /// A Record of two classes. The `light` calls are answered within 1 to 100 ms. Half of the `heavy` calls are
+    /// answered within 10 to 1000 ms; the other half time out.
     fn record() -> Record {
         let mut account = account();
         answer(&mut account, 0, 200, 100, Nanos::from_millis(1));

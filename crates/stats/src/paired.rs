@@ -1,10 +1,10 @@
 //! The differences of two servers that were measured in rounds of short slices.
 //!
-//! A round has slices of both servers, close together in time, so that a slow change of the host is in both. The
-//! difference of a round is that of the mean logarithms of its slices (of the mean values, for shares). If the order of
-//! the servers within a round is random, the differences of successive rounds are independent and symmetric around the
-//! true difference, whatever the host does. So the interval is that of a trimmed mean over rounds, and a few disturbed
-//! rounds do not widen it.
+//! A round has slices of both servers, close together in time, so a slow change of the host affects both servers
+//! equally. The difference of a round is the difference of the servers' mean logarithms over their slices (for shares,
+//! of the mean values). If the order of the servers within a round is random, the differences of successive rounds are
+//! independent and symmetric around the true difference, whatever the host does. So the result is a trimmed mean over
+//! the rounds with its interval, and a few disturbed rounds do not widen the interval.
 
 use crate::compare::headline::clause;
 use crate::compare::record_figures::{cpu_per_call, figures};
@@ -15,29 +15,31 @@ use brimful_core::comparison::{ComparedFigure, FigureUnit, Variability};
 use brimful_core::moments;
 use brimful_core::record::Record;
 
-/// Minimum number of rounds for an interval. With fewer, the trimmed mean does not show its own variance.
+/// Minimum number of rounds for a confidence interval. The variance between fewer rounds is too uncertain.
 const MIN_ROUNDS: usize = 5;
 
-/// Factor of the standard error. The number of rounds depends on the width of the interval so far, and a mean of few
-/// rounds is not quite normal, which costs one or two percent of coverage. With this factor, intervals on simulated
-/// hosts contain the truth in 93 % to 97 % of the measurements (`crates/ab/src/simulated.rs`).
+/// Factor by which standard errors are increased. There are two reasons: rounds are added until the interval is narrow
+/// enough, and the mean of a few rounds is not exactly normally distributed. Without this factor, one or two percent
+/// fewer intervals would contain the true value. With it, 93 % to 97 % do in simulations
+/// (`crates/ab/src/simulated.rs`).
 const CAUTION: f64 = 1.06;
 
-/// The figures of one slice of one server.
+/// The metrics of one slice: a short measurement of one server.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SliceFigures(Vec<Measured>);
 
-/// The slices of one round: those of the first side, and those that are compared with them.
+/// The slices of one round of a comparison, by server.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Contrast {
-    /// Slices of the side with which the other is compared.
+    /// Slices of server A, with which B is compared.
     pub a: Vec<SliceFigures>,
-    /// Slices of the other side.
+    /// Slices of server B.
     pub b: Vec<SliceFigures>,
 }
 
 impl SliceFigures {
-    /// The figures of a Record, with the CPU time that the server used during the slice, in seconds, if it is known.
+    /// The metrics of a slice's Record. `cpu_s` is the CPU time that the server used during the slice, in seconds;
+    /// `None` if it is not known.
     pub fn from_record(record: &Record, cpu_s: Option<f64>) -> SliceFigures {
         let mut measured = figures(record, Variability::BetweenRuns);
         measured.retain(|figure| figure.kind.name != "cpu");
@@ -45,30 +47,30 @@ impl SliceFigures {
         SliceFigures(measured)
     }
 
-    /// A single figure of which a lower value is better, in seconds.
+    /// A slice with a single metric: a time in seconds, for which lower is better.
     pub fn from_value(name: &str, value: f64) -> SliceFigures {
         let kind = FigureKind { name: name.to_owned(), unit: FigureUnit::Seconds, lower_is_better: true };
         SliceFigures(vec![Measured { kind, value, within: None, resolution: 0.0 }])
     }
 
-    /// The figures with these names.
+    /// The metrics for whose names `is_kept` returns true.
     pub fn filtered(&self, is_kept: impl Fn(&str) -> bool) -> SliceFigures {
         SliceFigures(self.0.iter().filter(|measured| is_kept(&measured.kind.name)).cloned().collect())
     }
 
-    /// The names of all figures.
+    /// The names of all metrics of the slice.
     pub fn names(&self) -> Vec<&str> {
         self.0.iter().map(|measured| measured.kind.name.as_str()).collect()
     }
 
-    /// The value of a figure; `None` if the slice does not have it.
+    /// The value of a metric; `None` if the slice does not have it.
     pub fn value(&self, name: &str) -> Option<f64> {
         self.0.iter().find(|measured| measured.kind.name == name).map(|measured| measured.value)
     }
 }
 
-/// The differences of all figures over these rounds. The figure `main` is judged alone, because it was chosen before
-/// the measurement. The p-values of all others are adjusted for their number.
+/// The differences of all metrics over these rounds. The metric `main` was chosen before the measurement, so its
+/// p-value is not adjusted. The p-values of all other metrics are adjusted for their number.
 pub fn paired_figures(rounds: &[Contrast], main: &str) -> Vec<ComparedFigure> {
     let all: Vec<&Vec<Measured>> =
         rounds.iter().flat_map(|round| round.a.iter().chain(&round.b)).map(|slice| &slice.0).collect();
@@ -81,13 +83,12 @@ pub fn paired_figures(rounds: &[Contrast], main: &str) -> Vec<ComparedFigure> {
     judged
 }
 
-/// Half the width of a figure's interval; `None` without one.
+/// Half the width of the 95 % interval of a metric's difference; `None` if it has no interval.
 pub fn half_width(figure: &ComparedFigure) -> Option<f64> {
     figure.interval95.map(|[low, high]| (high - low) / 2.0)
 }
 
-/// The difference of each round that has this figure on both sides, on the scale on which errors are symmetric:
-/// ln(B/A) or, for shares, B − A.
+/// The difference of each round that has the metric `name` on both sides: ln(B/A) or, for shares, B − A.
 pub fn round_differences(rounds: &[Contrast], name: &str) -> Vec<f64> {
     let all: Vec<&Vec<Measured>> =
         rounds.iter().flat_map(|round| round.a.iter().chain(&round.b)).map(|slice| &slice.0).collect();
@@ -96,21 +97,21 @@ pub fn round_differences(rounds: &[Contrast], name: &str) -> Vec<f64> {
     rounds.iter().filter_map(|round| RoundFigure::new(round, &kind)).map(|round| round.b - round.a).collect()
 }
 
-/// A clause about the difference of a figure, like "B uses 18 % less CPU time per request (17 … 19 %)".
+/// Writes a clause about the difference of a metric, like "B uses 18 % less CPU time per request (17 … 19 %)".
 pub fn difference_clause(figure: &ComparedFigure) -> String {
     clause(figure, "B", "B's")
 }
 
-/// One figure in one round, on the scale on which errors are symmetric.
+/// A metric in one round, on both sides: mean logarithms or, for shares, mean values.
 struct RoundFigure {
     a: f64,
     b: f64,
-    /// The smallest standard error that the difference can have, because the figure was counted or rounded.
+    /// Minimum standard error of the difference b − a, because the metric was counted in whole numbers or rounded.
     resolution: f64,
 }
 
 impl RoundFigure {
-    /// `None` if a side has no slice with the figure.
+    /// Returns `None` if a side has no slice with the metric.
     fn new(round: &Contrast, kind: &FigureKind) -> Option<RoundFigure> {
         let side = |slices: &[SliceFigures]| {
             let measured = slices.iter().filter_map(|slice| slice.0.iter().find(|other| other.kind.name == kind.name));
@@ -150,7 +151,7 @@ fn differing(rounds: &[Contrast], kind: &FigureKind) -> Differing {
     );
     let sides = a.zip(b).zip(change).filter(|_| rounds.len() >= MIN_ROUNDS);
     let difference = sides.and_then(|((a, b), change)| {
-        // All of the variance is that of the difference; the level of A has no part in it.
+        // The change has its own standard error, so the mean of A enters as an exact value.
         let first = Estimate { value: a, standard_error: 0.0, degrees_of_freedom: change.degrees_of_freedom };
         let unit = if scale == Scale::Relative { b } else { 1.0 };
         difference(
@@ -174,7 +175,7 @@ mod tests {
 
     #[test]
     fn the_difference_of_a_round_is_that_of_logarithms_and_the_host_cancels() {
-        // The host becomes four times as slow, and B always takes twice as long as A.
+        // The host becomes four times as slow from round to round, but B always takes twice as long as A.
         let rounds: Vec<Contrast> = [1.0, 1.3, 2.0, 2.9, 4.0]
             .iter()
             .enumerate()

@@ -7,7 +7,7 @@ use brimful_core::UnfollowedReason;
 use brimful_core::account::PackedRedirects;
 use brimful_core::record::{NotFollowed, Redirects};
 
-/// Counts of calls that followed redirects, and of redirects that were not followed.
+/// Counts of the calls that followed redirects, and of the redirects that were not followed.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct RedirectTally {
     pub(crate) followed: Tally,

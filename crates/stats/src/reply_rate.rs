@@ -1,8 +1,10 @@
-//! Throughput in samples of five seconds, as in httperf (Mosberger & Jin 1998, §3.2). The samples show changes that the
-//! average of a run hides, and their variation yields a confidence interval.
+//! Throughput in samples of five seconds, as in httperf (Mosberger & Jin 1998, §3.2). A sample is the rate of completed
+//! calls in one period of five seconds. The samples show changes that the mean over a run hides, and their variation
+//! yields a confidence interval.
 //!
-//! Only whole periods inside the window are samples, so neither the drain at the end nor an incomplete period counts.
-//! There is one counter of 8 bytes per period, for the planned window and at most [`CAPACITY`] periods.
+//! Only whole periods inside the window are samples. So neither an incomplete last period counts, nor the time after
+//! the window in which the last calls end. There is one counter of 8 bytes per period, for the planned window and at
+//! most [`CAPACITY`] periods.
 
 use crate::error::StatsError;
 use crate::histogram::MAX_COUNT;
@@ -11,7 +13,7 @@ use brimful_core::Nanos;
 use brimful_core::moments::Moments;
 use brimful_core::record::ReplyRate;
 
-/// Length of a period.
+/// Length of the period of one sample.
 const PERIOD: Nanos = Nanos::from_secs(5);
 
 /// Maximum number of periods: 24 hours (138 KB).
@@ -25,11 +27,11 @@ pub struct ReplySampler {
 }
 
 impl ReplySampler {
-    /// Creates a sampler for a window of at most this length, with all its memory allocated and touched.
+    /// Creates counters for a window of at most the length `window`. All memory is allocated and written to here.
     pub fn new(window: Nanos) -> ReplySampler {
         let periods = (window.0 / PERIOD.0).min(CAPACITY) as usize;
-        // Collecting an iterator writes to the memory. `vec![0; n]` would only reserve zero pages, and the run would be
-        // the first to touch them.
+        // Collecting the iterator writes to the memory. `vec![0; n]` would only reserve zero pages, and the run would
+        // cause page faults.
         ReplySampler { periods: (0..periods).map(|_| std::hint::black_box(0)).collect() }
     }
 
@@ -53,7 +55,7 @@ impl ReplySampler {
         self.periods.fill(0);
     }
 
-    /// The samples of the actual window. An interrupted run has a shorter window than planned.
+    /// Statistics of the samples in the actual window, which is shorter than planned if the run was interrupted.
     pub fn summary(&self, window: Nanos) -> ReplyRate {
         let whole_periods = ((window.0 / PERIOD.0) as usize).min(self.periods.len());
         let rates: Vec<f64> =
@@ -88,7 +90,7 @@ impl ReplySampler {
         Ok(sampler)
     }
 
-    /// Number of allocated bytes. A test checks that the number never changes.
+    /// Number of allocated bytes. A test checks that this number does not change during a run.
     #[cfg(test)]
     pub(crate) fn footprint(&self) -> usize {
         self.periods.capacity() * size_of::<u64>()

@@ -1,8 +1,8 @@
-//! The result backup collects the observations of a run during the run, in case the process is killed. An Account is
-//! 4.6 MB, and copying it would delay due calls by a millisecond. So it is not copied: when the backup requests it, a
-//! shard hands over its filled Account and continues with an empty one, which only swaps two pointers. The backup adds
-//! up the Accounts. Merging is exact: this sum plus the remaining Account of each shard equals the Account of a run
-//! without a backup.
+//! The result backup collects the observations of a run during the run, in case the process is killed. An Account has
+//! 4.6 MB, and copying it would delay due calls by a millisecond. So nothing is copied: when the backup requests it, a
+//! shard hands over its filled Account and continues with an empty one. This only swaps two pointers. The backup adds
+//! up the Accounts that it receives. Merging is exact: the sum, plus the remaining Account of each shard, equals the
+//! Account of a run without a backup.
 
 use crate::account::Account;
 use crate::error::MergeMismatch;
@@ -12,7 +12,7 @@ use brimful_core::panics::lock;
 use std::mem;
 use std::sync::{Arc, Mutex};
 
-/// Collects the Accounts of the shards of a run.
+/// Collects the Accounts of the shards of a run while the run lasts.
 #[derive(Debug, Default)]
 pub struct ResultBackup {
     kept: Mutex<Kept>,
@@ -22,32 +22,32 @@ pub struct ResultBackup {
 struct Kept {
     shards: Vec<SharedExchange>,
     sum: Option<Account>,
-    /// Time at which the latest Account in the sum was handed over.
+    /// The time at which the last of the collected Accounts was handed over.
     at: Nanos,
 }
 
-/// One shard's exchange of Accounts with the backup.
+/// The exchange of Accounts between one shard and the backup.
 pub(crate) type SharedExchange = Arc<Mutex<Exchange>>;
 
 /// The Accounts that a shard and the backup exchange.
 #[derive(Debug, Default)]
 pub(crate) struct Exchange {
-    /// The backup's request: an empty Account for the shard to continue with.
+    /// An empty Account with which the shard continues. The backup provides it when it requests the shard's Account.
     empty: Option<Account>,
-    /// The shard's answer: its filled Account, and the time at which the shard handed it over.
+    /// The shard's filled Account, with the time at which the shard handed it over.
     filled: Option<(Account, Nanos)>,
 }
 
 impl ResultBackup {
-    /// Registers one more shard; `empty` is an Account like the shard's first one.
+    /// Adds one more shard. `empty` is an empty Account with the same classes as the shard's Account.
     pub(crate) fn register(&self, empty: Account) -> SharedExchange {
         let exchange = Arc::new(Mutex::new(Exchange { empty: Some(empty), ..Exchange::default() }));
         lock(&self.kept).shards.push(Arc::clone(&exchange));
         exchange
     }
 
-    /// Adds up the Accounts that the shards have handed over since the last call, and requests the next ones. Shards
-    /// that keep up with their calls hand them over within a tenth of a second.
+    /// Adds up the Accounts that the shards have handed over since the previous call, and requests their next ones. A
+    /// shard that keeps up with its calls hands its Account over within a tenth of a second.
     ///
     /// # Errors
     /// [`MergeMismatch`] if the Accounts do not belong to one run.
@@ -55,7 +55,7 @@ impl ResultBackup {
         let mut kept = lock(&self.kept);
         let Kept { shards, sum, at } = &mut *kept;
         for exchange in shards {
-            // The exchange is not locked while the Account is added up, so that the shard can lock it meanwhile.
+            // The exchange is locked only to take the Account, so the shard never waits while it is added up.
             let Some((mut filled, until)) = lock(exchange).filled.take() else { continue };
             *at = until.max(*at);
             match sum {
@@ -68,14 +68,14 @@ impl ResultBackup {
         Ok(())
     }
 
-    /// Calls `look` with the collected observations and the time until which they were collected, as if the run had
-    /// ended then. Returns `None` if nothing was collected yet.
+    /// Calls `look` with the observations collected so far, and the time until which they were collected. Calls in
+    /// progress appear as if the run had ended at that time. Returns `None` if nothing was collected yet.
     pub fn read_partial<T>(&self, look: impl FnOnce(&Account, Nanos) -> T) -> Option<T> {
         let mut kept = lock(&self.kept);
         let at = kept.at;
         let sum = kept.sum.as_mut()?;
-        // The counts are changed and then restored. Copying the Account each second would double the cost of
-        // collecting.
+        // The counts are changed for `look` and then restored. Copying the Account each second instead would double the
+        // cost of the backup.
         let counts: Vec<Counts> = sum.classes.iter().map(|tally| tally.counts).collect();
         sum.settle();
         let seen = look(sum, at);
@@ -83,7 +83,7 @@ impl ResultBackup {
         Some(seen)
     }
 
-    /// The complete observations: the collected observations and `rest`, which the shards had not handed over.
+    /// The complete observations of the run: those collected, and `rest`, which the shards had not handed over.
     ///
     /// # Errors
     /// If the Accounts do not belong to one run.
@@ -98,7 +98,7 @@ impl ResultBackup {
     }
 }
 
-/// Hands the Account over if the backup has requested it, and puts an empty one in its place. Never blocks.
+/// Hands the Account over if the backup has requested it, and replaces it by an empty one. This never blocks.
 pub(crate) fn hand_over(account: &mut Account, now: Nanos, exchange: &Mutex<Exchange>) {
     if let Ok(mut exchange) = exchange.try_lock()
         && let Some(empty) = exchange.empty.take()
@@ -108,7 +108,7 @@ pub(crate) fn hand_over(account: &mut Account, now: Nanos, exchange: &Mutex<Exch
 }
 
 impl Account {
-    /// Counts the calls that have not ended as in flight or unsent, as if the run ended now.
+    /// Counts the calls that have not ended as in flight or unsent, as at the end of a run.
     fn settle(&mut self) {
         let open = |calls: i64| u64::try_from(calls).unwrap_or(0);
         let followed = self.redirects.iter_mut().map(|redirects| &mut redirects.followed);
@@ -153,7 +153,7 @@ mod tests {
         let result_backup = ResultBackup::default();
         let mut shards = [0; 2].map(|_| Collector::with_result_backup(account(), &result_backup, account()));
         let mut alone = Collector::new(account());
-        // The run lasts long enough for intervals and batches to become longer during the run.
+        // The run must last long enough that the lengths of intervals and batches double during the run.
         for i in 0..700 {
             let due = Nanos::from_secs(i);
             call(&mut alone, due, |_| ());
@@ -180,7 +180,7 @@ mod tests {
         let mut step = 0;
         call(&mut collector, Nanos::from_secs(5), |collector| {
             step += 1;
-            // Only the first publication hands an Account over, because the backup requests no further one.
+            // Only the first publication hands an Account over, because the backup does not request another one.
             collector.publish(Nanos::from_secs(5 + step));
             if step == 3 {
                 result_backup.collect().unwrap();
@@ -192,7 +192,7 @@ mod tests {
         let (counts, at) = so_far().unwrap();
         assert_eq!((counts.sent, counts.in_flight_at_end, counts.imbalance()), (1, 1, (0, 0)));
         assert_eq!(at, Nanos::from_secs(9));
-        // The call that was in progress has ended since.
+        // The call that was in flight at the time of the backup has ended in the meantime.
         let counts = result_backup.complete(collector.into_account()).unwrap().counts();
         assert_eq!((counts.completed, counts.in_flight_at_end, counts.unsent_at_end), (1, 0, 0));
     }

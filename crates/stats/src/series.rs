@@ -1,10 +1,10 @@
-//! A run in at most [`CAPACITY`] intervals of equal length.
+//! Counts and response times of a run, in at most [`CAPACITY`] intervals of equal length.
 //!
-//! Intervals are one second long at first, or as short as requested. If a run needs more intervals, neighbours are
-//! merged in pairs and the length doubles. So any run fits in the memory allocated at construction (3 MB), and a long
-//! run has at least half as many intervals as possible. An interval counts the events *in* it. A call is offered when
-//! it is due, sent when its first byte is sent, and completed or failed when it ends. An event on a boundary belongs to
-//! the later interval.
+//! Intervals are one second long at first, or shorter if requested. If a run needs more intervals than [`CAPACITY`],
+//! neighbouring intervals are merged in pairs and the length doubles. So a run of any length fits in the memory
+//! allocated at construction (3 MB), and a long run has at least half of [`CAPACITY`] intervals. An interval counts the
+//! events *in* it. A call is offered when it is due, sent when its first byte is sent, and completed or failed when it
+//! ends. An event on a boundary belongs to the later interval.
 //!
 //! The interval length depends only on the latest event, so the same events yield the same series in any order and
 //! shard.
@@ -18,22 +18,22 @@ use brimful_core::record::Interval;
 use hdrhistogram::Histogram;
 use std::iter::repeat;
 
-/// Highest number of intervals.
+/// Maximum number of intervals.
 const CAPACITY: usize = 300;
 
 /// Length of the shortest interval: a second halved five times.
 const SHORTEST: Nanos = Nanos(31_250_000);
 const HALVINGS: u32 = 5;
 
-/// Upper bound of the response times of an interval: a minute, in microseconds.
+/// Upper bound of the response times in the histogram of an interval: a minute, in microseconds.
 pub(crate) const LONGEST_US: u64 = 60_000_000;
-/// Number of significant digits of the response times of an interval.
+/// Number of significant decimal digits of the response times in the histogram of an interval.
 pub(crate) const DIGITS: u8 = 2;
 
-/// A run in intervals.
+/// Counts and response times of a run by intervals of equal length.
 #[derive(Clone, Debug)]
 pub struct Series {
-    /// Log₂ of the ratio of the interval length to the shortest interval length.
+    /// Log₂ of the interval length divided by [`SHORTEST`].
     doublings: u32,
     /// Number of intervals up to the last one with an event.
     used: usize,
@@ -50,14 +50,14 @@ struct Slot {
 }
 
 impl Series {
-    /// A series without events, with all its memory allocated and touched.
+    /// Creates an empty series. All its memory is allocated and written to.
     pub fn new() -> Series {
         let slots = (0..CAPACITY).map(|_| Slot::with_histogram(touched(LONGEST_US, DIGITS))).collect();
         Series { doublings: HALVINGS, used: 0, slots }
     }
 
-    /// Creates a series whose intervals are about `length` at first: the longest possible length that is not longer
-    /// than `length`, between 1/32 s and a second.
+    /// Creates an empty series whose intervals initially have about the length `length`. The length is a second, halved
+    /// zero to five times, and does not exceed `length` unless `length` is shorter than 1/32 s.
     pub fn with_interval_length(length: Nanos) -> Series {
         let ratio = (length.0 / SHORTEST.0).clamp(1, 1 << HALVINGS);
         Series { doublings: ratio.ilog2(), ..Series::new() }
@@ -109,9 +109,9 @@ impl Series {
         intervals.iter().enumerate().try_for_each(|(i, theirs)| self.slots[i >> finer].add(theirs))
     }
 
-    /// Makes room for `used` intervals whose length is the shortest length doubled `doublings` times. If the series has
-    /// shorter intervals, lengthens them to this length. Returns log₂ of the ratio of the series' interval length to
-    /// the requested length.
+    /// Makes room for `used` intervals whose length is [`SHORTEST`], doubled `doublings` times. If this series has
+    /// shorter intervals, their length is increased to this length. Returns log₂ of the ratio of the series' interval
+    /// length to the requested length.
     fn make_room(&mut self, doublings: u32, used: usize) -> u32 {
         while self.doublings < doublings {
             self.widen();
@@ -124,8 +124,8 @@ impl Series {
         finer
     }
 
-    /// Copies the intervals that differ from `other` to `self`, which must be an earlier state of `other`. Intervals
-    /// differ if one of their counts differs.
+    /// Copies the intervals that have changed since an earlier copy. `self` must be an earlier state of `other`. An
+    /// interval has changed if one of its counts differs.
     pub fn copy_changes(&mut self, other: &Series) {
         let all = self.doublings != other.doublings;
         let used = self.used.max(other.used);
@@ -139,13 +139,13 @@ impl Series {
         self.used = other.used;
     }
 
-    /// Clears all events and keeps the length of intervals.
+    /// Clears all counts and times, and keeps the interval length.
     pub(crate) fn clear(&mut self) {
         self.slots[..self.used].iter_mut().for_each(Slot::clear);
         self.used = 0;
     }
 
-    /// The intervals from the start of the run to `end`, or to the last event if that is later.
+    /// The intervals from the start of the run to `end`, or to the last event if that is later than `end`.
     pub fn intervals(&self, end: Nanos) -> Vec<Interval> {
         let length_s = self.length_s();
         let until_end = (end.as_secs_f64() / length_s).ceil() as usize;
@@ -166,7 +166,7 @@ impl Series {
         self.slots.iter().chain(repeat(&none)).enumerate().take(all).map(describe).collect()
     }
 
-    /// The response times of each interval, as histograms in seconds. Only counters that are not zero are listed.
+    /// The response times of each interval, in seconds, as the non-empty buckets of a histogram.
     pub(crate) fn response_times_s(&self) -> Vec<Vec<Bucket>> {
         let buckets = |slot: &Slot| {
             let times = &slot.response_us;
@@ -216,7 +216,8 @@ impl Series {
         &mut self.slots[index]
     }
 
-    /// Merges neighbouring intervals in pairs. The result is in the first half of the slots; the second half is empty.
+    /// Merges neighbouring intervals in pairs, which doubles the interval length. The merged intervals are in the first
+    /// half of the slots; the second half is empty.
     #[cold]
     fn widen(&mut self) {
         for pair in self.slots.chunks_exact_mut(2) {
@@ -232,7 +233,7 @@ impl Series {
         self.doublings += 1;
     }
 
-    /// Number of allocated bytes. A test checks that the number never changes.
+    /// Number of allocated bytes. A test checks that this number does not change during a run.
     #[cfg(test)]
     pub(crate) fn footprint(&self) -> usize {
         let counters: usize = self.slots.iter().map(|s| s.response_us.distinct_values() * size_of::<u32>()).sum();
@@ -240,11 +241,11 @@ impl Series {
     }
 }
 
-/// The number of doublings that lengthen the shortest interval to `interval_s` seconds.
+/// The number of doublings by which [`SHORTEST`] becomes `interval_s` seconds.
 fn doublings(interval_s: f64) -> Result<u32, StatsError> {
     let shortest = interval_s * f64::from(1_u32 << HALVINGS);
-    // The upper bound excludes intervals longer than any run that fits in u64 nanoseconds. The fraction, which `as u64`
-    // drops, is checked below.
+    // The upper bound excludes intervals longer than any run that fits in u64 nanoseconds. `as u64` drops the fraction,
+    // which is checked below.
     let is_length = (1.0..=f64::from(u32::MAX)).contains(&shortest) && (shortest as u64).is_power_of_two();
     if is_length && shortest.fract() == 0.0 { Ok((shortest as u64).ilog2()) } else { Err(not_ours()) }
 }
@@ -254,7 +255,7 @@ fn not_ours() -> StatsError {
 }
 
 impl PartialEq for Series {
-    /// Compares the events of each interval; allocated but empty memory makes no difference.
+    /// Compares the counts and times of each interval. Allocated but empty intervals make no difference.
     fn eq(&self, other: &Series) -> bool {
         self.doublings == other.doublings && self.slots[..self.used] == other.slots[..other.used]
     }

@@ -1,9 +1,9 @@
-//! Sessions of a run by outcome, with their sizes and lifetimes.
+//! Counts the sessions of a run by outcome, and records their sizes and lifetimes.
 //!
-//! Numbers of calls, bursts and connections are recorded like times, with one nanosecond per unit. So means and
-//! extremes are exact, and quantiles have three significant digits. Completed and failed sessions have separate
-//! distributions. A session that was under way when the run began is counted but not in the distributions, because its
-//! beginning was not observed.
+//! The sizes of a session are its numbers of calls, bursts and connections. They are recorded in distributions of
+//! times, as one nanosecond per unit. So means and extremes are exact, and quantiles have three significant digits.
+//! Completed and failed sessions have separate distributions. A session that was in progress when the run began is
+//! counted, but its size and lifetime are not recorded, because its beginning was not observed.
 
 use crate::distribution::Distribution;
 use crate::error::StatsError;
@@ -12,7 +12,7 @@ use brimful_core::account::PackedSessions;
 use brimful_core::record::{SessionFigures, SessionSummary, Summary};
 use brimful_core::{Nanos, SessionEnded};
 
-/// Outcomes of the sessions of one shard, or of several shards after a merge.
+/// Counts, sizes and lifetimes of the sessions of one shard, or of several shards after a merge.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct SessionTally {
     in_progress: u64,
@@ -53,7 +53,7 @@ impl SessionTally {
         }
     }
 
-    /// The session statistics of a Record, for a run with this window.
+    /// The session statistics of a Record. `window` is the window of the run.
     pub(crate) fn figures(&self, window: Nanos) -> SessionFigures {
         let SessionTally { in_progress, completed, failed } = self;
         let started = completed.sessions + failed.sessions + in_progress;
@@ -138,7 +138,7 @@ impl Ended {
     }
 }
 
-/// The summary in units of `unit_ns` nanoseconds.
+/// The summary of a distribution, in units of `unit_ns` nanoseconds.
 fn summary(distribution: &Distribution, unit_ns: f64) -> Option<SessionSummary> {
     let Summary { mean, p50, p90, p99, max, .. } = distribution.summary_in(unit_ns)?;
     Some(SessionSummary { mean, p50, p90, p99, max })

@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 pub(crate) struct Tally {
     pub(crate) name: String,
     pub(crate) counts: Counts,
-    /// Response and service times.
+    /// Response and service times of complete responses, by status class.
     pub(crate) answers: AnswerTimes,
     pub(crate) first_byte: Distribution,
     pub(crate) lateness: Distribution,
@@ -27,7 +27,8 @@ impl Tally {
         Tally::with(name, AnswerTimes::new(), Distribution::new)
     }
 
-    /// An empty tally to merge others into. Its memory is not touched in advance, unlike the memory of [`Tally::new`].
+    /// Creates an empty tally into which others are merged. Unlike with [`Tally::new`], its memory is not written to in
+    /// advance.
     pub(crate) fn none(name: &str) -> Tally {
         Tally::with(name.to_owned(), AnswerTimes::none(), Distribution::none)
     }
@@ -81,7 +82,8 @@ impl Tally {
         self.answers.by_status().into_iter().map(described).collect()
     }
 
-    /// Number of completed calls whose answer was 429 or 5xx; 0 if the workload expects particular statuses.
+    /// Number of completed calls that were answered with status 429 or 5xx; 0 if the workload expects particular
+    /// statuses.
     pub(crate) fn error_answers(&self, expects_status: bool) -> u64 {
         if expects_status { 0 } else { self.answers.refusals() }
     }
@@ -175,7 +177,7 @@ pub(crate) fn count_status(counts: &mut Counts, status: u16) {
     }
 }
 
-/// Adds each count of `counts` to the same count of `sum`.
+/// Adds each field of `counts` to the same field of `sum`.
 pub(crate) fn add(sum: &mut Counts, counts: &Counts) {
     for (sum, count) in fields(sum).into_iter().zip(fields(&mut { *counts })) {
         *sum += *count;
@@ -185,7 +187,7 @@ pub(crate) fn add(sum: &mut Counts, counts: &Counts) {
 /// Number of fields of [`Counts`].
 const COUNTS: usize = size_of::<Counts>() / size_of::<u64>();
 
-/// All fields of [`Counts`].
+/// References to all fields of [`Counts`].
 fn fields(counts: &mut Counts) -> [&mut u64; COUNTS] {
     let status = &mut counts.status;
     [

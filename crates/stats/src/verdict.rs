@@ -2,7 +2,7 @@
 //! wrong numbers are worse than none. Whether the server worked is a separate question: if the generator kept up with
 //! the load, the measurements of a failing server are valid.
 //!
-//! The first sentence of each message says what happened, the rest what to do next.
+//! The first sentence of each message says what happened. The other sentences say what to do next.
 
 use crate::thresholds::{
     MAX_BUSY_SHARE, MAX_CLIENT_RATIO, MAX_LATENESS_SHARE, MAX_OPEN_LATENESS, MAX_STALL_SHARE, MIN_CAUSE_SHARE,
@@ -17,30 +17,31 @@ use brimful_core::record::{ClassRecord, Generator, Reason, ReasonCode, ShardOrig
 use brimful_core::workload::LoadKind;
 use std::collections::BTreeMap;
 
-/// The advice if the generator's host is not the cause.
+/// The advice in a message if the generator's host is not the cause.
 const LESS_LOAD: &str = "Lower --rate or --clients, give the generator more --threads, or keep it off the server's CPUs \
                          with --cpus";
 
-/// The facts that a verdict is based on.
+/// The data from which a verdict is computed.
 #[derive(Clone, Copy, Debug)]
 pub struct Evidence<'a> {
-    /// Counts and times of all calls together.
+    /// Counts and times of the calls of all classes together.
     pub totals: &'a ClassRecord,
-    /// Number of calls that were answered 5xx or 429 although the workload expects no particular status.
+    /// Number of calls that were answered with status 5xx or 429, although the workload expects no particular status.
     pub error_answers: u64,
     /// Counts and times of the calls of each class.
     pub classes: &'a BTreeMap<String, ClassRecord>,
-    /// Outcomes of calls that followed redirects, which belong to no class; `None` if the run does not follow
+    /// Outcomes of the calls that followed redirects, which belong to no class; `None` if the run does not follow
     /// redirects.
     pub followed: Option<Counts>,
-    /// Calls due per second. For S-Clients, these are connection attempts, because each call of an S-Client begins with
-    /// one.
+    /// Number of calls due per second. For S-Clients, it is the number of connection attempts per second, because each
+    /// of their calls begins with an attempt.
     pub offered: f64,
     /// Calls that failed because the generator's host lacked a resource, by resource.
     pub limited: HostLimitedCalls,
     /// Length of the window in which load was offered.
     pub window: Nanos,
-    /// Resources that the load used on the generator's host, and CPU time that the host withheld.
+    /// Resources that the load used on the generator's host, and the CPU time that the host did not give to the
+    /// generator.
     pub generator: &'a Generator,
     /// Time from the start of the run to the end of the last call.
     pub duration: Nanos,
@@ -48,15 +49,15 @@ pub struct Evidence<'a> {
     pub load: LoadKind,
     /// Whether the user ended the run early.
     pub interrupted: bool,
-    /// Whether a condition of the user ended the run early.
+    /// Whether a condition that the user set ended the run early.
     pub stopped: bool,
-    /// The parts of the load, if it was made in parts.
+    /// The shards of the load; empty if the load was not split.
     pub shards: &'a [ShardOrigin],
 }
 
-/// Judges a run by the evidence. If the generator's host lacked a resource for any call, the run is invalid. An
-/// interrupted run is invalid only if no call was completed, because otherwise its calls are as good as the calls of a
-/// shorter run. Failures of the server never make a run invalid.
+/// Judges a run. If the generator's host lacked a resource for any call, the run is invalid. An interrupted run is
+/// invalid only if no call was completed, because its completed calls are valid measurements of a shorter run. Failures
+/// of the server never make a run invalid.
 pub fn judge(evidence: &Evidence<'_>) -> Verdict {
     let reason = |code, message| Reason { code, message };
     let counts = &evidence.totals.counts;
@@ -85,15 +86,15 @@ pub fn judge(evidence: &Evidence<'_>) -> Verdict {
     }
 }
 
-/// Whether more calls failed than were completed. Calls that this host lacked the resources for are not the server's
-/// failure, and S-Clients abandon attempts by design.
+/// Whether more calls failed than were completed. A call that failed because the generator's host lacked a resource is
+/// not a failure of the server. S-Clients abandon attempts by design, so these do not count either.
 fn failing(counts: &Counts, load: LoadKind) -> bool {
     let failed = counts.errors() - counts.client_limited;
     let by_design = if load == LoadKind::SClients { counts.abandoned } else { 0 };
     failed - by_design > counts.completed || (failed > 0 && counts.completed == 0)
 }
 
-/// A message if threads of the generator panicked. Their part of the load was missing from then on.
+/// A message if threads of the generator panicked, because their part of the load was missing from then on.
 fn panicked(generator: &Generator) -> Option<String> {
     let first = generator.panics.first()?;
     let [ended, all] = [generator.panics.len() as u64, generator.threads].map(count);
@@ -103,7 +104,7 @@ fn panicked(generator: &Generator) -> Option<String> {
     ))
 }
 
-/// A message if the counts violate the law of conservation: every call is scheduled once and ends once.
+/// A message if the counts violate the conservation law: every scheduled call ends exactly once.
 fn unbalanced(evidence: &Evidence<'_>) -> Option<String> {
     let followed = evidence.followed.as_ref().map(|counts| ("redirects", counts));
     let classes = evidence.classes.iter().map(|(name, class)| (name.as_str(), &class.counts));
@@ -119,7 +120,7 @@ fn unbalanced(evidence: &Evidence<'_>) -> Option<String> {
     ))
 }
 
-/// A message if the generator began calls too late, or not at all.
+/// A message if the generator began calls too late, or did not begin some of them.
 fn late(evidence: &Evidence<'_>) -> Option<String> {
     let what = match (left_over(evidence), begun_late(evidence)) {
         (None, None) => return None,
@@ -170,7 +171,7 @@ fn begun_late(evidence: &Evidence<'_>) -> Option<String> {
     behind.then(|| format!("calls {}", how_late(lateness)))
 }
 
-/// Lateness as a share of the mean response time; `None` if it is acceptable.
+/// Lateness as a share of the mean response time; `None` if the share is acceptable.
 fn lateness_within_response(calls: &ClassRecord) -> Option<f64> {
     let (lateness, response) = (calls.lateness_us?, calls.response_time_us?);
     let too_much = nanos(lateness.p99) > TOLERATED_LATENESS && lateness.mean > MAX_LATENESS_SHARE * response.mean;
@@ -181,7 +182,7 @@ fn nanos(us: f64) -> Nanos {
     Nanos::from_secs_f64(us / 1e6)
 }
 
-/// A message if the busiest thread had almost no idle time.
+/// A message if the generator's busiest thread had almost no idle time.
 fn busy(evidence: &Evidence<'_>) -> Option<String> {
     let busy = evidence.generator.busy;
     let what = format!(
@@ -191,8 +192,8 @@ fn busy(evidence: &Evidence<'_>) -> Option<String> {
     (busy > MAX_BUSY_SHARE).then(|| explained(what, evidence, LESS_LOAD))
 }
 
-/// Completes a message. If the generator's host took CPU time, adds how much and the remedy; otherwise, adds
-/// `otherwise`.
+/// Completes the message `what`. If the generator's host withheld CPU time, adds how much, and the remedy. Otherwise
+/// adds the advice `otherwise`.
 fn explained(what: String, evidence: &Evidence<'_>, otherwise: &str) -> String {
     match largest_loss_to_host(evidence) {
         Some((cause, remedy)) => format!("{what}; {cause}. {remedy}."),
@@ -200,14 +201,14 @@ fn explained(what: String, evidence: &Evidence<'_>, otherwise: &str) -> String {
     }
 }
 
-/// The largest loss of CPU time to the host, if it is large enough to matter, and its remedy.
+/// The cause that withheld the most CPU time from the generator, and its remedy; `None` if no cause matters.
 fn largest_loss_to_host(evidence: &Evidence<'_>) -> Option<(String, &'static str)> {
     let host = evidence.generator.host;
     let duration = evidence.duration.as_secs_f64();
     let time = |seconds: f64| Nanos::from_secs_f64(seconds).to_rounded_string();
     let share = |seconds: f64| if duration > 0.0 { seconds / duration } else { 0.0 };
-    // A throttled thread also counts as waiting. If two losses are equal, `max_by` returns the later one, so the quota
-    // is last.
+    // A thread that a quota has stopped also counts as waiting for a CPU. If both times are equal, the quota is the
+    // cause: `max_by` returns the last of equal values, so the quota must be last.
     let losses = [
         host.steal.map(|steal| {
             let cause = format!("the hypervisor gave {} of its CPUs' time to other guests", whole_percent(steal));
@@ -230,8 +231,8 @@ fn largest_loss_to_host(evidence: &Evidence<'_>) -> Option<(String, &'static str
     largest.filter(|(share, ..)| *share >= MIN_CAUSE_SHARE).map(|(_, cause, remedy)| (cause, remedy))
 }
 
-/// A message if a thread was stalled. During the stall, it sent no calls and read no answers. So the stall affects all
-/// figures, whatever the workload.
+/// A message if a thread was stalled. A stalled thread neither sends calls nor reads answers, so the stall affects all
+/// metrics of any workload.
 fn stalled(evidence: &Evidence<'_>) -> Option<String> {
     let gap = evidence.generator.longest_gap_s?;
     let window = evidence.window.as_secs_f64();
@@ -243,8 +244,8 @@ fn stalled(evidence: &Evidence<'_>) -> Option<String> {
         .then(|| explained(what, evidence, "Let nothing stop it (SIGSTOP, a suspended machine), and measure again"))
 }
 
-/// A message if the load exceeds the client's measured maximum. This makes the run invalid even if nothing else does
-/// (Banga & Druschel 1997, §4.3).
+/// A message if the load exceeds the rate that this client is known to offer. The run is then invalid even if no other
+/// reason applies (Banga & Druschel 1997, §4.3).
 fn beyond_client_max(evidence: &Evidence<'_>) -> Option<String> {
     let max = evidence.generator.max_rate.filter(|max| evidence.offered > MAX_CLIENT_RATIO * max)?;
     Some(format!(
@@ -260,7 +261,7 @@ mod tests {
     use super::*;
     use brimful_core::record::HostContention;
 
-    /// Evidence about a run; `classes` is empty if the run has a single class.
+    /// The data of a run from which [`Evidence`] is made. `classes` is empty if the run has a single class.
     struct Run {
         totals: ClassRecord,
         classes: BTreeMap<String, ClassRecord>,
@@ -273,7 +274,8 @@ mod tests {
         stopped: bool,
     }
 
-    /// Completed calls with the given lateness (mean, p99) and mean response time, in µs.
+    /// The counts and times of completed calls. `lateness` is the mean and the p99 of their lateness, in µs;
+    /// `response_mean` is their mean response time, in µs.
     fn calls(lateness: (f64, f64), response_mean: f64) -> ClassRecord {
         ClassRecord {
             counts: Counts { scheduled: 1_000, sent: 1_000, completed: 1_000, ..Counts::default() },
@@ -326,7 +328,7 @@ mod tests {
             self.verdict().reasons.iter().map(|reason| reason.code).collect()
         }
 
-        /// The message of the run's only reason.
+        /// The message of the verdict's only reason.
         fn message(&self) -> String {
             let [reason] = &self.verdict().reasons[..] else { panic!("{:?}", self.verdict()) };
             reason.message.clone()
@@ -373,7 +375,7 @@ mod tests {
 
     #[test]
     fn an_account_that_does_not_add_up_is_not_believed() {
-        // Class `b` violates a conservation law in each case, although the totals and class `a` add up.
+        // In each case, class `b` violates a conservation law, although the totals and class `a` satisfy them.
         let lost = Counts { scheduled: 600, sent: 600, completed: 599, ..Counts::default() };
         let twice = Counts { scheduled: 600, sent: 590, completed: 589, reset: 12, reset_before_sending: 10, ..lost };
         let class = |counts| ClassRecord { counts, ..ClassRecord::default() };
@@ -419,9 +421,9 @@ mod tests {
 
     #[test]
     fn a_preemption_now_and_then_is_forgiven() {
-        // 1 % of the calls are 2 ms late, and the server answers in 50 µs.
+        // Lateness of about 2 ms in 1 % of the calls is tolerated, even if the server answers in 50 µs.
         assert!(run(calls((20.0, 1_990.0), 50.0)).verdict().valid);
-        // The tail of lateness is longer but small compared with the response time.
+        // A p99 lateness of 8 ms is acceptable, because it is small compared with the response time of 20 ms.
         assert!(run(calls((300.0, 8_000.0), 20_000.0)).verdict().valid);
     }
 
@@ -502,7 +504,7 @@ mod tests {
         assert!(run.message().contains("had work 97 % of the time"));
     }
 
-    /// Expects that the message names the host's largest loss of CPU time and its remedy. Each run lasts ten seconds.
+    /// In runs of ten seconds, expects that the message names the largest loss of CPU time to the host, and its remedy.
     #[test]
     fn what_the_host_took_is_named_before_the_load_is_blamed() {
         let message = |host| {

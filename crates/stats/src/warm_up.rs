@@ -1,17 +1,18 @@
-//! Detects the end of a warm-up: MSER-5 (White 1997, "An effective truncation heuristic for bias reduction in simulation
-//! output"; Franklin & White 2008, "Stationarity tests and MSER-5").
+//! Detects the end of a warm-up: MSER-5 (White 1997, "An effective truncation heuristic for bias reduction in
+//! simulation output"; Franklin & White 2008, "Stationarity tests and MSER-5").
 //!
-//! Observations are averaged in batches of five. The truncation point is the number of batches to leave out for which
-//! the mean of the others has the smallest standard error. If it lies in the second half, the series is not steady yet.
+//! Observations are averaged in batches of five. The truncation point is the number of initial batches that, when left
+//! out, minimizes the standard error of the mean of the other batches. If it is in the second half of the series, the
+//! series is not steady yet.
 
 use brimful_core::moments::{Moments, mean};
 use brimful_core::record::Interval;
 
 /// Number of observations in a batch.
 const BATCH: usize = 5;
-/// Minimum number of batches to judge a series by.
+/// Minimum number of batches from which a series can be judged.
 const MIN_BATCHES: usize = 8;
-/// Number of batches at the end that are never left out: the standard error of fewer batches is small by chance.
+/// Number of batches at the end that are never left out. With fewer batches, the standard error may be small by chance.
 const LAST_BATCHES: usize = 4;
 
 /// Number of observations to leave out at the start of a series; `None` if the series is too short or not steady yet.
@@ -30,8 +31,8 @@ pub fn truncation_point(observations: &[f64]) -> Option<usize> {
     (2 * left_out <= batches.len()).then_some(left_out * BATCH)
 }
 
-/// Whether a run has become steady, by the median response times of its intervals. Intervals without completed calls
-/// are left out. The last interval is not complete, so it is left out, too.
+/// Whether a run has become steady, judged by the median response times of its intervals. Intervals without completed
+/// calls are left out. The last interval is also left out, because it is not complete.
 pub fn is_steady(intervals: &[Interval]) -> bool {
     let complete = intervals.split_last().map_or(intervals, |(_, complete)| complete);
     let medians: Vec<f64> = complete.iter().filter_map(|interval| interval.p50_us).collect();
@@ -42,7 +43,7 @@ pub fn is_steady(intervals: &[Interval]) -> bool {
 mod tests {
     use super::*;
 
-    /// A series that falls exponentially to 100, with the noise of a deterministic generator.
+    /// A series that falls exponentially from `initial` to 100, with noise from a deterministic generator.
     fn falling(length: usize, initial: f64, time_constant: f64) -> Vec<f64> {
         let mut state = 1_u64;
         let mut noise = || {

@@ -1,18 +1,19 @@
-//! The sentence that states how B differs from A, for people who read nothing else.
+//! The headline of a comparison: one sentence that states how B differs from A.
 
 use brimful_core::comparison::{ComparedFigure, FigureUnit};
 use brimful_core::quantity::{percent, whole_percent};
 
-/// Highest number of differences that the sentence names.
+/// Maximum number of differences that the sentence names.
 const MAX_NAMED: usize = 3;
 
-/// The figures that most readers ask for, in the order in which the sentence names them before all others.
+/// The metrics that the sentence names before all others, in this order.
 const MAIN_FIGURES: [&str; 5] = ["throughput", "capacity", "p99", "cpu", "errors"];
 
-/// Above this bound, the sentence does not state the exact bound, which is no use to the reader.
+/// If the bound of the other differences exceeds this value, the sentence does not state it, because so large a bound
+/// is of no use.
 const LARGEST_BOUND: f64 = 0.5;
 
-/// The sentence about these figures, with the bound of those that do not differ.
+/// Writes the sentence about these metrics. `bound` is the bound of the differences that are not significant.
 pub(crate) fn headline(figures: &[ComparedFigure], bound: Option<f64>) -> String {
     let (mut differing, others): (Vec<_>, Vec<_>) = figures.iter().partition(|figure| figure.differs);
     let place = |name: &str| MAIN_FIGURES.iter().position(|main| *main == name).unwrap_or(MAIN_FIGURES.len());
@@ -57,13 +58,14 @@ pub(crate) fn join(clauses: &[String]) -> String {
     }
 }
 
-/// Rounds a bound up to the precision with which it is shown, so that the sentence stays true.
+/// Rounds a bound up to the precision with which it is printed, so that the sentence remains true.
 fn rounded_up(bound: f64) -> f64 {
     let unit = if bound < 0.0095 { 0.001 } else { 0.01 };
     (bound / unit - 1e-9).ceil() * unit
 }
 
-/// A clause about one difference, with these words for B as a subject and as an owner.
+/// Writes a clause about the difference of one metric. `subject` and `owner` are the words for B, such as `B` and
+/// `B's`.
 pub(crate) fn clause(figure: &ComparedFigure, subject: &str, owner: &str) -> String {
     let difference = figure.difference.unwrap_or_default();
     let is_more = difference > 0.0;
@@ -73,7 +75,7 @@ pub(crate) fn clause(figure: &ComparedFigure, subject: &str, owner: &str) -> Str
         let [one, other] = ends.map(|end| sign * end);
         let ends = [one.min(other), one.max(other)];
         let [low, high] = ends.map(whole_percent);
-        // Both ends of a narrow interval are the same in whole percent.
+        // If both ends of the interval are equal in whole percent, they are printed with a decimal.
         let [low, high] = if low == high { ends.map(percent) } else { [low, high] };
         format!(" ({} … {high})", low.trim_end_matches(" %"))
     });

@@ -1,26 +1,26 @@
-//! `--max-regression`: the largest change for the worse that is accepted, like `p99:5%`.
+//! `--max-regression`: the largest change for the worse that the user accepts, like `p99:5%`.
 
 use crate::error::StatsError;
 use brimful_core::comparison::{ComparedFigure, LimitOutcome, LimitResult};
 use std::fmt;
 use std::str::FromStr;
 
-/// The largest change for the worse of one figure. A limit is exceeded or kept only if the 95 % interval of the change
-/// is on one side of the limit.
+/// The largest accepted change for the worse of one metric. A limit is met, or exceeded, only if the whole 95 %
+/// interval of the change is below it, or above it. Otherwise, the outcome is undecided.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RegressionLimit {
     figure: String,
-    /// The limit as a fraction. For shares, it is absolute: 0.01 is one percentage point.
+    /// The limit as a fraction. For metrics that are shares, it is absolute: 0.01 is one percentage point.
     share: f64,
     /// The limit in the user's notation.
     text: String,
 }
 
 impl RegressionLimit {
-    /// Judges the figure of this limit.
+    /// Judges the comparison by this limit.
     ///
     /// # Errors
-    /// [`StatsError::NotComparable`] if there is no such figure.
+    /// [`StatsError::NotComparable`] if the comparison does not have the metric of this limit.
     pub fn judge(&self, figures: &[ComparedFigure]) -> Result<LimitResult, StatsError> {
         let names = || figures.iter().map(|figure| figure.name.as_str()).collect::<Vec<_>>().join(", ");
         let no_such = || {
@@ -83,7 +83,7 @@ mod tests {
         assert_eq!(outcome("p99:5%", true, Some([0.04, 0.1])), LimitOutcome::NotKnown);
         assert_eq!(outcome("p99:5%", true, Some([-0.5, 0.05])), LimitOutcome::Kept);
         assert_eq!(outcome("p99:5%", true, None), LimitOutcome::NotKnown);
-        // Of a rate, a lower value is a regression.
+        // Lower is worse for a rate, so a decrease by 6 to 10 % exceeds the limit.
         assert_eq!(outcome("p99:5%", false, Some([-0.1, -0.06])), LimitOutcome::Exceeded);
         assert_eq!(outcome("p99:5%", false, Some([-0.04, 0.9])), LimitOutcome::Kept);
     }

@@ -1,7 +1,8 @@
-//! The figures of a Record that are compared: throughput, response times, failed calls, and the server's CPU time.
+//! The metrics of a Record that are compared: throughput, response times, failed calls, and the server's CPU time.
 //!
-//! The parts of a run are, for throughput and the mean, the 32 to 64 batches of its account. For percentiles, they are
-//! the intervals of the account, and for CPU time the intervals of the monitor.
+//! The variability within a run follows from parts of the run. For throughput and the mean response time, the parts are
+//! the 32 to 64 batches of the account. For percentiles, they are the intervals of the account. For CPU time, they are
+//! the intervals of the monitor.
 
 use super::{FigureKind, Measured};
 use crate::account::Account;
@@ -12,10 +13,10 @@ use brimful_core::percentile::{P50, P90, P99, P999, Percentile};
 use brimful_core::record::{Interval, Record};
 use brimful_core::server::{Server, ServerInterval};
 
-/// Relative standard error of a quantile that is known to 0.1 %: 0.001/√12.
+/// Relative standard error of a quantile that is known to 0.1 %: 0.001/√12, as for a rounding error.
 const QUANTILE_RESOLUTION: f64 = 0.000_29;
 
-/// The figures that this Record has.
+/// The metrics that this Record has.
 pub(crate) fn figures(record: &Record, variability: Variability) -> Vec<Measured> {
     let parts = Parts::new(record, variability);
     let times =
@@ -37,7 +38,7 @@ impl<'a> Parts<'a> {
     fn new(record: &'a Record, variability: Variability) -> Parts<'a> {
         match variability {
             Variability::BetweenRuns => Parts::default(),
-            // A Record without a valid account, as of an old version, has only the figures of the whole run.
+            // A Record without a valid account, such as one of an old version, has metrics without parts.
             Variability::WithinRuns => Parts {
                 account: record.account.as_ref().and_then(|packed| Account::unpack(packed).ok()),
                 intervals: &record.intervals,
@@ -55,7 +56,7 @@ fn kind(name: &str, unit: FigureUnit, lower_is_better: bool) -> FigureKind {
     FigureKind { name: name.to_owned(), unit, lower_is_better }
 }
 
-/// The same estimate, of a figure whose exact value is known.
+/// The estimate with its value replaced by `value`, the exact value over the whole run.
 fn around(value: f64, estimate: Option<Estimate>) -> Option<Estimate> {
     estimate.map(|estimate| Estimate { value, ..estimate })
 }
@@ -65,7 +66,7 @@ fn throughput(record: &Record, parts: &Parts<'_>) -> Option<Measured> {
     let completed = value * record.window_s;
     let within = parts.batches().and_then(|batches| Estimate::from_parts(&batches.counts_by_time(record.window_s)));
     let kind = kind("throughput", FigureUnit::PerSecond, false);
-    // One call more or less decides about the rate.
+    // The count may be off by one call at the end of the window, so the resolution is one call.
     (completed > 0.0).then(|| Measured { kind, value, within: around(value, within), resolution: value / completed })
 }
 
@@ -84,8 +85,8 @@ fn response_percentile(record: &Record, parts: &Parts<'_>, percentile: Percentil
     Some(Measured { kind, value, within: around(value, within), resolution: QUANTILE_RESOLUTION * value })
 }
 
-/// The share of calls that failed or were answered with 5xx or 429. Its error is at least that of independent calls. To
-/// a share of 0, the rule of succession (Laplace) gives an error as well.
+/// The share of calls that failed or were answered with status 5xx or 429. Its standard error is at least that of
+/// independent calls. The rule of succession (Laplace) makes this error positive even for a share of 0.
 fn errors(record: &Record, parts: &Parts<'_>) -> Option<Measured> {
     let calls = record.counts.scheduled as f64;
     let value = record.verdict.error_share.or_else(|| record.counts.error_share()).filter(|_| calls > 0.0)?;
@@ -98,7 +99,7 @@ fn errors(record: &Record, parts: &Parts<'_>) -> Option<Measured> {
     Some(Measured { kind: kind("errors", FigureUnit::Share, true), value, within, resolution })
 }
 
-/// CPU time of the watched programs per completed call.
+/// The CPU time of the watched programs per completed call.
 fn cpu(record: &Record, parts: &Parts<'_>) -> Option<Measured> {
     let Server { process, .. } = record.server.as_ref().filter(|server| !server.process.is_empty())?;
     let used = |interval: &ServerInterval| {
@@ -110,14 +111,14 @@ fn cpu(record: &Record, parts: &Parts<'_>) -> Option<Measured> {
     cpu_per_call(record, process.iter().map(|program| program.cpu_s).sum(), within)
 }
 
-/// The figure of this CPU time of the server, in seconds, per completed call.
+/// The server's CPU time per completed call. `cpu_s` is the CPU time in seconds over the whole run.
 pub(crate) fn cpu_per_call(record: &Record, cpu_s: f64, within: Option<Estimate>) -> Option<Measured> {
     let value = cpu_s / (record.rates.completed * record.window_s);
     let kind = kind("cpu", FigureUnit::Seconds, true);
     (value > 0.0 && value.is_finite()).then(|| Measured { kind, value, within: around(value, within), resolution: 0.0 })
 }
 
-/// Number of calls completed between two times, if the calls of an interval are spread evenly over it.
+/// Number of calls completed between two times. The calls of an interval are assumed to be spread evenly over it.
 fn completed_between(intervals: &[Interval], from_s: f64, to_s: f64) -> f64 {
     let share = |interval: &Interval| {
         let overlap = to_s.min(interval.t_s + interval.length_s) - from_s.max(interval.t_s);

@@ -1,17 +1,17 @@
-//! The figures of a survey that are compared: the measured capacity, the rate under each objective, and the demands.
-//! Their variability within a survey is the confidence interval that the survey states.
+//! The metrics of a survey that are compared: the measured capacity, the rate under each objective, and the demands.
+//! The variability within a survey is given by the confidence intervals that it states.
 
 use super::{FigureKind, Measured};
 use crate::estimate::Estimate;
 use brimful_core::comparison::FigureUnit;
 use brimful_core::survey::Survey;
 
-/// Half the width of a 95 % interval, in standard errors of a normal distribution.
+/// Half width of a 95 % interval of a normal distribution, in standard errors.
 const HALF_WIDTH_95: f64 = 1.960;
-/// Half the width of a 90 % interval.
+/// Half width of a 90 % interval of a normal distribution, in standard errors.
 const HALF_WIDTH_90: f64 = 1.645;
 
-/// The figures that this survey has.
+/// The metrics that this survey has.
 pub(super) fn figures(survey: &Survey) -> Vec<Measured> {
     let capacity = &survey.saturation_rate;
     let capacity_error = capacity.measured_ci95_half_width.map(|half| half / HALF_WIDTH_95);

@@ -1,6 +1,6 @@
-//! Checks that the runs of both sides can be compared. Runs that measured something else are refused. Runs that cannot
-//! be trusted are left out. Other differences between the runs, which may have caused a difference of the figures, are
-//! warnings that name the runs.
+//! Checks that the runs of both sides can be compared. It is an error if runs measured different subjects. Invalid runs
+//! are left out. Any other difference between the runs that may explain a difference of the metrics yields a warning
+//! that names the runs.
 
 use super::{Run, Side};
 use crate::error::StatsError;
@@ -10,7 +10,7 @@ use brimful_core::survey::Survey;
 use brimful_core::workload::Workload;
 use std::collections::BTreeSet;
 
-/// The sides without the runs that cannot be trusted, and the warnings.
+/// Returns the sides without their invalid runs, and the warnings.
 pub(super) fn check(a: Side, b: Side) -> Result<(Side, Side, Vec<String>), StatsError> {
     let mut warnings = Vec::new();
     let [a, b] = [without_invalid_runs(a, &mut warnings)?, without_invalid_runs(b, &mut warnings)?];
@@ -63,12 +63,12 @@ impl Run {
         }
     }
 
-    /// Wall-clock time of the start of the run, RFC 3339.
+    /// Wall-clock time of the start of the run, in RFC 3339 format.
     pub(crate) fn started_at(&self) -> &str {
         self.identity().0
     }
 
-    /// Equal only for two copies of one run.
+    /// A value that is equal for two runs only if they are copies of one run.
     pub(crate) fn identity(&self) -> (&str, u64, u64) {
         match self {
             Run::Record(record) => (&record.started_at, record.started_monotonic_ns, record.seed),
@@ -107,7 +107,8 @@ fn same_subject(first: (&str, &Run), second: (&str, &Run)) -> Result<(), StatsEr
     }
 }
 
-/// The difference between what two runs measured; `None` if both measured the same.
+/// A description of the difference between the subjects of two runs, such as their targets; `None` if both measured the
+/// same subject.
 pub(crate) fn different_subject(run: &Run, other: &Run) -> Option<String> {
     match (run, other) {
         (Run::Record(ours), Run::Record(theirs)) => different_load(ours, theirs),
@@ -116,7 +117,7 @@ pub(crate) fn different_subject(run: &Run, other: &Run) -> Option<String> {
     }
 }
 
-/// The difference between the workloads of two Records. A Record of an old version has no workload.
+/// A description of the difference between the workloads of two Records. A Record of an old version has no workload.
 fn different_load(ours: &Record, theirs: &Record) -> Option<String> {
     let (ours, theirs) = (ours.workload.as_ref()?, theirs.workload.as_ref()?);
     if ours.load != theirs.load {
@@ -138,7 +139,7 @@ fn different_classes(ours: &Survey, theirs: &Survey) -> Option<String> {
     (ours != theirs).then(|| format!("their classes differ: {} and {}", ours.join(", "), theirs.join(", ")))
 }
 
-/// Checks that no run is given twice. Copies of one run would not vary at all.
+/// Returns an error if a side has the same run twice. Copies of a run would hide the variability between runs.
 fn no_run_twice(side: &Side) -> Result<(), StatsError> {
     for (place, (name, run)) in side.runs.iter().enumerate() {
         if let Some((other, _)) = side.runs[..place].iter().find(|(_, other)| other.identity() == run.identity()) {
@@ -153,7 +154,8 @@ fn same_run<'a>(a: &'a Side, b: &'a Side) -> Option<(&'a str, &'a str)> {
     a.runs.iter().find_map(|(name, run)| Some((name.as_str(), copy(run)?.0.as_str())))
 }
 
-/// A warning about a Record that does not describe a whole run of a working server.
+/// A warning about a Record of an incomplete run, or of a server that failed most calls; `None` if there is no such
+/// problem.
 pub(crate) fn incomplete(name: &str, run: &Run) -> Option<String> {
     let Run::Record(record) = run else { return None };
     let length = seconds(record.window_s);
@@ -185,10 +187,11 @@ fn different_machines(a: &Side, b: &Side) -> Option<String> {
     differ.then(|| format!("the load came from different machines: of A from {}, of B from {}", list(a), list(b)))
 }
 
-/// Extracts a condition of a run, in words; `None` if the document does not state it.
+/// A function that describes one condition of a run in words; `None` if the document does not state the condition.
 pub(crate) type Condition = fn(&Run) -> Option<String>;
 
-/// Conditions that should be the same in all runs. None of them is what a comparison is usually about.
+/// Conditions that should be the same in all runs, because they can cause differences that the user does not want to
+/// measure.
 pub(crate) const CONDITIONS: [(&str, Condition); 5] = [
     ("versions of brimful", brimful_version),
     ("versions of HTTP", http_version),

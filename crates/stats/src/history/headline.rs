@@ -1,17 +1,17 @@
-//! The sentence that states the new changes of a history, for people who read nothing else.
+//! The headline of a history: sentences that state its new changes.
 
 use crate::compare::headline::{clause, join};
 use brimful_core::comparison::ComparedFigure;
 use brimful_core::history::{Direction, FigureChange, FigureHistory, History, PastRun};
 use brimful_core::quantity::{count, pluralize};
 
-/// Highest number of changes that the sentence names.
+/// Maximum number of changes that the headline names.
 const MAX_NAMED: usize = 3;
 
-/// The label that most users give their runs: it is named if a run has it.
+/// The label that most users give their runs. The headline includes it if a run has it.
 const USUAL_LABEL: &str = "commit";
 
-/// Length of the date in a time of RFC 3339.
+/// Length of the date, such as `2026-11-20`, at the start of an RFC 3339 time.
 const DATE: usize = 10;
 
 pub(super) fn headline(history: &History) -> String {
@@ -36,12 +36,12 @@ pub(super) fn headline(history: &History) -> String {
     }
 }
 
-/// The number of runs that are needed, if no figure has enough.
+/// The number of runs that a history needs, if no metric has that number of runs.
 fn needed_by_all(figures: &[FigureHistory]) -> Option<u64> {
     figures.iter().map(|figure| figure.runs_needed).collect::<Option<Vec<_>>>()?.into_iter().min()
 }
 
-/// "the newest 10 of 240 runs"
+/// Writes a phrase like "the newest 10 of 240 runs".
 fn newest_runs(history: &History) -> String {
     let runs = history.runs.len() as u64;
     match history.new_runs {
@@ -50,7 +50,8 @@ fn newest_runs(history: &History) -> String {
     }
 }
 
-/// Sentences about changes in one direction: those that began with the same run together, up to [`MAX_NAMED`] in all.
+/// Sentences about changes in one direction. Changes that began with the same run share a sentence. At most
+/// [`MAX_NAMED`] changes are named.
 fn since_when(history: &History, changes: &[&FigureChange]) -> String {
     let named = &changes[..changes.len().min(MAX_NAMED)];
     let sentence = |group: &[&FigureChange]| {
@@ -68,7 +69,7 @@ fn since_when(history: &History, changes: &[&FigureChange]) -> String {
     text
 }
 
-/// The date of a run with its label: "2026-11-20 (commit=abc123)"
+/// The date of a run with its label, like "2026-11-20 (commit=abc123)".
 fn since(run: &PastRun) -> String {
     let date = run.started_at.get(..DATE).unwrap_or(&run.started_at);
     let label = run.labels.get_key_value(USUAL_LABEL).or_else(|| run.labels.iter().next());
@@ -78,7 +79,7 @@ fn since(run: &PastRun) -> String {
     }
 }
 
-/// The difference of both sides of a change, for `compare`'s clauses.
+/// A change as the comparison of the runs before it with the runs after it, for `compare`'s clauses.
 fn compared(history: &History, change: &FigureChange) -> ComparedFigure {
     let unit = history.figures.iter().find(|figure| figure.name == change.figure).map(|figure| figure.unit);
     ComparedFigure {

@@ -1,4 +1,5 @@
-//! Chooses the runs of a history: valid runs of one load, in the order of their start times, each once.
+//! Selects the runs of a history: valid runs of one load, in the order of their start times. Copies of a run count
+//! once.
 
 use super::Run;
 use crate::compare::unlike::{different_subject, incomplete, not_comparable};
@@ -8,13 +9,13 @@ use brimful_core::record::Machine;
 use std::collections::{BTreeMap, HashSet};
 use std::time::SystemTime;
 
-/// Highest number of runs that a note names.
+/// Maximum number of runs that a note names.
 const MAX_NAMED: usize = 3;
 
 /// A run with the user's name for it.
 type NamedRun = (String, Run);
 
-/// The runs that form the history, and notes about those that were left out.
+/// Returns the runs that form the history, and notes about the runs that were left out.
 pub(super) fn select(runs: Vec<NamedRun>) -> Result<(Vec<NamedRun>, Vec<String>), StatsError> {
     let mut notes = Vec::new();
     let runs = without_copies(sorted(runs)?, &mut notes);
@@ -62,10 +63,10 @@ fn without_invalid_runs(runs: Vec<NamedRun>, notes: &mut Vec<String>) -> Result<
     Ok(leave_out(runs, |index| reasons[index].clone(), "not valid", notes))
 }
 
-/// Leaves out the runs that measured something else than most runs. If two loads have equally many runs, the load of
-/// the newest run is kept.
+/// Leaves out the runs of other loads than the most frequent one. If two loads have equally many runs, the load of the
+/// newest run is kept.
 fn without_other_loads(runs: Vec<NamedRun>, notes: &mut Vec<String>) -> Vec<NamedRun> {
-    // One run of each load, and all runs of that load.
+    // For each load: the index of its first run, and the indices of all its runs.
     let mut loads: Vec<(usize, Vec<usize>)> = Vec::new();
     for (index, (_, run)) in runs.iter().enumerate() {
         let same = loads.iter_mut().find(|(first, _)| different_subject(&runs[*first].1, run).is_none());
@@ -81,8 +82,9 @@ fn without_other_loads(runs: Vec<NamedRun>, notes: &mut Vec<String>) -> Vec<Name
     leave_out(runs, |index| reasons[index].clone(), "of another load than most", notes)
 }
 
-/// Leaves out runs whose load came from another machine than that of most runs, unless no machine has most of them. The
-/// kernel does not identify a machine, because an update of it must not end the history.
+/// Leaves out runs whose load came from another machine than most runs. If no machine has more than half of the runs,
+/// none is left out. A machine is identified by its host name and CPU, not by its kernel, because a kernel update must
+/// not end the history.
 fn without_other_machines(runs: Vec<NamedRun>, notes: &mut Vec<String>) -> Vec<NamedRun> {
     let name = |machine: &Machine| match &machine.cpu_model {
         Some(model) => format!("{}, {model}", machine.host),
@@ -108,7 +110,7 @@ fn without_other_machines(runs: Vec<NamedRun>, notes: &mut Vec<String>) -> Vec<N
     }
 }
 
-/// Leaves out the runs for which `reason` has a text, which may be empty. A note names them.
+/// Leaves out the runs for which `reason` returns a text (which may be empty), and adds a note that names them.
 fn leave_out(
     runs: Vec<NamedRun>,
     reason: impl Fn(usize) -> Option<String>,
@@ -131,7 +133,7 @@ fn leave_out(
     kept
 }
 
-/// Lists names, at most [`MAX_NAMED`] of them.
+/// Lists names, but at most [`MAX_NAMED`] of them.
 fn named(names: &[String]) -> String {
     let shown = names[..names.len().min(MAX_NAMED)].join(", ");
     match names.len().saturating_sub(MAX_NAMED) {

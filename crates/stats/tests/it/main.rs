@@ -1,4 +1,5 @@
-//! Properties of the observers in any run: no call is lost, and the split of a run into shards makes no difference.
+//! Properties of the collectors that must be true in any run: no call is lost, and the split of a run into shards makes
+//! no difference.
 
 use brimful_core::account::{PackedAccount, PackedInterval, PackedTimes};
 use brimful_core::record::{Interval, Record, ShardOrigin};
@@ -9,7 +10,7 @@ use proptest::prelude::*;
 
 const WINDOW: Nanos = Nanos::from_secs(400);
 
-/// A call as the engine would make it: the times between its events, and its end.
+/// A random call: the times between its events, and how it ends.
 #[derive(Clone, Debug)]
 struct Call {
     class: u16,
@@ -20,7 +21,7 @@ struct Call {
 }
 
 impl Call {
-    /// The events of the call, up to the last one that is possible before its end.
+    /// The events of the call, up to the last event that its end permits.
     fn events(&self) -> Vec<Event> {
         let due = Nanos(self.due);
         let mut now = due;
@@ -87,7 +88,7 @@ fn end() -> impl Strategy<Value = End> {
 }
 
 fn calls() -> impl Strategy<Value = Vec<Call>> {
-    // Times between events are of all magnitudes: nanoseconds to a minute.
+    // Times between events are of every order of magnitude, from nanoseconds to a minute.
     let step = (0_u32..36).prop_flat_map(|log| 0..1_u64 << log);
     let call = (0_u16..3, 0..WINDOW.0, prop::array::uniform6(step), any::<bool>(), end());
     let call =
@@ -108,7 +109,7 @@ fn seen<'a>(calls: impl Iterator<Item = &'a Call>) -> Account {
     collector.into_account()
 }
 
-/// Distributes the calls over `k` shards.
+/// Distributes the calls over `k` shards, and returns the Account of each shard.
 fn shards(calls: &[Call], k: usize) -> Vec<Account> {
     (0..k).map(|i| seen(calls.iter().skip(i).step_by(k))).collect()
 }
@@ -175,8 +176,8 @@ proptest! {
         prop_assert_eq!(total(|i| i.errors), record.counts.errors());
     }
 
-    /// Derives a Record from merged Accounts. Expects the same Record as from one Account with all calls, and equal
-    /// Accounts, bin for bin.
+    /// Derives a Record from merged Accounts. Expects the same Record as from a single Account with all calls, and that
+    /// both Accounts are equal in every histogram bucket.
     #[test]
     fn split_over_shards_is_the_same_run(calls in calls(), k in 1_usize..5) {
         let whole = seen(calls.iter());
@@ -211,8 +212,8 @@ proptest! {
         prop_assert!(close(summary.mean, mean, 1e-12));
     }
 
-    /// Expects that a display shows the same statistics as a Record made at this moment. It does not matter which
-    /// earlier summaries were published, and which were skipped because a reader held the lock.
+    /// Expects that a display shows the same statistics as a Record made at the same moment. This must not depend on
+    /// which earlier summaries were published, and which were skipped because a reader had locked them.
     #[test]
     fn what_is_shown_is_what_was_seen(calls in calls(), shown_after in prop::collection::vec(0_usize..60, 0..4)) {
         let live = LiveProgress::default();
@@ -247,15 +248,15 @@ proptest! {
         prop_assert_eq!(Account::unpack(&account.pack()), Ok(account));
     }
 
-    /// Merges Records as `brimful merge` does, from the documents alone. Expects that the result depends neither on the
-    /// order of the Records, nor on whether two of the Records are merged first.
+    /// Merges Records as `brimful merge` does, only from their documents. Expects that the result depends neither on
+    /// the order of the Records, nor on whether two of them are merged first.
     #[test]
     fn merged_records_are_the_record_of_all(calls in calls(), order in Just([0, 1, 2]).prop_shuffle()) {
         let of_shards = |account: &Account, shards: Vec<ShardOrigin>| derive(account, RunFacts { shards, ..facts() });
         let parts = shards(&calls, 3);
         let origin = |index| ShardOrigin { index, of: 3, ..ShardOrigin::default() };
         let [a, b, c] = [0, 1, 2].map(|i| of_shards(&parts[i], vec![origin(i as u64 + 1)]));
-        // In the merged Record, each shard keeps the reasons against it.
+        // In the merged Record, each shard must keep its own reasons for an invalid verdict.
         let said = |i: u64, part: &Record| ShardOrigin { reasons: part.verdict.reasons.clone(), ..origin(i) };
         let whole = of_shards(&seen(calls.iter()), vec![said(1, &a), said(2, &b), said(3, &c)]);
         let all = [a, b, c];
