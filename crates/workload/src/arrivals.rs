@@ -1,9 +1,10 @@
 //! Arrival processes: reproducible sequences of due times, in [`Nanos`] from the start of the run.
 //!
-//! Every process combines a *rate curve* λ(t) with *ticks*, which are areas under the curve, on average one per unit of
-//! area. The call of tick a is due when the area Λ(t) = ∫λ reaches a, at t = Λ⁻¹(a) (Çinlar 1975, §4.7). Even ticks 0,
-//! 1, 2… follow the curve exactly and never drift. Ticks with exponential gaps make a Poisson process with the rate of
-//! the curve, or a Cox process if the curve is random.
+//! Every process combines a *rate curve* λ(t) with *ticks*. The area under the curve up to time t is Λ(t) = ∫λ, the
+//! expected number of calls until then. A tick is a value a of this area; there is on average one tick per unit of
+//! area. Its call is due at t = Λ⁻¹(a), when the area reaches a (Çinlar 1975, §4.7). Even ticks 0, 1, 2… follow the
+//! curve exactly and never drift. Ticks with exponential gaps make a Poisson process with the rate of the curve, or a
+//! Cox process if the curve is random.
 //!
 //! | process | ticks | rate curve |
 //! |---|---|---|
@@ -12,14 +13,14 @@
 //! | [`OnOff`] | even | a burst at the start of every period |
 //! | [`Mmpp`] | exponential | rate depends on the state of a two-state Markov chain |
 //! | [`ArrivalProcess::Uniform`] | uniform | steady |
-//! | [`Steps`] | even | levels, one after another |
+//! | [`Steps`] | even | a cycle of constant rates |
 //! | [`ArrivalProcess::Fgn`], [`ArrivalProcess::Pareto`] | exponential | self-similar, with a [`Hurst`] parameter |
 //! | [`Arrivals::stages`] | even or exponential | linear pieces |
 //! | [`Arrivals::trace`] | even | the instants of a [`Trace`] |
 //!
-//! The memory in use does not grow with the length of the run; all shards share one copy of a trace. A random curve has
-//! its mean rate only on average over many runs. The documentation of each process states how far the rate of one run
-//! may deviate.
+//! Memory use does not grow with the length of the run. All shards share one copy of a trace. A random curve has its
+//! mean rate only on average over many runs. The documentation of each process states how far the rate of one run may
+//! deviate.
 
 mod error;
 mod fgn;
@@ -48,12 +49,12 @@ use rand_distr::{Distribution, Exp1};
 use rand_pcg::Pcg64;
 use rate_segment::Pieces;
 
-/// The arrival processes that keep a mean rate. [`FromStr`](std::str::FromStr) parses the notation of each variant.
+/// The arrival processes with a given mean rate. [`FromStr`](std::str::FromStr) parses the notation of each variant.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum ArrivalProcess {
-    /// `constant`: calls at equal intervals, the first at zero.
+    /// `constant`: calls at equal intervals. The first call is due at time 0.
     Constant,
-    /// `poisson`: independent exponential gaps, like the calls of many independent users.
+    /// `poisson`: independent, exponentially distributed gaps, like those between the calls of many independent users.
     Poisson,
     /// `uniform:SPREAD`: independent gaps, uniformly distributed within mean · (1 ± SPREAD).
     Uniform(f64),
@@ -69,12 +70,12 @@ pub enum ArrivalProcess {
     Pareto(Hurst),
 }
 
-/// Upper bound of the average number of rate-curve pieces per call. The search for the next arrival visits every piece,
-/// so with more pieces per call, calls would be late.
+/// Maximum average number of pieces of the rate curve per call. The search for the next arrival visits every piece, so
+/// with more pieces per call, the generator would be late.
 const MAX_PIECES_PER_CALL: f64 = 20_000.0;
 
 impl ArrivalProcess {
-    /// Rejects a rate curve that changes so often, relative to the rate of calls, that calls would be late.
+    /// Returns an error if the rate curve changes so often, compared with the rate of calls, that calls would be late.
     fn check(&self, rate: f64) -> Result<(), ArrivalsError> {
         let pieces_per_s = match self {
             ArrivalProcess::Constant
@@ -94,7 +95,7 @@ impl ArrivalProcess {
     }
 }
 
-/// Due times in ascending order. Only stages and traces end; all other processes are endless.
+/// The due times of calls, in ascending order. Stages and traces end; all other processes are endless.
 #[derive(Clone, Debug)]
 pub struct Arrivals {
     ticks: Ticks,
@@ -103,14 +104,15 @@ pub struct Arrivals {
 }
 
 impl Arrivals {
-    /// Makes arrivals with the mean rate `rate`, in calls per second. The rate must be finite and above zero.
+    /// Creates arrivals with the mean rate `rate`, in calls per second. The rate must be finite and above zero.
     ///
     /// # Errors
     /// [`ArrivalsError::TooSlow`] if the process changes its rate far more often than calls are due.
     pub fn new(process: ArrivalProcess, rate: Rate, seed: u64) -> Result<Arrivals, ArrivalsError> {
         let rate = rate.0;
         process.check(rate)?;
-        // The curve has its own random stream, so that the ticks do not depend on how often the curve draws.
+        // The curve has a random stream of its own, so the ticks do not depend on how many random numbers the curve
+        // draws.
         let curve_rng = || rng(seed, 3);
         let curve = match process {
             ArrivalProcess::Constant | ArrivalProcess::Poisson | ArrivalProcess::Uniform(_) => Curve::Steady(rate),
@@ -152,13 +154,13 @@ impl Arrivals {
         Ok(Arrivals::from_parts(ticks, Curve::Stages(Pieces::new(stages::curve(start, stages)?))))
     }
 
-    /// The arrivals of `trace`, the first at zero, with every gap divided by `speed`. Simultaneous arrivals stay
+    /// The arrivals of `trace`, the first at time 0. Every gap is divided by `speed`. Simultaneous arrivals remain
     /// simultaneous. There are no calls after the last arrival.
     pub fn trace(trace: Trace, speed: Speed) -> Arrivals {
         Arrivals::from_parts(Ticks::even(), Curve::Trace(trace, speed))
     }
 
-    /// Skips `n` calls. Even ticks are skipped in one step. Random gaps must be drawn one by one, because the number of
+    /// Skips `n` calls. Even ticks are skipped in one step. Random gaps are drawn one by one, because the number of
     /// random draws per gap varies.
     pub(crate) fn skip_calls(&mut self, n: u64) {
         let Some(all_but_last) = n.checked_sub(1) else { return };
@@ -170,8 +172,8 @@ impl Arrivals {
                 }
             }
         }
-        // The last skipped call is made like any other, because it updates `last`: the next call must not be due before
-        // it.
+        // The last skipped call is generated like any other call, because this updates `last`: the next call must not
+        // be due before it.
         self.next();
     }
 
@@ -179,10 +181,10 @@ impl Arrivals {
         Arrivals { ticks, curve, last: Nanos::ZERO }
     }
 
-    /// The time at which an open load of these arrivals ends: at the end of the window, or when the call after the last
-    /// call would be due, whichever is earlier. Up to that time, even arrivals keep their rate exactly. A Poisson
-    /// process of n calls keeps its rate on average, because n divided by the sum of n + 1 gaps is an unbiased estimate
-    /// of the rate.
+    /// The time at which an open load of these arrivals ends. It is the end of the window, or the time at which one
+    /// more call than `extent` permits would be due, whichever is earlier. Up to that time, even arrivals keep their
+    /// rate exactly. A Poisson process of n calls keeps its rate on average, because n divided by the sum of n + 1 gaps
+    /// is an unbiased estimate of the rate.
     pub fn end_time(mut self, extent: WorkloadLimits) -> Nanos {
         let WorkloadLimits { window, calls } = extent;
         if calls == u64::MAX {
@@ -218,20 +220,21 @@ impl Iterator for Arrivals {
             Curve::Steps(pieces) => Nanos::from_secs_f64(pieces.time_at_area(tick)?),
             Curve::Trace(trace, speed) => trace.due_time(tick as usize, *speed)?,
         };
-        // At the boundary of two pieces, rounding may put a call one nanosecond before its predecessor.
+        // Where two pieces of the curve meet, rounding may yield a due time that is one nanosecond before the previous
+        // call.
         self.last = self.last.max(due);
         Some(self.last)
     }
 }
 
-/// Areas under the rate curve at which calls are due: on average one call per unit of area.
+/// The ticks: areas under the rate curve at which calls are due, on average one per unit of area.
 #[derive(Clone, Debug)]
 enum Ticks {
-    /// Areas 0, 1, 2…; an integer count does not drift.
+    /// Ticks at the areas 0, 1, 2…; because they are counted by an integer, they do not drift.
     Even { index: u64 },
-    /// Areas of a Poisson process of rate one.
+    /// Ticks of a Poisson process of rate 1.
     Exponential { area: f64, rng: Pcg64 },
-    /// The first area is 0; the gaps after it are uniformly distributed within 1 ± `spread`.
+    /// The first tick is at area 0. The gaps after it are uniformly distributed between 1 − `spread` and 1 + `spread`.
     Uniform { area: f64, spread: f64, rng: Pcg64 },
 }
 
@@ -266,7 +269,7 @@ impl Ticks {
     }
 }
 
-/// Rate curves. Each returns the time at which the area under it reaches a given value.
+/// The rate curves. Each one returns the time at which the area under it reaches a given value.
 #[derive(Clone, Debug)]
 enum Curve {
     Steady(f64),
@@ -279,7 +282,7 @@ enum Curve {
     Trace(Trace, Speed),
 }
 
-/// Formats a duration in the notation of processes, exactly, to the nanosecond. The `Display` of [`Nanos`] rounds.
+/// Formats a duration exactly, to the nanosecond, in the notation of processes. The `Display` of [`Nanos`] rounds.
 fn exact(duration: Nanos) -> String {
     let units = [(1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us")];
     let whole = units.into_iter().find(|(unit, _)| duration.0.is_multiple_of(*unit));
@@ -305,7 +308,7 @@ mod tests {
         let moments = Moments::from_values(&gaps).unwrap();
         let mean = moments.mean();
         let variance = moments.population_variance();
-        // The variance of a uniform distribution is width² / 12.
+        // The variance of a uniform distribution over an interval of this width is width²/12.
         assert!((mean / 0.1 - 1.0).abs() < 0.01 && (variance / (0.01 / 12.0) - 1.0).abs() < 0.05, "{mean} {variance}");
         let mut part = Arrivals::new(ArrivalProcess::Uniform(0.5), Rate(10.0), 3).unwrap();
         part.skip_calls(7);
@@ -330,8 +333,8 @@ mod tests {
         let variance = moments.population_variance();
         let covariance =
             gaps.windows(2).map(|pair| (pair[0] - mean) * (pair[1] - mean)).sum::<f64>() / gaps.len() as f64;
-        // Each tolerance is five standard errors. The standard errors are 1/√n for a mean of exponentials, √8/√n for
-        // their squared coefficient of variation, and 1/√n for an autocorrelation.
+        // Each tolerance is five standard errors. The standard errors of n exponential gaps are 1/√n for the relative
+        // mean, √8/√n for the squared coefficient of variation, and 1/√n for the autocorrelation.
         let five = 5.0 / (n as f64).sqrt();
         assert!((mean * 1000.0 - 1.0).abs() < five, "mean gap {mean}");
         assert!((variance / mean.powi(2) - 1.0).abs() < five * 8f64.sqrt(), "variance {variance}");

@@ -1,28 +1,30 @@
-//! The waits of a closed load's users after failed calls.
+//! Determines how long the users of a closed load wait after failed calls.
 //!
-//! If a server is down, a user that calls again as soon as a call has ended would cause a busy loop, because each
-//! refusal takes only some microseconds. So a user whose connection attempt failed waits: 10 ms after the first
-//! failure, and twice as long after each further failure, up to a second. A user whose established connection was lost
-//! waits only from the fourth loss in a row, and only if no call of its shard was answered in the meantime. So the load
-//! on a server that answers some calls does not decrease.
+//! If a server is down, each refusal takes only some microseconds. A user that called again immediately would cause a
+//! busy loop. So a user whose connection attempt failed waits: 10 ms after the first failure, and twice as long after
+//! each further failure, up to a second. A user whose established connection was lost waits only from the fourth loss
+//! in a row, and only if no call of its shard was answered in the meantime. So these waits do not reduce the load on a
+//! server that answers some calls.
 //!
-//! Each wait is drawn from the upper half of its range, so that users do not all call again at the same time.
+//! Each wait is random, between half of its upper bound and its upper bound, so that users do not all call again at the
+//! same time.
 
 use crate::{Shard, rng};
 use brimful_core::{End, Nanos, Outcome};
 use rand::RngExt;
 use rand_pcg::Pcg64;
 
-/// Upper bound of the wait after the first failure; it doubles with each further failure.
+/// Upper bound of the wait after the first failure. The bound doubles with each further failure.
 const FIRST_WAIT: Nanos = Nanos::from_millis(10);
 /// Upper bound of every wait.
 const MAX_WAIT: Nanos = Nanos::from_secs(1);
-/// Number of connections in a row that a user may lose before it waits between calls.
+/// Number of connections in a row that a user may lose before it begins to wait between calls.
 const FREE_LOSSES: u8 = 3;
-/// The first random stream of the waits. Arrivals, mixes and sessions use streams with lower numbers.
+/// Number of the random stream from which the first shard draws waits; each further shard uses the next stream.
+/// Arrivals, mixes and sessions use streams with lower numbers.
 const STREAM: u64 = 1 << 32;
 
-/// The waits of one shard's users.
+/// Draws the waits of the users of one shard.
 #[derive(Clone, Debug)]
 pub(crate) struct BackOff {
     rng: Pcg64,
@@ -32,11 +34,12 @@ pub(crate) struct BackOff {
 }
 
 impl BackOff {
+    /// Creates the back-off of a shard. The waits are drawn from a random stream with this seed.
     pub fn new(seed: u64, shard: Shard) -> BackOff {
         BackOff { rng: rng(seed, STREAM + shard.index), answered_at: None, waits: true }
     }
 
-    /// Creates a back-off that never makes users wait.
+    /// Creates a back-off with which users never wait.
     pub fn none() -> BackOff {
         BackOff { waits: false, ..BackOff::new(0, Shard::WHOLE) }
     }
@@ -50,7 +53,7 @@ impl BackOff {
                 self.answered_at = Some(outcome.at);
                 (Nanos::ZERO, 0)
             }
-            // These calls already lasted until a timeout or the end of the run, so no wait is needed.
+            // These calls already lasted until their timeout or until the end of the run, so no further wait is needed.
             End::Abandoned | End::TimedOut | End::Unfinished { .. } => (Nanos::ZERO, failures),
             End::Refused | End::ClientLimited(_) | End::TlsFailed { sent: false, .. } => self.fail(failures, 0),
             _ if self.answered_at.is_some_and(|at| at >= outcome.due) => (Nanos::ZERO, 0),

@@ -2,8 +2,8 @@
 //! its own connection.
 //!
 //! All calls of a burst are due at the same instant. The next burst is due one think time after the last answer, as
-//! with wrk's scripts and httperf's bursts. A burst is sent with one write, and wakes the server only once. So calls in
-//! bursts cost both sides less CPU time than single calls.
+//! with wrk's scripts and httperf's bursts. A burst is sent with one write, and wakes the server up only once. So calls
+//! in bursts need less CPU time than single calls, both of the server and of the generator.
 //!
 //! A client whose call is answered early waits until the other calls of its group are answered; then the think time
 //! begins. This wait is not part of any response time, because the next call is due only after the think time. A group
@@ -19,9 +19,9 @@ use std::collections::BinaryHeap;
 #[derive(Clone, Debug)]
 pub struct ClosedBursts<C = Mix> {
     groups: Vec<Group>,
-    /// For each group without unanswered calls, the time of its next burst and its index in `groups`.
+    /// For each group that may begin a burst: the due time of the burst, and the index of the group in `groups`.
     ready: BinaryHeap<Reverse<(Nanos, u32)>>,
-    /// The burst whose calls are being returned to the engine.
+    /// The burst whose calls are being passed to the engine; `None` between bursts.
     burst: Option<Burst>,
     back_off: BackOff,
     chooser: C,
@@ -35,9 +35,10 @@ pub struct ClosedBursts<C = Mix> {
 #[derive(Clone, Copy, Debug)]
 struct Group {
     clients: u32,
-    /// Number of unanswered calls of the latest burst, including calls that have not been returned to the engine yet.
+    /// Number of calls of the latest burst that have not been answered. This includes calls that were not passed to the
+    /// engine yet.
     unanswered: u32,
-    /// Number of bursts in a row that failed.
+    /// Number of bursts in a row whose calls failed.
     failures: u8,
 }
 
@@ -45,14 +46,14 @@ struct Group {
 struct Burst {
     due: Nanos,
     session: SessionId,
-    /// Number of the burst's calls that have not been returned to the engine yet; at least 1.
+    /// Number of the burst's calls that have not been passed to the engine yet; at least 1.
     left: u32,
 }
 
 impl<C: Iterator<Item = CallSpec>> ClosedBursts<C> {
-    /// Creates this shard's share of `clients`, in groups of `size`; the last group may be smaller. Between the last
-    /// answer of a burst and the next burst, a group thinks for `think`. The first bursts are spread evenly over one
-    /// think time.
+    /// Creates the groups of `clients` that belong to this shard. A group has `size` clients; the last group may be
+    /// smaller. Between the last answer of a burst and the next burst, a group thinks for `think`. The first bursts are
+    /// spread evenly over one think time.
     pub fn new(
         clients: u64,
         size: u32,
@@ -87,18 +88,19 @@ impl<C: Iterator<Item = CallSpec>> ClosedBursts<C> {
         ClosedBursts { back_off: BackOff::new(seed, self.shard), ..self }
     }
 
-    /// Returns the session ID of a group's calls: the number of the group in the whole load. `place` is the group's
-    /// index in `groups`.
+    /// Returns the session ID of the calls of a group: the number of the group in the whole load. `place` is the index
+    /// of the group in `groups`.
     fn session(&self, place: u32) -> SessionId {
         SessionId((u64::from(place) * self.shard.count + self.shard.index) as u32)
     }
 
     fn place(&self, session: SessionId) -> u32 {
-        // The case of a single shard avoids the division, which would take longer than all other work for an outcome.
+        // A single shard does not need the division, which would take longer than all other work for an outcome.
         if self.shard.count == 1 { session.0 } else { (u64::from(session.0) / self.shard.count) as u32 }
     }
 
-    /// The burst whose calls are being returned or, if there is none, the next burst that is due.
+    /// Returns the burst whose calls are being passed to the engine. If there is none, returns the next burst that is
+    /// due.
     fn burst(&mut self, now: Nanos) -> Option<Burst> {
         if self.burst.is_some() {
             return self.burst;
@@ -180,7 +182,8 @@ mod tests {
         let sessions = |calls: &[(u32, Nanos, CallSpec)]| calls.iter().map(|call| (call.0, call.1)).collect::<Vec<_>>();
         assert_eq!(sessions(&first), [(0, ms(0)), (0, ms(0)), (0, ms(0)), (1, ms(5)), (1, ms(5))]);
         assert_eq!(workload.next(ms(5), 5), NextCall::WaitForOutcome);
-        // The last call of the first burst is answered before its other calls.
+        // The last call of the first burst is answered first; the burst ends with the answer to its last unanswered
+        // call.
         for (nth, at) in [(2, ms(6)), (0, ms(7)), (3, ms(8))] {
             workload.on_outcome(&ended(first[nth].2, at));
         }
@@ -192,8 +195,8 @@ mod tests {
         assert_eq!(workload.next(ms(22), 3), NextCall::NotBefore(ms(32)));
     }
 
-    /// Bursts must stay whole even if each call ends before the next call of the burst is made, like calls that fail at
-    /// once.
+    /// Expects that bursts have all their calls even if each call ends before the next one is passed to the engine.
+    /// This happens if calls fail immediately.
     #[test]
     fn a_burst_is_whole_whenever_its_calls_end() {
         let mut workload = bursts(4, 4, Nanos::ZERO, FOREVER, Shard::WHOLE);

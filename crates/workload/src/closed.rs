@@ -11,10 +11,10 @@ use std::collections::{BTreeMap, BinaryHeap};
 /// One shard of a closed workload.
 #[derive(Clone, Debug)]
 pub struct ClosedWorkload<C = Mix> {
-    /// The time at which each thinking client calls again.
+    /// The times at which thinking clients make their next calls.
     ready: BinaryHeap<Reverse<Nanos>>,
-    /// For each client whose last call failed, its number of failures in a row. The key is the due time of the client's
-    /// next call.
+    /// Number of failures in a row of each client whose last call failed. The key is the due time of the client's next
+    /// call.
     failing: BTreeMap<Nanos, u8>,
     back_off: BackOff,
     chooser: C,
@@ -24,8 +24,9 @@ pub struct ClosedWorkload<C = Mix> {
 }
 
 impl<C: Iterator<Item = CallSpec>> ClosedWorkload<C> {
-    /// Creates this shard's share of `clients`. Each client thinks for `think` between an answer and the next call. The
-    /// first calls are spread evenly over one think time, so that the clients do not all call at the same time.
+    /// Creates the clients that belong to this shard, out of `clients` in the whole load. Each client thinks for
+    /// `think` between an answer and its next call. The first calls are spread evenly over one think time, so that the
+    /// clients do not all call at the same time.
     pub fn new(clients: u64, think: Nanos, chooser: C, extent: WorkloadLimits, shard: Shard) -> ClosedWorkload<C> {
         let first_due = |client: u64| (u128::from(think.0) * u128::from(client) / u128::from(clients.max(1))) as u64;
         let own_clients = (0..clients).filter(|client| client % shard.count == shard.index);
@@ -96,7 +97,7 @@ mod tests {
         Outcome { call: CallSpec::for_class(ClassId(0)), due: Nanos::ZERO, at, end, bytes_sent: 1, bytes_received: 1 }
     }
 
-    /// Runs the workload against a server that answers every call after `service`. Returns the due times of the calls.
+    /// Runs the workload with a server that answers every call after `service`. Returns the due times of the calls.
     fn run(mut workload: ClosedWorkload, service: Nanos, calls: usize) -> Vec<Nanos> {
         let (mut now, mut due_times, mut in_service) = (Nanos::ZERO, Vec::new(), BinaryHeap::new());
         while due_times.len() < calls {
@@ -128,7 +129,8 @@ mod tests {
 
     #[test]
     fn clients_keep_the_interactive_response_time_law() {
-        // The throughput N / (R + Z) of N = 20 clients with R = 1 ms and Z = 9 ms is 2,000 calls per second.
+        // N = 20 clients with the response time R = 1 ms and the think time Z = 9 ms have a throughput of N / (R + Z) =
+        // 2,000 calls per second.
         let due = run(closed(20, Nanos::from_millis(9), FOREVER, Shard::WHOLE), Nanos::from_millis(1), 2001);
         assert_eq!(due[2000], Nanos::from_secs(1));
     }
@@ -147,7 +149,7 @@ mod tests {
         assert_eq!(due.len(), 3);
     }
 
-    /// The number of calls of the clients that a server refuses while it is down for one second.
+    /// The number of calls that the clients make to a server that refuses all of them for one second.
     fn refusals(clients: u64) -> usize {
         let mut workload = closed(clients, Nanos::ZERO, FOREVER, Shard::WHOLE);
         let (mut now, mut refusals) = (Nanos::ZERO, 0);

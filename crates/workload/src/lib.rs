@@ -1,10 +1,10 @@
 //! Generates calls and their due times: arrival processes, the mix of request classes, and the open, closed and session
 //! workloads that combine both.
 //!
-//! Everything here is a pure function of a seed. A schedule that is split over N shards is the same as the whole
-//! schedule: each shard makes every N-th call. If the due time of a call depends only on its index, as with evenly
-//! spaced calls and traces, a shard skips the calls of other shards in one step. If gaps are random, a shard also draws
-//! the gaps of other shards' calls.
+//! Every schedule depends only on its parameters and its seed. A schedule that is split over N shards is the same as
+//! the whole schedule: each shard makes every N-th call. If the due time of a call depends only on its index, as with
+//! evenly spaced calls and traces, a shard skips the calls of other shards in one step. If gaps are random, a shard
+//! also draws the gaps of other shards' calls.
 #![forbid(unsafe_code)]
 
 mod arrivals;
@@ -26,9 +26,9 @@ pub use s_clients::SClients;
 pub use sessions::{Scripts, Sessions, read_session_log};
 pub use streamed::{DueCall, StreamedWorkload};
 
-/// Chooses the request of each call, in the order of the whole schedule.
+/// Chooses the requests of a schedule, one for each call, in the order of the schedule.
 pub trait Chooser: Iterator<Item = brimful_core::CallSpec> {
-    /// Skips `n` calls that other shards make.
+    /// Skips `n` calls, which other shards make.
     fn skip_calls(&mut self, n: u64) {
         for _ in 0..n {
             self.next();
@@ -49,12 +49,13 @@ impl Shard {
     /// The only shard of a schedule that is not split.
     pub const WHOLE: Shard = Shard { index: 0, count: 1 };
 
-    /// Splits this shard into `n` parts. The other shards may be split into different numbers of parts.
+    /// Splits the calls of this shard among `n` shards. Other shards of the schedule may be split into other numbers of
+    /// parts.
     pub fn split(self, n: u64) -> impl Iterator<Item = Shard> {
         (0..n).map(move |part| Shard { index: self.index + self.count * part, count: self.count * n })
     }
 
-    /// Number of the items 0 to `n` − 1 that belong to this shard. Item `i` belongs to shard `i mod count`.
+    /// How many of the items 0 to `n` − 1 belong to this shard. Item `i` belongs to shard `i mod count`.
     pub fn share(self, n: u64) -> u64 {
         n / self.count + u64::from(self.index < n % self.count)
     }
@@ -63,9 +64,9 @@ impl Shard {
 /// The limits of a workload. The workload ends at the limit that is reached first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WorkloadLimits {
-    /// No call is due at or after this instant.
+    /// Length of the window in which load is offered: no call is due at or after this time.
     pub window: brimful_core::Nanos,
-    /// Upper bound of the number of calls of all shards together.
+    /// Maximum number of calls, of all shards together.
     pub calls: u64,
 }
 

@@ -1,10 +1,10 @@
-//! The request of each call: an independent draw from the mix of classes, and within a class a draw from its targets,
-//! by weight or popularity.
+//! Chooses the request of each call. The class is an independent random draw from the mix of classes. Within the class,
+//! the target is drawn by weight or popularity.
 //!
 //! A class that requests its targets in order, or whose requests are templates, is *numbered*: each call has a number
-//! within the class. From this number, the engine renders the request. In a schedule that all shards share, the numbers
-//! are 0, 1, 2 … If each shard has its own schedule, shard i of n uses the numbers i, i + n, i + 2n … So no two calls
-//! of a load have the same number.
+//! within the class. The engine generates the request from this number. In a schedule that all shards share, the
+//! numbers are 0, 1, 2 … If each shard has its own schedule, shard i of n uses the numbers i, i + n, i + 2n … So no two
+//! calls of a load have the same number.
 
 use crate::{Chooser, Shard, rng};
 use brimful_core::alias::AliasTable;
@@ -19,28 +19,29 @@ use std::sync::Arc;
 #[derive(Clone, Debug)]
 pub struct Mix {
     slots: Arc<Slots>,
-    /// The number of the next call of each class. It does not change for classes that are not numbered.
+    /// For each class, the number of its next call; unused for classes that are not numbered.
     next: Vec<Cell<u64>>,
-    /// Difference between the numbers of two successive calls of a class.
+    /// Difference between the numbers of two successive calls of a class: the number of shards with schedules of their
+    /// own.
     step: u64,
     rng: Pcg64,
 }
 
-/// The tables from which requests are drawn, shared by all shards. A class that is not numbered has one slot for each
-/// request, and a numbered class has one slot. Slots are in the order of the classes and of the requests within a
-/// class.
+/// The tables from which requests are drawn; all shards share them. A slot is one possible result of a draw. A numbered
+/// class has one slot, and any other class has one slot per request. Slots are in the order of the classes and, within
+/// a class, of its requests.
 #[derive(Debug)]
 struct Slots {
     shares: AliasTable,
     /// The only possible call; `None` if several calls are possible.
     only: Option<CallSpec>,
-    /// Index of each class's first slot. There are usually few classes, so this list stays in the CPU cache.
+    /// Index of each class's first slot. Because there are usually few classes, this list stays in the CPU cache.
     first: Vec<u32>,
     /// Whether each class is numbered.
     numbered: Vec<bool>,
 }
 
-/// An error in the shares of a mix.
+/// An error in the class shares of a mix.
 #[derive(Debug, thiserror::Error, PartialEq)]
 pub enum MixError {
     /// There is no class, a share is negative or not finite, or all shares are zero.
@@ -48,13 +49,13 @@ pub enum MixError {
     Shares(Vec<f64>),
 }
 
-/// Upper bound of the number of shares that an error message lists.
+/// Maximum number of shares that an error message lists.
 const MAX_SHARES_SHOWN: usize = 10;
 /// Mask of the bits of a [`RequestId`] that contain a call's number. The highest bit marks a scripted request.
 const NUMBER_MASK: u64 = (1 << 63) - 1;
 
 impl Mix {
-    /// A mix of classes with one request each. `shares` has one entry per class, in any scale.
+    /// A mix of classes with one request each. `shares` has one entry per class; the entries need not sum to 1.
     ///
     /// # Errors
     /// [`MixError::Shares`] if no class can be drawn.
@@ -91,7 +92,7 @@ impl Mix {
         self
     }
 
-    /// Returns the call that the random number `u` selects; `u` is uniformly distributed on [0, 1). In a numbered
+    /// Returns the call that the random number `u` selects, which is uniformly distributed on [0, 1). In a numbered
     /// class, this is the class's next call.
     pub(crate) fn call_at(&self, u: f64) -> CallSpec {
         let slot = self.slots.shares.index_at(u);
@@ -129,8 +130,9 @@ impl Slots {
 }
 
 impl Chooser for Mix {
-    /// Skips all calls in one step if possible: each call takes one random number, and the generator can skip numbers.
-    /// Calls must be drawn one by one only if there are several slots and a class is numbered.
+    /// Skips all calls in one step if possible. This works because each call uses one random number, and the random
+    /// number generator can skip numbers. If there are several slots and a class is numbered, calls are drawn one by
+    /// one to count those of the class.
     fn skip_calls(&mut self, n: u64) {
         let has_one_slot = self.slots.shares.len() == 1;
         if !has_one_slot && self.slots.numbered.contains(&true) {
@@ -208,8 +210,8 @@ mod tests {
         assert!(counts[0].abs_diff(30_000) < 700 && counts[1..].iter().all(|n| n.abs_diff(10_000) < 500), "{counts:?}");
     }
 
-    /// The probability of request i must be proportional to i^-s. A χ² test with significance level 1e-6 compares the
-    /// frequencies of the most popular requests, and of all other requests together.
+    /// Expects that the probability of request i is proportional to i^-s. A χ² test at the significance level 1e-6
+    /// compares the frequencies of the most popular requests, and of all other requests together.
     #[test]
     fn popularity_is_zipfs() {
         const FIRST: usize = 50;
@@ -226,7 +228,7 @@ mod tests {
             let expected = (0..FIRST).map(weight).chain([rest]).map(|weight| weight / total * n as f64);
             let chi2: f64 =
                 counts.iter().zip(expected).map(|(is, should): (&f64, f64)| (is - should).powi(2) / should).sum();
-            // With 50 degrees of freedom, a correct mix exceeds 120 with a probability below 1e-6.
+            // With 50 degrees of freedom and a correct mix, χ² exceeds 120 with a probability below 1e-6.
             assert!(chi2 < 120.0, "{exponent}: {chi2}");
         }
     }

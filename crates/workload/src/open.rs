@@ -1,4 +1,4 @@
-//! The open workload: the arrival process alone decides when calls are due, whatever the server does.
+//! The open workload: only the arrival process determines when calls are due. The server's answers have no influence.
 
 use crate::{Arrivals, Chooser, Mix, Shard, WorkloadLimits};
 use brimful_core::{CallSpec, Nanos, NextCall, Workload};
@@ -10,15 +10,15 @@ pub struct OpenWorkload<C = Mix> {
     chooser: C,
     shard: Shard,
     extent: WorkloadLimits,
-    /// Index in the whole schedule of this shard's call after `head`.
+    /// Index, in the whole schedule, of the call that this shard makes after `head`.
     index: u64,
     /// This shard's next call and its due time; `None` after the last call.
     head: Option<(Nanos, CallSpec)>,
 }
 
 impl<C: Chooser> OpenWorkload<C> {
-    /// Creates shard `shard` of the schedule that `arrivals`, `chooser` and `extent` describe. These three arguments
-    /// must be the same for all shards.
+    /// Creates shard `shard` of a schedule. `arrivals`, `chooser` and `extent` must be the same for all shards of the
+    /// schedule.
     pub fn new(arrivals: Arrivals, chooser: C, extent: WorkloadLimits, shard: Shard) -> OpenWorkload<C> {
         let mut open = OpenWorkload { arrivals, chooser, shard, extent, index: shard.index, head: None };
         open.head = open.next_after(shard.index);
@@ -30,7 +30,7 @@ impl<C: Chooser> OpenWorkload<C> {
         self.head.is_none()
     }
 
-    /// This shard's next call, after skipping `others` calls of other shards.
+    /// This shard's next call. Before it, `others` calls of other shards are skipped.
     fn next_after(&mut self, others: u64) -> Option<(Nanos, CallSpec)> {
         if self.index >= self.extent.calls {
             return None;
@@ -89,8 +89,8 @@ mod tests {
         calls
     }
 
-    /// Splits the schedule among processes, and the shard of each process among its threads. `threads` contains the
-    /// number of threads of each process.
+    /// The shards of a schedule that is split among processes, and then among the threads of each process. `threads`
+    /// has the number of threads of each process.
     fn shards(threads: &[u64]) -> impl Iterator<Item = Shard> {
         Shard::WHOLE.split(threads.len() as u64).zip(threads).flat_map(|(shard, threads)| shard.split(*threads))
     }
@@ -114,8 +114,8 @@ mod tests {
         }
     }
 
-    /// A shard must skip the calls of other shards in one step. There are 10¹² calls, of which the shard makes ten:
-    /// visiting the other calls one by one would never finish.
+    /// Expects that a shard skips the calls of other shards in one step. Of 10¹² calls, the shard makes ten: visiting
+    /// the other calls one by one would never finish.
     #[test]
     fn a_shard_of_counted_calls_takes_no_time_for_those_of_the_others() {
         let extent = WorkloadLimits { window: Nanos::from_secs(1_000_000), calls: u64::MAX };
@@ -148,7 +148,7 @@ mod tests {
         );
         assert!(matches!(workload.next(Nanos::ZERO, 0), NextCall::Due { due: Nanos::ZERO, .. }));
         assert_eq!(workload.next(Nanos(1), 1), NextCall::NotBefore(Nanos::from_millis(10)));
-        // A late call keeps its due time.
+        // A call that is made late must keep its due time.
         let NextCall::Due { due, .. } = workload.next(Nanos::from_millis(35), 1) else { panic!("a call is overdue") };
         assert_eq!(due, Nanos::from_millis(10));
     }

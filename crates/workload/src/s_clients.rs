@@ -1,12 +1,12 @@
 //! S-Clients (Banga & Druschel 1997, §4): D clients make connection attempts, each client one at a time. When an
 //! attempt succeeds, its call continues independently of the client, which is then free for its next attempt. An
 //! attempt is abandoned after the timeout T. So the rate of attempts does not depend on how fast the server handles
-//! requests. The rate of a closed workload does.
+//! requests, unlike the rate of a closed workload.
 //!
 //! A client's next attempt begins by one of two rules (§4.2 and §4.4):
 //! - A think time after its connection was established, and at once after an abandoned attempt. Without think time, and
 //!   if the server refuses none, D attempts are always in progress, and their rate is at least D/T.
-//! - When the next attempt of an arrival process is due. If all D clients have attempts in progress then, the attempt
+//! - When the next attempt of an arrival process is due. If all D clients have attempts in progress at that time, it
 //!   waits for the first free client. If D is at least T times the highest rate, a client is always free. Attempts that
 //!   still wait at the end of the window are not made.
 //!
@@ -27,24 +27,24 @@ pub struct SClients<C = Mix> {
     window: Nanos,
 }
 
-/// The attempts of a load.
+/// The source of a load's connection attempts.
 #[derive(Clone, Debug)]
 enum Attempts<C> {
-    /// Each client makes its next attempt `think` after its last connection.
+    /// Each client makes its next attempt `think` after its last connection was established.
     Repeated { think: Nanos, chooser: C, calls_left: u64 },
-    /// Free clients make the attempts of a schedule.
+    /// The attempts are those of an open workload. Free clients make them.
     Scheduled(Box<OpenWorkload<C>>),
 }
 
 impl<C: Chooser> SClients<C> {
-    /// Creates this shard's share of `clients` (D). The engine abandons each attempt after `timeout` (T). The first
-    /// attempts are spread evenly over `timeout`.
+    /// Creates the clients that belong to this shard, out of `clients` (D) in the whole load. The engine abandons each
+    /// attempt after `timeout` (T). The first attempts are spread evenly over `timeout`.
     pub fn new(clients: u64, timeout: Nanos, chooser: C, extent: WorkloadLimits, shard: Shard) -> SClients<C> {
         SClients::thinking(clients, timeout, Nanos::ZERO, chooser, extent, shard)
     }
 
-    /// Like [`SClients::new`], but each client thinks for `think` between a connection and its next attempt. The first
-    /// attempts are spread evenly over the longer of `timeout` and `think`.
+    /// Like [`SClients::new`], but each client thinks for `think` after its connection was established, before its next
+    /// attempt. The first attempts are spread evenly over the longer of `timeout` and `think`.
     pub fn thinking(
         clients: u64,
         timeout: Nanos,
@@ -63,8 +63,8 @@ impl<C: Chooser> SClients<C> {
         }
     }
 
-    /// Creates this shard's share of `clients` that make the attempts of `arrivals`. `arrivals` and `chooser` must be
-    /// the same for all shards, as with [`OpenWorkload::new`].
+    /// Creates the clients that belong to this shard, out of `clients` in the whole load. They make the attempts of
+    /// `arrivals`. `arrivals` and `chooser` must be the same for all shards, as with [`OpenWorkload::new`].
     pub fn scheduled(
         clients: u64,
         timeout: Nanos,
@@ -95,7 +95,7 @@ impl<C: Chooser> Attempts<C> {
         }
     }
 
-    /// The next attempt, for a client that has been free since `free`.
+    /// Returns the next attempt. The client that makes it has been free since `free`.
     fn next(&mut self, free: Nanos, now: Nanos, in_flight: usize) -> NextCall {
         match self {
             Attempts::Repeated { chooser, calls_left, .. } => match chooser.next() {
@@ -112,7 +112,7 @@ impl<C: Chooser> Attempts<C> {
         }
     }
 
-    /// Time between a connection and the client's next attempt.
+    /// Time that a client waits between an established connection and its next attempt.
     fn think(&self) -> Nanos {
         match self {
             Attempts::Repeated { think, .. } => *think,
@@ -146,11 +146,10 @@ impl<C: Chooser> Workload for SClients<C> {
     fn on_outcome(&mut self, outcome: &Outcome) {
         match outcome.end {
             End::Abandoned => self.free.push(Reverse(outcome.at)),
-            // The server refuses connections, or the host has no free port, without delay. If the next attempt began at
-            // once, D attempts would run in a busy loop. So the next attempt begins when this attempt would have been
-            // abandoned.
+            // A refusal, or an error because the host has no free port, takes almost no time. If the client made its
+            // next attempt immediately, D clients would cause a busy loop. So the client waits for another `timeout`.
             End::Refused | End::ClientLimited(_) => self.free.push(Reverse(outcome.at + self.timeout)),
-            // The attempt succeeded earlier, and the client has been free since then.
+            // The connection was established earlier, and the client has been free since then.
             _ => {}
         }
     }
@@ -172,7 +171,7 @@ mod tests {
         Outcome { call: CallSpec::for_class(ClassId(0)), due: Nanos::ZERO, at, end, bytes_sent: 0, bytes_received: 0 }
     }
 
-    /// The attempts that are due by `now`.
+    /// Makes all attempts that are due by `now`, and returns their due times.
     fn due(workload: &mut SClients, now: Nanos) -> Vec<Nanos> {
         let mut due_times = Vec::new();
         while let NextCall::Due { due, .. } = workload.next(now, 0) {
@@ -220,7 +219,7 @@ mod tests {
         SClients::scheduled(clients, T, arrivals, Mix::new(&[1.0], 0).unwrap(), extent, shard)
     }
 
-    /// Runs the workload against a server that never accepts a connection, in virtual time. Returns the due time and
+    /// Runs the workload, in simulated time, with a server that never accepts a connection. Returns the due time and
     /// the start of each attempt.
     fn run_at_dead_server(mut workload: SClients) -> Vec<(Nanos, Nanos)> {
         let (mut now, mut attempts) = (Nanos::ZERO, Vec::new());
@@ -253,7 +252,8 @@ mod tests {
 
     #[test]
     fn attempts_follow_their_arrival_process_whatever_the_server_does() {
-        // At the peak, 6 times 50 attempts per second are due, and each lasts for T = 0.1 s: at most 30 are pending.
+        // In a burst, 6 · 50 attempts per second are due. Each of them lasts for T = 0.1 s, so at most 30 are in
+        // progress.
         let process = "onoff:6,10%,500ms";
         let expected: Vec<Nanos> = Arrivals::new(process.parse().unwrap(), Rate(50.0), 3)
             .unwrap()
@@ -273,7 +273,7 @@ mod tests {
 
     #[test]
     fn attempts_wait_while_all_clients_have_one_pending() {
-        // Two clients can make 20 attempts per second at a server that accepts none; 40 per second are due.
+        // 40 attempts per second are due. If none is accepted, two clients can make only 20 per second.
         let attempts = run_at_dead_server(scheduled(2, "constant", 40.0, Shard::WHOLE));
         assert_eq!(attempts.len(), 20);
         for (nth, (due, began)) in attempts.into_iter().enumerate() {

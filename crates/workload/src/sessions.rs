@@ -1,18 +1,18 @@
-//! Sessions of users that arrive, make bursts of calls with think times in between, and leave, as with httperf's
+//! Sessions: a user arrives, makes bursts of calls with think times between them, and leaves, as with httperf's
 //! `--wsess` (Mosberger & Jin 1998).
 //!
-//! - A burst's first call is sent alone. The burst's other calls are due at the time of its answer. The number of calls
-//!   in flight is at most the number of the session's connections, unless calls are pipelined. Calls that wait for a
+//! - A burst's first call is sent alone. When it is answered, the burst's other calls are due. The number of calls in
+//!   flight is at most the number of the session's connections, unless calls are pipelined. Calls that wait for a
 //!   connection keep their due time.
 //! - The next burst is due one think time after the last answer. A failed call ends its session. If the load retries, a
-//!   call with an unexpected answer does not end its session: the call is due again at once, and the session waits for
-//!   it.
+//!   call with an unexpected answer does not end its session: the call is due again immediately, and the session waits
+//!   for it.
 //! - Session `i` of the whole schedule has its own random stream and belongs to shard `i mod count`: a split schedule
-//!   has the same sessions, whatever the server answers. In a closed load, user `i` has one random stream for all its
-//!   sessions, which follow one another and have the user's number.
+//!   has the same sessions as the whole schedule, whatever the server answers. In a closed load, user `i` has one
+//!   random stream for all its sessions, which follow one another and have the user's number.
 //! - With scripts, session `i` follows script `i` modulo the number of scripts; the `k`-th session of user `u` among
 //!   `n` users is session `u + k·n`. If the number of sessions is given, all session numbers are below it.
-//! - Memory is proportional to the sessions in progress, and in a closed load to the number of users.
+//! - Memory use is proportional to the number of sessions in progress or, in a closed load, to the number of users.
 //! - No call is due, and no waiting call is made, at or after the end of the window.
 
 mod scripts;
@@ -38,7 +38,7 @@ use std::sync::Arc;
 /// The parameters that all sessions share.
 #[derive(Debug)]
 struct Plan {
-    /// The load, without its scripts.
+    /// The parameters of the load. Its scripts are left out here.
     load: SessionLoad,
     mix: Mix,
     scripts: Option<Arc<Scripts>>,
@@ -58,28 +58,28 @@ impl Plan {
 #[derive(Debug)]
 pub struct Sessions {
     plan: Plan,
-    /// Future sessions of an open load; `None` in a closed load.
+    /// The sessions of an open load that have not arrived yet; `None` in a closed load.
     coming: Option<FutureSessions>,
-    /// Sessions in progress, and resting users of a closed load. The slots of ended sessions are reused.
+    /// Sessions in progress, and the users of a closed load that rest between two sessions. The slots of ended sessions
+    /// are reused.
     visits: Vec<SessionState>,
     free: Vec<u32>,
     slots: HashMap<SessionId, u32>,
-    /// Due times, each with the index in `visits` of the session. An entry is stale if the session is not queued for
-    /// this due time.
+    /// A queue of due times, each with the index of its session in `visits`. An entry is out of date, and ignored, if
+    /// the session is no longer queued for this due time.
     due: BinaryHeap<Reverse<(Nanos, u32)>>,
-    /// Calls that will be retried, each with its due time. Each of these calls counts as in flight, so its session
-    /// cannot end before the retry.
+    /// Calls that will be retried, each with its due time. A call that waits for its retry counts as in flight, so its
+    /// session cannot end before.
     again: VecDeque<(Nanos, CallSpec)>,
-    /// Decides how long users of a closed load wait after failures.
+    /// Determines how long users of a closed load wait after failures.
     back_off: BackOff,
     window: Nanos,
     calls_left: u64,
 }
 
 impl Sessions {
-    /// Creates shard `shard` of the sessions that `load`, `mix`, `extent` and `seed` describe. These four arguments
-    /// must be the same for all shards, and `load` must be valid. Each session draws its requests from the mix with its
-    /// own random stream.
+    /// Creates one shard of a workload of sessions. `load`, `mix`, `extent` and `seed` must be the same for all shards,
+    /// and `load` must be valid. Each session draws its requests from the mix with its own random stream.
     ///
     /// # Errors
     /// [`ArrivalsError`] if the arrival process of an open load is not valid.
@@ -107,7 +107,8 @@ impl Sessions {
             calls_left: shard.share(extent.calls),
         };
         let past = load.in_progress.then(|| SessionHistory::new(load));
-        // Each session takes one seed, so the seeds of other shards' sessions can be skipped in one step.
+        // Each session uses one number of this stream as its seed, so the seeds of other shards' sessions are skipped
+        // in one step.
         let mut seeds = rng(seed, 4);
         seeds.advance(u128::from(shard.index));
         match &load.session_arrivals {
@@ -125,8 +126,8 @@ impl Sessions {
                     let place = user as f64 / *users as f64;
                     match &past {
                         Some(past) => past.begin_user(place, load, rest_s, &mut visit),
-                        // The users' first sessions are spread over one mean rest time, so that users do not all arrive
-                        // at the same time.
+                        // The first sessions of the users are spread evenly over one mean rest time, so that users do
+                        // not all arrive at the same time.
                         None => visit.due = Nanos::from_secs_f64(place * rest_s.mean()),
                     }
                     if sessions.plan.sessions_of_user(visit.session) > 0 {
@@ -138,7 +139,7 @@ impl Sessions {
         Ok(sessions)
     }
 
-    /// Makes users call again without a wait after failed calls.
+    /// Lets users make their next call without a wait after a failed call.
     #[must_use]
     pub fn without_back_off(self) -> Sessions {
         Sessions { back_off: BackOff::none(), ..self }
@@ -151,7 +152,7 @@ impl Sessions {
         self
     }
 
-    /// Admits the sessions that began before the run and continue in it.
+    /// Adds the sessions that began before the run and are still in progress when it starts.
     fn admit_sessions_in_progress(&mut self, past: &SessionHistory) {
         while let Some((began, mut visit)) = self.coming.as_mut().and_then(FutureSessions::take_past) {
             if past.reaches_run(began, &self.plan.load, &mut visit) {
@@ -160,7 +161,7 @@ impl Sessions {
         }
     }
 
-    /// Stores a session or a user in a slot, and queues this slot for the due time.
+    /// Stores a session or a user in a slot, and queues the slot for its due time.
     fn admit(&mut self, visit: SessionState) {
         let session = visit.session;
         let slot = self.free.pop().unwrap_or(self.visits.len() as u32);
@@ -172,7 +173,7 @@ impl Sessions {
         self.queue(slot);
     }
 
-    /// Queues the session in this slot for its due time.
+    /// Queues the session in this slot for the due time of its next call.
     fn queue(&mut self, slot: u32) {
         if let Some(visit) = self.visits.get_mut(slot as usize) {
             visit.is_queued = true;
@@ -180,8 +181,8 @@ impl Sessions {
         }
     }
 
-    /// Returns the next call of the session in this slot. Returns `None` if the session is no longer queued for `due`,
-    /// for example because it has failed.
+    /// Returns the next call of the session in this slot. Returns `None` if the session is no longer queued for the
+    /// time `due`, for example because it has failed.
     fn next_call(&mut self, due: Nanos, slot: u32) -> Option<NextCall> {
         let visit = self.visits.get_mut(slot as usize).filter(|visit| visit.is_queued && visit.due == due)?;
         visit.is_queued = false;
@@ -218,7 +219,7 @@ impl Sessions {
         self.visits.capacity() * size_of::<SessionState>()
             + self.free.capacity() * size_of::<u32>()
             + self.due.capacity() * size_of::<(Nanos, u32)>()
-            // A hash map has a control byte for each bucket, and uses at most seven of eight buckets.
+            // A hash map has one control byte per bucket, and fills at most seven of eight buckets.
             + self.slots.capacity() * 8 / 7 * (size_of::<(SessionId, u32)>() + 1)
     }
 }
@@ -264,7 +265,7 @@ impl Workload for Sessions {
             End::Unexpected { .. } if self.plan.load.retry && visit.retry() => {
                 self.again.push_back((outcome.at, outcome.call));
             }
-            // A call that the end of the run cuts off neither fails nor ends its session.
+            // A call that was cut off by the end of the run is not a failure, and does not end its session.
             End::Unfinished { .. } => visit.cut_off(outcome.at),
             _ => visit.fail(outcome.at),
         }
@@ -300,7 +301,7 @@ impl Workload for Sessions {
     }
 }
 
-/// The future sessions of an open load that belong to one shard.
+/// The sessions of one shard of an open load that have not arrived yet.
 #[derive(Debug)]
 struct FutureSessions {
     arrivals: Arrivals,
@@ -308,7 +309,7 @@ struct FutureSessions {
     shard: Shard,
     /// Index of the next session in the whole schedule.
     index: u64,
-    /// The arrival time of the next session, counted from the start of the arrivals (see `before`).
+    /// The time at which the next session arrives, counted from the start of the arrivals, which may be before the run.
     head: Option<Nanos>,
     /// Time from the start of the arrivals to the start of the run.
     before: Nanos,
@@ -317,8 +318,7 @@ struct FutureSessions {
 }
 
 impl FutureSessions {
-    /// Creates the future sessions of a shard. The next value of `seeds` must be the seed of this shard's first
-    /// session.
+    /// Creates the sessions of a shard. `seeds` must yield the seed of this shard's first session next.
     fn new(mut arrivals: Arrivals, seeds: Pcg64, shard: Shard, before: Nanos, left: u64) -> FutureSessions {
         arrivals.skip_calls(shard.index);
         let head = arrivals.next();
@@ -344,20 +344,20 @@ impl FutureSessions {
         Some(visit)
     }
 
-    /// If the next session arrived before the run, removes and returns it with its arrival time, in seconds from the
-    /// start of the run (negative).
+    /// If the next session arrived before the run, removes and returns it. The number is its arrival time in seconds
+    /// from the start of the run, which is negative.
     fn take_past(&mut self) -> Option<(f64, SessionState)> {
         let arrival = self.head.filter(|arrival| *arrival < self.before)?;
         Some((-(self.before - arrival).as_secs_f64(), self.take()?))
     }
 }
 
-/// Draws a duration in seconds from a distribution.
+/// Draws a random duration, in seconds, from a distribution.
 fn draw_s(spread: &Spread, rng: &mut impl RngExt) -> f64 {
     spread.quantile(rng.random())
 }
 
-/// Draws a whole number from a distribution.
+/// Draws a random whole number from a distribution.
 fn draw_count(spread: &Spread, rng: &mut impl RngExt) -> u32 {
     u32::try_from(spread.count(rng.random())).unwrap_or(u32::MAX)
 }

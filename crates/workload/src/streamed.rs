@@ -5,14 +5,14 @@ use brimful_core::{CallSpec, Nanos, NextCall, Workload};
 use std::sync::mpsc::{Receiver, TryRecvError};
 use std::vec::IntoIter;
 
-/// If the channel is empty, it is checked again after this time.
+/// Time after which an empty channel is checked again.
 const POLL_INTERVAL: Nanos = Nanos::from_millis(1);
 
 /// A call and its due time.
 pub type DueCall = (Nanos, CallSpec);
 
-/// One shard of calls that arrive in batches, in the order of their due times. The workload ends when the sender is
-/// dropped and all calls have been made.
+/// One shard of a workload of calls that arrive in batches, in the order of their due times. The workload ends when the
+/// sender of the channel was dropped and all calls have been made.
 #[derive(Debug)]
 pub struct StreamedWorkload {
     batches: Receiver<Vec<DueCall>>,
@@ -68,7 +68,7 @@ mod tests {
         sender.send(vec![]).unwrap();
         sender.send(vec![(Nanos(30), call(2))]).unwrap();
         assert_eq!(streamed.next(Nanos(9), 0), NextCall::NotBefore(Nanos(10)));
-        // A late call keeps its due time.
+        // A call that is made late must keep its due time.
         assert_eq!(streamed.next(Nanos(12), 0), NextCall::Due { due: Nanos(10), call: call(0) });
         assert_eq!(streamed.next(Nanos(12), 1), NextCall::Due { due: Nanos(10), call: call(1) });
         assert_eq!(streamed.next(Nanos(12), 2), NextCall::NotBefore(Nanos(30)));

@@ -11,13 +11,15 @@ use rand_distr::{Distribution, Exp1};
 use rand_pcg::Pcg64;
 use std::fmt;
 
-/// The parameters of `mmpp:RATIO,SHARE,SOJOURN`: a Poisson process whose rate is `ratio` times the mean during bursts.
-/// Bursts last `sojourn` on average and make up `share` of the time in the long run.
+/// The parameters of `mmpp:RATIO,SHARE,SOJOURN`: a Poisson process whose rate is `ratio` times the mean rate during
+/// bursts. A burst lasts `sojourn` on average. In the long run, bursts are in progress for the share `share` of the
+/// time.
 ///
 /// In the literature's symbols, for a mean rate m: λ₁ = m·ratio, λ₂ = m·(1 − ratio·share)/(1 − share), r₁ = 1/sojourn,
 /// r₂ = r₁·share/(1 − share). The initial state is drawn from the stationary distribution, so the expected rate equals
-/// m from the first instant. The number of calls in one run varies: its index of dispersion tends to 1 + 2(λ₁−λ₂)²r₁r₂
-/// / ((r₁+r₂)²(λ₁r₂+λ₂r₁)). The mean rate of a run is close to m only if the run lasts for hundreds of bursts.
+/// m from the first instant. The number of calls varies from run to run: for long runs, its index of dispersion
+/// approaches 1 + 2(λ₁−λ₂)²r₁r₂ / ((r₁+r₂)²(λ₁r₂+λ₂r₁)). The mean rate of a run is close to m only if the run lasts for
+/// hundreds of bursts.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Mmpp {
     ratio: f64,
@@ -26,8 +28,8 @@ pub struct Mmpp {
 }
 
 impl Mmpp {
-    /// Lower bound of `sojourn`. With shorter bursts, most bursts have less than one call, so the process is
-    /// practically a Poisson process.
+    /// Minimum of `sojourn`. Most of the bursts that are shorter have less than one call, so the process would
+    /// practically be a Poisson process.
     pub const SHORTEST_SOJOURN: Nanos = Nanos::from_millis(1);
 
     /// Checks and sets the parameters. `ratio` must be at least 1, `share` between 0 and 1, their product at most 1,
@@ -63,11 +65,11 @@ impl fmt::Display for Mmpp {
     }
 }
 
-/// The rate curve: the two states alternate, and each lasts for an exponentially distributed time. The remaining time
-/// of the initial state is exponentially distributed, too, because an exponential time has no memory.
+/// The rate curve: two states alternate, and each of them lasts for an exponentially distributed time. This is also the
+/// distribution of the initial state's remaining time, because an exponential time has no memory.
 #[derive(Clone, Debug)]
 pub(super) struct Curve {
-    /// The rates of the two states, rest and burst, and the mean length of each state.
+    /// The rate and the mean length of each state: between bursts, and in a burst.
     states: [RateSegment; 2],
     next: usize,
     rng: Pcg64,

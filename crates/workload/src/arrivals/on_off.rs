@@ -7,9 +7,9 @@ use crate::ArrivalsError;
 use brimful_core::Nanos;
 use std::fmt;
 
-/// The parameters of `onoff:RATIO,SHARE[,PERIOD]`. During the first `share` of every `period`, the rate is `ratio`
-/// times the mean. During the rest of the period, it is mean·(1 − ratio·share)/(1 − share). The mean rate is exact over
-/// whole periods, so a run should last several periods.
+/// The parameters of `onoff:RATIO,SHARE[,PERIOD]`. During the first part of every `period`, whose length is `share ·
+/// period`, the rate is `ratio` times the mean rate. During the rest of the period, it is mean·(1 − ratio·share)/(1 −
+/// share). The mean rate is exact over whole periods, so a run should last several periods.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct OnOff {
     ratio: f64,
@@ -52,7 +52,7 @@ impl fmt::Display for OnOff {
     }
 }
 
-/// Rejects bursts that would need a negative rate between the bursts.
+/// Returns an error if the bursts alone exceed the mean rate, so that the rate between bursts would be negative.
 pub(super) fn check_burst(ratio: f64, share: f64) -> Result<(), ArrivalsError> {
     if !(ratio.is_finite() && ratio >= 1.0) {
         return Err(ArrivalsError::Ratio(ratio));
@@ -60,7 +60,7 @@ pub(super) fn check_burst(ratio: f64, share: f64) -> Result<(), ArrivalsError> {
     if !(share > 0.0 && share < 1.0) {
         return Err(ArrivalsError::Share(share));
     }
-    // The tolerance is for the rounding error of the product.
+    // `ratio * share` may exceed 1 by a rounding error.
     if ratio * share > 1.0 + 1e-9 {
         return Err(ArrivalsError::BurstsExceedMean { ratio, share });
     }
@@ -72,8 +72,8 @@ pub(super) fn rest_ratio(ratio: f64, share: f64) -> f64 {
     ((1.0 - ratio * share) / (1.0 - share)).max(0.0)
 }
 
-/// The rate curve. The curve multiplies the number of whole periods by their length. Adding up the lengths would make
-/// it drift.
+/// The rate curve. The start of a period is the number of whole periods before it, multiplied by their length. A sum of
+/// lengths would drift.
 #[derive(Clone, Debug)]
 pub(super) struct Curve {
     period_s: f64,
@@ -83,7 +83,7 @@ pub(super) struct Curve {
 }
 
 impl Curve {
-    /// Time at which the area under the curve reaches `area`, in seconds from the start.
+    /// Time at which the area under the curve, the number of calls, reaches `area`, in seconds from the start.
     pub fn time_at_area(&self, area: f64) -> f64 {
         let periods = (area / self.period_area).floor();
         let within = area - periods * self.period_area;
@@ -104,8 +104,8 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Each part of a period must have its share of the calls, to within one call at either boundary, because calls
-        /// are evenly spaced.
+        /// Expects that each part of a period has its share of the calls. The number may be off by one call at either
+        /// boundary, because calls are evenly spaced.
         #[test]
         fn each_phase_has_its_calls(ratio in 1.0..20.0, fill in 0.05..1.0, rate in 1.0..1000.0) {
             let share = f64::min(fill / ratio, 0.99);

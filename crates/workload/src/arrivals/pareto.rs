@@ -1,13 +1,12 @@
-//! Self-similar arrivals from on/off sources (Willinger, Taqqu, Sherman & Wilson 1997, Theorem 1): each of 16 sources
-//! is on and off in turn, for Pareto distributed times with α = 3 − 2H and a mean of 100 ms. Calls are a Poisson
+//! Self-similar arrivals from on/off sources (Willinger, Taqqu, Sherman & Wilson 1997, Theorem 1): 16 sources switch on
+//! and off. On and off times have a Pareto distribution with α = 3 − 2H and a mean of 100 ms. Calls are a Poisson
 //! process whose rate is proportional to the number of sources that are on.
 //!
 //! The coefficient of variation of the rate is 25 %. Self-similarity is exact only in the limit of large time scales.
-//! An estimate of H at scales of 6 s and more is 0.02 to 0.06 too high; the error is largest for H near ½. On and off
-//! times have the same distribution. Each source starts in its stationary state: it is on with probability ½, and its
-//! first switch is due after a residual time. So the mean rate is right in expectation from the first instant. The
-//! closer H is to 1, the more likely a source keeps its state for the whole run. At H = 0.9, one source in four does
-//! not switch within the first ten seconds.
+//! An estimate of H at scales of 6 s and more is 0.02 to 0.06 too high; the error is largest for H near ½. Each source
+//! starts in its stationary state: it is on with probability ½, and its first switch is due after a residual time. So
+//! the expected rate equals the mean rate from the first instant. The closer H is to 1, the more likely is a source
+//! that does not switch in the whole run. At H = 0.9, one source in four does not switch within the first ten seconds.
 
 use super::rate_segment::RateSegment;
 use super::self_similar::Hurst;
@@ -20,7 +19,7 @@ use std::collections::BinaryHeap;
 
 const SOURCES: u32 = 16;
 const MEAN_S: f64 = 0.1;
-/// Average number of switches per second, of all sources together.
+/// Average number of switches of all sources together, per second.
 pub(super) const PIECES_PER_S: f64 = SOURCES as f64 / MEAN_S;
 
 /// The rate curve. Each piece lasts from one switch of a source to the next switch of any source.
@@ -29,7 +28,7 @@ pub(super) struct Curve {
     /// Rate that one source contributes while it is on, in calls per second.
     rate: f64,
     times: Pareto,
-    /// The time at which each source switches next, and whether the source is on until then.
+    /// For each source: the time at which it switches next, and whether it is on until then.
     sources: BinaryHeap<Reverse<(Nanos, bool)>>,
     on: u32,
     now: Nanos,
@@ -37,6 +36,7 @@ pub(super) struct Curve {
 }
 
 impl Curve {
+    /// Creates a curve with the mean rate `mean`, in calls per second.
     pub fn new(hurst: Hurst, mean: f64, mut rng: Pcg64) -> Curve {
         let times = Pareto::new(3.0 - 2.0 * hurst.get());
         let sources: BinaryHeap<_> = (0..SOURCES)
@@ -63,7 +63,7 @@ impl Iterator for Curve {
     }
 }
 
-/// The distribution P(X > x) = (x/least_s)^−α for x ≥ `least_s`, with the mean [`MEAN_S`].
+/// The Pareto distribution P(X > x) = (x/least_s)^−α for x ≥ `least_s`, with the mean [`MEAN_S`].
 #[derive(Clone, Copy, Debug)]
 struct Pareto {
     alpha: f64,
@@ -80,9 +80,9 @@ impl Pareto {
         Nanos::from_secs_f64(self.least_s * u.powf(-1.0 / self.alpha))
     }
 
-    /// Draws the residual time at a random instant, by inverting P(rest > x) = ∫ₓ P(X > y) dy / mean. The probability
-    /// falls linearly up to `least_s`, where its value is 1/α. Beyond `least_s` it has a Pareto tail with exponent α −
-    /// 1.
+    /// Draws the time from a random instant until the next switch, by inverting P(rest > x) = ∫ₓ P(X > y) dy / mean. Up
+    /// to `least_s`, this probability falls linearly to 1/α. Beyond `least_s`, it has a Pareto tail with the exponent α
+    /// − 1.
     fn draw_residual(self, rng: &mut Pcg64) -> Nanos {
         let u: f64 = OpenClosed01.sample(rng);
         let tail = u * self.alpha;
@@ -98,8 +98,8 @@ impl Pareto {
 mod tests {
     use super::*;
 
-    /// The empirical distributions must equal the theoretical distributions at several points. A share of n draws has a
-    /// standard error of at most ½/√n.
+    /// Expects that the empirical distributions equal the theoretical ones at several points. With n draws, the share
+    /// of values above a point has a standard error of at most ½/√n.
     #[test]
     fn times_and_residual_times_have_their_distributions() {
         let (times, mut rng, n) = (Pareto::new(1.4), crate::rng(2, 3), 100_000);
@@ -126,8 +126,8 @@ mod tests {
             curve.sources.iter().filter(|Reverse((until, _))| *until > Nanos::from_secs(10)).count()
         };
         let share = (0..seeds).map(late).sum::<usize>() as f64 / (seeds * 16) as f64;
-        // α is 1.2 and the least time is 100/6 ms, so P(rest > 10 s) = 600^−0.2 / 1.2. If sources started with a full
-        // time instead of a residual time, the probability would be 600^−1.2.
+        // α is 1.2 and the least time is 100/6 ms, so P(rest > 10 s) = 600^−0.2 / 1.2. If sources started with a
+        // complete time instead of a residual time, the probability would be 600^−1.2.
         let expected = 600f64.powf(-0.2) / 1.2;
         assert!((share - expected).abs() < 2.5 / ((seeds * 16) as f64).sqrt(), "{share} not {expected}");
     }

@@ -1,24 +1,30 @@
-//! Piecewise linear rate curves, and the inverse of the area under them. Lengths are in seconds, rates in calls per
-//! second, areas in calls.
+//! Piecewise linear rate curves, and the time at which the area under such a curve reaches a given value. Lengths are
+//! in seconds, rates in calls per second, areas in calls.
 
 /// A piece of a rate curve: the rate changes linearly from `start_rate` to `end_rate` within `length_s`.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RateSegment {
+    /// Length of the piece, in seconds.
     pub length_s: f64,
+    /// Rate at the start of the piece, in calls per second.
     pub start_rate: f64,
+    /// Rate at the end of the piece, in calls per second.
     pub end_rate: f64,
 }
 
 impl RateSegment {
+    /// Creates a piece with a constant rate, in calls per second.
     pub fn level(length_s: f64, rate: f64) -> RateSegment {
         RateSegment { length_s, start_rate: rate, end_rate: rate }
     }
 
+    /// Area under the piece: its number of calls.
     pub fn area(self) -> f64 {
         self.length_s * (self.start_rate + self.end_rate) / 2.0
     }
 
-    /// Time at which the area from the start of the piece reaches `area`, in seconds from the start of the piece.
+    /// Time at which the area under the piece reaches `area`. Both are counted from the start of the piece, the time in
+    /// seconds.
     ///
     /// The result is the positive root of `start_rate·t + slope·t²/2 = area`. The formula used here adds two numbers of
     /// the same sign in its denominator, so it loses no digits for a nearly constant rate, and is exact for a constant
@@ -33,8 +39,7 @@ impl RateSegment {
     }
 }
 
-/// A rate curve made of a sequence of pieces. It returns the time at which the area under the curve exceeds a given
-/// area.
+/// A rate curve that is a sequence of pieces.
 #[derive(Clone, Debug)]
 pub(super) struct Pieces<I> {
     rest: I,
@@ -45,6 +50,7 @@ pub(super) struct Pieces<I> {
 }
 
 impl<I: Iterator<Item = RateSegment>> Pieces<I> {
+    /// Creates the curve of these pieces, from time 0.
     pub fn new(pieces: I) -> Pieces<I> {
         Pieces { rest: pieces, piece: RateSegment::level(0.0, 0.0), start_s: 0.0, start_area: 0.0, end_area: 0.0 }
     }
@@ -81,7 +87,8 @@ mod tests {
     }
 
     proptest! {
-        /// For level, rising and falling pieces, the area up to the returned time must be the requested area.
+        /// For constant, rising and falling pieces, expects that the area up to the returned time is the requested
+        /// area.
         #[test]
         fn the_inverse_is_the_inverse(
             from in 0.0..1e6f64, log_slope in -30.0..6.0, down: bool, length_s in 1e-3..1e4, share in 0.0..1.0f64,
@@ -92,8 +99,8 @@ mod tests {
             let t = piece.time_at_area(share * piece.area());
             let area = t * (from + (from + (to - from) * t / length_s)) / 2.0;
             prop_assert!((0.0..=length_s).contains(&t));
-            // Near the end of a piece whose rate falls to zero, the area hardly depends on t, so the tolerance is
-            // relative to the whole area.
+            // At the end of a piece whose rate falls to zero, the area hardly depends on the time. So the tolerance is
+            // relative to the area of the whole piece.
             prop_assert!((area - share * piece.area()).abs() <= 1e-12 * piece.area(), "{area} of {}", piece.area());
         }
     }

@@ -1,4 +1,4 @@
-//! The Hurst parameter, which both self-similar processes use.
+//! The Hurst parameter of the two self-similar processes.
 
 use crate::ArrivalsError;
 
@@ -7,10 +7,10 @@ use crate::ArrivalsError;
 /// 1997).
 ///
 /// Two processes are self-similar: `selfsimilar:H` ([`ArrivalProcess::Fgn`](crate::ArrivalProcess::Fgn)) and
-/// `selfsimilar:H,pareto` ([`ArrivalProcess::Pareto`](crate::ArrivalProcess::Pareto)). Both keep the mean rate in
-/// expectation from the first instant. By the nature of self-similarity, the rate of *one* run deviates from this mean.
-/// The standard deviation of the rate of a run of length T is about 30 %·(T/100 ms)^(H−1): for H = 0.85, 12 % in a
-/// minute and still 6 % in an hour. Compare runs with the same seed, or the means of many runs.
+/// `selfsimilar:H,pareto` ([`ArrivalProcess::Pareto`](crate::ArrivalProcess::Pareto)). The expected rate of both equals
+/// the mean rate from the first instant. Because of the long bursts, the rate of *one* run may deviate from the mean
+/// rate. The standard deviation of the rate of a run of length T is about 30 %·(T/100 ms)^(H−1): for H = 0.85, 12 % in
+/// a minute and still 6 % in an hour. Compare runs with the same seed, or the means of many runs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Hurst(f64);
 

@@ -1,4 +1,4 @@
-//! Stages: in each, the rate changes linearly from one value to another.
+//! Stages: in each stage, the rate changes linearly from one value to another.
 
 use super::rate_segment::RateSegment;
 use crate::ArrivalsError;
@@ -36,7 +36,7 @@ mod tests {
 
     #[test]
     fn a_ramp_from_nothing_follows_its_parabola() {
-        // The area under the rate curve is t²/2·(10/s)/(20 s), so call k is due at √(4k) s.
+        // The rate rises to 10/s within 20 s, so the area after t seconds is t²/4, and call k is due at √(4k) s.
         let due = even(0.0, &[stage("20s:10")]);
         assert_eq!(due.len(), 100);
         for (k, due) in due.iter().enumerate() {
@@ -69,7 +69,7 @@ mod tests {
     }
 
     proptest! {
-        /// For any stages, the area up to the due time of call k must be k, and no call may be missing.
+        /// For any stages, expects that the area up to the due time of call k is k, and that no call is missing.
         #[test]
         fn areas_are_kept(
             start in 0.0..500.0,
@@ -95,12 +95,12 @@ mod tests {
             let all = area_at(f64::INFINITY);
             prop_assume!(all > 0.0);
             let due = even(start, &stages);
-            // If the area is close to a whole number, rounding decides whether the last call is due before the end, so
-            // the number of calls may differ by one.
+            // If the area is close to a whole number, rounding decides whether the last call is due before the end. So
+            // the number of calls may be off by one.
             let close_to_whole = (all - all.round()).abs() < 1e-6;
             prop_assert!((due.len() as f64 - all.ceil()).abs() <= f64::from(close_to_whole));
             for (k, due) in due.iter().enumerate() {
-                // Due times are rounded by half a nanosecond, at no more than 500 calls per second.
+                // Due times are rounded by up to half a nanosecond, and there are at most 500 calls per second.
                 prop_assert!((area_at(*due) - k as f64).abs() < 1e-6, "call {} at {}", k, due);
             }
         }

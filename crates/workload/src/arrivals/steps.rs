@@ -1,4 +1,4 @@
-//! A cycle of constant rates (httperf's `--period=v`).
+//! A cycle of constant rates, as with httperf's `--period=v`.
 
 use super::exact;
 use super::rate_segment::RateSegment;
@@ -9,11 +9,12 @@ use std::ops::RangeInclusive;
 
 /// Maximum number of steps in a cycle.
 pub(super) const MAX_STEPS: usize = 10;
-/// Permitted rates other than zero. Outside this range, sums of rate times duration lose all precision, or overflow.
+/// Permitted rates other than zero. With rates outside this range, the sum of rate times duration would lose all
+/// precision or overflow.
 pub(super) const RATES: RangeInclusive<f64> = 1e-9..=1e9;
 
-/// The parameters of `steps:RATE@TIME,…`: relative rates, and the duration of each rate. Over a whole cycle, the mean
-/// rate is the requested rate.
+/// The parameters of `steps:RATE@TIME,…`: relative rates, each with its duration. They are scaled so that the mean over
+/// a whole cycle is the requested rate.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Steps {
     steps: [(f64, Nanos); MAX_STEPS],
@@ -66,7 +67,7 @@ impl fmt::Display for Steps {
     }
 }
 
-/// The rate curve, which is endless.
+/// The rate curve, which repeats the cycle without end.
 #[derive(Clone, Debug)]
 pub(super) struct Curve {
     steps: Steps,
@@ -94,8 +95,8 @@ mod tests {
     fn each_rate_is_kept_for_its_time_and_the_mean_over_all() {
         let second = Nanos::from_secs(1);
         let steps = Steps::new(&[(1.0, second + second), (2.0, second), (0.0, second)]).unwrap();
-        // The relative rates have a mean of 1 (an area of 4 over 4 s), so they are multiplied by the requested rate of
-        // 10.
+        // The relative rates have a mean of 1 (an area of 4 over 4 s), so all of them are multiplied by 10, the
+        // requested rate.
         let due: Vec<f64> = Arrivals::new(ArrivalProcess::Steps(steps), Rate(10.0), 0)
             .unwrap()
             .take(400)

@@ -1,4 +1,4 @@
-//! The syntax of processes, like `onoff:4,10%,100s`. [`FromStr`] reads what [`Display`](fmt::Display) writes.
+//! The syntax of processes, like `onoff:4,10%,100s`. [`FromStr`] parses the output of [`Display`](fmt::Display).
 
 use super::{ArrivalProcess, Hurst, Mmpp, OnOff, Steps};
 use crate::ArrivalsError;
@@ -88,7 +88,7 @@ fn number(text: &str) -> Option<f64> {
     text.parse().ok().filter(|number: &f64| number.is_finite())
 }
 
-/// Parses a fraction, written like `5%` or `0.05`.
+/// Parses a fraction that is written like `5%` or `0.05`.
 fn fraction(text: &str) -> Option<f64> {
     match text.strip_suffix('%') {
         Some(percent) => number(percent).map(|percent| percent / 100.0),
@@ -129,7 +129,7 @@ mod tests {
             prop_assert_eq!(process.to_string().parse(), Ok(process));
         }
 
-        /// Every process must either be rejected or make calls.
+        /// Expects that every process is either rejected or yields calls.
         #[test]
         fn no_arrivals_hang(
             name in "uniform|steps|onoff|mmpp|selfsimilar",
@@ -183,7 +183,8 @@ mod tests {
             ("onoff:4,5,6,7", "onoff:4,10%,100s"),
             ("onoff:4,10%,30", "onoff:4,10%,100s"),
             ("onoff:20,10%", "at most 10,"),
-            // The message must round the suggested value down, so that it is accepted.
+            // The largest possible ratio is 6.666…, and the message must round it down, so that the suggested value is
+            // accepted.
             ("onoff:20,15%", "at most 6.6666,"),
             ("onoff:0.5,10%", "1 or more"),
             ("onoff:2,0", "like 5% or 0.05"),

@@ -5,19 +5,19 @@ use brimful_core::Nanos;
 use std::str::FromStr;
 use std::sync::Arc;
 
-/// Recorded arrival times, relative to the first arrival. A trace takes 8 bytes per arrival; clones share this memory.
+/// Recorded arrival times, relative to the first arrival. A trace has 8 bytes per arrival; clones share this memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trace {
     instants: Arc<[Nanos]>,
 }
 
 impl Trace {
-    /// Parses a trace with one arrival per line, in seconds from any origin, in ascending order. The text after the
-    /// number and a blank, comma or semicolon is ignored. Blank lines and lines that begin with `#` are ignored, too.
-    /// Times given as seconds since 1970 have a resolution of a quarter of a microsecond.
+    /// Parses a trace with one arrival per line, in seconds from any origin, in ascending order. A blank, comma or
+    /// semicolon ends the number, and the rest of the line is ignored. Empty lines and lines that begin with `#` are
+    /// ignored, too. Times given as seconds since 1970 have a resolution of a quarter of a microsecond.
     ///
     /// # Errors
-    /// [`ArrivalsError`] with the number of the malformed line, or if there is no arrival.
+    /// [`ArrivalsError`] if a line is malformed (it has the number of the line), or if there is no arrival.
     pub fn parse(bytes: &[u8]) -> Result<Trace, ArrivalsError> {
         let mut instants = Vec::new();
         let (mut first_s, mut last_s) = (None, f64::NEG_INFINITY);
@@ -62,12 +62,12 @@ fn seconds(line: &[u8]) -> Option<f64> {
     std::str::from_utf8(number).ok()?.parse().ok().filter(|s: &f64| s.is_finite())
 }
 
-/// The beginning of a line, for an error message, with control characters escaped.
+/// The beginning of a line for an error message. Control characters are escaped.
 fn excerpt(line: &[u8]) -> String {
     line[..line.len().min(40)].escape_ascii().to_string()
 }
 
-/// Playback speed relative to the recording, written `2x` or `2`. Values below one slow the trace down.
+/// Playback speed relative to the recording, written `2x` or `2`. A value below 1 plays the trace back more slowly.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Speed(f64);
 
@@ -84,7 +84,8 @@ impl Speed {
         is_valid.then_some(Speed(factor)).ok_or_else(|| ArrivalsError::Speed(factor.to_string()))
     }
 
-    /// The factor by which the trace is played back faster than it was recorded.
+    /// The factor by which the trace is played back faster than it was recorded; below 1 if it is played back more
+    /// slowly.
     pub fn get(self) -> f64 {
         self.0
     }
@@ -152,7 +153,7 @@ mod tests {
             let _ = Trace::parse(&bytes);
         }
 
-        /// Generates texts of digits and separators, which are more often valid than arbitrary bytes.
+        /// Generates texts of digits and separators, because they are valid traces more often than arbitrary bytes.
         #[test]
         fn no_numbers_panic(text in "([-+0-9.e]{1,8}[\n,# ]){0,8}", speed in "[0-9.e-]{1,6}x") {
             if let (Ok(trace), Ok(speed)) = (Trace::parse(text.as_bytes()), speed.parse::<Speed>()) {
@@ -171,8 +172,8 @@ mod tests {
             let played = due(&text, &format!("{speed}x"));
             for (due, us) in played.iter().zip(&micros) {
                 let expected = (us - micros[0]) as f64 * 1000.0 / speed as f64;
-                // An f64 below 500 s has a resolution of 0.06 ns, and each of two roundings adds an error of half a
-                // nanosecond.
+                // Below 500 s, an `f64` has a resolution of 0.06 ns. Each of two roundings to nanoseconds adds an error
+                // of up to 0.5 ns.
                 prop_assert!((due.0 as f64 - expected).abs() <= 1.2, "{} not {}", due.0, expected);
             }
         }

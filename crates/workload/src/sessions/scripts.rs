@@ -1,5 +1,5 @@
-//! Scripted sessions in a compact form that all shards share: one array of calls (16 bytes each), one of bursts (24
-//! bytes each) and one of sessions.
+//! Scripted sessions in a compact form that all shards share: an array of calls (16 bytes each), an array of bursts (24
+//! bytes each) and an array of sessions.
 
 use brimful_core::workload::{ScriptedRequest, Workload};
 use brimful_core::{CallSpec, ClassId};
@@ -16,7 +16,7 @@ pub struct Scripts {
 /// One burst of a scripted session.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Burst {
-    /// Range of the burst's calls in `calls`.
+    /// Index in `calls` of the burst's first call. Its calls are contiguous.
     first: u32,
     end: u32,
     think_s: Option<f64>,
@@ -58,26 +58,27 @@ impl Scripts {
         (!calls.is_empty()).then_some(Scripts { calls, bursts, sessions })
     }
 
-    /// Number of bursts in the `nth` session of the schedule.
+    /// Number of bursts in the script of the `nth` session of the schedule.
     pub(super) fn bursts(&self, nth: u64) -> u32 {
         let (first, end) = self.session(nth);
         end.saturating_sub(first)
     }
 
-    /// The burst with index `burst` in the `nth` session; an empty burst if the session has fewer bursts.
+    /// The burst with the index `burst` in the `nth` session. It is empty if the session has fewer bursts.
     pub(super) fn burst(&self, nth: u64, burst: u32) -> Burst {
         let (first, end) = self.session(nth);
         let found = (first.saturating_add(burst) < end).then(|| self.bursts.get((first + burst) as usize));
         found.flatten().copied().unwrap_or(Burst { first: 0, end: 0, think_s: None })
     }
 
-    /// The next call of a burst, if `left` calls of the burst have not been made yet, including this call.
+    /// The next call of a burst. `left` is the number of calls of the burst that have not been made, including this
+    /// call.
     pub(super) fn call(&self, nth: u64, burst: u32, left: u32) -> CallSpec {
         let place = self.burst(nth, burst).end.saturating_sub(left.max(1));
         self.calls.get(place as usize).copied().unwrap_or(CallSpec::for_class(ClassId(0)))
     }
 
-    /// The range in `bursts` that contains the bursts of the `nth` session. Sessions use the scripts in turn.
+    /// The range of indices in `bursts` that belongs to the `nth` session. Sessions use the scripts in turn.
     fn session(&self, nth: u64) -> (u32, u32) {
         let scripts = self.sessions.len().saturating_sub(1).max(1) as u64;
         let place = (nth % scripts) as usize;

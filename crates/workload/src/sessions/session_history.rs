@@ -1,9 +1,9 @@
-//! The past of a load that begins in its stationary state: which sessions are in progress when the run starts, and when
-//! the next bursts of these sessions are due.
+//! Simulates the past of a load that begins in its stationary state. The result is the sessions that are in progress
+//! when the run starts, and the times at which their next bursts are due.
 //!
-//! Sessions are simulated for some time before the run, with answers that take no time. At most one session in a
-//! thousand lasts longer than this time. But the time is never longer than a day. The initial load lacks the sessions
-//! that began even earlier. They matter only if very long sessions make most of the load.
+//! Sessions are simulated for a certain time before the run, as if all answers took no time. At most one session in a
+//! thousand lasts longer than this time, unless the time is limited to its maximum of one day. Sessions that began even
+//! earlier are missing at the start of the run. They matter only if most of the load comes from very long sessions.
 
 use super::session_state::SessionState;
 use super::{draw_count, draw_s};
@@ -12,32 +12,34 @@ use brimful_core::Nanos;
 use brimful_core::workload::{SessionArrivals, Sessions as SessionLoad, Spread};
 use rand::RngExt;
 
-/// Upper bound of the simulated time, in seconds.
+/// Maximum of the simulated time, in seconds.
 const MAX_SPAN_S: f64 = 86_400.0;
 /// Number of sessions that are drawn to estimate the distribution of session lengths.
 const SAMPLE_SESSIONS: usize = 10_000;
-/// The simulated time is at least this quantile of the session length.
+/// The simulated time is at least this quantile of the session lengths.
 const COVERED_QUANTILE: f64 = 0.999;
-/// If a session has more than this number of think times in a row, their mean is used for each instead of a random
-/// draw.
+/// Maximum number of successive think times of a session that are drawn one by one. If there are more, the mean is used
+/// for the others.
 const MAX_DRAWN_THINK_TIMES: u32 = 100;
 
 /// Simulates the sessions before the run.
 #[derive(Debug)]
 pub struct SessionHistory {
+    /// Length of the simulated time before the run.
     pub span: Nanos,
-    /// Mean time from the start of a user's session to the start of the user's next session, in seconds. Used only for
-    /// closed loads.
+    /// Mean time from the start of a user's session to the start of the same user's next session, in seconds. It is
+    /// used only for closed loads.
     cycle_s: f64,
 }
 
 impl SessionHistory {
+    /// Determines the length of the simulated time from random sessions of this load.
     pub fn new(load: &SessionLoad) -> SessionHistory {
         let rest = match &load.session_arrivals {
             SessionArrivals::Open { .. } => &Spread::Constant(0.0),
             SessionArrivals::Closed { rest_s, .. } => rest_s,
         };
-        // The seed is fixed, so that the span does not depend on the seed of the run.
+        // This seed is fixed, so that `span` does not depend on the seed of the run.
         let mut draws = rng(0, 5);
         let draw_length_s = |_| draw_session_s(load, &mut draws) + draw_s(rest, &mut draws);
         let mut lengths_s: Vec<f64> = (0..SAMPLE_SESSIONS).map(draw_length_s).collect();
@@ -48,14 +50,14 @@ impl SessionHistory {
         SessionHistory { span: Nanos::from_secs_f64(span_s), cycle_s: cycle_s.min(span_s) }
     }
 
-    /// Simulates a session up to the start of the run, and returns whether the session is then still in progress. The
-    /// session began at `began_s`, in seconds from the start of the run (negative).
+    /// Simulates a session up to the start of the run. Returns whether the session is still in progress at that time.
+    /// The session began at `began_s`, in seconds from the start of the run, which is negative.
     pub fn reaches_run(&self, began_s: f64, load: &SessionLoad, visit: &mut SessionState) -> bool {
         self.simulate(began_s, load, visit).is_ok()
     }
 
-    /// Simulates the sessions of a user up to the start of the run. `place`, from 0 to 1, is the position in the first
-    /// cycle at which the user's first session begins.
+    /// Simulates the sessions of a user up to the start of the run. The user's first session begins in the first cycle
+    /// of the simulated time, after the share `place` (0 to 1) of the cycle.
     pub fn begin_user(&self, place: f64, load: &SessionLoad, rest_s: &Spread, visit: &mut SessionState) {
         let mut began_s = self.cycle_s * place - self.span.as_secs_f64();
         while began_s < 0.0 {
@@ -65,8 +67,8 @@ impl SessionHistory {
         visit.due = Nanos::from_secs_f64(began_s);
     }
 
-    /// Simulates a session. Returns `Ok` if the session continues in the run. Otherwise returns the time at which the
-    /// session ended, in seconds from the start of the run.
+    /// Simulates a session that begins at `began_s`. Returns `Ok` if the session is still in progress when the run
+    /// starts. Otherwise returns the time at which it ended, in seconds from the start of the run.
     fn simulate(&self, began_s: f64, load: &SessionLoad, visit: &mut SessionState) -> Result<(), f64> {
         let mean_think_s = load.think_s.mean();
         let mut now_s = began_s;
@@ -75,7 +77,7 @@ impl SessionHistory {
             if bursts_left == 0 || mean_think_s == 0.0 {
                 return Err(now_s);
             }
-            // Far before the start of the run, several think times are skipped in one step.
+            // Long before the start of the run, several think times are skipped in one step.
             let skippable = (-now_s / mean_think_s * 0.9) as u32;
             if bursts_left > MAX_DRAWN_THINK_TIMES && skippable > MAX_DRAWN_THINK_TIMES {
                 let skipped = skippable.min(bursts_left);

@@ -10,8 +10,8 @@
 //!
 //! A line that begins with white space belongs to the burst of the line before it. Values may be in single or double
 //! quotes. Within quotes, `\n`, `\r`, `\t`, `\\`, `\'` and `\"` mean the same as in C, and a `\` at the end of a line
-//! is a line break. Defaults come from the request class: usually GET without contents. Lines and columns count from 1,
-//! columns in characters. No input makes the parser panic.
+//! is a line break. A call without a method or contents has those of its request class, usually GET without contents.
+//! Lines and columns are counted from 1, columns in characters. The parser panics for no input.
 
 use brimful_core::url::is_absolute_url;
 use brimful_core::workload::{LineError, Script, ScriptedBurst, ScriptedCall};
@@ -57,7 +57,7 @@ fn take_session(bursts: &mut Vec<ScriptedBurst>) -> Option<Script> {
     (!bursts.is_empty()).then(|| Script { bursts: std::mem::take(bursts) })
 }
 
-/// An entry of the file: a line and, if a quoted value continues on further lines, these lines.
+/// One logical line of the file. If a quoted value continues on further lines, they belong to the same entry.
 enum Entry {
     Comment,
     Empty,
@@ -69,7 +69,7 @@ enum Entry {
 struct Place {
     line: usize,
     column: usize,
-    /// Whether the position follows white space at the start of its line.
+    /// Whether the line begins with white space, and nothing else precedes the position.
     indented: bool,
 }
 
@@ -79,7 +79,7 @@ impl Place {
     }
 }
 
-/// The text that has not been read yet, and its position.
+/// The rest of the text that has not been read yet, and the position at which it begins.
 struct Reader<'t> {
     chars: Peekable<Chars<'t>>,
     line: usize,
@@ -111,14 +111,14 @@ impl Reader<'_> {
         }
     }
 
-    /// Skips to the end of the line, without consuming the line break.
+    /// Skips to the end of the line. The line break is not consumed.
     fn skip_line(&mut self) {
         while self.peek().is_some_and(|c| c != '\n') {
             self.next();
         }
     }
 
-    /// Reads a word, which ends before white space.
+    /// Reads a word, which ends before the next white space.
     fn word(&mut self) -> String {
         let mut word = String::new();
         while let Some(c) = self.peek().filter(|c| !is_blank(*c) && *c != '\n') {
@@ -142,7 +142,7 @@ impl Reader<'_> {
                 }
             }
         };
-        // Consume the line break.
+        // The line break is consumed here.
         self.next();
         Ok(entry)
     }
@@ -180,7 +180,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Reads a name, which ends with `=` (also consumed) or before white space.
+    /// Reads a name. It ends with `=`, which is consumed, or before white space.
     fn name(&mut self) -> String {
         let mut name = String::new();
         while let Some(c) = self.peek().filter(|c| !is_blank(*c) && *c != '\n') {
@@ -251,7 +251,7 @@ fn seconds(text: &str) -> Result<f64, String> {
     })
 }
 
-/// The beginning of a text, for an error message, with control characters escaped.
+/// The beginning of a text for an error message. Control characters are escaped.
 fn excerpt(text: &str) -> String {
     text.chars().take(40).flat_map(char::escape_debug).collect()
 }
@@ -269,7 +269,8 @@ mod tests {
         ScriptedBurst { calls, think_s }
     }
 
-    /// The parser must distinguish bursts, sessions and comments in the example of httperf's manual and in other files.
+    /// Expects that bursts, sessions and comments are distinguished in the example of httperf's manual and in other
+    /// files.
     #[test]
     fn bursts_sessions_and_comments_are_told_apart() {
         let text = "# Comment\n\n\n/foo.html think=2.0\n\t/pict1.gif\n  /pict2.gif\n/foo2.html method=POST \

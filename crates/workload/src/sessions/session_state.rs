@@ -1,4 +1,4 @@
-//! A session in progress, or a user of a closed load between two sessions.
+//! The state of a session in progress, or of a user of a closed load between two sessions.
 
 use super::{Plan, draw_count, draw_s};
 use brimful_core::workload::Spread;
@@ -6,19 +6,22 @@ use brimful_core::{CallSpec, Nanos, SessionId, SessionOutcome};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg32;
 
-/// The state of a session, or of a user between two sessions. It takes about ninety bytes, however long the session is.
+/// The state of a session, or of a user between two sessions. It has about ninety bytes, whatever the length of the
+/// session.
 #[derive(Clone, Debug)]
 pub struct SessionState {
     /// The random stream of this session or, in a closed load, of this user.
     rng: Pcg32,
+    /// Identifies the session or, in a closed load, the user.
     pub session: SessionId,
+    /// What the session or the user is doing.
     pub phase: Phase,
-    /// Whether the session is queued for the time `due`.
+    /// Whether the session is in the queue of due times, for the time `due`.
     pub is_queued: bool,
     failed: bool,
     /// Number of failed calls in a row; used only for users of a closed load.
     pub failures: u8,
-    /// Time for which the user waits because of the last failure.
+    /// Minimum time until the user's next session, because of the last failure.
     pub wait: Nanos,
     /// Whether the session began before the run.
     began_before_run: bool,
@@ -29,11 +32,12 @@ pub struct SessionState {
     pub ready: Nanos,
     began: Nanos,
     ended: Nanos,
-    /// Number of bursts that have not begun.
+    /// Number of bursts that have not begun yet.
     bursts_left: u32,
-    /// Number of calls in the current burst that have not been made.
+    /// Number of calls of the current burst that have not been made yet.
     calls_left: u32,
-    /// Number of calls in later bursts; used only if the load specifies the number of calls per session.
+    /// Number of calls that remain for later bursts. It is used only if the load specifies the number of calls per
+    /// session.
     calls_to_come: u32,
     /// Number of the session's calls in flight.
     in_flight: u32,
@@ -45,23 +49,23 @@ pub struct SessionState {
     pub sessions_begun: u32,
 }
 
-/// The state of a session or user.
+/// What a session or user is doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
     /// The session has not begun, or the user rests between two sessions.
     Resting,
     /// The user thinks before the next burst.
     Thinking,
-    /// The first call of the burst has not been answered.
+    /// The first call of the burst has been made, but not answered.
     FirstCall,
-    /// The first call of the burst has been answered, so the burst's other calls may be made.
+    /// The first call of the burst has been answered, so the other calls of the burst may be made.
     OtherCalls,
     /// The run ended before the session ended.
     CutOff,
 }
 
 impl SessionState {
-    /// Creates a session that has not begun.
+    /// Creates the state of a session that has not begun. `seed` is the seed of its random stream.
     pub fn new(session: SessionId, seed: u64) -> SessionState {
         SessionState {
             rng: Pcg32::seed_from_u64(seed),
@@ -86,11 +90,12 @@ impl SessionState {
         }
     }
 
+    /// The random stream of the session or user.
     pub fn rng(&mut self) -> &mut Pcg32 {
         &mut self.rng
     }
 
-    /// Resumes a session that began before the run. The session's next burst is due at `due`.
+    /// Resumes a session that began before the run. Its next burst is due at `due`.
     pub fn resume(&mut self, due: Nanos, bursts_left: u32) {
         self.phase = Phase::Thinking;
         self.began_before_run = true;
@@ -137,6 +142,7 @@ impl SessionState {
         }
     }
 
+    /// Makes the next call of the current burst.
     pub fn next_call(&mut self, plan: &Plan) -> CallSpec {
         let call = match &plan.scripts {
             Some(scripts) => scripts.call(self.script(plan), self.bursts.saturating_sub(1), self.calls_left),
@@ -168,7 +174,7 @@ impl SessionState {
         self.phase == Phase::OtherCalls && self.calls_left > 0 && self.in_flight < max_in_flight
     }
 
-    /// Handles an answer. Returns whether the session must be queued for its next due time.
+    /// Handles an answer that arrived at `at`. Returns whether the session must be queued for its new due time.
     pub fn handle_answer(&mut self, at: Nanos, plan: &Plan, window: Nanos) -> bool {
         self.end_call(at);
         if self.failed || !matches!(self.phase, Phase::FirstCall | Phase::OtherCalls) {
@@ -179,7 +185,7 @@ impl SessionState {
             self.due = at;
         }
         if self.calls_left > 0 {
-            // The end of this call frees its connection for the next call.
+            // The connection of the answered call is free for the next call.
             let must_queue = !self.is_queued && at < window;
             if must_queue {
                 self.ready = at;
@@ -194,8 +200,8 @@ impl SessionState {
         thinks
     }
 
-    /// Counts a retry of a call that has ended; the call still counts as in flight. Returns `false` if the session does
-    /// not retry, because it has failed or was cut off.
+    /// Counts a retry of a call that has ended. The call remains in flight. Returns `false` if the session does not
+    /// retry the call, because the session has failed or was cut off.
     pub fn retry(&mut self) -> bool {
         let may_retry = !self.failed && matches!(self.phase, Phase::FirstCall | Phase::OtherCalls);
         if may_retry {
@@ -204,14 +210,14 @@ impl SessionState {
         may_retry
     }
 
-    /// Handles a failed call. The session ends once its remaining calls have ended.
+    /// Handles a call that failed at `at`. The session ends when its other calls have ended.
     pub fn fail(&mut self, at: Nanos) {
         self.end_call(at);
         self.failed = true;
         self.is_queued = false;
     }
 
-    /// Handles a call that had not ended by the end of the run.
+    /// Handles a call that was cut off by the end of the run.
     pub fn cut_off(&mut self, at: Nanos) {
         self.end_call(at);
         self.phase = Phase::CutOff;
@@ -223,7 +229,7 @@ impl SessionState {
         self.ended = self.ended.max(at);
     }
 
-    /// The outcome of the session; `None` if it has not ended.
+    /// The outcome of the session; `None` if the session has not ended.
     pub fn outcome(&self) -> Option<SessionOutcome> {
         let done = self.phase == Phase::OtherCalls && self.calls_left == 0 && self.bursts_left == 0;
         (self.in_flight == 0 && self.phase != Phase::Resting && (self.failed || done)).then_some(SessionOutcome {
@@ -236,14 +242,14 @@ impl SessionState {
         })
     }
 
-    /// Lets the user rest until its next session, but at least as long as the wait after failures.
+    /// Begins the rest of a user between two sessions. The rest lasts at least as long as the wait after failures.
     pub fn rest(&mut self, rest_s: &Spread) {
         self.phase = Phase::Resting;
         let rest = Nanos::from_secs_f64(draw_s(rest_s, &mut self.rng));
         self.due = self.ended + rest.max(self.wait);
     }
 
-    /// Whether a call was made and the session has not ended.
+    /// Whether the session has made a call and has not ended.
     pub fn is_in_progress(&self) -> bool {
         self.phase != Phase::Resting && self.calls > 0
     }

@@ -1,11 +1,12 @@
-//! Tests that every process keeps its rate from the first instant. The mean number of calls in the first seconds, over
-//! many seeds, must be within five standard errors, which are estimated from the seeds.
+//! Tests that every process has its mean rate from the first instant. The mean number of calls in the first seconds,
+//! over schedules with many seeds, must be within five standard errors. The standard errors are estimated from the
+//! variation between the seeds.
 
 use crate::statistics::{arrivals, counts, mean, variance};
 use brimful_core::Nanos;
 
-/// Checks the first `seconds` of `seeds` schedules: their mean rate must be 100 calls per second. Also checks that the
-/// test is precise enough to detect a deviation of `within` calls per second.
+/// Checks that the mean rate over the first `seconds` of `seeds` schedules is 100 calls per second. Also checks that
+/// the test is precise enough to detect a deviation of `within` calls per second.
 fn keeps(process: &str, seconds: u64, seeds: u64, within: f64) {
     let calls = |seed| counts(arrivals(process, 100.0, seed), Nanos::from_secs(seconds), 1)[0] / seconds as f64;
     let rates: Vec<f64> = (0..seeds).map(calls).collect();

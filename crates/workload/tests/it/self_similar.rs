@@ -1,6 +1,6 @@
-//! Tests the scaling of the self-similar processes, octave by octave. The energies of the wavelet details grow with the
-//! octave. The slope of this growth must match the Hurst parameter, and each energy must match the dispersion in
-//! theory.
+//! Tests that the self-similar processes vary on all time scales as their Hurst parameter requires. `energies` computes
+//! the variation of the counts on each scale, from one octave (factor of 2) to the next. Its growth from octave to
+//! octave must match the Hurst parameter, and each value must match the theoretical variation.
 
 use crate::statistics::{arrivals, counts, energies, hurst, mean};
 use brimful_core::Nanos;
@@ -8,7 +8,8 @@ use brimful_core::Nanos;
 const SLOT: Nanos = Nanos::from_millis(100);
 const HURST: [f64; 4] = [0.6, 0.7, 0.8, 0.9];
 
-/// The theoretical energy at `octave` of fractional Gaussian noise with variance `variance` in each slot.
+/// The value of `energies` at `octave` that theory predicts for fractional Gaussian noise. `variance` is the variance
+/// of the number of calls per slot.
 fn expected_energy(h: f64, variance: f64, octave: usize) -> f64 {
     let growth = 2.0 * h - 1.0;
     variance * 2f64.powf((octave - 1) as f64 * growth) * (2.0 - 2f64.powf(growth))
@@ -21,13 +22,13 @@ fn fractional_noise_scales_exactly() {
         let counts = counts(arrivals(&format!("selfsimilar:{h}"), 1000.0, 1), SLOT, slots);
         let energies = energies(&counts);
 
-        // The standard error is 0.004, plus a little because the Poisson part was subtracted. The tolerance, 0.025, is
-        // five standard errors.
+        // The standard error is 0.004, and slightly larger because the Poisson variance was subtracted. The tolerance,
+        // 0.025, is more than five standard errors.
         let (estimate, error) = hurst(&energies, 1);
         assert!(error < 0.0041 && (estimate - h).abs() < 0.025, "H = {h} estimated as {estimate}");
 
-        // The coefficient of variation is 30 % around a mean of 100 calls per slot. The mean square of m Gaussian
-        // details has a relative standard error of √(2/m). This applies to the energy before the Poisson part is
+        // The rate has a coefficient of variation of 30 %, around a mean of 100 calls per slot. An energy that is the
+        // mean of m squares of Gaussian values has a relative standard error of √(2/m), before the Poisson variance is
         // subtracted.
         for (index, (energy, details)) in energies.iter().enumerate() {
             let expected = expected_energy(h, f64::powi(0.3 * 100.0, 2), index + 1);
@@ -35,7 +36,7 @@ fn fractional_noise_scales_exactly() {
             assert!((energy - expected).abs() < error, "H = {h}, octave {}: {energy} not {expected}", index + 1);
         }
 
-        // The standard deviation of a run's mean rate is 30 %·slots^(H−1).
+        // The standard deviation of the mean rate of a run, relative to the mean rate, is 30 %·slots^(H−1).
         let error = 4.0 * 0.3 * (slots as f64).powf(h - 1.0);
         assert!((mean(&counts) / 100.0 - 1.0).abs() < error, "H = {h}: {} calls per slot", mean(&counts));
     }
@@ -47,15 +48,16 @@ fn pareto_sources_scale_from_some_seconds_on() {
         let counts = counts(arrivals(&format!("selfsimilar:{h},pareto"), 250.0, 1), SLOT, 1 << 18);
         let energies = energies(&counts);
 
-        // The estimate uses sums of 64 slots (6.4 s) and more. The standard error is 0.012. In addition, the estimate
-        // is too high, because 64 slots are only a few dozen mean on and off times (Abry & Veitch 1998). This bias
-        // increases as α approaches 2, up to 0.06 at H = 0.6.
+        // The estimate uses sums of 64 slots (6.4 s) and more. Its standard error is 0.012. In addition, it is too
+        // high, because 64 slots contain only a few dozen on and off times (Abry & Veitch 1998). This bias increases as
+        // α approaches 2; it is 0.06 at H = 0.6.
         let (estimate, error) = hurst(&energies, 7);
         assert!(error < 0.0121 && (-0.05..0.1).contains(&(estimate - h)), "H = {h} estimated as {estimate}");
 
-        // At large scales (Willinger et al. 1997, Theorem 1, equal on and off times), the variance of the area over t
-        // tends to 16·r²·σ²·t^2H with σ² = least^α / (2·mean·(α−1)(2−α)(3−α)), where r is the rate of one source. The
-        // variance approaches this limit from below. At H = 0.6, it comes close only after hours.
+        // For large t, the variance of the number of calls expected in a time t approaches 16·r²·σ²·t^2H, with σ² =
+        // least^α / (2·mean·(α−1)(2−α)(3−α)) and the rate r of one source (Willinger et al. 1997, Theorem 1, equal on
+        // and off times). The variance approaches this limit from below. At H = 0.6, it is close to the limit only
+        // after hours.
         let (alpha, mean_s, source_rate) = (3.0 - 2.0 * h, 0.1, 250.0 / 8.0);
         let least_s: f64 = mean_s * (alpha - 1.0) / alpha;
         let limit = least_s.powf(alpha) / (2.0 * mean_s * (alpha - 1.0) * (2.0 - alpha) * (3.0 - alpha));

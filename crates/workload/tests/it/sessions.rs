@@ -1,4 +1,4 @@
-//! Tests workloads of sessions against a simulated server, with a simulated clock.
+//! Tests workloads of sessions with a simulated server and in simulated time.
 
 use brimful_core::workload::{BetweenBursts, ScriptedRequest, SessionArrivals, Sessions as Load, Spread};
 use brimful_core::{CallSpec, End, Nanos, NextCall, Outcome, Rate, RequestId, SessionId, SessionOutcome, Workload};
@@ -23,7 +23,7 @@ fn closed(users: u64, rest_s: &str) -> Load {
     Load { session_arrivals: SessionArrivals::Closed { users, rest_s: spread(rest_s) }, ..open(1.0, "constant") }
 }
 
-/// Changes `load` so that its sessions are like those of people who browse a site.
+/// Changes the parameters of `load` to those of people who browse a site.
 fn browsing(load: Load) -> Load {
     Load {
         bursts: spread("geometric:4.2"),
@@ -43,7 +43,7 @@ fn sessions(load: &Load, window_s: u64, seed: u64, shard: Shard) -> Sessions {
     sessions.with_scripts(Scripts::from_workload(&scripts).map(Arc::new))
 }
 
-/// Adds three scripted sessions, with one to three bursts, to `load`.
+/// Adds three scripted sessions to `load`. They have one to three bursts.
 fn scripted(load: Load) -> Load {
     let text = "users = 1
         [[script]]
@@ -74,8 +74,8 @@ struct Seen {
     in_progress: u64,
 }
 
-/// Runs the workload to its end against a simulated server. `answer` returns the duration and the end of the call with
-/// the given index.
+/// Runs the workload to its end with a simulated server. `answer` returns how long the call with the given index takes,
+/// and how it ends.
 fn run(mut workload: Sessions, answer: impl Fn(usize) -> (Nanos, End)) -> Seen {
     let (mut seen, mut now) = (Seen::default(), Nanos::ZERO);
     let mut in_flight: BinaryHeap<Reverse<(Nanos, usize)>> = BinaryHeap::new();
@@ -138,9 +138,9 @@ fn the_first_call_of_a_burst_is_answered_before_the_others_go_out() {
     let seen = run(sessions(&load, 60, 1, Shard::WHOLE), steady);
     let due: Vec<(u64, u64)> =
         seen.made.iter().map(|made| (made.due.0 / 1_000_000, made.ready.0 / 1_000_000)).collect();
-    // When each call is due and when it is sent, in milliseconds. The answer to the first call, after 100 ms, releases
-    // four calls: two are sent together, and two wait for their answers. The next burst is due ten seconds after the last
-    // answer.
+    // The due time and the time of sending of each call, in milliseconds. The first call is answered after 100 ms. Then
+    // four calls are due: two are sent immediately, and the other two after the answers to these. The next burst is due
+    // ten seconds after the last answer.
     let burst = [(0, 0), (100, 100), (100, 100), (100, 200), (100, 200)];
     let next = burst.map(|(due, ready)| (due + 10_300, ready + 10_300));
     assert_eq!(due, [burst, next].concat());
@@ -190,7 +190,7 @@ fn a_session_with_a_number_of_calls_has_the_bursts_that_they_need() {
 fn no_more_sessions_begin_than_were_asked_for() {
     let max_sessions = Some(10);
     let open = Load { max_sessions, ..browsing(open(100.0, "poisson")) };
-    // Of three users, the last has one session fewer than the other two. Of twenty users, half have no session.
+    // Of ten sessions, three users have 4, 3 and 3. With twenty users, half of the users have no session.
     for load in
         [open, Load { max_sessions, ..browsing(closed(3, "1")) }, Load { max_sessions, ..browsing(closed(20, "1")) }]
     {
@@ -203,7 +203,7 @@ fn no_more_sessions_begin_than_were_asked_for() {
     }
 }
 
-/// A single user must make all sessions, one after another. A failed session counts, too.
+/// Expects that a single user makes all sessions, one after another. A failed session must count, too.
 #[test]
 fn a_single_user_makes_all_sessions() {
     let load = Load { max_sessions: Some(4), bursts: spread("2"), think_s: spread("1"), ..closed(1, "0") };
@@ -224,7 +224,8 @@ fn scripted_sessions_are_made_in_turn() {
         .map(|made| (ScriptedRequest::index_of(made.request).unwrap(), made.due.0 / 1_000_000))
         .collect();
     let first = |at| [(0, at), (1, at + 100), (2, at + 100), (3, at + 2_200)];
-    // The second burst of the third script has no think time, so the think time of the load applies.
+    // The script specifies no think time after the second burst of the third session, so the think time of the load
+    // applies.
     let third = [(5, 2_400), (6, 2_500), (7, 2_600), (8, 3_700)];
     assert_eq!(made, [&first(0)[..], &[(4, 2_300)], &third, &first(3_800)].concat());
     let calls: Vec<(u32, u32)> = seen.ended.iter().map(|(_, outcome)| (outcome.calls, outcome.bursts)).collect();
@@ -242,15 +243,15 @@ fn a_call_that_fails_ends_its_session() {
         assert!((1..=calls).contains(&outcome.calls), "call {failing} failed, {} were made", outcome.calls);
         assert_eq!(outcome.calls as usize, seen.made.len(), "no call may be made after the session has failed");
     }
-    // After a failed session, a user of a closed load continues with another session.
+    // After a failed session, a user of a closed load begins its next session.
     let users = Load { bursts: spread("2"), ..closed(1, "1") };
     let seen = run(sessions(&users, 60, 1, Shard::WHOLE), |nth| (SERVICE, if nth == 0 { End::Refused } else { OK }));
     assert!(seen.ended[0].1.failed && !seen.ended[1].1.failed);
     assert_eq!((seen.ended[1].1.began, seen.ended[1].1.calls), (ms(1_100), 2));
 }
 
-/// A retry must be due when the unexpected answer arrives, and must count as a call. The rest of the burst must wait
-/// for the retry.
+/// Expects that a retry is due when the unexpected answer arrives, and counts as a call. The rest of the burst must
+/// wait for the answer to the retry.
 #[test]
 fn a_call_with_an_unexpected_answer_is_retried_if_the_load_says_so() {
     let load = Load {
@@ -273,7 +274,7 @@ fn a_call_with_an_unexpected_answer_is_retried_if_the_load_says_so() {
         assert_eq!(first, second, "{nth} {again}");
     };
     [(0, 1), (1, 2), (3, 5), (5, 6)].into_iter().for_each(|(nth, again)| same(nth, again));
-    // Other failures end the session, and so does the end of the run.
+    // Unlike unexpected answers, other failures end the session. The end of the run does, too.
     let seen = run(sessions(&load, 60, 1, Shard::WHOLE), |nth| (SERVICE, if nth == 1 { End::TimedOut } else { OK }));
     assert!(seen.ended[0].1.failed && seen.in_progress == 0);
     let seen = run(sessions(&load, 1, 1, Shard::WHOLE), |_| (SERVICE, wrong));
@@ -288,7 +289,8 @@ fn sessions_that_the_end_of_the_run_cuts_off_are_in_progress() {
     let load =
         Load { bursts: spread("3"), calls_per_burst: spread("2"), think_s: spread("10"), ..open(1.0, "constant") };
     let seen = run(sessions(&load, 25, 1, Shard::WHOLE), steady);
-    // Sessions of 20.6 s begin at 0, 1, 2 … 24 s.
+    // A session begins every second and lasts for 20.6 s. At the end, five sessions have ended and twenty are in
+    // progress.
     assert_eq!((seen.ended.len(), seen.in_progress), (5, 20));
     assert!(seen.made.iter().all(|made| made.due < Nanos::from_secs(25)));
     let cut = |nth| (SERVICE, if nth < 10 { OK } else { End::Unfinished { sent: true } });
@@ -317,8 +319,8 @@ fn bursts_and_calls_keep_their_means() {
     let load = Load { think_s: spread("0"), ..browsing(open(10.0, "poisson")) };
     let seen = run(sessions(&load, 4_000, 7, Shard::WHOLE), steady);
     let n = seen.ended.len() as f64;
-    // The number of sessions is Poisson distributed with a mean of 40,000. Bursts per session are geometric with a
-    // variance of m(m − 1). The tolerances are five standard errors.
+    // The number of sessions has a Poisson distribution with the mean 40,000. The number of bursts per session has a
+    // geometric distribution with the variance m(m − 1) for the mean m. The tolerances are five standard errors.
     assert!((n - 40_000.0).abs() < 5.0 * 200.0, "{n}");
     let bursts = seen.ended.iter().map(|(_, outcome)| f64::from(outcome.bursts)).sum::<f64>();
     assert!((bursts / n - 4.2).abs() < 5.0 * (4.2f64 * 3.2 / n).sqrt(), "{}", bursts / n);
@@ -342,9 +344,9 @@ fn first_over_last(load: &Load, window_s: u64) -> f64 {
 
 #[test]
 fn a_load_in_progress_begins_in_its_stationary_state() {
-    // In a tenth of the run, 8,000 sessions begin. They have ten calls on average, with a variance of 85, so the
+    // In a tenth of the run, 8,000 sessions begin. A session has ten calls on average, with a variance of 85, so the
     // relative error of the number of calls is about 1.5 %. Sessions last 64 s on average, but some last many minutes.
-    // Without sessions from before the run, the first tenth would lack a sixth of its calls.
+    // Without sessions that began before the run, a sixth of the calls in the first tenth would be missing.
     for load in [browsing(open(20.0, "poisson")), browsing(closed(1_800, "exponential:30"))] {
         let steady = first_over_last(&Load { in_progress: true, ..load.clone() }, 4_000);
         assert!((steady - 1.0).abs() < 0.1, "{steady}: {load:?}");
@@ -361,14 +363,14 @@ fn sessions_from_before_the_run_are_marked() {
     let seen = run(sessions(&load, 60, 1, Shard::WHOLE), steady);
     let before: Vec<u32> =
         seen.ended.iter().filter(|(_, outcome)| outcome.began_before_run).map(|(_, outcome)| outcome.bursts).collect();
-    // Sessions that began 20, 19 … 11 s before the run have one burst left. Sessions that began 10, 9 … 1 s before the
-    // run have two bursts left.
+    // At the start of the run, the ten sessions that began 20 to 11 s before have one burst left. The ten sessions that
+    // began 10 to 1 s before have two bursts left.
     assert_eq!([1, 2].map(|bursts| before.iter().filter(|n| **n == bursts).count()), [10, 10]);
     assert!(seen.ended.iter().filter(|(_, outcome)| !outcome.began_before_run).all(|(_, outcome)| outcome.bursts == 3));
 }
 
-/// The number of sessions must obey the interactive response time law X = N / (R + Z). R is the sum of a session's
-/// response times and think times, and Z is the user's rest time.
+/// Expects that the number of ended sessions satisfies the interactive response time law X = N / (R + Z). R is the sum
+/// of a session's response times and think times, and Z is the user's rest time between sessions.
 #[test]
 fn users_keep_the_interactive_response_time_law() {
     let load = Load {
@@ -379,8 +381,8 @@ fn users_keep_the_interactive_response_time_law() {
     };
     for in_progress in [false, true] {
         let seen = run(sessions(&Load { in_progress, ..load.clone() }, 4_000, 5, Shard::WHOLE), steady);
-        // On average, a session has three bursts of two answers in sequence (3 · 0.2 s), and two think times between
-        // the bursts (2 · 2 s). The user then rests for 5 s.
+        // A session has three bursts on average. In each burst, two answers follow one another (3 · 0.2 s in total).
+        // There are two think times between the bursts (2 · 2 s). Then the user rests for 5 s.
         let expected = 200.0 * 4_000.0 / (0.6 + 4.0 + 5.0);
         let sessions = seen.ended.len() as f64;
         assert!((sessions / expected - 1.0).abs() < 0.03, "{sessions} of {expected}");
@@ -419,13 +421,14 @@ fn an_invalid_arrival_process_is_refused() {
     assert!(Sessions::new(&load, Mix::new(&[1.0], 1).unwrap(), extent, 1, Shard::WHOLE).is_err());
 }
 
-/// Sessions that are in progress at the start have had bursts before it. Expects that these are skipped at once, and not
-/// simulated one by one.
+/// Sessions that are in progress when the run starts have had bursts before. Expects that these bursts are skipped in
+/// one step, not simulated one by one.
 #[test]
 fn the_past_of_long_sessions_takes_no_time() {
     let load = Load { bursts: spread("1e6"), think_s: spread("0.01"), in_progress: true, ..open(0.01, "constant") };
     let seen = run(sessions(&load, 5, 1, Shard::WHOLE), |_| (Nanos(1), OK));
-    // Sessions of 10,000 s begin every 100 s. So a hundred are in progress, each with a hundred bursts per second.
+    // Every 100 s, a session of 10,000 s begins. So a hundred sessions are in progress, each with a hundred bursts per
+    // second.
     assert!(seen.made.len().abs_diff(50_000) < 2_500, "{}", seen.made.len());
 }
 

@@ -1,14 +1,15 @@
-//! Statistics of the due times of calls.
+//! Statistics of arrivals that several tests use.
 
 use brimful_core::moments::{self, Moments};
 use brimful_core::{Nanos, Rate};
 use brimful_workload::Arrivals;
 
+/// The arrivals of the process with the notation `process`, at `rate` calls per second.
 pub fn arrivals(process: &str, rate: f64, seed: u64) -> Arrivals {
     Arrivals::new(process.parse().unwrap(), Rate(rate), seed).unwrap()
 }
 
-/// Number of calls in each of the first `slots` slots, each of length `slot`.
+/// Number of calls in each of the first `slots` slots. A slot has the length `slot`.
 pub fn counts(arrivals: Arrivals, slot: Nanos, slots: usize) -> Vec<f64> {
     let mut counts = vec![0.0; slots];
     for due in arrivals {
@@ -18,26 +19,28 @@ pub fn counts(arrivals: Arrivals, slot: Nanos, slots: usize) -> Vec<f64> {
     counts
 }
 
-/// Sums of `n` successive counts.
+/// The sum of each group of `n` successive counts.
 pub fn aggregate(counts: &[f64], n: usize) -> Vec<f64> {
     counts.chunks_exact(n).map(|chunk| chunk.iter().sum()).collect()
 }
 
+/// The mean of at least one value.
 pub fn mean(values: &[f64]) -> f64 {
     moments::mean(values).unwrap()
 }
 
+/// The sample variance of at least two values.
 pub fn variance(values: &[f64]) -> f64 {
     Moments::from_values(values).unwrap().variance().unwrap()
 }
 
-/// The mean square of the Haar wavelet details of the counts at each octave, with the number of details (Abry & Veitch
-/// 1998, with the simplest wavelet). The octaves begin with 1 and end with the last that has at least 16 details. The
-/// square of a detail is half the squared difference of two neighbouring sums of n = 2^(octave−1) counts, divided by n.
+/// The variation of the counts on each time scale, with the number of squares that were averaged. Octave j = 1, 2, …
+/// compares neighbouring sums of n = 2^(j−1) counts: the result is the mean of (difference of the two sums)²/(2n). The
+/// last octave is the last one with at least 16 such differences. In the literature, these means are the energies of
+/// the Haar wavelet transform (Abry & Veitch 1998).
 ///
-/// The Poisson process adds its rate to the energy of every octave. This rate is subtracted, so that the result depends
-/// only on the rate curve. For fractional Gaussian noise of variance σ² the result is σ²·n^(2H−1)·(2 − 2^(2H−1)) at
-/// every octave.
+/// Poisson arrivals add the mean count to the energy of every octave. It is subtracted, so that the result depends only
+/// on the rate curve. For fractional Gaussian noise of variance σ², the result is σ²·n^(2H−1)·(2 − 2^(2H−1)).
 pub fn energies(counts: &[f64]) -> Vec<(f64, usize)> {
     let poisson = mean(counts);
     let (mut sums, mut n) = (counts.to_vec(), 1.0);
@@ -51,9 +54,9 @@ pub fn energies(counts: &[f64]) -> Vec<(f64, usize)> {
     energies
 }
 
-/// Estimates H from the energies of octave `first` and above, and returns it with its standard error. The binary
-/// logarithms of the energies have the slope 2H − 1 over the octaves. Each logarithm is weighted by its number of
-/// details m, because its variance is 2/(m·ln²2) (Abry & Veitch 1998).
+/// Estimates the Hurst parameter H from the energies of octave `first` and above. Returns H and its standard error. The
+/// binary logarithm of the energy grows by 2H − 1 per octave; this slope is fitted. An energy that is the mean of m
+/// squares has the weight m, because the variance of its logarithm is 2/(m·ln²2) (Abry & Veitch 1998).
 pub fn hurst(energies: &[(f64, usize)], first: usize) -> (f64, f64) {
     let points: Vec<(f64, f64, f64)> = energies
         .iter()
