@@ -4,7 +4,7 @@ use crate::AbError;
 use brimful_core::Nanos;
 use brimful_core::record::{Reason, ReasonCode};
 use brimful_core::workload::Load;
-use brimful_stats::SliceFigures;
+use brimful_stats::SliceMetrics;
 use std::collections::BTreeMap;
 
 /// One of the servers that are loaded.
@@ -19,7 +19,7 @@ pub(crate) enum Arm {
 /// The result of one slice of one server.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Slice {
-    pub figures: SliceFigures,
+    pub figures: SliceMetrics,
     /// The reason why the slice is not valid, if it is not. If there are several, one that is about more than delays of
     /// the generator.
     pub problem: Option<Reason>,
@@ -39,7 +39,7 @@ impl Slice {
     }
 
     /// The figures that can be used.
-    pub fn valid_figures(&self) -> SliceFigures {
+    pub fn valid_figures(&self) -> SliceMetrics {
         self.figures.filtered(|figure| self.problem_with(figure).is_none())
     }
 }

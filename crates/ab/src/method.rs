@@ -9,7 +9,7 @@ use brimful_core::quantity::{self, whole_percent};
 use brimful_core::record::Reason;
 use brimful_core::workload::{Load, LoadKind};
 use brimful_core::{Nanos, Rate};
-use brimful_stats::{Contrast, Estimate, half_width, paired_figures, round_differences};
+use brimful_stats::{Estimate, PairedRound, half_width, paired_differences, round_differences};
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_pcg::Pcg64Mcg;
@@ -112,7 +112,7 @@ pub(crate) fn conduct(
         rounds.push(round);
         let elapsed = method.bench.elapsed();
         let contrasts = rounds.of_b();
-        let main = paired_figures(&contrasts, &figure).into_iter().find(|compared| compared.name == figure);
+        let main = paired_differences(&contrasts, &figure).into_iter().find(|compared| compared.name == figure);
         let width = main.as_ref().and_then(half_width);
         has_interval |= width.is_some();
         listener(AbEvent::Round {
@@ -253,9 +253,9 @@ pub(crate) struct Pairing {
 
 impl Pairing {
     /// The figures that can be used.
-    pub fn contrast(&self) -> Contrast {
+    pub fn contrast(&self) -> PairedRound {
         let valid = |slices: &[Slice]| slices.iter().map(Slice::valid_figures).collect();
-        Contrast { a: valid(&self.a), b: valid(&self.other) }
+        PairedRound { a: valid(&self.a), b: valid(&self.other) }
     }
 }
 

@@ -9,7 +9,7 @@ use brimful_core::comparison::ComparedFigure;
 use brimful_core::quantity::{count, percent, pluralize, whole_percent};
 use brimful_core::record::{Reason, Verdict};
 use brimful_core::workload::Workload;
-use brimful_stats::{Contrast, difference_clause, half_width, paired_figures, round_differences};
+use brimful_stats::{PairedRound, difference_clause, half_width, paired_differences, round_differences};
 
 /// Above this bound, a sentence does not state the exact bound, which is no use to the reader.
 const LARGEST_BOUND: f64 = 0.5;
@@ -26,12 +26,12 @@ impl Rounds {
     }
 
     /// B, compared with A.
-    pub fn of_b(&self) -> Vec<Contrast> {
+    pub fn of_b(&self) -> Vec<PairedRound> {
         self.0.iter().map(|round| round.of_b.contrast()).collect()
     }
 
     /// The control, compared with A.
-    pub fn of_control(&self) -> Vec<Contrast> {
+    pub fn of_control(&self) -> Vec<PairedRound> {
         self.0.iter().map(|round| round.of_control.contrast()).collect()
     }
 
@@ -66,7 +66,7 @@ pub(crate) struct Origin {
 
 /// The document.
 pub(crate) fn document(plan: &AbPlan, measured: Measured, origin: Origin) -> Result<AbTest, AbError> {
-    let figures = paired_figures(&measured.rounds.of_b(), &measured.figure);
+    let figures = paired_differences(&measured.rounds.of_b(), &measured.figure);
     let control = control(&measured, &figures);
     let main = figures.iter().find(|figure| figure.name == measured.figure).cloned();
     let verdict = verdict(&measured);
@@ -130,7 +130,7 @@ fn describe(plan: &AbPlan, measured: &Measured, origin: &Origin, side: usize) ->
 
 /// The control, judged by the chosen figure.
 fn control(measured: &Measured, figures: &[ComparedFigure]) -> AbControl {
-    let control = paired_figures(&measured.rounds.of_control(), &measured.figure);
+    let control = paired_differences(&measured.rounds.of_control(), &measured.figure);
     let interval = |figures: &[ComparedFigure]| {
         figures.iter().find(|figure| figure.name == measured.figure).and_then(|figure| figure.interval95)
     };

@@ -8,7 +8,7 @@ use brimful_core::record::Record;
 use brimful_core::workload::Load;
 use brimful_monitor::{PinGuard, ProcessSelector, ProcessTree, online_cpus, pin_tree};
 use brimful_run::{Guardian, RunObserver, RunOptions, RunPlan, ServerChange, run};
-use brimful_stats::SliceFigures;
+use brimful_stats::SliceMetrics;
 use std::net::UdpSocket;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -82,7 +82,7 @@ impl LoadedServer {
 fn slice(record: &Record, cpu_s: Option<f64>) -> Slice {
     let problem = main_problem(record.verdict.reasons.iter()).cloned().filter(|_| !record.verdict.valid);
     Slice {
-        figures: SliceFigures::from_record(record, cpu_s),
+        figures: SliceMetrics::from_record(record, cpu_s),
         problem,
         statuses: record.status_codes.clone(),
         bytes_per_call: record.bytes.received as f64 / record.counts.completed.max(1) as f64,

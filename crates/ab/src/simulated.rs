@@ -11,7 +11,7 @@ use brimful_core::ab::{AbMethod, AbRun, AbStopReason, AbTest, ControlOutcome};
 use brimful_core::record::{Reason, ReasonCode};
 use brimful_core::workload::{Load, Workload};
 use brimful_run::{Endpoint, FleetOptions, GeneratorOptions, LoadOptions, RecordOptions, RunOptions, ServerOptions};
-use brimful_stats::SliceFigures;
+use brimful_stats::SliceMetrics;
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 use std::collections::BTreeMap;
@@ -97,7 +97,7 @@ impl Simulated {
         };
         let status = if arm == Arm::B { self.b_status } else { "200" };
         Slice {
-            figures: SliceFigures::from_value("cpu", if is_invalid { value * 5.0 } else { value }),
+            figures: SliceMetrics::from_value("cpu", if is_invalid { value * 5.0 } else { value }),
             problem: problem.map(|(code, message)| Reason { code, message: message.to_owned() }),
             statuses: BTreeMap::from([(status.to_owned(), 1_000)]),
             bytes_per_call: 100.0,

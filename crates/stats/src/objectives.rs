@@ -87,7 +87,7 @@ pub fn judge_objectives(record: &Record, objectives: &[Slo]) -> Result<Vec<Objec
 fn judged(record: &Record, account: &Account, objective: &Slo) -> Result<Objective, ObjectiveError> {
     let answers = Answers::to_calls_of(record, account, objective)?;
     let error_share = answers.error_share();
-    let is_below = |figure: Option<f64>| figure.is_some_and(|figure| figure < objective.limit);
+    let is_below = |value: Option<f64>| value.is_some_and(|value| value < objective.limit);
     let (measured_s, met) = match objective.measure {
         Measure::Percentile { percent, .. } => {
             let measured = answers.percentile_s(percent / 100.0);
@@ -119,7 +119,7 @@ pub struct CallsByLimit {
     pub beyond: u64,
     /// The value that the objective limits: a time in seconds, or a share of errors. `None` if too few calls had an
     /// expected answer.
-    pub figure: Option<f64>,
+    pub value: Option<f64>,
 }
 
 /// The value of a measure, such as a percentile, over the calls of several runs together: a time in seconds, or a share
@@ -127,14 +127,14 @@ pub struct CallsByLimit {
 ///
 /// # Errors
 /// [`ObjectiveError`] if a run cannot be judged by an objective of this measure.
-pub fn pooled_figure(records: &[&Record], measure: &Measure) -> Result<Option<f64>, ObjectiveError> {
+pub fn pooled_value(records: &[&Record], measure: &Measure) -> Result<Option<f64>, ObjectiveError> {
     let objective = Slo { measure: measure.clone(), limit: 0.0 };
     let mut pooled = Answers::new();
     for record in records {
         let account = Account::unpack(record.account.as_ref().ok_or(StatsError::NoAccount)?)?;
         pooled.merge(Answers::to_calls_of(record, &account, &objective)?);
     }
-    Ok(pooled.figure(measure))
+    Ok(pooled.value(measure))
 }
 
 /// Counts the calls of a run to which an objective applies, and how many of them exceed its limit.
@@ -149,7 +149,7 @@ pub fn count_by_limit(record: &Record, objective: &Slo) -> Result<CallsByLimit, 
     Ok(CallsByLimit {
         calls: answers.calls(),
         beyond: if is_of_errors { answers.missed } else { answers.missed + above },
-        figure: answers.figure(&objective.measure),
+        value: answers.value(&objective.measure),
     })
 }
 
@@ -212,7 +212,7 @@ impl Answers {
     }
 
     /// The value of a measure: a time in seconds, or a share of errors. `None` if too few calls had an expected answer.
-    fn figure(&self, measure: &Measure) -> Option<f64> {
+    fn value(&self, measure: &Measure) -> Option<f64> {
         match measure {
             Measure::Percentile { percent, .. } => self.percentile_s(percent / 100.0),
             Measure::ErrorShare { .. } => self.error_share(),

@@ -26,36 +26,36 @@ const CAUTION: f64 = 1.06;
 
 /// The metrics of one slice: a short measurement of one server.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct SliceFigures(Vec<Measured>);
+pub struct SliceMetrics(Vec<Measured>);
 
 /// The slices of one round of a comparison, by server.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Contrast {
+pub struct PairedRound {
     /// Slices of server A, with which B is compared.
-    pub a: Vec<SliceFigures>,
+    pub a: Vec<SliceMetrics>,
     /// Slices of server B.
-    pub b: Vec<SliceFigures>,
+    pub b: Vec<SliceMetrics>,
 }
 
-impl SliceFigures {
+impl SliceMetrics {
     /// The metrics of a slice's Record. `cpu_s` is the CPU time that the server used during the slice, in seconds;
     /// `None` if it is not known.
-    pub fn from_record(record: &Record, cpu_s: Option<f64>) -> SliceFigures {
+    pub fn from_record(record: &Record, cpu_s: Option<f64>) -> SliceMetrics {
         let mut measured = figures(record, Variability::BetweenRuns);
         measured.retain(|figure| figure.kind.name != "cpu");
         measured.extend(cpu_s.and_then(|cpu_s| cpu_per_call(record, cpu_s, None)));
-        SliceFigures(measured)
+        SliceMetrics(measured)
     }
 
     /// A slice with a single metric: a time in seconds, for which lower is better.
-    pub fn from_value(name: &str, value: f64) -> SliceFigures {
+    pub fn from_value(name: &str, value: f64) -> SliceMetrics {
         let kind = FigureKind { name: name.to_owned(), unit: FigureUnit::Seconds, lower_is_better: true };
-        SliceFigures(vec![Measured { kind, value, within: None, resolution: 0.0 }])
+        SliceMetrics(vec![Measured { kind, value, within: None, resolution: 0.0 }])
     }
 
     /// The metrics for whose names `is_kept` returns true.
-    pub fn filtered(&self, is_kept: impl Fn(&str) -> bool) -> SliceFigures {
-        SliceFigures(self.0.iter().filter(|measured| is_kept(&measured.kind.name)).cloned().collect())
+    pub fn filtered(&self, is_kept: impl Fn(&str) -> bool) -> SliceMetrics {
+        SliceMetrics(self.0.iter().filter(|measured| is_kept(&measured.kind.name)).cloned().collect())
     }
 
     /// The names of all metrics of the slice.
@@ -71,7 +71,7 @@ impl SliceFigures {
 
 /// The differences of all metrics over these rounds. The metric `main` was chosen before the measurement, so its
 /// p-value is not adjusted. The p-values of all other metrics are adjusted for their number.
-pub fn paired_figures(rounds: &[Contrast], main: &str) -> Vec<ComparedFigure> {
+pub fn paired_differences(rounds: &[PairedRound], main: &str) -> Vec<ComparedFigure> {
     let all: Vec<&Vec<Measured>> =
         rounds.iter().flat_map(|round| round.a.iter().chain(&round.b)).map(|slice| &slice.0).collect();
     let kinds = figure_kinds(&all);
@@ -89,7 +89,7 @@ pub fn half_width(figure: &ComparedFigure) -> Option<f64> {
 }
 
 /// The difference of each round that has the metric `name` on both sides: ln(B/A) or, for shares, B − A.
-pub fn round_differences(rounds: &[Contrast], name: &str) -> Vec<f64> {
+pub fn round_differences(rounds: &[PairedRound], name: &str) -> Vec<f64> {
     let all: Vec<&Vec<Measured>> =
         rounds.iter().flat_map(|round| round.a.iter().chain(&round.b)).map(|slice| &slice.0).collect();
     let kind = figure_kinds(&all).into_iter().find(|kind| kind.name == name).cloned();
@@ -112,8 +112,8 @@ struct RoundFigure {
 
 impl RoundFigure {
     /// Returns `None` if a side has no slice with the metric.
-    fn new(round: &Contrast, kind: &FigureKind) -> Option<RoundFigure> {
-        let side = |slices: &[SliceFigures]| {
+    fn new(round: &PairedRound, kind: &FigureKind) -> Option<RoundFigure> {
+        let side = |slices: &[SliceMetrics]| {
             let measured = slices.iter().filter_map(|slice| slice.0.iter().find(|other| other.kind.name == kind.name));
             let scaled: Vec<(f64, f64)> = match kind.scale() {
                 Scale::Absolute => measured.map(|figure| (figure.value, figure.resolution)).collect(),
@@ -133,7 +133,7 @@ impl RoundFigure {
     }
 }
 
-fn differing(rounds: &[Contrast], kind: &FigureKind) -> Differing {
+fn differing(rounds: &[PairedRound], kind: &FigureKind) -> Differing {
     let rounds: Vec<RoundFigure> = rounds.iter().filter_map(|round| RoundFigure::new(round, kind)).collect();
     let count = rounds.len() as f64;
     let resolution = rounds.iter().map(|round| round.resolution.powi(2)).sum::<f64>().sqrt() / count;
@@ -168,20 +168,20 @@ fn differing(rounds: &[Contrast], kind: &FigureKind) -> Differing {
 mod tests {
     use super::*;
 
-    fn round(a: &[f64], b: &[f64]) -> Contrast {
-        let slices = |values: &[f64]| values.iter().map(|value| SliceFigures::from_value("cpu", *value)).collect();
-        Contrast { a: slices(a), b: slices(b) }
+    fn round(a: &[f64], b: &[f64]) -> PairedRound {
+        let slices = |values: &[f64]| values.iter().map(|value| SliceMetrics::from_value("cpu", *value)).collect();
+        PairedRound { a: slices(a), b: slices(b) }
     }
 
     #[test]
     fn the_difference_of_a_round_is_that_of_logarithms_and_the_host_cancels() {
         // The host becomes four times as slow from round to round, but B always takes twice as long as A.
-        let rounds: Vec<Contrast> = [1.0, 1.3, 2.0, 2.9, 4.0]
+        let rounds: Vec<PairedRound> = [1.0, 1.3, 2.0, 2.9, 4.0]
             .iter()
             .enumerate()
             .map(|(place, slow)| round(&[slow * 1.0, slow * 4.0], &[slow * 4.0 * (1.0 + 0.01 * (place % 2) as f64)]))
             .collect();
-        let [cpu] = &paired_figures(&rounds, "cpu")[..] else { panic!() };
+        let [cpu] = &paired_differences(&rounds, "cpu")[..] else { panic!() };
         let [low, high] = cpu.interval95.unwrap();
         assert!((cpu.difference.unwrap() - 1.0).abs() < 0.01 && low > 0.9 && high < 1.1, "{cpu:?}");
         assert!((cpu.b.unwrap() / cpu.a.unwrap() - 1.0 - cpu.difference.unwrap()).abs() < 1e-12, "{cpu:?}");
@@ -193,17 +193,17 @@ mod tests {
     #[test]
     fn too_few_rounds_have_a_difference_without_an_interval() {
         let rounds = vec![round(&[1.0], &[2.0]), round(&[1.0], &[2.0]), round(&[], &[2.0])];
-        let [cpu] = &paired_figures(&rounds, "cpu")[..] else { panic!() };
+        let [cpu] = &paired_differences(&rounds, "cpu")[..] else { panic!() };
         assert_eq!((cpu.interval95, cpu.p), (None, None));
         assert!((cpu.difference.unwrap() - 1.0).abs() < 1e-12, "{cpu:?}");
-        assert!(paired_figures(&[], "cpu").is_empty());
+        assert!(paired_differences(&[], "cpu").is_empty());
     }
 
     #[test]
     fn one_disturbed_round_does_not_widen_the_interval() {
-        let mut rounds: Vec<Contrast> =
+        let mut rounds: Vec<PairedRound> =
             (0..10).map(|place| round(&[1.0], &[1.0 + 0.01 * f64::from(place % 3)])).collect();
-        let width = |rounds: &[Contrast]| half_width(&paired_figures(rounds, "cpu")[0]).unwrap();
+        let width = |rounds: &[PairedRound]| half_width(&paired_differences(rounds, "cpu")[0]).unwrap();
         let quiet = width(&rounds);
         rounds[4] = round(&[1.0], &[30.0]);
         assert!(width(&rounds) < 1.5 * quiet, "{} and {quiet}", width(&rounds));

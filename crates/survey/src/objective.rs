@@ -16,7 +16,7 @@ use brimful_core::survey::{Comparison, ObjectiveOutcome, ObjectiveSlice, RateUnd
 use brimful_core::workload::Load;
 use brimful_core::{Nanos, Rate, Slo, SloSpec};
 use brimful_estimate::{LevelTime, LimitedMeasure, PredictedFigure, RateEstimate, RateSearch, ResponseLimit, Slice};
-use brimful_stats::{CallsByLimit, count_by_limit, pooled_figure};
+use brimful_stats::{CallsByLimit, count_by_limit, pooled_value};
 use std::fmt;
 
 /// The objective of a survey for which the user gave none.
@@ -95,7 +95,7 @@ fn predict_objective(
     ahead: Nanos,
 ) -> Result<PredictedObjective, Halt> {
     let light: Vec<&Record> = calibration.light_load.iter().collect();
-    let light_load = pooled_figure(&light, spec.measure())?;
+    let light_load = pooled_value(&light, spec.measure())?;
     let slo = match spec {
         SloSpec::Absolute(slo) => Some(slo.clone()),
         SloSpec::Relative { .. } => light_load.map(|figure| spec.resolve(figure)),
@@ -289,15 +289,15 @@ impl<'a> Search<'a> {
     }
 
     fn add(&mut self, rate: f64, trial: &Trial) -> Result<(), Halt> {
-        let CallsByLimit { calls, beyond, figure } = count_by_limit(&trial.record, self.slo)?;
+        let CallsByLimit { calls, beyond, value } = count_by_limit(&trial.record, self.slo)?;
         self.posterior.add(
             rate,
             match limited_figure(self.slo) {
-                LimitedMeasure::Mean => Slice::Mean(figure.map_or(UNANSWERED, |mean| mean / self.slo.limit)),
+                LimitedMeasure::Mean => Slice::Mean(value.map_or(UNANSWERED, |mean| mean / self.slo.limit)),
                 LimitedMeasure::Share(_) => Slice::Calls { beyond, calls },
             },
         );
-        self.slices.push(ObjectiveSlice { rate, calls, beyond, figure });
+        self.slices.push(ObjectiveSlice { rate, calls, beyond, figure: value });
         Ok(())
     }
 }
