@@ -57,7 +57,7 @@ impl Iterator for Curve {
         }
         let noise = self.noise[self.slot];
         self.slot += 1;
-        Some(RateSegment::level(SLOT_S, self.mean * (1.0 + COEFFICIENT_OF_VARIATION * noise).max(0.0)))
+        Some(RateSegment::constant(SLOT_S, self.mean * (1.0 + COEFFICIENT_OF_VARIATION * noise).max(0.0)))
     }
 }
 

@@ -53,8 +53,8 @@ impl Mmpp {
     pub(super) fn curve(self, mean: f64, mut rng: Pcg64) -> Curve {
         let burst_s = self.sojourn.as_secs_f64();
         let rest_s = burst_s * (1.0 - self.share) / self.share;
-        let burst = RateSegment::level(burst_s, mean * self.ratio);
-        let rest = RateSegment::level(rest_s, mean * rest_ratio(self.ratio, self.share));
+        let burst = RateSegment::constant(burst_s, mean * self.ratio);
+        let rest = RateSegment::constant(rest_s, mean * rest_ratio(self.ratio, self.share));
         Curve { states: [rest, burst], next: usize::from(rng.random_bool(self.share)), rng }
     }
 }

@@ -40,8 +40,8 @@ impl OnOff {
         Curve {
             period_s,
             period_area: mean * period_s,
-            burst: RateSegment::level(burst_s, mean * self.ratio),
-            rest: RateSegment::level(period_s - burst_s, mean * rest_ratio(self.ratio, self.share)),
+            burst: RateSegment::constant(burst_s, mean * self.ratio),
+            rest: RateSegment::constant(period_s - burst_s, mean * rest_ratio(self.ratio, self.share)),
         }
     }
 }

@@ -55,7 +55,7 @@ impl Iterator for Curve {
 
     fn next(&mut self) -> Option<RateSegment> {
         let Reverse((until, was_on)) = self.sources.pop()?;
-        let piece = RateSegment::level((until - self.now).as_secs_f64(), f64::from(self.on) * self.rate);
+        let piece = RateSegment::constant((until - self.now).as_secs_f64(), f64::from(self.on) * self.rate);
         self.now = until;
         self.on = if was_on { self.on - 1 } else { self.on + 1 };
         self.sources.push(Reverse((until + self.times.draw(&mut self.rng), !was_on)));

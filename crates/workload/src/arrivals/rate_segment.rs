@@ -14,7 +14,7 @@ pub(super) struct RateSegment {
 
 impl RateSegment {
     /// Creates a piece with a constant rate, in calls per second.
-    pub fn level(length_s: f64, rate: f64) -> RateSegment {
+    pub fn constant(length_s: f64, rate: f64) -> RateSegment {
         RateSegment { length_s, start_rate: rate, end_rate: rate }
     }
 
@@ -52,7 +52,7 @@ pub(super) struct Pieces<I> {
 impl<I: Iterator<Item = RateSegment>> Pieces<I> {
     /// Creates the curve of these pieces, from time 0.
     pub fn new(pieces: I) -> Pieces<I> {
-        Pieces { rest: pieces, piece: RateSegment::level(0.0, 0.0), start_s: 0.0, start_area: 0.0, end_area: 0.0 }
+        Pieces { rest: pieces, piece: RateSegment::constant(0.0, 0.0), start_s: 0.0, start_area: 0.0, end_area: 0.0 }
     }
 
     /// The time at which the area from the start exceeds `area`, in seconds; `None` if this never happens. `area` must
@@ -77,10 +77,10 @@ mod tests {
     #[test]
     fn a_pause_is_skipped_and_the_end_is_the_end() {
         let pieces = [
-            RateSegment::level(1.0, 0.0),
-            RateSegment::level(1.0, 2.0),
-            RateSegment::level(3.0, 0.0),
-            RateSegment::level(1.0, 1.0),
+            RateSegment::constant(1.0, 0.0),
+            RateSegment::constant(1.0, 2.0),
+            RateSegment::constant(3.0, 0.0),
+            RateSegment::constant(1.0, 1.0),
         ];
         let mut pieces = Pieces::new(pieces.into_iter());
         assert_eq!([0.0, 1.0, 2.0, 3.0].map(|area| pieces.time_at_area(area)), [Some(1.0), Some(1.5), Some(5.0), None]);

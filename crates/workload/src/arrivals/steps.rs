@@ -81,7 +81,7 @@ impl Iterator for Curve {
     fn next(&mut self) -> Option<RateSegment> {
         let (rate, time) = *self.steps.steps().get(self.next % self.steps.count)?;
         self.next = (self.next + 1) % self.steps.count;
-        Some(RateSegment::level(time.as_secs_f64(), rate * self.scale))
+        Some(RateSegment::constant(time.as_secs_f64(), rate * self.scale))
     }
 }
 
