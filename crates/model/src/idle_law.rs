@@ -10,7 +10,7 @@
 //! + w: U = λ·S0/(1 − λ·(D − S0)) (Welch 1964, "On a generalized M/G/1 queuing process in which the first customer of
 //! each busy period receives exceptional service", Operations Research 12).
 //!
-//! With w > 0, only requests that find idle servers take longer; see [`crate::exceptional`].
+//! With w > 0, only requests that find idle servers take longer; see [`crate::wakeup`].
 
 use brimful_core::model::{IdleCost, Station};
 

@@ -30,7 +30,7 @@
 //! - [`mod@simulate`]: discrete-event simulation of a model.
 //! - [`mod@trajectory`]: response times of given arrivals at a server whose speed varies.
 //! - [`link`]: demands at network links, from the sizes of responses.
-//! - [`erlang`]: waiting times; [`exceptional`]: waiting times at servers that must be woken up.
+//! - [`erlang`]: waiting times; [`wakeup`]: waiting times at servers that must be woken up.
 //!
 //! No input makes these functions panic; invalid input is a [`ModelError`].
 #![forbid(unsafe_code)]
@@ -41,7 +41,6 @@ mod closed;
 pub mod correlation;
 pub mod erlang;
 mod error;
-pub mod exceptional;
 #[cfg(test)]
 mod fixture;
 mod idle_law;
@@ -60,23 +59,24 @@ mod solution;
 pub mod solve;
 pub mod trajectory;
 mod under_load;
+pub mod wakeup;
 pub mod what_if;
 
 pub use bounds::{AsymptoticBounds, Bounds, Range, asymptotic_bounds, balanced_job_bounds};
 pub use erlang::{erlang_c, exponential_wait, mmm_wait};
 pub use error::ModelError;
-pub use exceptional::wait_with_idle_cost;
 pub use idle_law::station_demands;
 pub use link::{LinkPath, Transfer};
 pub use open::{saturation_rate, solve_open};
 pub use percentile::{ResponseDistributions, response_distributions};
 pub use queue::{Mg1, Mmmk, Mmpp2, MmppM1, mg1, mmmk, mmpp_m1};
-pub use quota::{Quota, Sojourns, sojourns_with_quota};
+pub use quota::{Quota, QuotaResponseTimes, simulate_quota};
 pub use simulate::{Arrivals, Ended, ResponseTime, Run, Service, Simulation, SimulationOptions, simulate};
 pub use solution::{Estimate, Method, Solution};
 pub use solve::solve;
 pub use trajectory::{CompletedRequest, HostSlowness, trajectory};
+pub use wakeup::wait_with_idle_cost;
 pub use what_if::{
-    Axis, Change, Client, Curve, CurvePoint, Effect, Headroom, Interval90, Intervals, NewClass, Outlook, Scenario,
-    StationLimit, Steady, Until, WhatIf, WhatIfOptions, curve, headroom, what_if,
+    Axis, Change, Client, Curve, CurvePoint, Effect, Headroom, Interval90, Intervals, LoadLimit, ModelResults,
+    NewClass, Scenario, StationLimit, Steady, WhatIf, WhatIfOptions, curve, headroom, what_if,
 };

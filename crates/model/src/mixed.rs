@@ -109,7 +109,7 @@ impl Network<'_> {
     /// The reason why a station is out of product form; `None` if it is in product form.
     pub(crate) fn no_product_form(&self, k: usize) -> Option<&'static str> {
         let (station, demands) = (&self.model.stations[k], &self.demands[k]);
-        if self.is_exceptional(k) {
+        if self.has_wakeup_formula(k) {
             return Some("wakes up for those who find it idle");
         }
         if station.kind != StationKind::Queue || station.scheduling == Scheduling::Ps {

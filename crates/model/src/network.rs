@@ -23,7 +23,7 @@ pub(crate) struct Network<'a> {
     /// D/(1 − b) in seconds at saturation.
     pub(crate) saturated: Vec<Vec<f64>>,
     /// For each station: additional service time of a request that finds all servers idle, in seconds
-    /// ([`crate::exceptional`]).
+    /// ([`crate::wakeup`]).
     pub(crate) waking: Vec<f64>,
     /// λ: arrivals per second of each class; 0 for a closed class.
     pub(crate) rates: Vec<f64>,

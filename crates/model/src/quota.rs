@@ -24,7 +24,7 @@ pub struct Quota {
 
 /// Mean response times of the same random calls with and without a quota, in seconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Sojourns {
+pub struct QuotaResponseTimes {
     /// Mean response time without a quota.
     pub without_quota: f64,
     /// Mean response time with the quota.
@@ -36,14 +36,14 @@ pub struct Sojourns {
 ///
 /// # Errors
 /// When the station is invalid.
-pub fn sojourns_with_quota(
+pub fn simulate_quota(
     station: &Station,
     demands: &[f64],
     rates: &[f64],
     quota: Quota,
     calls: usize,
     seed: u64,
-) -> Result<Sojourns, ModelError> {
+) -> Result<QuotaResponseTimes, ModelError> {
     let service = Sampler::new(Service::Standard, station.scv, &station.name)?;
     let demands = station_demands(station, demands, rates);
     let all: f64 = rates.iter().sum();
@@ -61,7 +61,7 @@ pub fn sojourns_with_quota(
     };
     let calls: Vec<(f64, f64)> = (0..calls).map(|_| call()).collect();
     let servers = station.servers as usize;
-    Ok(Sojourns {
+    Ok(QuotaResponseTimes {
         without_quota: mean_sojourn(servers, None, &calls),
         with_quota: mean_sojourn(servers, Some(quota), &calls),
     })
@@ -139,8 +139,8 @@ mod tests {
     fn without_an_effect_calls_last_as_long_as_in_the_textbook() {
         // A quota of one server does not limit one server, so the mean response time is that of M/M/1: D/(1 − ρ).
         let quota = Quota { servers: 1.0, period_s: 0.01 };
-        let Sojourns { without_quota, with_quota } =
-            sojourns_with_quota(&cpu(1, 1.0), &[0.001], &[500.0], quota, 400_000, 1).unwrap();
+        let QuotaResponseTimes { without_quota, with_quota } =
+            simulate_quota(&cpu(1, 1.0), &[0.001], &[500.0], quota, 400_000, 1).unwrap();
         assert!(
             (without_quota / 0.002 - 1.0).abs() < 0.02 && (with_quota / without_quota - 1.0).abs() < 1e-6,
             "{without_quota} {with_quota}"
@@ -151,7 +151,7 @@ mod tests {
     fn short_periods_make_a_slower_server() {
         // Half a server in very short periods is a server of half the speed: M/M/1 with doubled demands.
         let quota = Quota { servers: 0.5, period_s: 0.000_02 };
-        let sojourns = sojourns_with_quota(&cpu(1, 1.0), &[0.001], &[250.0], quota, 100_000, 1).unwrap();
+        let sojourns = simulate_quota(&cpu(1, 1.0), &[0.001], &[250.0], quota, 100_000, 1).unwrap();
         assert!((sojourns.with_quota / 0.004 - 1.0).abs() < 0.04, "{sojourns:?}");
     }
 
@@ -160,7 +160,7 @@ mod tests {
         // The calls use a tenth of the quota, and each call needs only 1 ms. So hardly any call waits for the next
         // period.
         let quota = Quota { servers: 0.5, period_s: 0.1 };
-        let sojourns = sojourns_with_quota(&cpu(1, 0.0), &[0.001], &[50.0], quota, 20_000, 1).unwrap();
+        let sojourns = simulate_quota(&cpu(1, 0.0), &[0.001], &[50.0], quota, 20_000, 1).unwrap();
         assert!((sojourns.with_quota / sojourns.without_quota - 1.0).abs() < 0.01, "{sojourns:?}");
         // Each call arrives alone and needs 1.5 times the quota. It takes a whole period, and then the rest of its work
         // in the next one.

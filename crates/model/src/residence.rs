@@ -19,7 +19,7 @@
 //!   with the load σ prolong its service by the factor 1/(1 − σ) (Jaiswal 1968; several servers as in Bondi & Buzen,
 //!   1984).
 //! - Servers that must be woken up, if all classes are open: requests that find idle servers take longer
-//!   ([`crate::exceptional`]). With priorities or closed classes, the mean of the additional time is part of every D.
+//!   ([`crate::wakeup`]). With priorities or closed classes, the mean of the additional time is part of every D.
 //! - Rate multipliers α: as in processor sharing, R = D·(1 + N)/α(1 + N), interpolated between whole numbers (the
 //!   queue-dependent approximation of Casale, Pérez & Wang, 2015). α and the residence of open requests are as in
 //!   [`crate::open_load`].
@@ -64,7 +64,7 @@ pub(crate) fn residence(
         let closed = arrival.closed_present();
         return demand * if open { dependent.open_residence(closed) } else { dependent.closed_residence(closed) };
     }
-    if let Some(waking) = network.exceptional(k) {
+    if let Some(waking) = network.wakeup_queue(k) {
         let probability = |busy: f64| must_wait.probability(station.servers, busy);
         let (must_wait, saturated) = (probability(waking.busy), &network.saturated[k]);
         return match station.scheduling {

@@ -16,7 +16,7 @@
 //! service, Lee & Longton's formula for several servers, and the rules of Cobham (1954) and Jaiswal (1968) for
 //! priorities. For such stations their errors are unknown, and may be several times the true value. A caveat of the
 //! solution says so. The method `auto` simulates such networks instead. A first-come-first-served station with rate
-//! multipliers is solved as processor sharing. Stations whose servers must be woken up ([`crate::exceptional`]) are out
+//! multipliers is solved as processor sharing. Stations whose servers must be woken up ([`crate::wakeup`]) are out
 //! of product form in open networks. With closed classes or priorities, the mean of the additional time is part of
 //! every demand, except in a simulation.
 //!

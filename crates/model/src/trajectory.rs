@@ -25,13 +25,13 @@ pub struct HostSlowness {
 impl HostSlowness {
     /// Creates the slowness of consecutive intervals. Each interval has a length in seconds and a factor on service
     /// times. The last factor also applies after the last interval.
-    pub fn from_stretches(stretches: impl IntoIterator<Item = (f64, f64)>) -> HostSlowness {
+    pub fn from_intervals(intervals: impl IntoIterator<Item = (f64, f64)>) -> HostSlowness {
         let mut at = 0.0;
         let begin = |(length, factor): (f64, f64)| {
             at += length;
             (at - length, factor)
         };
-        HostSlowness { steps: stretches.into_iter().map(begin).collect(), pauses: Vec::new() }
+        HostSlowness { steps: intervals.into_iter().map(begin).collect(), pauses: Vec::new() }
     }
 
     /// Adds pauses. Each pause has a start and a length in seconds. A pause that would begin during another pause
@@ -275,7 +275,7 @@ mod tests {
     #[test]
     fn a_slow_spell_is_felt_by_those_who_come_in_it() {
         let model = server(100.0, 0.0, None);
-        let course = HostSlowness::from_stretches([(1.0, 1.0), (0.5, 3.0), (1.0, 1.0)]);
+        let course = HostSlowness::from_intervals([(1.0, 1.0), (0.5, 3.0), (1.0, 1.0)]);
         let arrivals = [0.5, 1.0, 1.4, 2.0].map(|at| (at, 0));
         let found: Vec<f64> = trajectory(&model, course, 1, arrivals).unwrap().map(|s| s.response).collect();
         for (found, expected) in found.iter().zip([0.003, 0.005, 0.005, 0.003]) {

@@ -52,7 +52,7 @@ pub fn wait_with_idle_cost(station: &Station, demands: &[f64], rates: &[f64]) ->
     let slowed = |demands: &[f64]| demands.iter().map(|d| d / (1.0 - station.background)).collect::<Vec<f64>>();
     let (saturated, under_load) = (slowed(demands), slowed(&under_load));
     let max_extra_s = wakeup_time(station, demands, rates);
-    let queue = Exceptional::new(station.servers, max_extra_s, &saturated, &under_load, rates);
+    let queue = WakeupQueue::new(station.servers, max_extra_s, &saturated, &under_load, rates);
     queue.wait(erlang_c(station.servers, queue.busy))
 }
 
@@ -64,7 +64,7 @@ fn must_be_woken(station: &Station) -> bool {
 impl Network<'_> {
     /// Whether there is a formula for the effect of idle servers on this station's waiting times. The classes must be
     /// open and have no priorities.
-    pub(crate) fn is_exceptional(&self, k: usize) -> bool {
+    pub(crate) fn has_wakeup_formula(&self, k: usize) -> bool {
         let station = &self.model.stations[k];
         let known = matches!(station.scheduling, Scheduling::Ps | Scheduling::Fcfs) && self.customers() == 0;
         known && must_be_woken(station)
@@ -72,15 +72,15 @@ impl Network<'_> {
 
     /// The queue at a station whose idle servers must be woken up. `None` if they need not be woken up, or if no
     /// formula is known.
-    pub(crate) fn exceptional(&self, k: usize) -> Option<Exceptional> {
+    pub(crate) fn wakeup_queue(&self, k: usize) -> Option<WakeupQueue> {
         let servers = self.model.stations[k].servers;
-        self.is_exceptional(k)
-            .then(|| Exceptional::new(servers, self.waking[k], &self.saturated[k], &self.demands[k], &self.rates))
+        self.has_wakeup_formula(k)
+            .then(|| WakeupQueue::new(servers, self.waking[k], &self.saturated[k], &self.demands[k], &self.rates))
     }
 }
 
 /// A queue whose idle servers must be woken up. Times are in seconds.
-pub(crate) struct Exceptional {
+pub(crate) struct WakeupQueue {
     /// m: number of servers.
     count: u32,
     servers: f64,
@@ -94,7 +94,7 @@ pub(crate) struct Exceptional {
     idle: [f64; 2],
 }
 
-impl Exceptional {
+impl WakeupQueue {
     /// Builds the queue. `saturated` are the demands at saturation, `under_load` the demands under the present load;
     /// both are divided by 1 − b.
     pub(crate) fn new(servers: u32, max_extra_s: f64, saturated: &[f64], under_load: &[f64], rates: &[f64]) -> Self {

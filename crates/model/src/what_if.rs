@@ -18,19 +18,19 @@ mod curve;
 mod edit;
 mod headroom;
 mod interval;
+mod model_results;
 mod names;
 mod new_class;
-mod outlook;
 mod scenario;
 mod suggestions;
 
 pub use change::Change;
 pub use client::Client;
 pub use curve::{Axis, Curve, CurvePoint, Steady, curve};
-pub use headroom::{Headroom, Until, headroom};
+pub use headroom::{Headroom, LoadLimit, headroom};
 pub use interval::{Effect, Interval90, Intervals};
+pub use model_results::{ModelResults, StationLimit};
 pub use new_class::NewClass;
-pub use outlook::{Outlook, StationLimit};
 pub use scenario::Scenario;
 
 use crate::ModelError;
@@ -66,9 +66,9 @@ pub struct WhatIf {
     /// The changes, in the user's notation.
     pub changes: Vec<String>,
     /// The results of the model without the changes.
-    pub before: Outlook,
+    pub before: ModelResults,
     /// The results of the model with all changes; `None` if one of the changes is a range.
-    pub after: Option<Outlook>,
+    pub after: Option<ModelResults>,
     /// The ratio of each result after the changes to the same result before them; `None` if the demands have no
     /// intervals.
     pub effect: Option<Effect>,
@@ -83,14 +83,14 @@ pub struct WhatIf {
 /// solve the model.
 pub fn what_if(model: &Model, scenario: &Scenario, options: &WhatIfOptions) -> Result<WhatIf, ModelError> {
     let variants = Variants::new(scenario, model)?;
-    let mut before = Outlook::new(model, options.method, &options.slos)?;
+    let mut before = ModelResults::new(model, options.method, &options.slos)?;
     let changes = scenario.texts();
     if !variants.axes.is_empty() {
         let curve = curve::along(&variants, options.method)?;
         before.intervals = interval::intervals(model, options)?;
         return Ok(WhatIf { changes, before, after: None, effect: None, curve: Some(curve) });
     }
-    let mut after = Outlook::new(&variants.model(&[])?, options.method, &options.slos)?;
+    let mut after = ModelResults::new(&variants.model(&[])?, options.method, &options.slos)?;
     let mut effect = None;
     if let Some(compared) = interval::compare(model, scenario, options)? {
         (before.intervals, after.intervals) = (Some(compared.before), Some(compared.after));

@@ -1,5 +1,5 @@
 // The page of a what-if: results before and after a change side by side, or results along a range of values.
-import type { Changed, Curve, Headroom, Outlook } from "../documents/what-if.ts";
+import type { Changed, Curve, Headroom, ModelResults } from "../documents/what-if.ts";
 import { signedPercent, number, percent, rate, seconds, type Format } from "../format.ts";
 import { type Chart } from "../plot.ts";
 import { section, type Page } from "../page.ts";
@@ -98,7 +98,7 @@ function saturationChart(curve: Curve): Chart {
   });
 }
 
-function limitBars(before: Outlook, after: Outlook): HTMLElement {
+function limitBars(before: ModelResults, after: ModelResults): HTMLElement {
   const least = Math.min(...after.stations.map((s) => s.saturation_rate), ...before.stations.map((s) => s.saturation_rate));
   const near = after.stations.filter((s) => s.saturation_rate <= 5 * least).slice(0, 8);
   return section(
@@ -117,7 +117,7 @@ function limitBars(before: Outlook, after: Outlook): HTMLElement {
   );
 }
 
-function classes(before: Outlook, after: Outlook): HTMLElement {
+function classes(before: ModelResults, after: ModelResults): HTMLElement {
   const indexBefore = (c: number) => before.model.classes.findIndex((one) => one.name === after.model.classes[c]!.name);
   const timeBefore = (c: number) => (indexBefore(c) < 0 ? null : (before.solution?.response_time[indexBefore(c)] ?? null));
   const timeAfter = (c: number) => after.solution?.response_time[c] ?? null;
@@ -140,7 +140,7 @@ function classes(before: Outlook, after: Outlook): HTMLElement {
   return section("Classes", "A new class has no value before the change.", table("classes", "Classes before and after", columns, after.model.classes.map((_, c) => c)));
 }
 
-function objectives(before: Outlook, after: Outlook | null | undefined): HTMLElement {
+function objectives(before: ModelResults, after: ModelResults | null | undefined): HTMLElement {
   const until = ({ until: u }: Headroom) =>
     u === "never" ? "at no load" : u === "always" ? "at any load" : "rate" in u ? rate(u.rate) : `${number(u.population)} customers`;
   const now = (h: Headroom) => `${h.slo.includes("utilization") ? percent(h.now) : seconds(h.now)} ${h.met ? "✓" : "✗"}`;

@@ -15,7 +15,7 @@ use brimful_core::slo::{Measure, Slo};
 use brimful_forecast::MONTH_S;
 use brimful_forecast::cost::{Configuration, CostTable, SizedConfiguration, cost_table, parse_configurations};
 use brimful_forecast::{Forecast, ForecastOptions, Series, Unit, crossing, forecast};
-use brimful_model::{Change, Method, ModelError, Scenario, Until, headroom, saturation_rate};
+use brimful_model::{Change, LoadLimit, Method, ModelError, Scenario, headroom, saturation_rate};
 use brimful_report::plan::forecast::{Forecasted, Limit, text};
 use std::fs::File;
 use std::io::Read;
@@ -114,10 +114,10 @@ fn capacity(args: &ForecastArgs, model: &Model) -> Result<(Option<f64>, String),
     let mut missed_first = String::new();
     for slo in &objectives {
         let until = match headroom(model, Method::Auto, slo)?.until {
-            Until::Never => return Ok((None, slo.to_string())),
-            Until::Always => continue,
-            Until::Rate(rate) => rate,
-            Until::Population(_) => {
+            LoadLimit::Never => return Ok((None, slo.to_string())),
+            LoadLimit::Always => continue,
+            LoadLimit::Rate(rate) => rate,
+            LoadLimit::Population(_) => {
                 return Err(ModelError::Inconsistent(
                     "a forecast needs a model with arrivals: give its classes `type = \"open\"` and a rate".into(),
                 ));

@@ -1,7 +1,7 @@
 //! The results of a model as a function of its load, for the charts.
 
 use brimful_core::model::{ClassKind, ModelClass};
-use brimful_model::{Curve, Method, ModelError, Outlook, Scenario, curve};
+use brimful_model::{Curve, Method, ModelError, ModelResults, Scenario, curve};
 
 /// Number of points of a curve.
 const POINTS: usize = 60;
@@ -15,7 +15,7 @@ const MAX_CUSTOMERS: u32 = 1000;
 /// The curve of a model: for open classes up to saturation, for a single closed class up to twice its population.
 /// Returns `None` for several closed classes, because their populations cannot be varied together. Also returns `None`
 /// if the computation would take long.
-pub fn load_curve(outlook: &Outlook, method: Method) -> Result<Option<Curve>, ModelError> {
+pub fn load_curve(outlook: &ModelResults, method: Method) -> Result<Option<Curve>, ModelError> {
     if outlook.solution.as_ref().is_some_and(|solution| solution.method == Method::Simulation) {
         return Ok(None);
     }

@@ -189,7 +189,7 @@ impl ModelFit {
         let course: Vec<(f64, f64)> = seen.into_iter().map(shrink).collect();
         let start = stretches.first().map(|stretch| stretch.start_s).filter(|begins| *begins > 0.0);
         let before_start = start.zip(course.first().map(|(_, slowness)| *slowness));
-        (!course.is_empty()).then(|| HostSlowness::from_stretches(before_start.into_iter().chain(course)))
+        (!course.is_empty()).then(|| HostSlowness::from_intervals(before_start.into_iter().chain(course)))
     }
 
     /// Replays arrivals through the model, on a host whose slowness over time is `course`. Each arrival is its time in

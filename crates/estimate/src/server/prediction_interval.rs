@@ -135,7 +135,7 @@ pub(super) fn predict_level(
             mean_slowness(&stretches).unwrap_or(1.0) * work_of_calls(fit, mix, calls.len() as f64, &mut calls_rng);
         utilizations.push(fit.utilization(facts, drawn_rate, mix, slowness));
         let pauses = fit.pauses.draw(rate, seconds, &mut rng).into_iter().map(|(pause, _)| pause);
-        let course = HostSlowness::from_stretches(stretches).with_pauses(pauses);
+        let course = HostSlowness::from_intervals(stretches).with_pauses(pauses);
         let times = trajectory(&model, course, index as u64, calls)?.map(|sojourn| sojourn.response).collect();
         let Some(summary) = ResponseSummary::new(times, fit.percentile_ratios) else { continue };
         means.push(summary.mean);
@@ -186,7 +186,7 @@ pub(super) fn predict_rate(
         if !saturation.is_finite() {
             continue;
         }
-        let course = HostSlowness::from_stretches(stretches);
+        let course = HostSlowness::from_intervals(stretches);
         let replayed_seconds = seconds.min(MAX_SEARCH_ARRIVALS / saturation);
         let pauses = fit.pauses.draw(saturation, replayed_seconds, &mut rng);
         let fastest = arrivals(saturation, index as u64, replayed_seconds);

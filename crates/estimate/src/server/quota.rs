@@ -5,7 +5,7 @@ use super::model_fit::ModelFit;
 use super::prediction_interval::PredictedFigure;
 use crate::EstimateError;
 use brimful_core::model::Station;
-use brimful_model::{Quota, Sojourns, sojourns_with_quota};
+use brimful_model::{Quota, QuotaResponseTimes, simulate_quota};
 
 /// Number of calls that are simulated to estimate a mean response time.
 const CALLS: usize = 40_000;
@@ -53,8 +53,8 @@ pub(super) fn response_times(
     quota: Quota,
     rate: f64,
     seed: u64,
-) -> Result<Sojourns, EstimateError> {
+) -> Result<QuotaResponseTimes, EstimateError> {
     let cpu = Station { scv: fit.service_scv, ..fit.cpu.station.clone() };
     let rates: Vec<f64> = facts.mix.iter().map(|share| rate * share).collect();
-    Ok(sojourns_with_quota(&cpu, &fit.cpu.demands, &rates, quota, CALLS, seed)?)
+    Ok(simulate_quota(&cpu, &fit.cpu.demands, &rates, quota, CALLS, seed)?)
 }

@@ -12,7 +12,7 @@
 //!   varies, and its values are correlated over τ seconds of received service: τ = E\[S²\]/(2·E\[S\]·(1 − ρ)). This is
 //!   exact for M/M/1 (Ott 1984; for all requests together Coffman, Muntz & Trotter, 1970: Var(R)/R² = (2 + ρ)/(2 − ρ)),
 //!   and for the shortest and the longest requests of M/G/1 (van den Berg & Boxma 1991).
-//! - Servers that must be woken up ([`crate::exceptional`]): a request that finds idle servers, with the probability of
+//! - Servers that must be woken up ([`crate::wakeup`]): a request that finds idle servers, with the probability of
 //!   M/M/m, does not wait and has a longer service. Any other request has a shorter service, after a wait with the
 //!   transform (E − ρ·F)/(1 − ρ·F). E is the transform of the remaining service of all requests. F is the transform of
 //!   the remaining service of requests with the shorter service, and ρ is their load. This is exact for one server
@@ -31,9 +31,9 @@
 use super::service::{Family, Gamma};
 use super::sojourn::{Alternative, OrderedWait, Sojourn, Wait, WakingWait};
 use crate::erlang::erlang_c;
-use crate::exceptional::Exceptional;
 use crate::network::{Network, max_speed};
 use crate::solution::Solution;
+use crate::wakeup::WakeupQueue;
 use brimful_core::model::{ModelClass, Scheduling, Station, StationKind};
 
 /// A station under the load of the solved network.
@@ -63,7 +63,7 @@ pub(super) struct StationView<'a> {
     closed_variance_share: Option<f64>,
     /// The queue at servers that must be woken up, and the demands at saturation in seconds. `None` if no server must
     /// be woken up.
-    waking: Option<(Exceptional, &'a [f64])>,
+    waking: Option<(WakeupQueue, &'a [f64])>,
 }
 
 /// The factor by which other requests prolong the time of a request.
@@ -101,7 +101,7 @@ pub(super) fn station_views<'a>(network: &'a Network<'a>, solution: &'a Solution
             left: over_busy(moment(2) * (1.0 + scv) / 2.0),
             left_squared: over_busy(moment(3) * family.third() / 6.0),
             closed_variance_share,
-            waking: network.exceptional(k).map(|waking| (waking, network.saturated[k].as_slice())),
+            waking: network.wakeup_queue(k).map(|waking| (waking, network.saturated[k].as_slice())),
         }
     };
     shares.into_iter().enumerate().map(view).collect()
@@ -175,7 +175,7 @@ impl<'a> StationView<'a> {
 
     /// The time with service first come, first served: a request that finds idle servers has a longer service, and any
     /// other request waits.
-    fn ordered_waking(&'a self, waking: &Exceptional, saturated: &'a [f64], c: usize) -> Vec<Alternative<'a>> {
+    fn ordered_waking(&'a self, waking: &WakeupQueue, saturated: &'a [f64], c: usize) -> Vec<Alternative<'a>> {
         let (demand, residence) = (saturated[c], self.residence[c]);
         let found = waking.found_idle();
         let idle: f64 = found.iter().map(|(_, often)| often).sum();
@@ -195,7 +195,7 @@ impl<'a> StationView<'a> {
 
     /// The time with processor sharing: a request that finds idle servers has a longer service. Any other request finds
     /// 1 + K requests at each server, where K has a geometric distribution.
-    fn shared_waking(&'a self, waking: &Exceptional, saturated: &'a [f64], c: usize) -> Vec<Alternative<'a>> {
+    fn shared_waking(&'a self, waking: &WakeupQueue, saturated: &'a [f64], c: usize) -> Vec<Alternative<'a>> {
         let (demand, residence) = (saturated[c], self.residence[c]);
         let found = waking.found_idle();
         let idle: f64 = found.iter().map(|(_, often)| often).sum();
@@ -228,7 +228,7 @@ impl<'a> StationView<'a> {
 
     fn waking_wait(
         &'a self,
-        waking: &Exceptional,
+        waking: &WakeupQueue,
         saturated: &'a [f64],
         mut found: Vec<(f64, f64)>,
         none: f64,

@@ -32,13 +32,13 @@ pub struct Headroom {
     /// Whether the objective is met at the present load.
     pub met: bool,
     /// The greatest load at which the objective is met.
-    pub until: Until,
+    pub until: LoadLimit,
 }
 
 /// The greatest load at which an objective is met.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Until {
+pub enum LoadLimit {
     /// Even a lone request misses the objective.
     Never,
     /// The objective is met up to this rate of all open classes together, in requests per second.
@@ -141,7 +141,7 @@ impl Objective {
     }
 
     /// The greatest load at which the objective is met, with the relative precision `precision`.
-    pub(super) fn until(&self, model: &Model, method: Method, precision: f64) -> Result<Until, ModelError> {
+    pub(super) fn until(&self, model: &Model, method: Method, precision: f64) -> Result<LoadLimit, ModelError> {
         let network = Network::unchecked_stability(model)?;
         let precision = if is_simulated(&network, method) { precision.max(SIMULATED_PRECISION) } else { precision };
         if network.closed().count() < model.classes.len() {
@@ -151,7 +151,7 @@ impl Objective {
         }
     }
 
-    fn until_rate(&self, network: &Network<'_>, method: Method, precision: f64) -> Result<Until, ModelError> {
+    fn until_rate(&self, network: &Network<'_>, method: Method, precision: f64) -> Result<LoadLimit, ModelError> {
         let mix = open_mix(network);
         let (total, saturation) = (mix.iter().sum::<f64>(), network.capacity(&mix).0);
         let mut model = network.model.clone();
@@ -162,10 +162,10 @@ impl Objective {
             self.is_met_by(&model, quick(&model, method)?)
         };
         if saturation.is_infinite() {
-            return Ok(if meets(total)? { Until::Always } else { Until::Never });
+            return Ok(if meets(total)? { LoadLimit::Always } else { LoadLimit::Never });
         }
         if !meets(saturation * precision)? {
-            return Ok(Until::Never);
+            return Ok(LoadLimit::Never);
         }
         let (mut low, mut high) = (0.0, saturation);
         for _ in 0..MAX_STEPS {
@@ -175,10 +175,10 @@ impl Objective {
             let middle = f64::midpoint(low, high);
             if meets(middle)? { low = middle } else { high = middle }
         }
-        Ok(Until::Rate(if high < saturation { low } else { saturation }))
+        Ok(LoadLimit::Rate(if high < saturation { low } else { saturation }))
     }
 
-    fn until_population(&self, network: &Network<'_>, method: Method) -> Result<Until, ModelError> {
+    fn until_population(&self, network: &Network<'_>, method: Method) -> Result<LoadLimit, ModelError> {
         let present = network.customers() as f64;
         let mut model = network.model.clone();
         let mut meets = |customers: f64| {
@@ -190,20 +190,20 @@ impl Objective {
         };
         let least = network.population.len() as f64;
         if !meets(least)? {
-            return Ok(Until::Never);
+            return Ok(LoadLimit::Never);
         }
         let (mut low, mut high) = (least, present.max(least + 1.0));
         while meets(high)? {
             (low, high) = (high, high * 2.0);
             if high > MAX_CUSTOMERS {
-                return Ok(Until::Always);
+                return Ok(LoadLimit::Always);
             }
         }
         while high - low > 1.0 {
             let middle = f64::midpoint(low, high).floor();
             if meets(middle)? { low = middle } else { high = middle }
         }
-        Ok(Until::Population(low))
+        Ok(LoadLimit::Population(low))
     }
 
     /// Whether the network of a model meets the objective. A saturated network never meets an objective.
@@ -247,10 +247,10 @@ impl fmt::Display for Headroom {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let slo = &self.slo;
         match self.until {
-            Until::Never => write!(f, "{slo} does not hold even without load"),
-            Until::Always => write!(f, "{slo} holds at any load"),
-            Until::Rate(rate) => write!(f, "{slo} holds to {} requests/s", significant(rate)),
-            Until::Population(customers) => write!(f, "{slo} holds to {customers} customers"),
+            LoadLimit::Never => write!(f, "{slo} does not hold even without load"),
+            LoadLimit::Always => write!(f, "{slo} holds at any load"),
+            LoadLimit::Rate(rate) => write!(f, "{slo} holds to {} requests/s", significant(rate)),
+            LoadLimit::Population(customers) => write!(f, "{slo} holds to {customers} customers"),
         }
     }
 }

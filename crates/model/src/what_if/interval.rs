@@ -7,7 +7,7 @@
 //! precise than either result. If a draw saturates a station, the response times of that draw are infinite.
 
 use super::WhatIfOptions;
-use super::headroom::{Objective, Until, quick};
+use super::headroom::{LoadLimit, Objective, quick};
 use super::scenario::{Scenario, Variants};
 use crate::ModelError;
 use crate::correlation::{draw, factor, identity};
@@ -144,9 +144,9 @@ impl DrawResult {
         let until = |slo| {
             let until = Objective::new(slo, model)?.until(model, method, PRECISION)?;
             Ok(match until {
-                Until::Never => 0.0,
-                Until::Rate(load) | Until::Population(load) => load,
-                Until::Always => f64::INFINITY,
+                LoadLimit::Never => 0.0,
+                LoadLimit::Rate(load) | LoadLimit::Population(load) => load,
+                LoadLimit::Always => f64::INFINITY,
             })
         };
         Ok(DrawResult {

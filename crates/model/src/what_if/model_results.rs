@@ -13,7 +13,7 @@ use serde::Serialize;
 
 /// The results of one model: its solution, the limits of its stations, and its headroom.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
-pub struct Outlook {
+pub struct ModelResults {
     /// The model that was solved.
     pub model: Model,
     /// The solution; `None` if a station cannot keep up.
@@ -40,9 +40,9 @@ pub struct StationLimit {
     pub utilization: f64,
 }
 
-impl Outlook {
+impl ModelResults {
     /// Solves a model, without intervals. A saturated open network is not an error.
-    pub(super) fn new(model: &Model, method: Method, slos: &[Slo]) -> Result<Outlook, ModelError> {
+    pub(super) fn new(model: &Model, method: Method, slos: &[Slo]) -> Result<ModelResults, ModelError> {
         let network = Network::unchecked_stability(model)?;
         let (solution, unsolved) = match solve(model, method) {
             Ok(solution) => (Some(solution), None),
@@ -52,7 +52,7 @@ impl Outlook {
         let throughput = solution.as_ref().map_or(&network.rates, |solution| &solution.throughput);
         let stations = ranking(&network, throughput);
         let headroom = slos.iter().map(|slo| headroom(model, method, slo)).collect::<Result<_, _>>()?;
-        Ok(Outlook { model: model.clone(), solution, unsolved, stations, headroom, intervals: None })
+        Ok(ModelResults { model: model.clone(), solution, unsolved, stations, headroom, intervals: None })
     }
 }
 

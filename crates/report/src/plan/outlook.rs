@@ -5,7 +5,7 @@ use crate::format::{number, percent, seconds};
 use crate::thresholds::NEAR_SATURATION;
 use brimful_core::model::{ClassKind, Model};
 use brimful_core::quantity;
-use brimful_model::{Headroom, Interval90, Intervals, Solution, StationLimit, Until};
+use brimful_model::{Headroom, Interval90, Intervals, LoadLimit, Solution, StationLimit};
 
 /// The bottleneck and the next bottleneck: `CPU is the bottleneck: 123 req/s; after it, Disk3 at 235 req/s`.
 pub(super) fn limits(limits: &[StationLimit], intervals: Option<&Intervals>) -> String {
@@ -92,10 +92,10 @@ pub(super) fn standing(headroom: &Headroom, interval: Option<Interval90>) -> [St
     let now = format!("{measure} {}", if headroom.met { "✓" } else { "✗" });
     let known = interval.map_or(String::new(), parenthesis);
     let until = match headroom.until {
-        Until::Never => "at no load".to_owned(),
-        Until::Always => "at any load".to_owned(),
-        Until::Rate(rate) => requests(rate) + &known,
-        Until::Population(customers) => format!("{} customers{known}", number(Some(customers))),
+        LoadLimit::Never => "at no load".to_owned(),
+        LoadLimit::Always => "at any load".to_owned(),
+        LoadLimit::Rate(rate) => requests(rate) + &known,
+        LoadLimit::Population(customers) => format!("{} customers{known}", number(Some(customers))),
     };
     [now, until]
 }

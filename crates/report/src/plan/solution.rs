@@ -7,7 +7,7 @@ use crate::format::{
 };
 use brimful_core::model::{Model, Station, StationKind};
 use brimful_core::quantity;
-use brimful_model::{AsymptoticBounds, Curve, Intervals, Outlook, Simulation, Solution, StationLimit};
+use brimful_model::{AsymptoticBounds, Curve, Intervals, ModelResults, Simulation, Solution, StationLimit};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -56,12 +56,12 @@ pub struct Percentiles {
 impl Solved {
     /// Creates the document of an analytic solution.
     pub fn new(
-        outlook: Outlook,
+        outlook: ModelResults,
         percentiles: Vec<Percentiles>,
         bounds: Vec<AsymptoticBounds>,
         curve: Option<Curve>,
     ) -> Solved {
-        let Outlook { model, solution, stations, intervals, .. } = outlook;
+        let ModelResults { model, solution, stations, intervals, .. } = outlook;
         Solved {
             schema: SCHEMA.to_owned(),
             headline: limits(&stations, intervals.as_ref()) + ".",

@@ -5,7 +5,7 @@ use super::{offered, requests};
 use crate::format::{
     Column, error, fact, figure, harmless, key, narrow, number, percent, rate, seconds, table, words, wrap,
 };
-use brimful_model::what_if::{Axis, Curve, CurvePoint, Outlook, WhatIf};
+use brimful_model::what_if::{Axis, Curve, CurvePoint, ModelResults, WhatIf};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -88,7 +88,7 @@ fn headline(what_if: &WhatIf) -> String {
 }
 
 /// Describes how the figures change from the first point of a curve to the last point.
-fn along(before: &Outlook, curve: &Curve) -> String {
+fn along(before: &ModelResults, curve: &Curve) -> String {
     let today = limits(&before.stations, before.intervals.as_ref());
     let (Some(first), Some(last), [axis]) = (curve.points.first(), curve.points.last(), curve.axes.as_slice()) else {
         return format!("{today}; {} points along {} ranges.", curve.points.len(), curve.axes.len());
@@ -127,7 +127,7 @@ pub fn text(changed: &Changed) -> String {
 }
 
 /// Response times of each class. A class that the change adds has no time before the change.
-fn classes(before: &Outlook, after: &Outlook) -> String {
+fn classes(before: &ModelResults, after: &ModelResults) -> String {
     let mut columns = vec![words("class", 0), words("offered", 2), figure("before", 2, Some("mean response time"))];
     let known = before.intervals.is_some() || after.intervals.is_some();
     let interval = || if known { vec![figure("90 %", 1, None)] } else { Vec::new() };
@@ -139,7 +139,7 @@ fn classes(before: &Outlook, after: &Outlook) -> String {
         let was = before.model.classes.iter().position(|other| other.name == class.name);
         let old = was.and_then(|c| before.solution.as_ref().map(|s| s.response_time[c]));
         let new = after.solution.as_ref().map(|s| s.response_time[c]);
-        let spread = |outlook: &Outlook, c: Option<usize>| {
+        let spread = |outlook: &ModelResults, c: Option<usize>| {
             let found = outlook.intervals.as_ref().zip(c).map(|(i, c)| times(i.response_time[c]));
             if known { vec![found.unwrap_or("-".to_owned())] } else { Vec::new() }
         };
@@ -155,7 +155,7 @@ fn classes(before: &Outlook, after: &Outlook) -> String {
     narrow(columns, rows, &["throughput", "90 %", "90 %", "offered"])
 }
 
-fn stations(before: &Outlook, after: &Outlook) -> String {
+fn stations(before: &ModelResults, after: &ModelResults) -> String {
     let columns = [
         words("station", 0),
         figure("before", 2, Some("in use")),
@@ -221,7 +221,7 @@ pub(super) fn place(axis: &Axis, x: f64) -> String {
     }
 }
 
-fn objectives(before: &Outlook, after: Option<&Outlook>) -> String {
+fn objectives(before: &ModelResults, after: Option<&ModelResults>) -> String {
     if before.headroom.is_empty() {
         return String::new();
     }
@@ -230,7 +230,7 @@ fn objectives(before: &Outlook, after: Option<&Outlook>) -> String {
         columns.extend([figure("now", 2, Some("after")), words("met up to", 2)]);
     }
     let rows = before.headroom.iter().enumerate().map(|(i, headroom)| {
-        let known = |outlook: &Outlook| outlook.intervals.as_ref().map(|intervals| intervals.headroom[i]);
+        let known = |outlook: &ModelResults| outlook.intervals.as_ref().map(|intervals| intervals.headroom[i]);
         let mut row = vec![headroom.slo.to_string()];
         row.extend(standing(headroom, known(before)));
         if let Some(after) = after {

@@ -3,7 +3,7 @@
 use super::{apply, terminals};
 use crate::paper::server;
 use brimful_core::model::{Model, ModelClass, Scheduling, Station};
-use brimful_model::{Headroom, Method, Until, headroom, solve};
+use brimful_model::{Headroom, LoadLimit, Method, headroom, solve};
 
 /// An M/M/1 queue served in the order of arrival, with a mean service time of 0.1 s.
 fn queue(rate: f64) -> Model {
@@ -18,7 +18,7 @@ fn of(model: &Model, slo: &str) -> Headroom {
 
 fn rate(model: &Model, slo: &str) -> f64 {
     let found = of(model, slo);
-    let Until::Rate(rate) = found.until else { panic!("{found:?}") };
+    let LoadLimit::Rate(rate) = found.until else { panic!("{found:?}") };
     rate
 }
 
@@ -38,7 +38,7 @@ fn of_mm1_it_is_a_formula() {
         assert_eq!(now.now.is_some(), present < 10.0, "an overloaded station has no present measure");
     }
     assert_eq!(of(&queue(2.0), "mean<500ms").to_string(), "mean<500ms holds to 8.000 requests/s");
-    assert_eq!(of(&queue(2.0), "mean<100ms").until, Until::Never);
+    assert_eq!(of(&queue(2.0), "mean<100ms").until, LoadLimit::Never);
     assert_eq!(of(&queue(2.0), "mean<99ms").to_string(), "mean<99ms does not hold even without load");
 }
 
@@ -47,7 +47,7 @@ fn background_counts_for_utilization() {
     let mut model = queue(2.0);
     model.stations[0].background = 0.3;
     assert!((rate(&model, "cpu.utilization<70%") - 4.0).abs() < 1e-6);
-    assert_eq!(of(&model, "cpu.utilization<30%").until, Until::Never);
+    assert_eq!(of(&model, "cpu.utilization<30%").until, LoadLimit::Never);
     assert!((of(&model, "cpu.utilization<70%").now.unwrap() - 0.5).abs() < 1e-12);
 }
 
@@ -59,7 +59,7 @@ fn the_papers_server_has_little_headroom() {
     assert!(at(limit) < 1.0 && at(limit * 1.000_001) > 1.0, "{limit}");
     assert_eq!(
         of(&model, "class4:p95<1s").until,
-        Until::Never,
+        LoadLimit::Never,
         "5 % of the requests take longer even without queueing"
     );
     assert!(rate(&model, "class4:p95<2s") < rate(&model, "class4:mean<2s"));
@@ -72,10 +72,10 @@ fn the_papers_server_has_little_headroom() {
 fn an_objective_without_queues_is_always_met() {
     let mut model = queue(2.0);
     model.stations[0].kind = brimful_core::model::StationKind::Delay;
-    assert_eq!(of(&model, "mean<1s").until, Until::Always);
+    assert_eq!(of(&model, "mean<1s").until, LoadLimit::Always);
     assert_eq!(of(&model, "mean<1s").to_string(), "mean<1s holds at any load");
-    assert_eq!(of(&model, "mean<1ms").until, Until::Never);
-    assert_eq!(of(&model, "p50<1s").until, Until::Always);
+    assert_eq!(of(&model, "mean<1ms").until, LoadLimit::Never);
+    assert_eq!(of(&model, "p50<1s").until, LoadLimit::Always);
 }
 
 #[test]
@@ -85,14 +85,14 @@ fn closed_classes_grow_by_customers() {
     model.demands.iter_mut().for_each(|row| row.truncate(1));
     for slo in ["mean<500ms", "p95<1s", "users:p50<300ms", "cpu.utilization<80%"] {
         let found = of(&model, slo);
-        let Until::Population(most) = found.until else { panic!("{found:?}") };
+        let LoadLimit::Population(most) = found.until else { panic!("{found:?}") };
         let met = |n: f64| of(&apply(&model, &[&format!("users.population={n}")]), slo).met;
         assert!(met(most) && !met(most + 1.0), "{slo}: {most}");
     }
-    assert_eq!(of(&model, "mean<150ms").until, Until::Never, "a lone request takes 0.16 s");
+    assert_eq!(of(&model, "mean<150ms").until, LoadLimit::Never, "a lone request takes 0.16 s");
     assert_eq!(
         of(&model, "disk 0.utilization<60%").until,
-        Until::Always,
+        LoadLimit::Always,
         "the CPU saturates before the disk reaches 60 %"
     );
     let found = of(&model, "mean<500ms").to_string();

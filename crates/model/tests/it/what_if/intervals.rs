@@ -25,13 +25,13 @@ fn width(interval: Interval90) -> f64 {
 #[test]
 fn intervals_contain_the_results_of_the_means() {
     let found = ask(&known_to(server(0.8), 0.05), &["CPU.speed=1.2x"], 400);
-    for outlook in [&found.before, found.after.as_ref().unwrap()] {
-        let (intervals, solution) = (outlook.intervals.as_ref().unwrap(), outlook.solution.as_ref().unwrap());
+    for results in [&found.before, found.after.as_ref().unwrap()] {
+        let (intervals, solution) = (results.intervals.as_ref().unwrap(), results.solution.as_ref().unwrap());
         let holds =
             |interval: &Interval90, value: f64| interval.lower.unwrap() < value && value < interval.upper.unwrap();
         assert!(holds(&intervals.saturation_rate, solution.saturation_rate));
         assert!(intervals.response_time.iter().zip(&solution.response_time).all(|(i, r)| holds(i, *r)));
-        let brimful_model::Until::Rate(rate) = outlook.headroom[0].until else { panic!("{outlook:?}") };
+        let brimful_model::LoadLimit::Rate(rate) = results.headroom[0].until else { panic!("{results:?}") };
         assert!(holds(&intervals.headroom[0], rate));
         assert_eq!((intervals.draws, intervals.unstable_share), (400, 0.0));
     }
