@@ -67,8 +67,8 @@ fn simulated(network: &Network<'_>, why: &str, found: &Simulation) -> Result<Sol
         format!("; throughputs and mean response times are known to within {} (95 % confidence)", percent(precision))
     });
     let mut solution = Solution::new(network, Method::Simulation, why.clone(), throughput, residence)?;
-    // [`crate::idle_law`] assumes Poisson arrivals. Requests of closed classes find idle servers with a different
-    // probability, so the utilization of such stations is the simulated one.
+    // Where servers must be woken up, the utilization is taken from the simulation. The law of [`crate::idle_law`] is
+    // valid only for Poisson arrivals: requests of closed classes find idle servers with a different probability.
     for k in (0..network.waking.len()).filter(|k| network.waking[*k] > 0.0) {
         solution.utilization[k] = found.utilization[k].iter().map(|figure| figure.value).collect();
     }

@@ -16,11 +16,12 @@ use std::collections::HashSet;
 /// A validated model.
 pub(crate) struct Network<'a> {
     pub(crate) model: &'a Model,
-    /// D in seconds under the load of the open classes ([`crate::idle_law`]), at the nominal capacity.
+    /// Demands D in seconds, under the load of the open classes ([`crate::idle_law`]), at the nominal capacity.
     pub(crate) nominal: Vec<Vec<f64>>,
-    /// D/(1 − b) in seconds under the load of the open classes.
+    /// Demands D/(1 − b) in seconds, under the load of the open classes. Background work uses the share b of the
+    /// capacity.
     pub(crate) demands: Vec<Vec<f64>>,
-    /// D/(1 − b) in seconds at saturation.
+    /// Demands D/(1 − b) in seconds, at saturation. Background work uses the share b of the capacity.
     pub(crate) saturated: Vec<Vec<f64>>,
     /// For each station: additional service time of a request that finds all servers idle, in seconds
     /// ([`crate::wakeup`]).
@@ -29,7 +30,8 @@ pub(crate) struct Network<'a> {
     pub(crate) rates: Vec<f64>,
     /// N: number of customers of each class; 0 for an open class.
     pub(crate) population: Vec<u32>,
-    /// For each station: squared coefficient of variation of the service times of each class.
+    /// For each station: squared coefficient of variation of the service times within a class. It is equal for all
+    /// classes.
     pub(crate) scv: Vec<f64>,
     /// For each station: its load-dependent speed, if it has rate multipliers.
     pub(crate) load_dependent: Vec<Option<OpenLoad>>,
@@ -55,7 +57,7 @@ impl<'a> Network<'a> {
         self.model.stations.iter().enumerate().map(load_dependent).collect()
     }
 
-    /// Replaces the nominal demands by the demands under another load. Both are in seconds.
+    /// Replaces the nominal demands by `nominal`, the demands under another load. Both are in seconds.
     pub(crate) fn with_demands(self, nominal: Vec<Vec<f64>>) -> Result<Self, ModelError> {
         let stations = || self.model.stations.iter().zip(&nominal);
         let scv = |(s, row): (&Station, &Vec<f64>)| class_scv(s, row, &self.rates, &self.population);

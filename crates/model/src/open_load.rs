@@ -58,7 +58,8 @@ impl OpenLoad {
 /// other terms are added, from the last to the first.
 fn log_sums(rate: &impl Fn(usize) -> f64, levels: usize, load: f64, wanted: usize) -> Vec<f64> {
     let x = load / rate(levels);
-    // Where α is constant: Σ over i of xⁱ·Π (levels + l)/(levels − n + l), with the product over l = 1..=i.
+    // The part of the sum where α is constant: Σ over i of xⁱ·Π (levels + l)/(levels − n + l), with the product over l
+    // = 1..=i.
     let mut tail = Scaled { value: 0.0, one: 1.0, log: 0.0 };
     let mut sum = |n: usize| {
         let carried = if n == 0 { 0.0 } else { x * n as f64 / (levels - n + 1) as f64 };
@@ -70,7 +71,8 @@ fn log_sums(rate: &impl Fn(usize) -> f64, levels: usize, load: f64, wanted: usiz
     (0..=wanted).map(&mut sum).collect()
 }
 
-/// The number value·e^log. Without the logarithm, sums over some hundreds of levels would exceed the range of `f64`.
+/// The number value·e^log. Without the logarithm, sums for some hundreds of rate multipliers would exceed the range of
+/// `f64`.
 #[derive(Clone, Copy)]
 struct Scaled {
     value: f64,

@@ -157,7 +157,8 @@ impl Arrival<'_> {
         let (must_wait, demand) = (self.probability(counts), self.network.demands[self.k][c]);
         let left = must_wait * self.mean_left(counts) / self.remaining(|_| false, counts);
         // Preemption prolongs service by the factor 1/(1 − σ), where σ is the share of the servers that more urgent
-        // classes keep busy. With several servers, the additional time is multiplied by P/U.
+        // classes keep busy. With several servers, the additional time is multiplied by P/U: the probability of waiting
+        // divided by the utilization.
         let (busy, urgent) = (self.busy(counts), self.busy(above));
         let stretched = if busy > 0.0 { must_wait / busy * urgent * demand / self.servers() } else { 0.0 };
         (left + stretched) / self.remaining(above, |_| false) * self.servers() + self.urgent_backlog_wait(level)

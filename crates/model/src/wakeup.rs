@@ -121,7 +121,8 @@ impl WakeupQueue {
         if self.count > MAX_DISTINGUISHED {
             return vec![(if some > 0.0 { self.idle[0] / some } else { 0.0 }, some)];
         }
-        // P(n) ∝ aⁿ/n! requests present. The loop begins with n = m − 1, whose weight is 1.
+        // The probability of n requests present is proportional to aⁿ/n!. The loop begins with n = m − 1, whose weight
+        // is 1.
         let mut weight = 1.0;
         let mut found = Vec::new();
         for busy in (0..self.count).rev() {

@@ -192,8 +192,9 @@ mod tests {
     fn values_that_resemble_their_neighbours_widen_the_interval() {
         let (mut alike, mut mixed) = (BatchMeans::new(), BatchMeans::new());
         for i in 0..10_000_u64 {
-            // `alike` has runs of 2,500 equal values; `mixed` has the same values in alternation. Neighbours that are
-            // alike must widen the interval.
+            // `alike` alternates between 2,500 short times and 2,500 long times. `mixed` has the same times, but short
+            // and long ones alternate singly. The interval of `alike` must be wider, because neighbouring times are
+            // equal.
             alike.record(Nanos::from_millis(i), Nanos(if i / 2_500 % 2 == 0 { 1_000 } else { 3_000 }));
             mixed.record(Nanos::from_millis(i), Nanos(if i % 2 == 0 { 1_000 } else { 3_000 }));
         }

@@ -1,7 +1,7 @@
 //! Fills an [`Account`] from the events of one shard's calls. [`derive`] documents from which event to which each time
 //! is measured.
 //!
-//! The two conservation laws of `Counts` hold for every legal sequence of events. Calls that ended are counted by their
+//! The two conservation laws of `Counts` apply to every legal sequence of events. Calls that ended are counted by their
 //! outcomes, and calls that were sent are counted by the event `Sent`. So if the engine's events contradict one
 //! another, the laws are violated, and the verdict reports it.
 //!
@@ -149,8 +149,10 @@ impl Account {
 impl Observer for Collector {
     type PerCall = PerCall;
 
+    /// Adds an event of a call to the counts and times.
+    ///
     /// # Panics
-    /// If an event names a class that the Account does not have.
+    /// If the event names a class that the Account does not have.
     #[inline]
     fn on(&mut self, call: &mut PerCall, event: &Event) {
         match *event {
@@ -204,7 +206,7 @@ impl Observer for Collector {
         }
     }
 
-    /// This is called once per connection, so it costs nothing for further calls on a connection that stays open.
+    /// This is called once per connection. So further calls on a connection that stays open cause no additional cost.
     fn on_connection(&mut self, connection: &ConnectionEnded) {
         if connection.responses > 0 {
             self.account.connection_lifetime.record(connection.ended - connection.attempted);
@@ -245,6 +247,8 @@ impl Observer for Collector {
         }
     }
 
+    /// Merges the Account of another collector.
+    ///
     /// # Panics
     /// If the two Accounts cannot belong to one run.
     fn merge(&mut self, other: Collector) {

@@ -43,7 +43,7 @@ pub enum Run {
     Survey(Box<Survey>),
 }
 
-/// Name, unit and direction of a metric.
+/// Name and unit of a metric, and whether lower values are better.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct FigureKind {
     pub(crate) name: String,

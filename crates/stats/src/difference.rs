@@ -13,7 +13,7 @@ use crate::student::{t_probability, t_quantile};
 /// Probability that any metric of a comparison is reported as different although none is.
 pub const FALSE_ALARMS: f64 = 0.05;
 
-/// Probability of finding a difference of the detectable size.
+/// Probability with which a true difference of the size [`Difference::detectable`] is found.
 const POWER: f64 = 0.8;
 
 /// Whether a difference is relative or absolute.
@@ -129,7 +129,7 @@ mod tests {
 
     #[test]
     fn an_absolute_difference_is_welchs() {
-        // The variances of the means are 1/3 and 4/3, with 2 degrees of freedom each. Their difference has (5/3)² /
+        // The variances of the means are 1/3 and 4/3, with 2 degrees of freedom each. Their difference has (5/3)² ÷
         // ((1/9 + 16/9)/2) = 2.941 degrees of freedom.
         let a = Estimate::from_runs(&[1.0, 2.0, 3.0]).unwrap();
         let b = Estimate::from_runs(&[4.0, 6.0, 8.0]).unwrap();

@@ -2,8 +2,8 @@
 //! their squares.
 //!
 //! Recording a time takes a few nanoseconds and never allocates memory. Times above [`MAX_RECORDED_TIME`] count as
-//! [`MAX_RECORDED_TIME`]. The q-quantile is the smallest recorded value such that at least a share q of all values is
-//! not larger (the inverse of the empirical distribution function). Quantiles are accurate to 0.1 %. Count, mean,
+//! [`MAX_RECORDED_TIME`]. The q-quantile is the smallest recorded value that at least the share q of all values does
+//! not exceed (the inverse of the empirical distribution function). Quantiles are accurate to 0.1 %. Count, mean,
 //! minimum and maximum are exact.
 
 use crate::error::StatsError;

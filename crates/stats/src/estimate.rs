@@ -112,7 +112,8 @@ impl Estimate {
         };
         let draws: Vec<f64> = (0..DRAWS).filter_map(&mut draw).collect();
         let deviation = Moments::from_values(&draws)?.standard_deviation()?;
-        // Drawing n of n values with replacement yields (n − 1)/n of the true variance, which is corrected here.
+        // On average, the variance of n values drawn with replacement from n values is only (n − 1)/n of the true
+        // variance. This is corrected here.
         let count = batches.count as f64;
         batches.estimate(quantile, deviation * (count / (count - 1.0)).sqrt())
     }
@@ -358,10 +359,9 @@ pub(crate) mod tests {
         assert_eq!(Estimate::quantile_from_parts(&run(8), 0.997), None);
     }
 
-    /// Checks that `missed` of `of` intervals, which do not contain the true value, are at most about the share
-    /// `share`. If an interval misses the true value with the probability p = `share`, the share of misses in n = `of`
-    /// intervals exceeds p by more than three standard deviations √(p(1−p)/n) only once in 700 times. The seeds are
-    /// fixed.
+    /// `missed` of `of` intervals do not contain the true value. Checks that this share is about `share` or less. If an
+    /// interval misses the true value with the probability p = `share`, the share of misses in n intervals exceeds p by
+    /// more than three standard deviations √(p(1−p)/n) only once in 700 times. The seeds are fixed.
     #[track_caller]
     fn assert_at_most(missed: usize, of: usize, share: f64) {
         let bound = share + 3.0 * (share * (1.0 - share) / of as f64).sqrt();

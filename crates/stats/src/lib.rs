@@ -27,12 +27,12 @@
 //! detail         metrics of connections and sessions for httperf's report
 //! objectives     did the run meet its objectives?
 //! merge          Records of shards → the Record of their load
-//! estimate       a figure with its standard error, from several runs or from the parts of one run
-//! difference     the difference of two figures, with its interval
-//! compare        the differences of all figures of two sides of runs
+//! estimate       a metric with its standard error, from several runs or from the parts of one run
+//! difference     the difference of two estimates, with its interval
+//! compare        the differences of all metrics of two sides of runs
 //! paired         the differences of two servers that were measured in alternating slices
 //! change_points  where the level of a series of runs changed
-//! history        the changes of all figures of a series of runs
+//! history        the changes of all metrics of a series of runs
 //! ```
 #![forbid(unsafe_code)]
 

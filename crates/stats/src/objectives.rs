@@ -4,9 +4,9 @@
 //! expected. Otherwise, every answer except 5xx and 429 is expected.
 //!
 //! For a percentile, a call that failed or had an unexpected answer counts as slower than any limit, so that a server
-//! cannot meet an objective by refusing calls. Calls do not count if this host lacked the resources for them or if the
-//! end of the run cut them off. A mean covers only the expected answers. An objective for the mean is missed if more
-//! than one call in a hundred has no expected answer.
+//! cannot meet an objective by refusing calls. Calls do not count if the generator's host lacked the resources for
+//! them, or if they were cut off by the end of the run. A mean covers only the expected answers. An objective for the
+//! mean is missed if more than one call in a hundred has no expected answer.
 
 use crate::account::Account;
 use crate::derive::expected_statuses;

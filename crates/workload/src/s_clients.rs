@@ -3,12 +3,13 @@
 //! attempt is abandoned after the timeout T. So the rate of attempts does not depend on how fast the server handles
 //! requests, unlike the rate of a closed workload.
 //!
-//! A client's next attempt begins by one of two rules (§4.2 and §4.4):
-//! - A think time after its connection was established, and at once after an abandoned attempt. Without think time, and
-//!   if the server refuses none, D attempts are always in progress, and their rate is at least D/T.
-//! - When the next attempt of an arrival process is due. If all D clients have attempts in progress at that time, it
-//!   waits for the first free client. If D is at least T times the highest rate, a client is always free. Attempts that
-//!   still wait at the end of the window are not made.
+//! A client's next attempt begins according to one of two rules (§4.2 and §4.4):
+//! - It begins a think time after the client's connection was established, or immediately after an abandoned attempt.
+//!   Without think time, and if the server refuses none, D attempts are always in progress, and their rate is at least
+//!   D/T.
+//! - It begins when the next attempt of an arrival process is due. If all D clients have attempts in progress at that
+//!   time, it waits for the first free client. If D is at least T times the highest rate, a client is always free.
+//!   Attempts that still wait at the end of the window are not made.
 //!
 //! After a refused attempt, the client waits for T.
 

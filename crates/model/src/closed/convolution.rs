@@ -46,15 +46,15 @@ pub(crate) fn solve(closed: &Closed) -> Steady {
 struct Solver<'a> {
     lattice: Lattice,
     closed: &'a Closed,
-    /// G of the network with all centres, for each population.
+    /// The normalizing constants G of the network with all centres, one for each population.
     whole: Vec<Wide>,
     throughput: Vec<f64>,
     steady: Steady,
 }
 
 impl Solver<'_> {
-    /// Computes the mean queue length of each class at the single server `k`: N = D·G₂(N − 1)/G(N). G₂ are the
-    /// constants of the network with a second copy of this server.
+    /// Computes the mean queue length of each class at the single server `k`: N = D·G₂(N − 1)/G(N). G are the
+    /// normalizing constants of the network, and G₂ those of the network with a second copy of this server.
     fn plain(&mut self, k: usize) {
         let centre = &self.closed.centres[k];
         let mut twice = self.whole.clone();
@@ -65,7 +65,7 @@ impl Solver<'_> {
     }
 
     /// Computes the mean queue lengths at `centres`, whose speed depends on the number of customers. `others` are the
-    /// constants G of the network without these centres.
+    /// normalizing constants of the network without these centres.
     fn changing(&mut self, others: Vec<Wide>, centres: &[usize]) {
         if let [k] = centres {
             return self.one_changing(others, *k);
@@ -98,7 +98,7 @@ impl Solver<'_> {
     }
 
     /// Adds weight × h(N − 1)/G(N) to `found`, for each class. N − 1 is the population with one customer fewer of the
-    /// class.
+    /// class, and G are the normalizing constants of the network.
     fn find(&self, h: &[Wide], weight: f64, found: &mut [f64]) {
         let all = self.lattice.last();
         for (found, back) in found.iter_mut().zip(&self.lattice.back) {
@@ -151,7 +151,8 @@ impl Lattice {
         g
     }
 
-    /// Adds a centre to the constants G, and returns the new constants.
+    /// Adds a centre to a network. `g` are the normalizing constants without this centre. Returns the constants with
+    /// it.
     fn add(&self, g: Vec<Wide>, centre: &Centre) -> Vec<Wide> {
         let Centre { demands, multipliers } = centre;
         let mut sum = vec![Wide::ZERO; g.len()];

@@ -95,7 +95,8 @@ pub fn mmpp_m1(arrivals: &Mmpp2, mean_service: f64) -> Result<MmppM1, ModelError
     let local = [[-(leave[0] + rates[0] + 1.0), leave[0]], [leave[1], -(leave[1] + rates[1] + 1.0)]];
     let first_down = reduce(up, local);
     let growth = product(up, inverse(minus(negated(local), product(up, first_down))));
-    // At 0 requests there is no service, so π(0)·(B + R·A2) = 0. The probabilities sum to 1: Σ π(0)·Rⁿ·1 = 1.
+    // With 0 requests present, there is no service, so π(0)·(B + R·A2) = 0. B are the rates of transitions without
+    // requests, and A2 those of services. The probabilities sum to 1: Σ π(0)·Rⁿ·1 = 1.
     let spread = inverse(minus(IDENTITY, growth));
     let flow = plus([[-(leave[0] + rates[0]), leave[0]], [leave[1], -(leave[1] + rates[1])]], growth);
     let ray = if flow[0][0].abs() >= flow[0][1].abs() { [-flow[1][0], flow[0][0]] } else { [-flow[1][1], flow[0][1]] };
@@ -117,7 +118,8 @@ impl MmppM1 {
             return None;
         }
         let spread = inverse(minus(IDENTITY, self.growth));
-        // P(N > n) = π(0)·Rⁿ⁺¹·(1 − R)⁻¹·1 decreases as n grows, so bisection determines the smallest sufficient n.
+        // P(N > n) = π(0)·Rⁿ⁺¹·(1 − R)⁻¹·1 decreases as n grows, so bisection finds the smallest n for which it is at
+        // most 1 − p.
         let beyond = |n: u32| apply(apply(self.empty, product(power(self.growth, n), self.growth)), spread);
         let enough = |n: u32| beyond(n).iter().sum::<f64>() <= 1.0 - p;
         let (mut low, mut high) = (0, u32::MAX - 1);

@@ -57,7 +57,8 @@ impl Sampler {
             Service::Standard if scv < 1.0 => Ok(Gamma::new(1.0 / scv, scv).map_or(Sampler::Constant, Sampler::Gamma)),
             Service::Standard => {
                 let spread = ((scv - 1.0) / (scv + 1.0)).sqrt();
-                // The probability of the second branch is 1 − p. This formula loses no digits if the scv is large.
+                // The probability of the second branch. Computing it as 1 minus the probability of the first branch
+                // would lose digits if the scv is large.
                 let rare = 1.0 / ((scv + 1.0) * (1.0 + spread));
                 Ok(Sampler::Hyperexponential(1.0 - rare, [0.5 / (1.0 - rare), 0.5 / rare]))
             }

@@ -242,7 +242,8 @@ impl Cell {
 }
 
 impl ChangeValue {
-    /// The number of a change where `x` has the present number of each axis.
+    /// The number of this value. If the value is a range, its present number is taken from `x`, which has one number
+    /// per axis.
     fn number(&self, x: &[f64]) -> f64 {
         match (self.axis, self.value) {
             (Some(axis), _) => x.get(axis).copied().unwrap_or(f64::NAN),

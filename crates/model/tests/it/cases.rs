@@ -28,7 +28,7 @@ fn every_reference_case_holds() {
     });
 }
 
-/// The network of a case.
+/// The model of a reference case.
 pub fn model(case: &Value) -> Model {
     let keys = ["stations", "classes", "demands"].map(|key| (key.to_string(), case[key].clone()));
     let mut model: Model = serde_json::from_value(Value::Object(keys.into_iter().collect())).unwrap();
@@ -40,7 +40,7 @@ pub fn model(case: &Value) -> Model {
     model
 }
 
-/// Solves the network of a case. The returned object has all metrics that a case may expect.
+/// Solves the model of a reference case. The returned object has all metrics that a case may expect.
 fn network(case: &Value, method: Method) -> Value {
     let model = model(case);
     match solve(&model, method) {

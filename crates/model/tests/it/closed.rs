@@ -9,14 +9,17 @@ use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
 
+/// A queue with processor sharing.
 pub fn queue(name: &str, servers: u32) -> Station {
     Station { name: name.into(), servers, ..Station::default() }
 }
 
+/// A delay station, where no request waits.
 pub fn delay(name: &str) -> Station {
     Station { kind: StationKind::Delay, ..queue(name, 1) }
 }
 
+/// A closed class of `population` customers with a mean think time of `think` seconds.
 pub fn closed_class(name: &str, population: u32, think: f64) -> ModelClass {
     ModelClass {
         name: name.into(),
@@ -27,8 +30,8 @@ pub fn closed_class(name: &str, population: u32, think: f64) -> ModelClass {
     }
 }
 
-/// Relative errors of `method` in a sample of networks, compared with the exact solution. Returns the mean and the
-/// largest error of X, and then of R.
+/// Relative errors of `method`, compared with the exact solution, in 300 random networks with at most `servers` servers
+/// at a station. Returns the mean and the largest error of the throughputs X, and then of the response times R.
 fn errors(method: Method, servers: u32) -> [(f64, f64); 2] {
     let mut runner = TestRunner::deterministic();
     let models: Vec<Model> =
@@ -67,7 +70,7 @@ fn bounds_are_valid_out_of_product_form() {
         let demands = [1.0, 0.3].map(|d| vec![d; classes.len()]).to_vec();
         Model { stations: vec![rough(order), queue("b", 1)], classes, demands, ..Model::default() }
     };
-    // For one class, the asymptotic bounds are valid for any service times.
+    // With one class, the asymptotic bounds are valid for any distribution of service times, not only in product form.
     let one = two(vec![closed_class("c", 6, 2.0)], Scheduling::Fcfs);
     let bounds = asymptotic_bounds(&one).unwrap()[0].bounds;
     let options = SimulationOptions { precision: None, events: 400_000, ..SimulationOptions::default() };
@@ -136,7 +139,7 @@ proptest! {
         turned.classes.rotate_left(1);
         turned.demands.iter_mut().for_each(|row| row.rotate_left(1));
         let (one, other) = (solve(&model, method).unwrap(), solve(&turned, method).unwrap());
-        // Exact solutions may differ by rounding errors, and fixed points by their tolerance.
+        // Exact solutions may differ by rounding errors, and solutions by a fixed point by its tolerance.
         let tolerance = if method == Method::Exact || method == Method::Seidmann { 1e-9 } else { 1e-4 };
         for c in 0..classes {
             let c2 = (c + classes - 1) % classes;
@@ -234,8 +237,8 @@ proptest! {
 
     #[test]
     fn more_customers_bring_more_throughput_and_more_waiting(model in closed_models(4)) {
-        // With several classes, an additional customer can even speed up another class. So the law is checked for one
-        // class.
+        // With several classes, an additional customer can even speed up another class. So the law is checked only for
+        // one class.
         let mut model = model;
         model.classes.truncate(1);
         model.demands.iter_mut().for_each(|row| row.truncate(1));

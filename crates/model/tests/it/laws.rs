@@ -5,7 +5,7 @@ use brimful_core::model::{ClassKind, Model, ModelClass, Scheduling, Station, Sta
 use brimful_model::{Method, saturation_rate, solve_open};
 use proptest::prelude::*;
 
-/// Stable models, loaded to between 1 and 98 % of their saturation rate.
+/// Stable models, whose load is between 1 and 98 % of their saturation rate.
 fn models() -> impl Strategy<Value = Model> {
     let station =
         (0..4u8, 1..40u32, any::<bool>(), 0.0..5.0, 0.0..0.9).prop_map(|(kind, servers, ps, scv, background)| {
@@ -33,7 +33,7 @@ fn open(rates: &[f64]) -> Vec<ModelClass> {
     rates.iter().enumerate().map(class).collect()
 }
 
-/// The model with the same mix of classes, loaded to the share `load` of its saturation rate.
+/// The model with the same mix of classes. Its load is the share `load` of its saturation rate.
 fn loaded(mut model: Model, load: f64) -> Model {
     let (limit, _) = saturation_rate(&model).unwrap();
     let total: f64 = model.classes.iter().filter_map(|c| c.rate).sum();
@@ -125,12 +125,13 @@ proptest! {
     }
 }
 
-/// Numbers that no valid document contains.
+/// Numbers, many of which no valid document contains.
 fn invalid_number() -> impl Strategy<Value = f64> {
     let odd = [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, f64::MAX, f64::MIN_POSITIVE, 5e-324, 0.0, -0.0, -1.0, 1.0];
     prop_oneof![2 => any::<f64>(), 2 => prop::sample::select(odd.to_vec()), 6 => 0.0..1e6f64]
 }
 
+/// Models with arbitrary numbers, most of which are invalid.
 pub fn arbitrary_model() -> impl Strategy<Value = Model> {
     let station =
         (any::<bool>(), any::<bool>(), prop_oneof![0..4u32, any::<u32>()], invalid_number(), invalid_number())

@@ -83,8 +83,8 @@ fn load(model: &mut Model, share: f64) {
     }
 }
 
-/// Errors of throughputs, response times and numbers present. An error is the simulated value minus the exact value, in
-/// units of the simulation's standard error.
+/// Errors of throughputs, response times and numbers of requests present. An error is the simulated value minus the
+/// exact value, in units of the simulation's standard error.
 pub fn errors(model: &Model, found: &Simulation, method: Method) -> Result<Vec<f64>, ModelError> {
     let exact = solve(model, method)?;
     let error = |figure: Estimate, truth: f64| {

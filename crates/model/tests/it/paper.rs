@@ -3,7 +3,7 @@
 use brimful_core::model::{Model, ModelClass, Scheduling, Station};
 use brimful_model::{Method, SimulationOptions, saturation_rate, simulate, solve_open};
 
-/// The server at 120 requests per second in total, with its CPU demands multiplied by `cpu`.
+/// The server of the paper at 120 requests per second in total. Its CPU demands are multiplied by `cpu`.
 pub fn server(cpu: f64) -> Model {
     let station = |name: &str, servers| Station { name: name.into(), servers, ..Station::default() };
     let class = |(i, percent): (usize, f64)| ModelClass {
@@ -69,7 +69,7 @@ fn first_come_first_served_would_have_been_another_server() {
     model.stations[0].scheduling = Scheduling::Fcfs;
     let fcfs = solve_open(&model, Method::Erlang).unwrap().response_time;
     assert!((sharing - 6.580).abs() < 0.001 && (fcfs[3] - 3.436).abs() < 0.001, "{sharing} {fcfs:?}");
-    // At the full load, the simulation is too imprecise, so the comparison uses 80 % of the load.
+    // At the full load, a simulation is too imprecise, so the comparison uses 80 % of the load.
     model.classes.iter_mut().for_each(|class| class.rate = class.rate.map(|rate| rate * 0.8));
     let fcfs = solve_open(&model, Method::Erlang).unwrap().response_time;
     let options = SimulationOptions { precision: None, events: 4_000_000, ..SimulationOptions::default() };

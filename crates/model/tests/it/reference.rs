@@ -46,6 +46,7 @@ fn room_of(solver: &str) -> &'static str {
     room.unwrap_or_else(|| panic!("solver `{solver}` is unknown: implement it")).0
 }
 
+/// All reference cases.
 pub fn cases() -> Vec<Value> {
     serde_json::from_str(include_str!("../data/cases.json")).unwrap()
 }
@@ -76,14 +77,17 @@ fn compare(answer: &Value, expected: &Value, tolerance: f64, at: &str) {
     }
 }
 
+/// A JSON value as a number.
 pub fn number(value: &Value) -> f64 {
     value.as_f64().unwrap_or_else(|| panic!("{value} is no number"))
 }
 
+/// A JSON value as a list of numbers.
 pub fn numbers(value: &Value) -> Vec<f64> {
     value.as_array().unwrap().iter().map(number).collect()
 }
 
+/// A JSON value as text.
 pub fn text(value: &Value) -> &str {
     value.as_str().unwrap()
 }

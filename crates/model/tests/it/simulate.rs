@@ -125,7 +125,7 @@ fn background_slows_the_servers() {
 
 #[test]
 fn priorities_match_cobhams_formula() {
-    // Two classes with ρ = 0.3 and ρ = 0.4. The last class is the more urgent class.
+    // Two classes with ρ = 0.3 and ρ = 0.4. The last class is more urgent.
     let classes = |urgent: f64, other: f64| {
         vec![ModelClass { priority: 7, ..open(other) }, ModelClass { priority: 3, ..open(urgent) }]
     };
@@ -136,7 +136,8 @@ fn priorities_match_cobhams_formula() {
         ..Model::default()
     };
     for scv in [0.0, 1.0, 3.0] {
-        // The residual work in service by Cobham (1954), and for preemptive resume by Miller (1960).
+        // The mean residual service time that an arrival finds. It is a part of the waits by Cobham (1954) and, for
+        // preemptive resume, by Miller (1960).
         let residual = |rate: f64, demand: f64| rate * demand * demand * (1.0 + scv) / 2.0;
         let (urgent, all) = (residual(30.0, 0.01), residual(30.0, 0.01) + residual(20.0, 0.02));
         let found = run(&model(Scheduling::Priority, scv), &events(2_000_000));
@@ -198,8 +199,8 @@ fn bursts_cost_what_the_matrix_geometric_solution_says() {
 
 #[test]
 fn periodic_bursts_match_their_queue() {
-    // The rate is twice the mean for half of every 6 s, and 0 otherwise. So half of the time, the queue is an M/M/1 of
-    // ρ = 0.8, almost in its steady state.
+    // The rate is twice the mean for the first half of every 6 s, and then 0. So half of the time, the queue is M/M/1
+    // with ρ = 0.8, almost in its steady state.
     let bursts = Arrivals::OnOff { ratio: 2.0, share: 0.5, period_s: 6.0 };
     let options = SimulationOptions { arrivals: vec![bursts], ..events(3_000_000) };
     let found = run(&one(station(Scheduling::Fcfs, 1, 1.0), 400.0, 0.001), &options);
@@ -256,8 +257,8 @@ fn one_seed_is_one_result() {
 
 #[test]
 fn intervals_cover_the_truth_nineteen_times_in_twenty() {
-    // In 200 short runs of an M/M/1 of ρ = 0.7, correct intervals cover the true value in 95 % ± 1.5 % of the cases. A
-    // coverage of 90 % would be more than three standard errors lower.
+    // In 200 short runs of an M/M/1 with ρ = 0.7, correct intervals contain the true value in 95 % ± 1.5 % of the runs.
+    // A share of 90 % would be more than three standard errors lower.
     let model = one(station(Scheduling::Ps, 1, 1.0), 70.0, 0.01);
     let covers = |figure: Estimate, truth: f64| (figure.value - truth).abs() <= figure.ci95_half_width.unwrap();
     let mut covered = [0; 3];
@@ -295,8 +296,8 @@ fn a_run_ends_when_its_time_is_over() {
 
 #[test]
 fn warm_up_is_left_out() {
-    // All 200 customers think at first, for 100 s on average. In the steady state, a third of the customers is at the
-    // delay of 50 s.
+    // All 200 customers begin by thinking, for 100 s on average. In the steady state, a third of the customers is at
+    // the delay of 50 s.
     let delay = Station { kind: StationKind::Delay, ..Station::default() };
     let model = Model {
         stations: vec![delay],
@@ -317,7 +318,8 @@ fn the_scv_of_an_fcfs_station_is_that_of_each_class() {
         demands: vec![vec![0.005, 0.1]],
         ..Model::default()
     };
-    // E[D²] = (40·0.005² + 5·0.1²)/45 even if the service time of every class is constant: the mix has an scv of 3.68.
+    // Even if the service time of each class is constant, E[D²] = (40·0.005² + 5·0.1²)/45: all requests together have
+    // an scv of 3.68.
     let constant = (40.0 * 0.005f64.powi(2) + 5.0 * 0.1f64.powi(2)) / 2.0 / 0.3;
     for scv in [0.0, 1.0, 2.0] {
         let found = run(&model(scv, None), &events(2_000_000));

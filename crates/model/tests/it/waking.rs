@@ -30,7 +30,8 @@ fn one(station: Station, rate: f64) -> Model {
     }
 }
 
-/// A station with wake-up cost, loaded to `utilization` of the capacity that background work leaves.
+/// A model with one station, whose servers must be woken up. The load uses the share `utilization` of the capacity that
+/// background work leaves.
 fn at(station: Station, utilization: f64) -> Model {
     let (cost, free) = (station.idle_cost.unwrap(), 1.0 - station.background);
     let idle = free * (1.0 - utilization);

@@ -40,7 +40,7 @@ fn close(a: f64, b: f64) -> bool {
     a == b || (a - b).abs() <= 1e-12 * a.abs().max(b.abs())
 }
 
-/// Terminals and open batch jobs. The users of the terminals think, and then use the CPU and a disk.
+/// A model of terminals and open batch jobs. The users of the terminals think, and then use the CPU and a disk.
 fn terminals() -> Model {
     let station = |name: &str| Station { name: name.into(), ..Station::default() };
     let users = ModelClass {
@@ -78,8 +78,8 @@ fn the_papers_faster_cpu() {
 
 #[test]
 fn the_papers_slow_clients() {
-    // Figs. 8 and 9 of Menascé et al. (CMG 1999) match a size of 45,553 bytes. The printed response times do not
-    // include the round trip.
+    // The results printed in Figs. 8 and 9 of Menascé et al. (CMG 1999) follow from a size of 45,553 bytes. The printed
+    // response times do not include the round trip.
     for (speed, printed) in [("128kbps", Some(9.51)), ("1Mbps", None), ("10Mbps", Some(6.70))] {
         let asked = with_client(&format!("class4:speed={speed},size=45553B,rtt=200ms"));
         let found = what_if(&server(1.0), &asked, &seidmann()).unwrap().after.unwrap().solution.unwrap();

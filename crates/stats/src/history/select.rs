@@ -51,6 +51,8 @@ fn without_copies(runs: Vec<NamedRun>, notes: &mut Vec<String>) -> Vec<NamedRun>
     leave_out(runs, reason, "found twice", notes)
 }
 
+/// Leaves out the invalid runs, and adds a note that names them.
+///
 /// # Errors
 /// [`StatsError::NotComparable`] if no run is valid.
 fn without_invalid_runs(runs: Vec<NamedRun>, notes: &mut Vec<String>) -> Result<Vec<NamedRun>, StatsError> {
@@ -63,7 +65,7 @@ fn without_invalid_runs(runs: Vec<NamedRun>, notes: &mut Vec<String>) -> Result<
     Ok(leave_out(runs, |index| reasons[index].clone(), "not valid", notes))
 }
 
-/// Leaves out the runs of other loads than the most frequent one. If two loads have equally many runs, the load of the
+/// Leaves out the runs of all loads except the most frequent one. If two loads have equally many runs, the load of the
 /// newest run is kept.
 fn without_other_loads(runs: Vec<NamedRun>, notes: &mut Vec<String>) -> Vec<NamedRun> {
     // For each load: the index of its first run, and the indices of all its runs.

@@ -129,7 +129,7 @@ fn facts() -> RunFacts {
     }
 }
 
-/// The smallest value such that at least a share `q` of the sorted values is not larger.
+/// The smallest of the sorted values that at least the share `q` of them does not exceed.
 fn exact_quantile(sorted: &[u64], q: f64) -> f64 {
     sorted[((q * sorted.len() as f64).ceil() as usize).max(1) - 1] as f64 / 1e3
 }

@@ -5,8 +5,8 @@
 //! The coefficient of variation of the rate is 25 %. Self-similarity is exact only in the limit of large time scales.
 //! An estimate of H at scales of 6 s and more is 0.02 to 0.06 too high; the error is largest for H near ½. Each source
 //! starts in its stationary state: it is on with probability ½, and its first switch is due after a residual time. So
-//! the expected rate equals the mean rate from the first instant. The closer H is to 1, the more likely is a source
-//! that does not switch in the whole run. At H = 0.9, one source in four does not switch within the first ten seconds.
+//! the expected rate equals the mean rate from the first instant. The closer H is to 1, the more sources do not switch
+//! during the whole run. At H = 0.9, one source in four does not switch within the first ten seconds.
 
 use super::rate_segment::RateSegment;
 use super::self_similar::Hurst;

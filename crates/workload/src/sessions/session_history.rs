@@ -1,4 +1,4 @@
-//! Simulates the past of a load that begins in its stationary state. The result is the sessions that are in progress
+//! Simulates the past of a load that begins in its stationary state. The results are the sessions that are in progress
 //! when the run starts, and the times at which their next bursts are due.
 //!
 //! Sessions are simulated for a certain time before the run, as if all answers took no time. At most one session in a

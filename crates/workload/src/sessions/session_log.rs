@@ -11,7 +11,7 @@
 //! A line that begins with white space belongs to the burst of the line before it. Values may be in single or double
 //! quotes. Within quotes, `\n`, `\r`, `\t`, `\\`, `\'` and `\"` mean the same as in C, and a `\` at the end of a line
 //! is a line break. A call without a method or contents has those of its request class, usually GET without contents.
-//! Lines and columns are counted from 1, columns in characters. The parser panics for no input.
+//! Lines and columns are counted from 1, columns in characters. Malformed input is an error; the parser never panics.
 
 use brimful_core::url::is_absolute_url;
 use brimful_core::workload::{LineError, Script, ScriptedBurst, ScriptedCall};

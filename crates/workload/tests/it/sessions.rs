@@ -274,7 +274,8 @@ fn a_call_with_an_unexpected_answer_is_retried_if_the_load_says_so() {
         assert_eq!(first, second, "{nth} {again}");
     };
     [(0, 1), (1, 2), (3, 5), (5, 6)].into_iter().for_each(|(nth, again)| same(nth, again));
-    // Unlike unexpected answers, other failures end the session. The end of the run does, too.
+    // Unlike an unexpected answer, any other failure ends the session. If the run ends between retries, the session is
+    // in progress.
     let seen = run(sessions(&load, 60, 1, Shard::WHOLE), |nth| (SERVICE, if nth == 1 { End::TimedOut } else { OK }));
     assert!(seen.ended[0].1.failed && seen.in_progress == 0);
     let seen = run(sessions(&load, 1, 1, Shard::WHOLE), |_| (SERVICE, wrong));

@@ -5,7 +5,7 @@ use crate::paper::server;
 use brimful_core::model::Model;
 use brimful_model::{Interval90, Method, Scenario, WhatIf, WhatIfOptions, what_if};
 
-/// Gives all demands the relative half width `share` at 95 %.
+/// Gives all demands of the model a 95 % interval with the relative half width `share`.
 fn known_to(mut model: Model, share: f64) -> Model {
     model.demand_ci95_half_width =
         model.demands.iter().map(|row| row.iter().map(|demand| demand * share).collect()).collect();
