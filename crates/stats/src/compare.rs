@@ -14,7 +14,7 @@ pub(crate) mod unlike;
 
 pub use limit::RegressionLimit;
 
-use crate::difference::{Difference, FALSE_ALARMS, Scale, difference, holm};
+use crate::difference::{Difference, FALSE_ALARM_PROBABILITY, Scale, difference, holm};
 use crate::error::StatsError;
 use crate::estimate::Estimate;
 use brimful_core::comparison::{
@@ -277,7 +277,7 @@ pub(crate) fn judged_together(figures: Vec<Differing>) -> Vec<ComparedFigure> {
             difference: difference.map(|difference| difference.value).or(without_interval),
             interval95: difference.map(|difference| difference.interval95),
             p,
-            differs: p.is_some_and(|p| p < FALSE_ALARMS),
+            differs: p.is_some_and(|p| p < FALSE_ALARM_PROBABILITY),
             detectable: difference.and_then(|difference| difference.detectable(p_values.len())),
             lower_is_better: kind.lower_is_better,
         }

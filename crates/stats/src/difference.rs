@@ -11,7 +11,7 @@ use crate::estimate::Estimate;
 use crate::student::{t_probability, t_quantile};
 
 /// Probability that any metric of a comparison is reported as different although none is.
-pub const FALSE_ALARMS: f64 = 0.05;
+pub const FALSE_ALARM_PROBABILITY: f64 = 0.05;
 
 /// Probability with which a true difference of the size [`Difference::detectable`] is found.
 const POWER: f64 = 0.8;
@@ -54,7 +54,7 @@ pub fn difference(a: &Estimate, b: &Estimate, scale: Scale) -> Option<Difference
     let by_side = variances[0].powi(2) / a.degrees_of_freedom + variances[1].powi(2) / b.degrees_of_freedom;
     let degrees_of_freedom = if by_side > 0.0 { variance.powi(2) / by_side } else { f64::INFINITY };
     let standard_error = variance.sqrt();
-    let half_width = t_quantile(degrees_of_freedom, 1.0 - FALSE_ALARMS / 2.0)? * standard_error;
+    let half_width = t_quantile(degrees_of_freedom, 1.0 - FALSE_ALARM_PROBABILITY / 2.0)? * standard_error;
     let p = match (standard_error > 0.0, distance == 0.0) {
         (true, _) => t_probability(degrees_of_freedom, distance / standard_error)?,
         (false, is_equal) => f64::from(u8::from(is_equal)),
@@ -74,7 +74,7 @@ impl Difference {
     /// The smallest true difference that this measurement would have found with a probability of 80 %. `figures` is the
     /// number of metrics that are judged at once.
     pub fn detectable(&self, figures: usize) -> Option<f64> {
-        let level = FALSE_ALARMS / figures.max(1) as f64;
+        let level = FALSE_ALARM_PROBABILITY / figures.max(1) as f64;
         let quantile = |probability| t_quantile(self.degrees_of_freedom, probability);
         let distance = (quantile(1.0 - level / 2.0)? + quantile(POWER)?) * self.standard_error;
         Some(self.scale.size(distance))
@@ -196,7 +196,7 @@ mod tests {
             };
             let mut estimate = || Estimate::from_parts(&parts()).unwrap();
             let mut p = || difference(&estimate(), &estimate(), Scale::Relative).unwrap().p;
-            let alarms = (0..PAIRS).filter(|_| p() < FALSE_ALARMS).count();
+            let alarms = (0..PAIRS).filter(|_| p() < FALSE_ALARM_PROBABILITY).count();
             let bound = 0.05 + 3.0 * (0.05 * 0.95 / PAIRS as f64).sqrt();
             assert!((alarms as f64) <= bound * PAIRS as f64, "{alarms} false alarms at a correlation of {correlation}");
         }

@@ -77,7 +77,7 @@ pub use collector::{Collector, PerCall};
 pub use compare::{RegressionLimit, Run, Side, compare};
 pub use derive::{RunFacts, derive};
 pub use detail::ConnectionDetail;
-pub use difference::{Difference, FALSE_ALARMS, Scale, difference, holm};
+pub use difference::{Difference, FALSE_ALARM_PROBABILITY, Scale, difference, holm};
 pub use distribution::Distribution;
 pub use error::{MergeMismatch, StatsError};
 pub use estimate::{Bucket, Estimate};

@@ -31,17 +31,17 @@ pub(super) struct Alternative<'a> {
 /// A waiting time, which may be 0.
 #[derive(Clone)]
 pub(super) enum Wait<'a> {
-    /// The wait of M/G/m for service in the order of arrival. The second value is the unit, in seconds, of the times in
-    /// [`OrderedWait`].
+    /// The wait of M/G/m for service in the order of arrival, multiplied by a factor. With this factor, its mean is the
+    /// mean wait that the solver computed.
     Ordered(OrderedWait<'a>, f64),
     /// A wait that occurs with the given probability and then has a gamma distribution. Otherwise the wait is 0.
     Sometimes(f64, Gamma),
-    /// The wait of M/G/m with servers that must be woken up, for a request that finds all servers busy. The second
-    /// value is the unit, in seconds, of the times in [`WakingWait`].
+    /// The wait of M/G/m with servers that must be woken up, for a request that finds all servers busy, multiplied by a
+    /// factor. With this factor, its mean is the mean wait that the solver computed.
     Waking(WakingWait<'a>, f64),
 }
 
-/// The wait of M/G/m for service in the order of arrival. Times are multiples of a unit of time.
+/// The wait of M/G/m for service in the order of arrival. Times are in seconds.
 #[derive(Clone)]
 pub(super) struct OrderedWait<'a> {
     /// The demand of each class.
@@ -60,8 +60,8 @@ pub(super) struct OrderedWait<'a> {
     pub(super) left_squared: f64,
 }
 
-/// The wait of a request that finds all servers busy, at a station whose idle servers must be woken up. Times are
-/// multiples of a unit of time.
+/// The wait of a request that finds all servers busy, at a station whose idle servers must be woken up. Times are in
+/// seconds.
 #[derive(Clone)]
 pub(super) struct WakingWait<'a> {
     /// For each class: the demand of a request that finds all servers busy.
@@ -69,7 +69,7 @@ pub(super) struct WakingWait<'a> {
     pub(super) rates: &'a [f64],
     pub(super) family: Family,
     pub(super) servers: f64,
-    /// Additional service time of a request that finds all servers idle, as a multiple of the unit of time.
+    /// Additional service time of a request that finds all servers idle, in seconds.
     pub(super) max_extra_s: f64,
     /// The shares of the servers that an arrival may find idle, including 0. Each share has its probability.
     pub(super) found: Vec<(f64, f64)>,
@@ -123,9 +123,9 @@ impl Sojourn<'_> {
 impl Wait<'_> {
     fn transform(&self, s: Complex<f64>) -> Complex<f64> {
         match self {
-            Wait::Ordered(wait, unit) => wait.transform(s * *unit),
+            Wait::Ordered(wait, factor) => wait.transform(s * *factor),
             Wait::Sometimes(often, gamma) => gamma.transform(s) * *often + (1.0 - often),
-            Wait::Waking(wait, unit) => wait.transform(s * *unit),
+            Wait::Waking(wait, factor) => wait.transform(s * *factor),
         }
     }
 }

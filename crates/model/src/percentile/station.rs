@@ -164,8 +164,8 @@ impl<'a> StationView<'a> {
             Scheduling::Ps => self.shared(demand, residence / demand),
             Scheduling::Fcfs if self.closed_variance_share.is_none() && self.station.rate_multipliers.is_empty() => {
                 let plain = self.must_wait * self.left / (f64::from(self.station.servers) * (1.0 - self.rho));
-                let unit = if plain > 0.0 { (residence - demand) / plain } else { 0.0 };
-                Sojourn::Ordered(demand, self.family, Wait::Ordered(self.wait(), unit))
+                let factor = if plain > 0.0 { (residence - demand) / plain } else { 0.0 };
+                Sojourn::Ordered(demand, self.family, Wait::Ordered(self.wait(), factor))
             }
             Scheduling::Fcfs => self.ordered(demand, residence),
             Scheduling::Priority => self.prioritized(demand, residence, c, false),
@@ -187,8 +187,8 @@ impl<'a> StationView<'a> {
         let behind = self.waking_wait(waking, saturated, found, 1.0 - idle);
         let plain = behind.left[0] / (self.servers() - behind.work);
         let wait = if idle < 1.0 { (residence - self.demands[c]).max(0.0) / (1.0 - idle) } else { 0.0 };
-        let unit = if plain > 0.0 { wait / plain } else { 0.0 };
-        let sojourn = Sojourn::Ordered(demand, self.family, Wait::Waking(behind, unit));
+        let factor = if plain > 0.0 { wait / plain } else { 0.0 };
+        let sojourn = Sojourn::Ordered(demand, self.family, Wait::Waking(behind, factor));
         alternatives.push(Alternative { probability: 1.0 - idle, mean: demand + wait, sojourn });
         alternatives
     }
