@@ -278,7 +278,7 @@ pub(crate) fn judged_together(figures: Vec<Differing>) -> Vec<ComparedFigure> {
             interval95: difference.map(|difference| difference.interval95),
             p,
             differs: p.is_some_and(|p| p < FALSE_ALARM_PROBABILITY),
-            detectable: difference.and_then(|difference| difference.detectable(p_values.len())),
+            detectable: difference.and_then(|difference| difference.smallest_detectable(p_values.len())),
             lower_is_better: kind.lower_is_better,
         }
     };

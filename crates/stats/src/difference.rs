@@ -13,7 +13,7 @@ use crate::student::{t_probability, t_quantile};
 /// Probability that any metric of a comparison is reported as different although none is.
 pub const FALSE_ALARM_PROBABILITY: f64 = 0.05;
 
-/// Probability with which a true difference of the size [`Difference::detectable`] is found.
+/// Probability with which a true difference of the size [`Difference::smallest_detectable`] is found.
 const POWER: f64 = 0.8;
 
 /// Whether a difference is relative or absolute.
@@ -73,7 +73,7 @@ pub fn difference(a: &Estimate, b: &Estimate, scale: Scale) -> Option<Difference
 impl Difference {
     /// The smallest true difference that this measurement would have found with a probability of 80 %. `figures` is the
     /// number of metrics that are judged at once.
-    pub fn detectable(&self, figures: usize) -> Option<f64> {
+    pub fn smallest_detectable(&self, figures: usize) -> Option<f64> {
         let level = FALSE_ALARM_PROBABILITY / figures.max(1) as f64;
         let quantile = |probability| t_quantile(self.degrees_of_freedom, probability);
         let distance = (quantile(1.0 - level / 2.0)? + quantile(POWER)?) * self.standard_error;
@@ -170,8 +170,8 @@ mod tests {
     fn the_detectable_difference_is_found_in_four_of_five_tries() {
         let a = estimate(10.0, 1.0, 1e9);
         let found = difference(&a, &a, Scale::Absolute).unwrap();
-        assert_near(found.detectable(1).unwrap(), (1.95996 + 0.84162) * 2_f64.sqrt());
-        assert_near(found.detectable(5).unwrap(), (2.57583 + 0.84162) * 2_f64.sqrt());
+        assert_near(found.smallest_detectable(1).unwrap(), (1.95996 + 0.84162) * 2_f64.sqrt());
+        assert_near(found.smallest_detectable(5).unwrap(), (2.57583 + 0.84162) * 2_f64.sqrt());
     }
 
     #[test]

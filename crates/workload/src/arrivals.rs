@@ -138,8 +138,8 @@ impl Arrivals {
     /// process.
     ///
     /// # Errors
-    /// [`ArrivalsError::StagesWithProcess`] for another process, [`ArrivalsError::EmptyStages`] if no call is due in the
-    /// stages.
+    /// [`ArrivalsError::StagesWithProcess`] for any other process, [`ArrivalsError::EmptyStages`] if no call is due in
+    /// the stages.
     pub fn stages(
         process: ArrivalProcess,
         start: Rate,

@@ -167,8 +167,8 @@ impl Lattice {
         sum
     }
 
-    /// Replaces h by T[h]/α, where `T[h](n)` = Σ D·h(n − 1) over the classes. The loop proceeds from the last population
-    /// down, so it reads the old values of h.
+    /// Replaces h by `T[h]`/α, where `T[h](n)` = Σ D·h(n − 1) over the classes. The loop proceeds from the last
+    /// population down, so it reads the old values of h.
     fn next_level(&self, h: &mut [Wide], demands: &[f64], alpha: f64) {
         let factors: Vec<f64> = demands.iter().map(|d| d / alpha).collect();
         let mut present = self.most.clone();
@@ -178,8 +178,8 @@ impl Lattice {
         }
     }
 
-    /// Replaces h by h + T[h]/α + T²[h]/α² + …, where `T[h](n)` = Σ D·h(n − 1) over the classes. The loop proceeds from
-    /// the first population up, so it reads values that are already complete.
+    /// Replaces h by the sum h + `T[h]`/α + `T²[h]`/α² + …, where `T[h](n)` = Σ D·h(n − 1) over the classes. The loop
+    /// proceeds from the first population up, so it reads values that are already complete.
     fn sum_levels(&self, h: &mut [Wide], demands: &[f64], alpha: f64) {
         let factors: Vec<f64> = demands.iter().map(|d| d / alpha).collect();
         let mut present = vec![0; self.most.len()];

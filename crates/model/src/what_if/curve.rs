@@ -24,7 +24,7 @@ pub struct Curve {
     pub points: Vec<CurvePoint>,
 }
 
-/// A range of a scenario.
+/// One axis of a curve: a parameter that varies over a range.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Axis {
     /// The parameter that differs from point to point, such as `cpu.speed`.
