@@ -107,7 +107,7 @@ pub(crate) fn percentile(network: &Network<'_>, solution: &Solution, class: Opti
 /// Relative precision of a computed percentile.
 const PRECISION: f64 = 1e-7;
 
-/// Maximum number of bisection steps. It is reached only at the ends of the range of `f64`.
+/// Maximum number of bisection steps. Only extremely short or long times need this number of steps.
 const MAX_STEPS: usize = 200;
 
 /// Maximum number of alternatives (components of a mixture) of a class's response time. To stay within this limit, the

@@ -51,7 +51,7 @@ impl HostSlowness {
     }
 }
 
-/// The position in a [`HostSlowness`] while requests are served in the order in which their services start.
+/// Applies a [`HostSlowness`] to services. The services must begin in ascending order of time.
 struct Host {
     course: HostSlowness,
     /// Index of the step that applies at the start of the current service.

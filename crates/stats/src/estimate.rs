@@ -359,9 +359,9 @@ pub(crate) mod tests {
         assert_eq!(Estimate::quantile_from_parts(&run(8), 0.997), None);
     }
 
-    /// `missed` of `of` intervals do not contain the true value. Checks that this share is about `share` or less. If an
-    /// interval misses the true value with the probability p = `share`, the share of misses in n intervals exceeds p by
-    /// more than three standard deviations √(p(1−p)/n) only once in 700 times. The seeds are fixed.
+    /// `missed` of `of` intervals do not contain the true value. Checks that this share is at most `share`, plus three
+    /// standard deviations √(p(1−p)/n) for p = `share` and n = `of`. If each interval misses the true value with the
+    /// probability p, this fails only once in 700 times. The seeds are fixed.
     #[track_caller]
     fn assert_at_most(missed: usize, of: usize, share: f64) {
         let bound = share + 3.0 * (share * (1.0 - share) / of as f64).sqrt();

@@ -352,8 +352,8 @@ impl<'a> StationView<'a> {
         Stretch { least: 1.0, more, scv: (alone * rho + variance) / (alone * alone) }
     }
 
-    /// The stretch at a station whose speed α depends on the number n of requests present. The probability of n
-    /// requests is proportional to busyⁿ/Πα.
+    /// The stretch at a station whose speed α depends on the number of requests present. The probability that n
+    /// requests are present is proportional to busyⁿ/(α(1)·…·α(n)).
     fn load_dependent_stretch(&self, stretch: f64) -> Stretch {
         let alpha = &self.station.rate_multipliers;
         let last = alpha[alpha.len() - 1];

@@ -36,7 +36,7 @@ pub struct Run {
     pub seed: u64,
     /// Number of simulated events.
     pub events: u64,
-    /// Simulated time that was recorded in seconds, including the warm-up.
+    /// Length of the run in simulated time, including the warm-up, in seconds.
     pub time_s: f64,
     /// Part of `time_s` that was excluded as warm-up, in seconds.
     pub warm_up_s: f64,

@@ -70,7 +70,7 @@ const PRECISION: f64 = 1e-9;
 /// Relative precision of the greatest load if the network must be simulated at every load.
 const SIMULATED_PRECISION: f64 = 1e-3;
 
-/// Maximum number of bisection steps. It is reached only at the ends of the range of `f64`.
+/// Maximum number of bisection steps. Only extremely low or high loads need this number of steps.
 const MAX_STEPS: usize = 200;
 
 /// Maximum time of an exact solution, in seconds, if many networks must be solved.

@@ -66,7 +66,8 @@ fn throughput(record: &Record, parts: &Parts<'_>) -> Option<Measured> {
     let completed = value * record.window_s;
     let within = parts.batches().and_then(|batches| Estimate::from_parts(&batches.counts_by_time(record.window_s)));
     let kind = kind("throughput", FigureUnit::PerSecond, false);
-    // The count may be off by one call at the end of the window, so the resolution is one call.
+    // Depending on when the window ends, one call more or fewer may be counted. So the resolution of the rate is that
+    // of one call.
     (completed > 0.0).then(|| Measured { kind, value, within: around(value, within), resolution: value / completed })
 }
 
