@@ -1,4 +1,4 @@
-//! The interface between the method and the outside world.
+//! The interface between the comparison method and the servers: real servers, or simulated ones in tests.
 
 use crate::AbError;
 use brimful_core::Nanos;
@@ -7,69 +7,71 @@ use brimful_core::workload::Load;
 use brimful_stats::SliceMetrics;
 use std::collections::BTreeMap;
 
-/// One of the servers that are loaded.
+/// A server that is measured: A, B, or the control.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Arm {
+    /// The baseline server.
     A,
     /// The A/A control: A itself, or a second process of A's command.
     Control,
+    /// The server that is compared with A.
     B,
 }
 
-/// The result of one slice of one server.
+/// The measurements of one server during one slice, a short run under load.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Slice {
-    pub figures: SliceMetrics,
-    /// The reason why the slice is not valid, if it is not. If there are several, one that is about more than delays of
-    /// the generator.
+    /// Throughput, response times and CPU time per request.
+    pub figures: SliceFigures,
+    /// The reason why the slice is not valid; `None` if it is valid. If there are several reasons, this is the first
+    /// that is not a delay of the load generator.
     pub problem: Option<Reason>,
     /// Number of responses by status code.
     pub statuses: BTreeMap<String, u64>,
     /// Mean number of bytes received per completed call.
     pub bytes_per_call: f64,
-    /// The server's software, as the server names it.
+    /// The server software that the server reports, usually in its `Server` header.
     pub server_software: Option<String>,
 }
 
 impl Slice {
-    /// The reason why this figure of the slice cannot be used. If the generator was late, the response times are not
-    /// those of the server, but the CPU time per request is.
+    /// The reason why this metric of the slice cannot be used. A late load generator distorts response times, but not
+    /// the CPU time per request, so `cpu` remains valid.
     pub fn problem_with(&self, figure: &str) -> Option<&Reason> {
         self.problem.as_ref().filter(|reason| figure != "cpu" || !is_delay(reason))
     }
 
-    /// The figures that can be used.
-    pub fn valid_figures(&self) -> SliceMetrics {
+    /// The metrics of the slice that are valid.
+    pub fn valid_figures(&self) -> SliceFigures {
         self.figures.filtered(|figure| self.problem_with(figure).is_none())
     }
 }
 
-/// The first reason that is about more than delays of the generator, or else the first.
+/// The first reason that is not a delay of the load generator. If all are delays, the first of them.
 pub(crate) fn main_problem<'r>(reasons: impl Iterator<Item = &'r Reason> + Clone) -> Option<&'r Reason> {
     reasons.clone().find(|reason| !is_delay(reason)).or_else(|| reasons.clone().next())
 }
 
-/// Whether the generator began calls late, and nothing else was wrong with them.
+/// Whether the reason is only that the load generator sent requests late.
 fn is_delay(reason: &Reason) -> bool {
     matches!(reason.code, ReasonCode::GeneratorLate | ReasonCode::GeneratorStalled)
 }
 
-/// The servers, and the means to load them.
+/// Measures the servers under load.
 pub(crate) trait Bench {
-    /// Sets the load of all further slices.
+    /// Sets the load of all later slices.
     fn use_load(&mut self, load: Load);
 
-    /// Loads one server for the length of a slice.
+    /// Loads one server for one slice, and measures it.
     fn measure(&mut self, arm: Arm, seed: u64) -> Result<Slice, AbError>;
 
-    /// Loads two servers at the same time, each on CPUs of its own. If `is_swapped`, each server has the CPUs that the
-    /// other one has otherwise.
+    /// Loads two servers at the same time, each on its own CPUs. If `is_swapped`, the two servers exchange their CPUs.
     fn measure_duet(&mut self, arms: [Arm; 2], is_swapped: bool, seed: u64) -> Result<[Slice; 2], AbError>;
 
-    /// Why a duet is not possible, or would not be a fair one; `None` if it is.
+    /// The reason why a duet is not possible or would not be fair; `None` if a duet is possible.
     fn duet_obstacle(&self) -> Option<String>;
 
-    /// Time since the start.
+    /// Time since the comparison began.
     fn elapsed(&self) -> Nanos;
 
     /// Whether the user has interrupted the measurement.

@@ -5,83 +5,83 @@ use brimful_core::record::{Reason, ReasonCode};
 use brimful_run::RunError;
 use brimful_stats::StatsError;
 
-/// An error that prevents a comparison. Its message says why, and what to do.
+/// An error that prevents a comparison. Its message states the cause and what to do.
 #[derive(Debug, thiserror::Error)]
 pub enum AbError {
-    /// The command of a server cannot be started.
+    /// The shell that runs a server's command cannot be started.
     #[error("cannot start `{command}`: {source}")]
     Spawn {
-        /// The command.
+        /// The server's command.
         command: String,
-        /// The error of the kernel.
+        /// The operating system's error.
         source: std::io::Error,
     },
-    /// The guardian process cannot be started.
+    /// The process that ends the servers if brimful is killed cannot be started.
     #[error("cannot start the process that ends the servers if brimful is killed: {0}; check `ulimit -u`")]
     Guardian(std::io::Error),
-    /// A server ended.
+    /// A server's process ended before or during the measurement.
     #[error("{side} ended ({status}) {when}: `{command}`{output}")]
     Ended {
-        /// The server, like `B`.
+        /// Name of the server: `A`, `B` or `A's second process`.
         side: String,
-        /// Exit status.
+        /// Exit status of the server's process.
         status: String,
-        /// When it ended, like `before it listened`.
+        /// When the process ended, such as `before it answered`.
         when: String,
-        /// The command.
+        /// The server's command.
         command: String,
-        /// The last lines of its output, or advice.
+        /// The last bytes of the server's output, or advice.
         output: String,
     },
-    /// A server does not listen.
+    /// A server does not listen on the port that it was given.
     #[error(
         "{side} does not listen on 127.0.0.1:{port} after {}: `{command}` must listen on the port in {{port}} or $PORT \
          {output}",
         waited.to_rounded_string()
     )]
     NotListening {
-        /// The server, like `B`.
+        /// Name of the server: `A`, `B` or `A's second process`.
         side: String,
-        /// The command.
+        /// The server's command.
         command: String,
-        /// The port.
+        /// The TCP port that the server was given.
         port: u16,
-        /// How long it was waited for.
+        /// Time after which brimful stopped waiting for the server.
         waited: Nanos,
-        /// The last lines of its output.
+        /// The last bytes of the server's output.
         output: String,
     },
-    /// A server does not answer any more.
+    /// No call to a server was completed during a slice.
     #[error("{side} ({name}) completes no calls{when}: {why}")]
     NoAnswer {
-        /// The server, like `B`.
+        /// Name of the server: `A`, `B` or `A's second process`.
         side: &'static str,
-        /// Its URL or command.
+        /// The server's URL or command.
         name: String,
-        /// When it was noticed.
+        /// When the server stopped answering; may be empty.
         when: String,
-        /// The reason and the advice.
+        /// How the calls failed, and what to do.
         why: String,
     },
-    /// The servers cannot be compared, or an option does not fit them.
+    /// The responses of the servers differ too much for a comparison, or an option does not apply to these servers.
     #[error("{0}")]
-    Unfit(String),
-    /// A duet is not possible.
+    NotComparable(String),
+    /// A duet (both servers loaded at the same time) was requested and is not possible on this host.
     #[error("a duet is not possible here: {0}; leave out --design, which then measures the servers in turn")]
     NoDuet(String),
-    /// An error of a run.
+    /// A run of the load generator failed.
     #[error(transparent)]
     Run(#[from] RunError),
-    /// An error in the figures.
+    /// The metrics cannot be computed, or a requested metric does not exist.
     #[error(transparent)]
     Stats(#[from] StatsError),
-    /// An error of the monitor.
+    /// The servers' processes cannot be monitored or pinned to CPUs.
     #[error(transparent)]
     Monitor(#[from] brimful_monitor::MonitorError),
 }
 
 impl AbError {
-    /// The reason for the verdict of a comparison that this error ended early.
+    /// The reason in the verdict of a comparison that ended early with this error.
     pub(crate) fn reason(&self) -> Reason {
         let code = match self {
             AbError::Ended { .. } | AbError::NoAnswer { .. } => ReasonCode::ServerDied,
@@ -90,10 +90,10 @@ impl AbError {
         Reason { code, message: self.to_string() }
     }
 
-    /// Whether the cause is the command line, rather than the environment.
+    /// Whether the user's command line caused the error, rather than the environment.
     pub fn is_usage(&self) -> bool {
         match self {
-            AbError::Unfit(_) | AbError::Stats(_) => true,
+            AbError::NotComparable(_) | AbError::Stats(_) => true,
             AbError::Run(error) => error.is_usage(),
             AbError::Monitor(error) => error.is_usage(),
             _ => false,

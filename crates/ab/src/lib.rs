@@ -1,25 +1,28 @@
-//! Compares two running servers, A and B: loads them in short slices, in turn or at the same time, until the interval
-//! of their ratio is narrow enough or the time is used up.
+//! Compares two running servers, A and B: loads them in short slices, in turn or at the same time. It stops when the 95
+//! % confidence interval of a metric's ratio B/A is narrow enough, or when the time is used up.
 //!
-//! [`ab`] is the entry point. `method.rs` is the method itself. It has no clock and no network: it depends on the
-//! outside world only through a `Bench`, for which the tests have a simulated one.
+//! [`ab`] is the entry point. `method.rs` is the method itself. It has no clock and no network: it measures servers
+//! only through the trait `Bench`, which the tests implement with simulated servers.
 //!
-//! **Interleaved.** A round has two slices of A and two of B, and every other round two of the control, in an order that
-//! is random and then reversed, like A B C C B A. A linear drift of the host cancels within a round, and because the
-//! order is random, any other drift makes rounds vary without a bias.
+//! **Interleaved.** A round has two slices of A and two of B; every second round also has two of the control (C). The
+//! first half is in random order and the second half in the reverse order, such as A B C C B A. A linear drift of the
+//! host's speed cancels within a round. Any other drift adds variance but no bias, because the order is random.
 //!
 //! **Duet** (Bulej, Horký, Tůma, Farquet & Prokopec, *Duet Benchmarking*, ICPE 2020). Both servers are loaded at the
-//! same time, on CPUs of their own, so that a disturbance of the host affects both. In a round, A is measured beside B
-//! and, every other round, beside the control, each time twice with exchanged CPUs.
+//! same time, each on its own CPUs, so that a disturbance of the host affects both. In a round, A and B are measured
+//! together twice, the second time with exchanged CPUs. In every second round, A and the control are measured together
+//! in the same way.
 //!
-//! **The control** is compared with A exactly as B is. Where A is a command, it is a second process of it, so that what
-//! differs between two processes of one program (addresses, hash seeds, compiled code; Mytkowicz et al., ASPLOS 2009)
-//! shows up as a difference of A from itself. Where A is a URL, the control is A.
+//! **The control** is a server that should not differ from A; it is compared with A exactly as B is. If A is a command,
+//! the control is a second process of the same command. Two processes of one program may differ (addresses, hash seeds,
+//! compiled code; Mytkowicz et al., ASPLOS 2009), and the control shows how much. If A is a URL, the control is A
+//! itself.
 //!
-//! **Stopping.** The measurement ends when the half width of the interval reaches a given value (Chow & Robbins, Annals
-//! of Mathematical Statistics 36, 1965). The rule looks only at the width and never at the ratio, so it does not favour
-//! differences. A width that is small by chance ends it too early, which costs coverage; the minimum number of rounds
-//! and the further rounds after the rule is met (Simons, Annals of Mathematical Statistics 39, 1968) make up for that.
+//! **Stopping.** The measurement ends when the half width of the confidence interval falls to a given value (Chow &
+//! Robbins, Annals of Mathematical Statistics 36, 1965). The rule uses only the width and never the ratio, so it does
+//! not favour differences. A width that is small by chance ends the measurement too early, and then fewer than 95 % of
+//! the intervals contain the true ratio. A minimum number of rounds and further rounds after the rule is met (Simons,
+//! Annals of Mathematical Statistics 39, 1968) correct this.
 #![forbid(unsafe_code)]
 
 mod bench;

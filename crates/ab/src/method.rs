@@ -1,4 +1,5 @@
-//! The method: rehearsal, pilot, and rounds of slices until the interval is narrow or the time is used up.
+//! The comparison method. A rehearsal chooses the load, a pilot chooses the design (in turn or duet), and rounds of
+//! slices follow until the confidence interval is narrow or the time is used up.
 
 use crate::AbError;
 use crate::bench::{Arm, Bench, Slice, main_problem};
@@ -14,67 +15,80 @@ use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_pcg::Pcg64Mcg;
 
-/// Minimum number of rounds. With fewer, the estimated width varies so much that a narrow interval may be chance.
+/// Minimum number of rounds. With fewer rounds, the confidence interval may be narrow by chance.
 pub(crate) const MIN_ROUNDS: usize = 10;
-/// After the interval is narrow enough, this share of the rounds so far is measured once more (Simons 1968). The width
-/// at which the rule is met is too small on average, and further rounds correct it.
+/// After the interval is narrow enough, this share of the rounds so far is added (Simons 1968). At that moment the
+/// interval is too narrow on average, and the added rounds correct this.
 const FURTHER_ROUNDS: f64 = 0.35;
-/// The width at which the rule is met, as a share of the wanted one: the further rounds may widen the interval again.
-const MARGIN: f64 = 0.95;
-/// Number of rounds of the pilot, for each method.
+/// The interval is narrow enough if its half width is at most this share of the requested one. The margin is needed
+/// because the added rounds may widen the interval again.
+const STOPPING_MARGIN: f64 = 0.95;
+/// Number of rounds of each method in the pilot.
 const PILOT_ROUNDS: usize = 6;
-/// Number of clients of the rehearsal that finds a rate both servers can take.
+/// Number of clients of the rehearsal, which measures the throughput of both servers if the user defines no load.
 const REHEARSAL_CLIENTS: u64 = 4;
-/// The rate of the default load, as a share of what the slower server takes from these clients. At this load, queues
-/// are short and the generator is not the limit.
+/// The default rate, as a share of the slower server's throughput in the rehearsal. At this load, queues are short and
+/// the load generator is not the limit.
 const DEFAULT_LOAD: f64 = 0.3;
-/// Largest difference between the shares of a status code in the answers of both servers.
+/// Largest difference between A and B in the share of responses with a given status code. Above it, A and B are not
+/// compared.
 const MAX_STATUS_DIFFERENCE: f64 = 0.01;
-/// The responses of both servers may differ in length by this share without a warning.
+/// Largest relative difference between the mean response lengths of A and B. Above it, the comparison has a warning.
 const MAX_SIZE_DIFFERENCE: f64 = 0.02;
-/// The control is part of every round whose number is a multiple of this. It needs no more precision than that.
+/// The control is measured in every round whose number is a multiple of this. It needs less precision than B.
 const CONTROL_EVERY: u64 = 2;
-/// Mean number of slices that take place one after another in a round.
+/// Mean duration of an interleaved round, in slices: 4, or 6 with the control.
 const INTERLEAVED_SLICES: f64 = 5.0;
+/// Mean duration of a duet round, in slices: 2, or 4 with the control.
 const DUET_SLICES: f64 = 3.0;
 
-/// What happens during a comparison, for a display.
+/// An event during a comparison, for a progress display.
 #[derive(Clone, Debug, PartialEq)]
 pub enum AbEvent {
-    /// A fact that the user should know.
+    /// A message for the user.
     Note(String),
     /// A round was measured.
     Round {
         /// Number of rounds so far.
         rounds: usize,
-        /// Name of the chosen figure.
+        /// Name of the metric that decides when the measurement ends.
         figure: String,
-        /// Its difference so far, and the half width of its interval, if there are enough rounds.
+        /// Relative difference of the metric between B and A so far, and the half width of its interval. `None` until
+        /// there are enough rounds.
         difference: Option<(f64, f64)>,
-        /// Time since the start.
+        /// Time since the comparison began.
         elapsed: Nanos,
     },
 }
 
-/// The result of the method, from which the document is made.
+/// The measured rounds, and how the measurement was made and ended.
 #[derive(Clone, Debug)]
 pub(crate) struct Measured {
     pub rounds: Rounds,
+    /// Name of the metric that decides when the measurement ends.
     pub figure: String,
+    /// Whether the servers were measured in turn or at the same time.
     pub method: AbMethod,
+    /// Why this method was used, as a clause for the report.
     pub method_reason: String,
+    /// Results of the pilot; `None` if there was no pilot.
     pub pilot: Option<AbPilot>,
+    /// The load of every slice.
     pub load: Load,
+    /// Why the measurement ended.
     pub reason: AbStopReason,
-    /// The error that ended the measurement, if there was an interval before.
+    /// The error that ended the measurement after an interval could be computed; `None` without an error.
     pub failure: Option<Reason>,
+    /// Total duration of the comparison, including the rehearsal and the pilot.
     pub elapsed: Nanos,
+    /// The server software that A and B report.
     pub server_software: [Option<String>; 2],
+    /// Warnings about differences between the responses of A and B.
     pub warnings: Vec<String>,
 }
 
-/// Measures both servers. Random numbers, and the schedules of all slices, come from `seed`.
-pub(crate) fn conduct(
+/// Runs the whole method. `seed` determines all random numbers and the request schedules of all slices.
+pub(crate) fn measure_rounds(
     plan: &AbPlan,
     seed: u64,
     bench: &mut dyn Bench,
@@ -101,7 +115,7 @@ pub(crate) fn conduct(
     let reason = loop {
         let began = method.bench.elapsed();
         let round = match method.round(kind) {
-            // What was measured so far is a result.
+            // The rounds before the error are a result, so the comparison returns them.
             Err(error) if has_interval => {
                 failure = Some(error.reason());
                 break AbStopReason::Failed;
@@ -125,7 +139,7 @@ pub(crate) fn conduct(
             break AbStopReason::Narrow;
         }
         let valid = round_differences(&contrasts, &figure).len();
-        let is_narrow = width.is_some_and(|width| width <= MARGIN * plan.until);
+        let is_narrow = width.is_some_and(|width| width <= STOPPING_MARGIN * plan.until);
         if last_round == usize::MAX && valid >= MIN_ROUNDS && is_narrow {
             last_round = contrasts.len() + (FURTHER_ROUNDS * valid as f64).ceil() as usize;
         }
@@ -158,7 +172,7 @@ fn name(method: AbMethod) -> &'static str {
     }
 }
 
-/// A fixed rate that both servers can take: a share of the throughput of the slower one.
+/// An open load at 30 % of the slower server's throughput, which both servers can serve.
 fn default_load(seed: u64, bench: &mut dyn Bench, listener: &mut dyn FnMut(AbEvent)) -> Result<Load, AbError> {
     bench.use_load(Load::Closed { clients: REHEARSAL_CLIENTS, think: Nanos::ZERO });
     let mut slowest = f64::INFINITY;
@@ -176,7 +190,7 @@ fn default_load(seed: u64, bench: &mut dyn Bench, listener: &mut dyn FnMut(AbEve
     Ok(Load::Open { rate: Rate(rate), arrivals: "constant".to_owned() })
 }
 
-/// Checks that both servers answer alike. Returns warnings.
+/// Fails if the status codes of A and B differ. Returns a warning if their response lengths differ.
 fn check_answers(a: &Slice, b: &Slice) -> Result<Vec<String>, AbError> {
     let total = |slice: &Slice| slice.statuses.values().sum::<u64>() as f64;
     let share = |slice: &Slice, status: &str| *slice.statuses.get(status).unwrap_or(&0) as f64 / total(slice).max(1.0);
@@ -197,7 +211,7 @@ fn check_answers(a: &Slice, b: &Slice) -> Result<Vec<String>, AbError> {
             list(a),
             list(b)
         );
-        return Err(AbError::Unfit(message));
+        return Err(AbError::NotComparable(message));
     }
     let [smaller, larger] = [a.bytes_per_call.min(b.bytes_per_call), a.bytes_per_call.max(b.bytes_per_call)];
     let differ_in_size = larger > smaller * (1.0 + MAX_SIZE_DIFFERENCE);
@@ -210,8 +224,9 @@ fn check_answers(a: &Slice, b: &Slice) -> Result<Vec<String>, AbError> {
         .collect())
 }
 
-/// The figure of `--figure`, or else the one that varies least: CPU time per request where it can be seen; otherwise
-/// the throughput of a closed load, and the median response time of an open one.
+/// Name of the metric that decides when the measurement ends: the user's choice (`--figure`) or a default. The default
+/// is the CPU time per request if it is measured for both servers. Otherwise it is the throughput of a closed load, or
+/// the median response time of an open load.
 fn chosen_figure(wanted: Option<&str>, load: &Load, a: &Slice, b: &Slice) -> Result<String, AbError> {
     let both_have = |name: &str| a.figures.value(name).is_some() && b.figures.value(name).is_some();
     if let Some(wanted) = wanted {
@@ -220,17 +235,19 @@ fn chosen_figure(wanted: Option<&str>, load: &Load, a: &Slice, b: &Slice) -> Res
         }
         let hint = if wanted == "cpu" { "; the processes of both servers must be visible on this host" } else { "" };
         let names = a.figures.names().into_iter().filter(|name| both_have(name)).collect::<Vec<_>>().join(", ");
-        return Err(AbError::Unfit(format!("--figure {wanted} is not measured here; these are: {names}{hint}")));
+        return Err(AbError::NotComparable(format!(
+            "--figure {wanted} is not measured here; these are: {names}{hint}"
+        )));
     }
     let without_cpu = if load.kind() == LoadKind::Open { "p50" } else { "throughput" };
     Ok(if both_have("cpu") { "cpu" } else { without_cpu }.to_owned())
 }
 
-/// Measures rounds.
+/// State of the measurement.
 struct Method<'a> {
     seed: u64,
     random: Pcg64Mcg,
-    /// Number of rounds that were begun.
+    /// Number of rounds that have begun, including those of the pilot.
     round: u64,
     bench: &'a mut dyn Bench,
 }
@@ -238,29 +255,31 @@ struct Method<'a> {
 /// The slices of a round.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Round {
-    /// B, compared with A.
+    /// Slices of A and B, for the comparison of B with A.
     pub of_b: Pairing,
-    /// The control, compared with A.
+    /// Slices of A and the control, for the comparison of the control with A.
     pub of_control: Pairing,
 }
 
 /// Slices of A, and the slices that are compared with them.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Pairing {
+    /// Slices of A.
     pub a: Vec<Slice>,
+    /// Slices of B or of the control.
     pub other: Vec<Slice>,
 }
 
 impl Pairing {
-    /// The figures that can be used.
-    pub fn contrast(&self) -> PairedRound {
+    /// The valid metrics of both servers.
+    pub fn contrast(&self) -> Contrast {
         let valid = |slices: &[Slice]| slices.iter().map(Slice::valid_figures).collect();
         PairedRound { a: valid(&self.a), b: valid(&self.other) }
     }
 }
 
 impl Method<'_> {
-    /// Chooses the method, with the reason and the results of the pilot.
+    /// Chooses the method. Returns it with the reason and the results of the pilot.
     fn choose(&mut self, design: DesignChoice, figure: &str) -> Result<(AbMethod, String, Option<AbPilot>), AbError> {
         let obstacle = self.bench.duet_obstacle();
         match (design, obstacle) {
@@ -274,7 +293,8 @@ impl Method<'_> {
         }
     }
 
-    /// Measures some rounds by both methods, and chooses the one with the smaller variance per time.
+    /// Measures some rounds with each method, and chooses the method with the smaller variance for the same measurement
+    /// time.
     fn pilot(&mut self, figure: &str) -> Result<(AbMethod, String, Option<AbPilot>), AbError> {
         let mut variances = Vec::new();
         for (method, slices) in [(AbMethod::Interleaved, INTERLEAVED_SLICES), (AbMethod::Duet, DUET_SLICES)] {
@@ -304,7 +324,7 @@ impl Method<'_> {
         Ok((method, reason, Some(AbPilot { interleaved, duet })))
     }
 
-    /// Measures a round; `None` if the user interrupted it.
+    /// Measures one round. Returns `None` if the user interrupts it.
     fn round(&mut self, method: AbMethod) -> Result<Option<Round>, AbError> {
         let seed = self.seed.wrapping_add(self.round);
         let has_control = self.round.is_multiple_of(CONTROL_EVERY);
@@ -315,8 +335,9 @@ impl Method<'_> {
         }
     }
 
-    /// B and the control are compared with the same slices of A, in the same way. Comparing B with the slices of the
-    /// control as well would make the sides unequal in number, and disturbances would then not be symmetric.
+    /// Measures the servers in turn. B and the control are both compared only with the slices of A. Comparing B with
+    /// the slices of the control too would compare unequal numbers of slices, and disturbances would bias the
+    /// difference.
     fn interleaved_round(&mut self, seed: u64, has_control: bool) -> Result<Option<Round>, AbError> {
         let mut order = vec![Arm::A, Arm::B];
         order.extend(has_control.then_some(Arm::Control));
@@ -350,7 +371,7 @@ impl Method<'_> {
             if self.bench.is_interrupted() {
                 return Ok(None);
             }
-            // A slice is only as good as the one beside it.
+            // If one of two simultaneous slices is not valid, neither is used.
             let pairing = if arm == Arm::B { &mut round.of_b } else { &mut round.of_control };
             let problem = main_problem(a.problem.iter().chain(&other.problem)).cloned();
             pairing.a.push(Slice { problem: problem.clone(), ..a });

@@ -11,9 +11,9 @@ use brimful_core::record::{Reason, Verdict};
 use brimful_core::workload::Workload;
 use brimful_stats::{PairedRound, difference_clause, half_width, paired_differences, round_differences};
 
-/// Above this bound, a sentence does not state the exact bound, which is no use to the reader.
+/// Largest bound on the difference that a sentence states exactly. A larger bound is only reported as larger than this.
 const LARGEST_BOUND: f64 = 0.5;
-/// If more than this share of the slices is not valid, the result is not.
+/// If a larger share of the slices than this is not valid, the whole comparison is not valid.
 const MAX_LEFT_OUT: f64 = 0.5;
 
 /// All rounds that were measured.
@@ -21,17 +21,18 @@ const MAX_LEFT_OUT: f64 = 0.5;
 pub(crate) struct Rounds(Vec<Round>);
 
 impl Rounds {
+    /// Adds a round.
     pub fn push(&mut self, round: Round) {
         self.0.push(round);
     }
 
-    /// B, compared with A.
-    pub fn of_b(&self) -> Vec<PairedRound> {
+    /// The comparison of B with A in each round.
+    pub fn of_b(&self) -> Vec<Contrast> {
         self.0.iter().map(|round| round.of_b.contrast()).collect()
     }
 
-    /// The control, compared with A.
-    pub fn of_control(&self) -> Vec<PairedRound> {
+    /// The comparison of the control with A in each round.
+    pub fn of_control(&self) -> Vec<Contrast> {
         self.0.iter().map(|round| round.of_control.contrast()).collect()
     }
 
@@ -39,12 +40,12 @@ impl Rounds {
         self.0.iter().map(|round| &round.of_b)
     }
 
-    /// The reasons why slices are not valid for this figure.
+    /// The reasons why slices are not valid for this metric.
     fn problems(&self, figure: &str) -> impl Iterator<Item = &Reason> {
         self.slices().filter_map(move |slice| slice.problem_with(figure))
     }
 
-    /// Number of slices in which the generator was late and whose figures are not used, except for this one.
+    /// Number of slices with a late load generator in which this metric is valid and the other metrics are not.
     fn late_slices(&self, figure: &str) -> usize {
         self.slices().filter(|slice| slice.problem.is_some() && slice.problem_with(figure).is_none()).count()
     }
@@ -54,17 +55,23 @@ impl Rounds {
     }
 }
 
-/// What the document states about the run itself.
+/// How and when the comparison ran, for the document.
 pub(crate) struct Origin {
+    /// Time, host and command of the comparison.
     pub run: AbRun,
+    /// The URLs of A and B.
     pub urls: [String; 2],
+    /// The requests that are sent to both servers.
     pub workload: Workload,
+    /// Seed of all random numbers.
     pub seed: u64,
+    /// Whether the control is a second process of A's command, rather than A itself.
     pub control_is_second_process: bool,
+    /// Whether A and B are the same server.
     pub is_same_server: bool,
 }
 
-/// The document.
+/// Makes the document.
 pub(crate) fn document(plan: &AbPlan, measured: Measured, origin: Origin) -> Result<AbTest, AbError> {
     let figures = paired_differences(&measured.rounds.of_b(), &measured.figure);
     let control = control(&measured, &figures);
@@ -128,7 +135,7 @@ fn describe(plan: &AbPlan, measured: &Measured, origin: &Origin, side: usize) ->
     }
 }
 
-/// The control, judged by the chosen figure.
+/// Whether A differs from itself, judged by the metric that decides when the measurement ends.
 fn control(measured: &Measured, figures: &[ComparedFigure]) -> AbControl {
     let control = paired_differences(&measured.rounds.of_control(), &measured.figure);
     let interval = |figures: &[ComparedFigure]| {
@@ -149,23 +156,23 @@ fn contains_zero([low, high]: [f64; 2]) -> bool {
     low <= 0.0 && high >= 0.0
 }
 
-/// The end of an interval that is farther from zero.
+/// The larger absolute value of an interval's two ends.
 fn farthest([low, high]: [f64; 2]) -> f64 {
     low.abs().max(high.abs())
 }
 
-/// The end of an interval that is nearer to zero.
+/// The smaller absolute value of an interval's two ends.
 fn nearest([low, high]: [f64; 2]) -> f64 {
     low.abs().min(high.abs())
 }
 
-/// The verdict: invalid if a slice failed, or if most slices are not valid.
+/// The verdict: invalid if an error ended the measurement, or if most slices are not valid.
 fn verdict(measured: &Measured) -> Verdict {
     let failure = measured.failure.iter().cloned();
     Verdict::from_reasons(failure.chain(mostly_invalid(&measured.rounds, &measured.figure)).collect())
 }
 
-/// The commonest reason why slices are not valid, if most are not.
+/// The most common reason why slices are not valid, if more than half are not.
 fn mostly_invalid(rounds: &Rounds, figure: &str) -> Option<Reason> {
     let all = rounds.slices().count();
     let problems: Vec<&Reason> = rounds.problems(figure).collect();
@@ -177,7 +184,7 @@ fn mostly_invalid(rounds: &Rounds, figure: &str) -> Option<Reason> {
     })
 }
 
-/// A warning about slices that are left out.
+/// A warning with the number of slices that are not used.
 fn left_out(rounds: &Rounds, figure: &str) -> Option<String> {
     let number = rounds.problems(figure).count() as u64;
     let first = rounds.problems(figure).next()?;
@@ -194,7 +201,7 @@ fn left_out(rounds: &Rounds, figure: &str) -> Option<String> {
     )
 }
 
-/// A warning about slices of which only the chosen figure is used.
+/// A warning with the number of slices of which only this metric is used.
 fn late_slices(rounds: &Rounds, figure: &str) -> Option<String> {
     let number = rounds.late_slices(figure) as u64;
     (number > 0).then(|| {
@@ -202,7 +209,7 @@ fn late_slices(rounds: &Rounds, figure: &str) -> Option<String> {
     })
 }
 
-/// The sentence that states the result.
+/// The sentences that state the result.
 fn headline(main: Option<&ComparedFigure>, stopping: &AbStopping, control: &AbControl, verdict: &Verdict) -> String {
     let figure = in_words(&stopping.figure);
     if main.is_none_or(|main| main.interval95.is_none()) && !verdict.valid {

@@ -1,5 +1,5 @@
-//! A server that is started by a command, on a free port, in a process group of its own. The whole group is ended when
-//! the value is dropped; a guardian ends it if this process is killed.
+//! A server that brimful starts with a command, on a free port, in its own process group. Dropping the value ends the
+//! whole group. If brimful is killed, a separate process (the [`Guardian`]) ends the group.
 
 use crate::AbError;
 use brimful_core::Nanos;
@@ -16,13 +16,14 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How long a server may take until it listens and answers.
+/// Time limit for a server to listen and answer after its start.
 const START_LIMIT: Nanos = Nanos::from_secs(30);
-/// How long a server may take to end after SIGTERM. Then it is killed.
+/// Time that a server has to end after SIGTERM. Then it gets SIGKILL.
 const END_LIMIT: Duration = Duration::from_secs(5);
-const POLL: Duration = Duration::from_millis(20);
-/// Number of bytes at the end of a server's output that error messages show.
-const OUTPUT: usize = 600;
+/// Interval between two checks whether a server answers or has ended.
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
+/// Number of bytes at the end of a server's output that are kept for error messages.
+const OUTPUT_BYTES: usize = 600;
 
 /// A running server. Dropping this value ends its process group.
 #[derive(Debug)]
@@ -32,15 +33,16 @@ pub struct ServerProcess {
     child: Child,
     port: u16,
     output: Arc<Mutex<Vec<u8>>>,
-    /// Ends the group if this process is killed. It is dropped last.
+    /// Ends the process group if brimful is killed. It must be the last field, because fields are dropped in order.
     guardian: Guardian,
 }
 
 impl ServerProcess {
-    /// Starts the command of this side with a shell, and waits until it answers at the path.
+    /// Starts the command in a shell, and waits until the server answers a request for `path`. `side` names the server
+    /// in errors.
     ///
     /// # Errors
-    /// If the command cannot be started, ends, or does not listen.
+    /// If the command cannot be started, ends, or does not listen within 30 s.
     pub fn start(side: &'static str, command: &str, path: &str, stop: &AtomicBool) -> Result<ServerProcess, AbError> {
         let spawn_error = |source| AbError::Spawn { command: command.to_owned(), source };
         let port = free_port().map_err(spawn_error)?;
@@ -63,21 +65,21 @@ impl ServerProcess {
         Ok(server)
     }
 
-    /// The URL of a path on this server.
+    /// The URL of `path` on this server.
     pub fn url(&self, path: &str) -> String {
         format!("http://127.0.0.1:{}{}{path}", self.port, if path.starts_with('/') { "" } else { "/" })
     }
 
-    /// The first process of the group.
+    /// Process ID of the server's shell, which leads the process group.
     pub fn pid(&self) -> u32 {
         self.child.id()
     }
 
-    /// The error that the server has ended; `None` while it runs.
+    /// An error if the server's process has ended; `None` while it runs. `when` states the phase of the comparison.
     pub fn end(&mut self, when: &str) -> Option<AbError> {
         let status = self.child.try_wait().ok().flatten()?;
-        // What the server wrote last may still be in the pipe.
-        thread::sleep(POLL);
+        // Wait for the thread that reads the server's last output.
+        thread::sleep(POLL_INTERVAL);
         let daemon = status.success() && self.status_line("/").is_some();
         let advice = "; something listens on its port nevertheless, so it has gone into the background: run it in the foreground";
         Some(AbError::Ended {
@@ -97,13 +99,13 @@ impl ServerProcess {
                 return Err(ended);
             }
             if let Some(status) = self.status_line(path) {
-                // Some servers answer 502 or 503 until they are ready.
+                // Some servers respond with 502 or 503 until they are ready.
                 if !status.starts_with(b"HTTP/1.1 5") && !status.starts_with(b"HTTP/1.0 5") {
                     return Ok(());
                 }
                 has_listened = true;
             }
-            thread::sleep(POLL);
+            thread::sleep(POLL_INTERVAL);
         }
         if has_listened || stop.load(Ordering::Relaxed) {
             return Ok(());
@@ -117,8 +119,8 @@ impl ServerProcess {
         })
     }
 
-    /// The first bytes of the server's answer. They are empty for a server that does not speak HTTP/1. `None` if
-    /// nothing listens.
+    /// The first 12 bytes of the response to a request for `path`. They are empty if the server does not speak HTTP/1.
+    /// `None` if nothing listens on the port.
     fn status_line(&self, path: &str) -> Option<Vec<u8>> {
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, self.port));
         let mut stream = TcpStream::connect_timeout(&address, Duration::from_secs(1)).ok()?;
@@ -143,11 +145,11 @@ impl ServerProcess {
 impl Drop for ServerProcess {
     fn drop(&mut self) {
         let Some(group) = Pid::from_raw(self.child.id() as i32) else { return };
-        // The calls fail only if all processes have already ended.
+        // Ignore errors: they mean that all processes of the group have ended.
         let _ = kill_process_group(group, Signal::TERM);
         let began = Instant::now();
         while began.elapsed() < END_LIMIT && !matches!(self.child.try_wait(), Ok(Some(_)) | Err(_)) {
-            thread::sleep(POLL);
+            thread::sleep(POLL_INTERVAL);
         }
         let _ = kill_process_group(group, Signal::KILL);
         let _ = self.child.wait();
@@ -155,18 +157,18 @@ impl Drop for ServerProcess {
     }
 }
 
-/// A TCP port of the loopback address that nothing listens on.
+/// A free TCP port of the loopback address.
 fn free_port() -> std::io::Result<u16> {
     Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?.port())
 }
 
-/// Reads a server's output until its end, and keeps the last bytes.
+/// Reads a server's output until the pipe is closed, and keeps the last [`OUTPUT_BYTES`] bytes.
 fn keep_last_output(mut pipe: impl Read, output: &Mutex<Vec<u8>>) {
     let mut buffer = [0; 4096];
     while let Ok(count @ 1..) = pipe.read(&mut buffer) {
         let mut kept = lock(output);
         kept.extend_from_slice(&buffer[..count]);
-        let excess = kept.len().saturating_sub(OUTPUT);
+        let excess = kept.len().saturating_sub(OUTPUT_BYTES);
         kept.drain(..excess);
     }
 }

@@ -1,4 +1,4 @@
-//! The bench for real servers: each slice is a run of its own.
+//! Measures real servers: each slice is a separate run of the load generator.
 
 use crate::AbError;
 use crate::bench::{Arm, Bench, Slice, main_problem};
@@ -14,37 +14,42 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Instant;
 
-/// Number of CPUs that a duet needs: one for each server, and one for the load of each.
+/// Minimum number of CPUs for a duet: one for each server, and one for the load generator of each.
 const DUET_CPUS: usize = 4;
 
-/// One server that is loaded.
+/// A server, and the options of its runs.
 #[derive(Debug)]
 pub(crate) struct LoadedServer {
+    /// Name of the server in errors: `A`, `B` or `A's second process`.
     pub side: &'static str,
+    /// The server's URL or command.
     pub name: String,
+    /// Options of a run against this server.
     pub options: RunOptions,
-    /// The server's process, if it was started for the comparison.
+    /// The server's process, if brimful started it.
     pub process: Option<ServerProcess>,
-    /// The server's processes, if they can be seen.
+    /// The server's processes, for its CPU time; `None` if they cannot be found.
     tree: Option<ProcessTree>,
 }
 
 impl LoadedServer {
+    /// Finds the processes of the server, so that its CPU time can be measured.
     pub fn new(side: &'static str, name: String, options: RunOptions, process: Option<ServerProcess>) -> LoadedServer {
         let selector = match (&process, options.server.endpoint.address.tcp()) {
             (Some(process), _) => Some(ProcessSelector::Pid(process.pid())),
-            // Only an address of this host can be bound.
+            // Binding succeeds only for an address of this host, so the server runs here and its processes can be
+            // found.
             (None, Some(address)) if UdpSocket::bind((address.ip(), 0)).is_ok() => {
                 Some(ProcessSelector::Port(address.port()))
             }
             _ => None,
         };
-        // A server whose processes cannot be seen has no figure of CPU time.
+        // Ignore errors: without its processes, the server has no CPU time, but other metrics can be measured.
         let tree = selector.and_then(|selector| ProcessTree::open(&[selector], &[]).ok());
         LoadedServer { side, name, options, process, tree }
     }
 
-    /// Loads the server for the length of a slice.
+    /// Runs the load generator for one slice. With an empty `cpus`, it uses the CPUs of the run's options.
     fn measure(&mut self, load: &Load, cpus: &[usize], seed: u64, stop: &AtomicBool) -> Result<Slice, AbError> {
         let mut options = self.options.clone().with_load(load.clone());
         options.load.seed = seed;
@@ -57,13 +62,13 @@ impl LoadedServer {
         let after = self.tree.as_mut().map(ProcessTree::cpu_ns);
         let cpu_s = before.zip(after).map(|(before, after)| after.saturating_sub(before) as f64 / 1e9);
         if record.counts.completed == 0 && !stop.load(Ordering::Relaxed) {
-            return Err(self.silence(&record));
+            return Err(self.no_answer_error(&record));
         }
         Ok(slice(&record, cpu_s))
     }
 
-    /// The error if no call of a slice was completed.
-    fn silence(&mut self, record: &Record) -> AbError {
+    /// The error for a slice without completed calls.
+    fn no_answer_error(&mut self, record: &Record) -> AbError {
         let started = self.process.as_mut().and_then(|process| process.end("during the measurement"));
         let counts = &record.counts;
         started.unwrap_or_else(|| AbError::NoAnswer {
@@ -90,7 +95,7 @@ fn slice(record: &Record, cpu_s: Option<f64>) -> Slice {
     }
 }
 
-/// Running servers.
+/// The servers of a comparison, and their load.
 pub(crate) struct ServerBench<'a> {
     a: LoadedServer,
     b: LoadedServer,
@@ -102,6 +107,7 @@ pub(crate) struct ServerBench<'a> {
 }
 
 impl<'a> ServerBench<'a> {
+    /// Begins a comparison of running servers.
     pub fn new(
         a: LoadedServer,
         b: LoadedServer,
@@ -138,7 +144,7 @@ impl Bench for ServerBench<'_> {
             _ => Some(&mut self.b),
         };
         let Some(other) = other else { return Err(AbError::NoDuet("A has no second process".to_owned())) };
-        let [mut first, mut second] = quarters(&online_cpus());
+        let [mut first, mut second] = duet_cpus(&online_cpus());
         if is_swapped {
             std::mem::swap(&mut first, &mut second);
         }
@@ -173,18 +179,18 @@ impl Bench for ServerBench<'_> {
     }
 }
 
-/// The CPUs of one server of a duet, and those of its load.
+/// The CPUs of one server of a duet, and the CPUs of its load generator.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Place {
+struct DuetCpus {
     server: Vec<usize>,
     generator: Vec<usize>,
 }
 
-/// Divides the CPUs into two equal places.
-fn quarters(cpus: &[usize]) -> [Place; 2] {
+/// Divides the CPUs between the two servers of a duet. Each server and each load generator gets a quarter.
+fn duet_cpus(cpus: &[usize]) -> [DuetCpus; 2] {
     let size = (cpus.len() / DUET_CPUS).max(1);
     let quarter = |index: usize| cpus.iter().copied().skip(index * size).take(size).collect::<Vec<_>>();
-    [Place { server: quarter(0), generator: quarter(2) }, Place { server: quarter(1), generator: quarter(3) }]
+    [DuetCpus { server: quarter(0), generator: quarter(2) }, DuetCpus { server: quarter(1), generator: quarter(3) }]
 }
 
 fn pin(server: &LoadedServer, cpus: &[usize]) -> Result<Option<(PinGuard, Guardian)>, AbError> {
@@ -199,8 +205,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_places_of_a_duet_do_not_overlap() {
-        let [one, other] = quarters(&[0, 1, 2, 3, 4, 5, 6, 7, 8]);
+    fn the_cpus_of_a_duet_do_not_overlap() {
+        let [one, other] = duet_cpus(&[0, 1, 2, 3, 4, 5, 6, 7, 8]);
         assert_eq!((one.server, one.generator), (vec![0, 1], vec![4, 5]));
         assert_eq!((other.server, other.generator), (vec![2, 3], vec![6, 7]));
     }

@@ -1,9 +1,9 @@
-//! Tests of the method on a simulated bench: servers whose CPU time per request is known, on a host that drifts, has
-//! bursts of disturbances, and lets a second process of a program differ from the first.
+//! Tests of the method with simulated servers whose CPU time per request is known. The simulated host becomes slower or
+//! faster over time, has bursts of disturbances, and may make two processes of A differ.
 
 use crate::AbError;
 use crate::bench::{Arm, Bench, Slice};
-use crate::method::{AbEvent, Measured, conduct};
+use crate::method::{AbEvent, Measured, measure_rounds};
 use crate::outcome::{Origin, document};
 use crate::setup::{AbPlan, DesignChoice};
 use brimful_core::Nanos;
@@ -16,28 +16,29 @@ use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 use std::collections::BTreeMap;
 
-/// A host with servers on it. All shares are of the CPU time per request.
+/// A simulated host with servers A, B and the control. Differences and noise are natural logarithms (ln) of the CPU
+/// time per request.
 #[derive(Clone, Copy, Debug)]
 struct Host {
-    /// ln of B's CPU time per request divided by A's.
+    /// ln of the ratio of B's CPU time per request to A's.
     difference: f64,
-    /// ln of that of the second process of A, divided by that of the first.
+    /// ln of the ratio of the CPU time per request of A's second process (the control) to that of the first.
     second_process: f64,
-    /// Standard deviation of a slice.
+    /// Standard deviation of the random noise of a slice.
     noise: f64,
-    /// Standard deviation of the host's change from slice to slice: a random walk.
+    /// Standard deviation of the host's random walk: a random change of speed after each slice, which persists.
     walk: f64,
-    /// Change of the host per slice.
+    /// Constant change of the host's speed per slice.
     drift: f64,
-    /// Probability that a slice is disturbed, and then takes up to twice the CPU time.
+    /// Probability that a disturbance increases the CPU time of a slice, to at most twice as much.
     disturbed: f64,
-    /// The part of the noise and of the disturbances that both servers of a duet share.
+    /// Share of the noise and of the disturbances that affects both servers of a duet equally.
     shared: f64,
-    /// Whether the host has the CPUs for a duet.
+    /// Whether the host has enough CPUs for a duet.
     can_duet: bool,
     /// Probability that a slice is not valid.
     invalid: f64,
-    /// Probability that the generator is late in a slice.
+    /// Probability that the load generator is late in a slice.
     late: f64,
 }
 
@@ -69,7 +70,7 @@ impl Simulated {
         (0..12).map(|_| self.random.random_range(0.0..1.0)).sum::<f64>() - 6.0
     }
 
-    /// The noise of one slice, of which a disturbance may be a part.
+    /// The random noise of one slice, which may include a disturbance.
     fn noise(&mut self) -> f64 {
         let disturbance =
             if self.random.random_bool(self.host.disturbed) { self.random.random_range(0.0..0.7) } else { 0.0 };
@@ -122,7 +123,7 @@ impl Bench for Simulated {
 
     fn measure_duet(&mut self, arms: [Arm; 2], is_swapped: bool, _: u64) -> Result<[Slice; 2], AbError> {
         self.pass_time();
-        // One of the places is faster than the other.
+        // One half of the CPUs is 6 % faster than the other.
         let place = if is_swapped { 0.03 } else { -0.03 };
         let shared = self.host.shared * self.noise();
         let own = [self.noise(), self.noise()].map(|noise| (1.0 - self.host.shared) * noise);
@@ -196,7 +197,7 @@ fn simulated(host: Host, seed: u64) -> Simulated {
 }
 
 fn measured(host: Host, plan: &AbPlan, seed: u64) -> Measured {
-    conduct(plan, seed, &mut simulated(host, seed ^ 0x55), &mut |_| {}).unwrap()
+    measure_rounds(plan, seed, &mut simulated(host, seed ^ 0x55), &mut |_| {}).unwrap()
 }
 
 fn tested(host: Host, plan: &AbPlan, seed: u64) -> AbTest {
@@ -219,7 +220,7 @@ fn interval(tested: &AbTest) -> [f64; 2] {
     tested.figures[0].interval95.unwrap()
 }
 
-/// Hosts of different kinds, by name.
+/// Hosts with different disturbances, by name.
 fn hosts() -> [(&'static str, Host); 4] {
     [
         ("quiet", QUIET),
@@ -229,8 +230,8 @@ fn hosts() -> [(&'static str, Host); 4] {
     ]
 }
 
-/// The share of intervals that contain the true ratio is 93 % to 97 %, whether the width or the time ends the measurement.
-/// With 1,000 measurements, its standard error is 0.7 %. The seeds are fixed.
+/// Between 93 % and 97 % of the intervals contain the true ratio, whether the interval's width or the time limit ends
+/// the measurement. With 1,000 measurements, the standard error of this share is 0.7 %. The seeds are fixed.
 #[test]
 fn intervals_contain_the_true_ratio() {
     const REPEATS: u64 = 1_000;
@@ -245,14 +246,16 @@ fn intervals_contain_the_true_ratio() {
             };
             let covered = (0..REPEATS).filter(contains).count() as f64 / REPEATS as f64;
             println!("{name}, ± {until}: {covered}");
-            // Where disturbances are frequent, a trimmed mean errs on the safe side.
+            // With frequent disturbances, the interval of a trimmed mean is too wide, so more intervals contain the
+            // true ratio.
             let highest = if host.disturbed > 0.0 { 1.0 } else { 0.97 };
             assert!((0.93..=highest).contains(&covered), "{name}, ± {until}: {covered}");
         }
     }
 }
 
-/// Equal servers differ, and A differs from itself, in about 5 % of the measurements.
+/// About 5 % of the comparisons report a difference between equal servers, and about 5 % report that A differs from
+/// itself.
 #[test]
 fn equal_servers_and_controls_rarely_differ() {
     const REPEATS: u64 = 600;
@@ -263,7 +266,7 @@ fn equal_servers_and_controls_rarely_differ() {
         let distrusted = all.iter().filter(|tested| tested.control.outcome == ControlOutcome::Differs).count() as f64
             / REPEATS as f64;
         println!("{name}: {differ} differ, {distrusted} are not trusted");
-        // 5 %, and three standard errors of it.
+        // 7.7 % is 5 % and three standard errors of a share that is measured 600 times.
         assert!(differ <= 0.077 && distrusted <= 0.077, "{name}: {differ} and {distrusted}");
     }
 }
@@ -299,15 +302,15 @@ fn the_pilot_chooses_the_method_with_the_smaller_variance() {
     let pilot = duet.pilot.unwrap();
     assert_eq!(duet.method, AbMethod::Duet);
     assert!(pilot.duet < pilot.interleaved && duet.method_reason.contains("times the variance"), "{duet:?}");
-    // Servers that disturb each other vary more in a duet.
+    // A negative share simulates servers that disturb each other, which increases the variance of a duet.
     assert_eq!(measured(Host { shared: -2.0, ..noisy }, &plan, 1).method, AbMethod::Interleaved);
     let impossible = measured(Host { can_duet: false, ..noisy }, &plan, 1);
     assert!(impossible.method_reason.contains("it needs 4 CPUs"), "{}", impossible.method_reason);
-    // The places differ by 6 %, which must not be a difference between the servers.
+    // The two halves of the CPUs differ by 6 %. Because the servers exchange them, the interval contains the true 1 %.
     let [low, high] = interval(&tested(Host { difference: 0.01, ..noisy }, &plan, 5));
     assert!(low < 0.0101 && 0.0101 < high && high - low < 0.03, "{low} {high}");
     let wanted = AbPlan { design: DesignChoice::Duet, ..plan };
-    let refused = conduct(&wanted, 1, &mut simulated(QUIET, 1), &mut |_| {}).unwrap_err();
+    let refused = measure_rounds(&wanted, 1, &mut simulated(QUIET, 1), &mut |_| {}).unwrap_err();
     assert!(refused.to_string().contains("a duet is not possible here: it needs 4 CPUs"), "{refused}");
 }
 
@@ -323,8 +326,7 @@ fn invalid_slices_are_left_out_and_too_many_make_the_result_invalid() {
     assert!(!most.verdict.valid && most.verdict.reasons[0].code == ReasonCode::GeneratorCpu, "{:?}", most.verdict);
 }
 
-/// The CPU time per request is that of the server even if the generator was late, so a busy host does not prevent the
-/// comparison.
+/// A late load generator does not distort the CPU time per request, so a busy host does not prevent the comparison.
 #[test]
 fn the_cpu_time_of_slices_with_a_late_generator_is_used() {
     let late = Host { late: 0.9, difference: 0.1, ..QUIET };
@@ -341,7 +343,7 @@ fn a_server_that_ends_late_leaves_the_rounds_that_were_measured() {
     let plan = plan(DesignChoice::Interleaved, 0.0001, 300);
     let ended = |after: u64| {
         let mut bench = Simulated { b_ends_after: after, ..simulated(Host { difference: 0.1, ..QUIET }, 1) };
-        conduct(&plan, 1, &mut bench, &mut |_| {})
+        measure_rounds(&plan, 1, &mut bench, &mut |_| {})
     };
     assert!(matches!(ended(12), Err(AbError::NoAnswer { .. })), "two rounds have no interval");
     let tested = documented(&plan, ended(60).unwrap(), 1);
@@ -357,10 +359,10 @@ fn a_server_that_ends_late_leaves_the_rounds_that_were_measured() {
 #[test]
 fn servers_that_answer_differently_are_not_compared() {
     let mut bench = Simulated { b_status: "404", ..simulated(QUIET, 1) };
-    let error = conduct(&plan(DesignChoice::Auto, 0.01, 60), 1, &mut bench, &mut |_| {}).unwrap_err();
+    let error = measure_rounds(&plan(DesignChoice::Auto, 0.01, 60), 1, &mut bench, &mut |_| {}).unwrap_err();
     assert!(error.is_usage() && error.to_string().contains("A 200 (100 %), B 404 (100 %)"), "{error}");
     let figure = AbPlan { figure: Some("p12".to_owned()), ..plan(DesignChoice::Auto, 0.01, 60) };
-    let error = conduct(&figure, 1, &mut simulated(QUIET, 1), &mut |_| {}).unwrap_err();
+    let error = measure_rounds(&figure, 1, &mut simulated(QUIET, 1), &mut |_| {}).unwrap_err();
     assert!(error.to_string().contains("these are: cpu"), "{error}");
 }
 
@@ -373,7 +375,7 @@ fn the_time_is_used_up_without_a_further_round_and_every_round_is_an_event() {
             rounds.push(number);
         }
     };
-    let measured = conduct(&plan, 1, &mut simulated(QUIET, 1), listener).unwrap();
+    let measured = measure_rounds(&plan, 1, &mut simulated(QUIET, 1), listener).unwrap();
     assert_eq!((measured.reason, measured.elapsed <= plan.budget), (AbStopReason::OutOfTime, true));
     assert_eq!(rounds.len(), 11, "{rounds:?}");
     let few = tested(QUIET, &AbPlan { budget: Nanos::from_secs(20), ..plan }, 1);

@@ -1,7 +1,7 @@
 //! The entry points of a comparison: starts the servers, and runs the method.
 
 use crate::AbError;
-use crate::method::{AbEvent, conduct};
+use crate::method::{AbEvent, measure_rounds};
 use crate::outcome::{Origin, document};
 use crate::process::ServerProcess;
 use crate::server_bench::{LoadedServer, ServerBench};
@@ -11,7 +11,7 @@ use brimful_os::machine::this_machine;
 use std::sync::atomic::AtomicBool;
 use std::time::SystemTime;
 
-/// The servers that were started by commands, and the URLs of all.
+/// The servers that were started with commands, and the URLs of all servers.
 #[derive(Debug)]
 pub struct StartedServers {
     processes: [Option<ServerProcess>; 2],
@@ -21,11 +21,11 @@ pub struct StartedServers {
     pub urls: [String; 2],
 }
 
-/// Starts the servers that are commands, and waits until they answer. A's command is started twice: the second process
-/// is the control.
+/// Starts the servers that are given as commands, and waits until they answer. A's command is started twice: the second
+/// process is the control.
 ///
 /// # Errors
-/// If a command cannot be started, or does not listen.
+/// If a command cannot be started, ends, or does not listen in time.
 pub fn start_servers(sources: &[ServerSource; 2], stop: &AtomicBool) -> Result<StartedServers, AbError> {
     let start = |side: &'static str, source: &ServerSource| match source {
         ServerSource::Url(_) => Ok(None),
@@ -46,14 +46,14 @@ pub fn start_servers(sources: &[ServerSource; 2], stop: &AtomicBool) -> Result<S
 }
 
 impl StartedServers {
-    /// The URL of the control, if it is a process of its own.
+    /// The URL of the control, if it is a second process of A's command.
     pub fn control_url(&self) -> Option<String> {
         self.control.as_ref().map(|process| process.url(&self.path))
     }
 }
 
-/// Compares the servers. `control` has the options of a run against the control, if it is a process of its own.
-/// `listener` is called with each step.
+/// Compares the servers. `control` has the options of a run against the control, if it is a second process. `listener`
+/// is called with each event.
 ///
 /// # Errors
 /// [`AbError`] if a server cannot be measured, or if the servers cannot be compared.
@@ -96,6 +96,6 @@ pub fn ab(
         control,
         stop,
     );
-    let measured = conduct(plan, seed, &mut bench, listener)?;
+    let measured = measure_rounds(plan, seed, &mut bench, listener)?;
     document(plan, measured, origin)
 }
