@@ -1,10 +1,10 @@
 //! Bursty arrivals: measures of burstiness, and how bursts raise demands.
 //!
-//! Menascé & Almeida, *Capacity Planning for Web Performance*, 1998: the time is divided into epochs. `b` is the share
-//! of epochs with more arrivals than the mean. `a` is the ratio of the mean rate of these epochs to the mean rate of
-//! all epochs. Both depend on the length of an epoch, and neither is 0 for Poisson arrivals, so only values for epochs
-//! of the same length can be compared. The index of dispersion ([`Dispersion`]) of Poisson arrivals is 1 for every
-//! epoch. Counts are arrivals per epoch, in order of time; they include epochs without arrivals.
+//! Menascé & Almeida (*Capacity Planning for Web Performance*, 1998) divide time into epochs of equal length. `b` is
+//! the share of epochs with more arrivals than the mean. `a` is the ratio of the mean rate of these epochs to the mean
+//! rate of all epochs. Both depend on the length of an epoch, so only values for epochs of the same length can be
+//! compared. Neither is 0 for Poisson arrivals. The index of dispersion ([`Dispersion`]) of Poisson arrivals is 1 for
+//! every epoch. Counts are arrivals per epoch, in order of time; they include epochs without arrivals.
 
 mod dispersion;
 mod inflation;
@@ -17,7 +17,7 @@ use brimful_core::number::check_positive;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// The burstiness of a sequence of counts.
+/// Burstiness of the numbers of arrivals per epoch.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct BurstFactors {
     /// Number of epochs.
@@ -36,7 +36,8 @@ pub struct BurstFactors {
     pub peak_to_mean: f64,
 }
 
-/// Computes Menascé and Almeida's a and b, and other measures of the same counts.
+/// Computes Menascé and Almeida's a and b, the index of dispersion and the peak-to-mean ratio. `epoch_s` is the length
+/// of an epoch in seconds.
 pub fn burst_factors(counts: &[u64], epoch_s: f64) -> Result<BurstFactors, EstimateError> {
     let epoch_s = check_positive(epoch_s, || "the length of an epoch".into())?;
     let whole = dispersion(counts, 1)?;

@@ -1,19 +1,20 @@
 //! Computes a model from Records: `brimful plan calibrate`.
 //!
-//! Each usable run is one observation of the utilization law ([`crate::demand::fit_demands`]): throughput by class and
-//! CPU time of the server, over the same part of the run. A run that contradicts the others is reported ([`OddRun`]).
-//! The background work is measured in a run with hardly any load; without such a run it is fitted too. Disks that were
-//! used become stations in the same way. Mean response times determine the variability of service and the delay
-//! elsewhere ([`crate::fit_response`]). Where the Server Module measured the requests, its measurements are used
-//! ([`InsideDemands`]). [`Source`] states what each demand was derived from.
+//! Each usable run is one observation of the utilization law ([`crate::demand::fit_demands`]): the throughput of each
+//! class and the CPU time of the server, over the same part of the run. A run that contradicts the others is reported
+//! ([`OddRun`]). Background work is measured in a run with almost no load; without such a run, it is fitted with the
+//! demands. Disks that were used become stations in the same way. Mean response times determine the variability of
+//! service times and the delay outside of the stations ([`crate::fit_response`]). If the Server Module (a plug-in of
+//! the web server) measured the requests, its measurements are used ([`InsideDemands`]). [`Source`] states what each
+//! demand was derived from.
 //!
-//! A demand has two intervals. The interval of the regression shows how far the runs deviate from one law. The interval
-//! of a bootstrap of the seconds within each run ([`crate::demand::moving_blocks`]) shows how the seconds scatter. The
-//! wider one is used. Where demands depend on the load ([`crate::demand::fit_load_dependence`]), the model has the
-//! demands at saturation and the additional cost of a request on a partly idle server.
+//! A demand has two confidence intervals, and the wider one is used. The interval of the regression shows how far the
+//! runs deviate from the fitted law. The interval of the bootstrap ([`crate::demand::moving_blocks`]) shows how the
+//! seconds within each run vary. If demands depend on the load ([`crate::demand::fit_load_dependence`]), the model has
+//! the demands at saturation, and the additional cost of a request on a partly idle server.
 //!
-//! If there are steady runs, the runs with bursty arrivals serve only to measure the cost of bursts. Runs past
-//! saturation only show where the throughput bends, as a check of the model.
+//! If there are runs with steady arrivals, runs with bursty arrivals are used only to measure the cost of bursts. Runs
+//! past saturation are used only to check the model's saturation rate.
 
 mod attribution;
 mod bursts;
@@ -51,7 +52,7 @@ use brimful_model::saturation_rate;
 use cpu::CpuFit;
 use runs::Runs;
 
-/// Number of intervals into which a demand curve divides the range of rates.
+/// Number of intervals into which a demand curve divides the range of request rates.
 const CURVE_INTERVALS: u32 = 40;
 
 /// Estimates the model of a server from Records. Unusable Records are listed and not used.
@@ -133,7 +134,7 @@ pub fn calibrate(records: &[Record], options: CalibrateOptions) -> Result<Calibr
     })
 }
 
-/// The classes of the model, at the rates of the mix.
+/// The classes of the model. Their rates are those of the mix.
 fn classes(runs: &Runs) -> Vec<ModelClass> {
     let rates = runs.mix();
     let class = |(name, rate): (&String, f64)| ModelClass {
@@ -145,9 +146,9 @@ fn classes(runs: &Runs) -> Vec<ModelClass> {
     runs.classes.iter().zip(rates).map(class).collect()
 }
 
-/// Half widths in the form of a model: the distance of each estimate to the farther end of its interval. Empty if the
-/// intervals at the CPU, the first station, are not known, because a half width of 0 would mean that the demand is
-/// exact.
+/// Half widths of the demands' confidence intervals, in the form of a model: the distance from each estimate to the
+/// farther end of its interval. Empty if the intervals at the CPU (the first station) are unknown, because a half width
+/// of 0 would mean that the demand is exact.
 fn half_widths(model: &Model, uncertainty: &[Vec<Uncertainty>]) -> Vec<Vec<f64>> {
     if uncertainty.first().is_none_or(|cpu| cpu.iter().any(|known| known.ci95.is_none())) {
         return Vec::new();
@@ -171,7 +172,8 @@ fn merged(runs: &Runs, cpu: &CpuFit) -> Vec<Merged> {
     cpu.indistinguishable_classes.iter().map(merge).collect()
 }
 
-/// D(X) of the mix, from the lowest measured rate to saturation. Empty if demands do not depend on the load.
+/// Demand of an average request as a function of the rate, D(X), from the lowest measured rate to saturation. Empty if
+/// demands do not depend on the load.
 fn demand_curve(cpu: &CpuFit, mix: &[f64]) -> Vec<DemandAtRate> {
     let Some(load) = &cpu.load_dependence else { return Vec::new() };
     let (low, high) = (load.lowest_rate(), load.saturation(mix));
@@ -179,8 +181,8 @@ fn demand_curve(cpu: &CpuFit, mix: &[f64]) -> Vec<DemandAtRate> {
     (0..=CURVE_INTERVALS).map(rate).map(|rate| DemandAtRate { rate, demand_s: load.demand(rate, mix) }).collect()
 }
 
-/// The dependence of demands on response sizes. It requires at least three classes that the runs can distinguish, and
-/// at least three sizes.
+/// The dependence of demands on response sizes. `None` if the runs can distinguish fewer than three classes, or if the
+/// classes have fewer than three sizes.
 fn sizes(runs: &Runs, cpu: &CpuFit) -> Option<SizeDemand> {
     let alone = |class: &usize| !cpu.indistinguishable_classes.iter().any(|group| group.contains(class));
     let point = |class: usize| Some((class, SizePoint { bytes: runs.size(class)?, cpu_s: cpu.demands[class] }));

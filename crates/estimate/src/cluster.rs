@@ -1,10 +1,10 @@
-//! Clusters of sizes: single linkage by the minimum spanning tree.
+//! Clusters sizes by single linkage, using the minimum spanning tree.
 //!
-//! In one dimension, the minimum spanning tree is the sorted sequence. Removing its k − 1 longest edges leaves k
-//! clusters (Menascé, Almeida & Dowdy, *Capacity Planning and Performance Modeling*, 1994; used for the request classes
-//! of Menascé et al., CMG 1999, §3.3). The cost is the cost of sorting n values. Sizes span orders of magnitude, so the
-//! longest edges are between the largest values. Callers should therefore request many clusters and then merge the
-//! small ones, as Menascé et al. did with 150 clusters.
+//! In one dimension, the minimum spanning tree connects the values in sorted order. Removing its k − 1 longest edges
+//! leaves k clusters (Menascé, Almeida & Dowdy, *Capacity Planning and Performance Modeling*, 1994; used for the
+//! request classes of Menascé et al., CMG 1999, §3.3). The running time is that of sorting n values. Sizes span orders
+//! of magnitude, so the longest edges are between the largest values. Callers should therefore request many clusters
+//! and then merge the small ones, as Menascé et al. did with 150 clusters.
 
 use crate::EstimateError;
 use brimful_core::number::check_non_negative;
@@ -23,8 +23,8 @@ pub struct Cluster {
     pub sum: f64,
 }
 
-/// Divides the values into `k` clusters, in ascending order, or into fewer if there are fewer distinct values. If edges
-/// are equally long, the edge between the smaller values is removed first.
+/// Divides the values into `k` clusters, in ascending order. There are fewer clusters if there are fewer distinct
+/// values. If two edges are equally long, the edge between the smaller values is removed first.
 pub fn cluster_sizes(values: &[f64], k: usize) -> Result<Vec<Cluster>, EstimateError> {
     if k == 0 {
         return Err(EstimateError::Inconsistent("no clusters were asked for: ask for one or more".into()));

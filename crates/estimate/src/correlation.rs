@@ -1,6 +1,6 @@
 //! Correlation of the errors of demands.
 
-/// Converts covariances into a correlation matrix. A variable without variance is uncorrelated with all others.
+/// Converts a covariance matrix to a correlation matrix. A variable with variance 0 is uncorrelated with all others.
 pub(crate) fn correlation_of(covariance: &[Vec<f64>]) -> Vec<Vec<f64>> {
     let coefficient = |i: usize, j: usize| {
         let scale = (covariance[i][i] * covariance[j][j]).sqrt();

@@ -1,15 +1,16 @@
-//! Service demands from measurements of a whole station.
+//! Estimates service demands from the throughput and utilization of a station.
 //!
-//! The utilization law, busy = b₀ + Σ X_r·D_r in busy servers, is valid at every load level. With enough levels, least
-//! squares determines the demands D_r, and the background b₀ if it was not measured separately. Demands are never
-//! negative. Classes in nearly the same proportion at every level cannot be distinguished. They are merged into one
-//! demand, because separate ones would be noise (condition number: Belsley, Kuh & Welsch, *Regression Diagnostics*,
-//! 1980, §3.2).
+//! By the utilization law, the mean number of busy servers is b₀ + Σ X_r·D_r at every load level. With enough levels,
+//! least squares determines the demands D_r, and the background b₀ if it was not measured separately. Demands are never
+//! negative. Classes whose rates have nearly the same ratio at every level cannot be distinguished. They share one
+//! demand, because separate estimates would be mostly noise (condition number: Belsley, Kuh & Welsch, *Regression
+//! Diagnostics*, 1980, §3.2).
 //!
-//! Intervals are Student's t from the residuals, which assumes that the observations are independent. [`moving_blocks`]
-//! resamples observations that follow one another in time. [`fit_load_dependence`] tests whether demands depend on the
-//! load, and [`fit_size`] fits their dependence on the size of the response. A single level permits only a rule of
-//! proportion ([`attribute_by_share`]). [`mod@crate::calibrate`] applies all of this to Records.
+//! Confidence intervals use the residuals and Student's t distribution, which assumes that the observations are
+//! independent. [`moving_blocks`] is a bootstrap for time series, whose observations depend on each other.
+//! [`fit_load_dependence`] tests whether demands depend on the load, and [`fit_size`] fits their dependence on the size
+//! of the response. With a single level, the busy time can only be divided among the classes by a rule
+//! ([`attribute_by_share`]). [`mod@crate::calibrate`] applies these methods to Records.
 
 mod bootstrap;
 pub(crate) mod collinear;
@@ -36,8 +37,8 @@ use law::Law;
 
 /// Fits the demands of `classes` classes by weighted non-negative least squares.
 ///
-/// There must be at least as many observations as classes, and one more for a fitted background. With the minimum
-/// number of observations, there are no intervals.
+/// There must be at least as many observations as classes, and one more for a fitted background. With exactly this
+/// number of observations, there are no confidence intervals.
 ///
 /// # Errors
 /// When a class has no completions, or the observations cannot distinguish the background from the demands.
@@ -51,7 +52,8 @@ pub fn fit_demands(
     Law::with_unknown_per_class(classes, &counted, background)?.fit(&counted)
 }
 
-/// The groups of classes that share one demand, in the form of a model, at the model's mix.
+/// The groups of classes that share one demand at a station, as a model states them. The shares are those of the
+/// model's mix.
 pub fn joint_demands(classes: &[ModelClass], station: &str, merged: &[Vec<usize>]) -> Vec<JointDemand> {
     let joint_demand = |group: &Vec<usize>| {
         let rates: Vec<f64> = group.iter().map(|class| classes[*class].rate.unwrap_or(0.0)).collect();
@@ -76,7 +78,7 @@ mod tests {
 
     #[test]
     fn proportional_classes_share_one_demand() {
-        // The rates of classes 0 and 2 are always in the ratio 1 : 3.
+        // The rates of classes 0 and 2 always have the ratio 1 : 3, so these classes share one demand.
         let rows: [&[f64]; 4] = [&[10.0, 5.0, 30.0], &[20.0, 1.0, 60.0], &[5.0, 8.0, 15.0], &[1.0, 1.0, 3.0]];
         let fit = fit_demands(3, &observe(&rows, 0.1, &[0.004, 0.01, 0.008]), Background::Known(0.1)).unwrap();
         assert_eq!(fit.indistinguishable_classes, [[0, 2]]);
@@ -143,8 +145,8 @@ mod tests {
 
     #[test]
     fn a_measured_server_saturates_where_it_did() {
-        // Measured on one nginx worker with 1294 B and keep-alive: requests per second and CPU µs per request, up to a
-        // third of the 60,000 per second that it could serve.
+        // Measurements of one nginx worker: requests per second, and CPU µs per request. Responses had 1294 bytes, on
+        // keep-alive connections. The highest rate is a third of the maximum of 60,000 requests per second.
         let measured = [(2e3, 37.6), (5e3, 25.3), (10e3, 20.0), (20e3, 19.0)];
         let observations = measured.map(|(rate, us): (f64, f64)| Observation {
             throughput: vec![rate],

@@ -2,13 +2,13 @@
 //!
 //! Cox & Lewis, *The Statistical Analysis of Series of Events*, 1966, §4.5; Gusella, IEEE JSAC 9 (1991). The index is 1
 //! for Poisson arrivals in windows of any length. If arrivals are correlated, it grows with the length of the window
-//! towards a limit. That limit determines the length of queues under heavy load.
+//! towards a limit. Under heavy load, this limit determines the mean queue length.
 //!
-//! Windows do not overlap; an incomplete window is not used. The variance of n windows of k epochs is relative to the
-//! mean of the sample, so E Î(k) = (n·I(k) − I(nk))/(n − 1). The sample's index is too small by (I(nk) − I(k))/(n − 1),
-//! which is 0 for Poisson arrivals. The interval is computed as for the variance of independent normal counts (χ² with
-//! n − 1 degrees of freedom). It is accurate if windows are longer than the bursts and have at least about 10 arrivals,
-//! and too narrow otherwise.
+//! Windows do not overlap; an incomplete window is not used. The estimate Î(k) from n windows of k epochs is biased,
+//! because the variance is around the sample mean: E Î(k) = (n·I(k) − I(nk))/(n − 1). The estimate is therefore too
+//! small by (I(nk) − I(k))/(n − 1), which is 0 for Poisson arrivals. The confidence interval is the interval of a
+//! variance of independent normal counts (χ² with n − 1 degrees of freedom). It is accurate if windows are longer than
+//! the bursts and have at least about 10 arrivals. Otherwise it is too narrow.
 
 use super::total;
 use crate::EstimateError;
@@ -18,10 +18,10 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use statrs::distribution::{ChiSquared, ContinuousCDF};
 
-/// Minimum number of windows. With this number, the standard error is a third of the index.
+/// Minimum number of windows for an index of a curve. With 20 windows, the standard error is a third of the index.
 const MIN_WINDOWS: usize = 20;
 
-/// The index of dispersion in windows of one length.
+/// The index of dispersion in windows of the same length.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Dispersion {
     /// Length of a window, in epochs.
@@ -30,11 +30,11 @@ pub struct Dispersion {
     pub windows: usize,
     /// Index of dispersion: the sample variance (divisor n − 1) divided by the mean.
     pub index: f64,
-    /// Confidence interval of the index.
+    /// 95 % confidence interval of the index.
     pub ci95: Interval,
 }
 
-/// The index of dispersion in windows of `window` epochs each. There must be at least two windows.
+/// The index of dispersion in windows of `window` epochs each. The counts must have at least two windows.
 pub fn dispersion(counts: &[u64], window: usize) -> Result<Dispersion, EstimateError> {
     let windows = counts.len().checked_div(window).unwrap_or(0);
     if windows < 2 {
@@ -54,7 +54,8 @@ pub fn dispersion(counts: &[u64], window: usize) -> Result<Dispersion, EstimateE
     Ok(Dispersion { window, windows, index, ci95 })
 }
 
-/// The index of dispersion in windows of 1, 2, 4, … epochs, up to the longest of which there are twenty; never empty.
+/// The index of dispersion in windows of 1, 2, 4, … epochs, as long as there are at least 20 windows. The first value
+/// is always included.
 pub fn dispersion_curve(counts: &[u64]) -> Result<Vec<Dispersion>, EstimateError> {
     let first = dispersion(counts, 1)?;
     let longer = (1..usize::BITS).map(|k| 1usize << k).take_while(|window| counts.len() / window >= MIN_WINDOWS);
@@ -75,7 +76,8 @@ mod tests {
 
     #[test]
     fn the_interval_is_that_of_a_variance() {
-        // For 10 windows whose variance equals the mean, the ends are 9/χ²(9) at 97.5 and 2.5 %.
+        // For 10 windows, the ends of the interval are the index multiplied by 9/χ², with the quantiles of χ² (9
+        // degrees of freedom) at 97.5 % and 2.5 %.
         let counts = [4, 6, 5, 9, 1, 5, 3, 7, 8, 2];
         let d = dispersion(&counts, 1).unwrap();
         assert!(

@@ -2,9 +2,9 @@
 //!
 //! Menascé & Almeida, *Capacity Planning for Web Performance*, 1998: the demand at the bottleneck, U/X, is measured at
 //! at least two levels of burstiness b ([`super::BurstFactors::b`], with epochs of the same length). A line through the
-//! points yields the demand without bursts and at any other b. Queueing alone does not explain the difference: the
-//! saturation rate is 1/D, and Menascé et al. (CMG 1999, §6) measured 202 requests per second with even arrivals and
-//! 131 in bursts.
+//! points yields the demand without bursts and at any other b. Bursts raise the demand itself, not only the queueing
+//! delay: Menascé et al. (CMG 1999, §6) measured a saturation rate 1/D of 202 requests per second with even arrivals
+//! and 131 with bursts.
 
 use crate::EstimateError;
 use crate::least_squares::fit_non_negative;
@@ -14,12 +14,12 @@ use brimful_model::{Estimate, saturation_rate};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// Demand at one level of burstiness.
+/// Demand measured at one level of burstiness.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct BurstLevel {
     /// b: share of epochs with more arrivals than the mean, between 0 and 1.
     pub b: f64,
-    /// D in seconds: busy servers divided by throughput, or 1 divided by the highest throughput.
+    /// D in seconds: the number of busy servers divided by the throughput, or 1 divided by the maximum throughput.
     pub demand: f64,
 }
 
@@ -28,11 +28,11 @@ pub struct BurstLevel {
 pub struct BurstDemand {
     /// D_f: demand without bursts, in seconds.
     pub without_bursts: Estimate,
-    /// α: additional demand for each unit of b, in seconds; never negative.
+    /// α: increase of the demand per unit of b, in seconds; never negative.
     pub alpha: Estimate,
 }
 
-/// Fits the line to at least two levels of different b; three are needed for intervals.
+/// Fits the line to at least two different values of b. Confidence intervals require at least three levels.
 pub fn fit_burst_demand(levels: &[BurstLevel]) -> Result<BurstDemand, EstimateError> {
     for (i, level) in levels.iter().enumerate() {
         share(level.b, || format!("b of level {i}"))?;
@@ -54,12 +54,12 @@ impl BurstDemand {
     }
 }
 
-/// A model at another level of burstiness.
+/// A model whose demands at one station were converted to another burstiness.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct BurstEffect {
-    /// Factor by which every demand at the station was multiplied.
+    /// Factor by which the demand of every class at the station was multiplied.
     pub factor: f64,
-    /// The model with the multiplied demands, from which response times can be computed.
+    /// The model with the converted demands.
     pub model: Model,
     /// Requests per second at which the model saturated before the change.
     pub saturation_before: f64,
@@ -69,8 +69,8 @@ pub struct BurstEffect {
     pub bottleneck: String,
 }
 
-/// Converts the demands at a station from burstiness `measured_at` to burstiness `b`, for all classes by the same
-/// factor. Burstiness 0 means arrivals without bursts.
+/// Converts the demands at a station from burstiness `measured_at` to burstiness `b`, by the same factor for all
+/// classes. Burstiness 0 means arrivals without bursts.
 pub fn with_burstiness(
     model: &Model,
     station: &str,
@@ -130,8 +130,8 @@ mod tests {
     fn bursts_move_the_bottleneck() {
         let demand = fit_burst_demand(&[0.1, 0.2, 0.4].map(|b| BurstLevel { b, demand: 0.004 + 0.01 * b })).unwrap();
         assert!((demand.alpha.value - 0.01).abs() < 1e-12 && demand.alpha.ci95_half_width.is_some());
-        // If the demands were measured without bursts, the CPU saturates first in bursts, at 125 requests per second
-        // instead of 250. If the demands were measured in bursts, the disk saturates first without bursts.
+        // Converted from b = 0 to 0.4, the demand at the CPU doubles, and the CPU saturates first: at 125 requests per
+        // second instead of 250. Converted from 0.4 to 0, the demand at the CPU halves, and the disk saturates first.
         let up = with_burstiness(&model(), "cpu", &demand, 0.0, 0.4).unwrap();
         assert!((up.saturation_before - 250.0).abs() < 1e-9 && (up.saturation_rate - 125.0).abs() < 1e-9, "{up:?}");
         let down = with_burstiness(&model(), "cpu", &demand, 0.4, 0.0).unwrap();

@@ -3,31 +3,29 @@
 use super::runs::Runs;
 use crate::demand::{Resampling, attribute_by_share};
 
-/// Facts and choices that are not in the Records.
+/// Options of calibration: facts about the server and choices of the user that are not in the Records.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CalibrateOptions {
-    /// Number of CPUs that the server can use at once, if it is less than the number of watched CPUs: 1 for a server
-    /// with one worker.
+    /// Number of CPUs that the server can use at once, such as 1 for a server with one worker. `None` if it can use all
+    /// CPUs that were monitored.
     pub servers: Option<u32>,
     /// The rule by which classes that the runs cannot distinguish share their cost.
     pub attribution: Attribution,
-    /// Parameters of the bootstrap for the intervals.
+    /// Number of draws and seed of the bootstrap, which yields confidence intervals.
     pub resampling: Resampling,
 }
 
-/// A rule by which classes share a cost that is only known for all of them together (equations of Menascé et al., CMG
-/// 1999).
+/// A rule that divides a known joint cost of several classes among them (equations of Menascé et al., CMG 1999).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Attribution {
     /// Every request costs the same (Eq. 4).
     #[default]
     Requests,
-    /// The cost is in proportion to the bytes sent (Eq. 2). The known cost of other classes is subtracted first (Eq.
-    /// 3).
+    /// The cost is proportional to the bytes sent (Eq. 2). The known cost of other classes is subtracted first (Eq. 3).
     Bytes,
 }
 
-/// The ratio of the demand of each class to the joint demand of the classes that it is merged with.
+/// For each class, the ratio of its demand to the joint demand of the classes with which it is merged.
 pub(super) fn factors(
     runs: &Runs,
     merged: &[Vec<usize>],

@@ -1,9 +1,9 @@
 //! The burstiness of the arrivals in each run, and the cost of bursts.
 //!
-//! b counts epochs with more arrivals than the mean, and every run has some by chance. So b is set to 0 unless the
-//! counts are dispersed significantly more than Poisson arrivals. D = D_f + α·b is then fitted to the demands of the
-//! average request of the runs ([`crate::fit_burst_demand`]). All runs use epochs of the same length: the longest of
-//! any run.
+//! b is the share of epochs with more arrivals than the mean, and it exceeds 0 in every run by chance. So b is set to 0
+//! unless the arrivals are significantly more dispersed than Poisson arrivals. Then D = D_f + α·b is fitted to the
+//! demand of an average request in each run ([`crate::fit_burst_demand`]). All runs use epochs of the same length, the
+//! longest epoch of any run.
 
 use super::cpu::CpuFit;
 use super::figures::is_bursty;
@@ -18,24 +18,24 @@ use brimful_core::quantity::percent;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// The cost of bursts is fitted only if b varies by at least this much over the runs.
+/// Minimum difference between the highest and the lowest b of the runs. Below it, the cost of bursts is not fitted.
 const MIN_RANGE: f64 = 0.05;
 
-/// Burstiness of the runs, and the cost of bursts.
+/// Burstiness of the runs' arrivals, and the cost of bursts.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Bursts {
-    /// The runs with an open load, whose arrivals did not wait for responses.
+    /// Burstiness of each run with an open load. Closed loads are left out, because their arrivals wait for responses.
     pub runs: Vec<BurstRun>,
     /// Fit of D = D_f + α·b, where D is the demand of an average request of the model's mix. `None` if b varies by less
     /// than 0.05 over the runs, or if the line cannot be fitted.
     pub demand: Option<BurstDemand>,
-    /// b for which the model's demands are valid: the mean over the runs that the demands were fitted to.
+    /// The b at which the model's demands are valid: the mean b of the runs that the demands were fitted to.
     pub measured_at_b: f64,
-    /// Requests per second at which the model saturates at the highest b measured.
+    /// Requests per second at which the model saturates at the highest measured b; `None` if there is no fit.
     pub saturation_rate: Option<f64>,
 }
 
-/// Burstiness of one run.
+/// Burstiness of the arrivals in one run.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct BurstRun {
     /// Index of the Record in the input, from 0.
@@ -44,9 +44,9 @@ pub struct BurstRun {
     pub epoch_s: f64,
     /// Measures of burstiness, such as a and b.
     pub factors: BurstFactors,
-    /// The index of dispersion for each length of the window.
+    /// The index of dispersion in windows of 1, 2, 4, … epochs.
     pub dispersion: Vec<Dispersion>,
-    /// Whether the index of dispersion is significantly greater than 1.
+    /// Whether the index of dispersion in windows of one epoch is significantly greater than 1.
     pub bursty: bool,
     /// b, or 0 if the run is not bursty.
     pub b: f64,
@@ -72,7 +72,8 @@ pub(super) fn fit(runs: &Runs, cpu: &CpuFit, model: &Model) -> Result<Bursts, Es
     })
 }
 
-/// For each run: its burstiness, and the demand of an average request of the model's mix. The run's own mix may differ.
+/// For each run: its burstiness, and the demand of an average request of the model's mix, converted from the run's own
+/// mix.
 fn levels(seen: &[(&Run, BurstRun)], runs: &Runs, cpu: &CpuFit) -> Vec<BurstLevel> {
     let mix = runs.mix();
     let mean = mix.iter().zip(&cpu.demands).map(|(x, d)| x * d).sum::<f64>() / mix.iter().sum::<f64>();

@@ -1,4 +1,4 @@
-//! The precision of a demand, and what it was derived from.
+//! The uncertainty of a demand, and the source from which it was derived.
 
 use crate::demand::{DemandFit, Interval};
 use schemars::JsonSchema;
@@ -9,12 +9,12 @@ use serde::Serialize;
 pub struct Uncertainty {
     /// The data that the demand was derived from.
     pub source: Source,
-    /// The wider of `fit_ci95` and `bootstrap_ci95`. `None` if both are `None`, or if they come from a single run, which
-    /// does not show how runs differ.
+    /// The wider of `fit_ci95` and `bootstrap_ci95`. `None` if there is neither, or if the demand comes from a single
+    /// run, because one run does not show how much runs differ.
     pub ci95: Option<Interval>,
-    /// Confidence interval of the regression over the runs.
+    /// 95 % confidence interval of the regression over the runs.
     pub fit_ci95: Option<Interval>,
-    /// Confidence interval of the bootstrap within the runs.
+    /// 95 % confidence interval of the bootstrap over the seconds within the runs.
     pub bootstrap_ci95: Option<Interval>,
 }
 
@@ -25,12 +25,12 @@ pub enum Source {
     /// Measured for each request inside the server. The remaining CPU time of the server is shared equally by all
     /// requests.
     Direct,
-    /// Fitted by the utilization law to runs, some of which had only this class.
+    /// Fitted by the utilization law, with at least one run that had only this class.
     SingleClassRun,
-    /// Fitted by the utilization law to runs of several mixes.
+    /// Fitted by the utilization law to runs with different mixes of classes.
     Regression,
-    /// Computed by a rule of proportion, because the runs cannot distinguish the class from others. The interval is
-    /// proportional to the interval of the joint demand; it does not include the error of the rule.
+    /// Divided from the joint demand of several classes by a rule, because the runs cannot distinguish these classes.
+    /// The confidence interval does not include the error of the rule.
     Proportional,
     /// Derived from the part of the response times that the stations do not explain.
     ResponseTimes,
@@ -42,7 +42,7 @@ impl Uncertainty {
         Uncertainty { source, ci95: None, fit_ci95: None, bootstrap_ci95: None }
     }
 
-    /// Converts the uncertainty to that of a demand that comes from a single run, which has no interval.
+    /// The same uncertainty without `ci95`, for a demand that comes from a single run.
     pub(super) fn of_single_run(self) -> Uncertainty {
         Uncertainty { ci95: None, ..self }
     }
@@ -57,7 +57,7 @@ impl Uncertainty {
     }
 }
 
-/// The confidence interval of a quantity that cannot be negative.
+/// The confidence interval value ± half width, with a lower end of at least 0, because demands cannot be negative.
 pub(super) fn interval(value: f64, half_width: Option<f64>) -> Option<Interval> {
     half_width.map(|half_width| Interval { low: (value - half_width).max(0.0), high: value + half_width })
 }

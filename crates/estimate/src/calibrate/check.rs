@@ -1,5 +1,6 @@
-//! Rejects Records of another version, or with impossible values. Such a Record is an error instead of being excluded,
-//! because the program that wrote it may have written other wrong values.
+//! Checks Records before calibration: their schema version, and whether their values are possible. An impossible value
+//! is an error of the whole calibration. Leaving out the Record is not enough, because the program that wrote it may
+//! have written other wrong values.
 
 use crate::EstimateError;
 use crate::window::{completed_in_window, window_means};
@@ -7,17 +8,17 @@ use brimful_core::number::check_non_negative;
 use brimful_core::record::{Record, SCHEMA};
 use brimful_core::server::{CpuShares, Server};
 
-/// Maximum accepted ratio of busy CPUs to CPUs. The ratio may exceed 1, because the two are measured by different
-/// clocks.
+/// Maximum accepted ratio of the number of busy CPUs to the number of CPUs. The ratio may exceed 1, because CPU time
+/// and elapsed time are measured by different clocks.
 const MAX_BUSY_RATIO: f64 = 1.1;
 
-/// Number of CPUs that is assumed as the upper bound for a Record without this number: the maximum that Linux supports.
+/// Upper bound of the number of CPUs for a Record that does not contain this number: the maximum that Linux supports.
 const MAX_CPUS: usize = 8192;
 
-/// Rounding error by which shares of CPU time may be outside of 0..1.
+/// Tolerance for rounding errors: shares of CPU time may be outside of 0..1 by this much.
 const ROUNDING: f64 = 0.01;
 
-/// Returns an error for the first impossible Record. The message counts Records from 1.
+/// Returns an error for the first Record with an impossible value. The message counts Records from 1.
 pub(super) fn check(records: &[Record], by_process: bool) -> Result<(), EstimateError> {
     let check_one = |(i, record): (usize, &Record)| {
         check_record(record, by_process)
@@ -42,7 +43,7 @@ fn check_record(record: &Record, by_process: bool) -> Result<(), String> {
         figure(what, value)?;
     }
     let all: u64 = record.classes.values().map(|c| c.counts.completed).fold(0, u64::saturating_add);
-    // The rate of each class may be rounded by one call.
+    // Rounding may add up to one call to each class.
     let most = (all as f64 + record.classes.len() as f64) * (1.0 + 1e-6);
     if completed_in_window(record) > most {
         return Err(format!(

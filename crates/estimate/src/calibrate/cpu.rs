@@ -1,8 +1,8 @@
 //! Demands at the CPU: regression over the runs, load dependence, and the bootstrap within the runs.
 //!
-//! Where the Server Module measured the CPU time of requests, it determines the differences between classes. The rest
-//! of the cost is fitted by the utilization law and charged to every request alike. The rest is the work that requests
-//! have in common, and the server's work that the module does not measure (connections, waiting for events,
+//! If the Server Module measured the CPU time of requests, its measurements determine the differences between classes.
+//! The remaining cost is fitted by the utilization law, and every request has the same share. It consists of the work
+//! that all requests have in common, and of work that the module does not measure (connections, waiting for events,
 //! interrupts).
 
 use super::attribution::{CalibrateOptions, factors};
@@ -26,13 +26,13 @@ use brimful_model::Estimate;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// Share of the CPUs above which background work causes a warning.
+/// Above this share of the CPUs, background work causes a warning.
 const NOTABLE_BACKGROUND: f64 = 0.05;
 
 /// Maximum accepted ratio of the CPU time that the Server Module measured to the CPU time of the server's processes.
 const MAX_MODULE_EXCESS: f64 = 1.1;
 
-/// The demand of an average request of one run, at the mix of that run.
+/// The CPU demand of an average request of one run, at the run's own mix of classes.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct RunDemand {
     /// Index of the Record in the input, from 0.
@@ -41,28 +41,33 @@ pub struct RunDemand {
     pub rate: f64,
     /// Utilization of the server's CPUs.
     pub utilization: f64,
-    /// CPU seconds of one request, calculated from the measured CPU time.
+    /// CPU seconds per request, calculated from the measured CPU time without background work.
     pub measured_s: f64,
-    /// CPU seconds of one request, as predicted by the fitted demands at this rate.
+    /// CPU seconds per request that the fitted demands predict at this rate.
     pub fitted_s: f64,
 }
 
 /// Fitted demands at the CPU.
 pub(super) struct CpuFit {
-    /// D at saturation, in seconds, for each class.
+    /// CPU demand at saturation, in seconds per request, by class.
     pub demands: Vec<f64>,
+    /// Uncertainty of each class's demand.
     pub uncertainty: Vec<Uncertainty>,
     /// Groups of classes that the runs cannot distinguish.
     pub indistinguishable_classes: Vec<Vec<usize>>,
+    /// Condition number of the regression; above about 30 the intervals are wide.
     pub condition_number: f64,
+    /// The dependence of demands on the load; `None` if demands are constant.
     pub load_dependence: Option<LoadDependence>,
+    /// The run whose CPU time differs significantly from the prediction of the other runs.
     pub outlier: Option<OddRun>,
+    /// The errors of the demands, for intervals of quantities computed from them.
     pub errors: DemandErrors,
     /// Mean number of CPUs that background work keeps busy at saturation.
     fixed: f64,
 }
 
-/// Fits the demands. `module` contains the Server Module's measurement of each class, if there is one.
+/// Fits the CPU demands. `module` contains the Server Module's measurement of each class, if there is one.
 pub(super) fn fit(
     runs: &mut Runs,
     options: CalibrateOptions,
@@ -74,14 +79,14 @@ pub(super) fn fit(
     Ok(fit_law(runs, options, module, law, &constant, warnings))
 }
 
-/// Fits the demands without the measurements of the Server Module.
+/// Fits the CPU demands without the measurements of the Server Module.
 pub(super) fn fit_without_module(runs: &Runs, options: CalibrateOptions) -> Result<CpuFit, EstimateError> {
     let (law, constant) = regress(runs.classes.len(), &observe(&runs.used), runs.idle.busy, None)?;
     Ok(fit_law(runs, options, None, law, &constant, &mut Vec::new()))
 }
 
-/// Fits the law, with the load dependence that the runs show. `constant` is the fit with demands that do not depend on
-/// the load. `module` contains the Server Module's measurements, if the law uses them.
+/// Fits a law with load dependence, if the runs show one. `constant` is the fit of the same law with constant demands.
+/// `module` contains the Server Module's measurements, if the law uses them.
 fn fit_law(
     runs: &Runs,
     options: CalibrateOptions,
@@ -123,8 +128,8 @@ fn fit_law(
         (None, true) => Source::Proportional,
         (None, false) => runs.source(class),
     };
-    // Runs differ far more than the seconds within one run, so the interval from a single run would be too narrow. The
-    // module's samples do not depend on the number of runs.
+    // An interval from the seconds of a single run would be too narrow, because runs differ far more than the seconds
+    // of one run. This does not apply to the module's measurements, whose errors do not depend on the number of runs.
     let is_single_run = runs.used.len() == 1 && module.is_none();
     let uncertainty = demands.iter().enumerate().map(|(class, demand)| {
         let uncertainty = errors.uncertainty(class, *demand, source(class));
@@ -142,8 +147,8 @@ fn fit_law(
     }
 }
 
-/// Refits the law to resampled seconds of the runs. The statistic contains the demands at saturation, followed by the
-/// number of CPUs that background work keeps busy. It is `None` if the runs have no time series to draw from.
+/// Refits the law to resampled seconds of the runs. Each draw has the demand of each class at saturation, followed by
+/// the number of CPUs that background work keeps busy. `None` if the runs have too few seconds.
 fn bootstrap(runs: &Runs, law: &Law, factors: &[f64], resampling: Resampling) -> Option<Bootstrap> {
     let series: Vec<Vec<TimeSlice>> = runs.used.iter().map(|r| r.slices.clone()).collect();
     let (per_request, fixed) = law.term.map_or((0.0, 0.0), |term| term.shape.at_saturation());
@@ -158,7 +163,7 @@ fn bootstrap(runs: &Runs, law: &Law, factors: &[f64], resampling: Resampling) ->
     moving_blocks(&series, resampling, statistic).ok()
 }
 
-/// The observation of a run whose seconds are replaced by the drawn seconds.
+/// The observation of a run after its seconds are replaced by the drawn seconds.
 fn resampled(run: &Run, drawn: &[&TimeSlice]) -> Observation {
     let ratio = |figure: fn(&TimeSlice) -> f64| {
         let measured = run.slices.iter().map(figure).fold(0.0, |sum, value| sum + value);
@@ -178,19 +183,19 @@ impl CpuFit {
         self.errors.fit.background
     }
 
-    /// Share of the capacity that is not available to requests.
+    /// Share of the CPU capacity that requests cannot use, because background work and other programs use it.
     pub fn unavailable_share(&self, runs: &Runs) -> f64 {
         let servers = f64::from(runs.servers);
         let own = self.fixed / servers;
         own.max(own - self.background().value / servers + runs.idle.utilization.unwrap_or(0.0)).min(0.99)
     }
 
-    /// The load dependence as the idle cost of the model's station.
+    /// The load dependence as the `IdleCost` of the model's CPU station.
     pub fn idle_cost(&self) -> Option<IdleCost> {
         self.load_dependence.as_ref().and_then(|load| load.shape.idle_cost(load.weight.value))
     }
 
-    /// The demand of an average request of a run, as measured and as fitted.
+    /// The CPU demand of an average request of a run, measured and fitted. `servers` is the number of CPUs.
     pub fn explain(&self, run: &Run, servers: u32) -> RunDemand {
         let rate = run.rate();
         let fitted_s = match &self.load_dependence {
@@ -206,8 +211,8 @@ impl CpuFit {
         }
     }
 
-    /// Confidence interval of the rate at which this mix keeps the CPUs busy all the time. It covers all plausible
-    /// shapes of the load dependence.
+    /// 95 % confidence interval of the saturation rate: the rate at which this mix keeps all CPUs busy. It covers all
+    /// shapes of the load dependence that fit about as well as the chosen one.
     pub fn saturation_ci95(&self, runs: &Runs, mix: &[f64]) -> Option<Interval> {
         if self.uncertainty.iter().any(|uncertainty| uncertainty.ci95.is_none()) {
             return None;
@@ -221,8 +226,8 @@ impl CpuFit {
         let taken_by_others = servers - free - self.fixed;
         let demand = mean(&self.demands);
         let rate = free / demand;
-        // The rate is (capacity − fixed)/D, so a small error changes it by −(rate·dD + d fixed)/D. dD comes from the
-        // demand of each class and from the load dependence, d fixed from the background.
+        // The saturation rate is (capacity − fixed)/D, so a small error changes it by −(rate·dD + dfixed)/D. The error
+        // dD comes from the demand of each class and from the load dependence; dfixed comes from the background.
         let load_fixed = self.load_dependence.as_ref().map_or(0.0, |load| load.shape.at_saturation().1);
         let by_demand: Vec<f64> =
             shares.iter().zip(&errors.factors).map(|(share, factor)| rate * share * factor / demand).collect();
@@ -234,8 +239,8 @@ impl CpuFit {
                 Some((servers - taken_by_others - fixed).max(0.0) / mean(demands))
             })
         });
-        // A load dependence is extrapolated to saturation. The interval of one shape does not include the error of
-        // choosing the wrong shape.
+        // The load dependence is extrapolated to saturation. The interval of one shape does not include the error of
+        // choosing the wrong shape, so it is extended to the saturation rates of the other shapes.
         let rivals = self.load_dependence.iter().flat_map(|load| load.rival_saturations(taken_by_others, mix));
         let rivals: Vec<f64> = rivals.filter(|rate| rate.is_finite()).collect();
         let include_rivals = |interval: Interval| {

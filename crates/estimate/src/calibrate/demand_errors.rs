@@ -1,5 +1,5 @@
-//! The precision of the demands at the CPU, from the regression over the runs, the bootstrap within them, and the
-//! samples of the Server Module.
+//! The errors of the CPU demands: from the regression over the runs, from the bootstrap within the runs, and from the
+//! sampling of the Server Module.
 
 use super::certainty::{Source, Uncertainty, interval};
 use crate::correlation::correlation_of;
@@ -7,15 +7,17 @@ use crate::demand::{Bootstrap, DemandFit, Interval};
 use crate::inside::NORMAL_95;
 use brimful_model::correlation::identity;
 
-/// The sources of the errors of the demands.
+/// Everything that determines the errors of the CPU demands.
 pub(super) struct DemandErrors {
+    /// The regression over the runs.
     pub fit: DemandFit,
+    /// The bootstrap over the seconds within the runs; `None` if the runs have too few seconds.
     pub bootstrap: Option<Bootstrap>,
-    /// The ratio of the demand of each class to the joint demand of the group of classes that it is merged with.
+    /// For each class, the ratio of its demand to the joint demand of the classes with which it is merged.
     pub factors: Vec<f64>,
-    /// Amount that the load dependence adds to each demand at saturation, divided by the weight of the load dependence.
+    /// Amount that the load dependence adds to each demand at saturation, per unit of its weight w.
     pub load_per_request: f64,
-    /// Standard error of the Server Module's measurement of each class.
+    /// Standard error of the Server Module's measurement, by class; 0 without the module.
     pub sampling_errors: Vec<f64>,
 }
 
@@ -27,7 +29,7 @@ impl DemandErrors {
         let mut gradient = vec![0.0; self.factors.len()];
         gradient[class] = self.factors[class];
         let fit = self.fit.half_width(&gradient, self.factors[class] * self.load_per_request, 0.0);
-        // With the module's samples, even a single run yields an interval.
+        // The module's measurements yield an interval even for a single run.
         let fit = fit.or((source == Source::Direct).then_some(0.0));
         let bootstrap = self.bootstrap.as_ref().map(|bootstrap| bootstrap.interval(class)).map(|drawn| {
             let below = with_sampling((demand - drawn.low).max(0.0));
@@ -37,8 +39,8 @@ impl DemandErrors {
         Uncertainty::unknown(source).with_intervals(interval(demand, fit.map(with_sampling)), bootstrap)
     }
 
-    /// Correlation of the errors of the demands, classes × classes. Uses the covariance of the regression or of the
-    /// bootstrap, whichever has the larger total variance.
+    /// Correlation of the errors of the demands, classes × classes. It is computed from the covariance of the
+    /// regression or of the bootstrap, whichever has the larger total variance.
     pub fn correlation(&self) -> Vec<Vec<f64>> {
         let classes = self.factors.len();
         let fit = self.fit.covariance(self.load_per_request).map(|mut covariance| {
@@ -57,14 +59,14 @@ impl DemandErrors {
         correlation_of(&widest)
     }
 
-    /// The demands of each bootstrap draw, draws × classes.
+    /// The demands in each bootstrap draw, draws × classes.
     pub fn draws(&self) -> Vec<Vec<f64>> {
         let classes = self.factors.len();
         self.bootstrap.iter().flat_map(|bootstrap| &bootstrap.draws).map(|draw| draw[..classes].to_vec()).collect()
     }
 }
 
-/// Covariance of the first `count` values of the draws.
+/// Sample covariance of the first `count` values of the draws, count × count.
 fn covariance(draws: &[Vec<f64>], count: usize) -> Vec<Vec<f64>> {
     let n = draws.len() as f64;
     let mean = |value: usize| draws.iter().map(|draw| draw[value]).sum::<f64>() / n;

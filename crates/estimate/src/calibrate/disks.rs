@@ -1,4 +1,4 @@
-//! Demands at the disks, by the same law as at the CPUs.
+//! Demands at the disks, fitted by the utilization law like demands at the CPU.
 
 use super::certainty::{Source, Uncertainty};
 use super::regression::regress;
@@ -10,19 +10,23 @@ use brimful_model::correlation::identity;
 /// A disk becomes a station only if its utilization exceeds this value in some run.
 const MIN_UTILIZATION: f64 = 0.01;
 
+/// The fitted demands at one disk.
 pub(super) struct DiskFit {
+    /// Name of the disk's device.
     pub name: String,
+    /// Demand of each class, in seconds per request.
     pub demands: Vec<f64>,
+    /// Uncertainty of each class's demand.
     pub uncertainty: Vec<Uncertainty>,
     /// Groups of classes that the runs cannot distinguish.
     pub indistinguishable_classes: Vec<Vec<usize>>,
     /// Correlation of the errors of the demands, classes × classes.
     pub correlation: Vec<Vec<f64>>,
-    /// Utilization by work other than requests.
+    /// Share of the time that the disk is busy with work other than requests.
     pub background: f64,
 }
 
-/// Fits each disk that was used. A disk that was busy and cannot be fitted causes a warning.
+/// Fits each disk that was used. A disk that was used but cannot be fitted causes a warning.
 pub(super) fn fit(runs: &Runs, warnings: &mut Vec<String>) -> Vec<DiskFit> {
     let mut fits = Vec::new();
     for name in runs.disks(MIN_UTILIZATION) {

@@ -1,4 +1,5 @@
-//! Variability of service at the CPU, and each class's delay elsewhere, from mean response times.
+//! Fits two parameters to mean response times: the variability of service times at the CPU, and the delay of each class
+//! outside of the stations (`elsewhere`), such as on the network.
 
 use super::runs::{Run, Runs};
 use crate::EstimateError;
@@ -6,14 +7,17 @@ use crate::response::{self, ResponseFit, ResponsePoint, fit_delay, fit_response}
 use brimful_core::model::Model;
 use brimful_model::{station_demands, wait_with_idle_cost};
 
+/// The variability of service times at the CPU, and the delay outside of the stations.
 pub(super) struct DelaysElsewhere {
+    /// The fit for the average request.
     pub response: ResponseFit,
-    /// Delay of each class in seconds.
+    /// Delay outside of the stations, in seconds, by class.
     pub delays: Vec<f64>,
 }
 
-/// Fits the runs with open loads. Returns `None` if there are no such runs. The first station of the model is the CPU.
-/// `service_scv` is the measured squared coefficient of variation of service at the CPU, with its standard error.
+/// Fits the runs with open loads. Returns `None` if there are no such runs. The first station of the model must be the
+/// CPU. `service_scv` is the measured squared coefficient of variation of service times at the CPU, with its standard
+/// error.
 pub(super) fn fit(
     runs: &Runs,
     model: &Model,
@@ -60,8 +64,7 @@ fn point(run: &Run, model: &Model) -> Option<ResponsePoint> {
     })
 }
 
-/// Service time of a request of this class at all stations, without waiting. It includes the slowdown by background
-/// work.
+/// Sum of a class's service times at all stations, without waiting. It includes the slowdown by background work.
 fn service(model: &Model, run: &Run, class: usize) -> f64 {
     let stations = model.stations.iter().enumerate();
     stations.map(|(k, station)| demands_under_load(model, run, k)[class] / (1.0 - station.background)).sum()

@@ -1,4 +1,4 @@
-//! Computes metrics of one Record, in addition to those of its window ([`crate::window`]).
+//! Computes the metrics of one Record that are not in its window means ([`crate::window`]).
 
 use crate::burstiness::dispersion;
 use crate::window::{busy_by_interval, in_use, overlap};
@@ -7,20 +7,23 @@ use brimful_core::server::Server;
 use brimful_core::workload::LoadKind;
 use std::collections::BTreeMap;
 
-/// A part of a run: one interval of the generator's time series.
+/// One interval of the load generator's time series, a second or more.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TimeSlice {
+    /// Number of calls completed in the interval.
     pub completed: f64,
+    /// CPU time of the server in the interval, in seconds.
     pub busy_s: f64,
+    /// Time that the monitor observed, in seconds.
     pub seconds: f64,
 }
 
-/// Whether the load was open or closed, or of another kind.
+/// The kind of load, such as open or closed.
 pub(super) fn load_kind(record: &Record) -> LoadKind {
     LoadKind::from_workload(record.workload.as_ref())
 }
 
-/// Utilization of the watched CPUs by processes other than the watched ones.
+/// Share of the monitored CPUs that programs other than the server used.
 pub(super) fn others(record: &Record) -> f64 {
     let Some(server) = record.server.as_ref().filter(|s| !s.process.is_empty()) else { return 0.0 };
     let (Some(cpu), cpus) = (server.kernel.cpu, server.kernel.cpus.len()) else { return 0.0 };
@@ -33,32 +36,33 @@ pub(super) fn disks(server: &Server) -> BTreeMap<String, f64> {
     server.kernel.disks.iter().map(|(name, disk)| (name.clone(), sane(disk.utilization))).collect()
 }
 
-/// Mean of a summary, in seconds.
+/// The mean of a summary of times in µs, converted to seconds. `None` if it is not a valid time.
 pub(super) fn mean(times_us: Option<Summary>) -> Option<f64> {
     times_us.map(|s| s.mean / 1e6).filter(|m| m.is_finite() && *m >= 0.0)
 }
 
-/// Length of an interval in seconds, and the number of calls due in each interval of the window.
+/// Length of an epoch in seconds, and the number of arrivals in each epoch. The epochs are the load generator's
+/// intervals, without those that are incomplete.
 pub(super) fn arrivals(record: &Record) -> Option<(f64, Vec<u64>)> {
     let length = record.intervals.first()?.length_s;
     let whole = |i: &&Interval| i.length_s == length && i.t_s + length <= record.window_s * (1.0 + 1e-9);
     Some((length, record.intervals.iter().filter(whole).map(|i| i.offered).collect()))
 }
 
-/// Whether arrivals per epoch are dispersed significantly more than Poisson arrivals are.
+/// Whether the numbers of arrivals per epoch are significantly more dispersed than those of Poisson arrivals.
 pub(super) fn is_bursty(counts: &[u64]) -> bool {
     dispersion(counts, 1).is_ok_and(|dispersion| dispersion.ci95.low > 1.0)
 }
 
-/// Divides the window into the generator's intervals. The monitor's CPU times are assigned to the intervals in
-/// proportion to the overlap.
+/// Divides the run into the load generator's intervals. The CPU time of each of the monitor's intervals is divided
+/// among them in proportion to the overlap.
 pub(super) fn slices(record: &Record, server: &Server, by_process: bool) -> Vec<TimeSlice> {
     let course = busy_by_interval(server, by_process).unwrap_or_default();
     let slice = |i: &Interval| {
         let span = (i.t_s, i.t_s + i.length_s);
         let seconds = course.iter().map(|(watched, _)| overlap(span, *watched)).sum::<f64>();
         let busy_s = course.iter().map(|(watched, busy)| busy * overlap(span, *watched)).sum();
-        // An interval that the monitor did not observe until its end is not used.
+        // Use only intervals that the monitor observed completely and that lie in the Record's window.
         let whole = seconds > 0.99 * i.length_s && span.1 <= record.window_s * (1.0 + 1e-9);
         whole.then_some(TimeSlice { completed: i.completed as f64, busy_s, seconds })
     };

@@ -1,9 +1,9 @@
-//! Demands measured by the Server Module, compared with the demands that the runs alone yield.
+//! Demands measured by the Server Module inside the web server, compared with demands from a regression over the runs.
 //!
-//! The module measures how much more a request of one class costs than one of another class, for any mix. The remaining
-//! CPU time of the server's processes (connections, waiting for events, interrupts) is fitted by the utilization law
-//! and shared equally by all requests. The runs alone also determine demands, by regression. The report shows both; the
-//! model uses the module's demands.
+//! The module measures how much more a request of one class costs than a request of another class, for any mix. The
+//! remaining CPU time of the server's processes (connections, waiting for events, interrupts) is fitted by the
+//! utilization law, and every request has the same share. A regression over the runs yields demands without the module.
+//! The report shows both; the model uses the module's demands.
 
 use super::attribution::CalibrateOptions;
 use super::certainty::Source;
@@ -15,55 +15,54 @@ use brimful_core::quantity::seconds;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// Demands that differ by at most this share count as equal, whatever their intervals.
+/// Maximum relative difference of two demands that count as equal, whatever their intervals.
 const MAX_DISAGREEMENT: f64 = 0.1;
 
-/// Demands at the CPU: measured inside the server, and estimated from the runs alone.
+/// CPU demands measured inside the server, and CPU demands from a regression over the runs.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct InsideDemands {
     /// One entry for each class, in the model's order.
     pub classes: Vec<InsideDemand>,
-    /// Squared coefficient of variation of the CPU time of requests of the same class. It is one value for all classes,
-    /// from their second moments.
+    /// Squared coefficient of variation of the CPU time of requests within a class. It is one value for all classes,
+    /// computed from the second moments of the classes.
     pub scv: Option<f64>,
     /// Standard error of `scv`.
     pub scv_standard_error: Option<f64>,
-    /// Number of workers that may need a CPU at the same time. If there are more workers than CPUs, they take turns.
-    /// Waiting times then do not show the variability of service, so the model's variability is fitted instead of
-    /// measured.
+    /// Number of workers that may need a CPU at the same time. If there are more workers than CPUs, the workers share
+    /// the CPUs, and waiting times do not show the variability of service times. The model's variability is then fitted
+    /// to response times instead.
     pub workers: Option<u64>,
-    /// The reason why there is no regression; `None` if there is one.
+    /// The reason why the regression over the runs failed; `None` if it succeeded.
     pub no_regression: Option<String>,
 }
 
-/// Demand of one class, in seconds of CPU time per request.
+/// CPU demand of one class, in seconds of CPU time per request.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct InsideDemand {
     /// Name of the class.
     pub class: String,
     /// Number of requests whose CPU time was measured.
     pub sampled: u64,
-    /// The module's measurement over all runs, whatever their load: the mean of `demand_us`. `None` if there were too
-    /// few requests.
+    /// The module's measurement over all runs, at any load: the mean of the module's histogram `demand_us`. `None` if
+    /// there were too few requests.
     pub measured_s: Option<f64>,
     /// Half width of the 95 % confidence interval of `measured_s`.
     pub measured_ci95_half_width: Option<f64>,
-    /// The model's demand, at saturation. It includes a share of the CPU time of the server's processes outside of the
-    /// module's measurement.
+    /// The model's demand at saturation. It includes a share of the CPU time that the module does not measure.
     pub demand_s: f64,
-    /// Confidence interval of `demand_s`.
+    /// 95 % confidence interval of `demand_s`.
     pub ci95: Option<Interval>,
-    /// Demand at saturation by the utilization law, without the module's measurements; `None` if the runs cannot
-    /// distinguish the class from others.
+    /// Demand at saturation from the regression over the runs, without the module's measurements. `None` if the runs
+    /// cannot distinguish the class from others.
     pub regression_s: Option<f64>,
-    /// Confidence interval of `regression_s`.
+    /// 95 % confidence interval of `regression_s`.
     pub regression_ci95: Option<Interval>,
     /// Ratio of `demand_s` to `regression_s`.
     pub ratio: Option<f64>,
 }
 
-/// Compares the demands of `model`, which use the module's measurements, with the demands that the runs alone yield.
-/// Returns `None` without the module.
+/// Compares the demands of `model`, which use the module's measurements, with a regression over the runs. Returns
+/// `None` without the module.
 pub(super) fn compare(
     runs: &Runs,
     options: CalibrateOptions,
@@ -110,14 +109,14 @@ impl InsideDemands {
         }
     }
 
-    /// Squared coefficient of variation of service and its standard error. `None` if workers take turns on this many
-    /// CPUs.
+    /// Squared coefficient of variation of service times and its standard error. `None` if more workers than this
+    /// number of CPUs share the CPUs.
     pub(super) fn service_scv(&self, servers: u32) -> Option<(f64, f64)> {
         let takes_turns = self.workers.is_none_or(|workers| workers > u64::from(servers));
         self.scv.zip(self.scv_standard_error).filter(|_| !takes_turns)
     }
 
-    /// A warning for each class whose measured demand and regression demand disagree.
+    /// A warning for each class whose measured demand and regression demand disagree significantly.
     fn warnings(&self) -> impl Iterator<Item = String> {
         self.classes.iter().filter(|class| class.disagrees()).map(|class| {
             format!(
@@ -133,8 +132,8 @@ impl InsideDemands {
 }
 
 impl InsideDemand {
-    /// Compares the intervals of the measurement and the regression. The interval of the model is not used: it is also
-    /// wide if the runs contradict the module.
+    /// Whether the measured demand and the regression demand differ by more than 10 % and their intervals do not
+    /// overlap. The interval `ci95` is not used, because it is also wide if the runs contradict the module.
     fn disagrees(&self) -> bool {
         let Some(other) = self.regression_ci95 else { return false };
         let half_width = self.measured_ci95_half_width.unwrap_or(0.0);
@@ -144,7 +143,8 @@ impl InsideDemand {
 }
 
 impl Runs {
-    /// The Server Module's measurement of each class over all used runs; `None` unless it measured every class.
+    /// The Server Module's measurement of each class, pooled over all used runs. `None` unless the module measured
+    /// every class.
     pub(super) fn module_demands(&self) -> Option<Vec<ModuleDemand>> {
         let demand = |class: usize| {
             let by_run =
@@ -154,7 +154,7 @@ impl Runs {
         (0..self.classes.len()).map(demand).collect()
     }
 
-    /// The reason why the module's measurements are not used; `None` if they are used or do not exist.
+    /// A warning with the reason why the module's measurements are not used. `None` if they are used or do not exist.
     fn module_unused(&self) -> Option<String> {
         let why = self.used.iter().find_map(|run| run.module.as_ref()?.as_ref().err())?;
         Some(format!("what the Server Module measured is not used, the demands are those of the runs: {why}"))

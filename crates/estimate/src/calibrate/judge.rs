@@ -1,4 +1,4 @@
-//! Decides which Records can be used, and checks that they are of one server.
+//! Decides whether a Record can be used, and checks that all Records are of the same server.
 
 use super::figures::load_kind;
 use crate::EstimateError;
@@ -9,7 +9,7 @@ use brimful_core::server::Server;
 use brimful_core::workload::LoadKind;
 use std::collections::BTreeSet;
 
-/// If a run completes less than this share of the offered calls, the server is past saturation.
+/// Minimum share of the offered calls that a run completes. Below it, the server is past saturation.
 const MIN_COMPLETED: f64 = 0.95;
 
 /// Returns the reason if the Record cannot be used.
@@ -54,19 +54,20 @@ pub(super) fn judge(record: &Record, by_process: bool) -> Result<(), String> {
     Ok(())
 }
 
-/// Whether a run is invalid only because calls began late. Its response times are then wrong, but its throughput and
-/// CPU time are right.
+/// Whether the only problem of a run is that the load generator sent calls late. Then its response times are wrong, but
+/// its throughput and CPU time are right.
 pub(super) fn only_late(record: &Record) -> bool {
     let reasons = &record.verdict.reasons;
     !reasons.is_empty() && reasons.iter().all(|r| r.code == ReasonCode::GeneratorLate)
 }
 
-/// Whether an open load exceeded the server's capacity.
+/// Whether the server could not complete the offered calls.
 pub(super) fn past_saturation(record: &Record) -> bool {
     record.rates.completed < MIN_COMPLETED * record.rates.offered || failed(record) > 1.0 - MIN_COMPLETED
 }
 
-/// Number of busy CPUs in a valid run that used the whole capacity: a run past saturation, or a run of S-Clients.
+/// Number of busy CPUs in a valid run that used the whole capacity: a run past saturation, or a run with S-Clients
+/// (clients that time out and so keep a server overloaded). `None` for other runs.
 pub(super) fn saturated(record: &Record, by_process: bool) -> Option<f64> {
     let valid = record.verdict.valid && record.counts.scheduled > 0;
     let full = past_saturation(record) || load_kind(record) == LoadKind::SClients;
@@ -78,13 +79,14 @@ fn failed(record: &Record) -> f64 {
     record.counts.errors() as f64 / record.counts.scheduled.max(1) as f64
 }
 
-/// Host and port of a target.
+/// Host and port of a URL, such as `example.org:8080`.
 pub(super) fn authority(target: &str) -> &str {
     let rest = target.split_once("://").map_or(target, |(_, rest)| rest);
     rest.split(['/', '?', '#']).next().unwrap_or(rest)
 }
 
-/// Returns an error if the Records are of different servers. `watched` has the index of each Record in the input.
+/// Returns an error if the Records are of different servers. `watched` contains the Records with a monitored server,
+/// each with its index in the input.
 pub(super) fn same_server(watched: &[(usize, &Record, &Server)]) -> Result<(), EstimateError> {
     let Some((first, a, server)) = watched.first() else { return Ok(()) };
     let programs = |s: &Server| s.process.iter().map(|p| p.name.clone()).collect::<BTreeSet<_>>();

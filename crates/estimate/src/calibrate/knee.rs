@@ -1,5 +1,5 @@
-//! Finds where the throughput of the runs bends, without a queueing model: by Kneedle and by the universal scalability
-//! law. Both use all runs of the model's mix, including those past saturation.
+//! Finds the load at which the measured throughput stops growing, without a queueing model: by the Kneedle algorithm
+//! and by the universal scalability law. Both use all runs of the model's mix, including runs past saturation.
 
 use super::figures::{load_kind, mean};
 use super::judge::{authority, past_saturation};
@@ -11,38 +11,39 @@ use brimful_core::workload::LoadKind;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// A run has the model's mix if no class's share in the run differs by more than this from the share in the model's
-/// mix.
+/// Maximum difference between a class's share of the requests in a run and in the model's mix. A run with a larger
+/// difference has another mix and is not used.
 const MAX_SHARE_DIFFERENCE: f64 = 0.05;
 
-/// Sensitivity of Kneedle, as its authors recommend.
+/// Sensitivity parameter of the Kneedle algorithm, as its authors recommend.
 const SENSITIVITY: f64 = 1.0;
 
-/// Maximum distance of a knee from the model's saturation, as a share of the saturation rate. A larger distance causes
-/// a warning.
+/// Maximum distance between the knee and the model's saturation rate, as a share of the latter. A larger distance
+/// causes a warning.
 const MAX_KNEE_DISTANCE: f64 = 0.15;
 
 const NO_KNEE: &str = "throughput follows the load as far as it was measured: measure past saturation";
 const TOO_FEW_CLIENTS: &str =
     "it needs three runs with a request or more in the server on average: measure with --clients 2, 8 and 32";
 
-/// The load at which the measured throughput bends.
+/// The load at which the measured throughput stops growing in proportion to the load.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub struct KneeCheck {
-    /// The runs of the mix, in ascending order of the offered load.
+    /// The runs of the model's mix, in ascending order of the offered load.
     pub measured: Vec<MeasuredLoad>,
-    /// Kneedle's knee of the throughput as a function of the offered load, from the runs with an open load.
+    /// The knee of the throughput as a function of the offered load, found by the Kneedle algorithm in the runs with an
+    /// open load.
     pub knee: Option<Knee>,
-    /// The reason why there is no knee, and what to do about it.
+    /// The reason why no knee was found, and what to do about it.
     pub knee_absent: Option<String>,
     /// The universal scalability law of the throughput as a function of the number of requests in the server. It is
     /// fitted to closed runs if there are any, and otherwise to the open runs that kept up.
     pub usl: Option<UslFit>,
-    /// The reason why no law was fitted, and what to do about it.
+    /// The reason why the universal scalability law was not fitted, and what to do about it.
     pub usl_absent: Option<String>,
 }
 
-/// One run, which may be past saturation.
+/// Offered load and throughput of one run, which may be past saturation.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct MeasuredLoad {
     /// Index of the Record in the input, from 0.
@@ -51,9 +52,9 @@ pub struct MeasuredLoad {
     pub offered: f64,
     /// Number of complete responses per second.
     pub completed: f64,
-    /// Mean number of requests in the server, by Little's law (N = X·R).
+    /// Mean number of requests in the server, by Little's law (N = X·R). `None` if there is no mean response time.
     pub present: Option<f64>,
-    /// Whether the load was closed, so that calls waited for responses.
+    /// Whether the load was closed: clients waited for responses.
     pub closed: bool,
 }
 
@@ -109,7 +110,7 @@ fn is_same_mix(rates: &[f64], mix: &[f64]) -> bool {
 }
 
 impl KneeCheck {
-    /// A warning if the knee is far from the model's saturation.
+    /// A warning if the knee is far from the model's saturation rate.
     pub(super) fn warning(&self, saturation_rate: f64) -> Option<String> {
         let knee = self.knee.filter(|knee| (knee.throughput / saturation_rate - 1.0).abs() > MAX_KNEE_DISTANCE)?;
         Some(format!(

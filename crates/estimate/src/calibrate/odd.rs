@@ -1,10 +1,9 @@
-//! Finds the run that disagrees with all others, for example because a cron job or a backup ran on the server at the
-//! time.
+//! Finds an outlier among the runs, for example a run during which a cron job or a backup ran on the server.
 //!
 //! Each run is compared with a fit to all other runs, including their load dependence. If all runs are good, the
 //! externally studentized residual has Student's t distribution (Cook & Weisberg, *Residuals and Influence in
-//! Regression*, 1982, §2.2.1). The run with the largest residual is reported if such a residual has a probability below
-//! 5 % among all runs (Bonferroni), and if the residual is more than 2 % of the CPU time.
+//! Regression*, 1982, §2.2.1). The run with the most significant residual is reported if its p-value is below 5 % after
+//! Bonferroni's correction for the number of runs, and if the residual is more than 2 % of the CPU time.
 
 use super::runs::Run;
 use crate::demand::load::beyond_constant;
@@ -15,7 +14,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
-/// Smallest residual that is reported, as a share of the CPU time.
+/// Minimum residual of a run that is reported, as a share of the CPU time.
 const MIN_SHARE: f64 = 0.02;
 
 /// A run whose CPU time differs significantly from the prediction of a fit to all other runs.
@@ -29,11 +28,11 @@ pub struct OddRun {
     pub expected: f64,
     /// The difference of `busy` and `expected`, divided by its standard error (externally studentized residual).
     pub residual: f64,
-    /// Probability that the largest residual of all runs is at least this large, if all runs are good.
+    /// Probability that the largest residual of all runs would be at least this large, if no run were disturbed.
     pub p: f64,
 }
 
-/// Finds the outlier, if there is one. `law` is the utilization law that the runs determine, without load dependence.
+/// Finds the outlier; `None` if there is none. `law` is the fitted utilization law without load dependence.
 pub(super) fn find(law: &Law, runs: &[Run], observations: &[Observation], servers: Servers) -> Option<OddRun> {
     let against_others = |i: usize| {
         let others: Vec<&Observation> =
@@ -49,7 +48,7 @@ pub(super) fn find(law: &Law, runs: &[Run], observations: &[Observation], server
         };
         let (expected, error) = expected(&fit, term, &others, &observations[i])?;
         let busy = observations[i].busy;
-        // If the other runs agree exactly, the error is 0 and the residual is infinite.
+        // If the other runs agree exactly with each other, the standard error is 0 and the residual is infinite.
         let residual = Some((busy - expected) / error).filter(|residual| residual.is_finite())?;
         let t = StudentsT::new(0.0, 1.0, fit.degrees_of_freedom as f64).ok()?;
         let p = (2.0 * t.sf(residual.abs()) * runs.len() as f64).min(1.0);
@@ -60,7 +59,7 @@ pub(super) fn find(law: &Law, runs: &[Run], observations: &[Observation], server
     odd.min_by(|a, b| a.p.total_cmp(&b.p))
 }
 
-/// Number of busy servers that a fit to the other runs predicts for an observation, and the standard error of the
+/// Number of busy CPUs that a fit to the other runs predicts for an observation, and the standard error of the
 /// residual.
 fn expected(
     fit: &DemandFit,
@@ -79,7 +78,7 @@ fn expected(
 }
 
 impl OddRun {
-    /// The warning about this run for users of the model; `name` is the name of its Record.
+    /// A warning about this run for users of the model; `name` is the name of its Record.
     pub fn warning(&self, name: &str) -> String {
         let direction = if self.busy > self.expected { "more" } else { "less" };
         format!(

@@ -1,4 +1,5 @@
-//! Regression of busy time over the runs, with as many unknowns of the utilization law as the runs can determine.
+//! Regression of the number of busy CPUs (or of disk utilization) over the runs. The law has as many unknowns as the
+//! runs can determine.
 
 use super::runs::{LeftOut, Run, Runs};
 use crate::EstimateError;
@@ -6,16 +7,16 @@ use crate::demand::collinear::COLLINEAR;
 use crate::demand::law::Law;
 use crate::demand::{Background, DemandFit, Observation, check, counted};
 
-/// One observation for each run: its throughput and its number of busy CPUs.
+/// One observation per run: its throughput and its number of busy CPUs.
 pub(super) fn observe(runs: &[Run]) -> Vec<Observation> {
     runs.iter().map(|run| run.observe(run.busy)).collect()
 }
 
-/// Fits a law to busy time. If `idle` is given, it is the background. Otherwise the background is fitted, if the runs
-/// determine it.
+/// Fits a utilization law. If `idle` (the mean number of busy servers without load) is given, it is the background.
+/// Otherwise the background is fitted if the runs determine it, and is 0 if they do not.
 ///
-/// All classes share one unknown if there are fewer runs than classes, or if `known` contains each class's demand
-/// except for a part that all classes have in common.
+/// `known` is the known part of each class's demand. With `known`, or with fewer runs than classes, the law has only
+/// one unknown: a demand that all classes have in common.
 pub(super) fn regress(
     classes: usize,
     observations: &[Observation],
@@ -44,8 +45,8 @@ pub(super) fn regress(
     }
 }
 
-/// Fits the CPU's law to the steady runs alone, if the steady runs determine as many unknowns as all runs do. The runs
-/// with bursts then serve only to measure the cost of bursts.
+/// Fits the CPU's law to the runs without bursts, if they determine as many unknowns as all runs do. The runs with
+/// bursts are then used only to measure the cost of bursts.
 pub(super) fn regress_steady_runs(runs: &mut Runs, known: Option<&[f64]>) -> Result<(Law, DemandFit), EstimateError> {
     let classes = runs.classes.len();
     let of_all = regress(classes, &observe(&runs.used), runs.idle.busy, known)?;

@@ -1,4 +1,4 @@
-//! The result of calibration, and its precision.
+//! The result of calibration: a model, its uncertainty, and checks of the runs.
 
 use super::bursts::Bursts;
 use super::certainty::Uncertainty;
@@ -14,17 +14,17 @@ use brimful_model::Estimate;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// A calibrated model, and its precision.
+/// A calibrated model, and its uncertainty.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Calibrated {
-    /// The model. Its stations are `cpu`, the disks that were used, and `elsewhere`, a delay, if there were response
-    /// times. The rates of its open classes are means over the runs with several classes, or over all runs if each had
-    /// only one class.
+    /// The model. Its stations are `cpu`, the disks that were used, and, if response times were measured, a delay
+    /// called `elsewhere`. The rates of its open classes are means over the runs with several classes, or over all runs
+    /// if each had only one class.
     pub model: Model,
     /// Uncertainty of each of the [`Model::demands`], stations × classes.
     pub uncertainty: Vec<Vec<Uncertainty>>,
-    /// Demands at `cpu` in each bootstrap draw, draws × classes. They preserve how errors vary together, for intervals
-    /// of values computed from several demands. Empty if the runs have no time series.
+    /// Demands at `cpu` in each bootstrap draw, draws × classes. The demands of one draw belong together, so the draws
+    /// yield confidence intervals of functions of several demands. Empty if the runs have no time series.
     #[serde(skip)]
     pub cpu_draws: Vec<Vec<f64>>,
     /// The rate at which the model saturates, at the mix of its classes.
@@ -37,28 +37,30 @@ pub struct Calibrated {
     pub condition_number: f64,
     /// The dependence of the cost of a request on the load; `None` if the cost is constant.
     pub load_dependence: Option<LoadDependence>,
-    /// D(X) of the mix, from the lowest rate measured to saturation. Empty if D does not depend on the load.
+    /// Demand of an average request of the mix as a function of the rate, D(X), from the lowest measured rate to
+    /// saturation. Empty if the demand does not depend on the load.
     pub demand_curve: Vec<DemandAtRate>,
     /// For each run that the demands were fitted to: the demand of an average request, as measured and as fitted.
     pub runs: Vec<RunDemand>,
-    /// The outlier: the run whose CPU time differs significantly from the prediction of a fit to all other runs.
+    /// The run whose CPU time differs significantly from the prediction of a fit to all other runs; `None` if there is
+    /// no such run.
     pub odd: Option<OddRun>,
-    /// Demands measured inside the server, compared with the demands that the runs alone yield. `None` without the
-    /// Server Module, or if the module's classes are not the classes of the load.
+    /// Demands measured inside the server, compared with a regression over the runs. `None` without the Server Module,
+    /// or if the module's classes are not the classes of the load.
     pub inside: Option<InsideDemands>,
     /// The dependence of demands on response sizes, if there are at least three sizes.
     pub sizes: Option<SizeDemand>,
-    /// Delay and variability of service, from response times.
+    /// Delay outside of the stations, and variability of service times, from response times.
     pub response: Option<ResponseFit>,
-    /// The load at which the measured throughput bends, without a queueing model.
+    /// The load at which the measured throughput stops growing, found without a queueing model.
     pub knee: KneeCheck,
     /// The burstiness of the arrivals, and the cost of bursts.
     pub bursts: Bursts,
-    /// Indices in the input, from 0, of the Records that the demands were fitted to.
+    /// Indices of the Records that the demands were fitted to, counted from 0 in the input.
     pub used: Vec<usize>,
-    /// Indices in the input, from 0, of the Records of an idle server.
+    /// Indices of the Records of the idle server, counted from 0 in the input.
     pub idle: Vec<usize>,
-    /// The Records that were not used, with the reasons.
+    /// The Records that were not used for the demands, with the reasons.
     pub left_out: Vec<LeftOut>,
     /// Warnings for users of the model.
     pub warnings: Vec<String>,
@@ -69,7 +71,8 @@ pub struct Calibrated {
 pub struct Saturation {
     /// Requests per second, all classes together.
     pub rate: f64,
-    /// Confidence interval of the rate; `None` if the demands have no interval, or if the CPU is not the bottleneck.
+    /// 95 % confidence interval of the rate; `None` if the demands have no interval, or if the CPU is not the
+    /// bottleneck.
     pub ci95: Option<Interval>,
     /// Name of the station that saturates.
     pub bottleneck: String,
@@ -84,10 +87,10 @@ pub struct DemandAtRate {
     pub demand_s: f64,
 }
 
-/// CPU demand as a function of the size of the response, head included.
+/// CPU demand as a linear function of the response size, including the head.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct SizeDemand {
-    /// Names of the classes that the line goes through.
+    /// Names of the classes that the line is fitted to.
     pub classes: Vec<String>,
     /// Mean size and mean demand of each of these classes.
     pub points: Vec<SizePoint>,
@@ -95,7 +98,7 @@ pub struct SizeDemand {
     pub fit: SizeFit,
 }
 
-/// Classes that share one demand.
+/// Classes that share one demand, because the runs cannot distinguish them.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Merged {
     /// Names of the classes.

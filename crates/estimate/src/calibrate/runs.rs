@@ -1,4 +1,4 @@
-//! Sorts the runs of the Records into loaded, idle and unusable ones, and collects the values that a fit needs.
+//! Sorts the Records into loaded, idle and unusable runs, and collects the values that a fit needs.
 
 use super::certainty::Source;
 use super::check::check;
@@ -16,13 +16,13 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A server counts as idle at a load below this share of the highest load.
+/// A run counts as a run of the idle server if its throughput is below this share of the highest throughput.
 const IDLE_LOAD: f64 = 0.01;
 
-/// If a server past saturation uses less than this share of its CPUs, the CPUs are not its bottleneck.
+/// Minimum utilization of the CPUs past saturation. Below it, the CPUs are not the bottleneck.
 const SATURATED_UTILIZATION: f64 = 0.8;
 
-/// Name of the only class in the Record of a load without classes.
+/// Name of the only class in a Record of a load without named classes.
 const UNNAMED: &str = "all";
 
 /// A Record that was not used.
@@ -30,64 +30,75 @@ const UNNAMED: &str = "all";
 pub struct LeftOut {
     /// Index of the Record in the input, from 0.
     pub record: usize,
-    /// The reason, and what to do about it.
+    /// The reason why it was not used, and what to do about it.
     pub reason: String,
 }
 
+/// The Records of a calibration, sorted.
 pub(super) struct Runs {
+    /// Names of the classes, in the order of the model.
     pub classes: Vec<String>,
+    /// Number of CPUs that the server can use at once.
     pub servers: u32,
+    /// The runs of the loaded server that demands are fitted to.
     pub used: Vec<Run>,
-    /// Runs removed from `used` because of their bursts. They serve only to measure the cost of bursts.
+    /// Runs that were removed from `used` because of their bursty arrivals. They are used only to measure the cost of
+    /// bursts.
     pub bursty_runs: Vec<Run>,
+    /// Measurements of the idle server.
     pub idle: Idle,
+    /// The Records that were not used.
     pub left_out: Vec<LeftOut>,
-    /// The largest share of the watched CPUs that programs other than the server used.
+    /// The largest share of the monitored CPUs that programs other than the server used in any run.
     others: f64,
     /// The largest number of busy CPUs in a run past saturation.
     saturated: Option<f64>,
-    /// Number of runs in which the generator began calls late.
+    /// Number of runs in which the load generator sent calls late.
     late: usize,
-    /// Whether all loads without classes requested the same path.
+    /// Whether all runs requested the same URL.
     one_path: bool,
 }
 
 /// A usable run of a loaded server.
 pub(super) struct Run {
+    /// Index of the Record in the input, from 0.
     pub record: usize,
     /// Requests per second, by class.
     pub throughput: Vec<f64>,
     /// Number of busy CPUs.
     pub busy: f64,
+    /// Duration of the measurement, in seconds.
     pub seconds: f64,
     /// Utilization of each disk, by name.
     pub disks: BTreeMap<String, f64>,
-    /// The run in slices of a second or more. Empty if the Record has no intervals.
+    /// The intervals of the time series, a second or more each. Empty if the Record has no time series.
     pub slices: Vec<TimeSlice>,
-    /// Mean response time and half width of its confidence interval, in seconds; `None` unless the load was open and
-    /// its calls began in time.
+    /// Mean response time and half width of its confidence interval, in seconds. `None` unless the load was open and
+    /// its calls were sent on time.
     pub response: Option<(f64, Option<f64>)>,
     /// Mean response time by class, in seconds.
     pub class_response_times: Vec<Option<f64>>,
-    /// Length of an epoch in seconds, and arrivals in each epoch; `None` unless the load was open.
+    /// Length of an epoch in seconds, and number of arrivals in each epoch; `None` unless the load was open.
     pub arrivals: Option<(f64, Vec<u64>)>,
     /// Bytes received in `seconds`, by class.
     bytes: Vec<Option<f64>>,
-    /// The Server Module's measurement of each class. `None` without the module; an error if its measurements cannot be
-    /// used.
+    /// The Server Module's measurement of each class. `None` without the module; an error if its classes do not match
+    /// those of the load.
     pub module: Option<Result<Vec<Option<ModuleDemand>>, ModuleMismatch>>,
     /// Number of workers that can compete for the CPUs, if the module reports it.
     pub threads: Option<u64>,
 }
 
-/// The server's host without load. A value is `None` if no Record contains it.
+/// Measurements of the idle server. A value is `None` if no Record contains it.
 #[derive(Default)]
 pub(super) struct Idle {
+    /// Indices of the Records of the idle server.
     pub records: Vec<usize>,
-    /// Number of CPUs that the server keeps busy.
+    /// Mean number of CPUs that the server keeps busy without load.
     pub busy: Option<f64>,
     /// Utilization of the CPUs by all programs.
     pub utilization: Option<f64>,
+    /// Utilization of each disk, by name.
     pub disks: BTreeMap<String, f64>,
 }
 
@@ -100,7 +111,8 @@ impl Idle {
 }
 
 impl Runs {
-    /// Sorts the Records. Returns an error if they are of different servers, or if none is of a loaded server.
+    /// Sorts the Records. Returns an error if they are of different servers, or if no usable Record is of a loaded
+    /// server.
     pub fn select(records: &[Record], servers: Option<u32>) -> Result<Runs, EstimateError> {
         let watched: Vec<(usize, &Record, &Server)> =
             records.iter().enumerate().filter_map(|(i, r)| Some((i, r, r.server.as_ref()?))).collect();
@@ -150,7 +162,7 @@ impl Runs {
         })
     }
 
-    /// Mean rates of the classes: over the runs with several classes if there are any, otherwise over all runs.
+    /// Mean request rate of each class, over the runs with several classes. If there are none, over all runs.
     pub fn mix(&self) -> Vec<f64> {
         let has_several_classes = |run: &&Run| run.throughput.iter().filter(|x| **x > 0.0).count() > 1;
         let mut runs: Vec<&Run> = self.used.iter().filter(has_several_classes).collect();
@@ -162,7 +174,7 @@ impl Runs {
         (0..self.classes.len()).map(|class| completed(class) / seconds).collect()
     }
 
-    /// Number of completed requests of a class.
+    /// Number of completed requests of a class in the used runs.
     pub fn completed(&self, class: usize) -> f64 {
         self.used.iter().map(|r| r.throughput[class] * r.seconds).sum()
     }
@@ -175,7 +187,7 @@ impl Runs {
         (completed > 0.0).then(|| seen.iter().map(|(bytes, _)| bytes).sum::<f64>() / completed)
     }
 
-    /// Source of a class's demand, provided that the regression can distinguish the class from others.
+    /// Source of a class's demand, if the regression can distinguish the class from others.
     pub fn source(&self, class: usize) -> Source {
         let alone = |r: &Run| r.throughput.iter().enumerate().all(|(c, x)| (*x > 0.0) == (c == class));
         if self.used.iter().any(alone) { Source::SingleClassRun } else { Source::Regression }
@@ -188,13 +200,14 @@ impl Runs {
         self.classes.iter().map(completed).collect()
     }
 
-    /// Names of the disks that reached this utilization in at least one run.
+    /// Names of the disks with at least this utilization in some run.
     pub fn disks(&self, min_utilization: f64) -> BTreeSet<String> {
         let disks = self.used.iter().flat_map(|run| &run.disks);
         let used = disks.filter(|(_, utilization)| **utilization >= min_utilization);
         used.map(|(name, _)| name.clone()).collect()
     }
 
+    /// Warnings about the runs for users of the model.
     pub fn warnings(&self) -> Vec<String> {
         let mut warnings = Vec::new();
         if self.others > MAX_OTHER_WORK {
@@ -223,7 +236,7 @@ impl Runs {
 }
 
 impl Run {
-    /// The observation for a station of which this many servers were busy.
+    /// The run's throughput, with this number of busy servers at a station.
     pub fn observe(&self, busy: f64) -> Observation {
         Observation::from_interval(self.seconds, self.throughput.clone(), busy)
     }
@@ -239,8 +252,8 @@ impl Run {
     }
 }
 
-/// The classes with completions. A load without classes counts as one class. If the loads request several paths, the
-/// class is named after the path.
+/// The classes with completed calls, by name. A load without named classes is one class. It is named after the path of
+/// its URL, unless all runs requested the same URL.
 fn completions(record: &Record, one_path: bool) -> BTreeMap<String, &ClassRecord> {
     let path = || record.target.split_once("://").map_or("", |(_, rest)| rest.find('/').map_or("/", |at| &rest[at..]));
     let name = |key: &str| match key {
@@ -284,8 +297,8 @@ fn run(record: usize, r: &Record, names: &[String], classes: &[Option<&ClassReco
     })
 }
 
-/// Means over all idle Records, weighted by their length. `all_cpus` says whether the model's servers are all of the
-/// watched CPUs.
+/// Means over all Records of the idle server, weighted by their duration. `all_cpus` says whether the model's servers
+/// are all of the monitored CPUs.
 fn idle_figures(idle: &[(usize, &Record)], by_process: bool, all_cpus: bool) -> Idle {
     let windows: Vec<(WindowMeans, &Server)> =
         idle.iter().filter_map(|(_, r)| Some((window_means(r, by_process)?, r.server.as_ref()?))).collect();

@@ -1,11 +1,12 @@
-//! Confidence intervals from observations that follow one another in time: the moving-block bootstrap.
+//! Confidence intervals from time series, whose observations may depend on each other: the moving-block bootstrap.
 //!
 //! Künsch, *The jackknife and the bootstrap for general stationary observations*, Annals of Statistics 17 (1989), §2.3.
-//! A resampled series consists of blocks of ℓ consecutive observations, which begin anywhere in the original, until it
-//! has the original length. Dependence within ℓ observations is thus preserved. ℓ = ⌈n^⅓⌉ for a series of n, the order
-//! at which bias and variance of the bootstrap's variance balance (Hall, Horowitz & Jing, Biometrika 82, 1995). If
-//! there are several series, such as runs at different loads, each is resampled from itself, so every draw has the
-//! loads of the measurement. Intervals are the percentiles at 2.5 and 97.5 %. The seed determines the result.
+//! A resampled series is a sequence of blocks of ℓ consecutive observations, which begin at random positions of the
+//! original series. It has the length of the original. Blocks preserve the dependence between neighbouring
+//! observations. The block length of a series of n observations is ℓ = ⌈n^⅓⌉. At this order, bias and variance of the
+//! bootstrap's variance estimate balance (Hall, Horowitz & Jing, Biometrika 82, 1995). If there are several series,
+//! such as runs at different loads, each is resampled separately, so every draw has the same loads as the measurement.
+//! Intervals are the 2.5 and 97.5 % percentiles of the draws. The seed determines the result.
 
 use crate::EstimateError;
 use rand::{RngExt, SeedableRng};
@@ -13,7 +14,7 @@ use rand_pcg::Pcg64;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// Minimum number of observations, in all series together, to estimate their scatter.
+/// Minimum number of observations in all series together. With fewer, the draws underestimate the variance.
 const MIN_OBSERVATIONS: usize = 8;
 
 /// Number of bootstrap draws, and their seed.
@@ -26,40 +27,39 @@ pub struct Resampling {
 }
 
 impl Default for Resampling {
-    /// The default is a thousand draws. More draws would move the ends of the interval by at most about 5 % of its
-    /// width.
+    /// The default is 1000 draws. More draws would move the ends of the interval by at most about 5 % of its width.
     fn default() -> Self {
         Self { draws: 1000, seed: 1 }
     }
 }
 
-/// Values of a statistic in resampled series.
+/// Values of a statistic, computed from resampled series.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Bootstrap {
-    /// The statistic's values, draws × values. Draws from which it could not be computed are not included.
+    /// The values of the statistic in each draw, draws × values. Draws for which it could not be computed are left out.
     pub draws: Vec<Vec<f64>>,
-    /// Number of draws from which the statistic could not be computed.
+    /// Number of draws for which the statistic could not be computed.
     pub failed: usize,
     /// ℓ: block length of each series.
     pub block_lengths: Vec<usize>,
 }
 
-/// A confidence interval at 95 %.
+/// A 95 % confidence interval.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Interval {
-    /// The lower end.
+    /// Lower end of the interval.
     pub low: f64,
-    /// The upper end.
+    /// Upper end of the interval.
     pub high: f64,
 }
 
 impl Bootstrap {
-    /// Confidence interval of one of the statistic's values.
+    /// Confidence interval of the statistic's value with this index.
     pub fn interval(&self, value: usize) -> Interval {
         self.interval_of(|draw| draw.get(value).copied())
     }
 
-    /// Confidence interval of a function of the statistic's values.
+    /// Confidence interval of a function of the statistic's values in one draw.
     pub fn interval_of(&self, function: impl Fn(&[f64]) -> Option<f64>) -> Interval {
         let mut sorted: Vec<f64> = self.draws.iter().filter_map(|draw| function(draw)).collect();
         sorted.sort_unstable_by(f64::total_cmp);
@@ -67,10 +67,12 @@ impl Bootstrap {
     }
 }
 
-/// Resamples the series and computes the statistic of each draw.
+/// Resamples the series many times and computes the statistic for each draw.
 ///
-/// The statistic is `None` for a draw that does not determine it. It is an error if more than half of the draws have no
-/// statistic.
+/// The statistic may return `None` for a draw from which it cannot be computed, and may return several values.
+///
+/// # Errors
+/// If there are too few observations, or if the statistic cannot be computed for more than half of the draws.
 pub fn moving_blocks<S>(
     series: &[Vec<S>],
     resampling: Resampling,

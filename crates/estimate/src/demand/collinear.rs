@@ -3,15 +3,16 @@
 use crate::EstimateError;
 use crate::least_squares::Design;
 
-/// Condition number above which near-dependent columns make the estimates useless (about 30: Belsley, Kuh & Welsch).
+/// Maximum condition number of a regression. Above about 30, near-collinear columns make the estimates useless
+/// (Belsley, Kuh & Welsch, 1980).
 pub(crate) const COLLINEAR: f64 = 30.0;
 
-/// Merges classes into groups until the columns of the groups (sums over their classes) can be distinguished. Returns
-/// the groups.
+/// Merges classes into groups until a regression can distinguish the groups. Returns the groups. `columns` returns the
+/// regression's columns: the throughput of each group in each observation.
 ///
-/// Each step merges the pair with the most negative entry of the projection on the near-null space. That entry does not
-/// depend on the order of the classes. Pairs with equal entries are merged in one step, so the result does not depend
-/// on the order either.
+/// Each step merges the two groups with the most negative entry of the projection matrix onto the near-null space (the
+/// singular vectors with small singular values). The entries do not depend on the order of the classes. Pairs with
+/// equal entries are merged in the same step, so the result does not depend on the order either.
 pub(crate) fn merge_collinear(
     classes: usize,
     weights: &[f64],

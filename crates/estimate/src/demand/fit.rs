@@ -1,4 +1,4 @@
-//! The result of fitting the utilization law: demands, and how their errors vary together.
+//! The result of fitting the utilization law: demands, and the covariance of their errors.
 
 use brimful_model::Estimate;
 use nalgebra::{DMatrix, DVector};
@@ -6,14 +6,15 @@ use nalgebra::{DMatrix, DVector};
 /// Fitted demands of one station.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DemandFit {
-    /// D of each class, in seconds; merged classes share one demand.
+    /// D of each class, in seconds per request. Merged classes have the same demand.
     pub demands: Vec<Estimate>,
-    /// b₀: mean number of servers that background work keeps busy. It has no interval if it was an input of the fit.
+    /// b₀: mean number of servers that background work keeps busy. It has no interval if it was given and not fitted.
     pub background: Estimate,
-    /// Condition number of the column-scaled design matrix, after merging; above about 30 the intervals are wide.
+    /// Condition number of the design matrix after merging and scaling of its columns; above about 30 the intervals are
+    /// wide.
     pub condition_number: f64,
-    /// Standard deviation of the residuals of `busy`, at the mean weight; `None` if there are as many observations as
-    /// unknowns.
+    /// Standard deviation of the residuals of `busy` for an observation of mean weight. `None` if there are as many
+    /// observations as unknowns.
     pub residual_stddev: Option<f64>,
     /// Number of observations of positive weight minus the number of unknowns.
     pub degrees_of_freedom: usize,
@@ -21,38 +22,43 @@ pub struct DemandFit {
     /// group has the demand of an average request of the group at the observed mix; at another mix, that demand may be
     /// different.
     pub indistinguishable_classes: Vec<Vec<usize>>,
-    /// w: the weight of the law's term for load dependence, if it has one.
+    /// w: the weight of the law's load-dependent term; `None` without such a term.
     pub(crate) term: Option<Estimate>,
     pub(crate) covariance: Option<FitCovariance>,
 }
 
 impl DemandFit {
-    /// Half width of the 95 % interval of the sum Σ aᵢ·Dᵢ + t·w + b·b₀, where `demands` contains the aᵢ, `term` is t
-    /// and `background` is b.
+    /// Half width of the 95 % confidence interval of the sum Σ aᵢ·Dᵢ + t·w + b·b₀. `demands` contains the coefficients
+    /// aᵢ, `term` is t, and `background` is b.
     pub(crate) fn half_width(&self, demands: &[f64], term: f64, background: f64) -> Option<f64> {
         let covariance = self.covariance.as_ref()?;
         Some(covariance.t95 * covariance.standard_error(demands, term, background))
     }
 
-    /// Standard error of the sum Σ aᵢ·Dᵢ + t·w + b·b₀.
+    /// Standard error of the sum Σ aᵢ·Dᵢ + t·w + b·b₀, with the arguments of `half_width`.
     pub(crate) fn standard_error(&self, demands: &[f64], term: f64, background: f64) -> Option<f64> {
         Some(self.covariance.as_ref()?.standard_error(demands, term, background))
     }
 
-    /// Covariance of the sums Dᵢ + `term`·w, classes × classes.
+    /// Covariance of the errors of the demands Dᵢ + t·w, classes × classes, where `term` is t.
     pub(crate) fn covariance(&self, term: f64) -> Option<Vec<Vec<f64>>> {
         Some(self.covariance.as_ref()?.of_demands(term))
     }
 }
 
-/// Covariance of the unknowns of a fit: first the groups of classes, then the term w, then the background b₀.
+/// Covariance of the errors of a fit's unknowns: first the demand of each group of classes, then the weight w of the
+/// load-dependent term, then the background b₀.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct FitCovariance {
+    /// The covariance matrix, unknowns × unknowns.
     pub covariance: DMatrix<f64>,
-    /// Half width of a 95 % interval, in standard errors.
+    /// Ratio of the half width of a 95 % confidence interval to the standard error.
     pub t95: f64,
+    /// Groups of classes that share one demand.
     pub groups: Vec<Vec<usize>>,
+    /// Whether the fit has a load-dependent term.
     pub has_load_dependence: bool,
+    /// Whether the background was fitted.
     pub has_background: bool,
 }
 

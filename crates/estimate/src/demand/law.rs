@@ -1,7 +1,8 @@
-//! The utilization law of one station with its unknowns, and their fit by least squares.
+//! The utilization law of one station, and its fit by least squares.
 //!
-//! busy = b₀ + Σ_r X_r·(k_r + D_g(r)) + w·f(X, U), where k_r is the known part of a class's demand, D_g the unknown of
-//! its group of classes, and w·f the term of a load-dependent demand ([`Term`]).
+//! busy = b₀ + Σ_r X_r·(k_r + D_g(r)) + w·f(X, U). For class r, X_r is the throughput, k_r the known part of the
+//! demand, and D_g(r) the unknown part, which is the same for all classes of the group g(r). The term w·f makes demands
+//! depend on the load ([`Term`]).
 
 use super::collinear::merge_collinear;
 use super::fit::{DemandFit, FitCovariance};
@@ -11,20 +12,21 @@ use crate::EstimateError;
 use crate::least_squares::{Uncertainty, fit_non_negative};
 use brimful_model::Estimate;
 
-/// A utilization law.
+/// A utilization law, before its unknowns are fitted.
 #[derive(Clone, Debug)]
 pub(crate) struct Law {
-    /// Groups of classes that share an unknown. Each class is in one group.
+    /// Groups of classes that share one unknown. Each class is in exactly one group.
     pub groups: Vec<Vec<usize>>,
     /// Known part of each class's demand, in seconds.
     pub known_demands: Vec<f64>,
+    /// The background b₀: known, or fitted with the demands.
     pub background: Background,
+    /// The load-dependent term; `None` for constant demands.
     pub term: Option<Term>,
 }
 
 impl Law {
-    /// Creates a law with one unknown for each class. Classes that the observations cannot distinguish share one
-    /// unknown.
+    /// Creates a law with one unknown for each class. Classes that the observations cannot distinguish share one.
     pub fn with_unknown_per_class(
         classes: usize,
         counted: &[&Observation],
@@ -41,12 +43,12 @@ impl Law {
         Ok(Law { groups, known_demands: vec![0.0; classes], background, term: None })
     }
 
-    /// Creates a law with one unknown that all classes share, in addition to the known parts.
+    /// Creates a law with known parts of the demands, and one unknown that all classes share.
     pub fn with_shared_unknown(known_demands: Vec<f64>, background: Background) -> Law {
         Law { groups: vec![(0..known_demands.len()).collect()], known_demands, background, term: None }
     }
 
-    /// Fits the law to observations that have been checked and have a positive weight.
+    /// Fits the law to observations. They must have been checked, and their weights must be positive.
     pub fn fit(&self, counted: &[&Observation]) -> Result<DemandFit, EstimateError> {
         let mut columns = columns(&self.groups, counted);
         columns.extend(self.term.map(|term| counted.iter().map(|o| term.at_observation(o)).collect()));
@@ -95,7 +97,7 @@ fn group_of(groups: &[Vec<usize>], class: usize) -> usize {
     groups.iter().position(|g| g.contains(&class)).unwrap_or_default()
 }
 
-/// The throughput of each group at each observation.
+/// The throughput of each group in each observation, groups × observations.
 fn columns(groups: &[Vec<usize>], counted: &[&Observation]) -> Vec<Vec<f64>> {
     let column = |group: &Vec<usize>| counted.iter().map(|o| group.iter().map(|c| o.throughput[*c]).sum()).collect();
     groups.iter().map(column).collect()

@@ -4,22 +4,22 @@
 //!
 //! | shape | term | meaning |
 //! |---|---|---|
-//! | [`Shape::PerSecond`] | w | a constant cost as soon as there is load: wake-ups, timers, batches that fill up |
+//! | [`Shape::PerSecond`] | w | a constant cost per second as soon as there is load, such as timers |
 //! | [`Shape::Idle`] of 2 | w·X·I² | a request that finds the server idle costs more |
 //! | [`Shape::Busy`] | w·X·(1 − I) | contention between requests |
 //!
-//! I is the share of the servers' time in which they are idle. A Model has the demands at saturation, and represents
-//! the second and third shape by its `IdleCost`. A call finds the servers idle with probability I and causes the cost
-//! of waking them. Its response causes the cost of waking the recipient, which is idle about as often. The square is
-//! empirical: on nginx and on the reference server, I² predicts the cost of a request at saturation from levels up to
-//! 60 %, and I alone does not. A survey knows more about the server and can distinguish other powers (`server::law`
-//! explains the difference).
+//! I is the share of time in which a server is idle. A Model has the demands at saturation, and represents the second
+//! and third shape by its `IdleCost`. With probability I, a request arrives while its server is idle and must wake it.
+//! The square is empirical: on nginx and on brimful's reference server, I² predicts the cost of a request at saturation
+//! from measurements at up to 60 % load, and I does not. A survey measures more about the server and can distinguish
+//! other powers of I (see `server::law`).
 //!
 //! The term is tested by the F test of nested models (Seber & Lee, *Linear Regression Analysis*, 2003, §4.3), with
 //! Bonferroni's correction for the number of shapes. The shape with the smallest residuals is chosen. The terms are
 //! parametric, because the demand at saturation is extrapolated: an isotonic or segmented curve can only repeat the
-//! last level. An nginx worker saturated at 60,000 requests per second. From four levels up to a third of this rate,
-//! constant demands predict a saturation that is 19 % too low. A step function is 12 % too low, and the first term 4 %.
+//! last level. Example: an nginx worker saturated at 60,000 requests per second, and was measured at four levels up to
+//! a third of this rate. The predicted saturation rate is 19 % too low with constant demands, 12 % too low with a step
+//! function, and 4 % too low with the first term.
 
 use super::collinear::COLLINEAR;
 use super::fit::DemandFit;
@@ -33,27 +33,27 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use statrs::distribution::{ContinuousCDF, FisherSnedecor};
 
-/// Residuals below this share of the busy servers are rounding errors.
+/// Residuals below this share of the number of busy servers are rounding errors.
 const ROUNDING: f64 = 1e-9;
-/// The shape of the cost of waking an idle server.
+/// The shape that represents the cost of waking an idle server: I².
 const WAKING: Shape = Shape::Idle(2);
 
-/// Demands that depend on the load.
+/// Demands that depend on the load: the fitted law with the load-dependent term.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct LoadDependence {
     /// The shape of the dependence. `per_second`: a constant number of servers is busy as soon as there are requests.
-    /// `idle^2`: requests cost more in proportion to the square of the servers' idleness. `busy`: requests cost more in
-    /// proportion to the servers' utilization.
+    /// `idle^2`: the additional cost of a request is proportional to the square of the servers' idle share. `busy`: the
+    /// additional cost of a request is proportional to the servers' utilization.
     #[schemars(with = "String")]
     pub shape: Shape,
     /// w: the weight of the term, in busy servers for `per_second` and in seconds per request otherwise.
     pub weight: Estimate,
-    /// The F statistic.
+    /// The F statistic of the test against constant demands.
     pub f: f64,
-    /// The probability of an F statistic at least this large under constant demands, corrected for the number of shapes
-    /// tried.
+    /// Probability of an F statistic at least this large under constant demands, multiplied by the number of shapes
+    /// tried (Bonferroni's correction).
     pub p: f64,
-    /// D without the term, in seconds, for each class.
+    /// Demand of each class without the term, in seconds.
     pub demands: Vec<Estimate>,
     #[serde(skip)]
     fit: DemandFit,
@@ -65,11 +65,12 @@ pub struct LoadDependence {
     rivals: Vec<LoadDependence>,
 }
 
-/// Tests for load-dependent demand at a station of `servers` servers. Returns `None` if constant demands fit as well,
-/// or if there are too few levels: the test needs at least two more levels than classes.
+/// Tests whether demands depend on the load, at a station with this number of servers. Returns `None` if constant
+/// demands fit about as well, or if there are too few load levels. The test needs at least two more levels than
+/// classes.
 ///
-/// `background` is as in [`fit_demands`](super::fit_demands). A fitted background already is the term of
-/// [`Shape::PerSecond`], so this shape is not tried with a fitted background.
+/// `background` is as in [`fit_demands`](super::fit_demands). [`Shape::PerSecond`] is not tried with a fitted
+/// background, because its term would have the same effect.
 pub fn fit_load_dependence(
     classes: usize,
     observations: &[Observation],
@@ -83,7 +84,8 @@ pub fn fit_load_dependence(
     Ok(beyond_constant(&law, &constant, &counted, Servers::new(servers, 0.0)))
 }
 
-/// Tests whether demands depend on the load, given the fit of a law with constant demands.
+/// Tests whether demands depend on the load. `constant` is the fit of `law` with constant demands. Returns `None` if
+/// constant demands fit about as well.
 pub(crate) fn beyond_constant(
     law: &Law,
     constant: &DemandFit,
@@ -125,8 +127,8 @@ pub(crate) fn beyond_constant(
     })
 }
 
-/// The fit of a law with one more term, and the term's weight. `None` if the weight is not positive, or if the
-/// observations cannot distinguish the term from the demands.
+/// Fits a law with an additional term. Returns the fit and the weight of the term. `None` if the weight is not
+/// positive, or if the observations cannot distinguish the term from the demands.
 pub(crate) fn with_term(law: &Law, term: Term, counted: &[&Observation]) -> Option<(DemandFit, Estimate)> {
     let fit = Law { term: Some(term), ..law.clone() }.fit(counted).ok()?;
     let weight = fit.term.filter(|w| w.value > 0.0 && fit.condition_number <= COLLINEAR)?;
@@ -138,22 +140,22 @@ fn residual_sum(fit: &DemandFit) -> Option<f64> {
 }
 
 impl LoadDependence {
-    /// D: demand of an average request of a mix at `rate` requests per second, in seconds. `mix` has one share for each
-    /// class; the shares need not sum to 1. The demand is constant below the lowest level measured and above
-    /// saturation.
+    /// Demand of an average request of a mix at `rate` requests per second, in seconds. `mix` has one share for each
+    /// class; the shares need not sum to 1. The demand is constant below the lowest measured rate and above saturation.
     pub fn demand(&self, rate: f64, mix: &[f64]) -> f64 {
         let base = self.base(mix);
         let rate = rate.min(self.saturation(mix)).max(self.lowest_rate);
         (self.busy(rate, base) - self.fit.background.value) / rate
     }
 
-    /// Requests per second of the mix at which the servers are busy all the time.
+    /// Saturation rate of the mix: requests per second at which all servers are always busy.
     pub fn saturation(&self, mix: &[f64]) -> f64 {
         self.saturation_beside(0.0, mix)
     }
 
-    /// The saturation according to each other shape that fits about as well (F test of the residuals), while `others`
-    /// servers are busy with other work. The runs do not show which shape is right beyond the measured levels.
+    /// The saturation rates of all other shapes that fit about as well as the chosen one (F test of the residuals).
+    /// `others` is the number of servers that are busy with other work. Beyond the measured levels, the runs do not
+    /// show which shape is right.
     pub(crate) fn rival_saturations(&self, others: f64, mix: &[f64]) -> impl Iterator<Item = f64> {
         self.rivals.iter().map(move |rival| rival.saturation_beside(others, mix))
     }
@@ -165,7 +167,7 @@ impl LoadDependence {
         free.max(0.0) / (self.base(mix) + per_request * weight)
     }
 
-    /// The lowest rate measured, in requests per second.
+    /// The lowest measured rate, in requests per second.
     pub fn lowest_rate(&self) -> f64 {
         self.lowest_rate
     }
@@ -174,13 +176,13 @@ impl LoadDependence {
         &self.fit
     }
 
-    /// Demand of an average request of the mix, without the term, in seconds.
+    /// Demand of an average request of the mix without the term, in seconds.
     fn base(&self, mix: &[f64]) -> f64 {
         let total: f64 = mix.iter().sum();
         mix.iter().zip(&self.demands).map(|(share, demand)| share * demand.value).sum::<f64>() / total
     }
 
-    /// Number of busy servers at a rate. It is found by bisection, because the term depends on the number of idle
+    /// Number of busy servers at a rate. It is computed by bisection, because the term depends on the number of idle
     /// servers.
     fn busy(&self, rate: f64, base: f64) -> f64 {
         let needed = |busy: f64| self.fit.background.value + rate * base + self.weight.value * self.term.at(rate, busy);
@@ -198,12 +200,12 @@ mod tests {
     use super::*;
     use crate::demand::fit_demands;
 
-    /// Measured on one nginx worker with 1294 B and keep-alive: requests per second, and CPU µs per request. It
-    /// saturated at about 60,000 requests per second.
+    /// Measurements of one nginx worker: requests per second, and CPU µs per request. Responses had 1294 bytes, on
+    /// keep-alive connections. The worker saturated at about 60,000 requests per second.
     const NGINX: [(f64, f64); 8] =
         [(2e3, 37.6), (5e3, 25.3), (10e3, 20.0), (20e3, 19.0), (30e3, 17.6), (40e3, 19.0), (50e3, 18.2), (55e3, 16.8)];
 
-    /// An observation. The variance of its busy time grows with the load.
+    /// An observation whose weight is the inverse of its variance, which grows with the load.
     fn observe(rate: f64, busy: f64) -> Observation {
         Observation { throughput: vec![rate], busy, weight: 1.0 / busy }
     }

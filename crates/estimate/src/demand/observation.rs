@@ -1,4 +1,4 @@
-//! Observations of a station, as the input of the utilization law.
+//! Observations of a station: the input of the utilization law.
 
 use crate::EstimateError;
 use brimful_core::number::check_non_negative;
@@ -10,34 +10,34 @@ pub struct Observation {
     pub throughput: Vec<f64>,
     /// Mean number of busy servers: utilization × servers.
     pub busy: f64,
-    /// Weight of the observation: its inverse variance, or its duration. Only ratios of weights matter. An observation
-    /// of weight 0 is not used.
+    /// Relative weight of the observation, such as its duration or the inverse of its variance. An observation of
+    /// weight 0 is not used.
     pub weight: f64,
 }
 
 impl Observation {
-    /// Creates an observation over this many seconds. Its weight is an inverse variance: the variance of mean busy time
-    /// grows with the load and falls with the length of time.
+    /// Creates an observation that lasted this many seconds. Its weight is the inverse of the variance of `busy`, which
+    /// grows with the load and falls with the duration.
     pub fn from_interval(seconds: f64, throughput: Vec<f64>, busy: f64) -> Self {
         Self { throughput, busy, weight: seconds / busy.max(1e-3) }
     }
 }
 
-/// b₀: mean number of servers that background work keeps busy.
+/// b₀, the mean number of servers that background work keeps busy.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Background {
-    /// The background is unknown, and fitted with the demands.
+    /// The background is unknown and is fitted with the demands.
     Fitted,
-    /// The background was measured while the server was idle.
+    /// The background was measured on the idle server.
     Known(f64),
 }
 
-/// The observations of positive weight.
+/// The observations with a positive weight.
 pub(crate) fn counted(observations: &[Observation]) -> Vec<&Observation> {
     observations.iter().filter(|o| o.weight > 0.0).collect()
 }
 
-/// Returns an error for observations that do not have one throughput for each class, or that have invalid numbers.
+/// Returns an error unless every observation has one throughput for each class, and only valid numbers.
 pub(crate) fn check(classes: usize, observations: &[Observation], background: Background) -> Result<(), EstimateError> {
     if classes == 0 {
         return Err(EstimateError::Inconsistent("there is no class whose demand to fit".into()));
