@@ -1,7 +1,6 @@
-//! Reads the Server Module's measurements of requests from a Record, by class. No other module of this crate reads
-//! them.
+//! Reads the measurements of requests by the Server Module (a plug-in of the web server) from a Record.
 //!
-//! Classes of the module and classes of the load are the same if their names are equal. Times are seconds of CPU time.
+//! A class of the module and a class of the load are the same if their names are equal. Times are seconds of CPU time.
 
 use brimful_core::quantity::count;
 use brimful_core::record::{ClassRecord, Record};
@@ -9,61 +8,62 @@ use brimful_core::server::{CpuDemand, Module, ModuleClass};
 use brimful_core::workload::Workload;
 use std::fmt;
 
-/// Greatest difference between the number of requests that the module counted and the number that the load completed,
-/// as a share of the completed requests. The numbers differ because the module's counting does not begin and end
-/// exactly with the load.
+/// Maximum difference between the number of requests that the module counted and the number that the load completed, as
+/// a share of the latter. The numbers differ because the module does not begin and end counting at the same time as the
+/// load.
 const MAX_MISCOUNT: f64 = 0.25;
-/// Difference in the number of requests that is allowed in addition, for short runs.
+/// Maximum difference in addition to `MAX_MISCOUNT`, as a number of requests. It matters for short runs.
 const ALLOWED_MISCOUNT: f64 = 20.0;
 
-/// CPU time of the requests of one class, as measured by the module.
+/// CPU time of the requests of one class, measured by the Server Module.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ModuleDemand {
     /// Number of requests whose CPU time was measured.
     pub sampled: f64,
-    /// Mean CPU time of a request in its phases. It does not depend on the load, so it can be compared between classes
-    /// that were measured under different loads.
+    /// Mean CPU time that a request spends in its processing phases. It does not depend on the load, so classes that
+    /// were measured under different loads can be compared.
     pub cpu_in_phases_s: f64,
-    /// Variance between single requests, in seconds squared.
+    /// Variance of the CPU time between requests, in seconds squared.
     pub variance: f64,
-    /// Total CPU time of a request; `None` if there were too few requests.
+    /// Total CPU time of a request, including a share of the work outside of phases; `None` if there were too few
+    /// requests.
     pub total: Option<TotalDemand>,
 }
 
-/// Total CPU time of a request: the CPU time of its phases, and an equal share of the CPU time that the workers used
-/// outside of phases. This share depends on the load.
+/// Total CPU time of a request: the CPU time of its processing phases, and an equal share of the CPU time that the
+/// workers spend outside of phases. This share depends on the load.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TotalDemand {
-    /// Mean in seconds.
+    /// Mean, in seconds.
     pub mean: f64,
-    /// Variance of the estimated mean, in seconds squared.
+    /// Squared standard error of `mean`, in seconds squared.
     pub mean_variance: f64,
 }
 
-/// The workers of a server that serves at most one request per worker at a time.
+/// The workers of a server in which each worker serves at most one request at a time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Workers {
     /// Maximum number of workers.
     pub max_workers: u32,
-    /// Mean number of busy workers.
+    /// Mean number of workers that are serving a request.
     pub busy: f64,
 }
 
-/// The reason why the module's measurements cannot be used.
+/// The reason why the module's measurements cannot be used for the load's classes.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ModuleMismatch {
-    /// The module recorded no class with the name of this class of the load.
+    /// The module has no class with the name of a class of the load.
     Name {
-        /// Name of the load's class.
+        /// Name of the class of the load.
         class: String,
         /// Names of the module's classes.
         known: Vec<String>,
         /// Rules for the classes of the load, in the form that `brimful module install` accepts.
         rules: Vec<String>,
-        /// The server's name in `brimful module install`.
+        /// The server's name in `brimful module install`: `nginx` or `apache`.
         server: &'static str,
     },
-    /// The module's class of this name does not have the same requests as the load's class.
+    /// The module counted a different number of requests of a class than the load completed.
     Count {
         /// Name of the class.
         class: String,
@@ -80,11 +80,12 @@ pub enum ModuleMismatch {
 }
 
 impl ModuleDemand {
-    /// The module's measurements of these classes of the Record. An entry is `None` if its class has no requests. The
-    /// result is `None` without the module.
+    /// The module's measurements of the requests of these classes in the Record. An entry is `None` if its class
+    /// completed no requests. The result is `None` without the module.
     ///
     /// # Errors
-    /// When the module's classes are not the classes of the load, or it measured too few requests of a class.
+    /// If the module's classes do not match the classes of the load, or if the module measured too few requests of a
+    /// class.
     pub fn from_record(
         record: &Record,
         classes: &[(&str, Option<&ClassRecord>)],
@@ -97,14 +98,15 @@ impl ModuleDemand {
         Some(classes.iter().map(class).collect())
     }
 
-    /// The additional cost of a request of each class compared with the cheapest class, in seconds.
+    /// The additional CPU time of a request of each class, relative to the class with the smallest CPU time, in
+    /// seconds.
     pub fn excess_over_cheapest(classes: &[ModuleDemand]) -> Vec<f64> {
         let cheapest = classes.iter().map(|class| class.cpu_in_phases_s).fold(f64::INFINITY, f64::min);
         classes.iter().map(|class| class.cpu_in_phases_s - cheapest).collect()
     }
 
-    /// Combines two samples of the same class. The difference between their means is an effect of the load, so it does
-    /// not count as variance.
+    /// Combines two samples of the same class. The difference between their means is not added to the variance, because
+    /// it is caused by different loads.
     #[must_use]
     pub fn pool(self, other: ModuleDemand) -> ModuleDemand {
         let sampled = self.sampled + other.sampled;
@@ -122,18 +124,19 @@ impl ModuleDemand {
         }
     }
 
-    /// Standard error of the mean total CPU time of a request, in seconds. If the total is unknown, the standard error
-    /// of the mean CPU time in phases.
+    /// Standard error of the mean total CPU time of a request, in seconds. If the total is unknown, it is the standard
+    /// error of `cpu_in_phases_s`.
     pub fn standard_error(&self) -> f64 {
         self.total.map_or(self.variance / self.sampled, |total| total.mean_variance).sqrt()
     }
 }
 
-/// Half width of the 95 % interval of a mean of many samples, in standard errors.
+/// Ratio of the half width of a 95 % confidence interval to the standard error, for a mean of many samples.
 pub(crate) const NORMAL_95: f64 = 1.96;
 
 impl Workers {
-    /// The workers of the server that was nearest to its limit; `None` if no server reports a limit.
+    /// The workers of the server with the largest share of busy workers; `None` if no server reports its maximum number
+    /// of workers.
     pub fn from_record(record: &Record) -> Option<Workers> {
         let servers = &record.server.as_ref()?.module.as_ref()?.servers;
         let limited = servers.iter().filter_map(|server| {
@@ -149,18 +152,18 @@ impl Workers {
     }
 }
 
-/// Number of workers that can compete for the CPUs. If several servers have the module, this is the largest number of
-/// any of them. `None` without the module.
+/// Number of workers that can compete for the CPUs. If several servers have the module, it is the largest of their
+/// numbers. `None` without the module.
 pub fn competing_workers(record: &Record) -> Option<u64> {
     let servers = &record.server.as_ref()?.module.as_ref()?.servers;
     servers.iter().map(|server| server.workers).filter(|workers| *workers > 0).max()
 }
 
-/// Squared coefficient of variation of the CPU time of requests of the same class, and its standard error.
+/// Squared coefficient of variation (scv) of the CPU time of requests within a class, and its standard error.
 ///
-/// One value is used for all classes. It is chosen so that the second moment of all requests at these rates is right: Σ
-/// x·σ² ÷ Σ x·D². The standard error assumes that samples are independent, and that the unknown kurtosis is 3, as for
-/// the normal distribution.
+/// It is one value for all classes: Σ x·σ² ÷ Σ x·D², where each class has the rate x, the variance σ² and the demand D.
+/// With this value, the second moment of the CPU time of all requests is correct. The standard error assumes
+/// independent samples and a kurtosis of 3, as for the normal distribution.
 pub fn scv_within_classes(classes: &[ModuleDemand], demands: &[f64], rates: &[f64]) -> Option<(f64, f64)> {
     let squares: f64 = demands.iter().zip(rates).map(|(demand, rate)| rate * (demand * demand)).sum();
     let variances: f64 = classes.iter().zip(rates).map(|(class, rate)| rate * class.variance).sum();
@@ -213,7 +216,8 @@ fn parse_class(class: &ModuleClass) -> Option<ModuleDemand> {
     })
 }
 
-/// A rule of classification for each class of the load. Empty unless each class requests a single path.
+/// For each class of the load, a rule by which the module can recognize the class. Empty unless each class requests a
+/// single path.
 fn rules(workload: Option<&Workload>) -> Vec<String> {
     let Some(workload) = workload else { return Vec::new() };
     let path = |path: &str| path.split('?').next().unwrap_or_default().to_owned();
@@ -224,7 +228,7 @@ fn rules(workload: Option<&Workload>) -> Vec<String> {
     workload.classes.iter().map(rule).collect::<Option<_>>().unwrap_or_default()
 }
 
-/// Writes the reason and the advice, as a clause without a full stop.
+/// Writes the reason and what to do, as a clause without a full stop.
 impl fmt::Display for ModuleMismatch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -1,45 +1,48 @@
-//! Non-negative least squares with intervals.
+//! Weighted least squares with non-negative unknowns, and their confidence intervals.
 //!
-//! Intervals are Student's t at 95 %, two-sided. The degrees of freedom are the number of observations less the number
-//! of unknowns. Holding an unknown at zero does not make intervals narrower: the covariance is from the unconstrained
-//! fit, the residuals are from the constrained one. Sources: Lawson & Hanson, *Solving Least Squares Problems* (1974),
-//! ch. 23; Belsley, Kuh & Welsch, *Regression Diagnostics* (1980), ch. 3.
+//! The intervals are two-sided and use Student's t at 95 %. The degrees of freedom are the number of observations minus
+//! the number of unknowns. An unknown that is held at zero does not make the intervals narrower: the covariance is from
+//! the unconstrained fit, and the residuals are from the constrained fit. Sources: Lawson & Hanson, *Solving Least
+//! Squares Problems* (1974), ch. 23; Belsley, Kuh & Welsch, *Regression Diagnostics* (1980), ch. 3.
 
 use crate::EstimateError;
 use brimful_model::Estimate;
 use nalgebra::{DMatrix, DVector};
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
-/// Condition number above which the unknowns cannot be distinguished.
+/// Maximum condition number of a fit. Above it, the unknowns cannot be determined.
 const SINGULAR: f64 = 1e6;
 
-/// Significance level of all tests: the probability of a false alarm.
+/// Significance level of all tests: the probability of a false positive.
 pub(crate) const SIGNIFICANCE: f64 = 0.05;
 
-/// Half width of a 95 % interval, in standard errors.
+/// Ratio of the half width of a 95 % confidence interval to the standard error: the 97.5 % quantile of Student's t.
 pub(crate) fn t95(degrees_of_freedom: usize) -> f64 {
     StudentsT::new(0.0, 1.0, degrees_of_freedom as f64).map_or(f64::INFINITY, |t| t.inverse_cdf(0.975))
 }
 
-/// A non-negative fit. Each vector has one entry per column.
+/// The result of a non-negative fit.
 #[derive(Debug)]
 pub(crate) struct Fit {
+    /// The fitted unknowns, one per column.
     pub values: Vec<f64>,
-    /// The uncertainty; `None` without degrees of freedom.
+    /// The uncertainty of the unknowns; `None` without degrees of freedom.
     pub uncertainty: Option<Uncertainty>,
+    /// Condition number of the scaled design matrix.
     pub condition_number: f64,
 }
 
 #[derive(Debug)]
+/// The uncertainty of fitted unknowns.
 pub(crate) struct Uncertainty {
-    /// Standard deviation of the residuals of the fit.
+    /// Standard deviation of the residuals of the constrained fit, for an observation of mean weight.
     pub residual_stddev: f64,
-    /// Standard deviation of the residuals of the unconstrained fit. It contains the noise, but not the misfit of
+    /// Standard deviation of the residuals of the unconstrained fit. It does not include the misfit that is due to
     /// unknowns held at zero.
     pub noise_stddev: f64,
-    /// Covariance of the unknowns, divided by the variance of an observation.
+    /// Covariance of the unknowns, divided by the variance of an observation of mean weight.
     pub covariance: DMatrix<f64>,
-    /// Half width of a 95 % interval, in standard errors.
+    /// Ratio of the half width of a 95 % confidence interval to the standard error.
     pub t95: f64,
 }
 
@@ -51,6 +54,7 @@ impl Uncertainty {
 }
 
 impl Fit {
+    /// The fitted unknown of this column, with its confidence interval.
     pub fn estimate(&self, column: usize) -> Estimate {
         let ci95_half_width =
             self.uncertainty.as_ref().map(|u| u.t95 * u.residual_stddev * u.standard_error_ratio(column));
@@ -58,8 +62,7 @@ impl Fit {
     }
 }
 
-/// Minimizes Σ w·(y − Σ x_j·column_j)² over x ≥ 0. Weights are positive, and only their ratios matter. The residual
-/// standard deviation refers to an observation of mean weight.
+/// Minimizes Σ w·(y − Σ x_j·column_j)² over x ≥ 0. The weights must be positive; only their ratios matter.
 pub(crate) fn fit_non_negative(columns: &[Vec<f64>], y: &[f64], weights: &[f64]) -> Result<Fit, EstimateError> {
     let (n, p) = (y.len(), columns.len());
     if n < p {
@@ -70,7 +73,7 @@ pub(crate) fn fit_non_negative(columns: &[Vec<f64>], y: &[f64], weights: &[f64])
         return Err(EstimateError::Indistinct { condition_number: design.condition_number });
     }
     let y = DVector::from_iterator(n, y.iter().zip(&design.root_weights).map(|(y, w)| y * w));
-    // In the coordinates of the decomposition, the size of the problem is p × p for any number of observations.
+    // In the basis of the singular vectors, the matrix is p × p for any number of observations.
     let reduced = DMatrix::from_diagonal(&design.singular_values) * design.v.transpose();
     let reached = design.u.tr_mul(&y);
     let x = nnls(&reduced, &reached).ok_or(EstimateError::Indistinct { condition_number: design.condition_number })?;
@@ -88,20 +91,22 @@ pub(crate) fn fit_non_negative(columns: &[Vec<f64>], y: &[f64], weights: &[f64])
     Ok(Fit { values, uncertainty, condition_number: design.condition_number })
 }
 
-/// Weighted columns scaled to unit length, and their singular value decomposition.
+/// The weighted columns of a regression, scaled to unit length, and their singular value decomposition.
 pub(crate) struct Design {
     root_weights: Vec<f64>,
     norms: Vec<f64>,
     u: DMatrix<f64>,
-    /// The singular values, the largest first.
+    /// The singular values, in descending order.
     pub singular_values: DVector<f64>,
-    /// The right singular vectors, one per column.
+    /// The right singular vectors, as columns.
     pub v: DMatrix<f64>,
+    /// Ratio of the largest to the smallest singular value.
     pub condition_number: f64,
 }
 
 impl Design {
-    /// Creates the design. There must be at least as many rows as columns, and no column of zeros.
+    /// Scales and decomposes the columns. There must be at least as many observations as columns, and no column may be
+    /// zero.
     pub fn new(columns: &[Vec<f64>], weights: &[f64]) -> Result<Design, EstimateError> {
         let indistinct = EstimateError::Indistinct { condition_number: f64::INFINITY };
         let mean_weight = weights.iter().sum::<f64>() / weights.len() as f64;
@@ -125,14 +130,16 @@ impl Design {
     }
 }
 
-/// Lawson and Hanson's active set method. Unknowns are freed one by one, steepest descent first, and held at zero again
-/// if they become negative. Returns `None` if a decomposition did not converge.
+/// Lawson and Hanson's active set method (NNLS). Unknowns begin at zero. They are freed one by one, in the order of the
+/// steepest descent, and are set to zero again if they become negative. Returns `None` if a decomposition does not
+/// converge.
 fn nnls(a: &DMatrix<f64>, y: &DVector<f64>) -> Option<DVector<f64>> {
     let p = a.ncols();
     let mut x = DVector::zeros(p);
     let mut free: Vec<usize> = Vec::new();
     let tolerance = 1e-13 * y.norm();
-    // Each round lowers the sum of squares, so the loop ends. The bound is a safeguard against rounding errors.
+    // Each iteration lowers the sum of squares, so the loop ends. The maximum number of iterations is a safeguard
+    // against rounding errors.
     for _ in 0..3 * p {
         let descent = a.tr_mul(&(y - a * &x));
         let held = (0..p).filter(|j| !free.contains(j) && descent[*j] > tolerance);
@@ -143,8 +150,8 @@ fn nnls(a: &DMatrix<f64>, y: &DVector<f64>) -> Option<DVector<f64>> {
         loop {
             let svd = a.select_columns(&free).try_svd(true, true, f64::EPSILON, 1000)?;
             let z = svd.solve(y, f64::EPSILON).ok()?;
-            // x moves towards z. For an unknown that would become negative: the share of the way after which it reaches
-            // zero. An unknown that was just freed cannot move at all.
+            // `z` is the least-squares solution of the free unknowns, and x moves towards it. This is the share of the
+            // way at which an unknown reaches zero. It is 0 for an unknown that was just freed.
             let reach = |k: usize| match x[free[k]] {
                 from if from > 0.0 => from / (from - z[k]),
                 _ => 0.0,
@@ -177,7 +184,7 @@ mod tests {
 
     #[test]
     fn a_negative_unknown_is_held_at_zero_and_the_rest_refitted() {
-        // The unconstrained fit is y = 4 − 1·x. The constrained fit is the mean.
+        // The unconstrained fit is y = 4 − 1·x. The constrained fit is the mean, y = 2.5.
         let columns = [vec![1.0; 4], vec![0.0, 1.0, 2.0, 3.0]];
         let fit = fit_non_negative(&columns, &[4.0, 3.0, 2.0, 1.0], &[1.0; 4]).unwrap();
         assert!((fit.values[0] - 2.5).abs() < 1e-12, "{fit:?}");
@@ -186,7 +193,8 @@ mod tests {
 
     #[test]
     fn errors_are_those_of_a_line() {
-        // Computed by hand: n = 5, mean of x 3.8, Sxx = 30.8, Sxy = 30.2, residual sum 0.24831.
+        // Expected values computed by hand: n = 5, mean of x 3.8, Sxx = 30.8, Sxy = 30.2, residual sum of squares
+        // 0.24831.
         let (x, y) = ([1.0, 2.0, 3.0, 5.0, 8.0], [1.1, 2.3, 2.8, 5.4, 7.9]);
         let fit = fit_non_negative(&[vec![1.0; 5], x.to_vec()], &y, &[7.0; 5]).unwrap();
         let u = fit.uncertainty.unwrap();

@@ -2,14 +2,17 @@
 //! per second.
 //!
 //! - [`mod@calibrate`]: a model from Records.
-//! - [`demand`]: service demands from utilizations, by least squares or by a rule of proportion, with intervals.
-//! - [`server`]: the model and the predictions of a survey.
-//! - [`window`]: throughput and CPU time of one Record; [`mod@inside`]: its measurements by the Server Module.
+//! - [`demand`]: service demands from utilizations, by least squares or by proportional attribution, with confidence
+//!   intervals.
+//! - [`server`]: the model and the predictions of a survey (an automatic measurement of a server at several loads).
+//! - [`window`]: throughput and CPU time of one Record; [`mod@inside`]: measurements in the Record by the Server
+//!   Module, a plug-in of the web server.
 //! - [`site`]: demands from an access log and the output of `sar`.
 //! - [`burstiness`]: the burstiness of arrivals, and how bursts raise demands.
-//! - [`rate_search`]: the rate at which an objective is just met, from slices of load.
-//! - [`response`]: delay elsewhere and variability of service, from response times.
-//! - [`usl`], [`knee`]: the bend of a throughput curve, without a queueing model. [`cluster`]: classes by size.
+//! - [`rate_search`]: the highest rate that meets an objective, from short runs at several rates.
+//! - [`response`]: variability of service times, and delay outside of the stations, from response times.
+//! - [`usl`], [`knee`]: the load at which throughput stops growing, without a queueing model. - [`cluster`]: request
+//!   classes from response sizes.
 //!
 //! No input makes these functions panic; invalid input is an [`EstimateError`].
 #![forbid(unsafe_code)]

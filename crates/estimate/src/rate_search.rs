@@ -1,109 +1,115 @@
-//! Estimates the rate at which an objective is just met, from short slices of load at several rates.
+//! Estimates the threshold rate of an objective: the highest rate of calls at which the objective is met. The estimate
+//! uses slices, which are short runs at several rates.
 //!
-//! An objective of a percentile limits the share of calls, in the long run, that take longer than a limit: `p99<50ms`
-//! permits 1 %. The speed of the host varies over time, and the long run includes all of its speeds, so a single slice
-//! says little. Rare disturbances are treated separately (below). The search keeps a posterior distribution of the
-//! rate, proposes the rate of the next slice from it, and says how precisely the rate is known: Watson & Pelli 1983
-//! (QUEST), with an unknown slope and dispersion as in Kontsevich & Tyler 1999 and Schütt et al. 2016.
+//! An objective such as `p99<50ms` permits 1 % of the calls to take longer than 50 ms, in the long run. Over a long
+//! run, the speed of the host varies, so a single slice is not representative. The search maintains a posterior
+//! distribution of the threshold rate and chooses the rate of the next slice from it. The width of the distribution is
+//! the uncertainty of the estimate. The method is that of Watson & Pelli 1983 (QUEST), with an unknown slope and
+//! dispersion as in Kontsevich & Tyler 1999 and Schütt et al. 2016.
 //!
-//! - **The curve**: near the rate θ at which the permitted share p is reached, the log odds of the share grow in
-//!   proportion to the logarithm of the rate: ln(s / (1 − s)) = ln(p / (1 − p)) + b ln(rate / θ).
-//! - **A slice** has k of n calls beyond the limit. The calls of a slice are correlated by the host's speed at the
-//!   time, so k has a beta-binomial distribution with an unknown correlation ρ.
-//! - **A disturbance** of the host, which may last as long as a slice, can put any share of its calls beyond the limit,
-//!   whatever the rate. Up to one slice in ten may be disturbed; such a slice has no information about the rate. The
-//!   shares of slices are a mixture of the two distributions (contamination: Tukey 1960). Without the mixture, a single
-//!   slice with half of its calls beyond the limit lowered the rate by a third.
-//! - **An objective of the mean** is treated alike: ln(mean / limit) = b ln(rate / θ), and the mean of a slice has a
-//!   gamma distribution with an unknown variance. The mean of a disturbed slice may have any magnitude.
+//! - **The curve**: s is the share of calls beyond the limit at some rate, p the permitted share, and θ the threshold
+//!   rate. Near θ, the log odds of s are linear in the logarithm of the rate: ln(s / (1 − s)) = ln(p / (1 − p)) + b
+//!   ln(rate / θ).
+//! - **A slice** has k of n calls beyond the limit. Its calls are correlated, because the host has the same speed for
+//!   all of them. So k has a beta-binomial distribution with an unknown correlation ρ.
+//! - **A disturbance** of the host may last as long as a slice. Any share of the calls may then be beyond the limit, at
+//!   any rate, so the slice has no information about θ. Up to one slice in ten may be disturbed. The distribution of k
+//!   is therefore a mixture (contamination: Tukey 1960). Without the mixture, a single slice with half of its calls
+//!   beyond the limit lowered the estimate by a third.
+//! - **An objective for the mean response time** has the curve ln(mean / limit) = b ln(rate / θ). The mean of a slice
+//!   has a gamma distribution with an unknown variance. The mean of a disturbed slice may have any magnitude.
 //!
-//! The prior of θ is flat in its logarithm. A prediction of the rate may place the first slice, but has no other effect
-//! on the result, so that the result can judge the prediction.
+//! The prior of ln θ is uniform. The result does not depend on the model's prediction of θ, so it can be compared with
+//! the prediction.
 
 use statrs::function::beta::ln_beta;
 use statrs::function::gamma::ln_gamma;
 
-/// Number of rates in the grid.
+/// Number of candidates for the threshold rate θ in the grid.
 const RATES: usize = 400;
-/// The bounds of the slope b. At the lower bound, response times hardly depend on the rate; at the upper bound, they
-/// rise abruptly at one rate.
+/// Bounds of the slope b of the curve. At the lower bound, the share of slow calls grows slowly with the rate; at the
+/// upper bound, it jumps at one rate.
 const SLOPES: [f64; 2] = [4.0, 100.0];
+/// Number of candidates for the slope in the grid.
 const SLOPE_STEPS: usize = 12;
-/// The bounds of the correlation ρ of the calls of a slice, or of the squared coefficient of variation of its mean.
+/// Bounds of the correlation ρ of the calls of a slice.
 const CORRELATIONS: [f64; 2] = [5e-4, 0.1];
+/// Bounds of the squared coefficient of variation of the mean response time of a slice.
 const VARIATIONS: [f64; 2] = [1e-3, 1.0];
+/// Number of candidates for the dispersion (ρ or the squared coefficient of variation) in the grid.
 const DISPERSION_STEPS: usize = 8;
-/// Candidates for the share of slices that are disturbed.
+/// Candidates for the share of slices that are disturbed by the host.
 const DISTURBED_SHARES: [f64; 3] = [0.02, 0.05, 0.1];
-/// Logarithm of the ratio of the largest to the smallest mean that a disturbed slice may have.
+/// Natural logarithm of the ratio of the largest to the smallest mean response time of a disturbed slice (1.2 million).
 const DISTURBED_MAGNITUDES: f64 = 14.0;
-/// Quantiles of the posterior at which the next slices are placed, in turn. Slices on both sides of the rate show the
-/// slope of the curve.
+/// Quantiles of the posterior of θ at which slices are measured, in turn. Slices on both sides of θ determine the slope
+/// of the curve.
 const SLICE_QUANTILES: [f64; 4] = [0.5, 0.8, 0.35, 0.65];
 
-/// The quantity that an objective limits.
+/// What an objective limits.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum LimitedMeasure {
-    /// The share of calls beyond a limit. The field is the permitted share, above 0 and below 1.
+    /// The share of calls that exceed the response time limit. The field is the permitted share, above 0 and below 1.
     Share(f64),
     /// The mean response time.
     Mean,
 }
 
-/// The result of one slice of load.
+/// The measurement of one slice.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Slice {
-    /// `beyond` of `calls` calls were beyond the limit.
+    /// `beyond` of `calls` calls exceeded the limit.
     Calls {
-        /// Number of calls that took longer than the limit, or failed.
+        /// Number of calls that exceeded the limit or failed.
         beyond: u64,
         /// Number of all calls.
         calls: u64,
     },
-    /// Mean response time divided by its limit.
+    /// Mean response time divided by the limit.
     Mean(f64),
 }
 
-/// The rate at which the objective is just met.
+/// Estimate of the threshold rate.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RateEstimate {
-    /// The median of the posterior, in calls per second.
+    /// Median of the posterior, in calls per second.
     pub rate: f64,
-    /// The 5th and the 95th percentile of the posterior.
+    /// The 5 % and 95 % quantiles of the posterior.
     pub interval90: [f64; 2],
 }
 
 impl RateEstimate {
-    /// Half the width of the interval, relative to the rate.
+    /// Half the width of the interval, divided by the rate.
     pub fn relative_half_width(&self) -> f64 {
         (self.interval90[1] - self.interval90[0]) / 2.0 / self.rate
     }
 }
 
-/// How slices at the same rate differ from one another.
+/// Parameters of the differences between slices at the same rate.
 #[derive(Clone, Copy, Debug)]
 struct Scatter {
-    /// The correlation of the calls of a slice, or the squared coefficient of variation of its mean.
+    /// The correlation ρ of the calls of a slice, or the squared coefficient of variation of its mean response time.
     dispersion: f64,
     /// The share of slices that are disturbed.
     disturbed: f64,
 }
 
-/// The search for the rate at which one objective is just met.
+/// The search for the threshold rate of one objective.
 #[derive(Clone, Debug)]
 pub struct RateSearch {
     limited: LimitedMeasure,
-    /// Logarithms of the rates of the grid.
+    /// Natural logarithms of the candidates for θ.
     log_rates: Vec<f64>,
     slopes: Vec<f64>,
     scatters: Vec<Scatter>,
-    /// Logarithm of the posterior, up to a constant: rates × slopes × scatters.
+    /// Natural logarithm of the posterior, up to a constant, for each combination of rate, slope and scatter.
     log_posterior: Vec<f64>,
     slices: usize,
 }
 
 impl RateSearch {
-    /// Begins a search between two rates, in calls per second: `low` > 0, `high` > `low`.
+    /// Begins a search for θ between two rates, in calls per second. `low` must be positive, and `high` greater than
+    /// `low`.
     pub fn new(limited: LimitedMeasure, low: f64, high: f64) -> RateSearch {
         let [least, most] = if limited == LimitedMeasure::Mean { VARIATIONS } else { CORRELATIONS };
         let with_disturbances = |dispersion| DISTURBED_SHARES.map(|disturbed| Scatter { dispersion, disturbed });
@@ -119,7 +125,8 @@ impl RateSearch {
         }
     }
 
-    /// Adds a slice that was offered at this rate, in calls per second. A slice without calls changes nothing.
+    /// Updates the posterior with a slice at this offered rate, in calls per second. A slice without calls does not
+    /// change it.
     pub fn add(&mut self, rate: f64, slice: Slice) {
         let log_rate = rate.ln();
         let likelihoods: Vec<Likelihood> =
@@ -136,31 +143,31 @@ impl RateSearch {
         self.slices += 1;
     }
 
-    /// Number of slices so far.
+    /// Number of slices that were added.
     pub fn slices(&self) -> usize {
         self.slices
     }
 
-    /// The current estimate of the rate at which the objective is just met.
+    /// The current estimate of the threshold rate.
     pub fn estimate(&self) -> RateEstimate {
         let marginal = self.marginal();
         let quantile = |share| self.quantile(&marginal, share);
-        // The grid cannot resolve differences smaller than its step.
+        // Extend the interval by half a grid step on each side, because the grid cannot resolve smaller differences.
         let step = self.half_step().exp();
         RateEstimate { rate: quantile(0.5), interval90: [quantile(0.05) / step, quantile(0.95) * step] }
     }
 
-    /// Half the distance between neighbouring rates of the grid, in logarithms.
+    /// Half the distance between neighbouring rates of the grid, as a natural logarithm.
     fn half_step(&self) -> f64 {
         (self.log_rates[1] - self.log_rates[0]) / 2.0
     }
 
-    /// The rate at which the next slice should be measured: a quantile of the posterior.
+    /// The rate at which the next slice should be measured.
     pub fn next_rate(&self) -> f64 {
         self.quantile(&self.marginal(), SLICE_QUANTILES[self.slices % SLICE_QUANTILES.len()])
     }
 
-    /// The posterior of the rates of the grid.
+    /// The posterior probability of each candidate for θ.
     fn marginal(&self) -> Vec<f64> {
         let highest = self.log_posterior.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         let by_rate = self.log_posterior.chunks_exact(self.slopes.len() * self.scatters.len());
@@ -185,15 +192,16 @@ impl RateSearch {
     }
 }
 
-/// Table of the logarithm of the likelihood of a slice for one scatter, as a function of the distance b ln(rate / θ).
-/// The grid looks up far more distances than the table has.
+/// Table of the log likelihood of one slice for one scatter, as a function of the distance b ln(rate / θ). The grid has
+/// far more distances than the table has entries, so interpolation in the table saves time.
 struct Likelihood {
     logs: Vec<f64>,
 }
 
 impl Likelihood {
-    /// The table covers distances from `-FARTHEST` to `FARTHEST`; beyond them, the likelihood hardly changes.
+    /// The table covers distances from `-FARTHEST` to `FARTHEST`. Beyond them, the likelihood is almost constant.
     const FARTHEST: f64 = 12.0;
+    /// Number of entries of the table per unit of distance.
     const PER_UNIT: f64 = 20.0;
 
     fn new(limited: LimitedMeasure, scatter: Scatter, slice: Slice) -> Likelihood {
@@ -212,7 +220,7 @@ impl Likelihood {
     }
 }
 
-/// Logarithm of the likelihood of a slice, up to a constant. `distance` is b ln(rate / θ).
+/// Natural logarithm of the likelihood of a slice, up to a constant. `distance` is b ln(rate / θ).
 fn log_likelihood(limited: LimitedMeasure, distance: f64, scatter: Scatter, slice: Slice) -> f64 {
     let Scatter { dispersion, disturbed } = scatter;
     let (regular, disturbance) = match (limited, slice) {
@@ -223,7 +231,7 @@ fn log_likelihood(limited: LimitedMeasure, distance: f64, scatter: Scatter, slic
             let (a, b) = (share * weight, (1.0 - share) * weight);
             let (beyond, calls) = (beyond as f64, calls as f64);
             let regular = ln_beta(beyond + a, calls - beyond + b) - ln_beta(a, b);
-            // In a disturbed slice, all shares of calls beyond the limit are equally likely.
+            // In a disturbed slice, every number of calls beyond the limit is equally likely.
             (regular, ln_beta(beyond + 1.0, calls - beyond + 1.0))
         }
         (LimitedMeasure::Mean, Slice::Mean(ratio)) if ratio > 0.0 => {
@@ -237,12 +245,12 @@ fn log_likelihood(limited: LimitedMeasure, distance: f64, scatter: Scatter, slic
     log_sum((1.0 - disturbed).ln() + regular, disturbed.ln() + disturbance)
 }
 
-/// ln(eᵃ + eᵇ).
+/// ln(eᵃ + eᵇ), computed without overflow.
 fn log_sum(a: f64, b: f64) -> f64 {
     a.max(b) + (-(a - b).abs()).exp().ln_1p()
 }
 
-/// `count` values from `low` to `high`, each the same factor above the previous one.
+/// `count` values in geometric progression, from `low` to `high`.
 fn geometric(low: f64, high: f64, count: usize) -> Vec<f64> {
     let step = (high / low).ln() / (count - 1) as f64;
     (0..count).map(|index| low * (step * index as f64).exp()).collect()
@@ -255,7 +263,7 @@ mod tests {
     use rand_distr::{Beta, Binomial, Distribution, Gamma};
     use rand_pcg::Pcg64Mcg;
 
-    /// A server that is observed by slices, with a known rate at which its objective is just met.
+    /// A simulated server with a known threshold rate.
     struct Server {
         rate: f64,
         slope: f64,
@@ -271,7 +279,7 @@ mod tests {
             }
         }
 
-        /// Measures a slice; one slice in twenty is disturbed.
+        /// Measures a slice on a host that disturbs 5 % of the slices.
         fn disturbed_calls(&self, rate: f64, rng: &mut Pcg64Mcg) -> Slice {
             if rng.random::<f64>() < 0.05 {
                 return Slice::Calls { beyond: rng.random_range(0..=2000), calls: 2000 };
@@ -295,8 +303,8 @@ mod tests {
         }
     }
 
-    /// Searches the rates of 100 random servers. Returns the median relative error, and the share of servers whose
-    /// interval contains the rate.
+    /// Estimates the threshold rates of 100 random servers from 20 slices each. Returns the median relative error, and
+    /// the share of servers whose interval contains the true rate.
     fn search_all(limited: LimitedMeasure, slice: fn(&Server, f64, &mut Pcg64Mcg) -> Slice) -> (f64, f64) {
         const SERVERS: usize = 100;
         let mut rng = Pcg64Mcg::seed_from_u64(7);
@@ -324,7 +332,7 @@ mod tests {
         assert!((0.84..=0.97).contains(&coverage), "coverage {coverage}");
     }
 
-    /// Expects that disturbed slices hardly change the estimates, because they say nothing about the server.
+    /// Expects that 5 % disturbed slices increase the median error by little.
     #[test]
     fn rare_disturbances_hardly_change_the_rate() {
         let (error, coverage) = search_all(LimitedMeasure::Share(0.01), Server::disturbed_calls);
@@ -346,8 +354,8 @@ mod tests {
     fn the_rate_of_a_mean_is_found_and_its_interval_covers_it() {
         let (error, coverage) = search_all(LimitedMeasure::Mean, Server::mean);
         assert!(error < 0.03, "median error {error}");
-        // There is no upper bound: the means of these servers are known more precisely than the grid resolves, so the
-        // intervals are wider than necessary.
+        // There is no upper bound of the coverage: these intervals are wider than necessary, because the steps of the
+        // grid are larger than the uncertainty.
         assert!(coverage >= 0.84, "coverage {coverage}");
     }
 

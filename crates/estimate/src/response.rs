@@ -1,9 +1,11 @@
-//! Delay elsewhere and variability of service, which cannot be derived from utilizations.
+//! Estimates two parameters that cannot be derived from utilizations: the variability of service times, and the delay
+//! outside of the stations.
 //!
-//! At a first-come-first-served station, R = Z0 + D + W·(1 + scv)/2. Z0 is the delay elsewhere. W is the mean wait at
-//! the same level if the service of each class were exponential
-//! ([`exponential_wait`](brimful_model::exponential_wait)). D is known from the utilizations. The relation is linear in
-//! Z0 and scv, so the mean response times at the calibration levels determine both, if the levels' waits differ enough.
+//! At a first-come-first-served station, the mean response time is R = Z0 + D + W·(1 + scv)/2. Z0 is the delay outside
+//! of the station, such as on the network. scv is the squared coefficient of variation of service times. W is the mean
+//! wait at the same load with exponential service times ([`exponential_wait`](brimful_model::exponential_wait)). The
+//! demand D is known from the utilizations. R is linear in Z0 and scv, so mean response times at several loads
+//! determine both, if W differs enough between these loads.
 
 use crate::EstimateError;
 use crate::least_squares::fit_non_negative;
@@ -11,13 +13,14 @@ use brimful_core::number::check_non_negative;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// Largest relative standard error of the factor (1 + scv)/2. If it is larger, exponential service is assumed.
+/// Maximum standard error of the factor (1 + scv)/2, relative to the factor. If it is larger, exponential service times
+/// are assumed.
 const MAX_STANDARD_ERROR: f64 = 0.25;
 
-/// Smallest half width of the confidence interval of a mean response time, as a share of that time.
+/// Minimum half width of the confidence interval of a mean response time, relative to the mean.
 pub(crate) const MIN_HALF_WIDTH: f64 = 0.01;
 
-/// Mean response time at one level.
+/// Mean response time at one load level.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ResponsePoint {
     /// W: [`exponential_wait`](brimful_model::exponential_wait) at this level, in seconds.
@@ -26,25 +29,25 @@ pub struct ResponsePoint {
     pub demand: f64,
     /// R: measured mean response time, in seconds.
     pub response: f64,
-    /// Weight, such as the inverse variance of the mean. Only ratios of weights matter. A point of weight 0 is not
-    /// used.
+    /// Weight, such as 1 divided by the variance of the mean response time. Only ratios of weights matter. A point of
+    /// weight 0 is not used.
     pub weight: f64,
 }
 
-/// Delay and variability of service, estimated from response times.
+/// Delay outside of the stations, and variability of service times, estimated from response times.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct ResponseFit {
-    /// Z0: time that every request spends elsewhere, in seconds.
+    /// Z0: delay of every request outside of the stations, in seconds.
     pub delay: f64,
-    /// Squared coefficient of variation of the service times of each class.
+    /// Squared coefficient of variation of the service times within each class.
     pub scv: f64,
-    /// The origin of `scv`.
+    /// How `scv` was determined.
     pub basis: ScvBasis,
     /// Standard error of `scv`, if it was measured or fitted.
     pub scv_standard_error: Option<f64>,
 }
 
-/// The origin of a coefficient of variation.
+/// How a squared coefficient of variation was determined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ScvBasis {
@@ -52,14 +55,15 @@ pub enum ScvBasis {
     Measured,
     /// Fitted to the response times.
     Fitted,
-    /// Assumed exponential, because there are fewer than three points.
+    /// Set to 1 (exponential service times), because there are fewer than three points.
     TooFewPoints,
-    /// Assumed exponential, because the waits differ too little, compared with the noise, to distinguish variability
-    /// from delay.
+    /// Set to 1 (exponential service times), because the waiting times at the load levels differ too little, compared
+    /// with the noise, to distinguish variability from delay.
     Indistinct,
 }
 
-/// Fits Z0 ≥ 0 and scv ≥ 0 to at least one point. If the points do not determine both, scv is 1 and only Z0 is fitted.
+/// Fits Z0 ≥ 0 and scv ≥ 0 to at least one point. If the points do not determine both, scv is set to 1 and only Z0 is
+/// fitted.
 pub fn fit_response(points: &[ResponsePoint]) -> Result<ResponseFit, EstimateError> {
     check(points)?;
     let counted: Vec<&ResponsePoint> = points.iter().filter(|p| p.weight > 0.0).collect();
@@ -74,8 +78,8 @@ pub fn fit_response(points: &[ResponsePoint]) -> Result<ResponseFit, EstimateErr
         other => other?,
     };
     let (delay, scv) = (fit.values[0], fit.values[1]);
-    // The error is computed from the noise alone, without the misfit of an scv held at 0: if waits are shorter than
-    // with constant service, the model does not fit, but scv is certainly 0.
+    // The standard error uses the residuals of the unconstrained fit. If waiting times are shorter than with constant
+    // service times, scv is held at 0. The model then fits badly, but scv = 0 is certain.
     match fit.uncertainty.map(|u| u.noise_stddev * u.standard_error_ratio(1)) {
         Some(error) if error <= MAX_STANDARD_ERROR * (1.0 + scv) => {
             Ok(ResponseFit { delay, scv, basis: ScvBasis::Fitted, scv_standard_error: Some(error) })
@@ -87,7 +91,7 @@ pub fn fit_response(points: &[ResponsePoint]) -> Result<ResponseFit, EstimateErr
 /// Fits Z0 ≥ 0 for a known scv with this standard error.
 ///
 /// # Errors
-/// When there is no point of positive weight, or a number is invalid.
+/// If no point has a positive weight, or if a number is invalid.
 pub fn fit_delay(points: &[ResponsePoint], scv: f64, standard_error: f64) -> Result<ResponseFit, EstimateError> {
     check(points)?;
     let counted: Vec<ResponsePoint> = points.iter().filter(|p| p.weight > 0.0).copied().collect();
@@ -116,7 +120,7 @@ pub(crate) fn delay(points: &[ResponsePoint], scv: f64) -> f64 {
     points.iter().map(excess).sum::<f64>().max(0.0)
 }
 
-/// Fits Z0 for exponential service: the mean of the response times minus demand and wait.
+/// Fits Z0 for exponential service times: the mean of R − D − W.
 fn exponential(points: &[&ResponsePoint], basis: ScvBasis) -> Result<ResponseFit, EstimateError> {
     if points.is_empty() {
         return Err(EstimateError::TooFewObservations { needed: 1, given: 0 });
@@ -133,7 +137,7 @@ mod tests {
 
     const DEMAND: f64 = 0.002;
 
-    /// Points at 20, 40 and 60 % of the saturation of two servers.
+    /// Points at 20, 40 and 60 % of the saturation rate of a station with two servers.
     fn points(delay: f64, scv: f64, noise: [f64; 3]) -> Vec<ResponsePoint> {
         let at = |(fraction, noise): (f64, f64)| {
             let exponential_wait = mmm_wait(fraction * 2.0 / DEMAND, DEMAND, 2, 0.0);

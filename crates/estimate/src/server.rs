@@ -1,19 +1,20 @@
-//! Computes a model from the calibration of a survey, and predictions from the model. Times are in seconds, rates per
-//! second.
+//! Fits a model to the calibration measurements of a survey, and computes predictions from the model. Times are in
+//! seconds, rates per second.
 //!
-//! One queueing station represents the server's CPUs. Another queueing station represents any resource that is full
-//! before the CPUs are (a pool of workers, a lock, a disk). One delay station represents the rest. The capacity is
-//! measured, not extrapolated: with many closed-loop clients without think time, the server as seen from outside is a
+//! One queueing station represents the server's CPUs. If another resource (a pool of workers, a lock, a disk) saturates
+//! before the CPUs, a second queueing station represents it. A delay station represents the remaining time. The
+//! capacity is measured, not extrapolated: the throughput with many closed-loop clients without think time determines a
 //! flow-equivalent station (Chandy, Herzog & Woo 1975).
 //!
 //! Pauses of the server are removed from the measurements first, and added to the predictions ([`pauses`]).
 //!
-//! The cost of a call depends on the load by one of several laws ([`law`]), chosen by cross-validation. The differences
-//! between classes are measured by the Server Module ([`module`]) or else by loads of each class alone. Mean response
-//! times then determine the delay and the variability of service ([`responses`]).
+//! The CPU cost of a call depends on the load by one of several laws ([`law`]), chosen by cross-validation. The
+//! differences between classes are measured by the Server Module ([`module`]), or by loads of each class alone. Mean
+//! response times then determine the delay outside of the stations and the variability of service times
+//! ([`responses`]).
 //!
-//! Predictions are solutions of the model, so any solver of the same model returns the same predictions. Their
-//! intervals come from a bootstrap over the blocks of calibration ([`prediction_interval`]).
+//! Predictions are solutions of the model that the survey writes, so another solver of this model returns the same
+//! predictions. Their intervals come from a bootstrap over the blocks of calibration ([`prediction_interval`]).
 
 mod blocks;
 mod drift;
@@ -56,37 +57,37 @@ use brimful_core::survey::{Law, ModuleMeasurements, ProgramDemand, ServerPauses,
 use brimful_model::correlation::identity;
 use brimful_model::{Estimate, HostSlowness, Method, ModelError, Quota, solve_open};
 
-/// Load of the model that the survey writes, as a share of the saturation rate. A server should run at most at this
-/// load to have room for peaks. At saturation itself an open network has no solution.
+/// The request rate of the model that the survey writes, as a share of the saturation rate. A server should run at this
+/// load or less, so that it has a reserve for peaks. At saturation, an open network has no solution.
 pub const OPERATING_SHARE: f64 = 0.7;
 
-/// A fitted server.
+/// A model of a server, fitted to calibration measurements.
 #[derive(Clone, Debug)]
 pub struct ServerFit {
     facts: ServerFacts,
     blocks: Vec<Vec<ReplayedMeasurement>>,
     loads: PooledLoads,
     fit: ModelFit,
-    /// The models fitted to blocks drawn at random.
+    /// Models fitted to random draws of the blocks.
     bootstrap: Vec<ModelFit>,
-    /// The changes of the host's speed.
+    /// The changes of the host's speed over time.
     drift: Drift,
-    /// Finds pauses; `None` for a server without pauses.
+    /// Detects pauses of the server in a measurement; `None` for a server without pauses.
     detector: Option<PauseDetector>,
-    /// Demand of each class, in seconds per request.
+    /// Demand of each class at the main station, in seconds per request.
     pub demands: Vec<Estimate>,
-    /// The additional cost of a request on an idle server, in seconds.
+    /// The additional CPU time of a request on an idle server, in seconds.
     pub wakeup: Estimate,
 }
 
-/// The model's prediction for one load level.
+/// The model's prediction for one request rate.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Prediction {
     /// Requests completed per second.
     pub throughput: f64,
-    /// Mean response time, in seconds; `None` if the queue grows without limit.
+    /// Mean response time, in seconds; `None` above saturation, where the queue grows without limit.
     pub response: Option<f64>,
-    /// Mean response time of each class, in seconds; `None` if the queue grows without limit.
+    /// Mean response time of each class, in seconds; `None` above saturation.
     pub class_response_times: Option<Vec<f64>>,
     /// Utilization of the CPUs by the server's processes.
     pub utilization: f64,
@@ -96,13 +97,13 @@ impl ServerFit {
     /// Fits a model to the blocks; `seed` is the seed of the bootstrap.
     ///
     /// # Errors
-    /// When the blocks do not determine a model.
+    /// If the blocks do not determine a model.
     pub fn new(mut facts: ServerFacts, blocks: Vec<Block>, seed: u64) -> Result<Self, EstimateError> {
         let not_replayed = |measurement| ReplayedMeasurement { measurement, modelled: None, percentile_ratios: None };
         let mut blocks: Vec<Vec<ReplayedMeasurement>> =
             blocks.into_iter().map(|block| block.into_iter().map(not_replayed).collect()).collect();
         let detector = PauseDetector::take_out(&mut blocks, &mut facts);
-        // The replay needs only the demands of calls, which do not depend on response times.
+        // The replay needs only the CPU demands of calls, which do not depend on response times.
         let demands_fit = fitting::fit(&facts, &pool(&blocks), None, None)?;
         for replayed in blocks.iter_mut().flatten() {
             replayed.modelled = responses::modelled_response(&demands_fit, &facts, &replayed.measurement);
@@ -130,7 +131,7 @@ impl ServerFit {
         Ok(server)
     }
 
-    /// Stores the uncertainty of the demands in the model.
+    /// Stores the half widths and the correlation of the demands in the model.
     fn note_uncertainty(&mut self) {
         if !self.fit.waits_for_cpu() {
             return;
@@ -145,7 +146,7 @@ impl ServerFit {
         model.demand_correlation[0] = correlation;
     }
 
-    /// Covariance of the demands at the CPUs over the bootstrap, classes × classes.
+    /// Covariance of the CPU demands over the fits of the bootstrap, classes × classes.
     fn demand_covariance(&self) -> Vec<Vec<f64>> {
         let n = self.bootstrap.len() as f64;
         let demand = |fit: &ModelFit, class: usize| fit.cpu.demands[class];
@@ -159,17 +160,17 @@ impl ServerFit {
         classes.clone().map(|i| classes.clone().map(|j| covariance(i, j)).collect()).collect()
     }
 
-    /// Requests per second of the mix at which a resource is full.
+    /// Saturation rate of the mix, in requests per second.
     pub fn saturation(&self) -> f64 {
         self.saturation_for_mix(&self.facts.mix)
     }
 
-    /// Requests per second in these proportions at which a resource is full.
+    /// Saturation rate of requests in the proportions of `mix`, in requests per second.
     pub fn saturation_for_mix(&self, mix: &[f64]) -> f64 {
         self.fit.saturation(mix)
     }
 
-    /// Name of the station to which [`ServerFit::demands`] belong.
+    /// Name of the station that [`ServerFit::demands`] belong to.
     pub fn station(&self) -> &str {
         &self.facts.station
     }
@@ -179,12 +180,12 @@ impl ServerFit {
         &self.fit.bottleneck
     }
 
-    /// The evidence for the bottleneck, as a phrase.
+    /// The evidence for the bottleneck, as a phrase for the report.
     pub fn evidence(&self) -> &str {
         &self.fit.evidence
     }
 
-    /// Time for which a call of the class holds the bottleneck, in seconds; `None` if the CPUs are the bottleneck.
+    /// Time for which a call of the class occupies the bottleneck, in seconds; `None` if the CPUs are the bottleneck.
     pub fn holding_time(&self, class: usize) -> Option<Estimate> {
         let holding_time = |fit: &ModelFit| {
             let station = fit.network.stations.iter().position(|station| station.name == fit.bottleneck)?;
@@ -194,13 +195,13 @@ impl ServerFit {
         Some(Estimate { value, ci95_half_width: half_width95(self.bootstrap.iter().filter_map(holding_time)) })
     }
 
-    /// The laws of the cost of a call that were tried, the best law first.
+    /// The load-dependence laws of a call's cost that were tried, the best one first.
     pub fn laws(&self) -> &[Law] {
         &self.fit.laws
     }
 
-    /// Throughput for each number of closed-loop clients without think time.
-    pub fn throughput_by_clients(&self) -> Vec<ThroughputByClients> {
+    /// Measured throughput for each number of closed-loop clients without think time.
+    pub fn throughput_by_clients(&self) -> Vec<ByClients> {
         let servers = f64::from(self.facts.servers);
         let by_clients = |(load, pooled): (&OfferedLoad, &PooledMeasurement)| match load {
             OfferedLoad::Clients(clients) => Some(ThroughputByClients {
@@ -214,34 +215,35 @@ impl ServerFit {
         self.loads.iter().filter_map(by_clients).collect()
     }
 
-    /// The Server Module's measurements; `None` if the demands of the classes are not from the module.
-    pub fn inside(&self) -> Option<ModuleMeasurements> {
+    /// The Server Module's measurements; `None` if the demands of the classes do not come from the module.
+    pub fn inside(&self) -> Option<InsideServer> {
         module::document(&self.fit, &self.facts, &self.loads)
     }
 
-    /// CPU demand of a call of the mix in each program at the highest load, the largest first. Empty if programs cannot
-    /// be observed. `idle` contains the number of CPUs that each program keeps busy without calls.
+    /// CPU demand of an average call in each program at the highest load, in descending order. Empty if programs cannot
+    /// be observed. `idle` contains the number of CPUs that each program keeps busy without load.
     pub fn programs(&self, idle: &[ProgramUsage]) -> Vec<ProgramDemand> {
         program_demands::program_demands(&self.loads, &self.blocks, idle)
     }
 
-    /// Ratio of the host's speed in each block to the mean over all blocks.
+    /// The host's speed in each block, relative to the mean over all blocks.
     pub fn speed_by_block(&self) -> Vec<f64> {
         self.drift.speed_by_block.clone()
     }
 
-    /// Predicts the mix at `rate`, for a host of constant speed.
+    /// Predicts the response times and utilization of the mix at `rate`, for a host of constant speed.
     ///
     /// # Errors
-    /// When the model cannot be solved.
+    /// If the model cannot be solved.
     pub fn predict(&self, rate: f64) -> Result<Prediction, EstimateError> {
         self.predict_mix(rate, &self.facts.mix)
     }
 
-    /// Predicts requests in other proportions, for a host of constant speed.
+    /// Predicts the response times and utilization of requests in the proportions of `mix`, for a host of constant
+    /// speed.
     ///
     /// # Errors
-    /// When the model cannot be solved.
+    /// If the model cannot be solved.
     pub fn predict_mix(&self, rate: f64, mix: &[f64]) -> Result<Prediction, EstimateError> {
         let model = self.fit.model_with_pauses(rate, mix);
         let wait = self.fit.wait_for_pauses(rate, mix);
@@ -265,12 +267,12 @@ impl ServerFit {
         }
     }
 
-    /// Predicts a level at this time with its intervals, for a host whose speed continues to vary as it did during
-    /// calibration. `arrivals` generates a random load of this kind, from a seed and a length in seconds: arrival times
-    /// in seconds, and classes.
+    /// Predicts the measurements at a load level at a later time, with intervals. The speed of the host is assumed to
+    /// vary as it did during calibration. `arrivals` generates random arrivals (times in seconds, and classes) from a
+    /// seed and a duration in seconds.
     ///
     /// # Errors
-    /// When the model cannot be solved.
+    /// If the model cannot be solved.
     pub fn predict_level(
         &self,
         rate: f64,
@@ -282,13 +284,13 @@ impl ServerFit {
         prediction_interval::predict_level(&self.bootstrap, &self.facts, &self.drift, level, arrivals)
     }
 
-    /// Predicts the rate at which requests in these proportions just meet a limit of response times, as a search at
-    /// this time would measure it on a host whose speed continues to vary as it did during calibration. The rate is at
-    /// most the one that saturates the server. `arrivals` generates Poisson arrivals of a rate, from a seed and a
-    /// length in seconds. `None` if the model has no saturation rate.
+    /// Predicts the highest rate of requests in the proportions of `mix` that meets a response time limit, as a search
+    /// at a later time would measure it. The speed of the host is assumed to vary as it did during calibration. The
+    /// rate is at most the saturation rate. `arrivals` generates Poisson arrivals from a rate, a seed and a duration in
+    /// seconds. `None` if the model has no saturation rate.
     ///
     /// # Errors
-    /// When the model cannot be solved.
+    /// If the model cannot be solved.
     pub fn predict_rate(
         &self,
         mix: &[f64],
@@ -299,14 +301,14 @@ impl ServerFit {
         prediction_interval::predict_rate(&self.bootstrap, &self.drift, mix, limit, time, arrivals)
     }
 
-    /// The rate at which requests in these proportions saturate the server, as a measurement at this time would
+    /// Predicts the saturation rate of requests in the proportions of `mix`, as a measurement at a later time would
     /// show it.
     pub fn predict_saturation(&self, mix: &[f64], time: LevelTime) -> Option<PredictedFigure> {
         prediction_interval::predict_saturation(&self.bootstrap, &self.drift, mix, time)
     }
 
-    /// The host's slowness over time during a level at which requests in these proportions arrived at `rate`. `None` if
-    /// the Record does not show it. `arrivals` are the level's arrivals: times in seconds, and classes.
+    /// The host's slowness over time during a level with requests in the proportions of `mix` at `rate`. `None` if the
+    /// Record does not show it. `arrivals` are the level's arrivals (times in seconds, and classes).
     pub fn host_slowness_over_time(
         &self,
         record: &Record,
@@ -335,11 +337,11 @@ impl ServerFit {
         })
     }
 
-    /// Response times that the model predicts for these arrivals (times in seconds, and classes) on a host with this
-    /// slowness over time. `None` if there are no arrivals.
+    /// Predicts the response times for these arrivals (times in seconds, and classes) on a host with the slowness over
+    /// time in `course`. `None` if there are no arrivals.
     ///
     /// # Errors
-    /// When the model cannot be solved.
+    /// If the model cannot be solved.
     pub fn replay(
         &self,
         rate: f64,
@@ -350,25 +352,25 @@ impl ServerFit {
         self.fit.replay(rate, mix, course, arrivals)
     }
 
-    /// Capacity under a quota, as a measurement at this time would show it. The cost of a call at saturation does not
-    /// change.
+    /// Predicts the capacity under a CPU quota, as a measurement at a later time would show it. The CPU cost of a call
+    /// at saturation is assumed not to change.
     pub fn with_quota(&self, quota: Quota, time: LevelTime) -> QuotaPrediction {
         let unlimited = self.predict_saturation(&self.facts.mix, time);
         quota::capacity(&self.fit, &self.facts, quota, unlimited)
     }
 
-    /// Mean response time of the mix at `rate` under a quota, in seconds: the prediction without a quota, plus the
-    /// simulated effect of the pauses. `None` if the queue grows without limit.
+    /// Mean response time of the mix at `rate` under a CPU quota, in seconds: the prediction without a quota, plus the
+    /// simulated effect of the quota's pauses. `None` above saturation.
     ///
     /// # Errors
-    /// When the model cannot be solved.
+    /// If the model cannot be solved.
     pub fn response_with_quota(&self, quota: Quota, rate: f64, seed: u64) -> Result<Option<f64>, EstimateError> {
         let Some(response) = self.predict(rate)?.response else { return Ok(None) };
         let simulated = quota::response_times(&self.fit, &self.facts, quota, rate, seed)?;
         Ok(Some(response + simulated.with_quota - simulated.without_quota))
     }
 
-    /// The model for planning, at [`OPERATING_SHARE`] of the rate at which it saturates.
+    /// The model for planning, with a request rate of [`OPERATING_SHARE`] × the saturation rate.
     pub fn model(&self) -> Model {
         self.fit.model_with_pauses(OPERATING_SHARE * self.saturation(), &self.facts.mix)
     }

@@ -1,10 +1,10 @@
-//! CPU time of a request as a function of the size of its response: a + b·bytes.
+//! CPU time of a request as a linear function of the response size: a + b·bytes.
 //!
-//! Menascé et al. (CMG 1999, §3.5.1, Fig. 5) derived the demand of an empty response, which they could not measure,
-//! from the intercept of such a line. Neither a nor b is negative: a negative one is set to zero
-//! ([`SizeFit::held_at_zero`]). A point is an outlier if its externally studentized residual is too large for the
-//! largest of n (Student's t with Bonferroni's correction at 5 %: Cook & Weisberg, *Residuals and Influence in
-//! Regression*, 1982, §2.2.2). Outliers are reported, and never dropped.
+//! Menascé et al. (CMG 1999, §3.5.1, Fig. 5) could not measure the demand of an empty response and estimated it by the
+//! intercept of such a line. Neither a nor b is negative: a coefficient that would be negative is set to zero
+//! ([`SizeFit::held_at_zero`]). A point is an outlier if its externally studentized residual is significant at the 5 %
+//! level after Bonferroni's correction for the number of points (Cook & Weisberg, *Residuals and Influence in
+//! Regression*, 1982, §2.2.2). Outliers are reported, but still used in the fit.
 
 use crate::EstimateError;
 use crate::least_squares::{SIGNIFICANCE, fit_non_negative};
@@ -14,7 +14,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
-/// One response, or the mean of several responses of the same size.
+/// One measured response, or the mean of several responses of the same size.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct SizePoint {
     /// Size of the response in bytes.
@@ -26,17 +26,17 @@ pub struct SizePoint {
 /// The fitted line D = a + b·bytes.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct SizeFit {
-    /// a: cost of a request, independent of its size, in seconds.
+    /// a: part of the demand that does not depend on the response size, in seconds per request.
     pub per_request_s: Estimate,
-    /// b: cost of a byte, in seconds.
+    /// b: increase of the demand per byte of the response, in seconds.
     pub per_byte_s: Estimate,
     /// The coefficient that was set to zero because it would have been negative; `None` if there is none.
     pub held_at_zero: Option<Held>,
-    /// Share of the variance that the line explains; 1 if there is no variance.
+    /// Coefficient of determination R²: the share of the variance that the line explains; 1 if there is no variance.
     pub r2: f64,
-    /// Standard deviation of a point about the line (n − 2 degrees of freedom), in seconds.
+    /// Standard deviation of the residuals (n − 2 degrees of freedom), in seconds.
     pub residual_stddev_s: f64,
-    /// Points far from the line, the farthest first.
+    /// Points that differ significantly from the line, the most significant first.
     pub outliers: Vec<Outlier>,
 }
 
@@ -50,14 +50,16 @@ pub enum Held {
     PerByte,
 }
 
-/// A point far from the line.
+/// A point that differs significantly from the line.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Outlier {
     /// Index of the point, from 0.
     pub point: usize,
-    /// Distance of the point from the line through the other points, in standard errors of that distance.
+    /// Externally studentized residual: the difference between the point and a line through the other points, divided
+    /// by its standard error.
     pub studentized_residual: f64,
-    /// Probability that the largest of all residuals is at least as large, if all points belong to the line.
+    /// Probability that the largest of all residuals would be at least this large, if all points had the same line and
+    /// error.
     pub p: f64,
 }
 
@@ -68,7 +70,7 @@ impl SizeFit {
     }
 }
 
-/// Fits the line to at least three points of at least two sizes.
+/// Fits the line to at least three points of at least two different sizes.
 pub fn fit_size(points: &[SizePoint]) -> Result<SizeFit, EstimateError> {
     for (i, point) in points.iter().enumerate() {
         check_non_negative(point.bytes, || format!("the size of point {i}"))?;
@@ -105,15 +107,15 @@ pub fn fit_size(points: &[SizePoint]) -> Result<SizeFit, EstimateError> {
     })
 }
 
-/// Finds outliers among at least four points. With three points, the line through two others has no residuals to
-/// compare with.
+/// Finds outliers among at least four points. With three points, a line through the two others fits exactly and shows
+/// no error.
 fn outliers(bytes: &[f64], residuals: &[f64]) -> Vec<Outlier> {
     let n = bytes.len() as f64;
     let Ok(t) = StudentsT::new(0.0, 1.0, n - 3.0) else { return Vec::new() };
     let mean = bytes.iter().sum::<f64>() / n;
     let spread: f64 = bytes.iter().map(|b| (b - mean).powi(2)).sum();
     let left: f64 = residuals.iter().map(|r| r * r).sum();
-    // Residuals below this floor are rounding errors.
+    // Lower bound of the residual sum of squares, in view of rounding errors.
     let floor = f64::EPSILON * left;
     let judged = bytes.iter().zip(residuals).enumerate().filter_map(|(point, (b, residual))| {
         let one_minus_leverage = 1.0 - 1.0 / n - (b - mean).powi(2) / spread;
@@ -134,7 +136,7 @@ fn outliers(bytes: &[f64], residuals: &[f64]) -> Vec<Outlier> {
 mod tests {
     use super::*;
 
-    /// Ten responses of 1 to 10 MB that cost 2 ms and 8 ns per byte, plus noise.
+    /// Points of ten responses of 1 to 10 MB. A request costs 2 ms, and 8 ns per byte, plus noise.
     fn points(noise: [f64; 10]) -> Vec<SizePoint> {
         let point = |(i, noise)| {
             let bytes = (i + 1) as f64 * 1e6;

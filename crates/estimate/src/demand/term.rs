@@ -1,4 +1,4 @@
-//! The term of the utilization law for demands that depend on the load. [`super::load`] explains the shapes.
+//! The term of the utilization law that makes demands depend on the load. [`super::load`] explains the shapes.
 
 use super::observation::Observation;
 use brimful_core::model::IdleCost;
@@ -10,9 +10,9 @@ use std::fmt;
 pub enum Shape {
     /// A constant number of busy servers as soon as there are requests.
     PerSecond,
-    /// Additional seconds per request, proportional to this power of the server's idleness.
+    /// Additional seconds per request, proportional to the idle share of the servers raised to this power.
     Idle(u32),
-    /// Additional seconds per request, proportional to the server's utilization.
+    /// Additional seconds per request, proportional to the servers' utilization.
     Busy,
 }
 
@@ -32,7 +32,7 @@ impl Serialize for Shape {
     }
 }
 
-/// The servers of a station, and the share of them that is free of other work.
+/// The servers of a station, and the share of their time that other work leaves free.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Servers {
     pub(crate) count: f64,
@@ -40,13 +40,13 @@ pub(crate) struct Servers {
 }
 
 impl Servers {
-    /// Creates the servers of a station. `others` is the utilization by other work, which observations do not count as
-    /// busy.
+    /// Creates the servers of a station. `others` is the utilization by other work, which is not part of the busy
+    /// servers of an observation.
     pub(crate) fn new(count: u32, others: f64) -> Self {
         Self { count: f64::from(count.max(1)), free: 1.0 - others }
     }
 
-    /// I: the idle share of the capacity when `busy` servers are busy.
+    /// I: the idle share of the servers' time when `busy` servers are busy.
     fn idle(self, busy: f64) -> f64 {
         (self.free - busy / self.count).clamp(0.0, 1.0)
     }
@@ -55,17 +55,19 @@ impl Servers {
 /// A term of the utilization law, without its weight w.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Term {
+    /// How the term depends on the load.
     pub shape: Shape,
+    /// The servers of the station.
     pub servers: Servers,
 }
 
 impl Term {
-    /// The value of the term at an observation.
+    /// The value of the term for the throughput and busy servers of an observation.
     pub(crate) fn at_observation(self, o: &Observation) -> f64 {
         self.at(o.throughput.iter().sum(), o.busy)
     }
 
-    /// The value of the term at this many requests per second and busy servers.
+    /// The value of the term for this number of requests per second and of busy servers.
     pub(crate) fn at(self, rate: f64, busy: f64) -> f64 {
         match self.shape {
             Shape::PerSecond if rate > 0.0 => 1.0,
@@ -76,8 +78,7 @@ impl Term {
 }
 
 impl Shape {
-    /// Amount that the term adds to the demand of each request if this share of the servers is idle, without the
-    /// weight.
+    /// Increase of each request's demand per unit of the weight w, if this share of the servers' time is idle.
     fn per_request(self, idle: f64) -> f64 {
         match self {
             Shape::PerSecond => 0.0,
@@ -86,13 +87,13 @@ impl Shape {
         }
     }
 
-    /// Amount that the term adds to the demand of each request at this idle share, minus the amount at saturation.
+    /// Increase of each request's demand per unit of the weight w at this idle share, relative to saturation.
     pub(crate) fn beyond_saturation(self, idle: f64) -> f64 {
         self.per_request(idle) - self.per_request(0.0)
     }
 
-    /// The term as the idle cost of a model whose demands are those at saturation. `None` for a constant term, which is
-    /// part of the model's background.
+    /// The term as the `IdleCost` of a model whose demands are valid at saturation. `None` for [`Shape::PerSecond`],
+    /// which is part of the model's background.
     pub(crate) fn idle_cost(self, weight: f64) -> Option<IdleCost> {
         match self {
             Shape::PerSecond => None,
@@ -101,8 +102,8 @@ impl Shape {
         }
     }
 
-    /// Amounts that the term adds at saturation to the demand of each request, and to the number of servers that
-    /// background work keeps busy, without the weight.
+    /// The effect of the term at saturation, per unit of the weight w: the increase of each request's demand, and the
+    /// increase of the number of servers that background work keeps busy.
     pub(crate) fn at_saturation(self) -> (f64, f64) {
         (self.per_request(0.0), if self == Shape::PerSecond { 1.0 } else { 0.0 })
     }

@@ -1,5 +1,5 @@
-//! Input of the fit: the measurements of calibration, in blocks. Each block measures the same loads, in an order of
-//! its own. So the drift of the host's speed affects all loads alike.
+//! Input of the fit: the measurements of calibration, in blocks. Each block measures the same loads in a different
+//! order, so that the drift of the host's speed affects all loads equally.
 
 use super::programs::{self, ProgramUsage};
 use super::work_scv::WorkScv;
@@ -8,33 +8,33 @@ use crate::window::{CompletedCalls, RunStretch};
 use brimful_core::moments::Moments;
 use std::collections::BTreeMap;
 
-/// Facts about the server that do not come from the blocks.
+/// Facts about the server that are not part of a single block.
 #[derive(Clone, Debug)]
 pub struct ServerFacts {
     /// Names of the classes.
     pub classes: Vec<String>,
     /// Shares of the classes in the mix. They sum to one.
     pub mix: Vec<f64>,
-    /// Name of the station that does the work: the CPUs, or the whole server if its CPUs cannot be observed.
+    /// Name of the station that represents the CPUs, or the whole server if its CPUs cannot be observed.
     pub station: String,
     /// Number of CPUs that the server can use at once; 1 if the CPUs cannot be observed.
     pub servers: u32,
     /// Mean number of CPUs that the server's processes keep busy without load.
     pub idle_busy: f64,
-    /// Share of the CPUs' capacity that is not available to requests.
+    /// Share of the CPUs' capacity that other work uses, so that requests cannot use it.
     pub background: f64,
-    /// Whether the largest number of clients achieved no more throughput than half as many clients. This shows that
-    /// some resource is full.
+    /// Whether the largest number of clients achieved no more throughput than half as many clients. If so, some
+    /// resource is saturated.
     pub is_saturated: bool,
-    /// Number of connections that the server serves at a time. `None` unless the largest number of clients used all of
-    /// them.
+    /// Number of connections that the server serves at the same time. `None` unless the largest number of clients used
+    /// all of them.
     pub served_at_once: Option<u32>,
 }
 
-/// The load that is offered during one measurement of a block.
+/// The load during one measurement of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum OfferedLoad {
-    /// Poisson arrivals of the mix. The number is their rate, in percent of the server's capacity.
+    /// Poisson arrivals of the mix. The number is the rate, in percent of the server's capacity.
     Level(u32),
     /// The mix, sent by closed-loop clients without think time. The number is the number of clients.
     Clients(u64),
@@ -48,21 +48,21 @@ pub enum OfferedLoad {
 pub struct Measurement {
     /// The load that was offered.
     pub load: OfferedLoad,
-    /// Length of the observation in seconds.
+    /// Duration of the measurement in seconds, without the warm-up.
     pub seconds: f64,
     /// Calls completed per second, by class.
     pub throughput: Vec<f64>,
     /// The kernel's metrics during the measurement.
     pub kernel: KernelFigures,
-    /// The Server Module's measurements of the requests in this time.
+    /// The Server Module's measurements of the requests.
     pub module: ModuleFigures,
     /// Response times of the calls.
     pub responses: ResponseFigures,
-    /// The course of the measurement over time.
+    /// The measurement as a function of time.
     pub timeline: Timeline,
 }
 
-/// The kernel's metrics of the server and its host during a measurement.
+/// Measurements of the server and its host by the kernel.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct KernelFigures {
     /// Mean number of CPUs that the server's processes keep busy; `None` if the CPUs cannot be observed.
@@ -71,47 +71,48 @@ pub struct KernelFigures {
     pub idle: Option<f64>,
     /// Utilization of each of the host's disks (0 to 1), by name of the disk.
     pub disks: BTreeMap<String, f64>,
-    /// The server's programs.
+    /// The CPU usage of each of the server's programs.
     pub programs: Vec<ProgramUsage>,
 }
 
-/// The Server Module's measurements. Without the module, they are all empty.
+/// The Server Module's measurements; empty without the module.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ModuleFigures {
     /// CPU time of the requests, by class; `None` for a class that the module did not measure.
     pub demands: Vec<Option<ModuleDemand>>,
-    /// The workers of a server whose workers each serve at most one call at a time.
+    /// The workers of a server in which each worker serves at most one call at a time.
     pub workers: Option<Workers>,
     /// Number of workers that can compete for the CPUs.
     pub threads: Option<u64>,
 }
 
-/// Response times of a measurement.
+/// Response times during a measurement.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct ResponseFigures {
     /// Mean response time in seconds.
     pub mean: Option<f64>,
     /// 50th, 95th and 99th percentiles of the response time, in seconds.
     pub percentiles: Option<[f64; 3]>,
-    /// Squared coefficient of variation of the response times of calls of the same class.
+    /// Squared coefficient of variation of the response times of calls within a class.
     pub scv: Option<f64>,
 }
 
-/// The course of a measurement over time.
+/// A measurement as a function of time.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Timeline {
-    /// Length of the warm-up in seconds. All other values of the measurement exclude the warm-up.
+    /// Duration of the warm-up in seconds. The mean values of the measurement exclude the warm-up.
     pub warm_up: f64,
-    /// Time in seconds for which the server rested after the measurement.
+    /// Time without load after the measurement, in seconds.
     pub pause_after: f64,
-    /// CPU time and completions in short intervals ("stretches"), from the start of the measurement.
+    /// CPU time and completed calls in short intervals ("stretches"), from the start of the measurement.
     pub stretches: Vec<RunStretch>,
-    /// Time of each arrival in seconds since the start, and the index of its class. Empty unless arrivals were random.
+    /// Time of each arrival in seconds since the start of the measurement, and the index of its class. Empty for
+    /// closed-loop clients.
     pub arrivals: Vec<(f64, usize)>,
     /// Completed calls over time, including the warm-up.
     pub completed: CompletedCalls,
-    /// Start and length of each pause of the server, in seconds since the start of the measurement. Calibration does
-    /// not know them; the fit finds them.
+    /// Start and duration of each pause of the server, in seconds since the start of the measurement. Empty until the
+    /// fit detects them.
     pub pauses: Vec<(f64, f64)>,
 }
 
@@ -134,40 +135,47 @@ impl Measurement {
         self.timeline.warm_up + self.seconds + self.timeline.pause_after
     }
 
-    /// CPU seconds per call. `idle_busy` is the number of CPUs that the server keeps busy without calls; it is
-    /// subtracted.
+    /// CPU seconds per call, without the `idle_busy` CPUs that the server keeps busy without calls. `None` if the CPUs
+    /// cannot be observed.
     pub(super) fn cost(&self, idle_busy: f64) -> Option<f64> {
         let cost = (self.kernel.busy? - idle_busy) / self.rate();
         (cost.is_finite() && cost > 0.0).then_some(cost)
     }
 }
 
-/// A measurement, and the model's prediction for its calls.
+/// A measurement, and the model's predictions for its calls.
 #[derive(Clone, Debug)]
 pub(super) struct ReplayedMeasurement {
+    /// The measurement.
     pub measurement: Measurement,
+    /// The mean response time that the model predicts; `None` before the replay, and if it cannot be predicted.
     pub modelled: Option<ModelledResponse>,
-    /// Ratios of the measured percentiles to the percentiles that the fitted model predicts for the same calls.
+    /// Ratios of the measured percentiles of response times to the percentiles that the model predicts for the same
+    /// calls.
     pub percentile_ratios: Option<[f64; 3]>,
 }
 
-/// Mean response time, in seconds, that the model predicts for the calls of a measurement, given the host's speed at
-/// the time. The response time is linear in the variability of service.
+/// The mean response time that the model predicts for the calls of a measurement, at the host's speed during the
+/// measurement. It is a linear function of the squared coefficient of variation (scv) of service times.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct ModelledResponse {
-    /// The response time in seconds if service times are constant in each class.
+    /// The mean response time with scv 0 (constant service times in each class), in seconds.
     pub constant: f64,
-    /// The increase of the response time for each unit of the squared coefficient of variation of service, in seconds.
+    /// The increase of the mean response time per unit of scv, in seconds.
     pub per_scv: f64,
 }
 
-/// The measurements of one load in all blocks, combined.
+/// The measurements of one load, combined over all blocks.
 #[derive(Clone, Debug)]
 pub(super) struct PooledMeasurement {
+    /// Mean values over all blocks.
     pub measurement: Measurement,
+    /// The mean response time that the model predicts, averaged over all blocks.
     pub modelled: Option<ModelledResponse>,
+    /// Ratios of the measured percentiles of response times to the predicted percentiles, averaged over all blocks.
     pub percentile_ratios: Option<[f64; 3]>,
-    /// Variance of the mean of (response time − [`ModelledResponse::constant`]), estimated from the blocks.
+    /// Variance of the mean of (response time − [`ModelledResponse::constant`]), estimated from the differences between
+    /// blocks.
     pub excess_variance: Option<f64>,
     /// Variance of the mean response time, estimated from the differences between blocks.
     pub response_variance: Option<f64>,
@@ -175,13 +183,14 @@ pub(super) struct PooledMeasurement {
     pub rate_variance: Option<f64>,
     /// Squared coefficient of variation of the CPU time of a call.
     pub work_scv: Option<WorkScv>,
+    /// Number of blocks that measured this load.
     pub blocks: usize,
 }
 
-/// The combined measurements of each load.
+/// The combined measurements, by load.
 pub(super) type PooledLoads = BTreeMap<OfferedLoad, PooledMeasurement>;
 
-/// Combines the measurements of each load in all blocks. Rates are averaged by time, response times by calls.
+/// Combines the measurements of each load over all blocks. Rates are averaged by time, response times by calls.
 pub(super) fn pool<'a>(blocks: impl IntoIterator<Item = &'a Vec<ReplayedMeasurement>>) -> PooledLoads {
     let mut loads: BTreeMap<OfferedLoad, Vec<&ReplayedMeasurement>> = BTreeMap::new();
     for replayed in blocks.into_iter().flatten().filter(|replayed| replayed.measurement.seconds > 0.0) {
@@ -190,7 +199,7 @@ pub(super) fn pool<'a>(blocks: impl IntoIterator<Item = &'a Vec<ReplayedMeasurem
     loads.into_iter().map(|(load, replayed)| (load, pool_load(&replayed))).collect()
 }
 
-/// The combined measurement of the class `class` alone.
+/// The combined measurement of the load with only this class.
 pub(super) fn alone(loads: &PooledLoads, class: usize) -> Option<&PooledMeasurement> {
     let is_of_class = |load: &OfferedLoad| matches!(load, OfferedLoad::SingleClass(other, _) if *other == class);
     loads.iter().rev().find_map(|(load, pooled)| is_of_class(load).then_some(pooled))
@@ -231,7 +240,7 @@ fn pool_load(replayed: &[&ReplayedMeasurement]) -> PooledMeasurement {
     }
 }
 
-/// Combines the values of several measurements. `answered` are the measurements that have a mean response time, and
+/// Combines several measurements of the same load. `answered` are the measurements that have a mean response time, and
 /// `responses` are these mean response times.
 fn pool_figures(measurements: &[&Measurement], answered: &[&Measurement], responses: &[f64]) -> Measurement {
     let first = measurements[0];
@@ -241,7 +250,7 @@ fn pool_figures(measurements: &[&Measurement], answered: &[&Measurement], respon
         weighted.sum::<Option<f64>>().map(|sum| sum / seconds)
     };
     let throughput = |class: usize| mean_by_time(&|m: &Measurement| m.throughput.get(class).copied()).unwrap_or(0.0);
-    // A disk that is missing from some of the measurements is left out, because not every call needs it.
+    // Leave out a disk that is missing in some measurements: the calls do not need it.
     let disk =
         |name: &String| Some((name.clone(), mean_by_time(&|m: &Measurement| m.kernel.disks.get(name).copied())?));
     let calls: f64 = answered.iter().map(|measurement| measurement.calls()).sum();
@@ -288,7 +297,7 @@ fn pool_module_demands(measurements: &[&Measurement]) -> Vec<Option<ModuleDemand
     (0..classes).map(pool_class).collect()
 }
 
-/// The largest number of workers, and the mean number of busy workers, weighted by time.
+/// The maximum number of workers, and the mean number of busy workers weighted by time.
 fn pool_workers(measurements: &[&Measurement]) -> Option<Workers> {
     let seen: Vec<(Workers, f64)> = measurements.iter().filter_map(|m| Some((m.module.workers?, m.seconds))).collect();
     let total: f64 = seen.iter().map(|(_, seconds)| seconds).sum();
@@ -296,7 +305,7 @@ fn pool_workers(measurements: &[&Measurement]) -> Option<Workers> {
     seen.iter().map(|(workers, _)| workers.max_workers).max().map(|max_workers| Workers { max_workers, busy })
 }
 
-/// Geometric mean of the ratios of each percentile.
+/// Geometric mean of the ratios, separately for each percentile.
 pub(super) fn mean_shape(shapes: impl Iterator<Item = [f64; 3]>) -> Option<[f64; 3]> {
     let mut count = 0.0;
     let mut log_sums = [0.0; 3];
@@ -307,7 +316,7 @@ pub(super) fn mean_shape(shapes: impl Iterator<Item = [f64; 3]>) -> Option<[f64;
     (count > 0.0).then(|| log_sums.map(|sum: f64| (sum / count).exp()))
 }
 
-/// The median. It is used because a mean could be dominated by one measurement during which the server briefly stopped.
+/// Median, which is robust against a measurement during which the server briefly stopped.
 fn median(mut values: Vec<f64>) -> Option<f64> {
     values.sort_by(f64::total_cmp);
     let middle = values.len() / 2;

@@ -1,10 +1,10 @@
-//! Changes of the host's speed during calibration, and their effect on a future level.
+//! Changes of the host's speed during calibration, and their effect on later measurements.
 //!
-//! Each measurement shows the slowness of the host in short stretches. Slowness is the ratio of the CPU time of a call
-//! to its usual value at the same load. A measurement's slowness is repeated until the next measurement that shows it
-//! begins, so the result is one continuous series. For a future level, a random part of the series with the length of
-//! the level is drawn (a moving block: Künsch 1989). The differences between drawn parts are enlarged to the drift
-//! that is expected until the level ([`super::later_drift`]).
+//! Each measurement shows the slowness of the host in short intervals ("stretches"). Slowness is the CPU time of a
+//! call, divided by its mean at the same load. The stretches of all measurements form one continuous series; a gap
+//! without slowness is filled by repeating the measurement before it. For a later level, parts of the series with the
+//! length of the level are drawn at random (moving blocks: Künsch 1989). The differences between the drawn parts are
+//! then enlarged to the drift that is expected until the level ([`super::later_drift`]).
 
 use super::blocks::{Measurement, OfferedLoad, PooledLoads, ReplayedMeasurement, ServerFacts};
 use super::later_drift::{LaterDrift, SlownessReading};
@@ -16,50 +16,52 @@ use rand::RngExt;
 use rand_pcg::Pcg64Mcg;
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
-/// Lowest utilization at which measurements show the host's slowness. Below it, the CPU time of a call depends more on
-/// the cost of waking the server than on the host's speed.
+/// Minimum utilization of a measurement that shows the host's slowness. Below it, the CPU time of a call depends more
+/// on the cost of waking the server than on the host's speed.
 const MIN_UTILIZATION: f64 = 0.3;
-/// Minimum number of calls of a measurement from which the host's slowness is estimated.
+/// Minimum number of calls in a measurement or stretch for an estimate of the host's slowness.
 const MIN_CALLS: f64 = 20.0;
-/// If the parts of calibration differ by less than this share of the later drift, their differences are not enlarged to
-/// it: both are almost zero.
+/// Minimum ratio of the differences between parts of calibration to the expected later drift. Below it, the differences
+/// are not enlarged, because both are almost zero.
 const NEGLIGIBLE: f64 = 1e-4;
-/// The 95th percentile of the normal distribution, in standard deviations.
+/// The 95 % quantile of the standard normal distribution.
 const NORMAL_95: f64 = 1.645;
 
-/// The host's slowness over time.
+/// The host's slowness over time, measured during calibration.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Drift {
-    /// Consecutive stretches, each with its length in seconds and its slowness.
+    /// Consecutive stretches, each with its duration in seconds and its slowness.
     course: Vec<(f64, f64)>,
-    /// Total length of `course` in seconds.
+    /// Total duration of `course` in seconds.
     seconds: f64,
-    /// Smallest factor by which the differences between the logarithms of drawn parts are enlarged, because the spread
-    /// of few blocks is itself uncertain (Student's t).
+    /// Minimum factor by which the differences between (the logarithms of) drawn parts are enlarged. It exceeds 1,
+    /// because the variance between a few blocks is itself uncertain (Student's t).
     widening: f64,
-    /// The drift of the speed that is expected until a later level.
+    /// The drift of the host's speed that is expected until a later level.
     later: LaterDrift,
-    /// Ratio of the host's speed in each block to the mean over all blocks.
+    /// The host's speed in each block, relative to the mean over all blocks.
     pub speed_by_block: Vec<f64>,
 }
 
 /// The slowness of the host during one measurement.
 struct HostSlowness {
     load: OfferedLoad,
-    /// The slowness relative to the mean over all measurements of the same load.
+    /// The CPU time of a call, divided by the mean over all measurements of the same load.
     seen: f64,
-    /// Mean slowness of the measurement.
+    /// The measurement's mean slowness: `seen`, corrected for the small number of measurements.
     level: f64,
+    /// Number of calls in all stretches.
     calls: f64,
-    /// For each stretch: its length in seconds, the ratio of its slowness to `level`, and the number of its calls.
+    /// For each stretch: its duration in seconds, the ratio of its slowness to `level`, and its number of calls.
     stretches: Vec<(f64, f64, f64)>,
     /// Seconds from the start of the measurement to the start of the next measurement that shows the slowness.
     lasts: f64,
 }
 
 impl HostSlowness {
-    /// Creates the slowness of one of `pooled` measurements of the same load, as `seen` relative to their mean. This
-    /// mean contains the measurement itself, so its variance is too small by the factor 1 − 1/`pooled` (Bessel).
+    /// Creates the slowness of a measurement. `seen` is relative to the mean of the `pooled` measurements of the same
+    /// load. Because this mean contains the measurement itself, the variance of `seen` is too small by the factor 1 −
+    /// 1/`pooled` (Bessel's correction).
     fn new(load: OfferedLoad, seen: f64, pooled: usize, stretches: Vec<(f64, f64, f64)>, lasts: f64) -> HostSlowness {
         let n = pooled as f64;
         let enlargement = if pooled > 1 { (n / (n - 1.0)).sqrt() } else { 1.0 };
@@ -69,6 +71,7 @@ impl HostSlowness {
 }
 
 impl Drift {
+    /// Computes the host's slowness over time during calibration. The result is empty if no measurement shows it.
     pub fn new(fit: &ModelFit, facts: &ServerFacts, loads: &PooledLoads, blocks: &[Vec<ReplayedMeasurement>]) -> Drift {
         let slowness_of = |replayed: &ReplayedMeasurement| host_slowness(fit, facts, loads, &replayed.measurement);
         let seen: Vec<Vec<HostSlowness>> = blocks.iter().map(|block| block_slowness(block, &slowness_of)).collect();
@@ -78,7 +81,8 @@ impl Drift {
         if !(mean.is_finite() && mean > 0.0) {
             return Drift { widening: 1.0, ..Drift::default() };
         }
-        // Calls differ in their CPU time, and this part of the scatter is not due to the host.
+        // Remove the part of the variance that is due to differences between calls, so that only changes of the host
+        // remain.
         let variability = fit.variability(&facts.mix);
         let share_of_levels = drift_share(all().map(|seen| (seen.level / mean, seen.calls)), variability, 0.0);
         let stretches = all().flat_map(|seen| seen.stretches.iter().map(|(_, slowness, calls)| (*slowness, *calls)));
@@ -119,10 +123,10 @@ impl Drift {
         drift
     }
 
-    /// Parts of the series for `count` draws, each as long as the level at `time`: consecutive stretches, each with its
-    /// length in seconds and its slowness. They are empty if calibration measured no slowness over time. The parts
-    /// begin at equal distances after a random start, so that the draws represent the whole series (systematic
-    /// sampling).
+    /// Draws `count` parts of the series, each as long as the level at `time`. A part consists of stretches, each with
+    /// its duration in seconds and its slowness. The parts begin at equal distances after a random start, so that
+    /// together they represent the whole series (systematic sampling). The parts are empty if calibration measured no
+    /// slowness.
     pub fn draws(&self, count: usize, time: LevelTime, rng: &mut Pcg64Mcg) -> Vec<Vec<(f64, f64)>> {
         let first: f64 = rng.random();
         let mut parts: Vec<Vec<(f64, f64)>> = (0..count)
@@ -132,8 +136,8 @@ impl Drift {
         parts
     }
 
-    /// Enlarges the deviation of each part from the median part, so that the parts differ as much as a level at `time`
-    /// is expected to differ from calibration.
+    /// Enlarges the deviations of the parts from their median, so that the parts differ as much as a level at `time` is
+    /// expected to differ from calibration.
     fn widen(&self, parts: &mut [Vec<(f64, f64)>], time: LevelTime) {
         let Some(mean) = mean_slowness(&self.course).filter(|_| !parts.is_empty()) else { return };
         let deviations: Vec<f64> =
@@ -141,9 +145,9 @@ impl Drift {
         let square = deviations.iter().map(|deviation| deviation.powi(2)).sum::<f64>() / deviations.len() as f64;
         let within = square.sqrt();
         let later = (self.later.mean_square(time) - self.variance_of_fits()).max(0.0).sqrt();
-        // On a host of constant speed, both spreads are almost zero, and their ratio means nothing.
+        // On a host of constant speed, both deviations are almost zero, and their ratio has no meaning.
         let widening = if within > NEGLIGIBLE * later { (later / within).max(self.widening) } else { self.widening };
-        // The median part, and with it the median of the predictions, does not change.
+        // The median part does not change, so the median of the predictions does not change either.
         let mut sorted = deviations.clone();
         sorted.sort_unstable_by(f64::total_cmp);
         let median = quantile(&sorted, 0.5);
@@ -153,15 +157,16 @@ impl Drift {
         }
     }
 
-    /// Variance of the logarithm of the host's speed between the fits of the bootstrap, which draw blocks at random.
-    /// The spread of the predictions already contains it.
+    /// Variance of the logarithm of the host's mean speed between the fits of the bootstrap, which draw blocks at
+    /// random. The differences between the predictions already include it.
     fn variance_of_fits(&self) -> f64 {
         let speeds: Vec<f64> = self.speed_by_block.iter().map(|speed| speed.ln()).collect();
         let variance = Moments::from_values(&speeds).and_then(|moments| moments.variance()).unwrap_or(0.0);
         variance / blocks_to_draw(speeds.len()) as f64
     }
 
-    /// The part of `seconds` seconds that begins at `start` seconds.
+    /// The part of the series that begins at `start` and lasts `seconds` seconds. After the end, the series continues
+    /// from its start.
     fn part(&self, start: f64, seconds: f64) -> Vec<(f64, f64)> {
         let mut to_skip = start;
         let mut remaining = seconds;
@@ -182,27 +187,27 @@ impl Drift {
     }
 }
 
-/// Ratio of two 95th percentiles: of a future block, estimated from `blocks` measured blocks, and of the measured
-/// blocks.
+/// Factor from the 95 % quantile of the measured blocks to the 95 % quantile of a future block, for a normal
+/// distribution whose mean and variance are estimated from `blocks` blocks.
 fn widening(blocks: usize) -> f64 {
     let n = blocks as f64;
     let Ok(t) = StudentsT::new(0.0, 1.0, n - 1.0) else { return 1.0 };
     t.inverse_cdf(0.95) / NORMAL_95 * (1.0 + 1.0 / n).sqrt()
 }
 
-/// Number of blocks to draw for each bootstrap sample.
+/// Number of blocks to draw for each sample of the bootstrap.
 ///
-/// Drawing all n blocks would make the intervals of few blocks too narrow. The variance would be too small by the
-/// factor (n − 1)/n, and the quantile would be a normal quantile. Drawing fewer blocks makes the intervals as wide as
-/// with Student's t.
+/// Drawing all n blocks would make the intervals too narrow if n is small: the variance would be too small by the
+/// factor (n − 1)/n, and the quantile would be that of a normal distribution. With fewer drawn blocks, the intervals
+/// are as wide as with Student's t distribution.
 pub(super) fn blocks_to_draw(blocks: usize) -> usize {
     let Some(freedom) = blocks.checked_sub(1).filter(|freedom| *freedom > 0) else { return blocks };
     let quantile = StudentsT::new(0.0, 1.0, freedom as f64).map_or(NORMAL_95, |t| t.inverse_cdf(0.95));
     ((freedom as f64 * (NORMAL_95 / quantile).powi(2)).round() as usize).max(1)
 }
 
-/// The slowness of the host during the measurements of a block. A measurement that does not show it is left out, and
-/// its time is added to the measurement before it.
+/// The slowness of the host during the measurements of a block. A measurement that does not show the slowness is left
+/// out, and its duration is added to the measurement before it.
 fn block_slowness(
     block: &[ReplayedMeasurement],
     slowness_of: &dyn Fn(&ReplayedMeasurement) -> Option<HostSlowness>,
