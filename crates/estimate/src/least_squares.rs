@@ -32,8 +32,8 @@ pub(crate) struct Fit {
     pub condition_number: f64,
 }
 
-#[derive(Debug)]
 /// The uncertainty of fitted unknowns.
+#[derive(Debug)]
 pub(crate) struct Uncertainty {
     /// Standard deviation of the residuals of the constrained fit, for an observation of mean weight.
     pub residual_stddev: f64,

@@ -1,14 +1,15 @@
-//! Gunther's universal scalability law, X(N) = γN/(1 + α(N − 1) + βN(N − 1)), fitted to measured throughputs.
+//! Fits Gunther's universal scalability law (USL), X(N) = γN/(1 + α(N − 1) + βN(N − 1)), to measured throughputs.
 //!
-//! Gunther, *Guerrilla Capacity Planning*, 2007, ch. 4–6. γ is the throughput at load 1. α is contention (serialized
-//! work). β is coherency (work to keep all participants consistent). The fit is by nonlinear least squares. N/X is
-//! linear in 1/γ, α/γ and β/γ, so linear least squares yields the starting point. Gauss–Newton steps follow. Each step
-//! is computed by non-negative least squares, and halved until it improves the fit. Intervals are asymptotic, by the
-//! delta method, with Student's t.
+//! Source: Gunther, *Guerrilla Capacity Planning*, 2007, ch. 4–6. N is the number of concurrent clients, and X the
+//! throughput. γ is the throughput at N = 1, α the coefficient of contention (serialized work), and β the coefficient
+//! of coherency (work to keep shared data consistent). The fit is by nonlinear least squares. N/X is linear in 1/γ, α/γ
+//! and β/γ, so linear least squares yields the starting point of Gauss–Newton steps. Each step is computed by
+//! non-negative least squares, and halved until it improves the fit. Intervals are asymptotic, by the delta method,
+//! with Student's t.
 //!
-//! A law with three parameters fits most curves. So the law only checks a model's saturation and does not replace the
-//! model. With β = 0 there is no peak. A peak beyond the measured loads is an extrapolation. [`Peak::basis`] says which
-//! case applies.
+//! Three parameters fit most curves, so the law serves only as a check of a queueing model's saturation rate. The
+//! throughput has a maximum only if β > 0. A maximum beyond the measured loads is an extrapolation; [`Peak::basis`]
+//! states whether it is.
 
 use crate::EstimateError;
 use crate::least_squares::{Uncertainty, fit_non_negative};
@@ -20,12 +21,12 @@ use serde::Serialize;
 /// Maximum number of Gauss–Newton steps. Convergence usually takes about 20 steps.
 const MAX_STEPS: usize = 300;
 
-/// The throughput that was measured at one load.
+/// The measured throughput at one load.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct LoadPoint {
-    /// N: concurrent clients, threads or processors; 1 or more.
+    /// N: number of concurrent clients, threads or processors; at least 1.
     pub load: f64,
-    /// X: measured throughput, per second.
+    /// X: measured throughput, in requests per second.
     pub throughput: f64,
 }
 
@@ -36,47 +37,47 @@ pub struct UslFit {
     pub alpha: Estimate,
     /// β: the coefficient of coherency.
     pub beta: Estimate,
-    /// γ: throughput at load 1, per second.
+    /// γ: throughput at load 1, in requests per second.
     pub gamma: Estimate,
-    /// Share of the variance of the throughputs that the law explains.
+    /// Coefficient of determination R²: the share of the variance of the throughputs that the law explains.
     pub r2: f64,
-    /// The point at which the throughput is highest; `None` if the throughput grows without end (β = 0) or never grows
+    /// The maximum of the fitted throughput. `None` if the throughput grows without end (β = 0) or falls from the start
     /// (α ≥ 1).
     pub peak: Option<Peak>,
 }
 
-/// The highest throughput of a fitted law, and its load.
+/// The maximum of the throughput of a fitted law.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Peak {
-    /// N* = √((1 − α)/β): the load at the peak.
+    /// N* = √((1 − α)/β): the load at the maximum.
     pub load: Estimate,
-    /// X(N*): the throughput at the peak.
+    /// X(N*): the maximum throughput.
     pub throughput: Estimate,
-    /// The reliability of the peak.
+    /// How reliable the maximum is.
     pub basis: PeakBasis,
 }
 
-/// The reliability of a peak.
+/// How reliable the maximum of a fitted law is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum PeakBasis {
-    /// The peak is among the measured loads, and β is significantly greater than 0.
+    /// The maximum is at a measured load, and β is significantly greater than 0.
     Measured,
-    /// The peak is beyond the highest load measured.
+    /// The maximum is beyond the highest measured load, and β is significantly greater than 0.
     Extrapolated,
-    /// β may be 0: its interval includes 0, or there are too few points for an interval.
+    /// β is not significantly greater than 0, or there are too few points for a confidence interval.
     Doubtful,
 }
 
 impl UslFit {
-    /// X(N): the throughput per second at a load.
+    /// X(N): the throughput at load N, in requests per second.
     pub fn throughput(&self, load: f64) -> f64 {
         let slowdown = 1.0 + self.alpha.value * (load - 1.0) + self.beta.value * load * (load - 1.0);
         self.gamma.value * load / slowdown
     }
 }
 
-/// Fits the law to at least three loads. Confidence intervals need at least four loads.
+/// Fits the law to at least three loads. Confidence intervals require at least four loads.
 pub fn fit_usl(points: &[LoadPoint]) -> Result<UslFit, EstimateError> {
     for (i, p) in points.iter().enumerate() {
         check_non_negative(p.load - 1.0, || format!("the load of point {i}, less 1,"))?;
@@ -125,12 +126,13 @@ fn residence(c: [f64; 3], load: f64) -> f64 {
     c[0] + c[1] * (load - 1.0) + c[2] * load * (load - 1.0)
 }
 
-/// Sum of squared residuals of the throughputs.
+/// Sum of the squared residuals of the throughputs.
 fn residual_sum(points: &[LoadPoint], c: [f64; 3]) -> f64 {
     points.iter().map(|p| (p.throughput - p.load / residence(c, p.load)).powi(2)).sum()
 }
 
-/// The coefficients c of N/X by linear least squares, weighted so that errors of X have equal weight.
+/// The starting point: the coefficients c of N/X by linear least squares. The weights are chosen so that errors of X,
+/// and not of N/X, have equal weight.
 fn start(points: &[LoadPoint]) -> Result<[f64; 3], EstimateError> {
     let linear: Vec<f64> = points.iter().map(|p| p.load / p.throughput).collect();
     let weights: Vec<f64> = points.iter().map(|p| (p.throughput * p.throughput / p.load).powi(2)).collect();
@@ -138,7 +140,7 @@ fn start(points: &[LoadPoint]) -> Result<[f64; 3], EstimateError> {
     let fit = fit_non_negative(&columns, &linear, &weights)?;
     let mut c = [fit.values[0], fit.values[1], fit.values[2]];
     if c[0] == 0.0 {
-        // The starting point needs a positive 1/γ, because the law is undefined at 1/γ = 0.
+        // If 1/γ is 0, start with a small positive value, because the law is undefined at 0.
         c[0] = 0.01 * linear.iter().copied().fold(f64::INFINITY, f64::min);
     }
     Ok(c)
@@ -148,12 +150,12 @@ fn column(j: usize, load: f64) -> f64 {
     [1.0, load - 1.0, load * (load - 1.0)][j]
 }
 
-/// The least-squares solution, and its uncertainty. `c` is the starting point.
+/// Computes the least-squares solution by Gauss–Newton steps from the starting point `c`, and its uncertainty.
 fn gauss_newton(points: &[LoadPoint], mut c: [f64; 3]) -> Result<([f64; 3], Option<Uncertainty>), EstimateError> {
     let even = vec![1.0; points.len()];
     for turn in 1.. {
-        // X(c + step) ≈ X(c) − N/q²·(columns·step), where q is N/X. This is solved for c + step, which must not be
-        // negative.
+        // Linearize at c: X(c + step) ≈ X(c) − N/q²·(columns·step), where q is N/X. Solve for c + step, which must not
+        // be negative.
         let sensitivity = |p: &LoadPoint| p.load / residence(c, p.load).powi(2);
         let columns = [0, 1, 2].map(|j| points.iter().map(|p| sensitivity(p) * column(j, p.load)).collect());
         let over = |p: &LoadPoint| p.load / residence(c, p.load) - p.throughput;
@@ -172,7 +174,7 @@ fn gauss_newton(points: &[LoadPoint], mut c: [f64; 3]) -> Result<([f64; 3], Opti
     Err(EstimateError::Indistinct { condition_number: f64::INFINITY })
 }
 
-/// Half width of the 95 % confidence interval of a function of c, from the gradient of this function.
+/// Half width of the 95 % confidence interval of a function of c, whose gradient is given (delta method).
 fn spread_along(u: &Uncertainty, gradient: [f64; 3]) -> f64 {
     let pairs = (0..3).flat_map(|i| (0..3).map(move |j| (i, j)));
     let variance: f64 = pairs.map(|(i, j)| gradient[i] * gradient[j] * u.covariance[(i, j)]).sum();
@@ -207,8 +209,8 @@ mod tests {
     fn without_coherency_there_is_no_peak() {
         let fit = fit_usl(&law(0.1, 0.0, &LOADS)).unwrap();
         assert!(fit.beta.value < 1e-12 && fit.peak.is_none_or(|p| p.basis != PeakBasis::Measured), "{fit:?}");
-        // The throughput grows faster than the load. Without constraints, both parameters would be negative; the fit
-        // sets them to 0.
+        // The throughput grows faster than the load. An unconstrained fit would have negative α and β; this fit sets
+        // them to 0.
         let better = LOADS.map(|n| LoadPoint { load: n, throughput: n * (1.0 + 0.002 * n) });
         let fit = fit_usl(&better).unwrap();
         assert_eq!((fit.alpha.value, fit.beta.value, fit.peak), (0.0, 0.0, None));

@@ -1,18 +1,18 @@
-//! Reads the completed requests and the CPU time of a Record over the same window: the time in which load is offered.
-//! Other modules use these functions, so that both values always cover the same time.
+//! Reads the completed requests and the CPU time of a Record over its window: the time in which load is offered. Other
+//! modules use these functions, so that both values always cover the same time.
 //!
-//! If the server's processes were watched, the CPU time is their time and excludes other programs. Otherwise, it is the
-//! time that all programs used on the watched CPUs.
+//! If the server's processes were monitored, the CPU time is that of these processes. Otherwise, it is the CPU time of
+//! all programs on the monitored CPUs.
 
 use crate::demand::Observation;
 use brimful_core::account::WINDOW_PARTS;
 use brimful_core::record::{ClassRecord, Interval, Record};
 use brimful_core::server::{CpuShares, Server, ServerInterval};
 
-/// Throughput and CPU use of a server in the window of a Record, which is the time in which load is offered.
+/// Throughput and CPU usage of a server in the window of a Record.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WindowMeasurement {
-    /// Length of the window in seconds.
+    /// Duration of the measurement in seconds.
     pub seconds: f64,
     /// Completed requests per second of each class.
     pub throughput: Vec<f64>,
@@ -21,14 +21,15 @@ pub struct WindowMeasurement {
 }
 
 impl WindowMeasurement {
-    /// Measures the classes `classes` of the Record in its window. `None` in `classes` represents a class that the
-    /// Record does not have. A Record has only the total completions of each class, so every class is assumed to
-    /// complete the same share of its requests in the window. `by_process` is as in [`window_means`].
+    /// Measures the throughput of these classes, and the CPU usage, in the window of the Record. An entry of `classes`
+    /// is `None` if the Record does not have the class. A Record contains only the total completions of each class, so
+    /// every class is assumed to complete the same share of them in the window. `by_process` is an argument of
+    /// [`window_means`].
     pub fn in_window(record: &Record, classes: &[Option<&ClassRecord>], by_process: bool) -> Option<Self> {
         Self::after_warm_up(0.0, record, classes, by_process)
     }
 
-    /// Like [`WindowMeasurement::in_window`], without the first `warm_up` seconds, in which an idle server warms up.
+    /// Like [`WindowMeasurement::in_window`], but without the first `warm_up` seconds.
     pub fn after_warm_up(
         warm_up: f64,
         record: &Record,
@@ -45,9 +46,9 @@ impl WindowMeasurement {
         Some(Self { seconds, throughput: classes.iter().map(|class| rate * share(class)).collect(), busy })
     }
 
-    /// Measures the throughput of a server whose CPUs cannot be observed. Returns the length of the measurement in
-    /// seconds, and the completed requests per second of each class. Uses the intervals of the Record that lie in the
-    /// window and begin after `warm_up` seconds.
+    /// Measures the throughput of a server whose CPUs cannot be observed. Returns the duration of the measurement in
+    /// seconds, and the completed requests per second of each class. The measurement covers the Record's intervals that
+    /// lie in the window and begin after `warm_up` seconds.
     pub fn throughput_from_responses(
         warm_up: f64,
         record: &Record,
@@ -57,7 +58,7 @@ impl WindowMeasurement {
         let span = |i: &Interval| (i.t_s, i.t_s + i.length_s);
         let whole = record.intervals.iter().map(span).filter(|(from, to)| *from >= warm_up && *to <= window.1 + 1e-9);
         let whole: Vec<Span> = whole.collect();
-        // If there is no such interval, the whole window is used.
+        // Without such an interval, use the whole window.
         let span = whole.first().zip(whole.last()).map_or(window, |(first, last)| (first.0, last.1));
         let seconds = span.1 - span.0;
         let all: f64 = classes.iter().flatten().map(|class| class.counts.completed as f64).sum();
@@ -66,16 +67,16 @@ impl WindowMeasurement {
         (seconds > 0.0 && all > 0.0).then(|| (seconds, classes.iter().map(|class| rate * share(class)).collect()))
     }
 
-    /// Converts the measurement into an observation of the utilization law.
+    /// Converts the measurement to an observation of the utilization law.
     pub fn observation(&self) -> Observation {
         Observation::from_interval(self.seconds, self.throughput.clone(), self.busy)
     }
 }
 
-/// Mean throughput and CPU use over the window of a run.
+/// Mean throughput and CPU usage over the window of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct WindowMeans {
-    /// Length of the window in seconds.
+    /// Duration of the measurement in seconds.
     pub seconds: f64,
     /// Completed requests per second, all classes together.
     pub rate: f64,
@@ -83,11 +84,11 @@ pub struct WindowMeans {
     pub busy: f64,
 }
 
-/// Means over the window in which load is offered, between the monitor's first and last sample in the window. Set-up
-/// before the window and late responses after the window are excluded.
+/// Computes means over the window, between the monitor's first and last sample in the window. Connection set-up before
+/// the window and late responses after the window are excluded.
 ///
-/// With `by_process`, the CPU time covers the server's processes, and otherwise all programs on the watched CPUs.
-/// Returns `None` if the Record has no CPU time, or no length.
+/// With `by_process`, the CPU time is that of the server's processes; otherwise it is that of all programs on the
+/// monitored CPUs. Returns `None` if the Record has no CPU time, or a duration of 0.
 pub fn window_means(record: &Record, by_process: bool) -> Option<WindowMeans> {
     window_means_after(0.0, record, by_process)
 }
@@ -112,31 +113,31 @@ fn window_means_after(warm_up: f64, record: &Record, by_process: bool) -> Option
     (seconds > 0.0).then(|| WindowMeans { seconds, rate: completed / seconds, busy: busy_overall })
 }
 
-/// Throughput and CPU use of a server in a short part of a run.
+/// A stretch: throughput and CPU usage of a server in a short interval of a run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RunStretch {
-    /// Start of the part, in seconds since the start of the run.
+    /// Start of the interval, in seconds since the start of the run.
     pub start_s: f64,
-    /// Length of the part, in seconds.
+    /// Duration of the interval, in seconds.
     pub seconds: f64,
-    /// CPU seconds of the server's processes.
+    /// CPU time of the server's processes, in seconds.
     pub work: f64,
     /// Number of completed calls.
     pub calls: f64,
 }
 
-/// Completed calls in many short parts of a run, all of the same length.
+/// Numbers of completed calls in many short parts of a run. All parts have the same duration.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct CompletedCalls {
-    /// Length of a part in seconds.
+    /// Duration of a part in seconds.
     pub part_s: f64,
     /// Number of calls that were completed in each part.
     pub counts: Vec<u32>,
 }
 
 impl CompletedCalls {
-    /// The completed calls of a Record. There are no parts if the run did not count calls in parts, or if some calls
-    /// failed: then it is not known which calls were in progress.
+    /// The completed calls of a Record. Empty if the run did not count calls by parts. Also empty if some calls failed,
+    /// because the number of calls in progress is then unknown.
     pub fn from_record(record: &Record) -> CompletedCalls {
         let counts = record.account.as_ref().map_or(&[][..], |account| &account.completed_by_part);
         if counts.is_empty() || record.counts.errors() > 0 {
@@ -147,12 +148,12 @@ impl CompletedCalls {
         CompletedCalls { part_s: record.window_s / WINDOW_PARTS as f64, counts }
     }
 
-    /// Number of completed calls.
+    /// Total number of completed calls.
     pub(crate) fn calls(&self) -> f64 {
         self.counts.iter().map(|count| f64::from(*count)).sum()
     }
 
-    /// Length of the run in seconds.
+    /// Total duration of all parts in seconds.
     pub(crate) fn seconds(&self) -> f64 {
         self.part_s * self.counts.len() as f64
     }
@@ -161,9 +162,9 @@ impl CompletedCalls {
 /// Minimum number of calls in a stretch.
 const MIN_CALLS: f64 = 20.0;
 
-/// Divides a run from `from` seconds on into stretches of at least [`MIN_CALLS`] calls. The intervals of the load
-/// generator and of the monitor limit how short a stretch can be. `None` if the Record has no time series of the
-/// processes' CPU time.
+/// Divides a run after `from` seconds into stretches of at least [`MIN_CALLS`] calls. A stretch cannot be shorter than
+/// the intervals of the load generator and of the monitor. `None` if the Record has no time series of the processes'
+/// CPU time.
 pub fn stretches(record: &Record, from: f64) -> Option<Vec<RunStretch>> {
     let course = busy_by_interval(record.server.as_ref()?, true)?;
     let mut stretches: Vec<RunStretch> = Vec::new();
@@ -179,8 +180,8 @@ pub fn stretches(record: &Record, from: f64) -> Option<Vec<RunStretch>> {
     Some(stretches)
 }
 
-/// The shortest spans of the window that both the generator and the monitor observed, with the number of completed
-/// calls in each span. The spans are the intervals of the generator or the monitor, whichever has the longer intervals.
+/// The shortest intervals of the window for which both the load generator and the monitor have data, each with its
+/// number of completed calls. They are the intervals of the load generator or of the monitor, whichever are longer.
 fn finest_spans(record: &Record, from: f64, course: &[(Span, f64)]) -> Vec<(Span, f64)> {
     let window = (from, record.window_s);
     let calls: Vec<(Span, f64)> =
@@ -197,7 +198,7 @@ fn finest_spans(record: &Record, from: f64, course: &[(Span, f64)]) -> Vec<(Span
     finest.iter().map(|(span, _)| *span).filter(whole).map(|span| (span, completed(span))).collect()
 }
 
-/// Number of calls that were completed while load was offered.
+/// Number of calls that were completed in the window.
 pub(crate) fn completed_in_window(record: &Record) -> f64 {
     record.rates.completed * record.window_s
 }
@@ -210,9 +211,9 @@ pub(crate) fn overlap(a: Span, b: Span) -> f64 {
     (a.1.min(b.1) - a.0.max(b.0)).max(0.0)
 }
 
-/// Number of calls that were completed in a span of the window, from the generator's intervals. The interval in which
-/// the window ends also contains late responses. Of its completions, at most the difference between the window's total
-/// and the earlier intervals is counted.
+/// Number of calls that were completed in a span of the window, computed from the load generator's intervals. The
+/// interval in which the window ends also contains late responses. From this interval, at most the difference between
+/// the window's total and the earlier intervals is counted.
 fn completed_in(record: &Record, window: Span, span: Span) -> f64 {
     let own = |interval: &Interval| (interval.t_s, interval.t_s + interval.length_s);
     let is_whole = |interval: &&Interval| own(interval).1 <= window.1 + 1e-9;
@@ -227,14 +228,14 @@ fn completed_in(record: &Record, window: Span, span: Span) -> f64 {
     record.intervals.iter().map(completed_in_interval).sum()
 }
 
-/// Number of busy CPUs in each of the monitor's intervals; `None` if some intervals have no CPU time.
+/// Number of busy CPUs in each of the monitor's intervals; `None` if the CPU time of some interval is missing.
 pub(crate) fn busy_by_interval(server: &Server, by_process: bool) -> Option<Vec<(Span, f64)>> {
     let cpus = server.kernel.cpus.len() as f64;
     let busy = |i: &ServerInterval| if by_process { i.process_cores } else { i.cpu.map(|c| in_use(c) * cpus) };
     server.intervals.iter().map(|i| Some(((i.t_s, i.t_s + i.length_s), busy(i)?))).collect()
 }
 
-/// Mean number of busy CPUs over the whole time that the monitor observed.
+/// Mean number of busy CPUs over the whole time of monitoring.
 fn busy(server: &Server, by_process: bool) -> Option<f64> {
     if by_process {
         return (!server.process.is_empty()).then(|| server.process.iter().map(|p| p.cores).sum());
@@ -242,7 +243,7 @@ fn busy(server: &Server, by_process: bool) -> Option<f64> {
     Some(in_use(server.kernel.cpu?) * server.kernel.cpus.len() as f64)
 }
 
-/// Share of the CPUs' time in which they are not idle.
+/// Utilization: the share of the CPUs' time in which they are not idle.
 pub(crate) fn in_use(cpu: CpuShares) -> f64 {
     (1.0 - cpu.idle).clamp(0.0, 1.0)
 }

@@ -34,7 +34,7 @@ pub struct LeftOut {
     pub reason: String,
 }
 
-/// The Records of a calibration, sorted.
+/// The Records of a calibration, sorted into loaded, idle and unusable runs.
 pub(super) struct Runs {
     /// Names of the classes, in the order of the model.
     pub classes: Vec<String>,

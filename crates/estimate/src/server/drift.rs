@@ -221,7 +221,7 @@ fn block_slowness(
             (None, None) => not_shown += replayed.measurement.until_next(),
         }
     }
-    // Before the first measurement that shows the slowness, the block has the slowness of that measurement.
+    // Add the time before the first measurement that shows the slowness to that measurement.
     if let Some(first) = seen.first_mut() {
         first.lasts += not_shown;
     }
@@ -229,7 +229,7 @@ fn block_slowness(
 }
 
 /// The slowness of the host during a measurement, relative to all measurements of the same load. `None` if the
-/// measurement does not show the slowness.
+/// measurement does not show the slowness: it has too little load or too few calls.
 fn host_slowness(
     fit: &ModelFit,
     facts: &ServerFacts,
@@ -257,7 +257,7 @@ fn host_slowness(
         stretches.iter_mut().for_each(|(_, slowness, _)| *slowness /= level);
         return is_factor(level).then(|| HostSlowness::new(measurement.load, level, pooled.blocks, stretches, lasts));
     }
-    // The throughput of closed-loop clients without think time is proportional to the host's speed.
+    // With closed-loop clients without think time, the throughput is proportional to the host's speed.
     let closed = matches!(measurement.load, OfferedLoad::Clients(_) | OfferedLoad::SingleClass(..));
     let calls = measurement.rate() * measurement.seconds;
     let level = all.rate() / measurement.rate();
@@ -275,7 +275,7 @@ mod tests {
     use super::*;
     use rand::SeedableRng;
 
-    /// If no draw of the bootstrap can be fitted, nothing is drawn.
+    /// Expects an empty list if no parts are requested. This used to panic if no draw of the bootstrap could be fitted.
     #[test]
     fn no_draws_of_a_known_course_are_empty() {
         let drift = Drift { course: vec![(1.0, 0.9), (1.0, 1.1)], seconds: 2.0, widening: 1.0, ..Drift::default() };
@@ -285,7 +285,8 @@ mod tests {
         assert_eq!(drift.draws(2, time, &mut rng).len(), 2);
     }
 
-    /// Expects that no part of a course that never changed is enlarged, and that the median part keeps its slowness.
+    /// Expects that the parts of a constant series do not change, and that the median part of a varying series keeps
+    /// its slowness.
     #[test]
     fn parts_are_enlarged_around_their_median() {
         let mut rng = Pcg64Mcg::seed_from_u64(1);

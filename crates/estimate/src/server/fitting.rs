@@ -1,5 +1,5 @@
 //! Fits a model to one set of blocks: the bottleneck of the server, the cost of a call, the differences between
-//! classes, and the network that follows from them.
+//! classes, and the resulting queueing network.
 
 use super::blocks::{OfferedLoad, PooledLoads, PooledMeasurement, ServerFacts, alone, most_clients};
 use super::full::{Bottleneck, Pool, PoolShape};
@@ -12,14 +12,14 @@ use crate::EstimateError;
 use crate::demand::joint_demands;
 use brimful_core::model::{ClassKind, Model, ModelClass, Scheduling, Station, StationKind};
 
-/// Smallest number of loads from which the cost of a call at saturation is extrapolated if the CPUs are never full.
+/// Minimum number of loads for the extrapolation of a call's cost at saturation, if the CPUs are never full.
 const MIN_COSTS: usize = 3;
 
-/// Fits a model to the combined measurements `loads`. `chance` is as in [`law::choose`], and `known` as in
-/// [`Bottleneck::new`].
+/// Fits a model to the combined measurements `loads`. `chance` is an argument of [`law::choose`], and `known` an
+/// argument of [`Bottleneck::new`].
 ///
 /// # Errors
-/// When no load shows the cost of a call.
+/// If no load shows the CPU cost of a call.
 pub(super) fn fit(
     facts: &ServerFacts,
     loads: &PooledLoads,
@@ -28,7 +28,7 @@ pub(super) fn fit(
 ) -> Result<ModelFit, EstimateError> {
     let servers = f64::from(facts.servers);
     let bottleneck = Bottleneck::new(facts, loads, known);
-    // A pool may be full before the CPUs are. The highest load then shows the cost of a call on a partly idle server.
+    // If a pool is full before the CPUs, the highest load shows the cost of a call on partly idle CPUs.
     let is_cpu_full = bottleneck.pool.as_ref().is_none_or(|pool| pool.includes_cpu_time);
     let highest = most_clients(loads).map(|(_, pooled)| pooled).filter(|_| bottleneck.saturated_cost.is_some());
     let cost_of = |pooled: &PooledMeasurement| {
@@ -40,8 +40,8 @@ pub(super) fn fit(
     let costs: Vec<CallCost> = levels.chain(highest.filter(|_| !is_cpu_full)).filter_map(cost_of).collect();
     let saturated = bottleneck.saturated_cost.filter(|_| is_cpu_full || costs.len() < MIN_COSTS).map(|seconds| {
         let calls = highest.map_or(0.0, |pooled| pooled.measurement.rate() * pooled.measurement.seconds);
-        // The variance of the cost is estimated from the differences between blocks. It is at least the variance that
-        // the calls themselves cause: few blocks may differ too little by chance.
+        // The variance of the cost is estimated from the differences between blocks. Few blocks may differ too little
+        // by chance, so the variance is at least the part that the differences between calls cause.
         let between_blocks = highest.and_then(|pooled| Some(pooled.rate_variance? / pooled.measurement.rate().powi(2)));
         let of_calls = highest.and_then(|pooled| pooled.work_scv).map_or(0.0, |work| work.scv / calls);
         SaturatedCost { seconds, calls, variance: between_blocks.unwrap_or(0.0).max(of_calls) }
@@ -83,9 +83,8 @@ pub(super) fn fit(
     Ok(fit)
 }
 
-/// The demand of each class in seconds, scaled so that the mean request of the mix needs `mean`. The differences
-/// between classes follow from the measurements of each class alone. Without these measurements, all classes have the
-/// same demand.
+/// The demand of each class in seconds, scaled so that the mean demand of the mix is `mean`. The ratios between classes
+/// come from the measurements of each class alone. Without these measurements, all classes have the same demand.
 fn class_demands(facts: &ServerFacts, loads: &PooledLoads, mean: f64) -> Vec<f64> {
     let cost_alone = |class: usize| {
         let measurement = &alone(loads, class)?.measurement;
@@ -98,8 +97,8 @@ fn class_demands(facts: &ServerFacts, loads: &PooledLoads, mean: f64) -> Vec<f64
     costs.into_iter().map(|cost| cost * mean / mean_cost).collect()
 }
 
-/// The queueing network of the server, at one request of the mix per second. `cpu` is the station of the CPUs, and
-/// `bottleneck` may add a pool.
+/// The queueing network of the server, with one request of the mix per second. `cpu` is the station of the CPUs. A pool
+/// in `bottleneck` becomes a second station.
 fn network(facts: &ServerFacts, cpu: &CpuFit, bottleneck: &Bottleneck) -> Model {
     let new_station =
         |name: &str, kind| Station { name: name.to_owned(), kind, scheduling: Scheduling::Fcfs, ..Station::default() };
@@ -111,8 +110,8 @@ fn network(facts: &ServerFacts, cpu: &CpuFit, bottleneck: &Bottleneck) -> Model 
     };
     let mut stations = Vec::new();
     let mut demands = Vec::new();
-    // If calls hold the pool while they are on the CPUs, the holding time includes the time on the CPUs. A station for
-    // the CPUs would then count this time twice.
+    // If calls hold the pool while they use the CPUs, the holding time includes the CPU time. Adding a station for the
+    // CPUs would count the CPU time twice.
     if bottleneck.pool.as_ref().is_none_or(|pool| !pool.includes_cpu_time) {
         stations.push(cpu.station.clone());
         demands.push(cpu.demands.clone());

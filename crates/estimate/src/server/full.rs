@@ -1,8 +1,8 @@
 //! Determines the bottleneck of the server at the highest load, and the evidence for it.
 //!
 //! The CPUs or a disk are the bottleneck if they are busy nearly all the time. Workers are the bottleneck if the Server
-//! Module reports that nearly all workers are busy. They are also the bottleneck if the server holds as many calls as
-//! it has processes or threads. Any other bottleneck (a lock, a backend) is found by elimination.
+//! Module reports that nearly all of them are busy, or if the server serves as many calls at once as it has processes
+//! or threads. Any other bottleneck (a lock, a backend) is found by elimination.
 
 mod occupancy;
 
@@ -11,76 +11,84 @@ use super::programs::ProgramUsage;
 use brimful_core::quantity::{number, percent};
 use occupancy::{WorkerGroup, find_workers};
 
-/// A disk or the workers are full if they are busy for at least this share of the time. The CPUs are full if calls use
-/// at least this share of the capacity that requests can use, or if less than 1 − [`FULL`] of the CPUs is idle.
+/// Minimum utilization of a full resource. A disk or the workers are full if they are busy for at least this share of
+/// the time. The CPUs are full if calls use at least this share of the capacity that requests can use, or if less than
+/// 1 − [`FULL`] of the CPUs is idle.
 const FULL: f64 = 0.9;
-/// Largest capacity of a pool that is tried.
+/// Maximum capacity of a pool that is tried in the fit.
 const MAX_POOL: u32 = 256;
-/// A resource becomes a station only if a call spends more than this share of its time there. Other work on the CPUs is
-/// mentioned if it uses more than the same share.
+/// A resource becomes a station only if a call spends more than this share of its time there. If other work uses more
+/// than this share of the CPUs, the evidence mentions it.
 const NOTABLE: f64 = 0.05;
-/// Errors of the measurements may leave this share of the duration of a lone call unexplained.
+/// Share of the duration of a single call that may remain unexplained, because of measurement errors.
 const UNEXPLAINED: f64 = 0.04;
 
-/// The resource that limits the server.
+/// The resource that limits the server's throughput.
 #[derive(Clone, Debug)]
 pub(super) struct Bottleneck {
     /// Name of the bottleneck's station.
     pub name: String,
-    /// Text for people: the number of calls that the resource serves at once, and the evidence that it is full.
+    /// The evidence for the report: the number of calls that the resource serves at once, and why it is full.
     pub evidence: String,
     /// Share of the CPUs' capacity that requests can use.
     pub cpu_share: f64,
-    /// CPU seconds of a call at the highest load. `None` if no load kept the server busy all the time.
+    /// CPU seconds per call at the highest load. `None` if no load kept the server busy all the time.
     pub saturated_cost: Option<f64>,
     /// The full pool; `None` if the CPUs are the bottleneck.
     pub pool: Option<Pool>,
 }
 
-/// A resource that a limited number of calls can hold at once.
+/// A resource that only a limited number of calls can hold at once, such as workers or a lock.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Pool {
     /// Number of calls that can hold the resource at once.
     pub capacity: u32,
     /// Time for which a call of each class holds the resource, in seconds.
     pub holding_time: Vec<f64>,
-    /// Whether calls also hold the resource while they are on the CPUs. This is true for workers, but not for a lock or
-    /// a disk.
+    /// Whether calls also hold the resource while they use the CPUs. This is true for workers, but not for a lock or a
+    /// disk.
     pub includes_cpu_time: bool,
 }
 
-/// The discrete properties of a pool. A bootstrap takes them from all blocks together, because a draw of few blocks
-/// would determine them by chance.
+/// The discrete properties of a pool. The bootstrap determines them once from all blocks, because a draw of few blocks
+/// might yield other values by chance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct PoolShape {
+    /// Number of calls that can hold the resource at once.
     pub capacity: u32,
+    /// Whether calls also hold the resource while they use the CPUs.
     pub includes_cpu_time: bool,
 }
 
 impl Pool {
+    /// The discrete properties of this pool.
     pub fn shape(&self) -> PoolShape {
         PoolShape { capacity: self.capacity, includes_cpu_time: self.includes_cpu_time }
     }
 }
 
-/// The pool that explains the throughput of the mix.
+/// A pool that is fitted to the throughput of the mix.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct MixPool {
     capacity: u32,
-    /// Time in seconds for which a mean call of the mix holds the pool.
+    /// Mean time for which a call of the mix holds the resource, in seconds.
     holding_time: f64,
     includes_cpu_time: bool,
 }
 
-/// Evidence that a resource other than the CPUs is full.
+/// A full resource other than the CPUs, and the evidence.
 struct FullPool {
+    /// Name of the station.
     name: String,
+    /// The resource as a pool, with its mean holding time over the mix.
     pool: MixPool,
+    /// Time for which a call of each class holds the resource, in seconds.
     held_by_class: Vec<f64>,
+    /// The evidence for the report.
     evidence: String,
 }
 
-/// The measurement with the largest number of clients, and its use of the CPUs.
+/// The measurement with the largest number of clients, and its CPU usage.
 struct HighestLoad<'a> {
     facts: &'a ServerFacts,
     loads: &'a PooledLoads,
@@ -92,11 +100,12 @@ struct HighestLoad<'a> {
 }
 
 impl Bottleneck {
-    /// Determines the bottleneck. `known` is the shape of the pool that all blocks together show, for a bootstrap.
+    /// Determines the bottleneck. For a bootstrap, `known` contains the properties of the pool that was found in all
+    /// blocks.
     pub fn new(facts: &ServerFacts, loads: &PooledLoads, known: Option<PoolShape>) -> Bottleneck {
         let free = 1.0 - facts.background;
-        // If there are no more clients than CPUs, each client is idle at times. Then the clients may not fill any
-        // resource.
+        // With no more clients than CPUs, the clients may not fill any resource, because each client waits for
+        // responses.
         let leaves_no_rest = |(clients, pooled): &(u64, &PooledMeasurement)| {
             facts.is_saturated || *clients > facts.servers.into() || pooled.measurement.kernel.busy.is_none()
         };
@@ -139,13 +148,12 @@ impl HighestLoad<'_> {
         &self.pooled.measurement.kernel.programs
     }
 
-    /// The conditions of the measurement, as text for the evidence.
+    /// The conditions of the measurement, as a clause of the evidence.
     fn conditions(&self) -> String {
         format!("with {} clients at once, the CPUs were {} busy", self.clients, percent(self.cpu.used))
     }
 
-    /// Whether the CPUs have spare capacity under the load `pooled`. Another resource must then be full under this
-    /// load.
+    /// Whether the CPUs have spare capacity under the load `pooled`. If so, another resource is full.
     fn cpus_have_room(&self, pooled: &PooledMeasurement) -> bool {
         let CpuUse { used, idle, .. } = CpuUse::new(self.facts, pooled);
         used < FULL * self.free && idle >= 1.0 - FULL
@@ -237,8 +245,8 @@ impl HighestLoad<'_> {
         Some(FullPool { name: "workers".to_owned(), pool, held_by_class, evidence })
     }
 
-    /// The pool of workers that matches the throughput, or else the pool `by_throughput`. `None` if not even the
-    /// largest number of clients fills the pool.
+    /// The pool of workers whose number explains the throughput. If there is none, the pool `by_throughput`. `None` if
+    /// even the largest number of clients does not fill the pool.
     fn pool_by_elimination(&self, by_throughput: MixPool, ladder: &[(u64, f64)], on_cpu: f64) -> Option<FullPool> {
         let workers = ladder.first().and_then(|(fewest, rate)| {
             let alone = *fewest as f64 / rate;
@@ -263,15 +271,14 @@ impl HighestLoad<'_> {
         })
     }
 
-    /// Time in seconds for which a call holds a place of the pool. `None` if the CPUs may be full under the load
-    /// `pooled`.
+    /// Time for which a call holds the resource, in seconds. `None` if the CPUs may be full under the load `pooled`.
     fn held_if_full(&self, pool: MixPool, pooled: &PooledMeasurement) -> Option<f64> {
         self.cpus_have_room(pooled).then(|| f64::from(pool.capacity) / pooled.measurement.rate())
     }
 
-    /// Time in seconds for which a call of each class holds a place, scaled so that a mean call of the mix holds it for
-    /// `mean`. `holding_time` derives the time from the measurement of a class alone, or returns `None` if another
-    /// resource was full. The classes without a time share the remaining time.
+    /// Time for which a call of each class holds the resource, in seconds, scaled so that the mean over the mix is
+    /// `mean`. `holding_time` computes the time from the measurement of one class alone; it returns `None` if another
+    /// resource was full. Classes without such a time share the remaining time equally.
     fn held_by_class(&self, mean: f64, holding_time: &dyn Fn(&PooledMeasurement) -> Option<f64>) -> Vec<f64> {
         let facts = self.facts;
         let held_alone =
@@ -296,19 +303,19 @@ impl HighestLoad<'_> {
     }
 }
 
-/// The use of the CPUs at one load.
+/// CPU usage under one load.
 #[derive(Clone, Copy)]
 struct CpuUse {
-    /// Share of the CPUs that calls use, 0 to 1.
+    /// Share of the CPU capacity that calls use, 0 to 1.
     used: f64,
-    /// Share of the CPUs that is idle, 0 to 1.
+    /// Share of the CPU capacity that is idle, 0 to 1.
     idle: f64,
-    /// CPU seconds of a call; `None` if the CPUs cannot be observed.
+    /// CPU seconds per call; `None` if the CPUs cannot be observed.
     cost: Option<f64>,
 }
 
 impl CpuUse {
-    /// Computes the use of the CPUs under one load. CPUs that cannot be observed count as fully used.
+    /// Computes the CPU usage under one load. CPUs that cannot be observed count as fully used.
     fn new(facts: &ServerFacts, pooled: &PooledMeasurement) -> CpuUse {
         let servers = f64::from(facts.servers);
         let cost = pooled.measurement.cost(facts.idle_busy);
@@ -317,8 +324,8 @@ impl CpuUse {
     }
 }
 
-/// Name and description of a pool. They depend on the number of calls that hold the pool, and on whether calls hold it
-/// on the CPUs. Calls keep `busy_cpus` CPUs busy.
+/// Name and evidence of a pool. `busy_cpus` is the number of CPUs that calls keep busy, and `workers` the group of
+/// workers that matches the pool's capacity.
 fn describe(
     pool: MixPool,
     busy_cpus: f64,
@@ -353,7 +360,7 @@ fn busiest_disk(pooled: &PooledMeasurement) -> Option<(&str, f64)> {
     disks.max_by(|a, b| a.1.total_cmp(&b.1))
 }
 
-/// The throughput in calls per second for each number of closed-loop clients that sent the mix.
+/// Throughput of the mix in calls per second, for each number of closed-loop clients.
 fn throughput_ladder(loads: &PooledLoads) -> Vec<(u64, f64)> {
     let rung = |(load, pooled): (&OfferedLoad, &PooledMeasurement)| match load {
         OfferedLoad::Clients(clients) => Some((*clients, pooled.measurement.rate())),
@@ -362,27 +369,25 @@ fn throughput_ladder(loads: &PooledLoads) -> Vec<(u64, f64)> {
     loads.iter().filter_map(rung).collect()
 }
 
-/// CPU seconds of a call of the smallest number of clients. A lone call finds the server idle, so it may cost much more
-/// than at the highest load.
+/// CPU seconds per call with the smallest number of clients. A single call finds the server idle, so it may cost much
+/// more than at the highest load.
 fn cost_of_fewest_clients(facts: &ServerFacts, loads: &PooledLoads) -> Option<f64> {
     let mut closed = loads.iter().filter(|(load, _)| matches!(load, OfferedLoad::Clients(_)));
     closed.next()?.1.measurement.cost(facts.idle_busy)
 }
 
-/// The pool that best explains the throughput for each number of clients (`ladder`), if a lone call spends `on_cpu`
-/// seconds on a CPU.
+/// Fits a pool to the throughput for each number of clients (`ladder`). A single call spends `on_cpu` seconds on a CPU.
+/// If the pool's discrete properties are `known`, only its holding time is fitted.
 ///
-/// If the shape of the pool is `known`, only its holding time follows from the throughput.
-///
-/// Up to the capacity of the pool, each additional client adds the throughput of a lone client. More clients share the
-/// throughput of the full pool.
+/// In the fitted model, throughput grows in proportion to the number of clients until the pool is full, and then
+/// remains constant.
 fn fit_pool(ladder: &[(u64, f64)], on_cpu: f64, known: Option<PoolShape>) -> Option<MixPool> {
     let (_, highest_rate) = *ladder.last()?;
     if let Some(PoolShape { capacity, includes_cpu_time }) = known {
         return Some(MixPool { capacity, holding_time: f64::from(capacity) / highest_rate, includes_cpu_time });
     }
     let (fewest, lowest_rate) = *ladder.first()?;
-    // Duration in seconds of a call that does not wait.
+    // Duration of a call that does not wait, in seconds.
     let alone = fewest as f64 / lowest_rate;
     let misfit = |capacity: u32| {
         let holding_time = f64::from(capacity) / highest_rate;
@@ -393,8 +398,8 @@ fn fit_pool(ladder: &[(u64, f64)], on_cpu: f64, known: Option<PoolShape>) -> Opt
         let log_error =
             |(clients, rate): &(u64, f64)| ((*clients as f64 / alone).min(highest_rate) / rate).ln().powi(2);
         let log_errors: f64 = ladder.iter().map(log_error).sum();
-        // Time outside the pool and the CPUs has no explanation. So among equally good fits, the smallest pool without
-        // notable unexplained time is chosen, or else the fit with the least unexplained time.
+        // Among equally good fits, the pool with the least unexplained time (outside of the pool and the CPUs) is
+        // chosen. Unexplained time below `UNEXPLAINED` is not counted, so then the smallest pool is chosen.
         log_errors + (elsewhere - on_cpu - UNEXPLAINED * alone).max(0.0) / alone * 1e-3
     };
     let capacity = (1..=MAX_POOL).min_by(|a, b| misfit(*a).total_cmp(&misfit(*b)))?;
@@ -416,21 +421,21 @@ mod tests {
 
     #[test]
     fn a_pool_is_found_by_the_throughput_of_its_clients() {
-        // Four calls at a time hold the pool for 5 ms each, of which 0.2 ms are CPU time.
+        // Four calls at once hold the pool for 5 ms each, of which 0.2 ms are CPU time.
         let ladder: Vec<(u64, f64)> = [1, 2, 4, 8, 16].into_iter().map(|n| (n, (n as f64).min(4.0) / 0.005)).collect();
         let pool = fit_pool(&ladder, 0.0002, None).unwrap();
         assert!(pool.capacity == 4 && !pool.includes_cpu_time, "{pool:?}");
         assert!(fit_pool(&ladder, 0.001, None).unwrap().includes_cpu_time);
         assert!((pool.holding_time - 0.005).abs() < 1e-9);
-        // A call holds the only lock for half of its duration.
+        // Each call holds the only lock for half of its duration.
         let ladder: Vec<(u64, f64)> =
             [1, 2, 4, 8].into_iter().map(|n| (n, (n as f64 / 0.002).min(1.0 / 0.001))).collect();
         let pool = fit_pool(&ladder, 0.001, None).unwrap();
         assert!(pool.capacity == 1 && (pool.holding_time - 0.001).abs() < 1e-9 && !pool.includes_cpu_time, "{pool:?}");
     }
 
-    /// Checks six workers on two CPUs: a call takes 10 ms of a worker, of which 3 ms are on a CPU. Calls queue for the
-    /// CPUs, so six workers complete less than six times the calls of one worker.
+    /// Expects that six workers on two CPUs are recognized. A call occupies a worker for 10 ms, of which 3 ms are CPU
+    /// time. Calls wait for the CPUs, so six workers complete less than six times the calls of one worker.
     #[test]
     fn workers_that_share_several_cpus_are_recognized() {
         let (alone, on_cpu, cpus) = (0.01, 0.003, 2);

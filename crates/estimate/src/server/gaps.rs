@@ -1,14 +1,13 @@
-//! Gaps between completed calls, and how long a gap must be to be a pause of the server.
+//! Gaps between completed calls, and the minimum length of a gap that counts as a pause of the server.
 //!
-//! The gaps of a load are compared with one another. Beyond a high percentile they are taken to be exponential, with a
-//! scale from two percentiles (peaks over a threshold: Pickands 1975, with shape 0). A gap is a pause if fewer than
-//! [`FALSE_GAPS`] of all gaps of the load are expected to be that long.
+//! The threshold is determined separately for each load. Without pauses, the longest gaps are assumed to have an
+//! exponential tail, whose scale follows from two percentiles (peaks over a threshold: Pickands 1975, with shape 0). A
+//! gap is a pause if less than [`FALSE_GAPS`] gaps of this length or more are expected in the whole load.
 //!
-//! Frequent pauses are among the longest gaps themselves, and so they hide the end of that tail. They are found by
-//! their number instead: the density of service times decreases beyond its mode, but pauses are a second mode
-//! ([`GapLengths::second_mode`]). A second mode of a single load may have other reasons: an event loop that answers
-//! many clients in one batch, or slow calls to a backend. So the load with the fewest clients must show it, and another
-//! one too.
+//! Frequent pauses are part of the tail itself and make it appear longer. They are recognized in another way: the
+//! density of ordinary gaps decreases with their length, but pauses form a second mode ([`GapLengths::second_mode`]). A
+//! second mode under a single load may have other causes, such as an event loop that answers many clients in one batch,
+//! or slow calls to a backend. So it must occur with the smallest number of clients and with at least one other number.
 
 use super::blocks::{Measurement, OfferedLoad};
 use super::pauses::Pause;
@@ -16,35 +15,36 @@ use crate::window::CompletedCalls;
 use statrs::distribution::{Binomial, DiscreteCDF};
 use std::collections::BTreeMap;
 
-/// Number of gaps of a load that are expected to be as long as the shortest pause, if the server has no pauses.
+/// Expected number of gaps per load that exceed the threshold of a pause by chance.
 const FALSE_GAPS: f64 = 0.01;
-/// Factor of the scale of the longest gaps, because this scale is itself uncertain.
+/// Safety factor for the estimated scale of the exponential tail, because the estimate is uncertain.
 const SCALE_MARGIN: f64 = 1.3;
-/// A second mode is notable if the numbers of gaps are less probable than this without one. The gaps are compared at
-/// many lengths, so the probability is small.
+/// Significance level of a second mode: the probability of the observed numbers of gaps without a second mode must be
+/// smaller. The level is low, because the test is repeated for many gap lengths.
 const NO_SECOND_MODE: f64 = 1e-6;
-/// The gaps of a second mode are at least this many times as long as the mean of the shorter gaps, …
+/// Minimum ratio of the gaps of a second mode to the mean of the shorter gaps.
 const MIN_MODE_RATIO: f64 = 5.0;
-/// … and at most this share of the calls.
+/// Maximum number of gaps in a second mode, as a share of the calls.
 const MAX_MODE_SHARE: f64 = 0.1;
-/// Gaps are compared with shorter ones down to this share of their length.
+/// The number of gaps near some length is compared with the number of shorter gaps, down to this share of the length.
 const SHORTER: f64 = 1.0 / 3.0;
-/// Gaps between the modes are at most one for this many gaps of the second mode.
+/// Between the two modes there may be one gap for this many gaps of the second mode.
 const IN_DIP: usize = 100;
-/// Ratio of the shortest pause to the longest usual gap.
+/// Minimum ratio of the shortest pause to the longest ordinary gap.
 const DIP_MARGIN: f64 = 1.5;
-/// Largest ratio of the second modes of two loads that have the same reason.
+/// Maximum ratio of the lengths of second modes at different loads, if they have the same cause.
 const SAME_MODE: f64 = 2.0;
-/// Smallest number of calls of a load whose gaps are evaluated.
+/// Minimum number of calls of a load whose gaps are evaluated.
 const MIN_CALLS: f64 = 200.0;
-/// Shares of the gaps that are longer than the two percentiles.
+/// The two percentiles that determine the exponential tail, as shares of the calls with a longer gap.
 const TAIL: [f64; 2] = [0.05, 0.02];
-/// Gaps beyond the end of the tail are pauses only if they are more than [`MORE_BEYOND`] times as many as the gaps from
-/// this share of its length up to its end. Otherwise they continue the tail of a service that varies a lot.
+/// The end of the exponential tail is unreliable if service times vary a lot. Gaps beyond the end count as pauses only
+/// if they are more than [`MORE_BEYOND`] times as many as the gaps between this share of the end and the end.
 const NEAR_END: f64 = 0.7;
+/// Minimum ratio of the number of gaps beyond the end of the tail to the number of gaps near the end ([`NEAR_END`]).
 const MORE_BEYOND: usize = 2;
 
-/// The shortest gap that is a pause, in seconds, for each load with enough calls.
+/// The minimum length of a gap that is a pause, in seconds, for each load with enough calls.
 pub(super) fn pause_thresholds(measurements: &BTreeMap<OfferedLoad, Vec<&Measurement>>) -> BTreeMap<OfferedLoad, f64> {
     let lengths = measurements.iter().map(|(load, measurements)| (*load, GapLengths::new(measurements)));
     let by_load: BTreeMap<OfferedLoad, GapLengths> = lengths.filter(|(_, gaps)| gaps.calls >= MIN_CALLS).collect();
@@ -58,11 +58,11 @@ pub(super) fn pause_thresholds(measurements: &BTreeMap<OfferedLoad, Vec<&Measure
 
 /// The lengths of the gaps between completed calls, from all measurements of one load.
 struct GapLengths {
-    /// In seconds, the longest first. Gaps that are too short to be seen are missing.
+    /// Lengths in seconds, in descending order. Gaps shorter than two parts of a run are not detected and not included.
     lengths: Vec<f64>,
     calls: f64,
     seconds: f64,
-    /// Length of the longest part of a run in which calls are counted, in seconds.
+    /// Length of the parts in which completed calls are counted, in seconds; the longest over all runs.
     part_s: f64,
 }
 
@@ -81,9 +81,9 @@ impl GapLengths {
         all
     }
 
-    /// The length that no gap exceeds if the tail of the gaps is exponential; ∞ if longer gaps continue the tail.
+    /// The end of the exponential tail: longer gaps are pauses. ∞ if longer gaps continue the tail.
     fn end_of_tail(&self) -> f64 {
-        // Gaps that are too short to be seen are shorter than two parts.
+        // Gaps that are too short to be detected count as one part long.
         let exceeded_by = |share: f64| {
             let length = self.lengths.get((share * self.calls) as usize).copied();
             length.unwrap_or(self.part_s).max(self.part_s)
@@ -101,11 +101,11 @@ impl GapLengths {
         self.lengths.partition_point(|other| *other >= length)
     }
 
-    /// The shortest gap of a second mode of the lengths; `None` if there is no such mode.
+    /// The shortest gap of a second mode; `None` if there is no second mode.
     ///
-    /// If the density decreases with the length, the gaps from b to 2b are at most as dense as those from b/3 to b. Of
-    /// all these gaps, the longer ones are then at most the share 1/(1 + 2/3), and their number has at most this
-    /// binomial distribution.
+    /// Tests each length b against a density that decreases with the length. With such a density, at most the share
+    /// 1/(1 + 2/3) of all gaps from b/3 to 2b is longer than b, because these lengths cover b to 2b and b/3 to b. The
+    /// number of longer gaps is therefore at most binomial with this share.
     fn second_mode(&self) -> Option<f64> {
         let share = 1.0 / (2.0 - SHORTER);
         let mut best: Option<(f64, f64)> = None;
@@ -133,9 +133,8 @@ impl GapLengths {
         best.map(|(_, length)| length)
     }
 
-    /// The shortest gap that belongs to the second mode that begins at `mode`. Hardly any gaps are between the usual
-    /// ones and the mode. An open load also shows the rests of pauses, which are shorter, so this is the lower end of
-    /// the dip.
+    /// The shortest gap that counts as a pause, if the second mode begins at `mode`. It is at the lower end of the
+    /// range between the modes, because under an open load only the rest of a pause may be visible, which is shorter.
     fn end_of_first_mode(&self, mode: f64) -> f64 {
         let beyond = self.count_from(mode);
         let usual = self.lengths.get(beyond + beyond / IN_DIP).copied().unwrap_or(0.0);
@@ -143,14 +142,14 @@ impl GapLengths {
     }
 }
 
-/// Probability that a binomial number is at least `count`.
+/// Probability that a binomially distributed number is at least `count`.
 fn at_least(count: u64, trials: u64, probability: f64) -> f64 {
     let Some(fewer) = count.checked_sub(1) else { return 1.0 };
     Binomial::new(probability, trials).map_or(1.0, |binomial| binomial.sf(fewer))
 }
 
-/// The shortest gap that is a pause, for each load whose second mode has a common reason. Empty unless the fewest
-/// clients show a second mode, and another number of clients a similar one.
+/// The minimum length of a pause for each load, from second modes with the same cause. Empty unless there is a second
+/// mode with the smallest number of clients, and a similar one with another number of clients.
 fn common_second_modes(gaps: &BTreeMap<OfferedLoad, GapLengths>) -> BTreeMap<OfferedLoad, f64> {
     let with_clients = gaps.iter().filter(|(load, _)| matches!(load, OfferedLoad::Clients(_)));
     let Some((fewest, first)) = with_clients.clone().next().and_then(|(_, gaps)| Some((gaps, gaps.second_mode()?)))
@@ -167,15 +166,15 @@ fn common_second_modes(gaps: &BTreeMap<OfferedLoad, GapLengths>) -> BTreeMap<Off
     if shortest.keys().filter(|load| matches!(load, OfferedLoad::Clients(_))).count() < 2 {
         return BTreeMap::new();
     }
-    // An open load has no second mode: a call that arrives during a pause shows only the rest of it. The time of a call
-    // that finds the server idle is the same as with one client.
+    // An open load has no second mode, because a call that arrives during a pause shows only the rest of the pause. Its
+    // threshold is that of the smallest number of clients, where calls find the server idle as well.
     let with_one_client = fewest.end_of_first_mode(first);
     shortest.extend(gaps.keys().filter(|load| !is_closed(**load)).map(|load| (*load, with_one_client)));
     shortest
 }
 
-/// Gaps of at least two parts in which calls were in progress and none was completed. The calls of an open load are in
-/// progress from their arrival.
+/// The gaps in which calls were in progress and none was completed, if they last at least two parts of the run. Under
+/// an open load, a call is in progress from its arrival on.
 pub(super) fn gaps(completed: &CompletedCalls, arrivals: &[(f64, usize)], is_closed: bool) -> Vec<Pause> {
     let part_s = completed.part_s;
     let mut gaps = Vec::new();
@@ -183,7 +182,7 @@ pub(super) fn gaps(completed: &CompletedCalls, arrivals: &[(f64, usize)], is_clo
     let mut calls = 0_usize;
     for (part, count) in completed.counts.iter().enumerate().filter(|(_, count)| **count > 0) {
         let end = (part as f64 + 0.5) * part_s;
-        // With an open load, the gap begins at the first arrival that finds the server idle.
+        // Under an open load, the gap begins when the first call arrives at the idle server.
         let first_waiting = arrivals.get(calls).map(|(at, _)| *at);
         let previous = last.map(|last| (last as f64 + 0.5) * part_s);
         let start = if is_closed { previous } else { first_waiting.map(|at| at.max(previous.unwrap_or(0.0))) };
@@ -196,7 +195,7 @@ pub(super) fn gaps(completed: &CompletedCalls, arrivals: &[(f64, usize)], is_clo
     gaps
 }
 
-/// Whether a load has closed-loop clients, so that calls are in progress all the time.
+/// Whether a load has closed-loop clients, so that calls are always in progress.
 pub(super) fn is_closed(load: OfferedLoad) -> bool {
     !matches!(load, OfferedLoad::Level(_))
 }
@@ -225,7 +224,7 @@ mod tests {
         GapLengths { lengths, calls, seconds, part_s: 0.000_25 }
     }
 
-    /// Quantiles of exponential gaps.
+    /// Quantiles of an exponential distribution of gaps.
     fn exponential(mean: f64, number: u32) -> impl Iterator<Item = f64> {
         (0..number).map(move |index| -mean * ((f64::from(index) + 0.5) / f64::from(number)).ln())
     }
@@ -237,7 +236,7 @@ mod tests {
         let mode = gaps.second_mode().unwrap();
         assert!((0.005..0.009).contains(&mode), "{mode}");
         assert!((0.002..0.005).contains(&gaps.end_of_first_mode(mode)), "{}", gaps.end_of_first_mode(mode));
-        // The tail alone does not show them.
+        // The exponential tail alone does not reveal these pauses.
         assert!(gaps.end_of_tail() > 0.1, "{}", gaps.end_of_tail());
     }
 

@@ -1,12 +1,12 @@
-//! Estimates the drift of the host's speed after calibration.
+//! Estimates how much the host's speed changes after calibration.
 //!
-//! If the host's speed changes slowly, most of its change happens after calibration. Then a later level may differ more
-//! from calibration than the parts of calibration differ from one another. The logarithm of the slowness is modelled as
-//! the sum of an Ornstein-Uhlenbeck process and independent noise. The memory of the process, the time after which the
-//! share e⁻¹ of a deviation persists, may be longer than calibration. The prediction for a later time is a mean over
-//! many such processes, weighted by their restricted likelihood (Patterson & Thompson 1971) and a prior (Bayesian model
-//! averaging: Hoeting et al. 1999). The prior is proportional to the square root of the memory, because calibration
-//! shows little of a long memory. It was chosen by simulation: without it, fewer intervals contain the measurement on
+//! If the host's speed changes slowly, a later level may differ more from calibration than the parts of calibration
+//! differ from each other. The logarithm of the slowness is modelled as the sum of an Ornstein-Uhlenbeck process and
+//! independent noise. The memory of the process is the time after which a deviation decays to the share e⁻¹. It may be
+//! longer than calibration. The expected change is a weighted mean over many such processes. The weights are products
+//! of the restricted likelihood (Patterson & Thompson 1971) and a prior (Bayesian model averaging: Hoeting et al.
+//! 1999). The prior is proportional to the square root of the memory, because calibration contains little information
+//! about a long memory. It was chosen by simulation: without it, fewer prediction intervals contain the measurement on
 //! hosts whose speed persists for a minute (`intervals_hold_on_a_host_whose_speed_persists_for_a_minute` in
 //! `brimful-survey`).
 
@@ -14,22 +14,23 @@ use super::blocks::OfferedLoad;
 use super::prediction_interval::LevelTime;
 use nalgebra::{Cholesky, DMatrix, DVector};
 
-/// The memories of the processes, in seconds.
+/// Candidates for the memory of the process, in seconds.
 const MEMORIES_S: [f64; 10] = [0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0];
-/// The variances of the noise, relative to the variance of the process.
+/// Candidates for the variance of the noise, relative to the variance of the process.
 const NOISES: [f64; 7] = [0.002, 0.02, 0.1, 0.3, 1.0, 3.0, 10.0];
 
 /// The mean slowness of the host during one measurement.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SlownessReading {
-    /// The middle of the measurement, in seconds.
+    /// Middle of the measurement, in seconds since the start of calibration.
     pub at_s: f64,
     /// The load of the measurement. Only measurements of the same load can be compared.
     pub load: OfferedLoad,
+    /// Natural logarithm of the slowness, relative to all measurements of the same load.
     pub log_slowness: f64,
 }
 
-/// The distribution of the host's slowness after calibration.
+/// The distribution of the host's slowness after calibration, given the measurements during calibration.
 #[derive(Clone, Debug, Default)]
 pub(super) struct LaterDrift {
     /// Times of the measurements, in seconds before the end of calibration.
@@ -37,23 +38,23 @@ pub(super) struct LaterDrift {
     processes: Vec<WeightedProcess>,
 }
 
-/// A process that may have caused the measurements, with its weight in the mean.
+/// A candidate for the process that caused the measurements, and its weight in the mean.
 #[derive(Clone, Debug)]
 struct WeightedProcess {
     memory_s: f64,
-    /// Weight of the process among all. [`WeightedProcess::new`] sets it to the logarithm of the restricted likelihood,
-    /// and [`LaterDrift::new`] normalizes it.
+    /// Weight of the process. [`WeightedProcess::new`] sets it to the logarithm of the restricted likelihood, and
+    /// [`LaterDrift::new`] converts it to a share of all weights.
     weight: f64,
-    /// Variance of the logarithm of the slowness, without noise.
+    /// Variance of the process, without the noise.
     variance: f64,
-    /// Inverse of the measurements' correlation matrix, without the part that the means of the loads explain.
+    /// The inverse of the measurements' correlation matrix, projected so that the mean of each load has no effect.
     precision: DMatrix<f64>,
-    /// `precision`, multiplied by the measurements.
+    /// The product of `precision` and the vector of the measurements.
     weighted_readings: DVector<f64>,
 }
 
 impl LaterDrift {
-    /// Weighs the processes by the measurements of a calibration that ended at `end_s` seconds.
+    /// Computes the weight of each process from the measurements of a calibration that ended at `end_s` seconds.
     pub fn new(readings: &[SlownessReading], end_s: f64) -> LaterDrift {
         let ages_s: Vec<f64> = readings.iter().map(|reading| end_s - reading.at_s).collect();
         let mut processes: Vec<WeightedProcess> = MEMORIES_S
@@ -70,15 +71,16 @@ impl LaterDrift {
         LaterDrift { ages_s, processes }
     }
 
-    /// Mean square of the difference between the logarithms of the slowness during a later time and during
-    /// calibration. Zero without measurements.
+    /// Mean square difference between the logarithm of the mean slowness during a later level and during calibration.
+    /// Zero without measurements.
     pub fn mean_square(&self, time: LevelTime) -> f64 {
         self.processes.iter().map(|process| process.weight * process.square(&self.ages_s, time)).sum()
     }
 }
 
 impl WeightedProcess {
-    /// Fits the variance of a process to the measurements. `None` if the measurements are too few or do not vary.
+    /// Fits the variance of a process to the measurements. `None` if there are too few measurements, or if they do not
+    /// vary.
     fn new(readings: &[SlownessReading], ages_s: &[f64], memory_s: f64, noise: f64) -> Option<WeightedProcess> {
         let count = readings.len();
         let mut loads: Vec<OfferedLoad> = readings.iter().map(|reading| reading.load).collect();
@@ -109,13 +111,14 @@ impl WeightedProcess {
         })
     }
 
-    /// Mean square of the difference between a later time and calibration.
+    /// Mean square difference between the later level and calibration, according to this process.
     fn square(&self, ages_s: &[f64], time: LevelTime) -> f64 {
         let LevelTime { ahead_s, seconds } = time;
         let memory = self.memory_s;
         let count = ages_s.len() as f64;
         let decay = 1.0 - (-seconds / memory).exp();
-        // Covariance of the mean over the later time with each measurement, without noise.
+        // Covariance of the mean over the later level with each measurement, as a multiple of the variance of the
+        // process.
         let later = DVector::from_iterator(
             ages_s.len(),
             ages_s.iter().map(|age| (-(ahead_s + age) / memory).exp() * decay * memory / seconds),
@@ -131,7 +134,7 @@ impl WeightedProcess {
     }
 }
 
-/// Correlations of the process at all pairs of times.
+/// Correlation of the process between all pairs of measurements.
 fn correlations(ages_s: &[f64], memory_s: f64) -> DMatrix<f64> {
     let count = ages_s.len();
     DMatrix::from_fn(count, count, |row, column| (-(ages_s[row] - ages_s[column]).abs() / memory_s).exp())
@@ -143,7 +146,7 @@ mod tests {
     use rand::{RngExt, SeedableRng};
     use rand_pcg::Pcg64Mcg;
 
-    /// Readings of three loads at intervals of a second.
+    /// Measurements of three loads in turn, one per second.
     fn readings(log_slowness: impl Fn(f64) -> f64) -> Vec<SlownessReading> {
         (0..45)
             .map(|second| SlownessReading {
@@ -164,8 +167,8 @@ mod tests {
         assert_eq!(spread(&readings(|_| 0.0)[..3], 20.0, 8.0), 0.0, "one reading of each load shows nothing");
     }
 
-    /// Root mean square of the spreads over 30 hosts. The slowness of a host is `persistence` times that of the second
-    /// before, plus a random number between −0.05 and 0.05.
+    /// Root mean square of the estimated drift over 30 simulated hosts. In each second, the slowness of a host is
+    /// `persistence` times its previous value, plus a random number between −0.05 and 0.05.
     fn typical_spread(persistence: f64, ahead_s: f64, seconds: f64) -> f64 {
         let squares = (0..30).map(|seed| {
             let mut rng = Pcg64Mcg::seed_from_u64(seed);
@@ -182,8 +185,8 @@ mod tests {
     fn a_slow_drift_continues_after_calibration() {
         let step = 0.1 / 12.0_f64.sqrt();
         let [soon, later] = [2.0, 40.0].map(|ahead| typical_spread(1.0, ahead, 8.0));
-        // The variance of a random walk grows with time. The mean over 45 s of calibration counts as 45/3 s of it, the
-        // wait until the level as 40 s, and the mean over the level as 8/3 s.
+        // The variance of a random walk grows in proportion to time. The difference between a mean over 45 s, a gap of
+        // 40 s, and a mean over 8 s has the variance of 45/3 + 40 + 8/3 steps.
         let truth = step * (45.0_f64 / 3.0 + 40.0 + 8.0 / 3.0).sqrt();
         assert!(later > soon && (0.6..1.4).contains(&(later / truth)), "{soon}, {later}, true value {truth}");
     }
@@ -195,7 +198,8 @@ mod tests {
         assert!(spread > 0.0 && spread < 0.7 * deviation, "{spread}, a reading deviates by {deviation}");
     }
 
-    /// The levels of the loads are unknown, so a difference between loads is not drift.
+    /// Expects that a constant difference between loads is not counted as drift, because the mean of each load is
+    /// unknown.
     #[test]
     fn differences_between_loads_are_no_drift() {
         let mut shifted = readings(|at| 0.05 * (at / 7.0).sin());

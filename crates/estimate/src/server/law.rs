@@ -1,67 +1,67 @@
 //! The dependence of the cost of a call on the load: candidate laws, and the choice between them by cross-validation.
 //!
-//! At each level the cost of a call is c = S + W·Iᵖ, where I is the idle share of the CPUs. p = 1 is exceptional first
-//! service (Welch 1964): a call that finds the server idle costs S + W. A larger p describes a server that becomes slow
-//! only after a longer idle time. W < 0 with p = 1 describes contention between calls.
+//! At each level, the CPU cost of a call is c = S + W·Iᵖ, where I is the idle share of the CPUs. p = 1 is the model of
+//! exceptional first service (Welch 1964): a call that finds the server idle costs S + W, and any other call costs S. A
+//! larger p describes a server that becomes slow only after a longer idle time. W < 0 with p = 1 describes contention
+//! between calls.
 //!
-//! The shapes, their names, their form in a Model and the least squares are as in [`crate::demand::load`], but the
-//! problem differs. There, the number and the mix of the runs are arbitrary, and the background work may be unknown.
-//! That module asks whether the cost depends on the load at all (an F test against constant demands). Here, one mix is
-//! measured at four levels, the background work is known, and S is usually measured too. The cost almost certainly
-//! depends on the load, and the question is which law predicts best between the levels. So each level is left out in
-//! turn, and more powers can be distinguished.
+//! The shapes are those of [`crate::demand::load`], but the problem differs. There, the number and the mix of the runs
+//! are arbitrary, the background work may be unknown, and an F test decides whether the cost depends on the load at
+//! all. Here, one mix is measured at four levels, the background work is known, and S is usually measured too. The cost
+//! almost certainly depends on the load. So cross-validation chooses the law that predicts best: each level is left out
+//! in turn and predicted from the others.
 
 use crate::demand::Shape;
 use crate::least_squares::fit_non_negative;
 use brimful_core::model::IdleCost;
 use brimful_core::survey::Law;
 
-/// The highest power p that is tried.
+/// Maximum power p that is tried.
 const MAX_POWER: u32 = 4;
-/// Laws with cross-validation errors well below this value count as equally good.
+/// Cross-validation errors that differ by much less than this relative error count as equal.
 const INDISTINCT: f64 = 0.005;
-/// Smallest error that is assumed for a law.
+/// Minimum relative error that is assumed for a law.
 const MIN_LAW_ERROR: f64 = 0.01;
-/// Largest ratio of W to S. On real servers, the cost of a call doubled.
+/// Maximum ratio of W to S. In measurements of real servers, the cost of a call at most doubled (W = S).
 const MAX_WEIGHT: f64 = 2.0;
 
-/// The cost of a call at one level.
+/// The measured cost of a call at one level.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct CallCost {
     /// I: idle share of the CPUs, 0..1.
     pub idle: f64,
-    /// Cost of the call in CPU seconds.
+    /// Mean CPU seconds per call.
     pub seconds: f64,
     /// Number of calls over which the cost was averaged.
     pub calls: f64,
 }
 
-/// The measured cost of a call on a server that is never idle.
+/// The measured cost of a call at saturation, where the CPUs are never idle.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SaturatedCost {
-    /// Cost of the call in CPU seconds.
+    /// Mean CPU seconds per call.
     pub seconds: f64,
     /// Number of calls over which the cost was averaged.
     pub calls: f64,
-    /// Variance of the cost, relative to its square; 0 if it is not known.
+    /// Squared relative standard error of the cost; 0 if it is unknown.
     pub variance: f64,
 }
 
-/// A fitted law of the cost of a call.
+/// A fitted law of a call's cost.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct FittedLaw {
-    /// S: the cost of a call in CPU seconds if the CPUs are never idle.
+    /// S: CPU seconds per call at saturation, where the CPUs are never idle.
     pub demand: f64,
-    /// W and p; `None` if the cost is constant.
+    /// W and p; `None` if the cost does not depend on the load.
     pub idle_cost: Option<IdleCost>,
 }
 
 /// Fits the law with the smallest cross-validation error, and lists all laws.
 ///
-/// `measured` is the cost without idle CPUs, if it was measured. The law is chosen with exactly this cost; then the
-/// levels also improve the cost itself ([`FittedLaw::refined`]). If it was not measured, this cost is extrapolated, and
-/// laws that fit the levels equally well may extrapolate differently. In that case one of the laws is drawn at random:
-/// `chance` is a random number between 0 and 1.
+/// `measured` is the cost at saturation, if it was measured. The law is chosen with S equal to this cost; then S is
+/// fitted too ([`FittedLaw::refined`]). If it was not measured, S is extrapolated, and laws that fit the levels equally
+/// well may extrapolate differently. For a bootstrap, `chance` is then a random number from 0 to 1 that selects one of
+/// the laws.
 pub(super) fn choose(
     costs: &[CallCost],
     measured: Option<SaturatedCost>,
@@ -71,7 +71,7 @@ pub(super) fn choose(
     let error = |shape| cross_validation_error(costs, |others| fit(shape, others, saturated));
     let candidates = [None].into_iter().chain(shapes().map(Some));
     let mut tried: Vec<(f64, Option<Shape>)> = candidates.map(|shape| (error(shape), shape)).collect();
-    // The sort is stable, so the simpler one of two equally good laws remains first.
+    // The sort is stable, so the simpler of two equally good laws remains first.
     tried.sort_by(|a, b| a.0.total_cmp(&b.0));
     let best_error = tried.first().map_or(0.0, |(error, _)| *error);
     let best = tried.first().and_then(|(_, shape)| *shape);
@@ -90,8 +90,9 @@ fn shapes() -> impl Iterator<Item = Shape> {
     [Shape::Busy].into_iter().chain((1..=MAX_POWER).map(Shape::Idle))
 }
 
-/// Draws a law at random. Its probability follows from its cross-validation errors at n levels (pseudo-Bayesian model
-/// averaging: Geisser & Eddy 1979, with normal errors of unknown variance). With W = 0, each law is a constant cost.
+/// Draws a law at random. Its probability follows from its cross-validation error e at n levels: it is proportional to
+/// e⁻ⁿ (pseudo-Bayesian model averaging: Geisser & Eddy 1979, with normal errors of unknown variance). The constant law
+/// is no candidate, because each law with W = 0 is constant.
 fn draw(costs: &[CallCost], chance: f64) -> Option<FittedLaw> {
     let weight = |shape| {
         let error = cross_validation_error(costs, |others| fit_mirrored(shape, others));
@@ -106,8 +107,8 @@ fn draw(costs: &[CallCost], chance: f64) -> Option<FittedLaw> {
     drawn.map(|(_, shape)| fit_mirrored(*shape, costs))
 }
 
-/// Root mean square of the relative errors at the levels. For the error at a level, the law is fitted to all other
-/// levels.
+/// Root mean square of the relative prediction errors. The cost at each level is predicted by a law that is fitted to
+/// all other levels.
 fn cross_validation_error(costs: &[CallCost], fit: impl Fn(&[CallCost]) -> FittedLaw) -> f64 {
     let error = |index: usize| {
         let others: Vec<CallCost> =
@@ -118,7 +119,8 @@ fn cross_validation_error(costs: &[CallCost], fit: impl Fn(&[CallCost]) -> Fitte
     (squares / costs.len() as f64).sqrt()
 }
 
-/// Fits a shape, or a constant if `shape` is `None`. If the levels do not determine the shape, the fit is a constant.
+/// Fits a law with this shape, or a constant if `shape` is `None`. The result is also a constant if the levels do not
+/// determine the shape. `saturated` is the known S, if it was measured.
 fn fit(shape: Option<Shape>, costs: &[CallCost], saturated: Option<f64>) -> FittedLaw {
     let constant_column = saturated.is_none().then(|| column(costs, |_| 1.0));
     let shape_column = shape.map(|shape| column(costs, |idle| shape.beyond_saturation(idle)));
@@ -135,8 +137,8 @@ fn fit(shape: Option<Shape>, costs: &[CallCost], saturated: Option<f64>) -> Fitt
     }
 }
 
-/// Fits a shape for a draw, and extrapolates S. If noise makes W negative, its sign is changed. If W were set to zero
-/// instead, the draws would have no spread (the bootstrap at a bound: Andrews 2000).
+/// Fits a law with this shape for a draw, with an extrapolated S. If noise makes W negative, its sign is changed.
+/// Setting W to zero instead would yield the same law in many draws (the bootstrap fails at a bound: Andrews 2000).
 fn fit_mirrored(shape: Shape, costs: &[CallCost]) -> FittedLaw {
     let fitted = fit(Some(shape), costs, None);
     let falling = [column(costs, |_| 1.0), column(costs, |idle| -shape.beyond_saturation(idle))];
@@ -151,8 +153,8 @@ fn column(costs: &[CallCost], term: impl Fn(f64) -> f64) -> Vec<f64> {
     costs.iter().map(|cost| term(cost.idle)).collect()
 }
 
-/// Coefficients of the columns that explain the part of the costs beyond `known`, by least squares of the relative
-/// errors. `None` if the levels do not determine the coefficients.
+/// Coefficients of the columns, fitted to the costs minus `known` by least squares of the relative errors. `None` if
+/// the levels do not determine the coefficients.
 fn solve(columns: &[Vec<f64>], costs: &[CallCost], known: f64) -> Option<Vec<f64>> {
     if columns.is_empty() {
         return None;
@@ -167,9 +169,9 @@ impl FittedLaw {
         FittedLaw { demand, idle_cost: shape.idle_cost(weight).filter(|_| weight > 0.0) }
     }
 
-    /// Fits S and W once more, to the levels and to the cost at saturation together. The cost at saturation is a mean
-    /// over few calls, and the levels show S as well. Each mean has a variance in inverse proportion to its number of
-    /// calls. The law itself is wrong by about `law_error`, its cross-validation error.
+    /// Fits S and W again, to the levels and to the measured cost at saturation. The latter is a mean over few calls,
+    /// and the levels contain information about S too. The variance of each mean is inversely proportional to its
+    /// number of calls. In addition, the law itself has the relative error `law_error`, from cross-validation.
     fn refined(self, shape: Option<Shape>, costs: &[CallCost], saturated: SaturatedCost, law_error: f64) -> FittedLaw {
         let has_calls = saturated.variance > 0.0 && saturated.calls > 0.0 && costs.iter().all(|cost| cost.calls > 0.0);
         if !has_calls || !law_error.is_finite() {
@@ -193,7 +195,7 @@ impl FittedLaw {
         }
     }
 
-    /// Limits W to [`MAX_WEIGHT`] times S.
+    /// Limits W to [`MAX_WEIGHT`] times S, and fits S again.
     fn bounded(self, costs: &[CallCost]) -> FittedLaw {
         let Some(cost) = self.idle_cost.filter(|cost| cost.seconds > MAX_WEIGHT * self.demand) else { return self };
         let shape = Shape::Idle(cost.power);
@@ -201,7 +203,7 @@ impl FittedLaw {
         solve(&[limited], costs, 0.0).map_or(self, |values| FittedLaw::new(shape, values[0], MAX_WEIGHT * values[0]))
     }
 
-    /// Cost of a call in CPU seconds at the idle share `idle` of the CPUs.
+    /// CPU seconds per call if the idle share of the CPUs is `idle`.
     pub fn cost_at(&self, idle: f64) -> f64 {
         self.demand + self.idle_cost.map_or(0.0, |cost| cost.seconds * idle.powi(cost.power as i32))
     }
@@ -219,8 +221,8 @@ mod tests {
         SaturatedCost { seconds, calls: 1e4, variance: 0.0 }
     }
 
-    /// If few calls were measured at saturation, expects that the many calls at the levels correct the cost at
-    /// saturation. If many were measured, expects that this cost does not change.
+    /// Expects that the levels correct the cost at saturation if it was measured over few calls, and that this cost
+    /// remains if it was measured over many calls.
     #[test]
     fn the_levels_improve_the_cost_at_saturation() {
         let levels = costs(|idle| 0.01 + 0.005 * idle);
@@ -274,11 +276,11 @@ mod tests {
             let (low, high) = drawn(&seen(noise, 2));
             assert!(low < 0.007 && (0.011..0.012).contains(&high), "{low} … {high}");
         }
-        // Here noise makes calls on an idle server cheaper, which hides their additional cost.
+        // In this sample, noise makes calls on an idle server appear cheaper than on a busy server.
         let noisy = seen([-1e-3, -5e-4, 5e-4, 6e-4], 1);
         let ((low, high), constant) = (drawn(&noisy), fit(None, &noisy, None).demand);
         assert!(low < 0.93 * constant && high > 1.07 * constant, "{low} … {high}");
-        // No law is drawn if the cost at saturation was measured, so the demand is the measured cost.
+        // If the cost at saturation was measured, no law is drawn, and S is the measured cost.
         assert_eq!(choose(&seen([0.0; 4], 1), Some(exactly(0.012)), Some(0.9)).0.demand, 0.012);
     }
 

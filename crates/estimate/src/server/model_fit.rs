@@ -10,35 +10,37 @@ use brimful_core::model::{Model, Station, StationKind};
 use brimful_core::survey::Law;
 use brimful_model::{HostSlowness, station_demands, trajectory};
 
-/// Number of replays of the same arrivals through the model. Each replay has other service times.
+/// Number of times that the same arrivals are replayed through the model, each time with other random service times.
 const REPLAYS: u64 = 5;
 
-/// The model that fits one set of blocks.
+/// A model that was fitted to one set of blocks.
 #[derive(Clone, Debug)]
 pub(super) struct ModelFit {
-    /// The network between pauses, without arrival rates.
+    /// The queueing network without pauses and without arrival rates.
     pub network: Model,
-    /// The CPUs. They are a station of the network only if calls wait for the CPUs.
+    /// The CPUs. They are a station of `network` only if calls wait for the CPUs.
     pub cpu: CpuFit,
-    /// Squared coefficient of variation of the service times within a class. It explains the scatter between short
-    /// stretches. The network's own `scv` explains the waiting times.
+    /// Squared coefficient of variation of the CPU times of calls within a class. It determines the random differences
+    /// between short intervals. The `scv` of the network's station determines waiting times and may differ.
     pub service_scv: f64,
-    /// Ratios of measured to modelled percentiles of the response times, for the percentiles 50, 95 and 99.
+    /// Ratios of the measured to the predicted 50th, 95th and 99th percentiles of response times.
     pub percentile_ratios: [f64; 3],
-    /// The pauses of the server. They interrupt the network's first station.
+    /// The server's pauses. They interrupt the first station of the network.
     pub pauses: Pauses,
-    /// The laws of the cost of a call that were tried; the best law is first.
+    /// The laws of a call's cost that were tried, the best one first.
     pub laws: Vec<Law>,
-    /// The shape of the pool that is the bottleneck; `None` if the CPUs are.
+    /// The discrete properties of the pool that is the bottleneck; `None` if the CPUs are the bottleneck.
     pub pool_shape: Option<PoolShape>,
+    /// Name of the station that is the bottleneck.
     pub bottleneck: String,
-    /// The evidence for the bottleneck, as text for people.
+    /// The evidence for the bottleneck, as text for the report.
     pub evidence: String,
 }
 
-/// The CPUs as a station, and the demands there.
+/// The CPUs as a station, and the demands at this station.
 #[derive(Clone, Debug)]
 pub(super) struct CpuFit {
+    /// The station of the CPUs.
     pub station: Station,
     /// Demand of each class at saturation, in seconds.
     pub demands: Vec<f64>,
@@ -46,7 +48,7 @@ pub(super) struct CpuFit {
     pub is_from_module: bool,
 }
 
-/// Response times of a level, in seconds.
+/// Response times during a level, in seconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ResponseSummary {
     /// Mean over all calls.
@@ -56,8 +58,8 @@ pub struct ResponseSummary {
 }
 
 impl ResponseSummary {
-    /// Summarizes response times that the network predicted. Each percentile is multiplied by its ratio in
-    /// `percentile_ratios`. Returns `None` if there are no times.
+    /// Summarizes predicted response times. Each percentile is multiplied by its ratio in `percentile_ratios`. Returns
+    /// `None` if there are no response times.
     pub(super) fn new(mut times: Vec<f64>, percentile_ratios: [f64; 3]) -> Option<ResponseSummary> {
         let mean = times.iter().sum::<f64>() / times.len() as f64;
         times.sort_unstable_by(f64::total_cmp);
@@ -68,19 +70,19 @@ impl ResponseSummary {
     }
 }
 
-/// The quantile `q` (0 to 1) of sorted values. There must be at least one value.
+/// The quantile `q` (0 to 1) of values in ascending order. There must be at least one value.
 pub(super) fn quantile(sorted: &[f64], q: f64) -> f64 {
     sorted[((sorted.len() as f64 * q) as usize).min(sorted.len() - 1)]
 }
 
 impl ModelFit {
-    /// Whether calls wait for the CPUs. It is false if calls wait for workers or another resource that they hold while
-    /// they are on the CPUs.
+    /// Whether calls wait for the CPUs, so that the CPUs are a station of the network. It is false if calls wait for
+    /// workers or for another resource that they hold while they use the CPUs.
     pub fn waits_for_cpu(&self) -> bool {
         self.network.stations[0].name == self.cpu.station.name
     }
 
-    /// The fit with this squared coefficient of variation of the delay elsewhere.
+    /// The fit with this squared coefficient of variation of the delay outside of the stations.
     pub fn with_delay_scv(mut self, scv: f64) -> ModelFit {
         if let Some(elsewhere) = self.network.stations.last_mut() {
             elsewhere.scv = scv;
@@ -88,7 +90,7 @@ impl ModelFit {
         self
     }
 
-    /// Requests per second, in the proportions of `mix`, at which a station saturates.
+    /// Saturation rate of requests in the proportions of `mix`, in requests per second.
     pub fn saturation(&self, mix: &[f64]) -> f64 {
         let mean = |demands: &[f64]| mix.iter().zip(demands).map(|(share, demand)| share * demand).sum::<f64>();
         let capacity = |(station, demands): (&Station, &Vec<f64>)| {
@@ -103,8 +105,8 @@ impl ModelFit {
         capacities.into_iter().fold(f64::INFINITY, f64::min)
     }
 
-    /// Utilization of the CPUs by the server's processes. Requests in the proportions of `mix` arrive at `rate` per
-    /// second, on a host with this slowness.
+    /// Utilization of the CPUs by the server's processes, if requests in the proportions of `mix` arrive at `rate` per
+    /// second on a host with this slowness.
     pub fn utilization(&self, facts: &ServerFacts, rate: f64, mix: &[f64], slowness: f64) -> f64 {
         let rates: Vec<f64> = mix.iter().map(|share| rate * share).collect();
         let demands = station_demands(&self.cpu.station, &self.cpu.demands, &rates);
@@ -115,15 +117,15 @@ impl ModelFit {
         ((facts.idle_busy + calls + pauses) / servers).min(1.0)
     }
 
-    /// Squared coefficient of variation of the CPU time of requests in the proportions of `mix`.
+    /// Squared coefficient of variation of the CPU time of a request, over all classes in the proportions of `mix`.
     pub fn variability(&self, mix: &[f64]) -> f64 {
         let demands = &self.network.demands[0];
         let moment = |k: i32| mix.iter().zip(demands).map(|(share, demand)| share * demand.powi(k)).sum::<f64>();
         (1.0 + self.service_scv) * moment(2) / moment(1).powi(2) - 1.0
     }
 
-    /// The network with arrivals of `rate` requests per second in the proportions of `mix`. The pauses are part of it
-    /// only as time that the first station loses.
+    /// The network with `rate` requests per second in the proportions of `mix`. The capacity that pauses take from the
+    /// first station is included; the waiting time during a pause is not ([`ModelFit::wait_for_pauses`]).
     pub fn model_with_pauses(&self, rate: f64, mix: &[f64]) -> Model {
         let mut model = self.model_at(rate, mix);
         if !self.pauses.are_none() {
@@ -137,8 +139,7 @@ impl ModelFit {
         model
     }
 
-    /// Mean time in seconds for which a call waits because of pauses, in addition to the effect of the capacity that
-    /// the pauses take.
+    /// Mean waiting time of a call that is due to pauses, in seconds, in addition to the effect of the lost capacity.
     pub fn wait_for_pauses(&self, rate: f64, mix: &[f64]) -> f64 {
         if self.pauses.are_none() {
             return 0.0;
@@ -150,15 +151,15 @@ impl ModelFit {
         self.pauses.mean_wait(rate, work / f64::from(station.servers) / (1.0 - station.background))
     }
 
-    /// The network between pauses, with arrivals of `rate` requests per second in the proportions of `mix`.
+    /// The network without pauses, with `rate` requests per second in the proportions of `mix`.
     pub fn model_at(&self, rate: f64, mix: &[f64]) -> Model {
         let mut model = self.network.clone();
         model.classes.iter_mut().zip(mix).for_each(|(class, share)| class.rate = Some(rate * share));
         model
     }
 
-    /// The expected cost of a call at `rate` calls per second. `mean` is the mean cost in CPU seconds. `saturated` is
-    /// the cost on a server that is never idle.
+    /// The expected cost of a call at `rate` calls per second. `mean` is the mean cost at this rate in CPU seconds, and
+    /// `saturated` the cost at saturation.
     pub fn expected_cost(&self, facts: &ServerFacts, saturated: f64, mean: f64, rate: f64) -> ExpectedCost {
         let servers = f64::from(facts.servers);
         let free = 1.0 - self.cpu.station.background;
@@ -166,7 +167,8 @@ impl ModelFit {
         ExpectedCost { saturated, mean, idle, free, servers, idle_busy: facts.idle_busy }
     }
 
-    /// The host's slowness in each stretch: the ratio of the CPU time of a request to the model's prediction.
+    /// The host's slowness over time: for each stretch, the ratio of the CPU time of a request to the model's
+    /// prediction. `None` without stretches.
     pub fn host_slowness(
         &self,
         facts: &ServerFacts,
@@ -182,8 +184,8 @@ impl ModelFit {
         let seen: Vec<(f64, f64, f64)> = stretches.iter().map(|s| (s.seconds, expected.slowness(s), s.calls)).collect();
         let level = seen.iter().map(|(seconds, slowness, _)| seconds * slowness).sum::<f64>()
             / seen.iter().map(|(seconds, ..)| seconds).sum::<f64>();
-        // The calls of a stretch differ in their demands. The model simulates these differences itself, so they are
-        // removed from the slowness.
+        // Calls differ in their demands, and so do the means of stretches with few calls. These differences are
+        // removed, because the replay simulates them.
         let share = drift_share(seen.iter().map(|(_, s, calls)| (s / level, *calls)), self.variability(mix), CAUTION);
         let shrink = |(seconds, slowness, _): (f64, f64, f64)| (seconds, level + share * (slowness - level));
         let course: Vec<(f64, f64)> = seen.into_iter().map(shrink).collect();
@@ -192,8 +194,8 @@ impl ModelFit {
         (!course.is_empty()).then(|| HostSlowness::from_intervals(before_start.into_iter().chain(course)))
     }
 
-    /// Replays arrivals through the model, on a host whose slowness over time is `course`. Each arrival is its time in
-    /// seconds and the index of its class.
+    /// Replays arrivals (times in seconds, and classes) through the model, on a host with the slowness over time in
+    /// `course`. Returns `None` without arrivals.
     pub fn replay(
         &self,
         rate: f64,

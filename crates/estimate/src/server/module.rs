@@ -1,36 +1,39 @@
 //! The Server Module's measurements of requests during calibration: the differences between classes, the variability of
-//! service, and the number of workers.
+//! service times, and the number of workers.
 
 use super::blocks::{OfferedLoad, PooledLoads, PooledMeasurement, ServerFacts, most_clients};
 use super::model_fit::ModelFit;
 use crate::inside::{ModuleDemand, NORMAL_95, scv_within_classes};
 use brimful_core::survey::ModuleMeasurements;
 
-/// Largest half width of the 95 % interval of a class's CPU time, as a share of this time. If it is larger,
-/// measurements of the class alone are more precise.
+/// Maximum half width of the 95 % confidence interval of a class's CPU time, relative to this time. With wider
+/// intervals, measurements of the class alone are more precise.
 const MAX_HALF_WIDTH: f64 = 0.1;
 
-/// The module's measurements of all classes, and whether workers take turns.
+/// The module's measurements of all classes, and whether workers share the CPUs.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct ModuleDemands {
+    /// The measurement of each class.
     pub classes: Vec<ModuleDemand>,
-    /// Whether more workers than CPUs compete for the CPUs, or the number of workers is unknown. The workers then take
-    /// turns on the CPUs, and waiting times do not show the variability of service.
+    /// Whether there are more workers than CPUs, or the number of workers is unknown. The workers then share the CPUs
+    /// in time slices, and waiting times do not show the variability of service times.
     pub takes_turns: bool,
 }
 
-/// The variability of service that the module measured.
+/// The variability of service times that the module measured.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct MeasuredService {
-    /// Squared coefficient of variation of the CPU time of calls of the same class.
+    /// Squared coefficient of variation of the CPU time of calls within a class.
     pub scv: f64,
+    /// Standard error of `scv`.
     pub standard_error: f64,
+    /// Whether workers share the CPUs in time slices.
     pub takes_turns: bool,
 }
 
 impl ModuleDemands {
-    /// Combines the measurements with the largest number of clients. Returns `None` if these measurements do not
-    /// determine the CPU time of every class precisely.
+    /// Combines the measurements with the largest number of clients. Returns `None` if they do not determine the CPU
+    /// time of every class precisely.
     pub fn new(facts: &ServerFacts, loads: &PooledLoads) -> Option<ModuleDemands> {
         let (most, _) = most_clients(loads)?;
         let has_most = |load: &OfferedLoad| matches!(load, OfferedLoad::Clients(clients) | OfferedLoad::SingleClass(_, clients) if *clients == most);
@@ -47,10 +50,11 @@ impl ModuleDemands {
         Some(ModuleDemands { classes, takes_turns: threads.is_none_or(|threads| threads > u64::from(facts.servers)) })
     }
 
-    /// The demand of each class in seconds, scaled so that the mean request of the mix needs `mean`.
+    /// The demand of each class in seconds, so that the mean demand of the mix is `mean`.
     ///
-    /// The CPU time in phases differs between classes. The CPU time outside phases is equal for all classes. The phases
-    /// alone may take more than `mean` if each class was measured alone. In that case all demands are scaled down.
+    /// A demand is the CPU time in the processing phases of a request, which differs between classes, plus CPU time
+    /// outside of phases, which is the same for all classes. If the mean CPU time in phases exceeds `mean`, all demands
+    /// are scaled down. This is possible if each class was measured alone.
     pub fn demands(&self, mix: &[f64], mean: f64) -> Vec<f64> {
         let cpu_in_phases_s: f64 =
             mix.iter().zip(&self.classes).map(|(share, class)| share * class.cpu_in_phases_s).sum();
@@ -59,14 +63,15 @@ impl ModuleDemands {
         self.classes.iter().map(|class| outside + scale * class.cpu_in_phases_s).collect()
     }
 
+    /// The variability of service times within classes; `None` if it cannot be computed.
     pub fn service(&self, mix: &[f64], demands: &[f64]) -> Option<MeasuredService> {
         let (scv, standard_error) = scv_within_classes(&self.classes, demands, mix)?;
         Some(MeasuredService { scv, standard_error, takes_turns: self.takes_turns })
     }
 }
 
-/// The measured variability of service, if the demands come from the module and calls wait for the CPUs. `None` if
-/// calls hold workers or another resource while they are on the CPUs, because holding times vary differently.
+/// The measured variability of service times. `None` if the demands do not come from the module. Also `None` if calls
+/// hold workers or another resource while they use the CPUs, because holding times have another variability.
 pub(super) fn measured_service(fit: &ModelFit, facts: &ServerFacts, loads: &PooledLoads) -> Option<MeasuredService> {
     let measured = ModuleDemands::new(facts, loads).filter(|_| fit.cpu.is_from_module && fit.waits_for_cpu())?;
     measured.service(&facts.mix, &fit.cpu.demands)
@@ -101,11 +106,11 @@ mod tests {
 
     #[test]
     fn classes_differ_by_their_phases_and_share_the_rest() {
-        // Each call takes 0.3 ms outside its phases.
+        // Each request takes 0.3 ms outside of its phases.
         let demands = seen([0.001, 0.004]).demands(&[0.75, 0.25], 0.75 * 0.0013 + 0.25 * 0.0043);
         assert!((demands[0] - 0.0013).abs() < 1e-12 && (demands[1] - 0.0043).abs() < 1e-12, "{demands:?}");
-        // The phases were measured with each class alone. They take 2.5 ms on average, which is longer than a request
-        // of the mix (2 ms).
+        // The CPU time in phases, measured with each class alone, is 2.5 ms on average. This is more than the mean
+        // demand of the mix, 2 ms.
         let demands = seen([0.001, 0.004]).demands(&[0.5, 0.5], 0.002);
         assert!((demands[0] - 0.0008).abs() < 1e-12 && (demands[1] - 0.0032).abs() < 1e-12, "{demands:?}");
     }

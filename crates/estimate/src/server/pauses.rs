@@ -1,19 +1,19 @@
-//! Pauses of the server: garbage collection, scheduling, and other moments in which it serves no call.
+//! Pauses of the server: times in which it serves no call, such as during garbage collection.
 //!
-//! While calls are in progress, a running server completes one after another. A pause is a much longer gap between two
-//! completions than usual ([`super::gaps`]). A server has pauses only if closed loads show some in two measurements,
-//! because one may be a disturbance of the host. Shorter pauses than this are part of the variability of service.
+//! A pause is a gap between two completed calls that is much longer than usual while calls are in progress
+//! ([`super::gaps`]). A server has pauses only if they occur in at least two measurements with closed loads, because a
+//! single one may be a disturbance of the host. Shorter pauses are part of the variability of service times.
 //!
-//! Pauses come with time or with calls. The number of pauses in T seconds with N calls is Poisson distributed with the
-//! mean ν·T + γ·N. Both rates follow from all loads, by maximum likelihood. One of them is 0 unless both together are
-//! clearly more likely.
+//! Pauses may occur per second or per call. The number of pauses in T seconds with N calls is Poisson distributed with
+//! the mean ν·T + γ·N. Both rates are fitted to all loads by maximum likelihood. One of them is 0, unless the
+//! likelihood with both is significantly larger.
 //!
-//! In the model, pauses are interruptions of the CPUs that do not depend on the queue: an interrupted call resumes
-//! afterwards (M/G/1 with breakdowns; White & Christie 1958, Avi-Itzhak & Naor 1963, model A). With σ, the share of
-//! time in pauses of length L at the rate ν, and ρ, the load of the calls, the mean response time grows by ν·E\[L²\]·(1
-//! − σ)/(2(1 − σ − ρ)), and the capacity shrinks by the factor 1 − σ. No pause begins during another one: two pauses
-//! without a call in between are seen as one. Percentiles come from a replay with random pauses
-//! ([`HostSlowness::with_pauses`](brimful_model::HostSlowness::with_pauses)).
+//! In the model, pauses interrupt the CPUs at random times, whether calls are queued or not, and an interrupted call
+//! resumes afterwards (M/G/1 with breakdowns; White & Christie 1958, Avi-Itzhak & Naor 1963, model A). Pauses have the
+//! length L and the rate ν, and take the share σ of the time. With the utilization ρ by calls, pauses increase the mean
+//! response time by ν·E\[L²\]·(1 − σ)/(2(1 − σ − ρ)), and reduce the capacity by the factor 1 − σ. No pause begins
+//! during another one, because two pauses without a completed call between them are detected as one. Percentiles come
+//! from a replay with random pauses ([`HostSlowness::with_pauses`](brimful_model::HostSlowness::with_pauses)).
 
 use super::blocks::{Measurement, OfferedLoad, ReplayedMeasurement, ServerFacts};
 use super::gaps::{gaps, is_closed, pause_thresholds};
@@ -24,53 +24,53 @@ use rand_pcg::Pcg64Mcg;
 use statrs::distribution::{ContinuousCDF, Gamma};
 use std::collections::BTreeMap;
 
-/// Smallest number of measurements with closed clients that must show a pause.
+/// Minimum number of measurements with closed loads that must contain a pause.
 const MIN_MEASUREMENTS: usize = 2;
-/// An open load counts for the rates only if it shows at least this share of the pauses.
+/// Minimum share of the pauses that a measurement shows. Other measurements are not used for the rates of pauses.
 const MIN_VISIBLE: f64 = 0.5;
-/// Tolerance of comparisons of lengths, in seconds.
+/// Rounding tolerance of lengths, in seconds.
 const ROUNDING: f64 = 1e-9;
-/// Both rates are above 0 only if they improve the logarithm of the likelihood by more than this, half the 95th
-/// percentile of χ² with one degree of freedom (Wilks 1938).
+/// Minimum increase of the log likelihood for a fit with both rates, instead of one: half of the 95 % quantile of χ²
+/// with one degree of freedom (Wilks 1938).
 const NOTABLE_LIKELIHOOD: f64 = 1.92;
-/// Smallest share of the time between pauses.
+/// Lower bound of the share of time without pauses.
 const MIN_RUNNING: f64 = 0.01;
-/// If the squared coefficient of variation of their lengths is smaller, pauses are taken to be equally long.
+/// Pause lengths with a smaller squared coefficient of variation than this are assumed to be equal.
 const MIN_LENGTH_SCV: f64 = 1e-3;
 /// Duration of the observation of the idle server, in seconds.
 const IDLE_SECONDS: f64 = 1.0;
 
-/// A span of time in seconds: its start and its length.
+/// A time span in seconds: its start and its length.
 pub(super) type Pause = (f64, f64);
 
-/// Distinguishes pauses from ordinary gaps between completions.
+/// Distinguishes pauses from ordinary gaps between completed calls.
 #[derive(Clone, Debug, Default)]
 pub(super) struct PauseDetector {
-    /// The shortest gap that is a pause, in seconds, for each load of calibration.
+    /// The minimum length of a gap that is a pause, in seconds, for each load of calibration.
     thresholds: BTreeMap<OfferedLoad, f64>,
-    /// Length of an ordinary gap under closed loads, in seconds. A gap that a pause causes is longer than the pause by
-    /// this length.
+    /// Length of an ordinary gap under closed loads, in seconds. The gap that a pause causes is longer than the pause
+    /// by this length.
     usual_gap: f64,
     /// Number of CPUs that the server keeps busy during a pause.
     pub busy: f64,
 }
 
-/// The server's pauses.
+/// Rates and lengths of the server's pauses.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Pauses {
-    /// ν: pauses per second, whatever the load.
+    /// ν: pauses per second, independent of the load.
     pub per_second: f64,
     /// γ: pauses per call.
     pub per_call: f64,
-    /// Lengths of the pauses that were seen, in seconds.
+    /// Lengths of the pauses that were detected, in seconds.
     pub lengths: Vec<f64>,
     /// Number of CPUs that the server keeps busy during a pause.
     pub busy: f64,
 }
 
 impl PauseDetector {
-    /// Finds the pauses in all blocks, and removes them from the measurements and from the facts, so that these show
-    /// the server between pauses. `None` if the server has no pauses.
+    /// Detects the pauses in all blocks. Removes them from the measurements and from the facts, which then describe the
+    /// server between pauses. `None` if the server has no pauses.
     pub fn take_out(blocks: &mut [Vec<ReplayedMeasurement>], facts: &mut ServerFacts) -> Option<PauseDetector> {
         let mut detector = PauseDetector::new(blocks)?;
         for replayed in blocks.iter_mut().flatten() {
@@ -84,7 +84,7 @@ impl PauseDetector {
         Some(detector)
     }
 
-    /// Learns the usual gaps from all blocks. `None` if the server has no pauses.
+    /// Determines the minimum length of a pause for each load, from all blocks. `None` if the server has no pauses.
     fn new(blocks: &[Vec<ReplayedMeasurement>]) -> Option<PauseDetector> {
         let mut by_load: BTreeMap<OfferedLoad, Vec<&Measurement>> = BTreeMap::new();
         for replayed in blocks.iter().flatten() {
@@ -99,14 +99,14 @@ impl PauseDetector {
         (usual_gap.is_finite() && paused >= MIN_MEASUREMENTS).then_some(detector)
     }
 
-    /// The pauses during a measurement of calibration.
+    /// The pauses during one measurement of calibration.
     fn pauses_of(&self, measurement: &Measurement) -> Vec<Pause> {
         let timeline = &measurement.timeline;
         let threshold = self.thresholds.get(&measurement.load).copied().unwrap_or(f64::INFINITY);
         self.longer_than(threshold, &timeline.completed, &timeline.arrivals, is_closed(measurement.load))
     }
 
-    /// The pauses during an open load that calibration did not measure.
+    /// The pauses during an open load at which calibration did not measure.
     pub fn pauses_under(&self, completed: &CompletedCalls, arrivals: &[(f64, usize)]) -> Vec<Pause> {
         let open = self.thresholds.iter().filter(|(load, _)| !is_closed(**load));
         let threshold = open.map(|(_, threshold)| *threshold).reduce(f64::max).unwrap_or(f64::INFINITY);
@@ -126,8 +126,9 @@ impl PauseDetector {
             .collect()
     }
 
-    /// Share of pauses of these lengths that a load of `rate` calls per second shows. A pause is seen if a call is in
-    /// progress when it begins, or arrives early enough. With closed clients, calls are always in progress.
+    /// Share of the pauses of these lengths that are detected under a load of `rate` calls per second. A pause is
+    /// detected only if a call is in progress when it begins, or arrives early enough during the pause. With closed
+    /// loads, calls are always in progress.
     fn visible_share(&self, load: OfferedLoad, rate: f64, lengths: &[f64]) -> f64 {
         let Some(threshold) = self.thresholds.get(&load) else { return 0.0 };
         let present = if is_closed(load) { 1.0 } else { (rate * self.usual_gap).min(1.0) };
@@ -140,7 +141,7 @@ impl PauseDetector {
 }
 
 impl Pauses {
-    /// Estimates the rates of the pauses from these blocks, in which `detector` has found the pauses.
+    /// Estimates the rates of pauses from blocks in which `detector` detected the pauses.
     pub fn new<'a>(detector: &PauseDetector, blocks: impl Iterator<Item = &'a Vec<ReplayedMeasurement>>) -> Pauses {
         let measurements: Vec<&Measurement> = blocks.flatten().map(|replayed| &replayed.measurement).collect();
         let closed = || measurements.iter().filter(|it| is_closed(it.load));
@@ -165,6 +166,7 @@ impl Pauses {
         Pauses { per_second, per_call, lengths, busy: detector.busy }
     }
 
+    /// Whether the server has no pauses.
     pub fn are_none(&self) -> bool {
         self.lengths.is_empty()
     }
@@ -179,7 +181,7 @@ impl Pauses {
         self.lengths.iter().sum::<f64>() / (self.lengths.len() as f64).max(1.0)
     }
 
-    /// Squared coefficient of variation of the lengths.
+    /// Squared coefficient of variation of the pause lengths.
     fn scv(&self) -> f64 {
         let variance = Moments::from_values(&self.lengths).and_then(|moments| moments.variance()).unwrap_or(0.0);
         variance / self.mean().powi(2)
@@ -189,8 +191,9 @@ impl Pauses {
         self.mean().powi(2) * (1.0 + self.scv())
     }
 
-    /// Draws lengths. They have a gamma distribution with the mean and the variance of the lengths that were seen: the
-    /// few pauses of calibration do not include the longest pauses of a longer time.
+    /// Returns a function that draws random pause lengths. They have a gamma distribution with the mean and the
+    /// variance of the detected lengths. Drawing detected lengths instead would omit longer pauses, which are too rare
+    /// to occur during calibration.
     fn length_sampler(&self) -> impl Fn(&mut Pcg64Mcg) -> f64 {
         let scv = self.scv();
         let mean = self.mean();
@@ -198,27 +201,26 @@ impl Pauses {
         move |rng| gamma.map_or(mean, |gamma| gamma.inverse_cdf(rng.random()))
     }
 
-    /// σ: share of the time in pauses while calls are completed at `rate` per second.
+    /// σ: share of the time in pauses, at `rate` completed calls per second.
     pub fn share_at(&self, rate: f64) -> f64 {
         self.rate_at(rate) * self.mean()
     }
 
-    /// Calls per second of a station that completes `capacity` calls per second between pauses.
+    /// Capacity of a station in calls per second, if it completes `capacity` calls per second between pauses.
     pub fn capacity(&self, capacity: f64) -> f64 {
         (1.0 - self.per_second * self.mean()).max(0.0) / (1.0 / capacity + self.per_call * self.mean())
     }
 
-    /// The time that pauses add to the mean wait at a station, in seconds. `busy` is the share of the time in which the
-    /// station serves calls.
+    /// Mean waiting time that pauses add at a station, in seconds. `busy` is the station's utilization by calls.
     pub fn mean_wait(&self, rate: f64, busy: f64) -> f64 {
         let share = self.share_at(rate);
         self.rate_at(rate) * self.mean_square() * (1.0 - share) / (2.0 * (1.0 - share - busy))
     }
 
-    /// Random pauses during `seconds` seconds at a rate of `rate` calls per second. Each pause has a random mark from 0
-    /// to 1: at a lower rate, only the pauses with low marks happen ([`Pauses::happening`]).
+    /// Draws random pauses during `seconds` seconds with `rate` calls per second. Each pause has a random mark from 0
+    /// to 1. At a lower rate, only the pauses with small marks occur ([`Pauses::happening`]).
     pub fn draw(&self, rate: f64, seconds: f64, rng: &mut Pcg64Mcg) -> Vec<(Pause, f64)> {
-        // Pauses begin only between pauses.
+        // A pause can only begin outside of other pauses, so their rate in the remaining time is higher.
         let per_second = self.rate_at(rate) / (1.0 - self.share_at(rate)).max(MIN_RUNNING);
         let mut drawn = Vec::new();
         if self.are_none() || per_second <= 0.0 {
@@ -237,14 +239,14 @@ impl Pauses {
         }
     }
 
-    /// The drawn pauses that happen at `rate` calls per second, if they were drawn for the rate `drawn_for`.
+    /// Selects the drawn pauses that occur at `rate` calls per second. They were drawn for the rate `drawn_for`.
     pub fn happening(&self, drawn: &[(Pause, f64)], rate: f64, drawn_for: f64) -> impl Iterator<Item = Pause> {
         let share = self.rate_at(rate) / self.rate_at(drawn_for);
         drawn.iter().filter(move |(_, mark)| *mark < share).map(|(pause, _)| *pause)
     }
 }
 
-/// Pauses that were seen while the server was observed for some seconds and calls.
+/// Number of pauses detected in an observation, with its duration and its number of calls.
 #[derive(Clone, Copy, Debug)]
 struct Exposure {
     pauses: f64,
@@ -252,7 +254,7 @@ struct Exposure {
     calls: f64,
 }
 
-/// The most likely rates per second and per call.
+/// Maximum likelihood estimates of the rates: pauses per second, and pauses per call.
 fn rates(observed: &[Exposure]) -> (f64, f64) {
     let sum = |figure: fn(&Exposure) -> f64| observed.iter().map(figure).sum::<f64>();
     let (pauses, seconds, calls) = (sum(|it| it.pauses), sum(|it| it.seconds), sum(|it| it.calls));
@@ -266,7 +268,7 @@ fn rates(observed: &[Exposure]) -> (f64, f64) {
     let by_time = (pauses / seconds, 0.0);
     let by_calls = (0.0, pauses / calls);
     let single = if log_likelihood(by_calls) > log_likelihood(by_time) { by_calls } else { by_time };
-    // Expectation maximization: each pause is attributed to time and calls in proportion to their rates.
+    // Expectation maximization. Each step divides every pause between both causes, in proportion to the current rates.
     let mut both = (0.5 * by_time.0, 0.5 * by_calls.1);
     for _ in 0..200 {
         let expected = |it: &Exposure| both.0 * it.seconds + both.1 * it.calls;
@@ -277,8 +279,8 @@ fn rates(observed: &[Exposure]) -> (f64, f64) {
     if log_likelihood(both) > log_likelihood(single) + NOTABLE_LIKELIHOOD { both } else { single }
 }
 
-/// Mean number of CPUs that the server keeps busy during a pause: the CPU time in the stretches with pauses, without
-/// the usual CPU time of the rest of these stretches.
+/// Mean number of CPUs that the server keeps busy during a pause. It is computed from the stretches with pauses: their
+/// CPU time, minus the usual CPU time in the part without pauses.
 fn busy_cpus<'a>(measurements: impl Iterator<Item = &'a Measurement>) -> f64 {
     let mut work = 0.0;
     let mut paused = 0.0;
@@ -302,7 +304,8 @@ fn busy_cpus<'a>(measurements: impl Iterator<Item = &'a Measurement>) -> f64 {
     if paused > 0.0 { (work / paused).max(0.0) } else { 0.0 }
 }
 
-/// Removes the pauses from a measurement, so that it shows the server between pauses. `busy` is as in [`Pauses`].
+/// Removes the effect of pauses from a measurement, so that it describes the server between pauses. `busy` is the field
+/// of [`Pauses`].
 fn remove_pauses(measurement: &mut Measurement, busy: f64, servers: f64) {
     let timeline = &mut measurement.timeline;
     remove_from_stretches(&mut timeline.stretches, &timeline.pauses, busy);
@@ -315,7 +318,8 @@ fn remove_pauses(measurement: &mut Measurement, busy: f64, servers: f64) {
     }
     let without = |cpus: f64, in_pause: f64, over: f64| ((cpus * seconds - in_pause * length) / over).max(0.0);
     if !is_closed(measurement.load) {
-        // The rate of the arrivals does not change, and neither does the length of the measurement.
+        // Under an open load, pauses change neither the arrival rate nor the duration, so only the CPU time is
+        // corrected.
         let kernel = &mut measurement.kernel;
         kernel.busy = kernel.busy.map(|cpus| without(cpus, busy, seconds));
         return;
@@ -326,21 +330,21 @@ fn remove_pauses(measurement: &mut Measurement, busy: f64, servers: f64) {
     measurement.seconds = remaining;
 }
 
-/// Removes the CPU time of pauses from the stretches of a run.
+/// Removes the CPU time during pauses from the stretches of a run.
 pub(super) fn remove_from_stretches(stretches: &mut [RunStretch], pauses: &[Pause], busy: f64) {
     for stretch in stretches {
         stretch.work = (stretch.work - busy * paused_in(pauses, stretch)).max(0.0);
     }
 }
 
-/// Time in seconds for which pauses stopped the server during a stretch.
+/// Time during a stretch in which the server paused, in seconds.
 fn paused_in(pauses: &[Pause], stretch: &RunStretch) -> f64 {
     let span = (stretch.start_s, stretch.start_s + stretch.seconds);
     pauses.iter().map(|(start, length)| overlap((*start, start + length), span)).sum()
 }
 
-/// Removes the pauses from the facts about the idle server. The idle server was observed so briefly that its CPU time
-/// may consist of pauses alone.
+/// Sets the CPU usage of the idle server to 0 if pauses alone can explain it. The idle server was observed only
+/// briefly.
 fn remove_idle_pauses(facts: &mut ServerFacts, pauses: &Pauses) {
     let mean = pauses.per_second * IDLE_SECONDS;
     let share = (mean + 3.0 * mean.sqrt()) * pauses.mean() / IDLE_SECONDS;
@@ -386,7 +390,8 @@ mod tests {
         assert!((pauses.capacity(1000.0) - 0.98 / 0.0012).abs() < 1e-9);
     }
 
-    /// R = S/A + λ·E[S²]/(2A(A − ρ)) + the wait for pauses, with A, the share of the time between pauses.
+    /// Expects the mean response time S/A + λ·E[S²]/(2A(A − ρ)) + the wait for pauses. A is the share of time without
+    /// pauses, and S the service time.
     #[test]
     fn the_mean_wait_is_that_of_a_replay() {
         let pauses = Pauses { per_second: 1.0, per_call: 0.01, lengths: vec![0.02, 0.03], busy: 0.0 };

@@ -1,8 +1,8 @@
-//! Prediction intervals: the range around a prediction that contains most measurements.
+//! Prediction intervals: the range around a prediction that contains 90 % of measurements.
 //!
-//! Each draw of the bootstrap fits a model to blocks of calibration that are drawn at random (Efron 1979). Whole blocks
-//! are drawn, because measurements close in time depend on one another (Künsch 1989). For each of these models, a
-//! series of the host's speed is drawn. The arrivals of the level are then served at these speeds (a queue in a random
+//! The bootstrap draws blocks of calibration at random and fits a model to each draw (Efron 1979). It draws whole
+//! blocks, because measurements close in time depend on each other (Künsch 1989). For each model, a series of the
+//! host's speed is also drawn. Random arrivals are then simulated with this model and these speeds (a queue in a random
 //! environment).
 
 use super::blocks::{ReplayedMeasurement, ServerFacts, pool};
@@ -21,27 +21,27 @@ use statrs::distribution::{ContinuousCDF, Normal};
 
 /// Number of bootstrap draws.
 const DRAWS: usize = 100;
-/// Largest number of arrivals that are replayed in each draw.
+/// Maximum number of arrivals that are simulated for each draw.
 const MAX_ARRIVALS: f64 = 50_000.0;
-/// Number of bisections in the search for the highest rate that meets a limit. They narrow the range to 0.4 % of the
+/// Number of bisections in the search for the highest rate that meets a limit. They reduce the range to 0.4 % of the
 /// saturation rate.
 const BISECTIONS: usize = 8;
-/// Largest number of arrivals that are replayed in each bisection.
+/// Maximum number of arrivals that are simulated in each bisection.
 const MAX_SEARCH_ARRIVALS: f64 = 8_000.0;
 
-/// Smallest ratio of the work of random calls to its mean.
+/// Lower bound of the random ratio between the work of a number of calls and its expected value.
 const MIN_WORK: f64 = 0.1;
 
-/// A predicted value, and the interval that is expected to contain 90 % of measurements.
+/// A predicted value, and a prediction interval that is expected to contain 90 % of measurements.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PredictedFigure {
-    /// The median of the draws.
+    /// The median of the predictions of all draws.
     pub median: f64,
-    /// The 5th and the 95th percentile of the draws.
+    /// The 5 % and 95 % quantiles of the predictions of all draws.
     pub interval90: [f64; 2],
 }
 
-/// Predictions for a load level on a host whose speed varies as during calibration. Times are in seconds.
+/// Predictions for a load level, on a host whose speed varies as during calibration. Times are in seconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ExpectedLevel {
     /// Mean response time.
@@ -52,9 +52,9 @@ pub struct ExpectedLevel {
     pub utilization: PredictedFigure,
 }
 
-/// Models that are fitted to blocks drawn with replacement. If the capacity is extrapolated, the law of the cost is
-/// drawn at random too. All models have the same variability of the delay elsewhere and the same shape of the pool as
-/// `fit`, the model of all blocks.
+/// Fits models to blocks that are drawn with replacement. If the capacity is extrapolated, the law of a call's cost is
+/// also drawn at random. All models have the same variability of the delay outside of the stations, and the same
+/// discrete properties of the pool as `fit`, the model of all blocks.
 pub(super) fn bootstrap(
     facts: &ServerFacts,
     blocks: &[Vec<ReplayedMeasurement>],
@@ -76,20 +76,20 @@ pub(super) fn bootstrap(
     (0..DRAWS).filter_map(draw).collect()
 }
 
-/// Half width of the 95 % interval: 1.96 standard deviations. `values` has one value per draw. `None` if all values are
-/// equal.
+/// Half width of the 95 % confidence interval: 1.96 standard deviations. `values` has one value per draw. `None` if all
+/// values are equal.
 pub(super) fn half_width95(values: impl Iterator<Item = f64>) -> Option<f64> {
     let values: Vec<f64> = values.collect();
     let deviation = Moments::from_values(&values)?.standard_deviation()?;
     (deviation > 0.0).then_some(1.96 * deviation)
 }
 
-/// The time and the length of a future measurement.
+/// Start and duration of a future measurement.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LevelTime {
     /// Seconds from the end of calibration to the start of the level. The host's speed may have changed by then.
     pub ahead_s: f64,
-    /// Length of the level in seconds.
+    /// Duration of the level in seconds.
     pub seconds: f64,
 }
 
@@ -98,16 +98,17 @@ pub struct LevelTime {
 pub(super) struct LevelLoad<'a> {
     /// Requests per second.
     pub rate: f64,
-    /// Shares of the classes.
+    /// Share of each class in the requests.
     pub mix: &'a [f64],
+    /// Start and duration of the level.
     pub time: LevelTime,
 }
 
-/// Predicts a level with each model of the bootstrap. `arrivals` generates random arrivals from a seed and a length in
-/// seconds. Each arrival is its time in seconds and the index of its class.
+/// Predicts a level with each model of the bootstrap. `arrivals` generates random arrivals (times in seconds, and
+/// classes) from a seed and a duration in seconds.
 ///
 /// # Errors
-/// When the model cannot be solved, or no draw has arrivals.
+/// If the model cannot be solved, or if no draw has arrivals.
 pub(super) fn predict_level(
     fits: &[ModelFit],
     facts: &ServerFacts,
@@ -122,14 +123,14 @@ pub(super) fn predict_level(
     let mut means = Vec::new();
     let mut percentiles = [Vec::new(), Vec::new(), Vec::new()];
     let mut utilizations = Vec::new();
-    // The replayed arrivals vary nearly as much as all arrivals of the level. The remaining difference makes the
-    // interval wider.
+    // At most `MAX_ARRIVALS` arrivals are simulated. Their random deviation is nearly that of all arrivals of the
+    // level, and makes the interval slightly too wide.
     let replayed_seconds = seconds.min(MAX_ARRIVALS / rate);
     let parts = drift.draws(fits.len(), time, &mut rng);
     for ((index, fit), stretches) in fits.iter().enumerate().zip(parts) {
         let model = fit.model_at(rate, mix);
         let calls = arrivals(index as u64, replayed_seconds);
-        // By chance or because of bursts, the rate of the draw deviates from `rate`.
+        // The rate of the drawn arrivals deviates from `rate` at random.
         let drawn_rate = calls.len() as f64 / replayed_seconds;
         let slowness =
             mean_slowness(&stretches).unwrap_or(1.0) * work_of_calls(fit, mix, calls.len() as f64, &mut calls_rng);
@@ -151,24 +152,24 @@ pub(super) fn predict_level(
     })
 }
 
-/// A limit of response times. The highest rate of calls that meets it is predicted.
+/// A limit on response times, which determines a maximum rate of calls.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ResponseLimit {
     /// The limit, in seconds.
     pub seconds: f64,
-    /// The quantity that is limited: the mean, or the share of calls whose response time exceeds the limit.
+    /// What is limited: the mean response time, or the share of calls that exceed the limit.
     pub limited: LimitedMeasure,
-    /// Index of the class to which the limit applies; `None` for all calls.
+    /// Index of the class that the limit applies to; `None` for all calls.
     pub class: Option<usize>,
 }
 
-/// Predicts the rate at which requests in the proportions of `mix` just meet a limit, with each model of the bootstrap.
-/// `time` is the time of the search that will measure the rate. No rate exceeds the rate that saturates the server.
-/// `arrivals` generates Poisson arrivals from a rate, a seed and a length in seconds, as in [`predict_level`]. Returns
-/// `None` if no draw has a rate.
+/// Predicts the highest rate of requests in the proportions of `mix` that meets a limit, with each model of the
+/// bootstrap. `time` is when this rate will be measured. The rate is at most the saturation rate. `arrivals` generates
+/// Poisson arrivals (times in seconds, and classes) from a rate, a seed and a duration in seconds. Returns `None` if no
+/// draw has a saturation rate.
 ///
 /// # Errors
-/// When the model cannot be solved.
+/// If the model cannot be solved.
 pub(super) fn predict_rate(
     fits: &[ModelFit],
     drift: &Drift,
@@ -193,7 +194,7 @@ pub(super) fn predict_rate(
         let (mut low, mut high) = (0.0, saturation);
         for _ in 0..BISECTIONS {
             let rate = f64::midpoint(low, high);
-            // Poisson arrivals at a lower rate are the same arrivals with longer gaps.
+            // Poisson arrivals at a lower rate are the same arrivals with proportionally longer gaps.
             let stretch = saturation / rate;
             let calls = fastest.iter().map(|(at, class)| (at * stretch, *class));
             let calls = calls.take_while(|(at, _)| *at < replayed_seconds);
@@ -209,15 +210,15 @@ pub(super) fn predict_rate(
 }
 
 impl ResponseLimit {
-    /// Whether response times that the network predicted meet the limit. `percentile_ratios` are the ratios of
-    /// [`ModelFit`]. Without any times, the limit is met.
+    /// Whether predicted response times meet the limit. `percentile_ratios` are the ratios of the [`ModelFit`]. Without
+    /// response times, the limit is met.
     fn is_met(&self, times: &[f64], percentile_ratios: [f64; 3]) -> bool {
         let calls = times.len() as f64;
         match self.limited {
             LimitedMeasure::Mean => times.iter().sum::<f64>() <= self.seconds * calls,
             LimitedMeasure::Share(permitted) => {
                 let [p50, p95, p99] = percentile_ratios;
-                // The ratio of the percentile that is nearest to the limit's share.
+                // The ratio of the percentile that is nearest to the permitted share.
                 let ratio = if permitted <= 0.03 {
                     p99
                 } else if permitted <= 0.25 {
@@ -232,8 +233,7 @@ impl ResponseLimit {
     }
 }
 
-/// The rate at which requests in the proportions of `mix` saturate the server, as a measurement at `time` would
-/// show it.
+/// Predicts the saturation rate of requests in the proportions of `mix`, as a measurement at `time` would show it.
 pub(super) fn predict_saturation(
     fits: &[ModelFit],
     drift: &Drift,
@@ -258,15 +258,14 @@ pub(super) fn predict_saturation(
     (!rates.is_empty()).then(|| PredictedFigure::from_draws(rates))
 }
 
-/// Random ratio of the work of this number of calls to its mean: the calls of a level differ, and are not infinitely
-/// many.
+/// Random ratio between the work of this number of calls and its expected value, because calls differ in their demands.
 fn work_of_calls(fit: &ModelFit, mix: &[f64], calls: f64, rng: &mut Pcg64Mcg) -> f64 {
     let deviation = (fit.variability(mix).max(0.0) / calls.max(1.0)).sqrt();
     Normal::new(1.0, deviation).map_or(1.0, |ratio| ratio.inverse_cdf(rng.random()).max(MIN_WORK))
 }
 
 impl PredictedFigure {
-    /// Summarizes the values of all draws. There must be at least one draw.
+    /// Summarizes the predictions of all draws. There must be at least one.
     fn from_draws(mut values: Vec<f64>) -> PredictedFigure {
         values.sort_unstable_by(f64::total_cmp);
         PredictedFigure {

@@ -1,6 +1,6 @@
-//! The CPU time that a call spends in each of the server's programs. The report shows these demands. The model has only
-//! one station for all programs, because they share the same CPUs. Several stations would predict capacity that does
-//! not exist.
+//! The CPU time that a call spends in each of the server's programs, for the report. The model has only one station for
+//! all programs, because the programs share the same CPUs. With several stations, the model would predict a capacity
+//! that does not exist.
 
 use super::blocks::{OfferedLoad, PooledLoads, ReplayedMeasurement, most_clients};
 use super::programs::ProgramUsage;
@@ -8,8 +8,8 @@ use crate::least_squares::t95;
 use brimful_core::moments::{Moments, mean};
 use brimful_core::survey::ProgramDemand;
 
-/// CPU demand of a call of the mix in each program at the highest load; the largest demand is first. The list is empty
-/// if programs cannot be observed. `idle` has the number of CPUs that each program keeps busy without calls.
+/// CPU demand of an average call of the mix in each program at the highest load, in descending order. Empty if programs
+/// cannot be observed. `idle` contains the number of CPUs that each program keeps busy without load.
 pub(super) fn program_demands(
     loads: &PooledLoads,
     blocks: &[Vec<ReplayedMeasurement>],
@@ -40,7 +40,7 @@ pub(super) fn program_demands(
     demands
 }
 
-/// CPU seconds of a call in the program `name`, in one block under one load.
+/// CPU seconds per call in the program `name`, in one block under one load.
 fn cost(block: &[ReplayedMeasurement], load: OfferedLoad, name: &str, idle: &[ProgramUsage]) -> Option<f64> {
     let mut measurements = block.iter().map(|replayed| &replayed.measurement);
     let measurement = measurements.find(|measurement| measurement.load == load && measurement.rate() > 0.0)?;

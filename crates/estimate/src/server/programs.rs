@@ -1,8 +1,8 @@
-//! The server's programs as observed under load.
+//! CPU usage of the server's programs.
 
 use brimful_core::server::{Program, Server};
 
-/// One program of the server under load.
+/// CPU usage of one program of the server under load.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ProgramUsage {
     /// Name of the program.
@@ -13,16 +13,16 @@ pub struct ProgramUsage {
     pub processes: u64,
     /// Total number of the program's threads; `None` if the number cannot be read.
     pub threads: Option<u64>,
-    /// The program's CPU quota in CPUs; `None` unless the quota was exhausted most of the time.
+    /// The program's CPU quota, as a number of CPUs; `None` unless the quota was exhausted most of the time.
     pub quota: Option<f64>,
 }
 
-/// A quota is the bottleneck if it is exhausted in more than this share of its periods.
+/// A quota counts as a bottleneck if it is exhausted in more than this share of its periods.
 const EXHAUSTED: f64 = 0.5;
 
 impl ProgramUsage {
-    /// The programs that the monitor observed. Programs of the same name are combined. The CPU use of all programs is
-    /// scaled so that it sums to `busy`, the number of CPUs that were busy in the measured window.
+    /// The programs that the monitor observed. Programs of the same name are combined. Their CPU usage is scaled so
+    /// that its sum is `busy`, the mean number of busy CPUs in the measured window.
     pub fn from_server(server: &Server, busy: f64) -> Vec<ProgramUsage> {
         let all: f64 = server.process.iter().map(|program| program.cores).sum();
         let scale = if all > 0.0 { busy / all } else { 1.0 };
@@ -52,8 +52,8 @@ impl ProgramUsage {
     }
 }
 
-/// Combines the programs of several measurements: mean CPU use, and the largest number of processes and threads. Each
-/// measurement has its length in seconds; `total_seconds` is the sum of these lengths.
+/// Combines the programs of several measurements: mean CPU usage, and largest number of processes and threads. Each
+/// measurement has a duration in seconds; `total_seconds` is the sum of the durations.
 pub(super) fn pool<'a>(
     measurements: impl Iterator<Item = (&'a [ProgramUsage], f64)>,
     total_seconds: f64,

@@ -1,4 +1,5 @@
-//! The server under a quota of CPU time. Whenever the quota is exhausted, the server stops until the next period.
+//! Predictions for a server with a CPU quota. When the quota is exhausted, the operating system stops the server until
+//! the next period.
 
 use super::blocks::ServerFacts;
 use super::model_fit::ModelFit;
@@ -7,13 +8,13 @@ use crate::EstimateError;
 use brimful_core::model::Station;
 use brimful_model::{Quota, QuotaResponseTimes, simulate_quota};
 
-/// Number of calls that are simulated to estimate a mean response time.
+/// Number of simulated calls for an estimate of the mean response time.
 const CALLS: usize = 40_000;
 
-/// The model's prediction for a server with a quota.
+/// The predicted capacity of a server with a CPU quota.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct QuotaPrediction {
-    /// Rate in calls of the mix per second at which a resource is full.
+    /// Saturation rate of the mix, in calls per second.
     pub saturation: f64,
     /// The saturation rate and its interval, for a host whose speed varies as during calibration.
     pub saturation_interval: Option<PredictedFigure>,
@@ -21,7 +22,8 @@ pub struct QuotaPrediction {
     pub utilization: f64,
 }
 
-/// The server's capacity under the quota. The cost of a call at saturation is the same as without the quota.
+/// The server's capacity with the quota. The cost of a call at saturation is assumed to be the same as without the
+/// quota. `unlimited` is the predicted saturation rate without the quota.
 pub(super) fn capacity(
     fit: &ModelFit,
     facts: &ServerFacts,
@@ -42,11 +44,10 @@ pub(super) fn capacity(
     }
 }
 
-/// Mean response times of calls at the CPUs alone, with and without the quota. The same calls are simulated in both
-/// cases.
+/// Mean response times at the CPU station, with and without the quota. The same calls are simulated in both cases.
 ///
 /// # Errors
-/// When the model cannot be solved.
+/// If the model cannot be solved.
 pub(super) fn response_times(
     fit: &ModelFit,
     facts: &ServerFacts,

@@ -1,22 +1,21 @@
-//! Estimates two quantities from response times: the delay elsewhere (outside all queues) and the variability of
-//! service.
+//! Estimates two parameters from response times: the variability of service times, and the delay outside of the
+//! stations (`elsewhere`), such as on the network.
 //!
-//! A host that is slow for a moment causes queues, and so does variable service. To distinguish the two, the arrivals
-//! of each measurement are replayed through the model, on a host whose speed changes as measured. One replay has
-//! constant service times, and one has exponential service times. The measured response time lies between the two; its
-//! position determines the squared coefficient of variation. The delay elsewhere is the part of the response times that
-//! neither service nor queueing explains, at all loads.
+//! Both variable service times and a host that is slow for a moment cause queues. To distinguish them, the arrivals of
+//! each measurement are replayed through the model, on a host whose speed changes as measured. They are replayed once
+//! with constant and once with exponential service times. The squared coefficient of variation (scv) follows from the
+//! measured response time by linear interpolation. The delay is the part of the response times that neither service nor
+//! queueing explains at any load.
 //!
-//! The number of calls that a busy server completes for its CPU time provides a prior for the variability
-//! ([`super::work_scv`]), or else the response times of a single client, which never waits. If the Server Module
-//! measured the CPU time of single calls, its variability is the prior instead. The fit stays within the interval of
-//! this prior, unless response times contradict it, or workers take turns on the CPUs.
+//! The scv has a prior. If the Server Module measured the CPU time of individual calls, the prior is their scv.
+//! Otherwise, it comes from the numbers of calls that a busy server completes in short intervals ([`super::work_scv`]),
+//! or else from the response times of a single client, which never waits. The fit remains within the interval of this
+//! prior, unless response times contradict it or workers share the CPUs.
 //!
-//! The model predicts only means well. The shape of the distribution is measured, because calls that take turns on a
-//! CPU have another distribution than calls that are served one after another, with the same mean. So predicted
-//! percentiles are the model's percentiles multiplied by the ratio of measured to modelled percentiles during
-//! calibration. The variability of the delay elsewhere is chosen first, so that this ratio hardly depends on the
-//! load.
+//! The model predicts means well, but not the shape of the distribution: with the same mean, time sharing and
+//! first-come-first-served yield different distributions. So predicted percentiles are those of the model, multiplied
+//! by the ratio of measured to predicted percentiles during calibration. The variability of the delay is chosen so that
+//! this ratio hardly depends on the load.
 
 use super::blocks::{
     Measurement, ModelledResponse, OfferedLoad, PooledLoads, PooledMeasurement, ReplayedMeasurement, ServerFacts,
@@ -31,32 +30,34 @@ use crate::response::{self, ResponseFit, ResponsePoint, ScvBasis, fit_delay, fit
 use brimful_model::{exponential_wait, station_demands, wait_with_idle_cost};
 use std::collections::BTreeMap;
 
-/// Lowest level, in percent of the capacity, at which calls wait enough to determine the shape of the distribution.
+/// Minimum level for measuring the shape of the distribution of response times, in percent of the capacity. At lower
+/// levels, calls wait too rarely.
 const MIN_LEVEL_WITH_SHAPE: u32 = 40;
-/// Candidates for the squared coefficient of variation of the delay elsewhere.
+/// Candidates for the squared coefficient of variation of the delay outside of the stations.
 const DELAY_SCVS: [f64; 5] = [0.0, 0.1, 0.3, 1.0, 3.0];
-/// Standard deviation of the prior for the variability of waits. It is the sum of this constant and of the next
-/// constant times the variability. The prior is wide, because processes that take turns on a CPU cause waits like
-/// exponential service does, whatever their service times are.
+/// Standard deviation of the prior for the scv of waiting times: this constant, plus [`RELATIVE_PRIOR_SPREAD`] times
+/// the scv. The prior is wide, because processes that share a CPU in time slices cause waiting times like those of
+/// exponential service times, whatever their real service times are.
 const PRIOR_SPREAD: f64 = 0.3;
+/// The part of the prior's standard deviation that grows with the scv, per unit of the scv ([`PRIOR_SPREAD`]).
 const RELATIVE_PRIOR_SPREAD: f64 = 0.3;
-/// Response times contradict the variability of CPU times if without it, the weighted sum of squared residuals is
-/// smaller by more than this: the 99th percentile of χ² with one degree of freedom (Wilks 1938).
+/// Response times contradict the narrow prior if the wide prior reduces the weighted sum of squared residuals by more
+/// than this: the 99 % quantile of χ² with one degree of freedom (Wilks 1938).
 const CONTRADICTION: f64 = 6.6;
-/// Smallest standard deviation of a prior that the Server Module measured.
+/// Minimum standard deviation of a measured prior.
 const MIN_PRIOR_SPREAD: f64 = 0.02;
 
-/// The prior knowledge about the variability of waits, before response times are considered.
+/// Prior of the squared coefficient of variation (scv) of service times, before response times are considered.
 #[derive(Clone, Copy, Debug)]
 struct Prior {
     scv: f64,
     standard_deviation: f64,
-    /// Whether the Server Module measured the prior precisely. Response times then determine only the delay.
+    /// Whether the Server Module measured the prior. Response times then determine only the delay.
     is_measured: bool,
 }
 
-/// Fits the delay elsewhere and the variability of service to the response times under all loads. Stores both in the
-/// model.
+/// Fits the delay outside of the stations and the scv of service times to the response times under all loads. Stores
+/// both in the model.
 pub(super) fn fit_responses(fit: &mut ModelFit, facts: &ServerFacts, loads: &PooledLoads) -> Result<(), EstimateError> {
     let service = measured_service(fit, facts, loads);
     let single_client_scv = loads.get(&OfferedLoad::Clients(1)).and_then(|pooled| pooled.measurement.responses.scv);
@@ -76,8 +77,8 @@ pub(super) fn fit_responses(fit: &mut ModelFit, facts: &ServerFacts, loads: &Poo
             })
         }
     };
-    // Calls that wait in the order of their arrival have the variability of their CPU times, as far as response times
-    // do not contradict it.
+    // If calls are served in the order of their arrival, their scv is that of their CPU times. So a second fit uses a
+    // narrow prior. It is used unless response times contradict it.
     let narrow = prior
         .zip(work)
         .filter(|(prior, _)| !prior.is_measured && service.is_none())
@@ -101,8 +102,9 @@ pub(super) fn fit_responses(fit: &mut ModelFit, facts: &ServerFacts, loads: &Poo
     Ok(())
 }
 
-/// Squared coefficient of variation of the CPU times of calls of one class, from closed loads of a single class. `None`
-/// if calls queue elsewhere, because the number of completed calls then depends on that queue.
+/// Squared coefficient of variation of the CPU times of calls within a class, from closed loads of a single class.
+/// `None` if calls wait for another resource than the CPUs, because the number of completed calls then depends on that
+/// resource.
 fn work_scv(fit: &ModelFit, facts: &ServerFacts, loads: &PooledLoads) -> Option<WorkScv> {
     if fit.bottleneck != facts.station || !fit.waits_for_cpu() {
         return None;
@@ -116,8 +118,9 @@ fn work_scv(fit: &ModelFit, facts: &ServerFacts, loads: &PooledLoads) -> Option<
     WorkScv::mean(loads.iter().filter(|(load, _)| is_counted(load)).filter_map(|(_, pooled)| pooled.work_scv))
 }
 
-/// Chooses the variability of the delay elsewhere. With the right one, the model predicts the same percentiles as were
-/// measured at all loads, and not only at one of them: the delay matters most at light loads, and waits at high loads.
+/// Chooses the squared coefficient of variation of the delay outside of the stations. The chosen value minimizes the
+/// differences between measured and predicted percentiles over all loads. At low loads the delay dominates the response
+/// times, and at high loads waiting times do.
 pub(super) fn choose_delay_scv(fit: &ModelFit, facts: &ServerFacts, blocks: &[Vec<ReplayedMeasurement>]) -> f64 {
     let misfit = |scv: f64| {
         let fit = fit.clone().with_delay_scv(scv);
@@ -134,7 +137,7 @@ pub(super) fn choose_delay_scv(fit: &ModelFit, facts: &ServerFacts, blocks: &[Ve
     misfits.into_iter().min_by(|a, b| a.0.total_cmp(&b.0)).map_or(0.0, |(_, scv)| scv)
 }
 
-/// Ratios of the measured percentiles of a measurement to the percentiles that the model predicts for the same calls.
+/// Ratios of the measured percentiles of response times to the percentiles that the model predicts for the same calls.
 pub(super) fn measurement_shape(fit: &ModelFit, facts: &ServerFacts, measurement: &Measurement) -> Option<[f64; 3]> {
     let rate = measurement.rate();
     let mix: Vec<f64> = measurement.throughput.iter().map(|class| class / rate).collect();
@@ -149,14 +152,15 @@ pub(super) fn measurement_shape(fit: &ModelFit, facts: &ServerFacts, measurement
     percentile_ratios.iter().all(|ratio| ratio.is_finite() && *ratio > 0.0).then_some(percentile_ratios)
 }
 
-/// A fit, and the weighted sum of its squared residuals at the loads.
+/// A fit, and its weighted sum of squared residuals.
 #[derive(Clone, Copy, Debug)]
 struct ReplayFit {
     response: ResponseFit,
     misfit: f64,
 }
 
-/// Fits the replayed calls of all levels. `None` if the host's slowness over time is unknown for a level.
+/// Fits the delay and the scv to the replays of all levels. `None` if the host's slowness over time is unknown for a
+/// level.
 fn fit_by_replay(fit: &ModelFit, facts: &ServerFacts, loads: &PooledLoads, prior: Prior) -> Option<ReplayFit> {
     let mut delay_column = vec![0.0];
     let mut scv_column = vec![1.0];
@@ -186,14 +190,14 @@ fn fit_by_replay(fit: &ModelFit, facts: &ServerFacts, loads: &PooledLoads, prior
     let columns = [delay_column, scv_column];
     let solution = fit_non_negative(&columns, &observed, &weights).ok()?;
     let [delay, scv] = [solution.values[0], solution.values[1]];
-    // The first row is the prior.
+    // Skip the first row, which is the prior.
     let rows = columns[0].iter().zip(&columns[1]).zip(observed.iter().zip(&weights)).skip(1);
     let misfit = rows.map(|((x, y), (seen, weight))| weight * (seen - delay * x - scv * y).powi(2)).sum();
     Some(ReplayFit { response: ResponseFit { delay, scv, basis: ScvBasis::Fitted, scv_standard_error: None }, misfit })
 }
 
-/// Fits the steady-state waits of the levels. The waits include the effect of a varying host, so the fitted variability
-/// is limited to the range between the prior and 1.
+/// Fits the delay and the scv with the formula for steady-state waiting times. The waiting times include the effect of
+/// a host with variable speed, so the fitted scv is limited to the range between the prior and 1.
 fn fit_by_formula(
     fit: &ModelFit,
     facts: &ServerFacts,
@@ -202,8 +206,8 @@ fn fit_by_formula(
 ) -> Result<ResponseFit, EstimateError> {
     let points: Vec<ResponsePoint> = loads.values().filter_map(|pooled| response_point(fit, facts, pooled)).collect();
     if points.is_empty() {
-        // Every response time is below the service time at the bottleneck. This happens if responses to many clients
-        // arrive in bursts. So there is no time that a call could spend elsewhere.
+        // All response times are below the service time at the bottleneck. This happens if a server answers many
+        // clients at the same time. Then no delay can be estimated.
         let scv = prior.map_or(1.0, |prior| prior.scv);
         return Ok(ResponseFit { delay: 0.0, scv, basis: ScvBasis::TooFewPoints, scv_standard_error: None });
     }
@@ -219,8 +223,8 @@ fn fit_by_formula(
     Ok(ResponseFit { delay: response::delay(&points, scv), scv, ..response })
 }
 
-/// Converts the response time under a load to an observation. The load has random arrivals or a single client, which
-/// never waits. `None` for any other load.
+/// Converts the response time under a load to an observation for the fit. `None` unless the load has random arrivals,
+/// or a single client, which never waits.
 fn response_point(fit: &ModelFit, facts: &ServerFacts, pooled: &PooledMeasurement) -> Option<ResponsePoint> {
     let station = &fit.network.stations[0];
     let demands = &fit.network.demands[0];
@@ -242,7 +246,7 @@ fn response_point(fit: &ModelFit, facts: &ServerFacts, pooled: &PooledMeasuremen
             let exponential_wait = wait_with_idle_cost(station, demands, rates);
             (measurement.responses.mean?, exponential_wait, work, pooled.response_variance)
         }
-        // The client has no think time, so its response time is the inverse of its rate.
+        // The client has no think time, so its mean response time is 1 divided by its rate.
         OfferedLoad::Clients(1) => {
             let variance = pooled.rate_variance.map(|variance| variance / measurement.rate().powi(4));
             let cost = measurement.cost(facts.idle_busy).filter(|_| fit.waits_for_cpu());
@@ -251,14 +255,15 @@ fn response_point(fit: &ModelFit, facts: &ServerFacts, pooled: &PooledMeasuremen
         }
         _ => return None,
     };
-    // As in the solver, background work increases the service time.
+    // Background work increases service times by this factor in the model's solver too.
     let demand = work / (1.0 - station.background);
     let response = response - elsewhere;
     let is_valid = exponential_wait.is_finite() && demand.is_finite() && response >= 0.0;
     is_valid.then(|| ResponsePoint { exponential_wait, demand, response, weight: weight(variance, response) })
 }
 
-/// The mean response time that the model predicts for the calls of a measurement, without the delay elsewhere.
+/// The mean response time that the model predicts for the calls of a measurement, without the delay outside of the
+/// stations.
 pub(super) fn modelled_response(
     fit: &ModelFit,
     facts: &ServerFacts,
@@ -284,7 +289,7 @@ pub(super) fn modelled_response(
     Some(ModelledResponse { constant, per_scv: (mean_response(1.0)? - constant).max(0.0) })
 }
 
-/// Mean ratios of measured to modelled percentiles, over the levels of at least [`MIN_LEVEL_WITH_SHAPE`].
+/// Mean ratios of measured to predicted percentiles, over the levels of at least [`MIN_LEVEL_WITH_SHAPE`] percent.
 pub(super) fn percentile_ratios(loads: &PooledLoads) -> [f64; 3] {
     let has_shape =
         |load: &OfferedLoad| matches!(load, OfferedLoad::Level(percent) if *percent >= MIN_LEVEL_WITH_SHAPE);
@@ -292,7 +297,7 @@ pub(super) fn percentile_ratios(loads: &PooledLoads) -> [f64; 3] {
     mean_shape(shapes).unwrap_or([1.0; 3])
 }
 
-/// Weight of a mean response time: the inverse of its variance. The variance has a lower bound.
+/// Weight of a mean response time: 1 divided by its variance. The variance has a lower bound.
 fn weight(variance: Option<f64>, response: f64) -> f64 {
     1.0 / variance.unwrap_or(response.powi(2)).max((response::MIN_HALF_WIDTH * response).powi(2))
 }

@@ -1,32 +1,35 @@
-//! Slowness of the host at the time of a call: the ratio of the call's CPU time to the time that the model predicts.
+//! Slowness of the host: the CPU time of a call, divided by the CPU time that the model predicts.
 
 use crate::window::RunStretch;
 
-/// Below this idle share of the CPUs, the cost of a call is assumed not to depend on the idle share.
+/// Minimum idle share of the CPUs for a cost that depends on the idle share. Below it, the cost is assumed constant.
 const MIN_IDLE: f64 = 0.05;
 
-/// The expected CPU time of a call at one load. A call that finds the server idle may cost more.
+/// The expected CPU time of a call at one load. A call that finds the server idle may cost more than other calls.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ExpectedCost {
-    /// CPU seconds of a call on a server that is never idle.
+    /// CPU seconds per call at saturation, where the CPUs are never idle.
     pub saturated: f64,
-    /// Mean CPU seconds of a call at this load.
+    /// Mean CPU seconds per call at this load.
     pub mean: f64,
     /// Idle share of the CPUs at this load.
     pub idle: f64,
     /// Share of the CPUs' capacity that requests can use.
     pub free: f64,
+    /// Number of CPUs.
     pub servers: f64,
+    /// Mean number of CPUs that the server keeps busy without load.
     pub idle_busy: f64,
 }
 
 impl ExpectedCost {
-    /// Slowness of the host during a stretch: the ratio of the cost of a call to the cost that is expected at the
-    /// stretch's rate of calls.
+    /// Slowness of the host during a stretch (a short interval of a run): the CPU time per call, divided by the
+    /// expected CPU time at the stretch's rate of calls.
     pub fn slowness(&self, stretch: &RunStretch) -> f64 {
         let work = (stretch.work - self.idle_busy * stretch.seconds).max(0.0);
-        // On a busy server, the idle time is too short to compare. The idle share follows from the number of calls: if
-        // it followed from the CPU time, a stretch of expensive calls would seem to be less idle, and so even slower.
+        // The idle share is computed from the number of calls. Computed from the CPU time, it would be too small in a
+        // stretch of expensive calls, and the slowness too large. On a nearly saturated server, the idle share is too
+        // small to be estimated.
         let relative_idle = if self.idle < MIN_IDLE {
             1.0
         } else {
@@ -37,18 +40,19 @@ impl ExpectedCost {
     }
 }
 
-/// Variance of the number of calls of a stretch, due to the calls that are in progress at its start and at its end.
+/// Variance of the number of calls of a stretch, due to calls that are in progress at its start and its end.
 const EDGES: f64 = 0.5;
-/// The value of `caution` in [`drift_share`] for the stretches of a single measurement, in standard errors.
+/// Value of `caution` in [`drift_share`] for the stretches of a single measurement: a number of standard errors.
 pub(super) const CAUTION: f64 = 1.5;
 
-/// Ratio of the standard deviation that is due to the host to the whole standard deviation of `seen`. The variance of
-/// the calls themselves is subtracted (shrinkage: James & Stein 1961), increased by `caution` of its standard errors.
-/// The variance of few factors is uncertain, and a small excess would count as a variable host and hide the variability
-/// of the calls.
+/// Share of the standard deviation of `seen` that is due to the host, and not to differences between calls.
 ///
-/// `seen` contains factors near 1. Each factor is a mean over a number of calls, which follows it. `variability` is the
-/// squared coefficient of variation of the CPU time of a call.
+/// The variance that calls cause is subtracted (shrinkage: James & Stein 1961). It is increased by `caution` of its
+/// standard errors, because the variance of few values is uncertain. Otherwise, a small random excess would count as a
+/// change of the host.
+///
+/// `seen` contains pairs of a mean over calls, relative to the overall mean (so it is near 1), and its number of calls.
+/// `variability` is the squared coefficient of variation of the CPU time of a call.
 pub(super) fn drift_share(seen: impl Iterator<Item = (f64, f64)>, variability: f64, caution: f64) -> f64 {
     let mut count = 0.0_f64;
     let mut squares = 0.0;
@@ -66,7 +70,7 @@ pub(super) fn drift_share(seen: impl Iterator<Item = (f64, f64)>, variability: f
     }
 }
 
-/// Mean slowness over stretches. Each stretch is its length in seconds and its slowness.
+/// Mean slowness over stretches, weighted by time. Each stretch is its duration in seconds and its slowness.
 pub(super) fn mean_slowness(stretches: &[(f64, f64)]) -> Option<f64> {
     let seconds: f64 = stretches.iter().map(|(length, _)| length).sum();
     let sum: f64 = stretches.iter().map(|(length, slowness)| length * slowness).sum();

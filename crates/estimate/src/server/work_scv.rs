@@ -1,23 +1,26 @@
-//! Variability of the CPU time of a call, from the number of calls in short stretches of the same load.
+//! Variability of the CPU time of a call, estimated from the number of calls in short stretches of the same load.
 //!
-//! In a stretch with the CPU time w, n calls are completed. With the mean cost c, n − w/c has the variance n·scv: the
-//! CPU times of the calls are independent (renewal theory: Smith 1959). A call that is in progress between two
-//! stretches adds to one of them what it takes from the other, so the differences of neighbours have a negative
-//! covariance. The variance without this effect is γ₀ + 2·γ₁, from the autocovariances γ (Roll 1984). Each measurement
-//! has a mean cost of its own, so that a slow drift of the host does not count.
+//! In a stretch with the CPU time w, n calls are completed. If the CPU times of calls are independent with mean c, the
+//! variance of n − w/c is n·scv, where scv is their squared coefficient of variation (renewal theory: Smith 1959). The
+//! CPU time of a call at the boundary of two stretches is divided between them, which causes a negative covariance
+//! between neighbouring stretches. The variance without this effect is γ₀ + 2·γ₁, where γ₀ is the variance and γ₁ the
+//! covariance of neighbours (Roll 1984). The mean c is computed separately for each measurement, so that a slow drift
+//! of the host has no effect.
 
 use super::blocks::Measurement;
 use crate::window::RunStretch;
 
-/// Smallest number of stretches of one measurement, and of all measurements.
+/// Minimum number of stretches of a measurement.
 const MIN_STRETCHES: usize = 4;
+/// Minimum number of stretches of all measurements together.
 const MIN_ALL_STRETCHES: f64 = 24.0;
 
-/// An estimate of the squared coefficient of variation of the CPU time of a call, of any class.
+/// An estimate of the squared coefficient of variation of the CPU time of a call, over all classes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct WorkScv {
+    /// The squared coefficient of variation.
     pub scv: f64,
-    /// Number of independent stretches from which it is estimated.
+    /// Degrees of freedom of the estimate: about the number of stretches.
     pub stretches: f64,
 }
 
@@ -40,7 +43,8 @@ impl WorkScv {
             let squares: f64 = excess.iter().map(|it| it * it).sum();
             let products: f64 = excess.windows(2).map(|pair| pair[0] * pair[1]).sum();
             let n = stretches.len() as f64;
-            // The mean cost is estimated from the same stretches, so each product is too small by the variance over n.
+            // Correct the bias: the mean cost is estimated from the same stretches, so each product is too small by the
+            // variance divided by n.
             variance += squares * n / (n - 1.0) + 2.0 * (products * n / (n - 1.0) + squares / (n - 1.0));
             calls += all_calls;
             freedom += n - 1.0;
@@ -49,21 +53,21 @@ impl WorkScv {
         (freedom >= MIN_ALL_STRETCHES).then_some(WorkScv { scv, stretches: freedom })
     }
 
-    /// The mean of several estimates, weighted by their stretches.
+    /// The mean of several estimates, weighted by their numbers of stretches.
     pub fn mean(estimates: impl Iterator<Item = WorkScv>) -> Option<WorkScv> {
         let (weighted, stretches) =
             estimates.fold((0.0, 0.0), |(sum, n), it| (sum + it.scv * it.stretches, n + it.stretches));
         (stretches > 0.0).then(|| WorkScv { scv: weighted / stretches, stretches })
     }
 
-    /// Standard error of the scv. The autocovariances make it larger than that of a plain variance.
+    /// Standard error of `scv`. It is larger than that of an ordinary variance, because of the autocovariance.
     pub fn standard_error(&self) -> f64 {
         (self.scv + MIN_VARIANCE) * (6.0 / self.stretches).sqrt()
     }
 }
 
-/// Variance that calls in progress between two stretches cause even if service times are constant. It is part of the
-/// standard error.
+/// Added to `scv` in the standard error: the variance that calls at the boundaries of stretches cause even if CPU times
+/// are constant.
 const MIN_VARIANCE: f64 = 0.03;
 
 #[cfg(test)]
@@ -74,7 +78,7 @@ mod tests {
     use rand_distr::{Distribution, Gamma};
     use rand_pcg::Pcg64Mcg;
 
-    /// A server that is busy all the time, whose calls take 1 ms on average.
+    /// A measurement of a server that is always busy. Its calls take 1 ms on average.
     fn busy_server(scv: f64, seed: u64) -> Measurement {
         let mut rng = Pcg64Mcg::seed_from_u64(seed);
         let service = Gamma::new(1.0 / scv, 0.001 * scv).unwrap();

@@ -1,5 +1,5 @@
-//! The demand of a class from a run of this class alone, as Eq. 1 of Menascé et al. (CMG 1999): busy time divided by
-//! completions. No rule is needed.
+//! Demands of a class from a run with only this class, by Eq. 1 of Menascé et al. (CMG 1999): busy time divided by
+//! completed requests. No rule of attribution is needed.
 
 use crate::least_squares::t95;
 use crate::window::{RunStretch, stretches, window_means};
@@ -7,21 +7,21 @@ use brimful_core::record::Record;
 use brimful_model::Estimate;
 use std::collections::BTreeMap;
 
-/// Minimum number of stretches (short intervals) of a run from which a confidence interval can be estimated.
+/// Minimum number of stretches (short intervals of a run) for a confidence interval.
 const MIN_STRETCHES: usize = 3;
 
-/// Measurements of a run of one class alone.
+/// Measurements of a run with only one class.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AloneRun {
-    /// Mean bytes received for a request, including the head of the response; `None` if the Record has no bytes.
+    /// Mean number of bytes received per request, including the response head; `None` if the Record has no bytes.
     pub mean_bytes: Option<f64>,
-    /// CPU time of a request, in seconds.
+    /// CPU time per request, in seconds.
     pub cpu: Estimate,
-    /// Busy time of each disk for a request, in seconds.
+    /// Busy time of each disk per request, in seconds, by the disk's name.
     pub disks: BTreeMap<String, Estimate>,
 }
 
-/// Computes the measurements of a run of one class alone. The error says what is missing in the Record.
+/// Computes the measurements of a run with only one class. The error states what is missing in the Record.
 pub fn measure_alone(record: &Record) -> Result<AloneRun, String> {
     let by_process = window_means(record, true);
     let means = by_process.or_else(|| window_means(record, false)).ok_or(
@@ -43,8 +43,8 @@ pub fn measure_alone(record: &Record) -> Result<AloneRun, String> {
     })
 }
 
-/// Half width of the 95 % interval of the ratio of work to calls, from stretches of the run (Cochran, *Sampling
-/// Techniques*, 1977, §6.3). `None` if there are too few stretches.
+/// Half width of the 95 % confidence interval of the CPU time per call, from the stretches of the run (ratio
+/// estimation: Cochran, *Sampling Techniques*, 1977, §6.3). `None` if there are too few stretches.
 fn half_width(stretches: &[RunStretch]) -> Option<f64> {
     let n = stretches.len();
     if n < MIN_STRETCHES {

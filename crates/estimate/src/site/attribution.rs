@@ -1,4 +1,4 @@
-//! Demands by each rule.
+//! Computes demands by a given rule.
 
 use super::line::{Line, intercept};
 use super::regression::regress;
@@ -7,7 +7,7 @@ use crate::EstimateError;
 use crate::demand::attribute_by_share;
 use brimful_model::Estimate;
 
-/// Demands and the background that was subtracted.
+/// The demands by a rule, and the background that was subtracted.
 pub(super) struct Attributed {
     /// Demand of each class in seconds.
     pub demands: Vec<f64>,
@@ -55,7 +55,7 @@ pub(super) fn attribute(
     }
 }
 
-/// The demands on the fitted line, and the known demands.
+/// The demand of each class: known, or on the fitted line.
 pub(super) fn line_demands(line: &Line, totals: &Totals, options: &SiteOptions) -> Vec<Estimate> {
     let demand = |class: usize| {
         let mean_bytes = totals.bytes[class] / totals.requests[class].max(1.0);
@@ -68,18 +68,20 @@ fn values(estimates: &[Estimate]) -> Vec<f64> {
     estimates.iter().map(|estimate| estimate.value).collect()
 }
 
-/// Sums over the steps.
+/// Sums over all steps.
 pub(super) struct Totals {
+    /// Duration of all steps, in seconds.
     pub seconds: f64,
     /// Busy time of all servers, in seconds.
     pub busy_s: f64,
     /// Number of requests of each class.
     pub requests: Vec<f64>,
-    /// Number of bytes of each class.
+    /// Number of bytes sent for each class.
     pub bytes: Vec<f64>,
 }
 
 impl Totals {
+    /// Sums over these steps.
     pub fn new(classes: usize, steps: &[&SiteStep]) -> Totals {
         let by_class = |figure: fn(&SiteStep) -> &[f64]| {
             (0..classes).map(|class| steps.iter().map(|step| figure(step)[class]).sum()).collect()
@@ -92,7 +94,7 @@ impl Totals {
         }
     }
 
-    /// The share of each class in the busy time that remains after the classes with known demands.
+    /// The share of each class in the busy time that remains after the known demands are subtracted.
     fn shares(&self, rule: SiteRule, known: &[Option<f64>]) -> Vec<f64> {
         let weight = |class: usize| match rule {
             _ if known[class].is_some() => 0.0,

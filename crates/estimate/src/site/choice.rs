@@ -1,17 +1,17 @@
-//! The choice of a rule, the intervals of its demands, and a test of its prediction.
+//! Chooses a rule of attribution, computes the confidence intervals of its demands, and tests its prediction.
 //!
-//! If the user chose a rule, that rule is used; it is an error if it cannot be applied. Otherwise, the first possible
-//! rule of this list is used:
+//! A rule that the user chose is used, or is an error if it cannot be applied. Otherwise, the first applicable rule of
+//! this list is used:
 //!
 //! 1. regression, if the steps distinguish all classes;
-//! 2. Eq. 3, if the cost of an answer without a body was measured;
-//! 3. the line over sizes, if the steps distinguish requests from bytes, or equal parts (Eq. 4) if the line shows no cost
-//!    of bytes;
-//! 4. regression, in which classes in constant proportion share one demand;
-//! 5. equal parts (Eq. 4).
+//! 2. Eq. 3, if the demand of a response without a body was measured;
+//! 3. a line over response sizes, if the steps distinguish requests from bytes, or equal attribution to requests
+//!    (Eq. 4), if the line shows no cost of bytes;
+//! 4. regression, in which classes with a constant ratio share one demand;
+//! 5. equal attribution to requests (Eq. 4).
 //!
-//! Intervals of the rules of proportion come from a bootstrap of the steps ([`moving_blocks`]). They contain the
-//! scatter of the steps and the error of known demands, but not the error of the rule.
+//! The intervals of attributed demands come from a bootstrap over the steps ([`moving_blocks`]). They include the
+//! variation between steps and the error of known demands, but not the error of the rule.
 
 use super::attribution::{Totals, attribute, line_demands};
 use super::line::{Line, intercept, known_intercept};
@@ -21,12 +21,13 @@ use crate::EstimateError;
 use crate::demand::{DemandFit, Resampling, moving_blocks};
 use brimful_model::Estimate;
 
-/// Minimum number of steps for a test of the prediction.
+/// Minimum number of steps for a test of the rule's prediction.
 const MIN_CHECKED: usize = 8;
-/// Maximum total number of steps in all draws of the bootstrap.
+/// Maximum total number of steps in all draws of the bootstrap, to limit the running time.
 const MAX_DRAWN_STEPS: usize = 400_000;
-/// Minimum and maximum number of draws of the bootstrap.
+/// Minimum number of draws of the bootstrap.
 const MIN_DRAWS: usize = 100;
+/// Maximum number of draws of the bootstrap.
 const MAX_DRAWS: usize = 1000;
 
 /// The reason why a rule was used.
@@ -34,29 +35,32 @@ const MAX_DRAWS: usize = 1000;
 pub enum RuleReason {
     /// The user chose the rule.
     Asked,
-    /// The steps distinguish all classes, with this condition number.
+    /// The steps distinguish all classes. The number is the condition number of the regression.
     Distinguished(f64),
-    /// The cost of an answer without a body was measured, and the steps do not distinguish the classes.
+    /// The steps do not distinguish the classes, but the demand of a response without a body was measured.
     InterceptMeasured,
-    /// The steps do not distinguish the classes, but they distinguish requests from bytes, with this condition number.
+    /// The steps do not distinguish the classes, but they distinguish requests from bytes. The number is the condition
+    /// number of the fit.
     SizesDistinguished(f64),
-    /// The steps do not distinguish the classes, but a line over sizes shows that bytes cost nothing.
+    /// The steps do not distinguish the classes, and a line over response sizes shows no cost of bytes.
     BytesCostNothing,
     /// The steps do not distinguish all classes.
     Indistinct,
-    /// There is no regression, for the reason in [`SiteDemands::regression`](super::SiteDemands::regression).
+    /// The regression failed, for the reason in [`SiteDemands::regression`](super::SiteDemands::regression).
     NoRegression,
 }
 
-/// A chosen rule.
+/// The chosen rule.
 pub(super) struct Choice {
+    /// The rule that was chosen.
     pub rule: SiteRule,
+    /// The reason why it was chosen.
     pub reason: RuleReason,
-    /// Groups of classes whose demand is only known for all of them together.
+    /// Groups of classes that share one demand, because only the joint demand of the group is known.
     pub joint: Vec<Vec<usize>>,
 }
 
-/// A prediction of the utilization in the second half of the steps, from the demands in the first half.
+/// A test of a rule: the demands from the first half of the steps predict the busy servers in the second half.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct HeldOutCheck {
     /// Number of steps in the second half.
@@ -65,12 +69,11 @@ pub struct HeldOutCheck {
     pub measured: f64,
     /// Predicted mean number of busy servers.
     pub predicted: f64,
-    /// Root mean square, over these steps, of the difference between the measured and the predicted number of busy
-    /// servers.
+    /// Root mean square of the difference between the measured and the predicted number of busy servers in a step.
     pub step_error: f64,
 }
 
-/// Chooses the rule.
+/// Chooses the rule, as the module's documentation describes. `regression` is the result of the regression.
 pub(super) fn choose(
     classes: usize,
     steps: &[&SiteStep],
@@ -113,7 +116,7 @@ pub(super) fn choose(
     Ok(Choice { rule: SiteRule::Requests, reason: RuleReason::NoRegression, joint })
 }
 
-/// Estimates the demand of each class by `rule`. A demand has no interval if neither the bootstrap nor the fit yields one.
+/// Computes the demand of each class by `rule`. A demand has no interval if it cannot be computed.
 pub(super) fn estimates(
     rule: SiteRule,
     classes: usize,
@@ -143,7 +146,7 @@ pub(super) fn estimates(
     Ok(demands.iter().enumerate().map(estimate).collect())
 }
 
-/// Half widths of the demands' 95 % intervals, from a bootstrap over the steps.
+/// Half widths of the demands' 95 % confidence intervals, from a bootstrap over the steps.
 fn scatter(rule: SiteRule, classes: usize, steps: &[&SiteStep], options: &SiteOptions) -> Option<Vec<f64>> {
     let draws = (MAX_DRAWN_STEPS / steps.len().max(1)).clamp(MIN_DRAWS, MAX_DRAWS);
     let resampling = Resampling { draws, ..Resampling::default() };
@@ -160,7 +163,8 @@ fn scatter(rule: SiteRule, classes: usize, steps: &[&SiteStep], options: &SiteOp
     Some(demands.iter().enumerate().map(half).collect())
 }
 
-/// Absolute change of each demand if each known demand is at the upper end of its interval.
+/// Effect of the uncertainty of known demands: the absolute change of each demand if every known demand is at the upper
+/// end of its interval.
 fn error_of_known(
     rule: SiteRule,
     classes: usize,
@@ -180,8 +184,8 @@ fn error_of_known(
     }
 }
 
-/// Predicts the second half of the steps from the first half. `None` if there are too few steps, or if the first half
-/// does not yield demands by this rule.
+/// Predicts the busy servers in the second half of the steps from the demands in the first half. `None` if there are
+/// too few steps, or if the first half does not yield demands by this rule.
 pub(super) fn held_out_check(
     rule: SiteRule,
     classes: usize,

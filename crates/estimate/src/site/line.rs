@@ -1,7 +1,7 @@
-//! The demand as a line over the size of the answer, D = a + b·bytes, fitted to the steps: busy = background + a·X +
-//! b·(bytes per second). The intercept a is the cost of an answer without a body, as in Fig. 5 of Menascé et al. (CMG
-//! 1999). Sizes have heavy tails, so requests and bytes often vary separately although all classes come in constant
-//! proportion.
+//! Fits the demand as a linear function of the response size, D = a + b·bytes, to the steps: busy = background + a·X +
+//! b·(bytes per second). The intercept a is the demand of a response without a body, as in Fig. 5 of Menascé et al.
+//! (CMG 1999). Response sizes have heavy tails, so the ratio of bytes to requests often varies between steps even if
+//! the ratio of the classes does not.
 
 use super::regression::{background, observation};
 use super::{SiteOptions, SiteStep};
@@ -9,22 +9,22 @@ use crate::EstimateError;
 use crate::demand::{DemandFit, Observation, fit_demands};
 use brimful_model::Estimate;
 
-/// The cost of a request counts as known well if the half width of its interval is at most this share of the cost.
+/// Maximum half width of the interval of a request's cost, relative to the cost, if the cost counts as well known.
 const MAX_RELATIVE_ERROR: f64 = 0.3;
 
-/// A fitted line.
+/// A fitted line over response sizes.
 pub(super) struct Line {
-    /// a, in seconds per request.
+    /// a: cost in seconds per request.
     pub per_request: Estimate,
-    /// b, in seconds per byte.
+    /// b: cost in seconds per byte.
     pub per_byte: Estimate,
     fit: DemandFit,
-    /// Whether a was known before the fit.
+    /// Whether a was known before the fit and was not fitted.
     is_intercept_known: bool,
 }
 
 impl Line {
-    /// Fits the line. Classes with known demands are not on the line.
+    /// Fits the line. Classes with known demands are subtracted and do not affect the line.
     pub fn fit(steps: &[&SiteStep], options: &SiteOptions) -> Result<Line, EstimateError> {
         let intercept = known_intercept(options);
         let observe = |step: &&SiteStep| {
@@ -50,13 +50,13 @@ impl Line {
         Ok(Line { per_request, per_byte, is_intercept_known: intercept.is_some(), fit })
     }
 
-    /// Whether both coefficients are significantly positive: their intervals do not include zero.
+    /// Whether both coefficients are significantly positive: their confidence intervals do not include zero.
     pub fn has_positive_coefficients(&self) -> bool {
         let positive = |estimate: &Estimate| estimate.ci95_half_width.is_some_and(|half| half < estimate.value);
         positive(&self.per_byte) && (self.is_intercept_known || positive(&self.per_request))
     }
 
-    /// Whether the cost of a request is known well, and the interval of the cost of a byte includes zero.
+    /// Whether the cost of a request is well known, and the interval of the cost of a byte includes zero.
     pub fn shows_no_cost_of_bytes(&self) -> bool {
         let half = |estimate: &Estimate| estimate.ci95_half_width.unwrap_or(f64::INFINITY);
         let request = &self.per_request;
@@ -76,7 +76,7 @@ impl Line {
         self.fit.condition_number
     }
 
-    /// The demand of a class whose answers have this mean size.
+    /// The demand of a class with this mean response size.
     pub fn demand(&self, mean_bytes: f64) -> Estimate {
         let ci95_half_width = match self.is_intercept_known {
             true => {
@@ -89,13 +89,13 @@ impl Line {
     }
 }
 
-/// The cost of an answer without a body, if it was measured separately.
+/// The demand of a response without a body, if it was measured separately.
 pub(super) fn known_intercept(options: &SiteOptions) -> Option<Estimate> {
     options.empty_class.and_then(|class| options.known(class)).or(options.intercept)
 }
 
-/// The cost of an answer without a body: measured separately, or else the intercept of the fitted line. `None` if the
-/// steps do not determine it.
+/// The demand of a response without a body: measured separately, or else the intercept of the fitted line. `None` if
+/// the steps do not determine it.
 pub(super) fn intercept(steps: &[&SiteStep], options: &SiteOptions) -> Option<Estimate> {
     known_intercept(options).or_else(|| {
         let line = Line::fit(steps, options).ok()?;

@@ -1,5 +1,5 @@
 //! Least squares over the steps: busy = background + Σ X_r·D_r. The busy time of classes with known demands is
-//! subtracted first, so that fewer demands are unknown.
+//! subtracted first, and only the other demands are fitted.
 
 use super::{SiteOptions, SiteStep};
 use crate::EstimateError;
@@ -26,20 +26,19 @@ pub(super) fn regress(classes: usize, steps: &[&SiteStep], options: &SiteOptions
     Ok(DemandFit {
         demands: (0..classes).map(demand).collect(),
         indistinguishable_classes: fit.indistinguishable_classes.iter().map(class_group).collect(),
-        // The covariance of the fit covers only the unknown classes, so it is omitted.
+        // The covariance matrix has only the unknown classes, so it does not match `demands`.
         covariance: None,
         ..fit
     })
 }
 
-/// Converts a step into an observation. `explained` is the number of busy servers that known demands explain; it is
-/// subtracted.
+/// Converts a step to an observation without the `explained` busy servers, which known demands explain.
 pub(super) fn observation(step: &SiteStep, throughput: Vec<f64>, explained: f64) -> Observation {
-    // All steps of the same length have the same variance, because rounding and other work do not depend on the load.
+    // The variance of a step depends only on its duration, because rounding and other work do not depend on the load.
     Observation { throughput, busy: (step.busy - explained).max(0.0), weight: step.seconds }
 }
 
-/// The background: 0 if the options exclude it, otherwise fitted.
+/// The background: 0 if the options say so, otherwise fitted.
 pub(super) fn background(options: &SiteOptions) -> Background {
     if options.without_background { Background::Known(0.0) } else { Background::Fitted }
 }

@@ -1,4 +1,4 @@
-//! Tests models that are estimated from Records: which Records are used or excluded, and which warnings are given.
+//! Tests calibration: the demands of the model, which Records are used, and which warnings are issued.
 
 mod records;
 mod sources;
@@ -23,8 +23,7 @@ fn records_of_a_server_become_its_model() {
     assert_eq!(names, ["cpu", "sda", "elsewhere"], "an idle disk is not a station");
     let classes: Vec<(&str, f64)> = c.model.classes.iter().map(|k| (k.name.as_str(), k.rate.unwrap())).collect();
     assert_eq!(classes, [("heavy", 50.0), ("light", 200.0)]);
-    // Responses take 5 ms outside the CPU. The disk's 0.2 ms explains a part, and 4.8 ms remain for the station
-    // `elsewhere`.
+    // Responses spend 5 ms outside of the CPU: 0.2 ms at the disk, and 4.8 ms at the station `elsewhere`.
     for (row, (expected, within)) in
         c.model.demands.iter().zip([([0.005, 0.001], 1e-9), ([0.0002; 2], 1e-9), ([0.0048; 2], 0.03)])
     {
@@ -46,7 +45,7 @@ fn records_of_a_server_become_its_model() {
 
 #[test]
 fn a_call_that_hangs_changes_no_demand() {
-    // The rates grow during the run, so the demands would be wrong if CPU time and completions were read over different
+    // The rates grow during the run. So the demands would be wrong if CPU time and completed calls came from different
     // windows.
     let until = |end_s: f64| {
         let [light, heavy] = [("light", 100.0), ("heavy", 20.0)].map(|(class, rate)| {
@@ -75,8 +74,8 @@ fn a_call_that_hangs_changes_no_demand() {
 
 #[test]
 fn completions_and_cpu_time_are_of_the_same_window() {
-    // The monitor samples between whole seconds. So its first and last sample in the window are not at the window's
-    // ends. 200 calls end after the window.
+    // The monitor's samples are at 0.4 s, 1.4 s, and so on, so they do not coincide with the ends of the window. 200
+    // calls are completed after the window.
     let mut r = record("/", &[("light", 100.0)]);
     r["classes"]["light"]["counts"]["completed"] = json!(2200);
     for i in 0..30u32 {
@@ -236,7 +235,7 @@ proptest! {
     }
 }
 
-/// Sets one field of a Record to a number.
+/// Sets one field of a Record to this number.
 type Edit = fn(&mut Record, f64);
 
 const EDITS: [Edit; 16] = [

@@ -1,4 +1,4 @@
-//! Checks the reference cases of the estimation of demands.
+//! Compares estimated demands with reference cases.
 
 use crate::reference::{check_reference_cases, number, numbers, text};
 use brimful_estimate::{
@@ -37,8 +37,8 @@ fn regression(case: &Value) -> Value {
     json!({ "background_utilization": fit.background.value / servers, "demands": demands })
 }
 
-/// Attributes the busy time to the classes (Menascé et al., CMG 1999): by Eq. 3 for resources whose use depends on the
-/// bytes, and by Eq. 4 for other resources.
+/// Attributes busy time to classes (Menascé et al., CMG 1999): by Eq. 3 at resources whose use depends on the bytes
+/// sent, and by Eq. 4 at other resources.
 fn proportional(inputs: &Value) -> Value {
     let (completions, shares) = (numbers(&inputs["completions"]), numbers(&inputs["bytes_share"]));
     let seconds = |utilization: &str, servers: f64| number(&inputs[utilization]) * servers * number(&inputs["T"]);

@@ -1,4 +1,4 @@
-//! Integration tests: the reference cases, and Records of servers whose demands are known.
+//! Integration tests of the estimates, with reference cases and with Records of simulated servers.
 #![allow(clippy::unwrap_used)] // Helpers of tests may panic, like the tests.
 
 mod burstiness;

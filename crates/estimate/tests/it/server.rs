@@ -1,4 +1,4 @@
-//! Tests models of servers that are estimated from the blocks of a calibration.
+//! Tests models of servers that are fitted to the blocks of a calibration.
 
 use brimful_estimate::{
     Block, KernelFigures, Measurement, ModuleFigures, OfferedLoad, ResponseFigures, ServerFacts, ServerFit, Timeline,
@@ -16,8 +16,9 @@ fn measurement(load: OfferedLoad, rate: f64, response: f64) -> Measurement {
     }
 }
 
-/// Python's `ThreadingHTTPServer` with HTTP/1.1 sends a response in two segments. The second segment waits up to 40 ms
-/// for the client's acknowledgement of the first. So the CPUs are nearly idle at capacity.
+/// Expects a model that predicts response times although the CPUs are nearly idle at capacity. Measured with Python's
+/// `ThreadingHTTPServer` with HTTP/1.1: it sends a response in two segments, and the second waits up to 40 ms for the
+/// client's acknowledgement of the first.
 #[test]
 fn a_server_whose_answers_wait_for_acknowledgements_has_a_model() {
     let block: Block = vec![

@@ -1,4 +1,4 @@
-//! Tests the universal scalability law and the Kneedle algorithm on arbitrary curves.
+//! Property tests of the universal scalability law and of the Kneedle algorithm, with arbitrary curves.
 
 use brimful_estimate::{LoadPoint, find_knee, fit_usl};
 use proptest::prelude::*;

@@ -1,18 +1,19 @@
-//! Builds Records of a server whose demands are known.
+//! Builds Records of a simulated server with known demands.
 
 use brimful_core::record::Record;
 use brimful_estimate::EstimateError;
 use brimful_estimate::{CalibrateOptions, Calibrated, Resampling, calibrate};
 use serde_json::{Value, json};
 
-/// Length of the window of load, in seconds.
+/// Duration of the window in which load is offered, in seconds.
 const SECONDS: f64 = 20.0;
 
-/// Time in seconds for which the server is watched after the window, while one response is still outstanding.
+/// Duration of the monitoring after the window, in seconds. One response is outstanding in this time.
 const DRAIN: f64 = 10.0;
 
-/// Builds a Record of requests to `path`, at a server with known demands and background work of 0.02 CPUs. `rates` are
-/// the calls per second of each class. The server is also watched for some time before and after the load.
+/// Builds a Record of requests to `path`. The server has known demands, and background work keeps 0.02 CPUs busy.
+/// `rates` are the calls per second of each class. The server is also monitored for some time before and after the
+/// load.
 pub fn record(path: &str, rates: &[(&str, f64)]) -> Value {
     let counts = |completed: f64| {
         let n = completed as u64;
@@ -33,7 +34,7 @@ pub fn record(path: &str, rates: &[(&str, f64)]) -> Value {
     let rate: f64 = rates.iter().map(|(_, x)| x).sum();
     let work: f64 = rates.iter().map(|(class, x)| x * demand(class)).sum();
     let cores = 0.02 + work;
-    // Mean response time in µs: one server with processor sharing, and 5 ms outside the server's CPU.
+    // Mean response time in µs of one CPU with processor sharing, plus 5 ms outside of the CPU.
     let response = |class: &str| 1e6 * (0.005 + demand(class) + work / (1.0 - work) * work / rate.max(1e-9));
     let mean = rates.iter().map(|(class, x)| x / rate * response(class)).sum::<f64>();
     let classes: serde_json::Map<String, Value> = rates
@@ -44,7 +45,7 @@ pub fn record(path: &str, rates: &[(&str, f64)]) -> Value {
             ((*class).to_owned(), of)
         })
         .collect();
-    // Completions and CPU use vary from second to second, independently of each other. Their means over the run are
+    // Completed calls and CPU usage vary between seconds, independently of each other, but their means over the run are
     // exact.
     let wobble = |i: u32| 1.0 + 0.1 * f64::from(i % 4 % 3) - 0.075;
     let intervals: Vec<Value> = (0..(SECONDS + DRAIN) as u32)
@@ -84,6 +85,7 @@ pub fn record(path: &str, rates: &[(&str, f64)]) -> Value {
     })
 }
 
+/// CPU demand of a class, in seconds.
 pub fn demand(class: &str) -> f64 {
     match class {
         "light" => 0.001,
@@ -92,16 +94,18 @@ pub fn demand(class: &str) -> f64 {
     }
 }
 
+/// Calibrates with default options.
 pub fn calibrate_records(records: &[Value]) -> Result<Calibrated, EstimateError> {
     calibrate_with_options(records, CalibrateOptions::default())
 }
 
+/// Calibrates with these options, but with 100 bootstrap draws, to save time.
 pub fn calibrate_with_options(records: &[Value], options: CalibrateOptions) -> Result<Calibrated, EstimateError> {
     let records: Vec<Record> = records.iter().map(|r| serde_json::from_value(r.clone()).unwrap()).collect();
     calibrate(&records, CalibrateOptions { resampling: Resampling { draws: 100, seed: 1 }, ..options })
 }
 
-/// Sets the number of CPUs that the server's process keeps busy in a Record.
+/// Sets the mean number of CPUs that the server's process keeps busy in a Record.
 pub fn set_cores(record: &mut Value, cores: f64) {
     let was = record["server"]["process"][0]["cores"].as_f64().unwrap();
     record["server"]["process"][0]["cores"] = json!(cores);
@@ -110,6 +114,7 @@ pub fn set_cores(record: &mut Value, cores: f64) {
     }
 }
 
+/// A Record of the idle server, one of each class alone, and two with the same mix of classes.
 pub fn runs() -> Vec<Value> {
     vec![
         record("/", &[]),
@@ -120,6 +125,7 @@ pub fn runs() -> Vec<Value> {
     ]
 }
 
+/// Whether `a` differs from `b` by at most the relative error `within`.
 pub fn near(a: f64, b: f64, within: f64) -> bool {
     (a - b).abs() <= within * b.abs()
 }

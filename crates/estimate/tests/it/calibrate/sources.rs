@@ -1,4 +1,4 @@
-//! Tests the source of each demand, and how often its interval covers the true value.
+//! Tests the source of each demand, and how often confidence intervals contain the true value.
 
 use super::records::{calibrate_records, calibrate_with_options, demand, near, record, runs, set_cores};
 use brimful_core::model::Model;
@@ -14,8 +14,8 @@ fn sources(of: &[Value]) -> Vec<Source> {
     calibrate_records(of).unwrap().uncertainty[0].iter().map(|u| u.source).collect()
 }
 
-/// Adds the Server Module's measurements to a Record: the CPU time of each class in its phases. Each request takes
-/// another 0.3 ms outside the phases.
+/// Adds the Server Module's measurements to a Record. `heavy` and `light` are the CPU times in the processing phases of
+/// a request, in seconds. Each request takes another 0.3 ms outside of its phases.
 fn measured_inside(mut r: Value, heavy: f64, light: f64) -> Value {
     let class = |name: &str, mean: f64| {
         let completed = r["classes"][name]["counts"]["completed"].as_u64().unwrap_or(0);
@@ -28,7 +28,7 @@ fn measured_inside(mut r: Value, heavy: f64, light: f64) -> Value {
     r
 }
 
-/// Sets the size of the responses of one class, in bytes.
+/// Sets the mean response size of one class, in bytes.
 fn sized(mut r: Value, class: &str, bytes: f64) -> Value {
     let completed = r["classes"][class]["counts"]["completed"].as_f64().unwrap();
     r["classes"][class]["bytes"] = json!({ "received": (completed * bytes) as u64, "sent": 0 });
@@ -50,8 +50,8 @@ fn each_demand_states_its_source() {
 
 #[test]
 fn figures_of_the_module_take_precedence() {
-    // All runs have the same mix, so a regression could not distinguish the classes. Each request takes another 0.3 ms
-    // outside its phases.
+    // All runs have the same mix, so a regression alone could not distinguish the classes. Each request takes 0.3 ms
+    // outside of its phases.
     let mix = [(100.0, 25.0), (200.0, 50.0), (300.0, 75.0)].map(|(light, heavy)| {
         let mut r = record("/", &[("light", light), ("heavy", heavy)]);
         set_cores(&mut r, 0.02 + 0.0013 * light + 0.0053 * heavy);
@@ -60,7 +60,7 @@ fn figures_of_the_module_take_precedence() {
     let c = calibrate_records(&[vec![record("/", &[])], mix.to_vec()].concat()).unwrap();
     assert!(c.uncertainty[0].iter().all(|u| u.source == Source::Direct) && c.merged.is_empty(), "{c:?}");
     assert!(near(c.model.demands[0][0], 0.0053, 1e-6) && near(c.model.demands[0][1], 0.0013, 1e-6), "{:?}", c.model);
-    // 300 samples with a relative standard deviation of 0.2 yield an interval of ± 2.3 % of 5 ms.
+    // The interval of 5 ms is ± 2.3 %, from 300 samples with a relative standard deviation of 0.2.
     let ci = c.uncertainty[0][0].fit_ci95.unwrap();
     assert!(near((ci.high - ci.low) / 2.0, 1.96 * 0.2 * 0.005 / 300f64.sqrt(), 0.05), "{ci:?}");
     assert!(c.warnings.is_empty(), "{:?}", c.warnings);
@@ -89,13 +89,13 @@ fn figures_of_the_module_are_compared_with_the_regression() {
     assert!(heavy.regression_ci95.is_some() && heavy.ci95.is_some() && compared.no_regression.is_none());
     assert!(near(light.measured_s.unwrap(), 0.001, 1e-9) && light.sampled == 300, "{light:?}");
     assert_eq!(c.model.demands[0], [heavy.demand_s, light.demand_s]);
-    // Both runs have the same mix. A regression cannot distinguish the classes, but the module can.
+    // Both runs have the same mix, so a regression cannot distinguish the classes, but the module can.
     let mixes: Vec<Value> = runs().drain(3..).map(inside).collect();
     let c = calibrate_records(&mixes).unwrap();
     let compared = c.inside.unwrap();
     assert!(compared.classes.iter().all(|class| class.regression_s.is_none() && class.ci95.is_some()), "{compared:?}");
-    // The module counts 9,000 requests of a class of which the load sent 4,000. So the module's class also contains
-    // other requests, and its measurements are not used.
+    // The module counted 9,000 requests of a class, and the load completed only 4,000 of it. The module's class
+    // contains other requests, so its measurements are not used.
     let mut busy = inside(record("/", &[("light", 200.0)]));
     busy["server"]["module"]["classes"][1]["requests"] = json!(9_000);
     let c = calibrate_records(&[runs().remove(0), busy]).unwrap();
@@ -108,7 +108,7 @@ fn figures_of_the_module_are_compared_with_the_regression() {
 
 #[test]
 fn a_disagreement_causes_a_warning() {
-    // The module's rules confuse the two classes, so the module's demands contradict the regression.
+    // The module's measurements of the two classes are swapped, so they contradict the regression.
     let c =
         calibrate_records(&runs().into_iter().map(|r| measured_inside(r, 0.0007, 0.0047)).collect::<Vec<_>>()).unwrap();
     assert!(c.warnings.iter().any(|w| w.contains("by regression over the runs")), "{:?}", c.warnings);
@@ -136,8 +136,8 @@ fn the_variability_of_service_is_measured_where_no_workers_take_turns() {
     };
     let c = with_workers(1);
     let (inside, response) = (c.inside.unwrap(), c.response.unwrap());
-    // A heavy request takes 4.7 + 0.3 ms, of which the 4.7 ms have a relative standard deviation of 0.2. Light requests
-    // vary too, but have little weight.
+    // A heavy request takes 4.7 ms in its phases, with a relative standard deviation of 0.2, and 0.3 ms outside of
+    // them. Light requests vary in the same way, but contribute little to the second moment.
     let (second, of_means) = (50.0 * 0.94_f64.powi(2) + 200.0 * 0.14_f64.powi(2), 50.0 * 25.0 + 200.0);
     assert!(near(inside.scv.unwrap(), second / of_means, 1e-3), "{inside:?}");
     assert_eq!((response.basis, Some(response.scv)), (ScvBasis::Measured, inside.scv));
@@ -163,7 +163,7 @@ fn a_joint_demand_is_shared_equally_or_by_bytes() {
     let alike = by(Attribution::Requests);
     assert!(near(alike.model.demands[0][0], 0.0018, 1e-9) && near(alike.model.demands[0][1], 0.0018, 1e-9));
     // Four light requests send 1 kB each, and one heavy request sends 16 kB. So the four light requests have a fifth of
-    // 5 × 1.8 ms, and the heavy request has the rest.
+    // the joint CPU time of 5 × 1.8 ms, and the heavy request has the rest.
     let bytes = by(Attribution::Bytes);
     assert!(near(bytes.model.demands[0][0], 0.0072, 1e-9) && near(bytes.model.demands[0][1], 0.00045, 1e-9));
     assert!(near(bytes.merged[0].joint_demand_s, 0.0018, 1e-9));
@@ -208,7 +208,7 @@ fn load_dependence_is_shown_and_bounded() {
         for i in 1..=8 {
             let u = 0.1 * f64::from(i);
             let cost = match shape {
-                // Without load, the CPUs are busy 3 % of the time: 2 % for the server, and 1 % for other programs.
+                // The CPUs are busy 3 % of the time without load: 2 % by the server, and 1 % by other programs.
                 Shape::Idle(_) => 0.001 + 0.0006 * (1.0 - u - 0.03).powi(2),
                 _ => 0.001 + 0.0006 * (u + 0.03),
             };
@@ -226,7 +226,7 @@ fn load_dependence_is_shown_and_bounded() {
         assert!(near(last.demand_s, c.model.demands[0][0], 1e-6), "{first:?} {last:?}");
         assert_eq!(first.demand_s > last.demand_s, shape == Shape::Idle(2));
         assert!(c.runs.iter().all(|r| near(r.measured_s, r.fitted_s, 0.01)), "{:?}", c.runs);
-        // Solving the model under the load of a run must yield the utilization of the run.
+        // The solution of the model with the rate of a run must have the utilization of the run.
         for run in &c.runs {
             let mut model = c.model.clone();
             model.classes[0].rate = Some(run.rate);
@@ -240,8 +240,8 @@ fn load_dependence_is_shown_and_bounded() {
 
 #[test]
 fn the_interval_of_the_prediction_spans_equally_good_fits() {
-    // Measured on one nginx worker with responses of 1,294 bytes: requests per second, and CPU time per request in µs.
-    // The rates reach a third of the 60,000 requests per second that the worker can serve.
+    // Measurements of one nginx worker with responses of 1,294 bytes: requests per second, and CPU µs per request. The
+    // highest rate is a third of the maximum of 60,000 requests per second.
     let records = [(0.0, 0.0), (2e3, 37.6), (5e3, 25.3), (10e3, 20.0), (20e3, 19.0)].map(|(rate, us): (f64, f64)| {
         let mut r = record("/", if rate > 0.0 { &[("light", 1.0)] } else { &[] });
         for key in ["/rates/offered", "/rates/completed"] {
@@ -266,7 +266,7 @@ fn intervals_cover_the_truth_at_their_level() {
     let (mut held, mut saturation_held) = ([0, 0], 0);
     for seed in 0..TRIALS {
         let mut rng = Pcg64::seed_from_u64(seed);
-        // The CPU use of a run varies by about 1 %, and that of a single second varies more.
+        // The CPU usage of a run has a standard deviation of 1 %. Single seconds vary more.
         let mut noise = |size: f64| size * ((0..12).map(|_| rng.random::<f64>()).sum::<f64>() - 6.0);
         let records: Vec<Value> = runs()
             .into_iter()
