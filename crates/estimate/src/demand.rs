@@ -29,11 +29,11 @@ pub use observation::{Background, Observation};
 pub(crate) use observation::{check, counted};
 pub use proportional::{attribute_by_share, attribute_equally};
 pub use size::{Held, Outlier, SizeFit, SizePoint, fit_size};
-pub use term::Shape;
+pub use term::LoadShape;
 
 use crate::EstimateError;
 use brimful_core::model::{JointDemand, ModelClass};
-use law::Law;
+use law::UtilizationLaw;
 
 /// Fits the demands of `classes` classes by weighted non-negative least squares.
 ///
@@ -49,7 +49,7 @@ pub fn fit_demands(
 ) -> Result<DemandFit, EstimateError> {
     check(classes, observations, background)?;
     let counted = counted(observations);
-    Law::with_unknown_per_class(classes, &counted, background)?.fit(&counted)
+    UtilizationLaw::with_unknown_per_class(classes, &counted, background)?.fit(&counted)
 }
 
 /// The groups of classes that share one demand at a station, as a model states them. The shares are those of the

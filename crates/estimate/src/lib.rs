@@ -50,8 +50,8 @@ pub use knee::{Knee, find_knee};
 pub use rate_search::{LimitedMeasure, RateEstimate, RateSearch, Slice};
 pub use response::{ResponseFit, ResponsePoint, ScvBasis, fit_response};
 pub use server::{
-    Block, ExpectedLevel, KernelFigures, LevelTime, Measurement, ModuleFigures, OfferedLoad, PredictedFigure,
-    Prediction, ProgramUsage, QuotaPrediction, ResponseFigures, ResponseLimit, ResponseSummary, ServerFacts, ServerFit,
+    Block, ExpectedLevel, KernelMetrics, LevelTime, Measurement, ModuleMetrics, OfferedLoad, PredictedValue,
+    Prediction, ProgramUsage, QuotaPrediction, ResponseLimit, ResponseMetrics, ResponseSummary, ServerFacts, ServerFit,
     Timeline,
 };
 pub use usl::{LoadPoint, UslFit, fit_usl};

@@ -35,10 +35,10 @@ mod slowness;
 mod work_scv;
 
 pub use blocks::{
-    Block, KernelFigures, Measurement, ModuleFigures, OfferedLoad, ResponseFigures, ServerFacts, Timeline,
+    Block, KernelMetrics, Measurement, ModuleMetrics, OfferedLoad, ResponseMetrics, ServerFacts, Timeline,
 };
 pub use model_fit::ResponseSummary;
-pub use prediction_interval::{ExpectedLevel, LevelTime, PredictedFigure, ResponseLimit};
+pub use prediction_interval::{ExpectedLevel, LevelTime, PredictedValue, ResponseLimit};
 pub use programs::ProgramUsage;
 pub use quota::QuotaPrediction;
 
@@ -102,7 +102,7 @@ impl ServerFit {
         let not_replayed = |measurement| ReplayedMeasurement { measurement, modelled: None, percentile_ratios: None };
         let mut blocks: Vec<Vec<ReplayedMeasurement>> =
             blocks.into_iter().map(|block| block.into_iter().map(not_replayed).collect()).collect();
-        let detector = PauseDetector::take_out(&mut blocks, &mut facts);
+        let detector = PauseDetector::detect_and_remove(&mut blocks, &mut facts);
         // The replay needs only the CPU demands of calls, which do not depend on response times.
         let demands_fit = fitting::fit(&facts, &pool(&blocks), None, None)?;
         for replayed in blocks.iter_mut().flatten() {
@@ -112,7 +112,8 @@ impl ServerFit {
         let delay_scv = responses::choose_delay_scv(&response_fit, &facts, &blocks);
         let response_fit = response_fit.with_delay_scv(delay_scv);
         for replayed in blocks.iter_mut().flatten() {
-            replayed.percentile_ratios = responses::measurement_shape(&response_fit, &facts, &replayed.measurement);
+            replayed.percentile_ratios =
+                responses::measured_percentile_ratios(&response_fit, &facts, &replayed.measurement);
         }
         let loads = pool(&blocks);
         let pauses = detector.as_ref().map(|detector| Pauses::new(detector, blocks.iter())).unwrap_or_default();
@@ -297,13 +298,13 @@ impl ServerFit {
         limit: ResponseLimit,
         time: LevelTime,
         arrivals: &mut dyn FnMut(f64, u64, f64) -> Vec<(f64, usize)>,
-    ) -> Result<Option<PredictedFigure>, EstimateError> {
+    ) -> Result<Option<PredictedValue>, EstimateError> {
         prediction_interval::predict_rate(&self.bootstrap, &self.drift, mix, limit, time, arrivals)
     }
 
     /// Predicts the saturation rate of requests in the proportions of `mix`, as a measurement at a later time would
     /// show it.
-    pub fn predict_saturation(&self, mix: &[f64], time: LevelTime) -> Option<PredictedFigure> {
+    pub fn predict_saturation(&self, mix: &[f64], time: LevelTime) -> Option<PredictedValue> {
         prediction_interval::predict_saturation(&self.bootstrap, &self.drift, mix, time)
     }
 
@@ -327,7 +328,7 @@ impl ServerFit {
 
     /// The pauses of the server; `None` if it has none.
     pub fn pauses(&self) -> Option<ServerPauses> {
-        let pauses = Some(&self.fit.pauses).filter(|pauses| !pauses.are_none())?;
+        let pauses = Some(&self.fit.pauses).filter(|pauses| !pauses.is_empty())?;
         Some(ServerPauses {
             per_second: pauses.per_second,
             per_call: pauses.per_call,

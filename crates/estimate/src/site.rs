@@ -19,7 +19,7 @@ mod line;
 mod outliers;
 mod regression;
 
-pub use alone::{AloneRun, measure_alone};
+pub use alone::{SingleClassDemands, measure_alone};
 pub use choice::{HeldOutCheck, RuleReason};
 pub use outliers::OutlyingStep;
 

@@ -7,7 +7,7 @@ use brimful_core::record::Verdict;
 use brimful_core::server::CpuShares;
 use brimful_core::survey::{Comparison, Level, LevelClass, ResponsePercentiles, Role};
 use brimful_core::workload::{Load, Workload};
-use brimful_estimate::{ExpectedLevel, PredictedFigure, Prediction, ResponseSummary};
+use brimful_estimate::{ExpectedLevel, PredictedValue, Prediction, ResponseSummary};
 
 /// Minimum number of throughput samples for a useful confidence interval.
 const MIN_SAMPLES: u64 = 3;
@@ -154,7 +154,7 @@ impl<'a> LevelContext<'a> {
 
 /// Compares a prediction with the measurement. The prediction is the median of the expected values if there are any, or
 /// else the value for a host of constant speed.
-fn compare(expected: Option<PredictedFigure>, predicted: Option<f64>, measured: Option<f64>) -> Comparison {
+fn compare(expected: Option<PredictedValue>, predicted: Option<f64>, measured: Option<f64>) -> Comparison {
     Comparison {
         interval90: expected.map(|spread| spread.interval90),
         ..Comparison::new(expected.map(|spread| spread.median).or(predicted), measured)

@@ -15,8 +15,8 @@ use brimful_core::slo::Measure;
 use brimful_core::survey::{Comparison, ObjectiveOutcome, ObjectiveSlice, RateUnderObjective};
 use brimful_core::workload::Load;
 use brimful_core::{Nanos, Rate, Slo, SloSpec};
-use brimful_estimate::{LevelTime, LimitedMeasure, PredictedFigure, RateEstimate, RateSearch, ResponseLimit, Slice};
-use brimful_stats::{CallsByLimit, count_by_limit, pooled_value};
+use brimful_estimate::{LevelTime, LimitedMeasure, PredictedValue, RateEstimate, RateSearch, ResponseLimit, Slice};
+use brimful_stats::{CallsByLimit, count_by_limit, pooled_figure};
 use std::fmt;
 
 /// The objective of a survey for which the user gave none.
@@ -65,7 +65,7 @@ pub struct PredictedObjective {
     pub is_missed_at_light_load: bool,
     /// The rate at which the objective is just met, in calls per second. `None` for a share of errors, which a model
     /// does not predict, and for an objective that light load misses.
-    pub rate: Option<PredictedFigure>,
+    pub rate: Option<PredictedValue>,
 }
 
 impl fmt::Display for PredictedObjective {
@@ -114,7 +114,7 @@ fn predict_rate(
     calibration: &Calibration,
     slo: &Slo,
     ahead: Nanos,
-) -> Result<Option<PredictedFigure>, Halt> {
+) -> Result<Option<PredictedValue>, Halt> {
     let setup = runner.setup;
     let limited = match slo.measure {
         Measure::ErrorShare { .. } | Measure::Utilization { .. } => return Ok(None),

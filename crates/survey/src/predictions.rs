@@ -10,7 +10,7 @@ use crate::runner::{Halt, Runner};
 use crate::setup::{Setup, times, with_load};
 use brimful_core::workload::{Load, Workload};
 use brimful_core::{Nanos, Rate};
-use brimful_estimate::{ExpectedLevel, LevelTime, PredictedFigure, Prediction, ServerFit};
+use brimful_estimate::{ExpectedLevel, LevelTime, PredictedValue, Prediction, ServerFit};
 
 /// Approximate time that it takes to compute the predictions.
 pub(crate) const PREDICTING: Nanos = Nanos::from_secs(1);
@@ -38,7 +38,7 @@ pub struct Predictions {
     pub saturation: f64,
     /// The saturation rate on a host whose speed varies as it did during calibration, averaged over
     /// `saturation_level_duration`.
-    pub saturation_interval: Option<PredictedFigure>,
+    pub saturation_interval: Option<PredictedValue>,
     /// Duration for which the saturation rate will be measured.
     pub saturation_level_duration: Nanos,
     /// The predictions of the held-out levels.

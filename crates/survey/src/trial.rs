@@ -8,8 +8,8 @@ use brimful_core::server::{CpuShares, MAX_OTHER_WORK};
 use brimful_core::workload::RequestClass;
 use brimful_estimate::inside::competing_workers;
 use brimful_estimate::{
-    CompletedCalls, KernelFigures, Measurement, ModuleDemand, ModuleFigures, ModuleMismatch, OfferedLoad, ProgramUsage,
-    ResponseFigures, Timeline, WindowMeasurement, Workers, stretches,
+    CompletedCalls, KernelMetrics, Measurement, ModuleDemand, ModuleMetrics, ModuleMismatch, OfferedLoad, ProgramUsage,
+    ResponseMetrics, Timeline, WindowMeasurement, Workers, stretches,
 };
 use std::collections::BTreeMap;
 
@@ -100,7 +100,7 @@ impl Trial {
             load,
             seconds,
             throughput,
-            kernel: KernelFigures {
+            kernel: KernelMetrics {
                 busy,
                 idle: self.cpu_shares().map(|cpu| cpu.idle * f64::from(servers)),
                 disks: server.map_or(BTreeMap::new(), |server| {
@@ -108,12 +108,12 @@ impl Trial {
                 }),
                 programs: server.zip(busy).map_or(Vec::new(), |(server, busy)| ProgramUsage::from_server(server, busy)),
             },
-            module: ModuleFigures {
+            module: ModuleMetrics {
                 demands: self.module_demands().and_then(Result::ok).unwrap_or_default(),
                 workers: Workers::from_record(&self.record),
                 threads: competing_workers(&self.record),
             },
-            responses: ResponseFigures {
+            responses: ResponseMetrics {
                 mean: self.mean_response_time(),
                 percentiles: self.record.response_time_us.map(|us| [us.p50, us.p95, us.p99].map(|us| us / 1e6)),
                 scv: self.response_scv(),

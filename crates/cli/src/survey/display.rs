@@ -6,7 +6,7 @@ use brimful_core::quantity::{number, rate, whole_percent};
 use brimful_core::survey::Level;
 use brimful_core::text::{escape_controls, one_line};
 use brimful_core::{Nanos, panics};
-use brimful_estimate::PredictedFigure;
+use brimful_estimate::PredictedValue;
 use brimful_stats::LiveProgress;
 use brimful_survey::{PredictedLevel, PredictedObjective, Predictions, SurveyEvent};
 use indicatif::ProgressBar;
@@ -101,7 +101,7 @@ fn in_minutes(time: Nanos) -> String {
 fn predictions_text(predictions: &Predictions) -> String {
     let time = |seconds| Nanos::from_secs_f64(seconds).to_rounded_string();
     let level = |level: &PredictedLevel| {
-        let PredictedFigure { median, interval90: [low, high] } = level.expected.response;
+        let PredictedValue { median, interval90: [low, high] } = level.expected.response;
         let name = &level.name;
         let share = whole_percent(level.fraction);
         format!("\n    {name} at {share}, {}: {} ({} … {})", rate(level.rate), time(median), time(low), time(high))
@@ -120,7 +120,7 @@ fn predictions_text(predictions: &Predictions) -> String {
 }
 
 fn objective_text(objective: &PredictedObjective) -> Option<String> {
-    let PredictedFigure { median, interval90: [low, high] } = objective.rate?;
+    let PredictedValue { median, interval90: [low, high] } = objective.rate?;
     Some(format!("; {objective} up to {} ({} … {})", rate(median), rate(low), rate(high)))
 }
 

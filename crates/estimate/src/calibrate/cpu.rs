@@ -13,9 +13,9 @@ use super::odd::{self, OddRun};
 use super::regression::{observe, regress, regress_steady_runs};
 use super::runs::{Run, Runs};
 use crate::EstimateError;
-use crate::demand::law::Law;
-use crate::demand::load::beyond_constant;
-use crate::demand::term::{Servers, Term};
+use crate::demand::law::UtilizationLaw;
+use crate::demand::load::detect_load_dependence;
+use crate::demand::term::{LoadTerm, StationServers};
 use crate::demand::{
     Background, Bootstrap, DemandFit, Interval, LoadDependence, Observation, Resampling, counted, moving_blocks,
 };
@@ -91,13 +91,13 @@ fn fit_law(
     runs: &Runs,
     options: CalibrateOptions,
     module: Option<&[ModuleDemand]>,
-    law: Law,
+    law: UtilizationLaw,
     constant: &DemandFit,
     warnings: &mut Vec<String>,
 ) -> CpuFit {
     let observations = observe(&runs.used);
-    let servers = Servers::new(runs.servers, runs.idle.utilization_by_others(runs.servers));
-    let load_dependence = beyond_constant(&law, constant, &counted(&observations), servers);
+    let servers = StationServers::new(runs.servers, runs.idle.utilization_by_others(runs.servers));
+    let load_dependence = detect_load_dependence(&law, constant, &counted(&observations), servers);
     let outlier = odd::find(&law, &runs.used, &observations, servers);
     warn(runs, &law, constant, module, warnings);
     warnings.extend(load_dependence.as_ref().map(|load| load_warning(load, runs)));
@@ -107,7 +107,8 @@ fn fit_law(
     let indistinguishable_classes =
         if module.is_some() { Vec::new() } else { constant.indistinguishable_classes.clone() };
     let factors = factors(runs, &indistinguishable_classes, options.attribution, warnings);
-    let law = Law { term: load_dependence.as_ref().map(|load| Term { shape: load.shape, servers }), ..law };
+    let law =
+        UtilizationLaw { term: load_dependence.as_ref().map(|load| LoadTerm { shape: load.shape, servers }), ..law };
     let sampling_error = |class: usize| module.map_or(0.0, |module| module[class].standard_error());
     let fixed = fit.background.value + load_fixed * load_weight;
     let demands: Vec<f64> = fit
@@ -149,7 +150,7 @@ fn fit_law(
 
 /// Refits the law to resampled seconds of the runs. Each draw has the demand of each class at saturation, followed by
 /// the number of CPUs that background work keeps busy. `None` if the runs have too few seconds.
-fn bootstrap(runs: &Runs, law: &Law, factors: &[f64], resampling: Resampling) -> Option<Bootstrap> {
+fn bootstrap(runs: &Runs, law: &UtilizationLaw, factors: &[f64], resampling: Resampling) -> Option<Bootstrap> {
     let series: Vec<Vec<TimeSlice>> = runs.used.iter().map(|r| r.slices.clone()).collect();
     let (per_request, fixed) = law.term.map_or((0.0, 0.0), |term| term.shape.at_saturation());
     let statistic = |drawn: &[Vec<&TimeSlice>]| {
@@ -250,7 +251,13 @@ impl CpuFit {
     }
 }
 
-fn warn(runs: &Runs, law: &Law, fit: &DemandFit, module: Option<&[ModuleDemand]>, warnings: &mut Vec<String>) {
+fn warn(
+    runs: &Runs,
+    law: &UtilizationLaw,
+    fit: &DemandFit,
+    module: Option<&[ModuleDemand]>,
+    warnings: &mut Vec<String>,
+) {
     let share = fit.background.value / f64::from(runs.servers);
     if runs.idle.busy.is_none() && law.background == Background::Known(0.0) {
         warnings.push(

@@ -6,9 +6,9 @@
 //! Bonferroni's correction for the number of runs, and if the residual is more than 2 % of the CPU time.
 
 use super::runs::Run;
-use crate::demand::load::beyond_constant;
-use crate::demand::term::{Servers, Term};
-use crate::demand::{DemandFit, Observation, law::Law};
+use crate::demand::load::detect_load_dependence;
+use crate::demand::term::{LoadTerm, StationServers};
+use crate::demand::{DemandFit, Observation, law::UtilizationLaw};
 use crate::least_squares::SIGNIFICANCE;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -33,16 +33,21 @@ pub struct OddRun {
 }
 
 /// Finds the outlier; `None` if there is none. `law` is the fitted utilization law without load dependence.
-pub(super) fn find(law: &Law, runs: &[Run], observations: &[Observation], servers: Servers) -> Option<OddRun> {
+pub(super) fn find(
+    law: &UtilizationLaw,
+    runs: &[Run],
+    observations: &[Observation],
+    servers: StationServers,
+) -> Option<OddRun> {
     let against_others = |i: usize| {
         let others: Vec<&Observation> =
             observations.iter().enumerate().filter(|(j, o)| *j != i && o.weight > 0.0).map(|(_, o)| o).collect();
         let constant = law.fit(&others).ok()?;
-        let shape = beyond_constant(law, &constant, &others, servers).map(|dependence| dependence.shape);
+        let shape = detect_load_dependence(law, &constant, &others, servers).map(|dependence| dependence.shape);
         let (fit, term) = match shape {
             Some(shape) => {
-                let term = Some(Term { shape, servers });
-                (Law { term, ..law.clone() }.fit(&others).ok()?, term)
+                let term = Some(LoadTerm { shape, servers });
+                (UtilizationLaw { term, ..law.clone() }.fit(&others).ok()?, term)
             }
             None => (constant, None),
         };
@@ -63,7 +68,7 @@ pub(super) fn find(law: &Law, runs: &[Run], observations: &[Observation], server
 /// residual.
 fn expected(
     fit: &DemandFit,
-    term: Option<Term>,
+    term: Option<LoadTerm>,
     others: &[&Observation],
     observation: &Observation,
 ) -> Option<(f64, f64)> {

@@ -4,7 +4,7 @@
 use super::runs::{LeftOut, Run, Runs};
 use crate::EstimateError;
 use crate::demand::collinear::COLLINEAR;
-use crate::demand::law::Law;
+use crate::demand::law::UtilizationLaw;
 use crate::demand::{Background, DemandFit, Observation, check, counted};
 
 /// One observation per run: its throughput and its number of busy CPUs.
@@ -22,14 +22,14 @@ pub(super) fn regress(
     observations: &[Observation],
     idle: Option<f64>,
     known: Option<&[f64]>,
-) -> Result<(Law, DemandFit), EstimateError> {
+) -> Result<(UtilizationLaw, DemandFit), EstimateError> {
     check(classes, observations, Background::Known(idle.unwrap_or(0.0)))?;
     let counted = counted(observations);
     let law_with = |background| match known {
-        Some(known) => Ok(Law::with_shared_unknown(known.to_vec(), background)),
-        None => Law::with_unknown_per_class(classes, &counted, background),
+        Some(known) => Ok(UtilizationLaw::with_shared_unknown(known.to_vec(), background)),
+        None => UtilizationLaw::with_unknown_per_class(classes, &counted, background),
     };
-    let fit = |law: Law| law.fit(&counted).map(|fit| (law, fit));
+    let fit = |law: UtilizationLaw| law.fit(&counted).map(|fit| (law, fit));
     if idle.is_none()
         && let Ok((law, fit)) = law_with(Background::Fitted).and_then(fit)
         && fit.condition_number <= COLLINEAR
@@ -39,7 +39,7 @@ pub(super) fn regress(
     let background = Background::Known(idle.unwrap_or(0.0));
     match law_with(background) {
         Err(EstimateError::TooFewObservations { .. }) if classes > 1 => {
-            fit(Law::with_shared_unknown(vec![0.0; classes], background))
+            fit(UtilizationLaw::with_shared_unknown(vec![0.0; classes], background))
         }
         law => fit(law?),
     }
@@ -47,7 +47,10 @@ pub(super) fn regress(
 
 /// Fits the CPU's law to the runs without bursts, if they determine as many unknowns as all runs do. The runs with
 /// bursts are then used only to measure the cost of bursts.
-pub(super) fn regress_steady_runs(runs: &mut Runs, known: Option<&[f64]>) -> Result<(Law, DemandFit), EstimateError> {
+pub(super) fn regress_steady_runs(
+    runs: &mut Runs,
+    known: Option<&[f64]>,
+) -> Result<(UtilizationLaw, DemandFit), EstimateError> {
     let classes = runs.classes.len();
     let of_all = regress(classes, &observe(&runs.used), runs.idle.busy, known)?;
     let (bursty, steady): (Vec<Run>, Vec<Run>) = std::mem::take(&mut runs.used).into_iter().partition(Run::is_bursty);

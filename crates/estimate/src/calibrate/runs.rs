@@ -46,7 +46,7 @@ pub(super) struct Runs {
     /// bursts.
     pub bursty_runs: Vec<Run>,
     /// Measurements of the idle server.
-    pub idle: Idle,
+    pub idle: IdleServer,
     /// The Records that were not used.
     pub left_out: Vec<LeftOut>,
     /// The largest share of the monitored CPUs that programs other than the server used in any run.
@@ -91,7 +91,7 @@ pub(super) struct Run {
 
 /// Measurements of the idle server. A value is `None` if no Record contains it.
 #[derive(Default)]
-pub(super) struct Idle {
+pub(super) struct IdleServer {
     /// Indices of the Records of the idle server.
     pub records: Vec<usize>,
     /// Mean number of CPUs that the server keeps busy without load.
@@ -102,7 +102,7 @@ pub(super) struct Idle {
     pub disks: BTreeMap<String, f64>,
 }
 
-impl Idle {
+impl IdleServer {
     /// Utilization of the CPUs by programs other than the server.
     pub fn utilization_by_others(&self, servers: u32) -> f64 {
         let own = self.busy.unwrap_or(0.0) / f64::from(servers);
@@ -299,7 +299,7 @@ fn run(record: usize, r: &Record, names: &[String], classes: &[Option<&ClassReco
 
 /// Means over all Records of the idle server, weighted by their duration. `all_cpus` says whether the model's servers
 /// are all of the monitored CPUs.
-fn idle_figures(idle: &[(usize, &Record)], by_process: bool, all_cpus: bool) -> Idle {
+fn idle_figures(idle: &[(usize, &Record)], by_process: bool, all_cpus: bool) -> IdleServer {
     let windows: Vec<(WindowMeans, &Server)> =
         idle.iter().filter_map(|(_, r)| Some((window_means(r, by_process)?, r.server.as_ref()?))).collect();
     let total: f64 = windows.iter().map(|(m, _)| m.seconds).sum();
@@ -309,7 +309,7 @@ fn idle_figures(idle: &[(usize, &Record)], by_process: bool, all_cpus: bool) -> 
     };
     let names: BTreeSet<&String> =
         idle.iter().filter_map(|(_, r)| r.server.as_ref()).flat_map(|s| s.kernel.disks.keys()).collect();
-    Idle {
+    IdleServer {
         records: idle.iter().map(|(i, _)| *i).collect(),
         busy: mean(&|m, _| Some(m.busy)),
         utilization: mean(&|_, s| s.kernel.cpu.map(in_use)).filter(|_| all_cpus),

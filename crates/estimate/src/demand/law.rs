@@ -2,19 +2,19 @@
 //!
 //! busy = b₀ + Σ_r X_r·(k_r + D_g(r)) + w·f(X, U). For class r, X_r is the throughput, k_r the known part of the
 //! demand, and D_g(r) the unknown part, which is the same for all classes of the group g(r). The term w·f makes demands
-//! depend on the load ([`Term`]).
+//! depend on the load ([`LoadTerm`]).
 
 use super::collinear::merge_collinear;
 use super::fit::{DemandFit, FitCovariance};
 use super::observation::{Background, Observation};
-use super::term::Term;
+use super::term::LoadTerm;
 use crate::EstimateError;
 use crate::least_squares::{Uncertainty, fit_non_negative};
 use brimful_model::Estimate;
 
 /// A utilization law, before its unknowns are fitted.
 #[derive(Clone, Debug)]
-pub(crate) struct Law {
+pub(crate) struct UtilizationLaw {
     /// Groups of classes that share one unknown. Each class is in exactly one group.
     pub groups: Vec<Vec<usize>>,
     /// Known part of each class's demand, in seconds.
@@ -22,16 +22,16 @@ pub(crate) struct Law {
     /// The background b₀: known, or fitted with the demands.
     pub background: Background,
     /// The load-dependent term; `None` for constant demands.
-    pub term: Option<Term>,
+    pub term: Option<LoadTerm>,
 }
 
-impl Law {
+impl UtilizationLaw {
     /// Creates a law with one unknown for each class. Classes that the observations cannot distinguish share one.
     pub fn with_unknown_per_class(
         classes: usize,
         counted: &[&Observation],
         background: Background,
-    ) -> Result<Law, EstimateError> {
+    ) -> Result<UtilizationLaw, EstimateError> {
         let needed = classes + usize::from(background == Background::Fitted);
         if counted.len() < needed {
             return Err(EstimateError::TooFewObservations { needed, given: counted.len() });
@@ -40,12 +40,12 @@ impl Law {
             return Err(EstimateError::Unobserved { class });
         }
         let groups = merge_collinear(classes, &weights(counted), |groups| columns(groups, counted))?;
-        Ok(Law { groups, known_demands: vec![0.0; classes], background, term: None })
+        Ok(UtilizationLaw { groups, known_demands: vec![0.0; classes], background, term: None })
     }
 
     /// Creates a law with known parts of the demands, and one unknown that all classes share.
-    pub fn with_shared_unknown(known_demands: Vec<f64>, background: Background) -> Law {
-        Law { groups: vec![(0..known_demands.len()).collect()], known_demands, background, term: None }
+    pub fn with_shared_unknown(known_demands: Vec<f64>, background: Background) -> UtilizationLaw {
+        UtilizationLaw { groups: vec![(0..known_demands.len()).collect()], known_demands, background, term: None }
     }
 
     /// Fits the law to observations. They must have been checked, and their weights must be positive.

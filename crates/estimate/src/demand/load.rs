@@ -4,9 +4,9 @@
 //!
 //! | shape | term | meaning |
 //! |---|---|---|
-//! | [`Shape::PerSecond`] | w | a constant cost per second as soon as there is load, such as timers |
-//! | [`Shape::Idle`] of 2 | w·X·I² | a request that finds the server idle costs more |
-//! | [`Shape::Busy`] | w·X·(1 − I) | contention between requests |
+//! | [`LoadShape::PerSecond`] | w | a constant cost per second as soon as there is load, such as timers |
+//! | [`LoadShape::Idle`] of 2 | w·X·I² | a request that finds the server idle costs more |
+//! | [`LoadShape::Busy`] | w·X·(1 − I) | contention between requests |
 //!
 //! I is the share of time in which a server is idle. A Model has the demands at saturation, and represents the second
 //! and third shape by its `IdleCost`. With probability I, a request arrives while its server is idle and must wake it.
@@ -23,9 +23,9 @@
 
 use super::collinear::COLLINEAR;
 use super::fit::DemandFit;
-use super::law::Law;
+use super::law::UtilizationLaw;
 use super::observation::{Background, Observation, check, counted};
-use super::term::{Servers, Shape, Term};
+use super::term::{LoadShape, LoadTerm, StationServers};
 use crate::EstimateError;
 use crate::least_squares::SIGNIFICANCE;
 use brimful_model::Estimate;
@@ -36,7 +36,7 @@ use statrs::distribution::{ContinuousCDF, FisherSnedecor};
 /// Residuals below this share of the number of busy servers are rounding errors.
 const ROUNDING: f64 = 1e-9;
 /// The shape that represents the cost of waking an idle server: I².
-const WAKING: Shape = Shape::Idle(2);
+const WAKING: LoadShape = LoadShape::Idle(2);
 
 /// Demands that depend on the load: the fitted law with the load-dependent term.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
@@ -45,7 +45,7 @@ pub struct LoadDependence {
     /// `idle^2`: the additional cost of a request is proportional to the square of the servers' idle share. `busy`: the
     /// additional cost of a request is proportional to the servers' utilization.
     #[schemars(with = "String")]
-    pub shape: Shape,
+    pub shape: LoadShape,
     /// w: the weight of the term, in busy servers for `per_second` and in seconds per request otherwise.
     pub weight: Estimate,
     /// The F statistic of the test against constant demands.
@@ -58,7 +58,7 @@ pub struct LoadDependence {
     #[serde(skip)]
     fit: DemandFit,
     #[serde(skip)]
-    term: Term,
+    term: LoadTerm,
     #[serde(skip)]
     lowest_rate: f64,
     #[serde(skip)]
@@ -69,7 +69,7 @@ pub struct LoadDependence {
 /// demands fit about as well, or if there are too few load levels. The test needs at least two more levels than
 /// classes.
 ///
-/// `background` is as in [`fit_demands`](super::fit_demands). [`Shape::PerSecond`] is not tried with a fitted
+/// `background` is as in [`fit_demands`](super::fit_demands). [`LoadShape::PerSecond`] is not tried with a fitted
 /// background, because its term would have the same effect.
 pub fn fit_load_dependence(
     classes: usize,
@@ -79,32 +79,32 @@ pub fn fit_load_dependence(
 ) -> Result<Option<LoadDependence>, EstimateError> {
     check(classes, observations, background)?;
     let counted = counted(observations);
-    let law = Law::with_unknown_per_class(classes, &counted, background)?;
+    let law = UtilizationLaw::with_unknown_per_class(classes, &counted, background)?;
     let constant = law.fit(&counted)?;
-    Ok(beyond_constant(&law, &constant, &counted, Servers::new(servers, 0.0)))
+    Ok(detect_load_dependence(&law, &constant, &counted, StationServers::new(servers, 0.0)))
 }
 
 /// Tests whether demands depend on the load. `constant` is the fit of `law` with constant demands. Returns `None` if
 /// constant demands fit about as well.
-pub(crate) fn beyond_constant(
-    law: &Law,
+pub(crate) fn detect_load_dependence(
+    law: &UtilizationLaw,
     constant: &DemandFit,
     counted: &[&Observation],
-    servers: Servers,
+    servers: StationServers,
 ) -> Option<LoadDependence> {
     let unexplained = residual_sum(constant)?;
     let busy = counted.iter().map(|o| o.busy).fold(0.0, f64::max);
     if unexplained.sqrt() <= ROUNDING * busy {
         return None;
     }
-    let shapes: &[Shape] = match law.background {
-        Background::Known(_) => &[Shape::PerSecond, WAKING, Shape::Busy],
-        Background::Fitted => &[WAKING, Shape::Busy],
+    let shapes: &[LoadShape] = match law.background {
+        Background::Known(_) => &[LoadShape::PerSecond, WAKING, LoadShape::Busy],
+        Background::Fitted => &[WAKING, LoadShape::Busy],
     };
     let rates = counted.iter().map(|o| o.throughput.iter().sum::<f64>()).filter(|x| *x > 0.0);
     let lowest_rate = rates.fold(f64::INFINITY, f64::min);
     let tried = shapes.iter().filter_map(|shape| {
-        let term = Term { shape: *shape, servers };
+        let term = LoadTerm { shape: *shape, servers };
         let (fit, weight) = with_term(law, term, counted)?;
         let left = residual_sum(&fit)?.max((ROUNDING * busy).powi(2));
         let freedom = fit.degrees_of_freedom as f64;
@@ -129,8 +129,12 @@ pub(crate) fn beyond_constant(
 
 /// Fits a law with an additional term. Returns the fit and the weight of the term. `None` if the weight is not
 /// positive, or if the observations cannot distinguish the term from the demands.
-pub(crate) fn with_term(law: &Law, term: Term, counted: &[&Observation]) -> Option<(DemandFit, Estimate)> {
-    let fit = Law { term: Some(term), ..law.clone() }.fit(counted).ok()?;
+pub(crate) fn with_term(
+    law: &UtilizationLaw,
+    term: LoadTerm,
+    counted: &[&Observation],
+) -> Option<(DemandFit, Estimate)> {
+    let fit = UtilizationLaw { term: Some(term), ..law.clone() }.fit(counted).ok()?;
     let weight = fit.term.filter(|w| w.value > 0.0 && fit.condition_number <= COLLINEAR)?;
     Some((fit, weight))
 }
@@ -218,7 +222,7 @@ mod tests {
     fn the_cost_of_an_idle_nginx_predicts_its_saturation() {
         for (levels, within) in [(4, 0.05), (5, 0.05), (8, 0.06)] {
             let fit = fit_load_dependence(1, &nginx(levels), Background::Known(0.0), 1).unwrap().unwrap();
-            assert_eq!(fit.shape, Shape::PerSecond);
+            assert_eq!(fit.shape, LoadShape::PerSecond);
             assert!((fit.saturation(&[1.0]) / 60e3 - 1.0).abs() < within, "{fit:?}");
             let constant = fit_demands(1, &nginx(levels), Background::Known(0.0)).unwrap();
             assert!(1.0 / constant.demands[0].value < fit.saturation(&[1.0]), "constant demands predict less");
@@ -233,9 +237,9 @@ mod tests {
     fn each_shape_is_distinguished_and_recovered() {
         let (d, w) = (100e-6, 60e-6);
         for (shape, rate_at) in [
-            (Shape::Idle(2), (|u: f64| u / (100e-6 + 60e-6 * (1.0 - u).powi(2))) as fn(f64) -> f64),
-            (Shape::Busy, |u| u / (100e-6 + 60e-6 * u)),
-            (Shape::PerSecond, |u| (u - 60e-6) / 100e-6),
+            (LoadShape::Idle(2), (|u: f64| u / (100e-6 + 60e-6 * (1.0 - u).powi(2))) as fn(f64) -> f64),
+            (LoadShape::Busy, |u| u / (100e-6 + 60e-6 * u)),
+            (LoadShape::PerSecond, |u| (u - 60e-6) / 100e-6),
         ] {
             let levels: Vec<Observation> =
                 (1..8).map(|k| observe(rate_at(0.1 * f64::from(k)), 0.1 * f64::from(k))).collect();

@@ -7,7 +7,7 @@ use std::fmt;
 
 /// The dependence of the cost of a request on the load. Documents use the names `per_second`, `idle^2` and `busy`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Shape {
+pub enum LoadShape {
     /// A constant number of busy servers as soon as there are requests.
     PerSecond,
     /// Additional seconds per request, proportional to the idle share of the servers raised to this power.
@@ -16,17 +16,17 @@ pub enum Shape {
     Busy,
 }
 
-impl fmt::Display for Shape {
+impl fmt::Display for LoadShape {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Shape::PerSecond => f.write_str("per_second"),
-            Shape::Idle(power) => write!(f, "idle^{power}"),
-            Shape::Busy => f.write_str("busy"),
+            LoadShape::PerSecond => f.write_str("per_second"),
+            LoadShape::Idle(power) => write!(f, "idle^{power}"),
+            LoadShape::Busy => f.write_str("busy"),
         }
     }
 }
 
-impl Serialize for Shape {
+impl Serialize for LoadShape {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)
     }
@@ -34,12 +34,12 @@ impl Serialize for Shape {
 
 /// The servers of a station, and the share of their time that other work leaves free.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Servers {
+pub(crate) struct StationServers {
     pub(crate) count: f64,
     free: f64,
 }
 
-impl Servers {
+impl StationServers {
     /// Creates the servers of a station. `others` is the utilization by other work, which is not part of the busy
     /// servers of an observation.
     pub(crate) fn new(count: u32, others: f64) -> Self {
@@ -54,14 +54,14 @@ impl Servers {
 
 /// A term of the utilization law, without its weight w.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Term {
+pub(crate) struct LoadTerm {
     /// How the term depends on the load.
-    pub shape: Shape,
+    pub shape: LoadShape,
     /// The servers of the station.
-    pub servers: Servers,
+    pub servers: StationServers,
 }
 
-impl Term {
+impl LoadTerm {
     /// The value of the term for the throughput and busy servers of an observation.
     pub(crate) fn at_observation(self, o: &Observation) -> f64 {
         self.at(o.throughput.iter().sum(), o.busy)
@@ -70,20 +70,20 @@ impl Term {
     /// The value of the term for this number of requests per second and of busy servers.
     pub(crate) fn at(self, rate: f64, busy: f64) -> f64 {
         match self.shape {
-            Shape::PerSecond if rate > 0.0 => 1.0,
-            Shape::PerSecond => 0.0,
+            LoadShape::PerSecond if rate > 0.0 => 1.0,
+            LoadShape::PerSecond => 0.0,
             shape => rate * shape.per_request(self.servers.idle(busy)),
         }
     }
 }
 
-impl Shape {
+impl LoadShape {
     /// Increase of each request's demand per unit of the weight w, if this share of the servers' time is idle.
     fn per_request(self, idle: f64) -> f64 {
         match self {
-            Shape::PerSecond => 0.0,
-            Shape::Idle(power) => idle.powi(power as i32),
-            Shape::Busy => 1.0 - idle,
+            LoadShape::PerSecond => 0.0,
+            LoadShape::Idle(power) => idle.powi(power as i32),
+            LoadShape::Busy => 1.0 - idle,
         }
     }
 
@@ -92,19 +92,19 @@ impl Shape {
         self.per_request(idle) - self.per_request(0.0)
     }
 
-    /// The term as the `IdleCost` of a model whose demands are valid at saturation. `None` for [`Shape::PerSecond`],
+    /// The term as the `IdleCost` of a model whose demands are valid at saturation. `None` for [`LoadShape::PerSecond`],
     /// which is part of the model's background.
     pub(crate) fn idle_cost(self, weight: f64) -> Option<IdleCost> {
         match self {
-            Shape::PerSecond => None,
-            Shape::Idle(power) => Some(IdleCost { seconds: weight, power }),
-            Shape::Busy => Some(IdleCost { seconds: -weight, power: 1 }),
+            LoadShape::PerSecond => None,
+            LoadShape::Idle(power) => Some(IdleCost { seconds: weight, power }),
+            LoadShape::Busy => Some(IdleCost { seconds: -weight, power: 1 }),
         }
     }
 
     /// The effect of the term at saturation, per unit of the weight w: the increase of each request's demand, and the
     /// increase of the number of servers that background work keeps busy.
     pub(crate) fn at_saturation(self) -> (f64, f64) {
-        (self.per_request(0.0), if self == Shape::PerSecond { 1.0 } else { 0.0 })
+        (self.per_request(0.0), if self == LoadShape::PerSecond { 1.0 } else { 0.0 })
     }
 }

@@ -53,18 +53,18 @@ pub struct Measurement {
     /// Calls completed per second, by class.
     pub throughput: Vec<f64>,
     /// The kernel's metrics during the measurement.
-    pub kernel: KernelFigures,
+    pub kernel: KernelMetrics,
     /// The Server Module's measurements of the requests.
-    pub module: ModuleFigures,
+    pub module: ModuleMetrics,
     /// Response times of the calls.
-    pub responses: ResponseFigures,
+    pub responses: ResponseMetrics,
     /// The measurement as a function of time.
     pub timeline: Timeline,
 }
 
 /// Measurements of the server and its host by the kernel.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct KernelFigures {
+pub struct KernelMetrics {
     /// Mean number of CPUs that the server's processes keep busy; `None` if the CPUs cannot be observed.
     pub busy: Option<f64>,
     /// Mean number of idle CPUs; `None` if the CPUs cannot be observed.
@@ -77,7 +77,7 @@ pub struct KernelFigures {
 
 /// The Server Module's measurements; empty without the module.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct ModuleFigures {
+pub struct ModuleMetrics {
     /// CPU time of the requests, by class; `None` for a class that the module did not measure.
     pub demands: Vec<Option<ModuleDemand>>,
     /// The workers of a server in which each worker serves at most one call at a time.
@@ -88,7 +88,7 @@ pub struct ModuleFigures {
 
 /// Response times during a measurement.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct ResponseFigures {
+pub struct ResponseMetrics {
     /// Mean response time in seconds.
     pub mean: Option<f64>,
     /// 50th, 95th and 99th percentiles of the response time, in seconds.
@@ -200,7 +200,7 @@ pub(super) fn pool<'a>(blocks: impl IntoIterator<Item = &'a Vec<ReplayedMeasurem
 }
 
 /// The combined measurement of the load with only this class.
-pub(super) fn alone(loads: &PooledLoads, class: usize) -> Option<&PooledMeasurement> {
+pub(super) fn single_class_measurement(loads: &PooledLoads, class: usize) -> Option<&PooledMeasurement> {
     let is_of_class = |load: &OfferedLoad| matches!(load, OfferedLoad::SingleClass(other, _) if *other == class);
     loads.iter().rev().find_map(|(load, pooled)| is_of_class(load).then_some(pooled))
 }
@@ -231,7 +231,7 @@ fn pool_load(replayed: &[&ReplayedMeasurement]) -> PooledMeasurement {
     PooledMeasurement {
         measurement: pool_figures(&measurements, &answered, &responses),
         modelled: (modelled.len() == measurements.len()).then(|| mean_by_calls(&modelled)),
-        percentile_ratios: mean_shape(replayed.iter().filter_map(|replayed| replayed.percentile_ratios)),
+        percentile_ratios: mean_percentile_ratios(replayed.iter().filter_map(|replayed| replayed.percentile_ratios)),
         excess_variance: variance_of_mean(&excess),
         response_variance: variance_of_mean(&responses),
         rate_variance: variance_of_mean(&rates),
@@ -260,18 +260,18 @@ fn pool_figures(measurements: &[&Measurement], answered: &[&Measurement], respon
         load: first.load,
         seconds,
         throughput: (0..first.throughput.len()).map(throughput).collect(),
-        kernel: KernelFigures {
+        kernel: KernelMetrics {
             busy: mean_by_time(&|measurement: &Measurement| measurement.kernel.busy),
             idle: mean_by_time(&|measurement: &Measurement| measurement.kernel.idle),
             disks: first.kernel.disks.keys().filter_map(disk).collect(),
             programs: programs::pool(measurements.iter().map(|m| (&m.kernel.programs[..], m.seconds)), seconds),
         },
-        module: ModuleFigures {
+        module: ModuleMetrics {
             demands: pool_module_demands(measurements),
             workers: pool_workers(measurements),
             threads: measurements.iter().filter_map(|measurement| measurement.module.threads).max(),
         },
-        responses: ResponseFigures {
+        responses: ResponseMetrics {
             mean: (calls > 0.0).then_some(response),
             percentiles: None,
             scv: median(measurements.iter().filter_map(|measurement| measurement.responses.scv).collect()),
@@ -306,7 +306,7 @@ fn pool_workers(measurements: &[&Measurement]) -> Option<Workers> {
 }
 
 /// Geometric mean of the ratios, separately for each percentile.
-pub(super) fn mean_shape(shapes: impl Iterator<Item = [f64; 3]>) -> Option<[f64; 3]> {
+pub(super) fn mean_percentile_ratios(shapes: impl Iterator<Item = [f64; 3]>) -> Option<[f64; 3]> {
     let mut count = 0.0;
     let mut log_sums = [0.0; 3];
     for percentile_ratios in shapes {

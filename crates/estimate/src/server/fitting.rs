@@ -1,8 +1,8 @@
 //! Fits a model to one set of blocks: the bottleneck of the server, the cost of a call, the differences between
 //! classes, and the resulting queueing network.
 
-use super::blocks::{OfferedLoad, PooledLoads, PooledMeasurement, ServerFacts, alone, most_clients};
-use super::full::{Bottleneck, Pool, PoolShape};
+use super::blocks::{OfferedLoad, PooledLoads, PooledMeasurement, ServerFacts, most_clients, single_class_measurement};
+use super::full::{Bottleneck, Pool, PoolKind};
 use super::law::{self, CallCost, SaturatedCost};
 use super::model_fit::{CpuFit, ModelFit};
 use super::module::ModuleDemands;
@@ -24,7 +24,7 @@ pub(super) fn fit(
     facts: &ServerFacts,
     loads: &PooledLoads,
     chance: Option<f64>,
-    known: Option<PoolShape>,
+    known: Option<PoolKind>,
 ) -> Result<ModelFit, EstimateError> {
     let servers = f64::from(facts.servers);
     let bottleneck = Bottleneck::new(facts, loads, known);
@@ -64,7 +64,7 @@ pub(super) fn fit(
     let cpu = CpuFit { station, demands, is_from_module };
     let mut network = network(facts, &cpu, &bottleneck);
     let classes = facts.classes.len();
-    if !is_from_module && classes > 1 && (0..classes).any(|class| alone(loads, class).is_none()) {
+    if !is_from_module && classes > 1 && (0..classes).any(|class| single_class_measurement(loads, class).is_none()) {
         let first_station = network.stations[0].name.clone();
         network.joint_demands = joint_demands(&network.classes, &first_station, &[(0..classes).collect()]);
     }
@@ -75,7 +75,7 @@ pub(super) fn fit(
         percentile_ratios: [1.0; 3],
         pauses: Pauses::default(),
         laws,
-        pool_shape: bottleneck.pool.as_ref().map(Pool::shape),
+        pool_kind: bottleneck.pool.as_ref().map(Pool::kind),
         bottleneck: bottleneck.name,
         evidence: bottleneck.evidence,
     };
@@ -87,7 +87,7 @@ pub(super) fn fit(
 /// come from the measurements of each class alone. Without these measurements, all classes have the same demand.
 fn class_demands(facts: &ServerFacts, loads: &PooledLoads, mean: f64) -> Vec<f64> {
     let cost_alone = |class: usize| {
-        let measurement = &alone(loads, class)?.measurement;
+        let measurement = &single_class_measurement(loads, class)?.measurement;
         let cost = measurement.cost(facts.idle_busy).or_else(|| Some(1.0 / measurement.rate()));
         cost.filter(|cost| cost.is_finite() && *cost > 0.0)
     };

@@ -6,7 +6,7 @@
 
 mod occupancy;
 
-use super::blocks::{OfferedLoad, PooledLoads, PooledMeasurement, ServerFacts, alone, most_clients};
+use super::blocks::{OfferedLoad, PooledLoads, PooledMeasurement, ServerFacts, most_clients, single_class_measurement};
 use super::programs::ProgramUsage;
 use brimful_core::quantity::{number, percent};
 use occupancy::{WorkerGroup, find_workers};
@@ -53,7 +53,7 @@ pub(super) struct Pool {
 /// The discrete properties of a pool. The bootstrap determines them once from all blocks, because a draw of few blocks
 /// might yield other values by chance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct PoolShape {
+pub(super) struct PoolKind {
     /// Number of calls that can hold the resource at once.
     pub capacity: u32,
     /// Whether calls also hold the resource while they use the CPUs.
@@ -62,8 +62,8 @@ pub(super) struct PoolShape {
 
 impl Pool {
     /// The discrete properties of this pool.
-    pub fn shape(&self) -> PoolShape {
-        PoolShape { capacity: self.capacity, includes_cpu_time: self.includes_cpu_time }
+    pub fn kind(&self) -> PoolKind {
+        PoolKind { capacity: self.capacity, includes_cpu_time: self.includes_cpu_time }
     }
 }
 
@@ -102,7 +102,7 @@ struct HighestLoad<'a> {
 impl Bottleneck {
     /// Determines the bottleneck. For a bootstrap, `known` contains the properties of the pool that was found in all
     /// blocks.
-    pub fn new(facts: &ServerFacts, loads: &PooledLoads, known: Option<PoolShape>) -> Bottleneck {
+    pub fn new(facts: &ServerFacts, loads: &PooledLoads, known: Option<PoolKind>) -> Bottleneck {
         let free = 1.0 - facts.background;
         // With no more clients than CPUs, the clients may not fill any resource, because each client waits for
         // responses.
@@ -281,8 +281,11 @@ impl HighestLoad<'_> {
     /// resource was full. Classes without such a time share the remaining time equally.
     fn held_by_class(&self, mean: f64, holding_time: &dyn Fn(&PooledMeasurement) -> Option<f64>) -> Vec<f64> {
         let facts = self.facts;
-        let held_alone =
-            |class| alone(self.loads, class).and_then(holding_time).filter(|holding_time| holding_time.is_finite());
+        let held_alone = |class| {
+            single_class_measurement(self.loads, class)
+                .and_then(holding_time)
+                .filter(|holding_time| holding_time.is_finite())
+        };
         let known: Vec<Option<f64>> = (0..facts.classes.len()).map(held_alone).collect();
         let mut remaining = mean;
         let mut unknown_share = 0.0;
@@ -381,9 +384,9 @@ fn cost_of_fewest_clients(facts: &ServerFacts, loads: &PooledLoads) -> Option<f6
 ///
 /// In the fitted model, throughput grows in proportion to the number of clients until the pool is full, and then
 /// remains constant.
-fn fit_pool(ladder: &[(u64, f64)], on_cpu: f64, known: Option<PoolShape>) -> Option<MixPool> {
+fn fit_pool(ladder: &[(u64, f64)], on_cpu: f64, known: Option<PoolKind>) -> Option<MixPool> {
     let (_, highest_rate) = *ladder.last()?;
-    if let Some(PoolShape { capacity, includes_cpu_time }) = known {
+    if let Some(PoolKind { capacity, includes_cpu_time }) = known {
         return Some(MixPool { capacity, holding_time: f64::from(capacity) / highest_rate, includes_cpu_time });
     }
     let (fewest, lowest_rate) = *ladder.first()?;
@@ -415,7 +418,7 @@ fn fit_pool(ladder: &[(u64, f64)], on_cpu: f64, known: Option<PoolShape>) -> Opt
 #[cfg(test)]
 mod tests {
     use super::super::blocks::{
-        KernelFigures, Measurement, ModuleFigures, ReplayedMeasurement, ResponseFigures, Timeline, pool,
+        KernelMetrics, Measurement, ModuleMetrics, ReplayedMeasurement, ResponseMetrics, Timeline, pool,
     };
     use super::*;
 
@@ -443,11 +446,11 @@ mod tests {
             let rate = occupancy::throughput(clients.min(6) as u32, alone, on_cpu, cpus);
             let program = ProgramUsage { name: "php-fpm".to_owned(), processes: 6, ..ProgramUsage::default() };
             let busy = rate * on_cpu;
-            let kernel = KernelFigures {
+            let kernel = KernelMetrics {
                 busy: Some(busy),
                 idle: Some(f64::from(cpus) - busy),
                 programs: vec![program],
-                ..KernelFigures::default()
+                ..KernelMetrics::default()
             };
             let load = OfferedLoad::Clients(clients);
             let measurement = Measurement {
@@ -455,8 +458,8 @@ mod tests {
                 seconds: 1.0,
                 throughput: vec![rate],
                 kernel,
-                module: ModuleFigures::default(),
-                responses: ResponseFigures::default(),
+                module: ModuleMetrics::default(),
+                responses: ResponseMetrics::default(),
                 timeline: Timeline::default(),
             };
             ReplayedMeasurement { measurement, modelled: None, percentile_ratios: None }

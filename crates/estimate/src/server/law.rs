@@ -11,7 +11,7 @@
 //! almost certainly depends on the load. So cross-validation chooses the law that predicts best: each level is left out
 //! in turn and predicted from the others.
 
-use crate::demand::Shape;
+use crate::demand::LoadShape;
 use crate::least_squares::fit_non_negative;
 use brimful_core::model::IdleCost;
 use brimful_core::survey::Law;
@@ -70,14 +70,14 @@ pub(super) fn choose(
     let saturated = measured.map(|cost| cost.seconds);
     let error = |shape| cross_validation_error(costs, |others| fit(shape, others, saturated));
     let candidates = [None].into_iter().chain(shapes().map(Some));
-    let mut tried: Vec<(f64, Option<Shape>)> = candidates.map(|shape| (error(shape), shape)).collect();
+    let mut tried: Vec<(f64, Option<LoadShape>)> = candidates.map(|shape| (error(shape), shape)).collect();
     // The sort is stable, so the simpler of two equally good laws remains first.
     tried.sort_by(|a, b| a.0.total_cmp(&b.0));
     let best_error = tried.first().map_or(0.0, |(error, _)| *error);
     let best = tried.first().and_then(|(_, shape)| *shape);
     let drawn = chance.filter(|_| saturated.is_none()).and_then(|chance| draw(costs, chance));
-    let name = |shape: Option<Shape>| shape.map_or("constant".to_owned(), |shape| shape.to_string());
-    let law = |(error, shape): &(f64, Option<Shape>)| Law { name: name(*shape), left_out_error: *error };
+    let name = |shape: Option<LoadShape>| shape.map_or("constant".to_owned(), |shape| shape.to_string());
+    let law = |(error, shape): &(f64, Option<LoadShape>)| Law { name: name(*shape), left_out_error: *error };
     let laws = tried.iter().filter(|(error, _)| error.is_finite()).map(law).collect();
     let fitted = || {
         let fitted = fit(best, costs, saturated);
@@ -86,8 +86,8 @@ pub(super) fn choose(
     (drawn.unwrap_or_else(fitted), laws)
 }
 
-fn shapes() -> impl Iterator<Item = Shape> {
-    [Shape::Busy].into_iter().chain((1..=MAX_POWER).map(Shape::Idle))
+fn shapes() -> impl Iterator<Item = LoadShape> {
+    [LoadShape::Busy].into_iter().chain((1..=MAX_POWER).map(LoadShape::Idle))
 }
 
 /// Draws a law at random. Its probability follows from its cross-validation error e at n levels: it is proportional to
@@ -98,7 +98,7 @@ fn draw(costs: &[CallCost], chance: f64) -> Option<FittedLaw> {
         let error = cross_validation_error(costs, |others| fit_mirrored(shape, others));
         (error.hypot(INDISTINCT).powi(-(costs.len() as i32)), shape)
     };
-    let weights: Vec<(f64, Shape)> = shapes().map(weight).filter(|(weight, _)| weight.is_normal()).collect();
+    let weights: Vec<(f64, LoadShape)> = shapes().map(weight).filter(|(weight, _)| weight.is_normal()).collect();
     let mut remaining = chance * weights.iter().map(|(weight, _)| weight).sum::<f64>();
     let drawn = weights.iter().find(|(weight, _)| {
         remaining -= weight;
@@ -121,7 +121,7 @@ fn cross_validation_error(costs: &[CallCost], fit: impl Fn(&[CallCost]) -> Fitte
 
 /// Fits a law with this shape, or a constant if `shape` is `None`. The result is also a constant if the levels do not
 /// determine the shape. `saturated` is the known S, if it was measured.
-fn fit(shape: Option<Shape>, costs: &[CallCost], saturated: Option<f64>) -> FittedLaw {
+fn fit(shape: Option<LoadShape>, costs: &[CallCost], saturated: Option<f64>) -> FittedLaw {
     let constant_column = saturated.is_none().then(|| column(costs, |_| 1.0));
     let shape_column = shape.map(|shape| column(costs, |idle| shape.beyond_saturation(idle)));
     let columns: Vec<Vec<f64>> = constant_column.into_iter().chain(shape_column).collect();
@@ -139,10 +139,10 @@ fn fit(shape: Option<Shape>, costs: &[CallCost], saturated: Option<f64>) -> Fitt
 
 /// Fits a law with this shape for a draw, with an extrapolated S. If noise makes W negative, its sign is changed.
 /// Setting W to zero instead would yield the same law in many draws (the bootstrap fails at a bound: Andrews 2000).
-fn fit_mirrored(shape: Shape, costs: &[CallCost]) -> FittedLaw {
+fn fit_mirrored(shape: LoadShape, costs: &[CallCost]) -> FittedLaw {
     let fitted = fit(Some(shape), costs, None);
     let falling = [column(costs, |_| 1.0), column(costs, |idle| -shape.beyond_saturation(idle))];
-    let held_at_zero = fitted.idle_cost.is_none() && shape != Shape::Busy;
+    let held_at_zero = fitted.idle_cost.is_none() && shape != LoadShape::Busy;
     let Some(values) = solve(&falling, costs, 0.0).filter(|_| held_at_zero) else { return fitted };
     let weights = costs.iter().map(|cost| cost.seconds.powi(-2));
     let mean = falling[1].iter().zip(weights.clone()).map(|(x, w)| x * w).sum::<f64>() / weights.sum::<f64>();
@@ -165,14 +165,20 @@ fn solve(columns: &[Vec<f64>], costs: &[CallCost], known: f64) -> Option<Vec<f64
 }
 
 impl FittedLaw {
-    fn new(shape: Shape, demand: f64, weight: f64) -> FittedLaw {
+    fn new(shape: LoadShape, demand: f64, weight: f64) -> FittedLaw {
         FittedLaw { demand, idle_cost: shape.idle_cost(weight).filter(|_| weight > 0.0) }
     }
 
     /// Fits S and W again, to the levels and to the measured cost at saturation. The latter is a mean over few calls,
     /// and the levels contain information about S too. The variance of each mean is inversely proportional to its
     /// number of calls. In addition, the law itself has the relative error `law_error`, from cross-validation.
-    fn refined(self, shape: Option<Shape>, costs: &[CallCost], saturated: SaturatedCost, law_error: f64) -> FittedLaw {
+    fn refined(
+        self,
+        shape: Option<LoadShape>,
+        costs: &[CallCost],
+        saturated: SaturatedCost,
+        law_error: f64,
+    ) -> FittedLaw {
         let has_calls = saturated.variance > 0.0 && saturated.calls > 0.0 && costs.iter().all(|cost| cost.calls > 0.0);
         if !has_calls || !law_error.is_finite() {
             return self;
@@ -198,7 +204,7 @@ impl FittedLaw {
     /// Limits W to [`MAX_WEIGHT`] times S, and fits S again.
     fn bounded(self, costs: &[CallCost]) -> FittedLaw {
         let Some(cost) = self.idle_cost.filter(|cost| cost.seconds > MAX_WEIGHT * self.demand) else { return self };
-        let shape = Shape::Idle(cost.power);
+        let shape = LoadShape::Idle(cost.power);
         let limited = column(costs, |idle| 1.0 + MAX_WEIGHT * shape.beyond_saturation(idle));
         solve(&[limited], costs, 0.0).map_or(self, |values| FittedLaw::new(shape, values[0], MAX_WEIGHT * values[0]))
     }

@@ -1,7 +1,7 @@
 //! A fitted model of a server, and its predictions for a load.
 
 use super::blocks::ServerFacts;
-use super::full::PoolShape;
+use super::full::PoolKind;
 use super::pauses::Pauses;
 use super::slowness::{CAUTION, ExpectedCost, drift_share};
 use crate::EstimateError;
@@ -30,7 +30,7 @@ pub(super) struct ModelFit {
     /// The laws of a call's cost that were tried, the best one first.
     pub laws: Vec<Law>,
     /// The discrete properties of the pool that is the bottleneck; `None` if the CPUs are the bottleneck.
-    pub pool_shape: Option<PoolShape>,
+    pub pool_kind: Option<PoolKind>,
     /// Name of the station that is the bottleneck.
     pub bottleneck: String,
     /// The evidence for the bottleneck, as text for the report.
@@ -128,7 +128,7 @@ impl ModelFit {
     /// first station is included; the waiting time during a pause is not ([`ModelFit::wait_for_pauses`]).
     pub fn model_with_pauses(&self, rate: f64, mix: &[f64]) -> Model {
         let mut model = self.model_at(rate, mix);
-        if !self.pauses.are_none() {
+        if !self.pauses.is_empty() {
             let free = 1.0 - self.pauses.per_second * self.pauses.mean();
             let station = &mut model.stations[0];
             let available = 1.0 - station.background;
@@ -141,7 +141,7 @@ impl ModelFit {
 
     /// Mean waiting time of a call that is due to pauses, in seconds, in addition to the effect of the lost capacity.
     pub fn wait_for_pauses(&self, rate: f64, mix: &[f64]) -> f64 {
-        if self.pauses.are_none() {
+        if self.pauses.is_empty() {
             return 0.0;
         }
         let station = &self.network.stations[0];

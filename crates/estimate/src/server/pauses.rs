@@ -71,7 +71,10 @@ pub(super) struct Pauses {
 impl PauseDetector {
     /// Detects the pauses in all blocks. Removes them from the measurements and from the facts, which then describe the
     /// server between pauses. `None` if the server has no pauses.
-    pub fn take_out(blocks: &mut [Vec<ReplayedMeasurement>], facts: &mut ServerFacts) -> Option<PauseDetector> {
+    pub fn detect_and_remove(
+        blocks: &mut [Vec<ReplayedMeasurement>],
+        facts: &mut ServerFacts,
+    ) -> Option<PauseDetector> {
         let mut detector = PauseDetector::new(blocks)?;
         for replayed in blocks.iter_mut().flatten() {
             replayed.measurement.timeline.pauses = detector.pauses_of(&replayed.measurement);
@@ -167,7 +170,7 @@ impl Pauses {
     }
 
     /// Whether the server has no pauses.
-    pub fn are_none(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         self.lengths.is_empty()
     }
 
@@ -218,12 +221,12 @@ impl Pauses {
     }
 
     /// Draws random pauses during `seconds` seconds with `rate` calls per second. Each pause has a random mark from 0
-    /// to 1. At a lower rate, only the pauses with small marks occur ([`Pauses::happening`]).
+    /// to 1. At a lower rate, only the pauses with small marks occur ([`Pauses::occurring_at`]).
     pub fn draw(&self, rate: f64, seconds: f64, rng: &mut Pcg64Mcg) -> Vec<(Pause, f64)> {
         // A pause can only begin outside of other pauses, so their rate in the remaining time is higher.
         let per_second = self.rate_at(rate) / (1.0 - self.share_at(rate)).max(MIN_RUNNING);
         let mut drawn = Vec::new();
-        if self.are_none() || per_second <= 0.0 {
+        if self.is_empty() || per_second <= 0.0 {
             return drawn;
         }
         let length = self.length_sampler();
@@ -240,7 +243,7 @@ impl Pauses {
     }
 
     /// Selects the drawn pauses that occur at `rate` calls per second. They were drawn for the rate `drawn_for`.
-    pub fn happening(&self, drawn: &[(Pause, f64)], rate: f64, drawn_for: f64) -> impl Iterator<Item = Pause> {
+    pub fn occurring_at(&self, drawn: &[(Pause, f64)], rate: f64, drawn_for: f64) -> impl Iterator<Item = Pause> {
         let share = self.rate_at(rate) / self.rate_at(drawn_for);
         drawn.iter().filter(move |(_, mark)| *mark < share).map(|(pause, _)| *pause)
     }
@@ -385,7 +388,7 @@ mod tests {
         let mut rng = Pcg64Mcg::seed_from_u64(3);
         let drawn = pauses.draw(500.0, 1000.0, &mut rng);
         assert!((drawn.len() as f64 / 6000.0 - 1.0).abs() < 0.05, "{}", drawn.len());
-        let at_less_load = pauses.happening(&drawn, 100.0, 500.0).count() as f64;
+        let at_less_load = pauses.occurring_at(&drawn, 100.0, 500.0).count() as f64;
         assert!((at_less_load / 2000.0 - 1.0).abs() < 0.1, "{at_less_load}");
         assert!((pauses.capacity(1000.0) - 0.98 / 0.0012).abs() < 1e-9);
     }

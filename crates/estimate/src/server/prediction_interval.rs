@@ -34,7 +34,7 @@ const MIN_WORK: f64 = 0.1;
 
 /// A predicted value, and a prediction interval that is expected to contain 90 % of measurements.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct PredictedFigure {
+pub struct PredictedValue {
     /// The median of the predictions of all draws.
     pub median: f64,
     /// The 5 % and 95 % quantiles of the predictions of all draws.
@@ -45,11 +45,11 @@ pub struct PredictedFigure {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ExpectedLevel {
     /// Mean response time.
-    pub response: PredictedFigure,
+    pub response: PredictedValue,
     /// 50th, 95th and 99th percentiles of the response time.
-    pub percentiles: [PredictedFigure; 3],
+    pub percentiles: [PredictedValue; 3],
     /// Utilization of the CPUs by the server's processes, 0 to 1.
-    pub utilization: PredictedFigure,
+    pub utilization: PredictedValue,
 }
 
 /// Fits models to blocks that are drawn with replacement. If the capacity is extrapolated, the law of a call's cost is
@@ -70,7 +70,7 @@ pub(super) fn bootstrap(
             (0..count).map(|_| &blocks[rng.random_range(0..blocks.len())]).collect();
         let chance = (!facts.is_saturated).then(|| rng.random());
         let pauses = detector.map_or_else(Pauses::default, |detector| Pauses::new(detector, drawn.iter().copied()));
-        let drawn_fit = fitting::fit(facts, &pool(drawn), chance, fit.pool_shape).ok()?.with_delay_scv(delay_scv);
+        let drawn_fit = fitting::fit(facts, &pool(drawn), chance, fit.pool_kind).ok()?.with_delay_scv(delay_scv);
         Some(ModelFit { pauses, ..drawn_fit })
     };
     (0..DRAWS).filter_map(draw).collect()
@@ -146,9 +146,9 @@ pub(super) fn predict_level(
         return Err(EstimateError::TooFewObservations { needed: 1, given: 0 });
     }
     Ok(ExpectedLevel {
-        response: PredictedFigure::from_draws(means),
-        percentiles: percentiles.map(PredictedFigure::from_draws),
-        utilization: PredictedFigure::from_draws(utilizations),
+        response: PredictedValue::from_draws(means),
+        percentiles: percentiles.map(PredictedValue::from_draws),
+        utilization: PredictedValue::from_draws(utilizations),
     })
 }
 
@@ -177,7 +177,7 @@ pub(super) fn predict_rate(
     limit: ResponseLimit,
     time: LevelTime,
     arrivals: &mut dyn FnMut(f64, u64, f64) -> Vec<(f64, usize)>,
-) -> Result<Option<PredictedFigure>, EstimateError> {
+) -> Result<Option<PredictedValue>, EstimateError> {
     let seconds = time.seconds;
     let mut rng = Pcg64Mcg::seed_from_u64(limit.seconds.to_bits());
     let mut rates = Vec::new();
@@ -198,7 +198,7 @@ pub(super) fn predict_rate(
             let stretch = saturation / rate;
             let calls = fastest.iter().map(|(at, class)| (at * stretch, *class));
             let calls = calls.take_while(|(at, _)| *at < replayed_seconds);
-            let course = course.clone().with_pauses(fit.pauses.happening(&pauses, rate, saturation));
+            let course = course.clone().with_pauses(fit.pauses.occurring_at(&pauses, rate, saturation));
             let sojourns = trajectory(&fit.model_at(rate, mix), course, index as u64, calls)?;
             let of_class = |sojourn: &CompletedRequest| limit.class.is_none_or(|class| class == sojourn.class);
             let times: Vec<f64> = sojourns.filter(of_class).map(|sojourn| sojourn.response).collect();
@@ -206,7 +206,7 @@ pub(super) fn predict_rate(
         }
         rates.push(f64::midpoint(low, high));
     }
-    Ok((!rates.is_empty()).then(|| PredictedFigure::from_draws(rates)))
+    Ok((!rates.is_empty()).then(|| PredictedValue::from_draws(rates)))
 }
 
 impl ResponseLimit {
@@ -239,7 +239,7 @@ pub(super) fn predict_saturation(
     drift: &Drift,
     mix: &[f64],
     time: LevelTime,
-) -> Option<PredictedFigure> {
+) -> Option<PredictedValue> {
     let seconds = time.seconds;
     let mut rng = Pcg64Mcg::seed_from_u64(seconds.to_bits());
     let mut calls_rng = Pcg64Mcg::seed_from_u64(!seconds.to_bits());
@@ -255,7 +255,7 @@ pub(super) fn predict_saturation(
         rate * (1.0 - paused) / (1.0 - fit.pauses.share_at(rate))
     };
     let rates: Vec<f64> = fits.iter().zip(parts).map(rate).filter(|rate| rate.is_finite()).collect();
-    (!rates.is_empty()).then(|| PredictedFigure::from_draws(rates))
+    (!rates.is_empty()).then(|| PredictedValue::from_draws(rates))
 }
 
 /// Random ratio between the work of this number of calls and its expected value, because calls differ in their demands.
@@ -264,11 +264,11 @@ fn work_of_calls(fit: &ModelFit, mix: &[f64], calls: f64, rng: &mut Pcg64Mcg) ->
     Normal::new(1.0, deviation).map_or(1.0, |ratio| ratio.inverse_cdf(rng.random()).max(MIN_WORK))
 }
 
-impl PredictedFigure {
+impl PredictedValue {
     /// Summarizes the predictions of all draws. There must be at least one.
-    fn from_draws(mut values: Vec<f64>) -> PredictedFigure {
+    fn from_draws(mut values: Vec<f64>) -> PredictedValue {
         values.sort_unstable_by(f64::total_cmp);
-        PredictedFigure {
+        PredictedValue {
             median: quantile(&values, 0.5),
             interval90: [quantile(&values, 0.05), quantile(&values, 0.95)],
         }

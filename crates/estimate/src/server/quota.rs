@@ -3,7 +3,7 @@
 
 use super::blocks::ServerFacts;
 use super::model_fit::ModelFit;
-use super::prediction_interval::PredictedFigure;
+use super::prediction_interval::PredictedValue;
 use crate::EstimateError;
 use brimful_core::model::Station;
 use brimful_model::{Quota, QuotaResponseTimes, simulate_quota};
@@ -17,7 +17,7 @@ pub struct QuotaPrediction {
     /// Saturation rate of the mix, in calls per second.
     pub saturation: f64,
     /// The saturation rate and its interval, for a host whose speed varies as during calibration.
-    pub saturation_interval: Option<PredictedFigure>,
+    pub saturation_interval: Option<PredictedValue>,
     /// Utilization of all CPUs by the server's processes at saturation, 0 to 1.
     pub utilization: f64,
 }
@@ -28,12 +28,12 @@ pub(super) fn capacity(
     fit: &ModelFit,
     facts: &ServerFacts,
     quota: Quota,
-    unlimited: Option<PredictedFigure>,
+    unlimited: Option<PredictedValue>,
 ) -> QuotaPrediction {
     let demand: f64 = facts.mix.iter().zip(&fit.cpu.demands).map(|(share, demand)| share * demand).sum();
     let free = fit.saturation(&facts.mix);
     let saturation = ((quota.servers - facts.idle_busy).max(0.0) / demand).min(free);
-    let scale = |figure: PredictedFigure| PredictedFigure {
+    let scale = |figure: PredictedValue| PredictedValue {
         median: figure.median * saturation / free,
         interval90: figure.interval90.map(|rate| rate * saturation / free),
     };

@@ -19,7 +19,7 @@
 
 use super::blocks::{
     Measurement, ModelledResponse, OfferedLoad, PooledLoads, PooledMeasurement, ReplayedMeasurement, ServerFacts,
-    mean_shape,
+    mean_percentile_ratios,
 };
 use super::model_fit::ModelFit;
 use super::module::measured_service;
@@ -126,11 +126,11 @@ pub(super) fn choose_delay_scv(fit: &ModelFit, facts: &ServerFacts, blocks: &[Ve
         let fit = fit.clone().with_delay_scv(scv);
         let mut shapes: BTreeMap<OfferedLoad, Vec<[f64; 3]>> = BTreeMap::new();
         for replayed in blocks.iter().flatten() {
-            if let Some(shape) = measurement_shape(&fit, facts, &replayed.measurement) {
+            if let Some(shape) = measured_percentile_ratios(&fit, facts, &replayed.measurement) {
                 shapes.entry(replayed.measurement.load).or_default().push(shape);
             }
         }
-        let ratios = shapes.into_values().filter_map(|shapes| mean_shape(shapes.into_iter())).flatten();
+        let ratios = shapes.into_values().filter_map(|shapes| mean_percentile_ratios(shapes.into_iter())).flatten();
         ratios.map(|ratio| ratio.ln().powi(2)).sum::<f64>()
     };
     let misfits = DELAY_SCVS.map(|scv| (misfit(scv), scv));
@@ -138,7 +138,11 @@ pub(super) fn choose_delay_scv(fit: &ModelFit, facts: &ServerFacts, blocks: &[Ve
 }
 
 /// Ratios of the measured percentiles of response times to the percentiles that the model predicts for the same calls.
-pub(super) fn measurement_shape(fit: &ModelFit, facts: &ServerFacts, measurement: &Measurement) -> Option<[f64; 3]> {
+pub(super) fn measured_percentile_ratios(
+    fit: &ModelFit,
+    facts: &ServerFacts,
+    measurement: &Measurement,
+) -> Option<[f64; 3]> {
     let rate = measurement.rate();
     let mix: Vec<f64> = measurement.throughput.iter().map(|class| class / rate).collect();
     let arrivals = &measurement.timeline.arrivals;
@@ -294,7 +298,7 @@ pub(super) fn percentile_ratios(loads: &PooledLoads) -> [f64; 3] {
     let has_shape =
         |load: &OfferedLoad| matches!(load, OfferedLoad::Level(percent) if *percent >= MIN_LEVEL_WITH_SHAPE);
     let shapes = loads.iter().filter(|(load, _)| has_shape(load)).filter_map(|(_, pooled)| pooled.percentile_ratios);
-    mean_shape(shapes).unwrap_or([1.0; 3])
+    mean_percentile_ratios(shapes).unwrap_or([1.0; 3])
 }
 
 /// Weight of a mean response time: 1 divided by its variance. The variance has a lower bound.

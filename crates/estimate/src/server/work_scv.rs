@@ -72,7 +72,7 @@ const MIN_VARIANCE: f64 = 0.03;
 
 #[cfg(test)]
 mod tests {
-    use super::super::blocks::{KernelFigures, ModuleFigures, OfferedLoad, ResponseFigures, Timeline};
+    use super::super::blocks::{KernelMetrics, ModuleMetrics, OfferedLoad, ResponseMetrics, Timeline};
     use super::*;
     use rand::SeedableRng;
     use rand_distr::{Distribution, Gamma};
@@ -95,9 +95,9 @@ mod tests {
             load: OfferedLoad::Clients(32),
             seconds: 1.0,
             throughput: vec![1000.0],
-            kernel: KernelFigures::default(),
-            module: ModuleFigures::default(),
-            responses: ResponseFigures::default(),
+            kernel: KernelMetrics::default(),
+            module: ModuleMetrics::default(),
+            responses: ResponseMetrics::default(),
             timeline: Timeline { stretches: (0..32).map(stretch).collect(), ..Timeline::default() },
         }
     }

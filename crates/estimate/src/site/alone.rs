@@ -12,7 +12,7 @@ const MIN_STRETCHES: usize = 3;
 
 /// Measurements of a run with only one class.
 #[derive(Clone, Debug, PartialEq)]
-pub struct AloneRun {
+pub struct SingleClassDemands {
     /// Mean number of bytes received per request, including the response head; `None` if the Record has no bytes.
     pub mean_bytes: Option<f64>,
     /// CPU time per request, in seconds.
@@ -22,7 +22,7 @@ pub struct AloneRun {
 }
 
 /// Computes the measurements of a run with only one class. The error states what is missing in the Record.
-pub fn measure_alone(record: &Record) -> Result<AloneRun, String> {
+pub fn measure_alone(record: &Record) -> Result<SingleClassDemands, String> {
     let by_process = window_means(record, true);
     let means = by_process.or_else(|| window_means(record, false)).ok_or(
         "it has no CPU time of the server: watch the server during the run, with `brimful load --watch --out FILE`",
@@ -36,7 +36,7 @@ pub fn measure_alone(record: &Record) -> Result<AloneRun, String> {
         let demand = Estimate { value: disk.utilization / means.rate, ci95_half_width: None };
         Some((name.clone(), demand)).filter(|_| disk.utilization.is_finite())
     };
-    Ok(AloneRun {
+    Ok(SingleClassDemands {
         mean_bytes: mean_bytes(record),
         cpu: Estimate { value: means.busy / means.rate, ci95_half_width: scatter },
         disks: disks.filter_map(disk).collect(),

@@ -34,7 +34,7 @@ const MAX_DRAWS: usize = 1000;
 #[derive(Clone, Debug, PartialEq)]
 pub enum RuleReason {
     /// The user chose the rule.
-    Asked,
+    ChosenByUser,
     /// The steps distinguish all classes. The number is the condition number of the regression.
     Distinguished(f64),
     /// The steps do not distinguish the classes, but the demand of a response without a body was measured.
@@ -85,9 +85,9 @@ pub(super) fn choose(
         SiteRule::Automatic => {}
         SiteRule::Regression => {
             let fit = regression.as_ref().map_err(Clone::clone)?;
-            return Ok(Choice { rule: SiteRule::Regression, reason: RuleReason::Asked, joint: merged(fit) });
+            return Ok(Choice { rule: SiteRule::Regression, reason: RuleReason::ChosenByUser, joint: merged(fit) });
         }
-        rule => return Ok(Choice { rule, reason: RuleReason::Asked, joint: Vec::new() }),
+        rule => return Ok(Choice { rule, reason: RuleReason::ChosenByUser, joint: Vec::new() }),
     }
     if let Ok(fit) = regression
         && fit.indistinguishable_classes.is_empty()

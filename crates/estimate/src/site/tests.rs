@@ -154,7 +154,7 @@ fn the_rule_of_the_user_is_used() {
     let with = |rule| site_demands(2, &steps(|_| 0.0), &SiteOptions { rule, ..SiteOptions::default() }).unwrap();
     let values = |found: &SiteDemands| found.demands.iter().map(|demand| demand.value).collect::<Vec<_>>();
     let by_bytes = with(SiteRule::Bytes);
-    assert_eq!((values(&by_bytes), &by_bytes.reason), (by_bytes.by_bytes.clone(), &RuleReason::Asked));
+    assert_eq!((values(&by_bytes), &by_bytes.reason), (by_bytes.by_bytes.clone(), &RuleReason::ChosenByUser));
     assert!(by_bytes.demands.iter().all(|demand| demand.ci95_half_width.is_some_and(|half| half > 0.0)));
     let by_requests = with(SiteRule::Requests);
     assert_eq!(values(&by_requests), by_requests.by_requests);

@@ -8,7 +8,7 @@ use crate::demand::invalid_number;
 use brimful_core::counts::WireBytes;
 use brimful_core::record::Record;
 use brimful_core::server::{CpuShares, Module, ModuleClass, Sampled};
-use brimful_estimate::demand::Shape;
+use brimful_estimate::demand::LoadShape;
 use brimful_estimate::{Attribution, CalibrateOptions, Resampling, calibrate};
 use brimful_model::saturation_rate;
 use proptest::prelude::*;
@@ -186,7 +186,7 @@ fn a_server_with_a_wake_up_cost_is_modelled_at_saturation() {
         records.push(r);
     }
     let c = calibrate_records(&records).unwrap();
-    assert_eq!(c.load_dependence.as_ref().map(|l| l.shape), Some(Shape::PerSecond), "{c:?}");
+    assert_eq!(c.load_dependence.as_ref().map(|l| l.shape), Some(LoadShape::PerSecond), "{c:?}");
     let (rate, _) = saturation_rate(&c.model).unwrap();
     assert!(near(rate, 0.92 / 0.001, 0.01), "{rate} {c:?}");
     assert!(c.warnings.iter().any(|w| w.contains("at saturation")), "{:?}", c.warnings);

@@ -1,7 +1,7 @@
 //! Tests models of servers that are fitted to the blocks of a calibration.
 
 use brimful_estimate::{
-    Block, KernelFigures, Measurement, ModuleFigures, OfferedLoad, ResponseFigures, ServerFacts, ServerFit, Timeline,
+    Block, KernelMetrics, Measurement, ModuleMetrics, OfferedLoad, ResponseMetrics, ServerFacts, ServerFit, Timeline,
 };
 
 fn measurement(load: OfferedLoad, rate: f64, response: f64) -> Measurement {
@@ -9,9 +9,9 @@ fn measurement(load: OfferedLoad, rate: f64, response: f64) -> Measurement {
         load,
         seconds: 2.0,
         throughput: vec![rate],
-        kernel: KernelFigures { busy: Some(0.013 + rate * 0.000_4), idle: Some(1.9), ..KernelFigures::default() },
-        module: ModuleFigures { demands: vec![None], ..ModuleFigures::default() },
-        responses: ResponseFigures { mean: Some(response), percentiles: None, scv: Some(0.2) },
+        kernel: KernelMetrics { busy: Some(0.013 + rate * 0.000_4), idle: Some(1.9), ..KernelMetrics::default() },
+        module: ModuleMetrics { demands: vec![None], ..ModuleMetrics::default() },
+        responses: ResponseMetrics { mean: Some(response), percentiles: None, scv: Some(0.2) },
         timeline: Timeline::default(),
     }
 }

@@ -6,7 +6,7 @@ use crate::format::{fact, figure, harmless, number, percent, rate, seconds, tabl
 use brimful_core::model::StationKind;
 use brimful_core::quantity::count;
 use brimful_estimate::calibrate::{InsideDemand, InsideDemands, SizeDemand, Source};
-use brimful_estimate::demand::Shape;
+use brimful_estimate::demand::LoadShape;
 use brimful_estimate::usl::PeakBasis;
 use brimful_estimate::{Calibrated, Interval, ScvBasis, UslFit};
 use brimful_model::StationLimit;
@@ -221,13 +221,13 @@ fn notes(found: &Calibrated) -> String {
     );
     if let Some(load) = &found.load_dependence {
         let how = match load.shape {
-            Shape::PerSecond => {
+            LoadShape::PerSecond => {
                 format!("{} CPUs are busy as soon as there are requests", number(Some(load.weight.value)))
             }
-            Shape::Idle(_) => {
+            LoadShape::Idle(_) => {
                 format!("a request that finds the server idle costs up to {} more", seconds(Some(load.weight.value)))
             }
-            Shape::Busy => format!("a request costs up to {} more under load", seconds(Some(load.weight.value))),
+            LoadShape::Busy => format!("a request costs up to {} more under load", seconds(Some(load.weight.value))),
         };
         text += &fact("load", &format!("{how} (p = {:.2}); the model has the demands at saturation", load.p));
     }

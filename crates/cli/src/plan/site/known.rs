@@ -5,7 +5,7 @@ use crate::documents::{display_name, read_record};
 use crate::exit::UsageError;
 use crate::plan::args::site::SiteArgs;
 use brimful_core::quantity::{bytes, seconds};
-use brimful_estimate::site::{AloneRun, measure_alone};
+use brimful_estimate::site::{SingleClassDemands, measure_alone};
 use brimful_estimate::{SizePoint, fit_size};
 use brimful_model::Estimate;
 use std::collections::BTreeMap;
@@ -75,7 +75,13 @@ impl KnownDemands {
     }
 
     /// Adds the demands of a run of one class at the CPU and at the disks.
-    fn add_run(&mut self, run: &AloneRun, class: usize, name: &str, resources: &[String]) -> anyhow::Result<()> {
+    fn add_run(
+        &mut self,
+        run: &SingleClassDemands,
+        class: usize,
+        name: &str,
+        resources: &[String],
+    ) -> anyhow::Result<()> {
         for (resource, estimate) in measured(run, resources) {
             self.add(&resource, class, estimate, format!("from {name}"))?;
         }
@@ -86,11 +92,11 @@ impl KnownDemands {
     /// sizes.
     fn add_unnamed(
         &mut self,
-        runs: Vec<(String, AloneRun)>,
+        runs: Vec<(String, SingleClassDemands)>,
         empty: Option<usize>,
         resources: &[String],
     ) -> anyhow::Result<()> {
-        let without_body = |run: &AloneRun| run.mean_bytes.is_none_or(|bytes| bytes <= MAX_HEAD_BYTES);
+        let without_body = |run: &SingleClassDemands| run.mean_bytes.is_none_or(|bytes| bytes <= MAX_HEAD_BYTES);
         if runs.len() >= MIN_POINTS && runs.iter().any(|(_, run)| !without_body(run)) {
             return self.add_line(&runs, resources);
         }
@@ -115,9 +121,9 @@ impl KnownDemands {
     }
 
     /// Fits a line to the demands of the runs by response size, as in Fig. 5 of Menascé et al. (CMG 1999).
-    fn add_line(&mut self, runs: &[(String, AloneRun)], resources: &[String]) -> anyhow::Result<()> {
+    fn add_line(&mut self, runs: &[(String, SingleClassDemands)], resources: &[String]) -> anyhow::Result<()> {
         for resource in resources {
-            let point = |(_, run): &(String, AloneRun)| {
+            let point = |(_, run): &(String, SingleClassDemands)| {
                 let (_, estimate) = measured(run, resources).into_iter().find(|(name, _)| name == resource)?;
                 Some(SizePoint { bytes: run.mean_bytes?, cpu_s: estimate.value })
             };
@@ -159,7 +165,7 @@ impl KnownDemands {
 }
 
 /// The demands that a run measured, by resource. Resources that the Record does not contain are left out.
-fn measured(run: &AloneRun, resources: &[String]) -> Vec<(String, Estimate)> {
+fn measured(run: &SingleClassDemands, resources: &[String]) -> Vec<(String, Estimate)> {
     let of_resource = |resource: &String| {
         let estimate = if resource == CPU { Some(run.cpu) } else { run.disks.get(resource).copied() };
         Some((resource.clone(), estimate?))

@@ -117,8 +117,8 @@ pub(super) fn describe(found: &SiteDemands, from: Origin, classes: &[String], kn
         SiteRule::Class(class) => format!("only {} uses it", classes[class]),
     };
     let reason = match (&found.reason, from) {
-        (RuleReason::Asked, Origin::Paper) => "as in the paper (--as-the-paper)".to_owned(),
-        (RuleReason::Asked, _) => "chosen with --attribution".to_owned(),
+        (RuleReason::ChosenByUser, Origin::Paper) => "as in the paper (--as-the-paper)".to_owned(),
+        (RuleReason::ChosenByUser, _) => "chosen with --attribution".to_owned(),
         (RuleReason::Distinguished(condition), _) => {
             format!("the steps distinguish all classes (condition number {})", number(*condition))
         }

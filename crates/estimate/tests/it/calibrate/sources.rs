@@ -3,7 +3,7 @@
 use super::records::{calibrate_records, calibrate_with_options, demand, near, record, runs, set_cores};
 use brimful_core::model::Model;
 use brimful_estimate::calibrate::Source;
-use brimful_estimate::demand::Shape;
+use brimful_estimate::demand::LoadShape;
 use brimful_estimate::{Attribution, CalibrateOptions, ScvBasis};
 use brimful_model::{Interval90, Method, Scenario, WhatIfOptions, solve, what_if};
 use rand::{RngExt, SeedableRng};
@@ -203,13 +203,13 @@ fn three_sizes_make_a_line() {
 
 #[test]
 fn load_dependence_is_shown_and_bounded() {
-    for shape in [Shape::Idle(2), Shape::Busy] {
+    for shape in [LoadShape::Idle(2), LoadShape::Busy] {
         let mut records = vec![record("/", &[])];
         for i in 1..=8 {
             let u = 0.1 * f64::from(i);
             let cost = match shape {
                 // The CPUs are busy 3 % of the time without load: 2 % by the server, and 1 % by other programs.
-                Shape::Idle(_) => 0.001 + 0.0006 * (1.0 - u - 0.03).powi(2),
+                LoadShape::Idle(_) => 0.001 + 0.0006 * (1.0 - u - 0.03).powi(2),
                 _ => 0.001 + 0.0006 * (u + 0.03),
             };
             let mut r = record("/", &[("light", (u / cost).round())]);
@@ -219,12 +219,12 @@ fn load_dependence_is_shown_and_bounded() {
         }
         let c = calibrate_records(&records).unwrap();
         assert_eq!(c.load_dependence.as_ref().map(|l| l.shape), Some(shape), "{c:?}");
-        let truth = if shape == Shape::Idle(2) { 0.001 } else { 0.0016 };
+        let truth = if shape == LoadShape::Idle(2) { 0.001 } else { 0.0016 };
         let ci = c.uncertainty[0][0].fit_ci95.unwrap();
         assert!(ci.low < truth && truth < ci.high && ci.high - ci.low < 0.1 * truth, "{shape:?} {ci:?}");
         let (first, last) = (c.demand_curve.first().unwrap(), c.demand_curve.last().unwrap());
         assert!(near(last.demand_s, c.model.demands[0][0], 1e-6), "{first:?} {last:?}");
-        assert_eq!(first.demand_s > last.demand_s, shape == Shape::Idle(2));
+        assert_eq!(first.demand_s > last.demand_s, shape == LoadShape::Idle(2));
         assert!(c.runs.iter().all(|r| near(r.measured_s, r.fitted_s, 0.01)), "{:?}", c.runs);
         // The solution of the model with the rate of a run must have the utilization of the run.
         for run in &c.runs {
@@ -255,7 +255,7 @@ fn the_interval_of_the_prediction_spans_equally_good_fits() {
         r
     });
     let c = calibrate_records(&records).unwrap();
-    assert_eq!(c.load_dependence.as_ref().map(|l| l.shape), Some(Shape::PerSecond));
+    assert_eq!(c.load_dependence.as_ref().map(|l| l.shape), Some(LoadShape::PerSecond));
     let ci = c.saturation.ci95.unwrap();
     assert!(near(c.saturation.rate, 60e3, 0.08) && ci.low < 60e3 && 60e3 < ci.high, "{:?}", c.saturation);
 }
