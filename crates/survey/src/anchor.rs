@@ -1,5 +1,5 @@
-//! Anchors are short loads before and after a level. The ratio of their rate to the rate during calibration shows the
-//! host's speed.
+//! Anchors: short closed loads before and after a level that measure the host's speed. The ratio of an anchor's
+//! throughput to its throughput during calibration is the relative speed of the host.
 
 use crate::design::{anchor_duration, warm_up};
 use crate::runner::{Halt, Runner};
@@ -8,25 +8,26 @@ use crate::trial::Trial;
 use brimful_core::Nanos;
 use brimful_estimate::OfferedLoad;
 
-/// The load of an anchor, and the rate that it had during calibration.
+/// The load of an anchor, and its throughput during calibration.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct OperatingPoint {
+    /// Number of closed-loop clients without think time.
     pub clients: u64,
-    /// Calls per second during calibration; `None` if no run could be used.
+    /// Calls completed per second during calibration; `None` if it is unknown. Then no anchors are measured.
     pub rate: Option<f64>,
 }
 
 /// The host's speed during a level, relative to its speed during calibration.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct HostSpeed {
-    /// Mean of the speeds before and after the level, or the only one that is known; `None` if no anchor could be used.
+    /// Mean of the speeds before and after the level. If only one of them is known, that speed; `None` if neither is.
     pub mean: Option<f64>,
-    /// The speed after the level minus the speed before; `None` unless both anchors could be used.
+    /// The speed after the level minus the speed before; `None` unless both are known.
     pub change: Option<f64>,
 }
 
 impl OperatingPoint {
-    /// Runs `measure` between two anchors, each of which lasts at most `longest`.
+    /// Runs `measure` between two anchors. Each anchor lasts at most `longest`.
     pub fn between_anchors<'a, T>(
         self,
         runner: &mut Runner<'a>,

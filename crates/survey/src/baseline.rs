@@ -1,5 +1,4 @@
-//! The measurements before the server is loaded: the rate that this client can offer, and the CPU use of the idle
-//! server.
+//! Measurements before the server is loaded: the maximum rate of this client, and the CPU usage of the idle server.
 
 use crate::runner::{Halt, Runner};
 use brimful_core::quantity;
@@ -8,38 +7,39 @@ use brimful_core::{Bytes, Nanos};
 use brimful_estimate::ProgramUsage;
 use brimful_run::client_limit;
 
-/// The generator must be able to offer this many times the throughput that was measured with closed clients. A survey
-/// offers up to 1.3 times the capacity, and the capacity exceeds that throughput if it needs more clients.
+/// Minimum ratio of this client's maximum rate to the measured throughput of the server. A survey offers up to 1.3
+/// times the capacity, and the capacity may exceed the measured throughput if it needs more clients.
 const REQUIRED_RATE_RATIO: f64 = 2.0;
-/// Duration for which the idle server is observed.
+/// Duration of the observation of the idle server.
 pub(crate) const IDLE: Nanos = Nanos::from_millis(1500);
 
-/// The result of measuring the rate that this client can offer.
+/// The measured maximum rate of this client.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct ClientLimit {
-    /// The highest rate at which this client was not the limit.
+    /// The highest rate, in calls per second, at which this client was not the limit; `None` if there is none.
     pub max_rate: Option<f64>,
-    /// The same value as `max_rate`; `None` if it is not known whether the client is the limit at higher rates.
+    /// This client's maximum rate, in calls per second. `None` if only a lower bound is known, which is `max_rate`.
     pub limit: Option<f64>,
 }
 
 /// Measurements of the server without load.
 #[derive(Debug, Default)]
 pub(crate) struct IdleServer {
-    /// Number of CPUs that the server's own processes keep busy.
+    /// Mean number of CPUs that the server's own processes keep busy.
     pub busy: f64,
-    /// Share of the server's CPUs that any program keeps busy without load.
+    /// Utilization of the server's CPUs by all programs. `None` if the CPUs cannot be observed.
     pub background: Option<f64>,
+    /// CPU usage of each of the server's programs without load.
     pub programs: Vec<ProgramUsage>,
 }
 
-/// The highest rate that the survey may need, for a server that completes `throughput` calls per second.
+/// The maximum rate that the survey may offer to a server that completes `throughput` calls per second.
 pub(crate) fn needed_rate(throughput: f64) -> f64 {
     REQUIRED_RATE_RATIO * throughput
 }
 
-/// Measures the rate that this client can offer with responses of this size. If the server's `throughput` under many
-/// clients is known, the search ends at a rate that suffices for the survey.
+/// Measures the maximum rate of this client, with responses of this size. If the server's `throughput` under many
+/// clients is known, the search ends as soon as a rate is reached that suffices for the survey.
 pub(crate) fn find_client_limit(
     runner: &mut Runner<'_>,
     response: Bytes,
@@ -63,7 +63,7 @@ pub(crate) fn find_client_limit(
 
 impl ClientLimit {
     /// Stops the survey if this client cannot offer `rate`. `saturation` is the highest rate of the whole survey; the
-    /// message says how many CPUs or shards this rate needs.
+    /// message states how many CPUs or generator processes (shards) this rate needs.
     pub fn check(&self, runner: &Runner<'_>, rate: f64, saturation: f64) -> Result<(), Halt> {
         let Some(limit) = self.limit.filter(|limit| rate > *limit) else { return Ok(()) };
         let setup = runner.setup;
@@ -74,7 +74,7 @@ impl ClientLimit {
                 (cpus, "CPU", "for the generator (--cpus), or a machine of its own")
             }
         };
-        // The throughput is about proportional to the number of threads or shards, because they share nothing.
+        // The rate is about proportional to the number of threads or shards, because they share nothing.
         let needed = (saturation / limit * parts as f64).ceil();
         let reason = format!(
             "it needs {}, but this client can offer only {} without being the limit, as measured on {}; a survey up to \
@@ -87,7 +87,7 @@ impl ClientLimit {
     }
 }
 
-/// Observes the server's CPUs without load.
+/// Measures the CPU usage of the idle server.
 pub(crate) fn watch_idle(runner: &mut Runner<'_>) -> Result<IdleServer, Halt> {
     if runner.setup.is_black_box() {
         runner.note(

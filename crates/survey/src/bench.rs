@@ -1,5 +1,5 @@
-//! The interface between the method and the outside world. [`crate::server_bench`] implements it for a real server. The
-//! tests implement it for a simulated server, which needs neither a clock nor a network.
+//! The interface between the survey's method and the server. [`crate::server_bench`] implements it for a real server.
+//! The tests implement it with a simulated server, without a clock or a network.
 
 use crate::SurveyError;
 use brimful_core::record::{ClientCalibration, Record};
@@ -8,41 +8,44 @@ use brimful_core::workload::Workload;
 use brimful_core::{Bytes, Nanos};
 use brimful_target::ReferenceCpuTimes;
 
-/// Connections that are opened one after another. Each makes one call and then stays open and idle.
+/// Connections that make one call each, one after another, and then stay open without further calls.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct IdleConnections {
+    /// Number of connections that make one call each.
     pub connections: u64,
-    /// Number of further connections, which are opened first and make no call.
+    /// Number of additional connections that make no call. They are opened first.
     pub idle: u64,
-    /// Time within which the connections are opened; zero opens all at once.
+    /// Duration over which the connections are opened; zero opens all of them at once.
     pub opening_time: Nanos,
-    /// Timeout: a call that takes longer counts as unanswered.
+    /// Timeout of a call: a call that takes longer counts as unanswered.
     pub timeout: Nanos,
 }
 
-/// The connections that loads use.
+/// The connections of all later loads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Pool {
-    /// The maximum number of connections of an open load. With `None`, each call that finds no idle connection opens
-    /// another.
+    /// The maximum number of connections of an open load. With `None`, each call that finds no idle connection opens a
+    /// new one.
     pub size: Option<u64>,
     /// Number of connections that are opened before a load begins.
     pub opened_ahead: u64,
 }
 
-/// An answer of the server.
+/// A response of the server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Answer {
+    /// The HTTP status code.
     pub status: u16,
-    /// The target of a redirect: a URL.
+    /// The URL that a redirect leads to.
     pub location: Option<String>,
+    /// Whether the response has a `Set-Cookie` header field.
     pub sets_cookie: bool,
 }
 
-/// A server that loads can be offered to.
+/// A server to survey, and the means to load and observe it.
 pub(crate) trait Bench {
-    /// Measures the highest rate at which this client is not itself the limit, for answers of this size. The search may
-    /// end at the rate `needed`. The verdicts of all later Records depend on the result.
+    /// Measures the maximum rate of this client with responses of this size. The search may end at the rate `needed`.
+    /// The verdicts of all later Records use the result. `note` receives messages for the user.
     fn client_limit(
         &mut self,
         response: Bytes,
@@ -50,29 +53,28 @@ pub(crate) trait Bench {
         note: &mut dyn FnMut(String),
     ) -> Result<ClientCalibration, SurveyError>;
 
-    /// Makes one call. Returns its answer, or `None` if the server did not answer.
+    /// Makes one call. Returns the response, or `None` if the server did not respond.
     fn answer(&mut self) -> Result<Option<Answer>, SurveyError>;
 
-    /// Opens connections and keeps them open. Returns how many of their calls were answered.
+    /// Opens connections and keeps them open. Returns the number of their calls that were answered.
     fn hold(&mut self, hold: &IdleConnections) -> Result<u64, SurveyError>;
 
-    /// Sets the connections that all further loads use.
+    /// Sets the connections of all later loads.
     fn use_connections(&mut self, pool: Pool) -> Result<(), SurveyError>;
 
-    /// Observes the server without load.
+    /// Monitors the server without load for this duration.
     fn watch_idle(&mut self, duration: Nanos) -> Result<Server, SurveyError>;
 
-    /// Offers the workload for the length of the window, and observes the server during that time.
+    /// Offers the workload for the duration `window`, and monitors the server during that time.
     fn measure(&mut self, workload: &Workload, window: Nanos, seed: u64) -> Result<Record, SurveyError>;
 
-    /// Returns the due times of the calls of this workload, in seconds, and the indices of their classes in the
-    /// workload.
+    /// Returns the arrivals of this workload without making calls: due times in seconds, and indices of the classes.
     fn schedule(&self, workload: &Workload, window: Nanos, seed: u64) -> Result<Vec<(f64, usize)>, SurveyError>;
 
-    /// Limits the server's processes to this number of CPUs; `None` removes the limit.
+    /// Limits the CPU time of the server's processes to this number of CPUs; `None` removes the limit.
     fn limit(&mut self, cpus: Option<f64>) -> Result<(), SurveyError>;
 
-    /// Waits without offering load.
+    /// Waits for this duration without load.
     fn rest(&mut self, duration: Nanos);
 
     /// Whether the server accepts connections.
@@ -81,6 +83,6 @@ pub(crate) trait Bench {
     /// Whether the user has interrupted the survey.
     fn is_interrupted(&self) -> bool;
 
-    /// The CPU time that the reference server reports as used so far; `None` for any other server.
+    /// The CPU time that the reference server reports for each class so far; `None` for any other server.
     fn reference_cpu_times(&self) -> Option<ReferenceCpuTimes>;
 }

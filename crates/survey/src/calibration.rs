@@ -1,8 +1,10 @@
-//! Calibrates in interleaved blocks. First, short runs with more and more clients find the number of clients that keeps
-//! the server busy all the time. Then every block offers the same loads, each block in a different order: the mix at
-//! several levels, closed loads of few and many clients, and each class alone. So a drift of the host affects all loads
-//! alike, and the differences between blocks show how precise the results are. Between loads the server rests, so that
-//! its mean load stays below the permitted one.
+//! Calibration: measures the server at light and heavy loads, and fits a model.
+//!
+//! First, short runs with more and more clients find the number of clients that saturates the server. Then several
+//! blocks are measured. Each block offers the same loads in a different order: the mix at several levels, closed loads
+//! with few and with many clients, and each class alone. So a drift of the host affects all loads equally, and the
+//! differences between blocks show how precise the results are. After each load there is a pause, so that the mean load
+//! remains below the permitted one.
 
 use crate::anchor::OperatingPoint;
 use crate::baseline::IdleServer;
@@ -22,64 +24,66 @@ use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_pcg::Pcg64;
 
-/// Some resource is saturated if doubling the clients multiplies the completed calls by less than this factor. A bound
-/// closer to 1 would need more exact measurements than one run for each number of clients.
+/// The server is saturated if doubling the number of clients multiplies the throughput by less than this factor. A
+/// smaller factor would require more precise measurements than one run for each number of clients.
 const SATURATED_GAIN: f64 = 1.25;
-/// The server is saturated if the load with the largest number of clients keeps its CPUs busy for at least this share
-/// of the time, whatever the search for the capacity found.
+/// The server is also saturated if the largest number of clients keeps its CPUs busy for at least this share of the
+/// time.
 const SATURATED_BUSY: f64 = 0.97;
-/// If the throughput of many clients is at least this share of the client's limit, the client may have limited it.
+/// If the throughput exceeds this share of the client's maximum rate, the client itself may have limited it.
 const NEAR_CLIENT_LIMIT: f64 = 0.95;
-/// The server is considered changed if its speed has a trend over the blocks of at least [`TREND`], and of at least
-/// [`TREND_IN_ERRORS`] standard errors.
+/// Minimum trend of the server's speed over all blocks, relative to the mean speed, that causes a warning. The trend
+/// must also be at least [`TREND_IN_ERRORS`] standard errors.
 const TREND: f64 = 0.15;
+/// Minimum trend that causes a warning, in standard errors of the trend.
 const TREND_IN_ERRORS: f64 = 4.0;
+/// Minimum number of blocks in which a trend is tested.
 const MIN_BLOCKS_FOR_TREND: usize = 5;
-/// A server with at least this CPU utilization without our load has other clients.
+/// Utilization of the idle server's CPUs above which it is assumed to have other clients.
 const OTHER_CLIENTS: f64 = 0.02;
 /// Blocks are added until the half width of the capacity's 95 % confidence interval is below this share of the
-/// capacity.
+/// capacity, or until the maximum number of blocks.
 const PRECISION: f64 = 0.02;
 
 /// The results of calibration.
 #[derive(Debug)]
 pub(crate) struct Calibration {
+    /// The fitted model.
     pub fit: ServerFit,
-    /// The Records of the lightest load.
+    /// The Records at the lowest level.
     pub light_load: Vec<Record>,
-    /// The load that measures the host's speed from now on. It has the largest number of clients of any load so far.
+    /// The load that measures the host's speed in the rest of the survey. It has the largest number of clients of
+    /// calibration.
     pub anchor: OperatingPoint,
-    /// Whether the server is saturated: more clients do not increase the throughput.
+    /// Whether the server was saturated: more clients would not increase the throughput.
     pub is_saturated: bool,
-    /// The number of clients that the generator itself could not keep up with; `None` if the search found no such
-    /// number.
+    /// The number of clients at which the load generator itself was the limit; `None` if there was none.
     pub overloading_clients: Option<u64>,
-    /// Load and delays that calibration caused on the server.
-    pub impact: CalibrationImpact,
+    /// The load and the delays that calibration caused for other clients of the server.
+    pub impact: Inflicted,
 }
 
-/// The server's capacity, as the search measured it.
+/// The capacity of the server according to the search for the number of clients.
 #[derive(Clone, Copy, Debug)]
 struct Capacity {
-    /// Calls of the mix per second. If no resource was saturated, this is the rate that more clients would complete at
-    /// the same cost per call.
+    /// Capacity in calls of the mix per second. If the server was not saturated, it is extrapolated to fully used CPUs.
     rate: f64,
-    /// The largest number of clients of any run.
+    /// The largest number of clients in the search.
     clients: u64,
     /// Whether more clients would not increase the throughput.
     is_saturated: bool,
-    /// Whether the server is saturated: more clients do not increase the throughput.
+    /// Utilization of the server's CPUs by the server with this number of clients; `None` if it is unknown or 0.
     busy: Option<f64>,
-    /// Share of the server's CPUs that any program kept busy.
+    /// Utilization of the server's CPUs by all programs with this number of clients.
     cpu_in_use: Option<f64>,
 }
 
-/// The measurement of one load in one block.
+/// The measurement of one load in one block, in the forms that the fit, the report and the checks need.
 struct Measured {
     piece: Measurement,
     level: Level,
     record: Record,
-    /// Number of the server's processes.
+    /// Total number of the server's processes.
     processes: u64,
 }
 
@@ -87,17 +91,18 @@ struct Measured {
 #[derive(Default)]
 struct Blocks {
     blocks: Vec<Block>,
-    /// One level for each load of the design, merged from the measurements of all blocks.
+    /// One level for each load, merged from the measurements of all blocks.
     levels: Vec<Level>,
-    /// The Records of the lightest load.
+    /// The Records at the lowest level.
     light_load: Vec<Record>,
-    /// Calls per second in each block, with the largest number of clients.
+    /// Throughput of each block with the largest number of clients, in calls per second.
     rates: Vec<f64>,
     /// Number of the server's processes in each block, with the largest number of clients.
     processes: Vec<u64>,
 }
 
-/// Calibrates, and fits a model. `first_rate` is the rate of a single client, in calls per second.
+/// Calibrates the server and fits a model. `first_rate` is the throughput of a single client in calls per second.
+/// `client_limit` is the maximum rate of this client, if it is known.
 pub(crate) fn calibrate(
     runner: &mut Runner<'_>,
     first_rate: f64,
@@ -133,8 +138,8 @@ pub(crate) fn calibrate(
         station: if setup.is_black_box() { "server" } else { "cpu" }.to_owned(),
         servers: setup.servers(),
         idle_busy: idle.busy,
-        // `idle.background` was measured before the loads. It is limited to the CPU share that was not spent on calls
-        // during calibration.
+        // `idle.background` was measured without load and may contain a brief disturbance. So it is limited to the CPU
+        // usage by other work during calibration.
         background: idle.background.unwrap_or(0.0).min(other_load(&measured.levels) + idle_load),
         is_saturated,
         served_at_once: served_at_once.and_then(|served| u32::try_from(served).ok()),
@@ -159,20 +164,19 @@ pub(crate) fn calibrate(
     })
 }
 
-/// Measures the loads of calibration.
+/// State of the calibration while its loads are measured.
 struct Calibrator<'r, 'a> {
     runner: &'r mut Runner<'a>,
     design: BlockDesign<'a>,
     connections: &'r mut ConnectionUse,
     impact: ImpactTotals,
     overloading_clients: Option<u64>,
-    /// Whether the log already contains the reason why the Server Module's measurements are not used.
+    /// Whether the user already received a note that the Server Module's measurements are not used.
     has_noted_unmatched: bool,
 }
 
 impl Calibrator<'_, '_> {
-    /// Finds the number of clients that keeps the server busy all the time, and the number of calls per second that
-    /// they complete.
+    /// Finds the number of clients that saturates the server, and its capacity.
     fn find_capacity(&mut self, first_rate: f64) -> Result<Capacity, Halt> {
         let max_clients = self.connections.max_clients(self.runner.setup);
         let best = self.search(max_clients, first_rate)?;
@@ -180,8 +184,8 @@ impl Calibrator<'_, '_> {
             check_not_too_many_clients(self.runner, self.overloading_clients)?;
             return Err(self.runner.halt(ReasonCode::ServerDied, "the server completed no call"));
         }
-        // With all idle CPUs in use, the server would complete 1 / (share of the CPUs in use) times as many calls. The
-        // pool gets connections for this rate. CPUs that other programs use are in use.
+        // If the server is not saturated, fully used CPUs would complete more calls: the throughput divided by the
+        // utilization of the CPUs by all programs. The pool must have enough connections for this rate.
         let cpu_in_use = best.cpu_in_use.filter(|in_use| *in_use > 0.0 && !best.is_saturated).unwrap_or(1.0);
         self.connections.widen_pool(self.runner, best.rate / cpu_in_use)?;
         let rate = quantity::rate(best.rate);
@@ -190,8 +194,8 @@ impl Calibrator<'_, '_> {
         Ok(Capacity { rate: best.rate / busy, ..best })
     }
 
-    /// Runs loads with more and more clients. The search ends when the server is saturated, when more clients would
-    /// delay other calls too long, or when the number of clients exceeds what this client can simulate.
+    /// Offers loads with more and more clients. The search ends if the server is saturated, if more clients would delay
+    /// the calls of other clients too much, or if the load generator is the limit.
     fn search(&mut self, max_clients: u64, first_rate: f64) -> Result<Capacity, Halt> {
         let max_delay_s = self.runner.setup.impact_limits.max_delay.as_secs_f64();
         let mut found = Capacity::unknown();
@@ -208,8 +212,8 @@ impl Calibrator<'_, '_> {
             let rate = measured.piece.rate();
             let busy = measured.level.utilization.measured.filter(|busy| *busy > 0.0);
             if self.design.client_limit.is_some_and(|limit| rate > NEAR_CLIENT_LIMIT * limit) {
-                // So near the client's limit, the client itself may limit the rate. This rate is used only if there is
-                // no earlier one.
+                // Near the client's maximum rate, the client itself may limit the throughput. So this throughput is
+                // used only if there is no earlier one.
                 if found.rate == 0.0 {
                     found.rate = rate;
                     found.busy = busy;
@@ -231,7 +235,7 @@ impl Calibrator<'_, '_> {
         Ok(found)
     }
 
-    /// Measures all blocks. Logs the levels even if the blocks are cut short.
+    /// Measures all blocks. The levels are logged even if the survey ends during the blocks.
     fn measure_blocks(&mut self, capacity: &Capacity) -> Result<Blocks, Halt> {
         let mut measured = Blocks::default();
         let result = self.add_blocks(capacity, &mut measured);
@@ -279,7 +283,7 @@ impl Calibrator<'_, '_> {
         Ok(())
     }
 
-    /// Offers the load of a step and lets the server rest. Returns `None` if the generator was the limit.
+    /// Offers the load of a step, and waits for the pause after it. Returns `None` if the load generator was the limit.
     fn measure(&mut self, place: OfferedLoad, step: LoadStep, capacity: f64) -> Result<Option<Measured>, Halt> {
         let setup = self.runner.setup;
         let trial = self.runner.measure(&step.workload, step.duration)?;
@@ -288,7 +292,7 @@ impl Calibrator<'_, '_> {
         self.runner.check(&trial)?;
         self.check_failures(&trial)?;
         self.runner.bench.rest(step.pause);
-        // At a low rate, it is possible that no call was due.
+        // At a low rate, a short step may have no calls at all.
         if !trial.not_client_limited() || trial.record.counts.completed == 0 {
             return Ok(None);
         }
@@ -305,8 +309,8 @@ impl Calibrator<'_, '_> {
         Ok(Some(Measured { piece, level, processes, record: trial.record }))
     }
 
-    /// Notes, once, why the Server Module's measurements are not used. A step that was merely too short is not
-    /// mentioned.
+    /// Notes why the Server Module's measurements are not used, but only once. A step that was only too short causes no
+    /// note.
     fn note_unmatched(&mut self, trial: &Trial) {
         if let Some(Err(reason @ ModuleMismatch::Name { .. })) = trial.module_demands()
             && !self.has_noted_unmatched
@@ -332,13 +336,14 @@ impl Calibrator<'_, '_> {
 }
 
 impl Capacity {
-    /// The capacity before any measurement.
+    /// The initial value, before any measurement.
     fn unknown() -> Capacity {
         Capacity { rate: 0.0, clients: 1, is_saturated: false, busy: None, cpu_in_use: None }
     }
 }
 
-/// Stops the survey if the search for the capacity used a number of clients that the generator could not keep up with.
+/// Stops the survey if the load generator was the limit in the search for the capacity. `too_many` is the number of
+/// clients at which it was the limit.
 pub(crate) fn check_not_too_many_clients(runner: &Runner<'_>, too_many: Option<u64>) -> Result<(), Halt> {
     let Some(clients) = too_many else { return Ok(()) };
     let clients = if clients == 1 { "one client".to_owned() } else { format!("{clients} clients") };
@@ -350,11 +355,11 @@ pub(crate) fn check_not_too_many_clients(runner: &Runner<'_>, too_many: Option<u
 }
 
 /// A reason to distrust the survey if the server's speed had a trend over the blocks. `rates` and `processes` have one
-/// value for each block.
+/// value per block.
 fn change_of_server(rates: &[f64], processes: &[u64]) -> Option<Reason> {
     let n = rates.len() as f64;
     let mean = mean(rates)?;
-    // Linear least squares: the relative rate against the distance of the block from the middle block.
+    // Linear regression of the relative throughput on the number of the block, counted from the middle block.
     let distance = |block: usize| block as f64 - (n - 1.0) / 2.0;
     let squares: f64 = (0..rates.len()).map(|block| distance(block).powi(2)).sum();
     let slope = rates.iter().enumerate().map(|(block, rate)| distance(block) * rate / mean).sum::<f64>() / squares;
@@ -379,7 +384,7 @@ fn change_of_server(rates: &[f64], processes: &[u64]) -> Option<Reason> {
     Some(Reason { code: ReasonCode::ServerChanged, message })
 }
 
-/// Whether the confidence interval of the mean of these values is narrow enough.
+/// Whether the confidence interval of the mean of these values is narrow enough to stop adding blocks.
 fn is_precise(values: &[f64]) -> bool {
     let moments = Moments::from_values(values).filter(|_| values.len() > 2);
     moments
@@ -391,8 +396,8 @@ fn keeps_cpus_busy(levels: &[Level], name: &str) -> bool {
     levels.iter().any(|level| level.workload == name && is_busy(level))
 }
 
-/// Share of the server's CPUs that other programs kept busy during calibration. This is the median of the levels, so
-/// that a program that ran during only one of them does not count.
+/// Share of the server's CPUs that other programs used during calibration: the median over the levels. A median,
+/// because a program that ran during a single level should have no effect.
 fn other_load(levels: &[Level]) -> f64 {
     let other_load = |level: &Level| Some((1.0 - level.cpu?.idle - level.utilization.measured?).max(0.0));
     let mut loads: Vec<f64> = levels.iter().filter_map(other_load).collect();

@@ -1,14 +1,16 @@
-//! Chooses the connections that the loads of a survey use. Many servers dedicate a worker to each connection as long as
-//! the connection is open: prefork and threaded Apache, gunicorn, and the built-in servers of PHP, Python and Ruby. If
-//! there are more connections than workers, idle connections then block others. So the survey first measures how many
-//! connections the server serves at the same time, and never opens more.
+//! Chooses the connections that the loads of a survey use. Many servers dedicate a worker to each connection while it
+//! is open: prefork and threaded Apache, gunicorn, and the built-in servers of PHP, Python and Ruby. On such a server,
+//! idle connections block other connections if there are more connections than workers. So the survey first measures
+//! how many connections the server serves at the same time, and never opens more.
 //!
-//! - **The measurement** opens connections one after another. Each makes one call and then stays open and idle. If the
-//!   server dedicates a worker to each connection, the number of answered calls is the number of workers; the remaining
-//!   calls wait. The connections are opened slowly enough that the calls put little load on the server.
-//! - **A slow moment** looks like a lack of workers, so a result counts only if two measurements agree on it.
-//! - **The pool** is as large as the server allows, or has the size that the user chose. Calls of open loads wait for
-//!   one of its connections; closed loads have at most as many clients as the pool has connections.
+//! - **The measurement** opens connections one after another. Each makes one call and then remains open without further
+//!   calls. If the server dedicates a worker to each connection, the number of answered calls is the number of workers,
+//!   because the other calls wait. The connections are opened slowly, so that the calls put little load on the server.
+//! - **Repetition**: if the server is slow for a moment, some calls remain unanswered. So a result counts only if two
+//!   measurements agree.
+//! - **The pool** is the set of connections that open loads may use; calls wait for one of them. Its size is the number
+//!   of connections that the server serves, or the user's choice. Closed loads have at most as many clients as the pool
+//!   has connections.
 
 use crate::bench::{IdleConnections, Pool};
 use crate::first_look::InitialMeasurement;
@@ -18,36 +20,36 @@ use brimful_core::Nanos;
 use brimful_core::quantity::count;
 use brimful_core::survey::Connections;
 
-/// Maximum number of clients of a closed load, and of connections of a pool, per CPU of the server.
+/// Maximum number of clients of a closed load, and initial number of connections of a pool, per CPU of the server.
 const CLIENTS_PER_CPU: u64 = 32;
-/// The size of a pool, divided by the mean number of calls in progress when all CPUs are busy.
+/// Ratio of the size of a pool to the mean number of calls in progress when all CPUs are busy.
 const POOL_MARGIN: f64 = 2.0;
-/// Size of the largest pool that the survey chooses by itself.
+/// Maximum size of a pool that the survey chooses.
 const LARGEST_POOL: u64 = 512;
-/// Mean time between the openings of two connections, divided by the duration of a call. At this value the server is
-/// about half busy.
+/// Mean time between the openings of two connections, as a multiple of the duration of a call. With 2, the calls keep
+/// about half of one CPU busy.
 const OPENING_INTERVAL: f64 = 2.0;
-/// Longest time within which the connections are opened. Some servers close idle connections after 2 s.
+/// Maximum duration over which the connections are opened. Some servers close idle connections after 2 s.
 const LONGEST_OPENING: Nanos = Nanos::from_secs(2);
-/// Timeout of a call on a connection that stays open: at least [`MIN_TIMEOUT`], and at least [`TIMEOUT_IN_CALLS`] times
-/// the duration of a single call.
+/// Minimum timeout of a call in the measurement of connections.
 const MIN_TIMEOUT: Nanos = Nanos::from_millis(500);
+/// Minimum timeout of a call in the measurement of connections, as a multiple of the duration of a single call.
 const TIMEOUT_IN_CALLS: f64 = 10.0;
-/// Maximum number of measurements in the search for two measurements that agree.
+/// Maximum number of repetitions of the measurement, until two results agree.
 const MAX_MEASUREMENTS: usize = 3;
 
-/// The connections that the loads use.
+/// The connections that the loads of the survey use.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct ConnectionUse {
     /// The connections as the document describes them.
     pub summary: Connections,
-    /// The connections of the loads; `None` until they are chosen.
+    /// The pool of connections; `None` until it is chosen.
     pool: Option<Pool>,
-    /// Duration of a call while no other call is in progress, in seconds.
+    /// Duration of a call without queueing, in seconds.
     call_s: f64,
 }
 
-/// Chooses the connections, based on the first look at the server.
+/// Chooses the connections. `first` is the first measurement of the server, with a single client.
 pub(crate) fn choose_connections(runner: &mut Runner<'_>, first: &InitialMeasurement) -> Result<ConnectionUse, Halt> {
     let setup = runner.setup;
     let is_kept = !setup.connections.one_call_each;
@@ -74,10 +76,10 @@ pub(crate) fn choose_connections(runner: &mut Runner<'_>, first: &InitialMeasure
 
 impl ConnectionUse {
     /// Enlarges the pool if it is too small to keep all CPUs busy, for example because calls wait for another server.
-    /// `capacity` is the number of calls per second that busy CPUs would complete.
+    /// `capacity` is the number of calls per second that fully used CPUs would complete.
     pub fn widen_pool(&mut self, runner: &mut Runner<'_>, capacity: f64) -> Result<(), Halt> {
         let is_fixed = self.summary.served_at_once.is_some() || runner.setup.connections.limit != ConnectionLimit::Pool;
-        // Little's law: calls in progress = rate × duration.
+        // By Little's law, the number of calls in progress is rate × duration.
         let needed = ((POOL_MARGIN * capacity * self.call_s).ceil() as u64).min(LARGEST_POOL);
         if is_fixed || self.summary.most.is_none_or(|most| needed <= most) {
             return Ok(());
@@ -86,7 +88,7 @@ impl ConnectionUse {
         self.use_pool(runner, Some(self.limited_by_server(needed)))
     }
 
-    /// The maximum number of clients of a closed load. Each client has a connection.
+    /// The maximum number of clients of a closed load. Each client uses one connection.
     pub fn max_clients(&self, setup: &Setup) -> u64 {
         let by_user = match setup.connections.limit {
             ConnectionLimit::AtMost(most) => most,
@@ -95,31 +97,31 @@ impl ConnectionUse {
         self.limited_by_server(clients_by_cpus(setup).min(by_user)).max(1)
     }
 
-    /// The connections that the loads use, if calls wait for a connection of a pool.
+    /// The pool of connections; `None` if the number of connections is not limited.
     pub fn pool(&self) -> Option<Pool> {
         self.pool.filter(|pool| pool.size.is_some())
     }
 
-    /// Connections without a limit, for comparison with the pool: each call that finds no idle connection opens
-    /// another. `None` if the user limited the connections, if each call has a connection of its own anyway, or if the
-    /// server serves only some connections at a time.
+    /// The same connections without a limit, to measure the effect of the pool: each call that finds no idle connection
+    /// opens a new one. `None` if the user limits the connections, if each call opens its own connection anyway, or if
+    /// the server serves only some connections at the same time.
     pub fn without_pool(&self, setup: &Setup) -> Option<Pool> {
         let is_limited = matches!(setup.connections.limit, ConnectionLimit::AtMost(_));
         let has_no_alternative = is_limited || self.summary.one_call_each || self.summary.served_at_once.is_some();
         self.pool().filter(|_| !has_no_alternative).map(|pool| Pool { size: None, ..pool })
     }
 
-    /// Whether this number of clients occupies all connections that the server serves at the same time.
+    /// Whether this number of clients occupies all workers of a server that dedicates a worker to each connection.
     pub fn are_all_used_by(&self, clients: u64) -> bool {
         self.summary.served_at_once.is_some_and(|served| clients >= served)
     }
 
-    /// The timeout of a call on a connection that stays open.
+    /// The timeout of a call in the measurement of connections.
     fn timeout(&self) -> Nanos {
         self.calls(TIMEOUT_IN_CALLS).max(MIN_TIMEOUT)
     }
 
-    /// The total duration of `number` single calls, one after another.
+    /// The duration of `number` single calls, one after another.
     fn calls(&self, number: f64) -> Nanos {
         Nanos::from_secs_f64(number * self.call_s)
     }
@@ -128,12 +130,12 @@ impl ConnectionUse {
         self.summary.served_at_once.map_or(wanted, |served| served.min(wanted))
     }
 
-    /// Measures how many of `number` connections the server serves at the same time; `None` if it serves all.
+    /// Measures how many of `number` connections the server serves at the same time; `None` if it serves all of them.
     fn measure_served_at_once(&self, runner: &mut Runner<'_>, number: u64) -> Result<Option<u64>, Halt> {
         let timeout = self.timeout();
         let hold = if self.summary.closed_by_server {
-            // The server keeps no connection open, so only the number of connections that it accepts at once can be
-            // measured.
+            // The server closes connections after each call. So only the number of connections that it accepts at once
+            // can be measured.
             let timeout = timeout + self.calls(number as f64);
             IdleConnections { connections: number, idle: 0, opening_time: Nanos::ZERO, timeout }
         } else {
@@ -159,8 +161,8 @@ impl ConnectionUse {
         Ok(results.into_iter().max().map(|served| served.max(1)))
     }
 
-    /// Makes all further loads use a pool of this size. Without a size, each call that finds no idle connection opens
-    /// another.
+    /// Makes all later loads use a pool of this size. With `None`, each call that finds no idle connection opens a new
+    /// one.
     fn use_pool(&mut self, runner: &mut Runner<'_>, size: Option<u64>) -> Result<(), Halt> {
         let opened_ahead =
             if runner.setup.connections.opened_ahead { self.measure_opened_ahead(runner, size)? } else { 0 };
@@ -176,10 +178,9 @@ impl ConnectionUse {
         Ok(())
     }
 
-    /// Measures how many connections to open before each load. A TLS handshake costs a server as much CPU time as many
-    /// calls, so handshakes should not fall into a level. The result is zero if the server answers no further
-    /// connection while the connections opened ahead are idle. Some servers wait for the first request of each new
-    /// connection, even if they serve other connections beside an idle one.
+    /// Measures how many connections to open before each load. TLS handshakes cost a server as much CPU time as many
+    /// calls, so they should happen before a level. The result is 0 if the server does not answer on a new connection
+    /// while other connections are open but idle: some servers first wait for a request on each open connection.
     fn measure_opened_ahead(&self, runner: &mut Runner<'_>, pool_size: Option<u64>) -> Result<u64, Halt> {
         if self.summary.one_call_each || self.summary.served_at_once.is_some() {
             return Ok(0);

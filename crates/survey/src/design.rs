@@ -1,66 +1,74 @@
-//! The design of calibration: the loads of a block, and their durations. All functions depend only on the setup, so
-//! that the duration of a survey can be estimated at its start.
+//! The design of calibration: the loads of a block, and their durations. All of it depends only on the setup and the
+//! capacity, so that the duration of a survey can be estimated at its start.
 
 use crate::setup::{Setup, closed, times, with_load};
 use brimful_core::workload::{Load, Workload};
 use brimful_core::{Nanos, Rate};
 use brimful_estimate::OfferedLoad;
 
-/// Levels of the mix, in percent of the capacity.
+/// Levels of the mix in calibration, in percent of the capacity.
 const LEVELS: [u32; 4] = [10, 20, 40, 60];
+/// The lowest level of calibration, in percent of the capacity.
 pub(crate) const LIGHTEST_LEVEL: u32 = LEVELS[0];
-/// Length of a step (a load of calibration) at a level and with closed clients, respectively, in units of
-/// [`Setup::level`].
+/// Duration of a step (one load of calibration) with an open load, in units of [`Setup::level_duration`].
 const LEVEL_STEP: f64 = 0.1;
+/// Duration of a step with closed-loop clients, in units of [`Setup::level_duration`].
 const CLIENTS_STEP: f64 = 0.05;
-/// Length of the shortest step, without its warm-up. A host that has rested takes some tenths of a second to reach its
-/// sustained speed under load; this time is excluded as the warm-up.
+/// Minimum duration of a step, without its warm-up.
 const SHORTEST_STEP: Nanos = Nanos::from_millis(200);
+/// Duration of the warm-up at the start of each step, in units of [`Setup::level_duration`]. After a pause, the host
+/// takes some tenths of a second to reach its sustained speed under load.
 const WARM_UP: f64 = 0.075;
+/// Maximum duration of the warm-up.
 const LONGEST_WARM_UP: Nanos = Nanos::from_secs(1);
-/// A step is long enough for at least this number of calls (of each client, if the load is closed), unless that takes
-/// longer than [`LONGEST_STEP`].
+/// Minimum number of calls in a step; with closed-loop clients, per client. A step is extended for these calls to at
+/// most [`LONGEST_STEP`].
 const CALLS: f64 = 12.0;
+/// Maximum duration to which a step is extended for its minimum number of calls.
 const LONGEST_STEP: Nanos = Nanos::from_secs(1);
-/// Length of an anchor (a short load that measures the host's speed), in units of a step with closed clients.
+/// Duration of an anchor (a short load that measures the host's speed), in units of a step with closed-loop clients.
 const ANCHOR: f64 = 2.5;
-/// Minimum and maximum number of blocks of a thorough survey. Other surveys have one block less.
+/// Minimum number of blocks of a thorough survey. Other surveys have one block less.
 const MIN_BLOCKS: usize = 6;
+/// Maximum number of blocks of a thorough survey. Other surveys have one block less.
 const MAX_BLOCKS: usize = 7;
 
-/// One load of calibration, and the pause of the server after it.
+/// One load of calibration, and the pause after it.
 #[derive(Clone, Debug)]
 pub(crate) struct LoadStep {
+    /// The load to offer.
     pub workload: Workload,
     /// Duration of the load, including its warm-up.
     pub duration: Nanos,
-    /// Duration of the pause after the load, chosen so that the mean load stays below the permitted one.
+    /// Duration of the pause without load, chosen so that the mean load remains below the permitted one.
     pub pause: Nanos,
 }
 
 impl LoadStep {
+    /// Duration of the load and the pause.
     pub fn total(&self) -> Nanos {
         self.duration + self.pause
     }
 }
 
-/// The minimum and the maximum number of blocks.
+/// The minimum and the maximum number of blocks of calibration.
 pub(crate) fn blocks(setup: &Setup) -> [usize; 2] {
     [MIN_BLOCKS, MAX_BLOCKS].map(|blocks| blocks - usize::from(!setup.thorough))
 }
 
-/// Chooses the loads of calibration.
+/// Plans the loads of calibration.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct BlockDesign<'a> {
+    /// The options of the survey.
     pub setup: &'a Setup,
-    /// The rate that this client can offer, if it is known.
+    /// The maximum rate of this client in calls per second, if it is known.
     pub client_limit: Option<f64>,
 }
 
 impl BlockDesign<'_> {
-    /// The loads of a block, with at most `clients` closed clients.
+    /// The loads of a block. Closed loads have at most `clients` clients.
     pub fn offered_loads(&self, clients: u64) -> Vec<OfferedLoad> {
-        // A single client shows the duration of a call without queueing.
+        // A single client measures the duration of a call without queueing.
         let mut numbers = vec![1, 4, clients];
         numbers.retain(|number| *number <= clients);
         numbers.dedup();
@@ -73,7 +81,7 @@ impl BlockDesign<'_> {
         places
     }
 
-    /// The step for a load, on a server that completes `capacity` calls per second.
+    /// Plans the step of a load, for a server with a capacity of `capacity` calls per second.
     pub fn plan_load_step(&self, place: OfferedLoad, capacity: f64) -> LoadStep {
         let (workload, measured, load) = match place {
             OfferedLoad::Level(percent) => {
@@ -95,7 +103,7 @@ impl BlockDesign<'_> {
         LoadStep { workload, duration, pause: times(load / self.setup.impact_limits.max_load - 1.0, duration) }
     }
 
-    /// The name of a load in the document.
+    /// The name of a load in the survey's document.
     pub fn load_name(&self, place: OfferedLoad) -> String {
         match place {
             OfferedLoad::Level(_) => "mix".to_owned(),
@@ -109,7 +117,7 @@ impl BlockDesign<'_> {
         times(CLIENTS_STEP, self.setup.level).max(SHORTEST_STEP).max(calls)
     }
 
-    /// The rate of which the levels are fractions: the capacity, or less if this client could not offer the highest
+    /// The rate that corresponds to a level of 100 %: the capacity, or less if this client cannot offer the highest
     /// level.
     fn offerable(&self, capacity: f64) -> f64 {
         let highest = f64::from(LEVELS[LEVELS.len() - 1]) / 100.0;
@@ -117,21 +125,21 @@ impl BlockDesign<'_> {
     }
 }
 
-/// Length of the unmeasured beginning of each step.
+/// Duration at the start of each step that is not measured.
 pub(crate) fn warm_up(setup: &Setup) -> Nanos {
     times(WARM_UP, setup.level).min(LONGEST_WARM_UP)
 }
 
-/// Upper bound of the duration of an anchor (a short load that measures the host's speed) with this number of clients,
-/// on a server that completes `capacity` calls per second.
+/// Maximum duration of an anchor (a short load that measures the host's speed) with this number of clients, on a server
+/// with a capacity of `capacity` calls per second.
 pub(crate) fn anchor_duration(setup: &Setup, clients: u64, capacity: f64) -> Nanos {
     let design = BlockDesign { setup, client_limit: None };
     times(ANCHOR, design.plan_load_step(OfferedLoad::Clients(clients), capacity).duration)
 }
 
-/// Returns the number of clients after `clients` in the search for the capacity: four times as many, then half of
-/// `max`, then `max`. So the last step at least doubles the number, as `SATURATED_GAIN` assumes. After `max`, the result
-/// is greater than `max`.
+/// The number of clients after `clients` in the search for the capacity: four times as many, then half of `max`, then
+/// `max`. So the last step at least doubles the number, which `SATURATED_GAIN` requires. After `max`, the result
+/// exceeds `max`.
 pub(crate) fn next_clients(clients: u64, max: u64) -> u64 {
     let half = max / 2;
     if clients >= max {
@@ -145,7 +153,7 @@ pub(crate) fn next_clients(clients: u64, max: u64) -> u64 {
     }
 }
 
-/// Returns the workload with only one of its classes.
+/// The workload with only one of its classes.
 fn only_class(mix: &Workload, class: usize) -> Workload {
     let mut workload = mix.clone();
     for (index, other) in workload.classes.iter_mut().enumerate() {
@@ -160,7 +168,7 @@ mod tests {
 
     #[test]
     fn the_last_step_of_the_search_at_least_doubles_the_clients() {
-        // The range includes 20, for a server with 20 workers, and 288, for nine CPUs.
+        // The range includes 20 (a server with 20 workers) and 288 (nine CPUs).
         for max in 2..=300 {
             let mut ladder = vec![1];
             while ladder[ladder.len() - 1] < max {

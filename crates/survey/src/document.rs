@@ -1,4 +1,4 @@
-//! Builds the survey's document from the results of the phases. It is also built if the survey ended early.
+//! Builds the survey's document from the results of its phases, even if the survey ended early.
 
 use crate::baseline::{ClientLimit, IdleServer};
 use crate::calibration::Calibration;
@@ -14,21 +14,30 @@ use brimful_core::survey::{Comparison, Demand, Overload, RateUnderObjective, SCH
 use brimful_estimate::ServerFit;
 use brimful_target::ReferenceCpuTimes;
 
-/// The results of each phase. A phase that the survey did not finish has its default value.
+/// The results of each phase. Phases that did not finish have default values.
 #[derive(Debug, Default)]
 pub(crate) struct Findings {
+    /// The connections that the loads use.
     pub connections: ConnectionUse,
+    /// The maximum rate of this client.
     pub client: ClientLimit,
+    /// Measurements of the server without load.
     pub idle: IdleServer,
+    /// The fitted model, and other results of calibration.
     pub calibration: Option<Calibration>,
+    /// The predictions of the held-out levels and of the capacity.
     pub predictions: Option<Predictions>,
+    /// The measured capacity.
     pub saturation: Option<Saturation>,
+    /// The highest rates that meet the objectives.
     pub objectives: Vec<RateUnderObjective>,
+    /// The measurement beyond the capacity, with and without a connection pool.
     pub overload: Option<Overload>,
+    /// The effect of a change of the server.
     pub what_if: Option<WhatIf>,
 }
 
-/// Builds the document. `halt` is the reason why the survey ended early, if it did.
+/// Builds the document. `halt` is the reason why the survey ended early; `None` if it did not.
 pub(crate) fn document(setup: &Setup, findings: Findings, mut log: RunLog, halt: Option<&Halt>) -> Survey {
     log.doubts.extend(log.throttled.take().map(|throttled| throttled.reason));
     log.levels.sort_by(|a, b| a.offered.total_cmp(&b.offered));
@@ -98,7 +107,7 @@ fn saturation_rate(findings: &Findings) -> Comparison {
     comparison.with_host_prediction(predicted.zip(host_speed).map(|(rate, speed)| rate * speed))
 }
 
-/// The demands at the CPUs, followed by the demands at the bottleneck if the bottleneck is another station.
+/// The demands at the CPUs. If another station is the bottleneck, they are followed by the demands at that station.
 fn demands(setup: &Setup, findings: &Findings, fit: &ServerFit) -> Vec<Demand> {
     let truth = findings.saturation.as_ref().and_then(|saturation| saturation.reference_cpu_times.as_ref());
     let mut at_cpus = Vec::new();
@@ -123,9 +132,8 @@ fn demands(setup: &Setup, findings: &Findings, fit: &ServerFit) -> Vec<Demand> {
     at_cpus
 }
 
-/// The CPU seconds that the reference server really used per call of the class while the server was saturated. A
-/// saturated server does not sleep, so the demand does not include the cost of waking up. The fit did not use this
-/// level.
+/// The CPU time per call of a class that the reference server itself reported for the saturation level, in seconds. It
+/// is independent of the fit. A saturated server is never idle, so the demand excludes the cost of waking up.
 fn true_demand(before: &ReferenceCpuTimes, after: &ReferenceCpuTimes, class: &str) -> Option<f64> {
     let after = after.classes.get(class)?;
     let (requests, cpu_s) = before.classes.get(class).map_or((0, 0.0), |before| (before.requests, before.cpu_s));
@@ -133,7 +141,7 @@ fn true_demand(before: &ReferenceCpuTimes, after: &ReferenceCpuTimes, class: &st
     (calls > 0).then(|| (after.cpu_s - cpu_s) / calls as f64)
 }
 
-/// The answer in one or two sentences: the capacity, and the highest rate that meets each objective.
+/// The main result in one or two sentences: the capacity, and the highest rate that meets each objective.
 fn headline(survey: &Survey) -> String {
     let saturation = survey.saturation_rate;
     let Some(capacity) = saturation.measured.or(saturation.predicted) else {

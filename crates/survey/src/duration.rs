@@ -1,8 +1,8 @@
-//! Estimates the duration of a survey at its start: the sum of the durations of all steps of the method. At that time,
-//! only the throughput of one client is known.
+//! Estimates the duration of a survey at its start. Only the throughput of a single client is known at that time.
 //!
-//! All other properties are assumed to be as in most surveys: all CPUs of the server serve clients at the same time,
-//! the number of blocks is between its minimum and its maximum, and no level is measured twice.
+//! The estimate is the sum of the durations of all steps. It assumes that all CPUs of the server serve clients at the
+//! same time, that calibration needs the mean of the minimum and the maximum number of blocks, and that no level is
+//! repeated.
 
 use crate::baseline::{IDLE, needed_rate};
 use crate::connections::ConnectionUse;
@@ -17,13 +17,13 @@ use brimful_core::Nanos;
 use brimful_estimate::OfferedLoad;
 use brimful_run::client_limit;
 
-/// Time that a run takes in addition to its load: to start threads and the monitor, and to wait for the last answers.
+/// Time that a run takes in addition to its load: to start threads and the monitor, and to wait for the last responses.
 pub(crate) const RUN_SET_UP: Nanos = Nanos::from_millis(140);
-/// Time that a run takes in addition to its load if several processes make the load: to agree on a start, and to merge
-/// the results.
+/// Time that a run takes in addition to its load if several generator processes (shards) share the load: to agree on a
+/// start, and to merge the results.
 const CREW_SET_UP: Nanos = Nanos::from_millis(1800);
 
-/// A number of runs, and the total duration of their loads and pauses.
+/// A number of runs, and the total duration of their loads and of the pauses after them.
 #[derive(Clone, Copy, Default)]
 struct Runs {
     number: f64,
@@ -36,14 +36,13 @@ impl Runs {
         self.total += duration;
     }
 
-    /// The duration of `repetitions` repetitions of all runs, each with its set-up.
+    /// The duration of all runs, repeated `repetitions` times, with `set_up` in addition for each run.
     fn duration(self, repetitions: f64, set_up: Nanos) -> Nanos {
         times(repetitions, self.total + times(self.number, set_up))
     }
 }
 
-/// Estimates the duration of the survey from its beginning, for a server that completes `first_rate` calls per second
-/// for a single client.
+/// Estimates the total duration of the survey. `first_rate` is the throughput of a single client, in calls per second.
 pub(crate) fn estimated_duration(
     setup: &Setup,
     connections: &ConnectionUse,
@@ -72,7 +71,8 @@ pub(crate) fn estimated_duration(
         + levels(setup, &search, change).duration(1.0, set_up)
 }
 
-/// The runs of the search for the capacity, and the number of clients and the capacity that it is assumed to find.
+/// The estimated search for the capacity: its runs, and the number of clients and the capacity that it is assumed to
+/// find.
 struct Search {
     runs: Runs,
     clients: u64,
@@ -95,7 +95,7 @@ fn capacity_search(design: BlockDesign<'_>, max_clients: u64, first_rate: f64) -
     }
 }
 
-/// The runs of all levels after calibration.
+/// All runs after calibration.
 fn levels(setup: &Setup, search: &Search, change: Option<Change>) -> Runs {
     let level = setup.level;
     let anchor = anchor_duration(setup, search.clients, search.capacity);

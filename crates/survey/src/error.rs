@@ -1,36 +1,36 @@
 //! The errors of a survey.
 
-/// An error that ends a survey. The message says what to do next.
+/// An error that ends a survey. The message states what to do.
 #[derive(Debug, thiserror::Error)]
 pub enum SurveyError {
-    /// A run could not be made.
+    /// A run of the load generator failed.
     #[error(transparent)]
     Run(#[from] brimful_run::RunError),
-    /// The server, its answers or the options do not permit a meaningful survey.
+    /// A survey of this server with these options is not possible or would not be meaningful.
     #[error("{0}")]
     Unfit(String),
-    /// The monitor could not observe the server.
+    /// The server's processes cannot be monitored, pinned to CPUs, or limited.
     #[error(transparent)]
     Monitor(#[from] brimful_monitor::MonitorError),
-    /// No model could be fitted.
+    /// No model can be fitted to the measurements.
     #[error("no model fits the measurements: {0}")]
     Estimate(#[from] brimful_estimate::EstimateError),
-    /// An objective cannot be judged.
+    /// An objective of the user cannot be judged.
     #[error(transparent)]
     Objective(#[from] brimful_stats::ObjectiveError),
-    /// The guardian process, which undoes changes of the server if the survey is killed, could not be started.
+    /// The process that undoes changes of the server if the survey is killed cannot be started.
     #[error(
         "cannot start the process that moves the server back to its CPUs if the survey is killed: {0}; leave out \
          --server-cpus, or raise the limit on processes (`ulimit -u`)"
     )]
     Guardian(std::io::Error),
-    /// The reference server failed.
+    /// The reference server of the demonstration failed.
     #[error(transparent)]
     Target(#[from] brimful_target::TargetError),
 }
 
 impl SurveyError {
-    /// Whether the cause is the command line or a document rather than the environment.
+    /// Whether the command line or an input file caused the error, rather than the environment.
     pub fn is_usage(&self) -> bool {
         match self {
             SurveyError::Run(error) => error.is_usage(),

@@ -1,6 +1,6 @@
-//! The first look at the server: a short load of one client. It shows whether the server answers as expected, and
-//! roughly what a call costs. A survey of redirects or of error pages would not measure the pages that the user has in
-//! mind.
+//! The first measurement of the server: a short load by one client. It shows whether the server responds as expected,
+//! and how long a call takes. Redirects and error pages end the survey, because it would not measure the pages that the
+//! user wants to know about.
 
 use crate::SurveyError;
 use crate::bench::Answer;
@@ -12,27 +12,29 @@ use brimful_core::quantity::count;
 use brimful_core::workload::RequestClass;
 use brimful_core::{Bytes, Nanos};
 
-/// Duration of the first look.
+/// Duration of the first measurement.
 pub(crate) const FIRST_LOOK: Nanos = Nanos::from_millis(1000);
 
-/// The results of a load of one client.
+/// The results of the first measurement.
 #[derive(Debug)]
 pub(crate) struct InitialMeasurement {
-    /// Completed calls per second.
+    /// Calls completed per second.
     pub rate: f64,
     /// Mean size of a response, in bytes.
     pub response: Bytes,
+    /// Numbers of calls by outcome.
     pub counts: Counts,
 }
 
 impl InitialMeasurement {
-    /// Duration of a call while no other call is in progress, in seconds.
+    /// Duration of a call without queueing, in seconds.
     pub fn call_duration_s(&self) -> f64 {
         1.0 / self.rate.max(1e-9)
     }
 }
 
-/// Offers the load of one client for a short time. Ends the survey if the answers are not worth measuring.
+/// Offers the load of one client for a short time. Ends the survey if the responses are errors, redirects or
+/// unexpected.
 pub(crate) fn measure_initially(runner: &mut Runner<'_>) -> Result<InitialMeasurement, Halt> {
     runner.begin("a first look at the server".to_owned(), FIRST_LOOK);
     let trial = runner.measure(&runner.setup.workload_with(closed(1)), FIRST_LOOK)?;
@@ -53,7 +55,7 @@ pub(crate) fn measure_initially(runner: &mut Runner<'_>) -> Result<InitialMeasur
     Ok(InitialMeasurement { rate: trial.record.rates.completed, response, counts })
 }
 
-/// Ends the survey unless at least some of the first answers are successful or expected by the workload.
+/// Ends the survey if no response is successful or expected by the workload.
 fn check_first_answers(runner: &mut Runner<'_>, first: &Trial) -> Result<(), Halt> {
     let counts = &first.record.counts;
     let status = counts.status;
@@ -87,7 +89,7 @@ fn check_first_answers(runner: &mut Runner<'_>, first: &Trial) -> Result<(), Hal
     Err(SurveyError::Unfit(complaint(status, answer.as_ref(), &setup.header.url)).into())
 }
 
-/// Parses the first bytes of an answer of the server at this URL.
+/// Parses the first bytes of a response from the server at this URL.
 pub(crate) fn parse_answer(status: u16, bytes: &[u8], url: &str) -> Answer {
     let end = bytes.windows(4).position(|window| window == b"\r\n\r\n").unwrap_or(bytes.len());
     let head = String::from_utf8_lossy(&bytes[..end]);
@@ -105,7 +107,7 @@ pub(crate) fn parse_answer(status: u16, bytes: &[u8], url: &str) -> Answer {
     }
 }
 
-/// Resolves a reference on the page at `url` (RFC 3986 §5.2), but keeps `.` and `..` segments.
+/// Resolves a URL reference relative to the page at `url` (RFC 3986 §5.2), but keeps the segments `.` and `..`.
 fn absolute_url(reference: &str, url: &str) -> String {
     let Some((scheme, rest)) = url.split_once("://") else { return reference.to_owned() };
     let authority = rest.split(['/', '?', '#']).next().unwrap_or(rest);
@@ -130,8 +132,8 @@ fn absolute_url(reference: &str, url: &str) -> String {
     }
 }
 
-/// A message that says why a survey of these answers would be meaningless, and what to do. `answer` is one of the
-/// answers.
+/// The message for a server whose responses should not be surveyed: the reason, and what to do. `answer` is one of the
+/// responses, if there is one.
 fn complaint(status: StatusCounts, answer: Option<&Answer>, url: &str) -> String {
     let all = status.s3xx + status.s4xx + status.s5xx;
     let kinds = [("3xx", status.s3xx), ("4xx", status.s4xx), ("5xx", status.s5xx)];
@@ -174,7 +176,7 @@ fn complaint(status: StatusCounts, answer: Option<&Answer>, url: &str) -> String
     }
 }
 
-/// Advice on a redirect to `location`.
+/// What to do about a redirect to `location`.
 fn redirect_advice(location: &str, answer: &Answer, url: &str) -> String {
     let without_slash = |url: &str| url.split('#').next().unwrap_or(url).trim_end_matches('/').to_owned();
     if without_slash(location) != without_slash(url) {

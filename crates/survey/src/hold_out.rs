@@ -1,4 +1,4 @@
-//! The held-out levels. Each level is predicted before it is measured, and no part of the fit uses it.
+//! Measures the held-out levels. Each is predicted before it is measured, and the fit does not use it.
 
 use crate::baseline::ClientLimit;
 use crate::calibration::Calibration;
@@ -11,13 +11,14 @@ use brimful_core::quantity::{self, count, percent};
 use brimful_core::survey::Role;
 use brimful_estimate::{ResponseSummary, ServerFit};
 
-/// A note mentions TLS handshakes if there are more than this number per call. A handshake costs the server as much CPU
-/// time as many calls.
+/// Minimum number of TLS handshakes per call that causes a note. A handshake costs the server as much CPU time as many
+/// calls.
 const HANDSHAKES: f64 = 0.002;
-/// Above this number of handshakes per call, the client reconnects on purpose, and no note is needed.
+/// Above this number of handshakes per call, every call is assumed to open its own connection on purpose, and no note
+/// is needed.
 const DELIBERATE_HANDSHAKES: f64 = 0.5;
 
-/// Measures the held-out levels.
+/// Measures all held-out levels. Levels above `--max-load` are left out.
 pub(crate) fn hold_out(
     runner: &mut Runner<'_>,
     calibration: &Calibration,
@@ -65,8 +66,7 @@ fn measure_held_out(
     runner.record_level(&trial, &level.workload, &context)
 }
 
-/// The response times that the model predicts for the actual arrivals of the level, at the host's speed during the
-/// level.
+/// The response times that the model predicts for the level's own arrivals, at the measured speed of the host.
 fn response_on_this_host(
     runner: &Runner<'_>,
     fit: &ServerFit,
@@ -81,8 +81,8 @@ fn response_on_this_host(
     Ok(fit.replay(level.rate, &mix, &course, &arrivals)?)
 }
 
-/// A note about a level in which the server closed connections, so that TLS handshakes happened during the level.
-/// Connections are opened before the level to avoid this, because the model does not describe the cost of handshakes.
+/// A note if TLS handshakes took place during a level, because the server closed connections. Connections are opened
+/// before a level, because the model does not describe the cost of handshakes.
 fn handshake_note(counts: &Counts) -> Option<String> {
     let per_call = counts.handshakes as f64 / counts.completed as f64;
     (HANDSHAKES..DELIBERATE_HANDSHAKES).contains(&per_call).then(|| {
@@ -110,7 +110,8 @@ mod tests {
         let note = note_of(1_200, 60_000).unwrap();
         assert!(note.starts_with("1,200 TLS handshakes for 60,000 calls (2"), "{note}");
         assert!(note.contains("the server closes connections"), "{note}");
-        // The cases: no TLS; a dozen connections that stay open; a connection for each call; no completed call.
+        // Four cases without a note: no TLS, 12 connections that remain open, one connection per call, and no completed
+        // call.
         for (handshakes, completed) in [(0, 60_000), (12, 60_000), (60_000, 60_000), (5, 0)] {
             assert_eq!(note_of(handshakes, completed), None, "{handshakes} of {completed}");
         }

@@ -1,4 +1,4 @@
-//! The impact of calibration on a server that has other clients.
+//! The impact of calibration on other clients of the server.
 
 use crate::design::LoadStep;
 use crate::setup::Setup;
@@ -6,18 +6,19 @@ use crate::trial::Trial;
 use brimful_core::Nanos;
 use brimful_core::survey::CalibrationImpact;
 
-/// Totals over all loads of calibration.
+/// Sums over all loads of calibration.
 #[derive(Debug, Default)]
 pub(crate) struct ImpactTotals {
     loaded: Nanos,
     rested: Nanos,
     calls: u64,
-    /// CPU seconds of the server's processes under load; `None` if a load could not be observed.
+    /// CPU time of the server's processes under load, in seconds; `None` if it is unknown for some load.
     work_s: Option<f64>,
     longest_wait_s: f64,
 }
 
 impl ImpactTotals {
+    /// Adds a load and the pause after it.
     pub fn add(&mut self, trial: &Trial, step: &LoadStep) {
         let before = if self.loaded == Nanos::ZERO { Some(0.0) } else { self.work_s };
         let work = trial.window_measurement().ok().map(|observed| observed.busy * step.duration.as_secs_f64());
@@ -29,8 +30,9 @@ impl ImpactTotals {
         self.longest_wait_s = self.longest_wait_s.max(longest_wait_s);
     }
 
-    /// The impact on a server that completes `capacity` calls per second and keeps `idle_busy` CPUs busy without load.
-    pub fn impact(&self, setup: &Setup, most_clients: u64, capacity: f64, idle_busy: f64) -> CalibrationImpact {
+    /// The impact on a server with a capacity of `capacity` calls per second, which keeps `idle_busy` CPUs busy without
+    /// load. `most_clients` is the largest number of clients.
+    pub fn impact(&self, setup: &Setup, most_clients: u64, capacity: f64, idle_busy: f64) -> Inflicted {
         let duration_s = (self.loaded + self.rested).as_secs_f64().max(1e-9);
         let mean_load = match self.work_s {
             Some(work_s) => (work_s + idle_busy * self.rested.as_secs_f64()) / f64::from(setup.servers()) / duration_s,

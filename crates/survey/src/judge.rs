@@ -1,6 +1,5 @@
-//! Judges whether a survey can be trusted: whether it was completed, whether its levels were measured well, and whether
-//! its model predicted the later measurements. The last question is separate from the first two: measurements that
-//! refute a model are still valid.
+//! Judges a survey: whether it was completed, whether its levels were measured well, and whether its model predicted
+//! the later measurements. If the model's predictions are wrong, the measurements are still valid.
 
 use crate::runner::{Halt, RunLog};
 use brimful_core::Nanos;
@@ -8,33 +7,33 @@ use brimful_core::quantity::{percent, rate, signed_percent};
 use brimful_core::record::{Reason, ReasonCode, Verdict};
 use brimful_core::survey::{Comparison, Level, ResponsePercentiles, Role};
 
-/// A model is useful if it predicts throughput and utilization to within [`THROUGHPUT`], and mean response times to
-/// within [`RESPONSE`] (Lazowska, Zahorjan, Graham & Sevcik, *Quantitative System Performance*, 1984: 5 to 10 % and 10
-/// to 30 %).
+/// Tolerated error of predicted throughput and utilization. A model counts as useful within 5 to 10 % (Lazowska,
+/// Zahorjan, Graham & Sevcik, *Quantitative System Performance*, 1984).
 const THROUGHPUT: f64 = 0.1;
+/// Tolerated error of predicted mean response times. A model counts as useful within 10 to 30 % (same source).
 const RESPONSE: f64 = 0.3;
-/// The verdict states how much of an error the host's speed caused if this part exceeds this share.
+/// If the host's speed caused an error of more than this share, the verdict states how much.
 const NOTABLE: f64 = 0.05;
 
-/// Above this share of the saturation rate, small errors of a demand cause large errors of the mean response time:
-/// about 7 times as large at this share, and 10 times as large at 90 %. There, a mean response time refutes a model
-/// only outside of the range that the prediction's interval allows.
+/// Share of the saturation rate above which small errors of a demand cause large errors of the mean response time:
+/// about 7 times as large at 85 %, and 10 times as large at 90 %. Above it, a mean response time refutes the model only
+/// if it is outside of the range that the prediction interval permits.
 const SENSITIVE: f64 = 0.85;
 
-/// The verdict mentions idle CPUs at saturation if their share exceeds [`IDLE`], and CPUs used by other programs if
-/// their share exceeds [`OTHERS`].
+/// Minimum share of idle CPUs at saturation that the verdict mentions.
 const IDLE: f64 = 0.1;
+/// Minimum share of CPUs used by other programs at saturation that the verdict mentions.
 const OTHERS: f64 = 0.05;
 
-/// The verdict on the whole survey. `full` is set if calibration found a saturated resource other than the CPUs: the
-/// name of this resource, and the evidence.
+/// The verdict on the whole survey. `full` is the name of a saturated resource other than the CPUs, with the evidence;
+/// `None` if calibration found no such resource.
 pub(crate) fn verdict(log: &RunLog, saturation: Comparison, full: Option<&str>, halt: Option<&Halt>) -> Verdict {
     let mut reasons: Vec<Reason> = halt.map(|halt| ended_early(halt, &log.step)).into_iter().collect();
     reasons.extend(log.doubts.iter().cloned());
-    // If the same reason already concerns the whole survey, it is not repeated for the levels.
+    // Do not repeat a reason for single levels if it already concerns the whole survey.
     let level_doubts = doubts(&log.levels).filter(|doubt| reasons.iter().all(|reason| reason.code != doubt.code));
     reasons.extend(level_doubts);
-    // A measurement that is in doubt cannot refute a model.
+    // A measurement that cannot be trusted cannot refute a model.
     if reasons.is_empty() {
         reasons.extend(capacity_missed(&log.levels, saturation, full));
         reasons.extend(level_missed(&log.levels));
@@ -55,8 +54,8 @@ fn ended_early(halt: &Halt, step: &str) -> Reason {
     }
 }
 
-/// A reason to distrust the survey because of its levels; a few doubtful levels are only marked. The survey is in doubt
-/// if the level that measures the capacity is doubtful, or if more than a quarter of all levels are doubtful.
+/// A reason to distrust the survey because of its levels. A few doubtful levels are only marked. The survey cannot be
+/// trusted if the level that measures the capacity is doubtful, or if more than a quarter of all levels are.
 fn doubts(levels: &[Level]) -> Option<Reason> {
     let doubtful: Vec<&Level> = levels.iter().filter(|level| !level.verdict.valid).collect();
     let capacity = doubtful.iter().find(|level| measures_capacity(level));
@@ -72,28 +71,28 @@ fn measures_capacity(level: &Level) -> bool {
     level.clients.is_some() && level.role == Role::PastSaturation
 }
 
-/// The permitted distance between a prediction and the measurement, relative to the measurement.
+/// The permitted error of a prediction, relative to the measurement.
 #[derive(Clone, Copy)]
 struct Tolerance {
-    /// An error below this is always permitted.
+    /// Errors below this share are always permitted.
     least: f64,
-    /// An error above this is never permitted, however wide the prediction's interval is.
+    /// Errors above this share are never permitted, however wide the prediction interval is.
     most: f64,
 }
 
-/// A prediction that the measurement refutes.
+/// A prediction that is refuted by the measurement.
 #[derive(Clone, Copy)]
 struct Miss {
     predicted: f64,
     measured: f64,
-    /// The relative error, without the part that the host's speed caused.
+    /// Relative error, without the part that the host's speed caused.
     model_error: f64,
 }
 
 impl Miss {
-    /// A measurement refutes a prediction if their distance exceeds twice the distance from the prediction to that end
-    /// of its interval, limited by the tolerance. The part of the error that the host's speed caused does not count
-    /// against the model. `host_uncertainty` is how uncertain this part is, as a share of the measurement.
+    /// Returns a miss if the measurement refutes the prediction: if it lies outside of the prediction interval with
+    /// doubled width, limited by the tolerance. The part of the error that the host's speed caused is not counted.
+    /// `host_uncertainty` is the uncertainty of that part, relative to the measurement.
     fn from_comparison(comparison: Comparison, tolerance: Tolerance, host_uncertainty: f64) -> Option<Miss> {
         let predicted = comparison.predicted?;
         let measured = comparison.measured?;
@@ -111,8 +110,8 @@ impl Miss {
 
 fn capacity_missed(levels: &[Level], saturation: Comparison, full: Option<&str>) -> Option<Reason> {
     let closed = levels.iter().find(|level| measures_capacity(level));
-    // If the host's speed changed during the measurement, its true mean may be anywhere between the two measured
-    // speeds.
+    // If the host's speed changed during the measurement, its mean may be anywhere between the speeds before and after
+    // it.
     let host_uncertainty = closed.and_then(|closed| closed.host_speed_change).map_or(0.0, |change| change.abs() / 2.0);
     let tolerance = Tolerance { least: THROUGHPUT / 2.0, most: THROUGHPUT };
     let miss = Miss::from_comparison(saturation, tolerance, host_uncertainty)?;
@@ -127,7 +126,7 @@ fn capacity_missed(levels: &[Level], saturation: Comparison, full: Option<&str>)
     Some(Reason { code: ReasonCode::ModelRefuted, message })
 }
 
-/// A clause with the model's own error, if the host's speed caused a notable part of the error.
+/// A clause with the error of the model alone, if the host's speed caused a significant part of the error.
 fn without_host(comparison: Comparison, model_error: f64) -> String {
     match comparison.error_drift {
         Some(drift) if drift.abs() > NOTABLE => {
@@ -138,7 +137,7 @@ fn without_host(comparison: Comparison, model_error: f64) -> String {
     }
 }
 
-/// A clause that says what saturated the server, if it was not only the server's own work on the CPUs.
+/// A clause about the cause of the saturation, if other programs or another resource than the CPUs contributed to it.
 fn saturated_by(closed: &Level, full: Option<&str>) -> Option<String> {
     let idle = closed.cpu?.idle;
     let others = 1.0 - idle - closed.utilization.measured?;
@@ -156,7 +155,7 @@ fn saturated_by(closed: &Level, full: Option<&str>) -> Option<String> {
     (others > OTHERS).then(|| format!(" Something other than the server used {} of its CPUs then.", percent(others)))
 }
 
-/// The largest error of the held-out levels that refutes the model, as a reason.
+/// The reason with the largest error of a held-out level that refutes the model; `None` if no level refutes it.
 fn level_missed(levels: &[Level]) -> Option<Reason> {
     let tested =
         levels.iter().filter(|level| level.role == Role::HeldOut && level.verdict.valid && level.clients.is_none());
@@ -184,9 +183,9 @@ fn level_missed(levels: &[Level]) -> Option<Reason> {
     Some(Reason { code: ReasonCode::ModelRefuted, message })
 }
 
-/// A predicted metric of a level.
+/// A predicted metric of a level, with its measurement.
 struct Figure {
-    /// The beginning of the sentence, as in «predicted that calls take on average 3 ms»; the value follows.
+    /// The subject and verb of the message's clause, such as «calls take on average». The value follows.
     phrase: &'static str,
     kind: Kind,
     comparison: Comparison,
@@ -199,14 +198,14 @@ enum Kind {
 }
 
 fn figures(level: &Level) -> [Figure; 5] {
-    // Near saturation, the prediction's interval decides whether a measured mean refutes it.
+    // Near saturation, a mean refutes the model only if the prediction interval permits it.
     let mean_tolerance = if level.fraction < SENSITIVE {
         Tolerance { least: RESPONSE / 2.0, most: RESPONSE }
     } else {
         Tolerance { least: RESPONSE, most: f64::INFINITY }
     };
-    // For percentiles, the prediction's interval decides. The 99th percentile depends on few calls, so its tolerance is
-    // larger.
+    // A percentile refutes the model only if the prediction interval permits it. The 99th percentile depends on few
+    // calls, so its tolerance is larger.
     let percentile_tolerance = Tolerance { least: RESPONSE, most: f64::INFINITY };
     let p99_tolerance = Tolerance { least: 2.0 * RESPONSE, most: f64::INFINITY };
     let time = |phrase, comparison, tolerance| Figure { phrase, kind: Kind::Time, comparison, tolerance };

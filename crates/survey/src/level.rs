@@ -1,4 +1,4 @@
-//! A level as the document shows it: the measurements beside the predictions.
+//! Converts a measured load to a level of the survey's document, with predictions and measurements side by side.
 
 use crate::anchor::HostSpeed;
 use crate::trial::Trial;
@@ -9,35 +9,37 @@ use brimful_core::survey::{Comparison, Level, LevelClass, ResponsePercentiles, R
 use brimful_core::workload::{Load, Workload};
 use brimful_estimate::{ExpectedLevel, PredictedValue, Prediction, ResponseSummary};
 
-/// Minimum number of throughput samples for a useful confidence interval.
+/// Minimum number of throughput samples for a confidence interval.
 const MIN_SAMPLES: u64 = 3;
 
-/// The facts about a level that its Record does not contain.
+/// Facts about a level that are not in its Record.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LevelContext<'a> {
+    /// Purpose of the level: calibration, test of the model, or measurement past saturation.
     pub role: Role,
-    /// The name of the workload.
+    /// Name of the workload in the document, such as `mix`.
     pub workload: &'a str,
-    /// The saturation rate, which counts as a load of 1.
+    /// The saturation rate, in calls per second. The level's load is relative to this rate.
     pub saturation: f64,
-    /// Prediction for a host of constant speed.
+    /// Prediction for a host with constant speed; `None` without a prediction.
     pub predicted: Option<&'a Prediction>,
-    /// Prediction for a host whose speed varies as it did during calibration.
+    /// Prediction for a host whose speed varies as during calibration; `None` without such a prediction.
     pub expected: Option<&'a ExpectedLevel>,
+    /// Speed of the host during the level.
     pub host: HostConditions,
 }
 
-/// The state of the host during a level.
+/// The host's speed during a level, and its effect on response times.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct HostConditions {
-    /// Speed of the host, measured by the anchors.
+    /// Speed of the host, measured with anchors before and after the level.
     pub speed: HostSpeed,
-    /// Response times that the model predicts for the actual arrivals of the level, on a host of the measured speed.
+    /// Response times that the model predicts for the level's own arrivals, at the measured speed of the host.
     pub response: Option<ResponseSummary>,
 }
 
 impl<'a> LevelContext<'a> {
-    /// The context of a calibration level, for which there is no prediction.
+    /// The context of a calibration level, which has no prediction.
     pub fn calibration(workload: &'a str, saturation: f64) -> LevelContext<'a> {
         let host = HostConditions::default();
         LevelContext { role: Role::Calibration, workload, saturation, predicted: None, expected: None, host }
@@ -55,7 +57,7 @@ impl<'a> LevelContext<'a> {
         }
     }
 
-    /// Builds the level, for a server with this many CPUs.
+    /// Converts a trial of `workload` to a level. `servers` is the number of the server's CPUs.
     pub fn level(&self, trial: &Trial, workload: &Workload, servers: u32) -> Level {
         let record = &trial.record;
         let planned_rate = match workload.load {
@@ -67,7 +69,7 @@ impl<'a> LevelContext<'a> {
             _ => None,
         };
         let mut reasons = trial.verdict(servers).reasons;
-        // Failures are expected in open levels past saturation, so they are no reason to distrust these.
+        // An open load past saturation is expected to have failures, so they are no reason to distrust it.
         if self.role != Role::PastSaturation || clients.is_some() {
             reasons.extend(trial.failures());
         }
@@ -152,8 +154,8 @@ impl<'a> LevelContext<'a> {
     }
 }
 
-/// Compares a prediction with the measurement. The prediction is the median of the expected values if there are any, or
-/// else the value for a host of constant speed.
+/// Compares a prediction with the measurement. The prediction is the median of `expected`, or `predicted` if there is
+/// no `expected`.
 fn compare(expected: Option<PredictedValue>, predicted: Option<f64>, measured: Option<f64>) -> Comparison {
     Comparison {
         interval90: expected.map(|spread| spread.interval90),
@@ -161,7 +163,7 @@ fn compare(expected: Option<PredictedValue>, predicted: Option<f64>, measured: O
     }
 }
 
-/// Merges the runs of all blocks into levels, one level for each load.
+/// Merges the runs of each load over all blocks into one level.
 pub(crate) fn pool_by_place(runs: &[Level]) -> Vec<Level> {
     let is_same_place = |a: &Level, b: &Level| {
         a.workload == b.workload && (a.clients.is_some() || (a.fraction - b.fraction).abs() < 1e-6)
@@ -176,7 +178,8 @@ pub(crate) fn pool_by_place(runs: &[Level]) -> Vec<Level> {
     places.iter().map(|runs| pool(runs)).collect()
 }
 
-/// Merges runs of one load into one level. Shares and rates are weighted by time, response times by calls.
+/// Merges the runs of one load into one level. Shares and rates are means weighted by time, and response times are
+/// means weighted by calls.
 fn pool(runs: &[&Level]) -> Level {
     let by_time = |figure: &dyn Fn(&Level) -> Option<f64>| weighted_mean(runs, &|run| run.window_s, figure);
     let by_calls = |figure: &dyn Fn(&Level) -> Option<f64>| weighted_mean(runs, &completed_calls, figure);
@@ -194,7 +197,8 @@ fn pool(runs: &[&Level]) -> Level {
         measured_ci95_half_width: ci95_half_width(runs.iter().filter_map(|run| run.response_time_s.measured)),
         ..measured(by_calls(&|run| run.response_time_s.measured))
     };
-    // The percentiles of several runs have no exact mean. Weighting by calls is close if the runs are alike.
+    // The exact percentiles of all runs together are unknown. Their mean weighted by calls is a good approximation if
+    // the runs are similar.
     whole.response_percentiles_s = ResponsePercentiles {
         p50: measured(by_calls(&|run| run.response_percentiles_s.p50.measured)),
         p95: measured(by_calls(&|run| run.response_percentiles_s.p95.measured)),
@@ -242,7 +246,7 @@ fn weighted_mean(
     (weights > 0.0).then(|| sum / weights)
 }
 
-/// The verdict on several runs: in doubt only if most of the runs are in doubt.
+/// The verdict on several runs: valid unless most of the runs are invalid.
 fn verdict_of_most(runs: &[&Level]) -> Verdict {
     let mut doubtful = runs.iter().filter(|run| !run.verdict.valid);
     let first = doubtful.next();
@@ -252,7 +256,8 @@ fn verdict_of_most(runs: &[&Level]) -> Verdict {
     }
 }
 
-/// Half width of the 95 % confidence interval of a mean, if the values are normally distributed.
+/// Half width of the 95 % confidence interval of the mean, for normally distributed values. `None` for fewer than three
+/// values.
 fn ci95_half_width(values: impl Iterator<Item = f64>) -> Option<f64> {
     let values: Vec<f64> = values.collect();
     let moments = Moments::from_values(&values).filter(|_| values.len() > 2)?;

@@ -1,8 +1,9 @@
-//! Surveys a server: checks the client, calibrates at light load, fits a model, predicts, and only then measures the
-//! predicted levels (Menascé et al. 1999, with the client's own limit from Banga & Druschel 1997, §4.3).
+//! Surveys a server: measures the maximum rate of this client, calibrates the server, fits a queueing model, and
+//! predicts levels that are measured only afterwards (Menascé et al. 1999; the client's limit as in Banga & Druschel
+//! 1997, §4.3).
 //!
-//! [`survey`] is the entry point. `method.rs` is the method itself: the sequence of its phases. It depends on the
-//! outside world only through a `Bench`; the tests use a simulated server.
+//! [`survey`] is the entry point. `method.rs` has the sequence of the survey's phases. The method accesses servers only
+//! through the trait `Bench`, which the tests implement with a simulated server.
 #![forbid(unsafe_code)]
 
 mod anchor;

@@ -1,6 +1,6 @@
-//! The method of a survey. It warms the server up, measures the client's limit, calibrates the server, fits a model and
-//! publishes all predictions; only then does it measure the predicted levels. Each phase is a function in a file of its
-//! own. The method measures only through a [`Bench`], which also provides the time.
+//! The method of a survey: the sequence of its phases. It warms the server up, measures the client's maximum rate,
+//! calibrates the server, fits a model and announces all predictions. Only then does it measure the predicted levels.
+//! Each phase is a function in a separate file. The method uses only a [`Bench`] to load the server and to wait.
 
 use crate::SurveyError;
 use crate::baseline::{find_client_limit, watch_idle};
@@ -21,11 +21,11 @@ use crate::warm_server_up::warm_server_up;
 use crate::what_if::{measure_change, rehearse_change};
 use brimful_core::survey::Survey;
 
-/// Surveys the server on the bench. As soon as the first level has been measured, the survey always yields a document,
-/// which also says what ended the survey early.
+/// Surveys a server. Once the first level is measured, the result is always a document. If the survey ended early, the
+/// document states why.
 ///
 /// # Errors
-/// [`SurveyError`] if the survey failed before it measured a level.
+/// [`SurveyError`] if the survey fails before the first level is measured.
 pub(crate) fn conduct(
     setup: &Setup,
     bench: &mut dyn Bench,

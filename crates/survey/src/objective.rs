@@ -1,9 +1,10 @@
-//! Objectives: the highest rate at which, say, 99 % of all calls take less than 50 ms. The rate is predicted like all
-//! other results, and then measured by a search near the prediction. The search offers short slices of load, and the
-//! rate of each slice follows from the results of the earlier slices ([`brimful_estimate::rate_search`]).
+//! Finds the highest rate that meets an objective, such as «99 % of all calls take less than 50 ms». The rate is
+//! predicted first, and then measured by a search that starts at the prediction. The search offers slices, which are
+//! short loads. The rate of each slice depends on the results of the earlier slices
+//! ([`brimful_estimate::rate_search`]).
 //!
-//! An objective is judged over the long run. So a slice during a bad moment of the host counts like any other, and only
-//! slices in which the generator itself was the limit are dropped.
+//! An objective must be met in the long run, with all speeds of the host. So slices on a slow host are used too. Only
+//! slices in which the load generator was the limit are not used.
 
 use crate::calibration::Calibration;
 use crate::runner::{Halt, Runner};
@@ -19,52 +20,54 @@ use brimful_estimate::{LevelTime, LimitedMeasure, PredictedValue, RateEstimate, 
 use brimful_stats::{CallsByLimit, count_by_limit, pooled_figure};
 use std::fmt;
 
-/// The objective of a survey for which the user gave none.
+/// The default objective: the 99th percentile of response times is below ten times its value at light load.
 pub(crate) fn default_objective() -> SloSpec {
     SloSpec::Relative { measure: Measure::Percentile { class: None, percent: 99.0 }, factor: 10.0 }
 }
 
-/// Length of a slice (a short load of a search), and maximum total length of the slices of a search, in units of
-/// `--level`.
+/// Duration of a slice (a short load of a search), in units of `--level`.
 const SLICE: f64 = 0.4;
+/// Maximum total duration of all slices, in units of `--level`.
 const BUDGET: f64 = 10.0;
-/// A slice has at least this many calls, unless that takes longer than [`LONGEST_SLICE`].
+/// Minimum number of calls in a slice. A slice is extended for these calls to at most [`LONGEST_SLICE`].
 const SLICE_CALLS: f64 = 200.0;
+/// Maximum duration to which a slice is extended.
 const LONGEST_SLICE: Nanos = Nanos::from_secs(5);
-/// The search ends when half the width of the interval is at most this share of the rate.
+/// The search ends when the relative half width of the rate's interval is at most this.
 const PRECISION: f64 = 0.03;
+/// Minimum number of slices of a search.
 const MIN_SLICES: usize = 10;
-/// If half the width of a rate's interval exceeds this share of the rate, the outcome is undecided.
+/// Maximum relative half width of the rate's interval for a result. With a wider interval, the outcome is undecided.
 const DECIDED: f64 = 0.3;
-/// The search ends after this number of slices in which the generator was the limit.
+/// Maximum number of slices that are not used because the load generator was the limit. After more, the search ends.
 const MAX_UNUSED: usize = 3;
-/// The lowest rate that is searched, as a share of the capacity. The highest rate is the capacity: above the
-/// capacity, response times grow without bound in the long run, although a short slice may not show this.
+/// Lowest rate of the search, as a share of the capacity. The highest rate is the capacity itself: above it, response
+/// times grow without limit in the long run, although a short slice may not show this.
 const LOWEST: f64 = 0.01;
-/// If the rate is at least this share of the capacity, the objective counts as met up to the capacity.
+/// If the rate is at least this share of the capacity, the objective counts as met at all rates up to the capacity.
 const UP_TO_CAPACITY: f64 = 0.97;
-/// A slice lasts for at least this many times the limit of an objective, unless that takes longer than
-/// [`LONGEST_SLICE`]. A queue needs time to become as long as the limit.
+/// Minimum duration of a slice, as a multiple of the response time limit, because a queue needs time to reach this
+/// length. A slice is extended to at most [`LONGEST_SLICE`].
 const SLICE_LIMITS: f64 = 10.0;
-/// The rate of the first slice of a search without a prediction, as a share of the capacity.
+/// Rate of the first slice if there is no prediction, as a share of the capacity.
 const FIRST: f64 = 0.8;
-/// If no call of a slice had an expected answer, its mean response time counts as this many times the limit.
+/// Mean response time of a slice without a completed call, as a multiple of the limit.
 const UNANSWERED: f64 = 1000.0;
 
-/// An objective, the value of its metric at light load, and the highest rate at which it is predicted to be met.
+/// An objective, its metric at light load, and the predicted highest rate that meets it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PredictedObjective {
-    /// The objective as the user gave it.
+    /// The objective as the user wrote it.
     pub spec: SloSpec,
-    /// The objective with its limit in seconds or as a share. `None` if the limit is a multiple of the value at light
-    /// load, and light load has no such value.
+    /// The objective with an absolute limit. `None` if the limit is relative to the value at light load, and that value
+    /// is unknown.
     pub slo: Option<Slo>,
-    /// The measured value of the limited metric at light load: seconds, or a share of errors.
+    /// The metric at light load: a response time in seconds, or the share of failed calls.
     pub light_load: Option<f64>,
     /// Whether light load already misses the objective.
     pub is_missed_at_light_load: bool,
-    /// The rate at which the objective is just met, in calls per second. `None` for a share of errors, which a model
-    /// does not predict, and for an objective that light load misses.
+    /// The predicted highest rate that meets the objective, in calls per second. `None` for an objective about failed
+    /// calls, which the model does not predict, and for an objective that light load misses.
     pub rate: Option<PredictedValue>,
 }
 
@@ -77,8 +80,8 @@ impl fmt::Display for PredictedObjective {
     }
 }
 
-/// Predicts the rate of each objective, before the rate of any objective is measured. `ahead` is the time from the end
-/// of calibration to the start of the search.
+/// Predicts the highest rate for each objective. `ahead` is the time from the end of calibration to the start of the
+/// search.
 pub(crate) fn predict_objectives(
     runner: &Runner<'_>,
     calibration: &Calibration,
@@ -100,7 +103,7 @@ fn predict_objective(
         SloSpec::Absolute(slo) => Some(slo.clone()),
         SloSpec::Relative { .. } => light_load.map(|figure| spec.resolve(figure)),
     };
-    // Without a value, too many calls of the light load failed, so the light load misses the objective.
+    // The metric at light load is unknown only if too many calls failed. Then light load misses the objective.
     let is_missed = |slo: &Slo| light_load.map_or(!light.is_empty(), |figure| figure >= slo.limit);
     let is_missed_at_light_load = slo.as_ref().is_some_and(is_missed);
     let searched = slo.as_ref().filter(|_| !is_missed_at_light_load);
@@ -108,7 +111,7 @@ fn predict_objective(
     Ok(PredictedObjective { spec: spec.clone(), slo, light_load, is_missed_at_light_load, rate })
 }
 
-/// Predicts the rate at which an objective is just met. `None` for a share of errors.
+/// Predicts the highest rate that meets an objective. `None` for an objective about failed calls.
 fn predict_rate(
     runner: &Runner<'_>,
     calibration: &Calibration,
@@ -140,7 +143,7 @@ fn predict_rate(
     }
 }
 
-/// The measure that an objective limits: the share of the calls beyond the limit or without an answer, or the mean.
+/// What an objective limits: the share of calls that exceed a limit or fail, or the mean response time.
 fn limited_figure(slo: &Slo) -> LimitedMeasure {
     match slo.measure {
         Measure::Percentile { percent, .. } => LimitedMeasure::Share(1.0 - percent / 100.0),
@@ -149,12 +152,12 @@ fn limited_figure(slo: &Slo) -> LimitedMeasure {
     }
 }
 
-/// The results of objectives whose rates were predicted but not measured.
+/// The results of objectives whose rates are predicted but not measured.
 pub(crate) fn predicted_only(predicted: &[PredictedObjective]) -> Vec<RateUnderObjective> {
     predicted.iter().map(|objective| result(objective, None, &[])).collect()
 }
 
-/// The result of an objective. `found` has the rate that the search found so far, and the server's capacity.
+/// The result of an objective. `found` contains the measured rate so far, and the server's capacity.
 fn result(
     objective: &PredictedObjective,
     found: Option<(RateEstimate, f64)>,
@@ -190,8 +193,8 @@ fn result(
     }
 }
 
-/// Measures the rate of each objective. `capacity` is the server's capacity in calls per second. Keeps `results` up to
-/// date, so that an interrupted search loses nothing.
+/// Measures the highest rate for each objective. `capacity` is the server's capacity in calls per second. `results` is
+/// updated after each slice, so that an interrupted search keeps its results.
 pub(crate) fn search_rates(
     runner: &mut Runner<'_>,
     predicted: &[PredictedObjective],
@@ -232,25 +235,26 @@ pub(crate) fn search_rates(
     Ok(())
 }
 
-/// The next rate to offer: that of the search whose result is least certain. `None` if all results are certain enough.
+/// The rate of the next slice: it is chosen for the search with the widest interval. `None` if all searches are
+/// finished.
 fn next_rate(searches: &[Search<'_>]) -> Option<f64> {
     let open = searches.iter().filter(|search| search.is_open());
     let widest = open.max_by(|a, b| a.width().total_cmp(&b.width()))?;
     Some(widest.next_rate())
 }
 
-/// Number of slices of a typical search: most searches end before the maximum number of slices.
+/// Estimated number of slices of a search. Most searches end before the maximum total duration.
 pub(crate) fn expected_slices(setup: &Setup) -> usize {
     if setup.objectives.is_empty() { 0 } else { MIN_SLICES + (BUDGET / SLICE) as usize / 3 }
 }
 
-/// The duration of a slice at this rate, if the longest limit of an objective is `limit_s` seconds.
+/// The duration of a slice at this rate. `limit_s` is the longest response time limit of the objectives, in seconds.
 pub(crate) fn slice_duration(setup: &Setup, rate: f64, limit_s: f64) -> Nanos {
     let wanted = (SLICE_CALLS / rate.max(1e-9)).max(SLICE_LIMITS * limit_s);
     times(SLICE, setup.level).max(Nanos::from_secs_f64(wanted).min(LONGEST_SLICE))
 }
 
-/// The search for the rate of one objective.
+/// The search for the highest rate that meets one objective.
 struct Search<'a> {
     /// Index of the objective among all objectives of the survey.
     index: usize,
@@ -262,7 +266,7 @@ struct Search<'a> {
 }
 
 impl<'a> Search<'a> {
-    /// Begins a search, unless the objective has no limit or light load misses it.
+    /// Begins a search. `None` if the objective has no absolute limit, or if light load misses it.
     fn new(index: usize, objective: &'a PredictedObjective, capacity: f64) -> Option<Search<'a>> {
         let slo = objective.slo.as_ref().filter(|_| !objective.is_missed_at_light_load)?;
         let first_rate = objective.rate.map_or(FIRST * capacity, |rate| rate.median);
@@ -270,12 +274,12 @@ impl<'a> Search<'a> {
         Some(Search { index, objective, slo, posterior, first_rate, slices: Vec::new() })
     }
 
-    /// The limit in seconds; `None` for a share of errors.
+    /// The response time limit in seconds; `None` for an objective about failed calls.
     fn time_limit_s(&self) -> Option<f64> {
         (!matches!(self.slo.measure, Measure::ErrorShare { .. })).then_some(self.slo.limit)
     }
 
-    /// Whether further slices can make the answer more certain.
+    /// Whether the search needs more slices.
     fn is_open(&self) -> bool {
         self.slices.len() < MIN_SLICES || self.width() > PRECISION
     }
@@ -302,7 +306,7 @@ impl<'a> Search<'a> {
     }
 }
 
-/// A sentence with the result for an objective.
+/// The sentence of the headline about an objective.
 pub(crate) fn sentence(result: &RateUnderObjective) -> Option<String> {
     let slo: Slo = result.objective.parse().ok()?;
     let of_class = slo.measure.class().map_or(String::new(), |name| format!(" of class {name}"));
@@ -345,7 +349,7 @@ pub(crate) fn sentence(result: &RateUnderObjective) -> Option<String> {
     })
 }
 
-/// Formats a share without superfluous digits: 1 %, 0.1 %.
+/// Formats a share in percent without trailing zeros, such as 1 % or 0.1 %.
 fn share(share: f64) -> String {
     format!("{} %", (share * 1e8).round() / 1e6)
 }

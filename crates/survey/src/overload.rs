@@ -1,9 +1,9 @@
-//! Measures the server's behaviour beyond its capacity.
+//! Measures the server beyond its capacity, with and without a connection pool.
 //!
-//! The policy for new connections may decide how much an overloaded server completes. With a pool, calls wait in the
-//! client for one of a few connections. Without a pool, each call that finds no idle connection opens another, so the
-//! server has to accept thousands of connections just when it is late, and some servers lose much of their capacity
-//! then. Both policies are measured at the same offered rate.
+//! The number of connections may determine how many calls an overloaded server completes. With a pool, calls wait in
+//! the client for one of a few connections. Without a pool, each call that finds no idle connection opens a new one, so
+//! an overloaded server must also accept thousands of connections. Some servers lose much of their capacity then. Both
+//! policies are measured at the same offered rate.
 
 use crate::anchor::HostSpeed;
 use crate::baseline::ClientLimit;
@@ -18,15 +18,16 @@ use brimful_core::survey::Overload;
 use brimful_core::workload::{Load, Workload};
 use brimful_core::{Nanos, Rate};
 
-/// Load of the level at which both connection policies are measured, as a fraction of the capacity.
+/// Offered rate at which both connection policies are measured, as a multiple of the capacity.
 const OVERLOAD: f64 = 1.3;
-/// Load of the level that only a thorough survey measures.
+/// Offered rate of the additional level of a thorough survey, as a multiple of the capacity.
 const SLIGHT_OVERLOAD: f64 = 1.1;
-/// Maximum number of calls that wait at the end of a level past saturation. It limits the duration of the level.
+/// A level past saturation ends when about this many calls wait. It lasts at least 1 s, and at most half of `--level`.
 const MAX_BACKLOG: f64 = 1000.0;
 
-/// Measures the levels past saturation. The capacity must already be measured, because an overloaded server would
-/// disturb its measurement. Returns the throughput by connection policy; `None` if only one policy was measured.
+/// Measures the levels past saturation. The capacity must be measured before, because an overloaded server might
+/// disturb that measurement. Returns the throughput with both connection policies; `None` if only one policy was
+/// measured.
 pub(crate) fn overload(
     runner: &mut Runner<'_>,
     calibration: &Calibration,
@@ -59,15 +60,15 @@ pub(crate) fn overload(
     Ok(overload)
 }
 
-/// Duration of a level past saturation that offers `excess` calls per second more than the server completes.
+/// Duration of a level past saturation. Its load exceeds the capacity by `excess` calls per second.
 fn overload_duration(excess: f64, level: Nanos) -> Nanos {
     Nanos::from_secs_f64((MAX_BACKLOG / excess).max(1.0).min(0.5 * level.as_secs_f64()))
 }
 
-/// Durations of all levels past saturation, for a server that completes `capacity` calls per second.
+/// Durations of all levels past saturation, for a server with a capacity of `capacity` calls per second.
 pub(crate) fn overload_durations(setup: &Setup, capacity: f64) -> impl Iterator<Item = Nanos> {
     let duration = move |fraction: f64| overload_duration((fraction - 1.0) * capacity, setup.level);
-    // Two further levels compare the connection policies.
+    // The comparison of connection policies needs two more levels.
     fractions(setup).iter().chain(&[OVERLOAD; 2]).map(move |fraction| duration(*fraction))
 }
 
@@ -75,8 +76,8 @@ fn fractions(setup: &Setup) -> &'static [f64] {
     if setup.thorough { &[SLIGHT_OVERLOAD, OVERLOAD] } else { &[OVERLOAD] }
 }
 
-/// Offers the load of the trial `pooled` without a pool, and then with the pool once more. The two loads with a pool
-/// surround the other one, so that a change of the host's speed affects both policies alike.
+/// Compares the connection policies at the load of `pooled`, which was measured with the pool. Measures the load
+/// without the pool, and then with the pool again, so that a change of the host's speed affects both policies equally.
 fn compare_policies(
     runner: &mut Runner<'_>,
     workload: &Workload,

@@ -1,4 +1,4 @@
-//! All predictions of a survey, made before any of the predicted levels is measured.
+//! All predictions of a survey. They are made before any of the predicted levels is measured.
 
 use crate::SurveyError;
 use crate::bench::Bench;
@@ -12,23 +12,23 @@ use brimful_core::workload::{Load, Workload};
 use brimful_core::{Nanos, Rate};
 use brimful_estimate::{ExpectedLevel, LevelTime, PredictedValue, Prediction, ServerFit};
 
-/// Approximate time that it takes to compute the predictions.
+/// Approximate time to compute the predictions.
 pub(crate) const PREDICTING: Nanos = Nanos::from_secs(1);
-/// The held-out levels of the calibrated mix: load as a fraction of the saturation rate, and length in units of
-/// `--level`. Queues near saturation fluctuate slowly, so high loads last longer.
+/// The held-out levels of the mix: load as a share of the saturation rate, and duration in units of `--level`. Queues
+/// near saturation fluctuate slowly, so levels with a high load last longer.
 const HELD_OUT: [(f64, f64); 2] = [(0.5, 1.0), (0.7, 1.5)];
-/// The held-out levels of a thorough survey, which also measures an unseen mix and bursts.
+/// The held-out levels of the mix in a thorough survey.
 const HELD_OUT_THOROUGH: [(f64, f64); 5] = [(0.3, 1.0), (0.5, 1.0), (0.7, 1.5), (0.8, 2.0), (0.9, 2.0)];
-/// Load and length of the held-out level of a mix that calibration did not measure. The load is a fraction of that
-/// mix's own saturation rate.
+/// The held-out level of a mix that calibration did not measure: load as a share of this mix's saturation rate, and
+/// duration in units of `--level`.
 const UNSEEN: (f64, f64) = (0.6, 1.0);
-/// Load and length of the held-out level of bursts. The load is the mean rate as a fraction of the saturation rate.
+/// The held-out level of bursty arrivals: mean load as a share of the saturation rate, and duration in units of
+/// `--level`.
 const BURSTS: (f64, f64) = (0.5, 1.0);
 const BURSTS_NAME: &str = "bursts";
-/// Arrivals of the bursts: 1.6 times the mean rate for 200 ms on average, then 0.4 times the mean rate for the same
-/// time.
+/// Bursty arrivals: 1.6 times the mean rate for 200 ms on average, then 0.4 times the mean rate for 200 ms on average.
 pub(crate) const ON_OFF: &str = "mmpp:1.6,50%,200ms";
-/// Length of the closed level that measures the saturation rate, in units of `--level`.
+/// Duration of the level that measures the saturation rate, in units of `--level`.
 const SATURATION: f64 = 1.0;
 
 /// The model's predictions.
@@ -36,25 +36,24 @@ const SATURATION: f64 = 1.0;
 pub struct Predictions {
     /// The saturation rate, in calls per second.
     pub saturation: f64,
-    /// The saturation rate on a host whose speed varies as it did during calibration, averaged over
-    /// `saturation_level_duration`.
+    /// The saturation rate with a prediction interval, for a host whose speed varies as during calibration.
     pub saturation_interval: Option<PredictedValue>,
-    /// Duration for which the saturation rate will be measured.
+    /// Duration of the level that will measure the saturation rate.
     pub saturation_level_duration: Nanos,
     /// The predictions of the held-out levels.
     pub levels: Vec<PredictedLevel>,
-    /// Time from the end of calibration to the end of the last level, the one that measures the saturation rate.
+    /// Time from the end of calibration to the end of the last level, which measures the saturation rate.
     pub levels_last: Nanos,
-    /// The predictions of the rates under the objectives.
+    /// The predicted highest rates that meet the objectives.
     pub objectives: Vec<PredictedObjective>,
 }
 
-/// A held-out level, before its measurement.
+/// The prediction of a held-out level.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PredictedLevel {
     /// `mix`, `unseen mix` or `bursts`.
     pub name: String,
-    /// The level's rate as a fraction of the saturation rate of its mix.
+    /// The level's load, as a share of the saturation rate of its mix.
     pub fraction: f64,
     /// The level's rate, in calls per second.
     pub rate: f64,
@@ -62,14 +61,14 @@ pub struct PredictedLevel {
     pub duration: Nanos,
     /// The workload that will be offered.
     pub workload: Workload,
-    /// The prediction for a host of constant speed. It has no response times for bursts.
+    /// The prediction for a host with constant speed. For bursty arrivals, it has no response times.
     pub prediction: Prediction,
-    /// The prediction for a host whose speed varies as it did during calibration.
+    /// The prediction for a host whose speed varies as during calibration.
     pub expected: ExpectedLevel,
 }
 
 impl Predictions {
-    /// Makes all predictions, from the fit of calibration.
+    /// Computes all predictions with the calibrated model.
     pub(crate) fn new(runner: &Runner<'_>, calibration: &Calibration) -> Result<Predictions, Halt> {
         let setup = runner.setup;
         let fit = &calibration.fit;
@@ -106,7 +105,7 @@ impl Predictions {
     }
 }
 
-/// The loads and durations of the held-out levels; they do not depend on the model.
+/// The loads and durations of all held-out levels. They do not depend on the model.
 pub(crate) fn planned_levels(setup: &Setup) -> Vec<(f64, Nanos)> {
     let unseen = unseen_mix(&setup.workload).map(|_| UNSEEN);
     let thorough = unseen.into_iter().chain([BURSTS]).filter(|_| setup.thorough);
@@ -114,26 +113,26 @@ pub(crate) fn planned_levels(setup: &Setup) -> Vec<(f64, Nanos)> {
     levels.map(|(fraction, length)| (fraction, times(length, setup.level))).collect()
 }
 
-/// The held-out levels of the calibrated mix.
+/// The loads and durations of the held-out levels of the mix.
 fn held_out(setup: &Setup) -> &'static [(f64, f64)] {
     if setup.thorough { &HELD_OUT_THOROUGH } else { &HELD_OUT }
 }
 
-/// Duration for which the saturation rate will be measured.
+/// Duration of the level that measures the saturation rate.
 pub(crate) fn saturation_duration(level: Nanos) -> Nanos {
     times(SATURATION, level)
 }
 
-/// Computes the times of consecutive levels, each of which is measured between two anchors.
+/// Computes the start times of the levels, each of which is measured between two anchors.
 struct Timetable {
-    /// Duration of an anchor.
+    /// Maximum duration of an anchor.
     anchor: Nanos,
     /// Time from the end of calibration to the end of the last level so far.
     elapsed: Nanos,
 }
 
 impl Timetable {
-    /// The time of the next level, for its duration.
+    /// The start and duration of the next level.
     fn next(&mut self, duration: Nanos) -> LevelTime {
         let anchor = self.anchor.min(duration) + RUN_SET_UP;
         let start = self.elapsed + anchor;
@@ -153,7 +152,7 @@ fn predict(
     let rate = if let Some(Load::Open { rate, .. }) = &workload.load { rate.0 } else { 0.0 };
     let mix = workload.mix();
     let mut failure = None;
-    // These seeds differ from the seeds of the measured level, so that the prediction does not use the same arrivals.
+    // Use other seeds than the measured levels, so that the prediction does not use the measured arrivals.
     let mut arrivals = |seed: u64, seconds: f64| {
         let seed = seed.wrapping_mul(0x9e37_79b9);
         bench.schedule(&workload, Nanos::from_secs_f64(seconds), seed).unwrap_or_else(|error| {
@@ -174,7 +173,8 @@ fn predict(
     Ok(PredictedLevel { name: name.to_owned(), fraction, rate, duration, prediction, expected: expected?, workload })
 }
 
-/// The mix with the shares of its classes in reverse order, or with unequal shares if the reversal changes nothing.
+/// A mix that calibration did not measure: the shares of the classes in reverse order. If that is the same mix, the
+/// classes have the weights 1, 2, 3, … instead. `None` for a single class.
 fn unseen_mix(mix: &Workload) -> Option<Workload> {
     if mix.classes.len() < 2 {
         return None;

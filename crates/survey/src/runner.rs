@@ -1,5 +1,5 @@
-//! The state that all phases of a survey share: the bench, the seed of the next run, the listener to progress messages,
-//! and a log of the levels measured so far.
+//! The state that all phases of a survey share: the server, the listener to events, the number of runs, and a log of
+//! the results so far.
 
 use crate::SurveyError;
 use crate::bench::Bench;
@@ -12,26 +12,26 @@ use brimful_core::survey::{Level, Stopped};
 use brimful_core::workload::Workload;
 use brimful_core::{Bytes, Nanos};
 
-/// Offset that is added to the seed of a level that is measured again, so that the level gets another schedule.
+/// Added to the seed of a level that is repeated, so that the arrivals are different.
 const REPEAT_SEED: u64 = 1 << 32;
-/// Number of attempts to reach an overloaded server.
+/// Maximum number of attempts to reach an overloaded server.
 const RECOVERY_ATTEMPTS: usize = 20;
-/// Duration of each attempt, and of the pause after it.
+/// Duration of an attempt, and of the pause after it.
 const RECOVERY_ATTEMPT: Nanos = Nanos::from_millis(250);
-/// Offset of the seeds of these attempts. The number of attempts depends on the server, so they must not use up the
-/// seeds of the later loads.
+/// Added to the seeds of these attempts. The number of attempts depends on the server, so they must not change the
+/// seeds of later loads.
 const RECOVERY_SEEDS: u64 = 1 << 34;
 
-/// A step in the progress of a survey.
+/// An event during a survey, for a progress display.
 #[derive(Clone, Debug)]
 pub enum SurveyEvent {
     /// A step began: its name, and its approximate duration.
     Begin(String, Nanos),
     /// Approximate duration of the whole survey.
     EstimatedDuration(Nanos),
-    /// A remark for the user.
+    /// A message for the user.
     Note(String),
-    /// All predictions. This event precedes the measurement of the predicted levels.
+    /// All predictions. This event comes before the measurement of the predicted levels.
     Predicted(Predictions),
     /// A level was measured.
     Level(Box<Level>),
@@ -50,61 +50,68 @@ impl<E: Into<SurveyError>> From<E> for Halt {
     }
 }
 
-/// A log of the survey so far.
+/// The results of the survey so far.
 #[derive(Debug, Default)]
 pub(crate) struct RunLog {
     /// Name of the last step that began.
     pub step: String,
-    /// The levels that the document shows.
+    /// The levels for the document.
     pub levels: Vec<Level>,
-    /// Reasons to distrust the survey as a whole.
+    /// Reasons to distrust the whole survey.
     pub doubts: Vec<Reason>,
-    /// The run during which a CPU quota stopped the server for the largest share of the time.
+    /// The run in which a CPU quota stopped the server for the largest share of the time; `None` if there was none.
     pub throttled: Option<Throttled>,
 }
 
-/// Runs loads for the phases of a survey.
+/// Offers loads for the phases of a survey, and logs the results.
 pub(crate) struct Runner<'a> {
+    /// The options of the survey.
     pub setup: &'a Setup,
+    /// The server under test.
     pub bench: &'a mut dyn Bench,
     listener: &'a mut dyn FnMut(SurveyEvent),
-    /// Number of runs so far, from which each run's seed is derived.
+    /// Number of runs so far. It determines the seed of the next run.
     runs: u64,
+    /// The results so far.
     pub log: RunLog,
 }
 
 impl<'a> Runner<'a> {
+    /// Begins a survey.
     pub fn new(setup: &'a Setup, bench: &'a mut dyn Bench, listener: &'a mut dyn FnMut(SurveyEvent)) -> Runner<'a> {
         Runner { setup, bench, listener, runs: 0, log: RunLog::default() }
     }
 
+    /// Passes an event to the listener.
     pub fn announce(&mut self, step: SurveyEvent) {
         (self.listener)(step);
     }
 
+    /// Begins a step of the survey. `duration` is its approximate duration.
     pub fn begin(&mut self, step: String, duration: Nanos) {
         self.log.step.clone_from(&step);
         self.announce(SurveyEvent::Begin(step, duration));
     }
 
+    /// Passes a message for the user to the listener.
     pub fn note(&mut self, text: String) {
         self.announce(SurveyEvent::Note(text));
     }
 
-    /// Measures the load that this client can offer, up to the rate `needed`. Announces the remarks of that measurement.
+    /// Measures the maximum rate of this client, at most the rate `needed`.
     pub fn client_limit(&mut self, response: Bytes, needed: Option<f64>) -> Result<ClientCalibration, Halt> {
         let listener = &mut *self.listener;
         Ok(self.bench.client_limit(response, needed, &mut |text| listener(SurveyEvent::Note(text)))?)
     }
 
-    /// Offers a load and returns its trial.
+    /// Offers a load with the seed of the next run.
     pub fn measure(&mut self, workload: &Workload, duration: Nanos) -> Result<Trial, Halt> {
         self.runs += 1;
         self.measure_with_seed(workload, duration, self.setup.seed.wrapping_add(self.runs))
     }
 
-    /// Measures a level, and measures it once more if the host disturbed it. Whether a level was disturbed depends on
-    /// the generator and on the server's CPUs, never on the predictions.
+    /// Measures a level. If the host disturbed it, measures it again. A disturbance is recognized by the load
+    /// generator's delays and by other work on the server's CPUs, never by a comparison with predictions.
     pub fn measure_level(&mut self, workload: &Workload, duration: Nanos) -> Result<Trial, Halt> {
         let trial = self.measure(workload, duration)?;
         self.recover_after(&trial);
@@ -126,7 +133,7 @@ impl<'a> Runner<'a> {
         Ok(trial)
     }
 
-    /// Logs and announces a level, then halts if the survey cannot go on.
+    /// Logs and announces a level. Then halts if the survey cannot continue.
     pub fn record_level(&mut self, trial: &Trial, workload: &Workload, context: &LevelContext<'_>) -> Result<(), Halt> {
         let level = context.level(trial, workload, self.setup.servers());
         self.announce(SurveyEvent::Level(Box::new(level.clone())));
@@ -134,7 +141,7 @@ impl<'a> Runner<'a> {
         self.check(trial)
     }
 
-    /// Runs `measure` without logging that a quota stops the server, because the survey itself set that quota.
+    /// Runs `measure` under a CPU quota that the survey itself set. So a server that this quota stops is not logged.
     pub fn under_own_quota<T>(&mut self, measure: impl FnOnce(&mut Runner<'a>) -> Result<T, Halt>) -> Result<T, Halt> {
         let throttled = self.log.throttled.clone();
         let result = measure(self);
@@ -142,12 +149,12 @@ impl<'a> Runner<'a> {
         result
     }
 
-    /// Waits until the server answers again.
+    /// Waits until the server completes calls again.
     pub fn wait_for_recovery(&mut self) {
         let one_client = self.setup.workload_with(closed(1));
         for attempt in 0..RECOVERY_ATTEMPTS {
             let seed = self.setup.seed.wrapping_add(RECOVERY_SEEDS).wrapping_add(attempt as u64);
-            // An error of this run is ignored: if the server does not answer at all, the next regular run reports it.
+            // Ignore an error of this run: if the server does not respond at all, the next regular run reports it.
             if self
                 .measure_with_seed(&one_client, RECOVERY_ATTEMPT, seed)
                 .is_ok_and(|trial| trial.record.counts.completed > 0)
@@ -158,7 +165,7 @@ impl<'a> Runner<'a> {
         }
     }
 
-    /// Halts if the user interrupted the run or the server no longer answers.
+    /// Halts if the user interrupted the run, or if the server no longer responds.
     pub fn check(&self, trial: &Trial) -> Result<(), Halt> {
         if trial.record.interrupted {
             Err(self.interrupted())
@@ -171,7 +178,7 @@ impl<'a> Runner<'a> {
         }
     }
 
-    /// Halts if the server limits the rate of its clients.
+    /// Halts if the server limits the rate of its clients (status 429).
     pub fn check_rate_limit(&self, trial: &Trial) -> Result<(), Halt> {
         match trial.rate_limit() {
             Some(message) => Err(self.halt(ReasonCode::RateLimited, message.trim_end_matches('.'))),
@@ -179,6 +186,7 @@ impl<'a> Runner<'a> {
         }
     }
 
+    /// The reason to stop the survey if the user interrupted it.
     pub fn interrupted(&self) -> Halt {
         self.halt(ReasonCode::Interrupted, "it was interrupted")
     }
@@ -192,10 +200,10 @@ impl<'a> Runner<'a> {
         self.halt(ReasonCode::ServerDied, "the server no longer accepts connections")
     }
 
-    /// Offers a load with a seed that does not depend on the number of runs so far, and returns its trial.
+    /// Offers a load with this seed, which does not depend on the number of runs so far.
     pub fn measure_with_seed(&mut self, workload: &Workload, duration: Nanos, seed: u64) -> Result<Trial, Halt> {
-        // The monitor fails when the server's processes have ended. Ctrl-C in a terminal ends them together with the
-        // survey.
+        // The monitor returns an error when the server's processes have ended. Ctrl-C in a terminal ends them too, so
+        // check for an interruption first.
         match self.bench.measure(workload, duration, seed) {
             Ok(record) => {
                 let trial = Trial::new(record, &workload.classes);
@@ -215,8 +223,8 @@ impl<'a> Runner<'a> {
         }
     }
 
-    /// Waits until the server has finished the calls in its queues. After an overload, these are calls that the
-    /// generator gave up.
+    /// After failed calls, waits until the server has worked off its queues. They may contain calls for which the load
+    /// generator no longer waits.
     fn recover_after(&mut self, trial: &Trial) {
         if trial.failed_share() > 0.0 && !trial.record.interrupted {
             self.wait_for_recovery();

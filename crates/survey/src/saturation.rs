@@ -1,4 +1,4 @@
-//! Measures the server's capacity.
+//! Measures the server's capacity with a closed load.
 
 use crate::baseline::ClientLimit;
 use crate::calibration::{Calibration, check_not_too_many_clients};
@@ -14,6 +14,7 @@ use brimful_target::ReferenceCpuTimes;
 pub(crate) struct Saturation {
     /// Calls completed per second under the closed load.
     pub rate: f64,
+    /// Half width of the 95 % confidence interval of `rate`.
     pub ci95_half_width: Option<f64>,
     /// Speed of the host during the closed load, relative to its speed during calibration.
     pub host_speed: Option<f64>,
@@ -21,8 +22,8 @@ pub(crate) struct Saturation {
     pub reference_cpu_times: Option<(ReferenceCpuTimes, ReferenceCpuTimes)>,
 }
 
-/// Measures the capacity by a closed load with the largest number of clients of calibration. Such a load keeps the
-/// server busy without overloading it. Returns `None` if the level cannot be trusted.
+/// Measures the capacity with the largest number of closed-loop clients of calibration. Such a load saturates the
+/// server without overloading it. Returns `None` if the measurement is not valid.
 pub(crate) fn saturate(
     runner: &mut Runner<'_>,
     calibration: &Calibration,
@@ -53,7 +54,7 @@ pub(crate) fn saturate(
     }))
 }
 
-/// Notes why the capacity is not measured if calibration could not saturate the server.
+/// Notes that the capacity is not measured, because calibration could not saturate the server.
 pub(crate) fn leave_out_saturation(
     runner: &mut Runner<'_>,
     calibration: &Calibration,

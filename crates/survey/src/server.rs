@@ -1,4 +1,4 @@
-//! The server under test: its CPUs, the way to observe it, and the reference server.
+//! The server under test: its CPUs, the ways to monitor it, and the reference server.
 
 use crate::SurveyError;
 use brimful_core::Nanos;
@@ -17,32 +17,32 @@ use std::time::Duration;
 #[derive(Debug)]
 pub struct Server {
     monitoring: Monitoring,
-    /// The server's CPUs; empty for a black box.
+    /// The server's CPUs; empty if they cannot be observed.
     pub cpus: Vec<usize>,
     /// The server's TCP port, if it has one.
     port: Option<u16>,
-    /// Set while the server is pinned to CPUs. The guard moves the server back when dropped; the guardian does so if
-    /// the survey is killed.
+    /// Present while the server is pinned to CPUs. Dropping it restores the server's CPUs. If the survey is killed, a
+    /// separate process (the [`Guardian`]) does so.
     _pin: Option<(PinGuard, Guardian)>,
-    /// Set while the server has a quota. The guard removes the quota when dropped; the guardian does so if the survey
-    /// is killed.
+    /// Present while the server has a CPU quota of the survey. Dropping it removes the quota. If the survey is killed,
+    /// the [`Guardian`] does so.
     quota: Option<(LimitGuard, Guardian)>,
 }
 
-/// The way to observe the server.
+/// The way to monitor the server.
 #[derive(Clone, Debug)]
 enum Monitoring {
-    /// The server runs on this host and is observed by its processes.
+    /// The server runs on this host, and its processes are monitored.
     Local(Vec<ProcessSelector>),
-    /// The server runs on another host and is observed through `brimful watch --serve` on that host.
+    /// The server runs on another host, and is monitored by `brimful watch --serve` on that host.
     Remote(RemoteConfig),
-    /// The server is observed by its answers only.
+    /// The server is not monitored. Only its responses are known.
     BlackBox,
 }
 
 impl Server {
-    /// Finds the server's processes on this host. If `cpus` is given, keeps the processes on these CPUs until this
-    /// value is dropped.
+    /// Creates a server on this host from its processes. If `cpus` is given, the processes are pinned to these CPUs
+    /// until this value is dropped.
     pub fn local(
         endpoint: &Endpoint,
         selectors: Vec<ProcessSelector>,
@@ -54,7 +54,7 @@ impl Server {
         Ok(Server { monitoring: Monitoring::Local(selectors), cpus, port: endpoint.port(), _pin: pin, quota: None })
     }
 
-    /// A server on another host. The monitor on that host reports the server's CPUs.
+    /// Creates a server on another host. The monitor on that host reports the server's CPUs.
     pub fn remote(endpoint: &Endpoint, config: RemoteConfig) -> Result<Server, SurveyError> {
         let sample = Monitor::connect(&config)?.finish(Nanos::ZERO, None);
         if sample.process.is_empty() {
@@ -68,13 +68,13 @@ impl Server {
         Ok(Server { monitoring: Monitoring::Remote(config), cpus, port: endpoint.port(), _pin: None, quota: None })
     }
 
-    /// A server that is observed by its answers only.
+    /// Creates a server that is not monitored.
     pub fn black_box(endpoint: &Endpoint) -> Server {
         let monitoring = Monitoring::BlackBox;
         Server { monitoring, cpus: Vec::new(), port: endpoint.port(), _pin: None, quota: None }
     }
 
-    /// Limits the server's processes to this number of CPUs; `None` removes the limit.
+    /// Limits the CPU time of the server's processes to this number of CPUs; `None` removes the limit.
     pub fn limit(&mut self, cpus: Option<f64>) -> Result<(), SurveyError> {
         self.quota = None;
         let Some(cpus) = cpus else { return Ok(()) };
@@ -87,12 +87,12 @@ impl Server {
         Ok(())
     }
 
-    /// The server's CPUs, if they are CPUs of this host.
+    /// The server's CPUs if the server runs on this host.
     pub fn local_cpus(&self) -> Option<&[usize]> {
         matches!(self.monitoring, Monitoring::Local(_)).then_some(&self.cpus)
     }
 
-    /// The target that the monitor observes during a load. The monitor's own thread stays on the CPU `pin`.
+    /// What to monitor during a load. The monitor's own thread is pinned to the CPU `pin`.
     pub fn monitor_target(&self, interval: Nanos, pin: Option<usize>) -> Option<MonitorTarget> {
         let intervals = Intervals::uniform(interval);
         match &self.monitoring {
@@ -122,13 +122,13 @@ fn pin(tree: &ProcessTree, cpus: &[usize]) -> Result<(PinGuard, Guardian), Surve
     Ok((pin, guardian))
 }
 
-/// Whether a server accepts connections at `address`.
+/// Whether a server accepts TCP connections at `address`.
 pub fn is_alive(address: SocketAddr) -> bool {
-    // An overloaded server may accept no connection until it has processed some of its backlog, hence the long timeout.
+    // An overloaded server may accept no connection until it has worked off some of its queue, so the timeout is long.
     TcpStream::connect_timeout(&address, Duration::from_secs(5)).is_ok()
 }
 
-/// The CPU time that the reference server has really used so far; `None` for any other server.
+/// The CPU time for each class that the reference server reports so far; `None` for any other server.
 pub fn fetch_reference_cpu_times(address: SocketAddr) -> Option<ReferenceCpuTimes> {
     let mut stream = TcpStream::connect_timeout(&address, Duration::from_secs(1)).ok()?;
     stream.set_read_timeout(Some(Duration::from_secs(2))).ok()?;
@@ -139,16 +139,17 @@ pub fn fetch_reference_cpu_times(address: SocketAddr) -> Option<ReferenceCpuTime
     response.starts_with(b"HTTP/1.1 200").then(|| serde_json::from_slice(&response[body..]).ok()).flatten()
 }
 
-/// The reference server, in a process of its own so that its CPU time is separate from the generator's. Dropping this
-/// value ends the process.
+/// The reference server of the demonstration. It is a separate process, so that its CPU time can be distinguished from
+/// that of the load generator. Dropping this value ends the process.
 #[derive(Debug)]
 pub struct DemoServer {
     child: Child,
+    /// The URL at which the server listens.
     pub url: String,
 }
 
 impl DemoServer {
-    /// Starts `brimful target` on `cpu` with one worker. `service` describes its classes.
+    /// Starts `brimful target` with one worker, pinned to `cpu`. `service` describes its request classes.
     pub fn start(service: &str, cpu: Option<usize>, seed: u64) -> Result<DemoServer, SurveyError> {
         let start_error = |reason: String| SurveyError::Unfit(format!("cannot start the reference server: {reason}"));
         let program = std::env::current_exe().map_err(|error| start_error(error.to_string()))?;
@@ -170,6 +171,7 @@ impl DemoServer {
         }
     }
 
+    /// Process ID of the server.
     pub fn pid(&self) -> u32 {
         self.child.id()
     }
@@ -177,14 +179,14 @@ impl DemoServer {
 
 impl Drop for DemoServer {
     fn drop(&mut self) {
-        // Both calls fail only if the process has already ended.
+        // Ignore errors: they mean that the process has already ended.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// The classes of the demonstration. Their demands are drawn from the seed, so that neither the user nor the survey
-/// knows them. Requests access memory and call the kernel, so that their cost depends on the load, as on real servers.
+/// The request classes of the demonstration. Their demands are random, so that neither the user nor the survey knows
+/// them. The requests access memory and call the kernel, so that their cost depends on the load as on real servers.
 pub fn demo_service(seed: u64) -> String {
     use rand::{RngExt, SeedableRng};
     let mut rng = rand_pcg::Pcg64::seed_from_u64(seed);

@@ -1,4 +1,5 @@
-//! The bench for a real server. Loads come from this process or from a crew, and a monitor observes the server.
+//! Loads and monitors a real server. The load comes from this process, or from several generator processes (shards, run
+//! by a [`Crew`]).
 
 use crate::SurveyError;
 use crate::bench::{Answer, Bench, IdleConnections, Pool};
@@ -20,35 +21,36 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-/// Number of bytes of an answer that are read to find its header fields.
+/// Maximum number of bytes that are read of a response to find its header fields.
 const HEAD_BYTES: usize = 16 * 1024;
-/// Additional duration of a run of single calls, after the timeout of the last call.
+/// Additional duration of a run of single calls, so that the timeout of the last call lies within it.
 const SPARE: Nanos = Nanos::from_millis(100);
-/// Length of the intervals of the monitor and of a Record's time series. It must resolve pauses: a host may stop for
-/// some hundredths of a second, and the resulting queue takes longer to empty.
+/// Length of the intervals of the monitor and of a Record's time series: 1/32 s. A host may stop for some hundredths of
+/// a second, and the resulting queue must be visible.
 const INTERVAL: Nanos = Nanos(31_250_000);
-/// An open load ends early if more than this share of its calls fails for [`GIVE_UP_HOLD`]. A server that is known to
-/// fail is not kept overloaded any longer.
+/// An open load ends early if more than this share of its calls fails for [`GIVE_UP_HOLD`], to avoid overloading a
+/// failing server any longer.
 const GIVE_UP_ERRORS: f64 = 0.5;
+/// Duration of failures after which an open load ends early.
 const GIVE_UP_HOLD: Nanos = Nanos::from_secs(1);
-/// Time between two checks, during a rest, whether the user has interrupted the survey.
+/// Time between two checks, during a pause, whether the user has interrupted the survey.
 const INTERRUPT_CHECK: Duration = Duration::from_millis(50);
 
-/// A running server, and the means to load it.
+/// A running server, and the means to load and monitor it.
 pub(crate) struct ServerBench<'a> {
-    /// The options of a run, without its workload, window and seed.
+    /// The options of all runs, except for workload, window and seed.
     template: RunOptions,
-    /// Receives the results so far of each measurement, for the display.
+    /// Receives the results of a running measurement, for the display; `None` without a display.
     live: Option<Arc<LiveProgress>>,
     server: Server,
     crew: Option<Crew>,
     stop: &'a AtomicBool,
-    /// The maximum number of threads of a load.
+    /// Maximum number of threads of the load generator.
     max_threads: u64,
 }
 
 impl<'a> ServerBench<'a> {
-    /// Makes the bench. Loads come from the crew if there is one, or else from this process.
+    /// Creates the bench. If there is a `crew`, its processes generate the load; otherwise this process does.
     pub fn new(
         mut template: RunOptions,
         live: Option<Arc<LiveProgress>>,
@@ -56,14 +58,14 @@ impl<'a> ServerBench<'a> {
         crew: Option<Crew>,
         stop: &'a AtomicBool,
     ) -> ServerBench<'a> {
-        // Idle connections may block other connections. The survey opens none before a load until it has measured this.
+        // Open no idle connections before a load until it is known whether they block other connections.
         template.server.connections.warm_connections = 0;
         template.load.calls = u64::MAX;
         let max_threads = template.generator.threads;
         ServerBench { template, live, server, crew, stop, max_threads }
     }
 
-    /// The options of a run with one thread of this process, without a monitor.
+    /// The options of a run by one thread of this process, without a monitor.
     fn simple_options(&self, load: Load, calls: u64, window: Nanos) -> RunOptions {
         let mut options = self.template.clone().with_load(load);
         options.load.calls = calls;
@@ -73,7 +75,7 @@ impl<'a> ServerBench<'a> {
         options
     }
 
-    /// The plan of a run with this workload.
+    /// Plans a run of this workload.
     fn plan(&self, workload: &Workload, window: Nanos, seed: u64) -> Result<RunPlan, SurveyError> {
         let mut options = self.template.clone();
         options.load = LoadOptions { workload: workload.clone(), window, seed, ..options.load };
@@ -82,15 +84,15 @@ impl<'a> ServerBench<'a> {
         Ok(RunPlan::new(options)?)
     }
 
-    /// The target that the monitor observes. The monitor's thread stays on a CPU of the generator, away from the
-    /// server's CPUs.
+    /// What to monitor during a load. The monitor's thread is pinned to a CPU of the load generator, so that it does
+    /// not use the server's CPUs.
     fn watched(&self) -> Option<MonitorTarget> {
         self.server.monitor_target(INTERVAL, self.template.generator.cpus.first().copied())
     }
 }
 
 /// The conditions that end an open load early. `None` for closed loads, which do not overload a server, and for loads
-/// no longer than [`GIVE_UP_HOLD`].
+/// of at most [`GIVE_UP_HOLD`].
 fn give_up_conditions(workload: &Workload, window: Nanos) -> Result<Option<Arc<StopConditions>>, SurveyError> {
     if window <= GIVE_UP_HOLD || !matches!(workload.load, Some(Load::Open { .. })) {
         return Ok(None);
@@ -137,7 +139,7 @@ impl Bench for ServerBench<'_> {
     }
 
     fn hold(&mut self, hold: &IdleConnections) -> Result<u64, SurveyError> {
-        // Opening all connections at once takes up to a millisecond, too.
+        // Opening all connections at once is modelled as opening them within a millisecond.
         let seconds = hold.opening_time.as_secs_f64().max(1e-3);
         let rate = Rate(hold.connections as f64 / seconds);
         let load = Load::Open { rate, arrivals: "constant".to_owned() };

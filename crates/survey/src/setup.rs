@@ -1,4 +1,4 @@
-//! The task of a survey: the server's address, the workload, and how gently the server must be treated.
+//! The options of a survey: the server, the workload, and limits on the survey's impact on the server.
 
 use brimful_core::workload::{Load, Workload};
 use brimful_core::{Nanos, SloSpec};
@@ -6,80 +6,92 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::SystemTime;
 
-/// The server and the workload to survey, and the options of the survey.
+/// The options of a survey.
 #[derive(Clone, Debug)]
 pub(crate) struct Setup {
+    /// How and when the survey was started, for the document.
     pub header: Header,
+    /// Seed of all random numbers of the survey.
     pub seed: u64,
-    /// The classes and their mix; the survey chooses the arrivals.
+    /// The request classes and their mix. The survey chooses the arrivals.
     pub workload: Workload,
-    /// CPUs of the server; empty if the monitor cannot observe the server.
+    /// The server's CPUs; empty if they cannot be observed.
     pub server_cpus: Vec<usize>,
+    /// The CPUs of the load generator; empty if it is not pinned.
     pub client_cpus: Vec<usize>,
-    /// The unit of the survey's durations. Most runs last a fixed multiple of it.
+    /// Duration of a level (`--level`). Most runs last a fixed multiple of it.
     pub level: Nanos,
-    /// The objectives whose rates are predicted and measured.
+    /// The objectives; the survey predicts and measures the highest rate that meets each of them.
     pub objectives: Vec<SloSpec>,
-    /// Whether all held-out levels are measured, or only those that the result needs.
+    /// Whether to measure additional held-out levels, which test the model but are not needed for the result.
     pub thorough: bool,
+    /// Limits on the survey's impact on other clients of the server.
     pub impact_limits: ImpactLimits,
+    /// A change of the server to predict and measure at the end of the survey.
     pub change: Option<PlannedChange>,
+    /// How the load generator opens connections.
     pub connections: ConnectionPolicy,
-    /// Number of generator processes that share each load; `None` if this process makes the load alone.
+    /// Number of generator processes that share each load; `None` if this process generates the load.
     pub shards: Option<u64>,
 }
 
-/// The properties of the survey itself that the document states.
+/// How and when the survey was started, for the document.
 #[derive(Clone, Debug)]
 pub(crate) struct Header {
+    /// Start time of the survey.
     pub started_at: SystemTime,
+    /// Version of brimful.
     pub version: String,
+    /// The command line.
     pub command: Vec<String>,
+    /// The URL of the surveyed server.
     pub url: String,
 }
 
-/// Limits of the survey's impact on the server's other clients.
+/// Limits on the survey's impact on other clients of the server.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ImpactLimits {
-    /// Upper bound of the mean load during calibration, as a share of the server's capacity.
+    /// Maximum mean load during calibration, as a share of the server's capacity.
     pub max_load: f64,
-    /// The longest time that a call of another client may have to wait for our calls during calibration.
+    /// Maximum time that a call of another client may wait because of the survey's calls during calibration.
     pub max_delay: Nanos,
-    /// Whether levels above `max_load` are left out after calibration, too.
+    /// Whether levels above `max_load` are also left out after calibration.
     pub after_calibration: bool,
 }
 
-/// A change of the server that the survey makes at its end.
+/// A change of the server that the survey makes and measures at its end.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PlannedChange {
+    /// The change to make.
     pub change: Change,
-    /// Whether the survey goes on without the change if the host does not permit it.
+    /// Whether the survey continues without the change if the host does not permit it. Otherwise that is an error.
     pub optional: bool,
 }
 
-/// A change whose effect is predicted and then measured.
+/// A change of the server whose effect is predicted and then measured.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Change {
-    /// Limits the server's processes to this share of the server's CPUs.
+    /// Limits the CPU time of the server's processes to this share of the server's CPUs.
     Quota(f64),
 }
 
-/// How the generator opens connections.
+/// How the load generator opens connections.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ConnectionPolicy {
+    /// The maximum number of connections of an open load.
     pub limit: ConnectionLimit,
-    /// Whether each call opens a connection of its own.
+    /// Whether each call opens its own connection.
     pub one_call_each: bool,
-    /// Whether connections are opened before a load begins, except on servers where an idle connection occupies a worker.
-    /// TLS needs this because a handshake is expensive. HTTP/2 needs this because a call opens no connection while an
-    /// existing one has a free stream.
+    /// Whether connections are opened before a load begins, unless idle connections occupy the server's workers. TLS
+    /// needs this because handshakes are expensive. HTTP/2 needs this because a call does not open a connection while
+    /// an existing one has a free stream.
     pub opened_ahead: bool,
 }
 
 /// The maximum number of connections of an open load.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ConnectionLimit {
-    /// A pool whose size fits the server.
+    /// A pool of connections whose size the survey chooses for the server.
     #[default]
     Pool,
     /// A pool of at most this many connections.
@@ -89,17 +101,17 @@ pub enum ConnectionLimit {
 }
 
 impl Setup {
-    /// Number of CPUs of the server; 1 if they cannot be observed.
+    /// Number of the server's CPUs; 1 if they cannot be observed.
     pub fn servers(&self) -> u32 {
         self.server_cpus.len().max(1) as u32
     }
 
-    /// Whether only the answers of the server can be observed.
+    /// Whether only the responses of the server can be observed, and not its processes.
     pub fn is_black_box(&self) -> bool {
         self.server_cpus.is_empty()
     }
 
-    /// The mix of calls under this load.
+    /// The survey's mix of requests with this load.
     pub fn workload_with(&self, load: Load) -> Workload {
         with_load(&self.workload, load)
     }
@@ -109,12 +121,12 @@ pub(crate) fn with_load(workload: &Workload, load: Load) -> Workload {
     Workload { load: Some(load), ..workload.clone() }
 }
 
-/// A closed load without think time: each client makes its next call when the previous call is answered.
+/// A closed load without think time: each client makes its next call as soon as the previous call ends.
 pub(crate) fn closed(clients: u64) -> Load {
     Load::Closed { clients, think: Nanos::ZERO }
 }
 
-/// `factor` times a duration; zero if the factor is negative.
+/// `factor` × `duration`; zero if the factor is negative.
 pub(crate) fn times(factor: f64, duration: Nanos) -> Nanos {
     Nanos::from_secs_f64(factor.max(0.0) * duration.as_secs_f64())
 }

@@ -1,9 +1,11 @@
-//! A bench without clock or network: the simulator of `brimful-model` answers the calls, and Records are derived from
-//! them as from real runs. So the tests compare the method's results with servers whose parameters are known.
+//! A simulated server for tests of the survey's method, without a clock or a network. The simulator of `brimful-model`
+//! processes the calls, and Records are made of them as in real runs. So the tests can compare the survey's results
+//! with the true parameters of the server.
 //!
-//! The model's first station is the server's CPUs. A station `disk NAME` is a disk of its host; all other stations
-//! stand for waiting elsewhere, for example for a backend. The first classes of the model are the classes of the
-//! workload, in the same order; the remaining classes are background work, at the rates of the model.
+//! The first station of the model represents the server's CPUs. A station `disk NAME` represents a disk of its host.
+//! All other stations represent waiting outside of the server, for example for a backend. The first classes of the
+//! model are the classes of the workload in the same order. The remaining classes are background work, with the rates
+//! of the model.
 
 mod broken;
 mod connections;
@@ -43,8 +45,8 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::time::SystemTime;
 
-/// Length of the intervals of the monitor and of a Record's time series, in seconds. It is the same as on the bench of
-/// a real server.
+/// Length of the intervals of the monitor and of a Record's time series, in seconds. It is the same as for a real
+/// server.
 const INTERVAL_S: f64 = 0.031_25;
 
 /// Response timeout of a call.
@@ -52,34 +54,35 @@ const TIMEOUT: Nanos = Nanos::from_secs(5);
 /// Size of a response, in bytes.
 const RESPONSE: u64 = 1_000;
 
-/// A function that adapts the server's model to an offered rate, which is ∞ for a closed load.
+/// Changes the server's model for an offered rate, which is ∞ for a closed load.
 type UnderLoad = dyn Fn(&mut Model, f64);
-/// A function of the start and the length of a run, in seconds. It returns the slowness of the host during the run, by
-/// which all CPU times are multiplied.
+/// Returns the slowness of the host during a run, from the run's start and duration in seconds. All CPU times are
+/// multiplied by it.
 type Slowness = dyn FnMut(f64, f64) -> f64;
-/// A function of the offered rate and the number of the call: how the call fails, or `None` if it succeeds.
+/// Returns how a call fails, from the offered rate and the number of the call; `None` if it succeeds.
 type Failure = dyn Fn(f64, u64) -> Option<End>;
 
-/// A simulated server, and a log of the survey's actions on it.
+/// A simulated server, and a log of what the survey did with it.
 struct Simulated {
-    /// The server. The load sets the rates and populations of its first classes.
+    /// The model of the server. The load determines the rates and populations of its first classes.
     server: Model,
-    /// Number of CPUs of the server. The number of servers of the first station is the number of the server's workers.
+    /// Number of the server's CPUs. It may differ from the number of servers of the first station, which represents
+    /// workers.
     cpus: u32,
     /// Programs of the server: name, share of the server's CPU time, and number of processes.
     programs: Vec<(&'static str, f64, u64)>,
-    /// Whether background work is the server's own, such as garbage collection.
+    /// Whether background work counts as work of the server itself, such as garbage collection.
     own_work: bool,
     under_load: Box<UnderLoad>,
     slowness: Box<Slowness>,
     fails: Box<Failure>,
-    /// A function of the offered rate: the share of the time for which a quota stops the server.
+    /// Share of the time for which a CPU quota stops the server, as a function of the offered rate.
     throttled: Box<dyn Fn(f64) -> f64>,
     /// The change that the survey makes at its end.
     change: Option<Change>,
-    /// The share of the server's CPUs that the server may use. The simulation slows each CPU down by this factor.
+    /// Share of the CPUs that a quota leaves to the server. The simulation makes each CPU slower by this factor.
     cpu_share: f64,
-    /// Whether the host refuses a quota.
+    /// Whether the host does not permit a CPU quota.
     refuses_quota: bool,
     client_max: Option<f64>,
     /// Whether `client_max` is only a lower bound.
@@ -88,28 +91,28 @@ struct Simulated {
     /// Number of connections that the server serves at the same time, if it dedicates a worker to each connection;
     /// otherwise `None`.
     workers_for_connections: Option<u64>,
-    /// While a load uses no connection pool, each call of an open load costs this many times its usual CPU time.
+    /// Factor of the CPU time of a call in open loads without a connection pool.
     cost_without_pool: f64,
-    /// Whether only the server's answers can be observed.
+    /// Whether only the responses of the server can be observed.
     is_black_box: bool,
-    /// Number of threads of all programs, not counting the first thread of each process.
+    /// Number of threads of all programs, minus the number of processes.
     more_threads: u64,
-    /// HTTP status of the answers.
+    /// HTTP status of the responses.
     status: u16,
-    /// The connections that the survey chose, in the order of the choices.
+    /// The connections that the survey chose, in order of time.
     pools: Vec<Pool>,
     seed: u64,
-    /// Upper bound of the delay of other clients' calls, if the survey is gentle.
+    /// Maximum delay of other clients' calls. If it is set, the survey also limits its load after calibration.
     max_delay: Option<Nanos>,
-    /// Number of runs after which the server dies.
+    /// Number of runs after which the server ends.
     lives: usize,
-    /// The loads that were offered. The list is shared, so that a test can read it during the survey.
+    /// The loads that were offered. A test can read the shared list during the survey.
     offered: Rc<RefCell<Vec<Load>>>,
-    /// Length and CPU time of each load in `offered`, in seconds.
+    /// Duration and CPU time of each load in `offered`, in seconds.
     worked: Vec<(f64, f64)>,
-    /// Durations of the server's rests.
+    /// Durations of the pauses without load.
     rested: Vec<Nanos>,
-    /// Total simulated time of the survey.
+    /// Total simulated duration of the survey.
     spent: Nanos,
     /// The seeds of the loads, in the order of `offered`.
     seeds: Vec<u64>,
@@ -119,7 +122,7 @@ struct Simulated {
 }
 
 impl Simulated {
-    /// A server without background work or failures. `demands` has a row for each station and a column for each class.
+    /// A server without background work or failures. `demands` are stations × classes, in seconds.
     fn new(stations: Vec<Station>, demands: Vec<Vec<f64>>) -> Simulated {
         let class = |index| ModelClass { name: format!("class {index}"), ..ModelClass::default() };
         Simulated {
@@ -166,7 +169,7 @@ impl Simulated {
         Simulated::new(vec![station], vec![vec![demand_s]])
     }
 
-    /// Adds background work on the CPUs, which has priority over the calls.
+    /// Adds background work on the CPUs, with priority over the calls.
     fn with_other_work(mut self, rate: f64, demand_s: f64) -> Simulated {
         self.server.stations[0].scheduling = Scheduling::Preemptive;
         self.server.classes.iter_mut().for_each(|class| class.priority = 1);
@@ -178,7 +181,7 @@ impl Simulated {
         self
     }
 
-    /// The server's model under a load, on a host of this slowness.
+    /// The server's model under this load, on a host with this slowness.
     fn under_load(&self, workload: &Workload, slowness: f64) -> Model {
         let mut model = self.server.clone();
         let mix = workload.mix();
@@ -205,7 +208,7 @@ impl Simulated {
         model
     }
 
-    /// Surveys the server. `level_s` is the survey's unit of time, in seconds.
+    /// Surveys the server. `level_s` is the duration of a level (`--level`), in seconds.
     fn survey(&mut self, mix: &[f64], level_s: f64) -> Survey {
         self.survey_with(mix, level_s, &mut |_| ())
     }
@@ -249,7 +252,8 @@ impl Simulated {
         }
     }
 
-    /// The monitor's report. `intervals` has the numbers of CPUs kept busy by the server and by other programs.
+    /// What the monitor reports. For each interval, `intervals` has the number of CPUs that the server keeps busy, and
+    /// the number that other programs keep busy.
     fn monitored(&self, intervals: Vec<(f64, f64)>, length_s: f64, disks: BTreeMap<String, Disk>) -> Server {
         let n = intervals.len().max(1) as f64;
         let mean = |figure: fn(&(f64, f64)) -> f64| intervals.iter().map(figure).sum::<f64>() / n;
@@ -282,14 +286,15 @@ impl Simulated {
         }
     }
 
-    /// Shares of CPU time. `own` and `others` are the numbers of CPUs that the server and other programs kept busy.
+    /// Shares of CPU time. `own` is the number of CPUs that the server keeps busy, and `others` the number that other
+    /// programs keep busy.
     fn shares(&self, own: f64, others: f64) -> CpuShares {
         let share = |busy: f64| busy / f64::from(self.cpus);
         CpuShares { user: share(own), system: share(others), idle: 1.0 - share(own + others), ..CpuShares::default() }
     }
 
-    /// The numbers of CPUs that the server and other programs kept busy, from the seconds of work of each class at the
-    /// first station. The first `calls` classes are calls; the remaining ones are background work.
+    /// The numbers of CPUs that the server and other programs keep busy. `work` is the CPU time of each class in
+    /// seconds: first the `calls` classes of the workload, then background work.
     fn busy(&self, calls: usize, work: &[f64], length_s: f64) -> (f64, f64) {
         let sum = |work: &[f64]| work.iter().sum::<f64>() / length_s * self.cpu_share;
         let station = &self.server.stations[0];
@@ -495,14 +500,14 @@ impl Bench for Simulated {
     }
 }
 
-/// The arrival process [`ON_OFF`] in the simulator's notation.
+/// The arrivals [`ON_OFF`] as the simulator's type.
 const ON_AND_OFF: Arrivals = Arrivals::Mmpp { rates: [1.6, 0.4], switching: [5.0, 5.0] };
 
 fn is_on_off(load: &Load) -> bool {
     matches!(load, Load::Open { arrivals, .. } if arrivals == ON_OFF)
 }
 
-/// Turns simulated calls into the events that an observer sees.
+/// Converts simulated calls to the events of a real load generator.
 struct Calls {
     collector: Collector,
     window: Nanos,
@@ -513,8 +518,8 @@ struct Calls {
 }
 
 impl Calls {
-    /// Records the end of a call that was due in the window. `failure` returns how the n-th call fails; `None` if it
-    /// does not.
+    /// Records the end of a call, unless it was due after the window. `failure` returns how the call with this number
+    /// fails; `None` if it succeeds.
     fn ended(&mut self, call: SimulatedRequest, failure: impl Fn(u64) -> Option<End>) {
         let class = ClassId(call.class as u16);
         let due = Nanos::from_secs_f64(call.began);
@@ -547,8 +552,7 @@ fn cpu(servers: u32) -> Station {
     Station { name: "cpu".to_owned(), servers, scheduling: Scheduling::Fcfs, ..Station::default() }
 }
 
-/// Asserts that the survey names the bottleneck `full`, and predicts the capacity although the open loads of
-/// calibration are light.
+/// Asserts that the survey finds the bottleneck `full`, and predicts the capacity with an error below 3 %.
 fn has_its_capacity_predicted(bench: &mut Simulated, full: &str) -> Survey {
     let survey = bench.survey(&[1.0], 20.0);
     let evidence = survey.bottleneck_evidence.as_deref();
@@ -562,7 +566,7 @@ fn queue(name: &str, servers: u32) -> Station {
     Station { name: name.to_owned(), servers, scv: 0.1, scheduling: Scheduling::Fcfs, ..Station::default() }
 }
 
-/// Divides a whole number of clients in the proportions of a mix.
+/// Divides a number of clients among the classes in the proportions of `mix`, in whole numbers.
 fn divide_clients(clients: u64, mix: &[f64]) -> Vec<u32> {
     let wanted = |share: &f64| share * clients as f64;
     let mut counts: Vec<u32> = mix.iter().map(|share| wanted(share) as u32).collect();

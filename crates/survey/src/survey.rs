@@ -17,57 +17,58 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Instant, SystemTime};
 
-/// Default upper bound of the mean load during calibration, as a share of the server's capacity.
+/// Default maximum of the mean load during calibration, as a share of the server's capacity.
 pub(crate) const DEFAULT_MAX_LOAD: f64 = 0.5;
-/// Default upper bound of the delay that the loads of calibration cause to a call of another client.
+/// Default maximum of the delay that calibration may cause for a call of another client.
 pub(crate) const DEFAULT_MAX_DELAY: Nanos = Nanos::from_millis(200);
 
-/// The options of a survey.
+/// The user's options of a survey.
 #[derive(Clone, Debug)]
 pub struct SurveyPlan {
     /// The server to survey.
     pub subject: Subject,
-    /// The options of a run. The survey chooses its load and its window.
+    /// The options of all runs. The survey chooses the load and its duration.
     pub template: RunOptions,
-    /// Receives the results so far of each load, for a display; `None` without a display.
+    /// Receives the results of a running load, for the display; `None` without a display.
     pub live: Option<Arc<LiveProgress>>,
-    /// CPUs to which the server is pinned during the survey; `None` does not move the server.
+    /// CPUs that the server is pinned to during the survey; `None` does not pin it.
     pub server_cpus: Option<Vec<usize>>,
-    /// The unit of the survey's durations. Most runs last a fixed multiple of it.
+    /// Duration of a level (`--level`). Most runs last a fixed multiple of it.
     pub level: Nanos,
-    /// Upper bound of the mean load during calibration, as a share of the server's capacity. If it is set, levels above
-    /// this bound are left out, too; otherwise the bound applies to calibration only.
+    /// Maximum mean load during calibration, as a share of the server's capacity. If it is set, levels above it are
+    /// also left out after calibration. With `None`, a default applies to calibration only.
     pub max_load: Option<f64>,
-    /// The longest time that a call of another client may wait for our calls during calibration. If it is set, levels
-    /// above the bound of the mean load are left out.
+    /// Maximum time that a call of another client may wait because of the survey's calls during calibration. If it is
+    /// set, levels above the maximum mean load are also left out after calibration.
     pub max_delay: Option<Nanos>,
     /// The maximum number of connections of an open load.
     pub connection_limit: ConnectionLimit,
-    /// The objectives whose rates are predicted and measured. If the list is empty, the only objective is a 99th
-    /// percentile of response times below ten times its value at light load.
+    /// The objectives; the survey predicts and measures the highest rate that meets each of them. If the list is empty,
+    /// the only objective is a 99th percentile of response times below ten times its value at light load.
     pub objectives: Vec<SloSpec>,
-    /// Whether all held-out levels are measured, or only those that the result needs.
+    /// Whether to measure additional held-out levels, which test the model but are not needed for the result.
     pub thorough: bool,
-    /// A change of the server that the survey predicts, makes and measures at its end.
+    /// A change of the server that the survey predicts, makes and measures at its end; `None` for no change.
     pub change: Option<Change>,
-    /// The version of brimful that the document names.
+    /// Version of brimful, for the document.
     pub version: String,
 }
 
-/// The server to survey.
+/// The server to survey, and the way to monitor it.
 #[derive(Clone, Debug)]
 pub enum Subject {
-    /// A server on this host, given by its processes.
+    /// A server on this host, identified by its processes.
     Local(Vec<ProcessSelector>),
-    /// A server on another host, observed through `brimful watch --serve` there.
+    /// A server on another host, monitored by `brimful watch --serve` on that host.
     Remote(RemoteConfig),
-    /// A server that is observed by its answers only.
+    /// A server that is not monitored. Only its responses are known.
     BlackBox,
-    /// The reference server, which is started for the survey. The survey does not know its demands.
+    /// The reference server of the demonstration, which is started for the survey. The survey does not know its
+    /// demands.
     Demo,
 }
 
-/// The workload of the demonstration, with the classes that the reference server then serves.
+/// The workload of the demonstration: two classes in the ratio 4 : 1. The reference server serves the same classes.
 pub fn demo_classes() -> Workload {
     let class = |name: &str, weight: f64| brimful_core::workload::RequestClass {
         name: name.to_owned(),
@@ -77,19 +78,19 @@ pub fn demo_classes() -> Workload {
     Workload { classes: vec![class("light", 0.8), class("heavy", 0.2)], load: None, tls: None }
 }
 
-/// Surveys a server. The load comes from the crew if there is one, or else from this process. `listener` is called with
-/// each step. As soon as the first level has been measured, the survey always yields a document, which also says what
-/// ended the survey early.
+/// Surveys a server. If there is a `crew`, its generator processes generate the load; otherwise this process does.
+/// `listener` is called with each event. Once the first level is measured, the result is always a document. If the
+/// survey ended early, the document states why.
 ///
 /// # Errors
-/// [`SurveyError`] if the survey failed before it measured a level.
+/// [`SurveyError`] if the survey fails before the first level is measured.
 pub fn survey(
     plan: &SurveyPlan,
     crew: Option<Crew>,
     stop: &AtomicBool,
     listener: &mut dyn FnMut(SurveyEvent),
 ) -> Result<Survey, SurveyError> {
-    // The survey chooses the loads. A load in the workload is ignored.
+    // The survey chooses the loads, so a load in the workload is replaced.
     let mut template = plan.template.clone().with_load(Load::poisson(Rate(1.0)));
     let demo = start_demo(plan, &mut template)?;
     let template = RunPlan::new(template)?.into_options();
@@ -149,7 +150,7 @@ pub fn survey(
     Ok(Survey { elapsed_s: Some(began.elapsed().as_secs_f64()), ..survey })
 }
 
-/// The objectives of the survey, or the default one. Refuses those that a survey cannot judge.
+/// The objectives of the survey, or the default one. An error for objectives that a survey cannot judge.
 fn objectives(given: &[SloSpec], workload: &Workload) -> Result<Vec<SloSpec>, SurveyError> {
     let classes: Vec<&str> = workload.classes.iter().map(|class| class.name.as_str()).collect();
     let as_slos: Vec<_> = given.iter().map(|spec| spec.resolve(1.0)).collect();
@@ -163,7 +164,7 @@ fn objectives(given: &[SloSpec], workload: &Workload) -> Result<Vec<SloSpec>, Su
     if given.is_empty() { Ok(vec![default_objective()]) } else { Ok(given.to_vec()) }
 }
 
-/// Starts the reference server if it is the server to survey, and directs the runs at it.
+/// Starts the reference server if it is the server to survey, and makes it the target of all runs.
 fn start_demo(plan: &SurveyPlan, template: &mut RunOptions) -> Result<Option<DemoServer>, SurveyError> {
     if !matches!(plan.subject, Subject::Demo) {
         return Ok(None);

@@ -1,4 +1,4 @@
-//! A load that was offered: the metrics of its Record that the fit needs, and the reasons to distrust them.
+//! A trial: a load that was offered, its Record, the metrics that the fit needs, and the reasons to distrust them.
 
 use crate::SurveyError;
 use brimful_core::Nanos;
@@ -13,30 +13,32 @@ use brimful_estimate::{
 };
 use std::collections::BTreeMap;
 
-/// If at least this share of the calls fails, the response times and the CPU time of the remaining calls do not
-/// describe the offered load.
+/// If at least this share of the calls fails, response times and CPU time do not describe the offered load, so the
+/// trial cannot be used.
 pub(crate) const FAILED_SHARE: f64 = 0.01;
-/// If a quota stops the server for at least this share of the time, it affects the measurements.
+/// If a CPU quota stops the server for at least this share of the time, it affects the measurements.
 const THROTTLED_SHARE: f64 = 0.01;
 
 /// A load that was offered, and its Record.
 #[derive(Debug)]
 pub(crate) struct Trial {
+    /// The Record of the load.
     pub record: Record,
     /// Names of the workload's classes.
     class_names: Vec<String>,
-    /// Activity of the server's processes under load, by class in the workload's order.
+    /// Throughput of each class, and the server's CPU usage; `None` if the server's processes cannot be observed.
     observed: Option<WindowMeasurement>,
-    /// For a server whose processes cannot be observed: the seconds in which it answered, and the completed calls per
-    /// second of each class.
+    /// Duration in seconds, and completed calls per second of each class, from responses alone. It is used if the
+    /// server's processes cannot be observed.
     answers: Option<(f64, Vec<f64>)>,
 }
 
-/// A CPU quota that stopped the server.
+/// A CPU quota that stopped the server's processes.
 #[derive(Clone, Debug)]
 pub(crate) struct Throttled {
     /// Share of the time for which the quota stopped the server.
     pub share: f64,
+    /// The reason for the verdict.
     pub reason: Reason,
 }
 
@@ -46,7 +48,7 @@ impl Trial {
         Trial::with_warm_up(record, classes, Nanos::ZERO)
     }
 
-    /// Evaluates a Record without the first `warm_up`, for a load that began while the server was idle.
+    /// Evaluates a Record without its first `warm_up`.
     pub fn with_warm_up(record: Record, classes: &[RequestClass], warm_up: Nanos) -> Trial {
         let class_names = classes.iter().map(|class| class.name.clone()).collect();
         let classes: Vec<Option<&ClassRecord>> = classes.iter().map(|class| record.classes.get(&class.name)).collect();
@@ -56,7 +58,7 @@ impl Trial {
         Trial { observed, answers, class_names, record }
     }
 
-    /// The server's own measurements of each class; `None` for a server without the Server Module.
+    /// The Server Module's measurements of each class; `None` without the module.
     pub fn module_demands(&self) -> Option<Result<Vec<Option<ModuleDemand>>, ModuleMismatch>> {
         let classes: Vec<(&str, Option<&ClassRecord>)> =
             self.class_names.iter().map(|name| (name.as_str(), self.record.classes.get(name))).collect();
@@ -68,7 +70,7 @@ impl Trial {
         self.record.response_time_us.map(|summary| summary.mean / 1e6)
     }
 
-    /// Activity of the server's processes under load.
+    /// Throughput and CPU usage of the server. An error if its processes could not be observed.
     pub fn window_measurement(&self) -> Result<&WindowMeasurement, SurveyError> {
         self.observed.as_ref().ok_or_else(|| {
             SurveyError::Unfit(
@@ -82,13 +84,13 @@ impl Trial {
     pub fn mean_demand(&self) -> Result<f64, SurveyError> {
         let observed = self.window_measurement()?;
         let completed: f64 = observed.throughput.iter().sum();
-        // If no call was completed in the observed window, because calls take longer than the level, all completed
-        // calls count.
+        // If calls take longer than the level, no call is completed in the observed window. Then count all completed
+        // calls.
         let rate = if completed > 0.0 { completed } else { self.record.counts.completed as f64 / observed.seconds };
         Ok(observed.busy / rate)
     }
 
-    /// The trial as one of calibration's measurements.
+    /// Converts the trial to a measurement of calibration. `servers` is the number of the server's CPUs.
     pub fn measurement(&self, load: OfferedLoad, servers: u32, warm_up: Nanos) -> Option<Measurement> {
         let busy = self.busy_cpus();
         let server = self.record.server.as_ref();
@@ -127,7 +129,7 @@ impl Trial {
         })
     }
 
-    /// Whether the generator had all the resources that it needed.
+    /// Whether the load generator had all the resources that it needed, so that it was not the limit.
     pub fn not_client_limited(&self) -> bool {
         let is_generator_fault = |reason: &Reason| {
             matches!(
@@ -145,27 +147,28 @@ impl Trial {
         !self.record.verdict.reasons.iter().any(is_generator_fault)
     }
 
-    /// Share of the calls that failed because of the server, or were answered with a server error.
+    /// Share of the calls that failed or had a server error (5xx), without failures that the load generator caused.
     pub fn failed_share(&self) -> f64 {
         self.share_of_calls(self.failed_calls() - self.record.counts.client_limited)
     }
 
-    /// Share of the calls that failed for any reason, or were answered with a server error.
+    /// Share of the calls that failed for any reason or had a server error (5xx).
     pub fn error_share(&self) -> f64 {
         self.share_of_calls(self.failed_calls())
     }
 
-    /// Number of CPUs that the server's processes kept busy.
+    /// Mean number of CPUs that the server's processes kept busy.
     pub fn busy_cpus(&self) -> Option<f64> {
         self.observed.as_ref().map(|observed| observed.busy)
     }
 
-    /// Shares of the time of the server's CPUs.
+    /// How the server's CPUs spent their time: shares of user, system and idle time.
     pub fn cpu_shares(&self) -> Option<CpuShares> {
         self.record.server.as_ref()?.kernel.cpu
     }
 
-    /// The verdict on the measurement: whether the generator kept up, and whether the server's CPUs did no other work.
+    /// The verdict on the trial: whether the load generator kept up, and whether other work or a quota took CPU time
+    /// from the server. `servers` is the number of the server's CPUs.
     pub fn verdict(&self, servers: u32) -> Verdict {
         let mut reasons = self.record.verdict.reasons.clone();
         let other_work =
@@ -182,7 +185,7 @@ impl Trial {
         Verdict { valid: reasons.is_empty(), reasons, ..self.record.verdict }
     }
 
-    /// The CPU quota that stopped the server's processes for the longest time, if that time matters.
+    /// The CPU quota that stopped the server's processes for the longest time; `None` if that time is negligible.
     pub fn throttled(&self) -> Option<Throttled> {
         let server = self.record.server.as_ref()?;
         let quotas = server.process.iter().filter_map(|program| program.quota.as_ref());
@@ -202,7 +205,7 @@ impl Trial {
         Some(Throttled { share, reason: Reason { code: ReasonCode::Throttled, message } })
     }
 
-    /// A message with the rate that the server accepts, if it answered 429 because calls came too fast.
+    /// A message if the server limits the rate of its clients (status 429). It states the rate that the server accepts.
     pub fn rate_limit(&self) -> Option<String> {
         let counts = &self.record.counts;
         let refused = counts.status.s429;
@@ -218,7 +221,7 @@ impl Trial {
         ))
     }
 
-    /// The server's failures, if they are so frequent that the other metrics are not meaningful.
+    /// A reason to distrust the trial if too many calls failed. Then the other metrics are not meaningful.
     pub fn failures(&self) -> Option<Reason> {
         if let Some(message) = self.rate_limit() {
             return Some(Reason { code: ReasonCode::RateLimited, message });
@@ -235,8 +238,7 @@ impl Trial {
         Some(Reason { code: ReasonCode::ServerErrors, message })
     }
 
-    /// Squared coefficient of variation of response times within a class, averaged over the classes and weighted by
-    /// calls.
+    /// Squared coefficient of variation of response times within a class: one value for all classes, weighted by calls.
     fn response_scv(&self) -> Option<f64> {
         let summaries = self.record.classes.values().filter_map(|class| class.response_time_us);
         let mut variances = 0.0;

@@ -1,5 +1,5 @@
-//! Warms the server up before it is calibrated. Compilers at run time and caches make the first calls of a server slower
-//! than the later ones. The server serves slices of a load until its throughput is steady (MSER-5, White 1997).
+//! Warms the server up before calibration. The first calls are often slower, because of just-in-time compilers and
+//! caches. The warm-up offers slices of a load until the throughput is steady by the MSER-5 rule (White 1997).
 
 use crate::connections::ConnectionUse;
 use crate::runner::{Halt, Runner};
@@ -7,17 +7,18 @@ use crate::setup::{Setup, closed, times};
 use brimful_core::Nanos;
 use brimful_stats::truncation_point;
 
-/// Length of a slice (a short load of the warm-up), in units of [`Setup::level`].
+/// Duration of a slice (a short load of the warm-up), in units of [`Setup::level_duration`].
 const SLICE: f64 = 0.25;
-/// Number of slices of a typical warm-up: the minimum after which a throughput can be judged steady.
+/// Number of slices of a typical warm-up: the minimum for the test whether the throughput is steady.
 const TYPICAL_SLICES: u32 = 3;
+/// Maximum number of slices of a warm-up.
 const MAX_SLICES: u32 = 20;
-/// Offset of the slices' seeds. The number of slices depends on the server's throughput, so the slices do not use the
-/// seeds of the later loads: the same `--seed` repeats the schedules of these loads.
+/// Added to the seeds of the slices. The number of slices depends on the server, so they must not change the seeds of
+/// later loads.
 const SEEDS: u64 = 1 << 33;
 
-/// Warms the server up. Returns its throughput at the end, in calls per second. Returns `None` if the whole survey must
-/// be gentle: such a survey does not warm the server up, because the server's other users keep it warm.
+/// Warms the server up. Returns its final throughput in calls per second. Returns `None`, without a load, if the survey
+/// limits its load even after calibration: then the server has other clients, which keep it warm.
 pub(crate) fn warm_server_up(runner: &mut Runner<'_>, connections: &ConnectionUse) -> Result<Option<f64>, Halt> {
     let setup = runner.setup;
     if setup.impact_limits.after_calibration {

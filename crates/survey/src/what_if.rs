@@ -1,5 +1,5 @@
-//! A change of the server that is predicted, then made, measured and undone. Models are mostly used to answer «what if»
-//! questions (Menascé, Almeida & Dowdy); here the prediction is compared with a measurement.
+//! Measures the effect of a change of the server («what if»): the effect is predicted, then the change is made,
+//! measured and undone. So the prediction of the model can be compared with a measurement.
 
 use crate::calibration::Calibration;
 use crate::level::LevelContext;
@@ -13,13 +13,13 @@ use brimful_core::{Nanos, Rate};
 use brimful_estimate::{LevelTime, Quota, QuotaPrediction};
 use brimful_monitor::quota_period_s;
 
-/// Length of each of the two loads, closed and open, in units of the survey's level.
+/// Duration of each of the two loads, closed and open, in units of `--level`.
 pub(crate) const LENGTH: f64 = 0.5;
-/// The share of the predicted capacity at which the mean response time is measured.
+/// Rate of the open load, as a share of the predicted capacity. It measures the mean response time.
 const OPEN_LOAD: f64 = 0.5;
 
-/// Makes the change and undoes it, before all measurements, to test whether the host permits the change. Returns the
-/// change to measure at the end of the survey; `None` if no change is planned, or an optional one is not permitted.
+/// Makes and undoes the change before all measurements, to test whether the host permits it. Returns the change for the
+/// end of the survey; `None` if no change is planned, or if an optional change is not permitted.
 pub(crate) fn rehearse_change(runner: &mut Runner<'_>) -> Result<Option<Change>, Halt> {
     let Some(planned) = runner.setup.change else { return Ok(None) };
     let change = planned.change;
@@ -34,9 +34,9 @@ pub(crate) fn rehearse_change(runner: &mut Runner<'_>) -> Result<Option<Change>,
     }
 }
 
-/// Predicts the effect of the change, makes it, measures, and undoes the change even if a measurement failed. `ahead`
-/// is the time from the end of calibration to the end of the levels. It is less than the time until the change, because
-/// it does not include the search for the rates of objectives and the comparison of connection policies.
+/// Predicts the effect of the change, makes it, measures, and undoes it even if a measurement fails. `ahead` is the
+/// time from the end of calibration to the end of the levels. The change is made somewhat later, after the search for
+/// objectives and the comparison of connection policies.
 pub(crate) fn measure_change(
     runner: &mut Runner<'_>,
     calibration: &Calibration,
@@ -81,7 +81,7 @@ fn quota(setup: &Setup, Change::Quota(share): Change) -> Quota {
     Quota { servers, period_s: quota_period_s(servers) }
 }
 
-/// Measures a level under the quota, which is therefore no reason to distrust the level.
+/// Measures a level under the survey's own quota. So a server that this quota stops is no reason to distrust the level.
 fn measure_under_quota(runner: &mut Runner<'_>, workload: &Workload, duration: Nanos) -> Result<Level, Halt> {
     let trial = runner.measure(workload, duration)?;
     runner.check(&trial)?;

@@ -1,5 +1,5 @@
-//! Tests with servers that violate the model's assumptions. Expects that the predictions are good nevertheless, or that
-//! the survey says that they are not.
+//! Tests with servers that violate the model's assumptions. They expect that the predictions are good nevertheless, or
+//! that the verdict of the survey is not valid.
 
 use super::*;
 use brimful_core::model::IdleCost;
@@ -22,7 +22,7 @@ fn reasons_against(bench: &mut Simulated, level_s: f64) -> Vec<Reason> {
     survey.verdict.reasons
 }
 
-/// Asserts that the verdict has this reason, with this text in the reason's message.
+/// Asserts that the verdict has a reason with this code, and with this text in its message.
 fn has_reason(bench: &mut Simulated, level_s: f64, code: ReasonCode, text: &str) {
     let reasons = reasons_against(bench, level_s);
     let has_reason = reasons.iter().any(|reason| reason.code == code && reason.message.contains(text));
@@ -50,8 +50,8 @@ fn demands_that_grow_only_near_saturation() {
     has_its_capacity_predicted(&mut bench, "cpu");
 }
 
-/// A pause affects response times like a long call, so the fit interprets pauses as variable service times. Expects
-/// good predictions nevertheless.
+/// Expects good predictions for a server with rare pauses. A pause has the same effect on response times as a very long
+/// call, so the fit may represent pauses by variable service times.
 #[test]
 fn pauses_of_the_server_itself() {
     let mut bench = Simulated::single_class(cpu(1), 0.001).with_other_work(1.0, 0.03);
@@ -59,8 +59,7 @@ fn pauses_of_the_server_itself() {
     is_predicted_well(&mut bench, 100.0);
 }
 
-/// The CPU time of the server's own background work is not available to calls. Expects that the predicted capacity
-/// excludes this time.
+/// Expects that the predicted capacity excludes the CPU time of the server's own background work.
 #[test]
 fn housekeeping() {
     let mut bench = Simulated::single_class(cpu(1), 0.001).with_other_work(50.0, 0.002);
@@ -80,8 +79,8 @@ fn pauses_that_come_with_the_calls() {
 #[test]
 fn other_work_that_is_always_there() {
     let reasons = reasons_against(&mut Simulated::single_class(cpu(1), 0.001).with_other_work(10.0, 0.008), 100.0);
-    // About half of the calls wait for the background work, so the median lies between two peaks of the distribution
-    // and is hard to predict. No other reason is permitted.
+    // Background work keeps about half of the calls waiting. So the distribution of response times has two peaks, and
+    // the median, which lies between them, is hard to predict. No other reason is permitted.
     let of_median =
         |reason: &Reason| reason.code == ReasonCode::ModelRefuted && reason.message.contains("half of the calls");
     assert!(reasons.iter().all(of_median), "{reasons:#?}");
@@ -89,8 +88,8 @@ fn other_work_that_is_always_there() {
 
 #[test]
 fn other_work_that_comes_later() {
-    // The background work starts at rates above 650/s. Calibration's levels end at 600/s, so the work starts only after
-    // calibration.
+    // The background work starts at rates above 650/s. The highest level of calibration is 600/s, so calibration does
+    // not see this work.
     let later = |share: f64| {
         let mut bench = Simulated::single_class(cpu(1), 0.001).with_other_work(0.0, 0.01);
         bench.under_load =
@@ -98,8 +97,8 @@ fn other_work_that_comes_later() {
         bench
     };
     has_reason(&mut later(0.3), 20.0, ReasonCode::OtherWork, "Something other than the server");
-    // This amount of work is too small to be noticed by itself. The verdict may be valid or not, but a valid survey
-    // must be accurate.
+    // This background work is too small to be detected. The verdict may be valid or not; if it is valid, the
+    // predictions must be good.
     reasons_against(&mut later(0.13), 20.0);
 }
 
@@ -112,8 +111,8 @@ fn a_client_that_is_the_limit() {
         let most = |load: &Load| if let Load::Open { rate, .. } = load { rate.0 } else { 0.0 };
         assert!(bench.offered.borrow().iter().map(most).all(|rate| rate < 1000.1 * share));
     }
-    // Calibration stays below this client limit, but the predicted levels exceed it. Expects that the survey stops
-    // before it measures them.
+    // This limit of the client is above the rates of calibration and below those of the predicted levels. The survey
+    // must stop before it measures these levels.
     let mut bench = Simulated::single_class(cpu(1), 0.001);
     bench.client_max = Some(400.0);
     has_reason(
@@ -141,7 +140,7 @@ fn calls_that_fail_under_load() {
         let mut bench = Simulated::single_class(cpu(1), 0.001);
         bench.fails = Box::new(move |rate, number| (rate > 750.0 && number % 5 == 0).then_some(end));
         has_reason(&mut bench, 20.0, ReasonCode::ServerErrors, "of the calls failed");
-        // Failures above the saturation rate are expected, so they do not affect the verdict.
+        // Failures above the saturation rate are expected, so the verdict remains valid.
         bench.fails = Box::new(move |rate, number| ((1050.0..1e9).contains(&rate) && number % 5 == 0).then_some(end));
         is_predicted_well(&mut bench, 60.0);
     }
@@ -163,7 +162,7 @@ fn a_quota_that_throttles_is_named() {
         );
         assert!(survey.headline.starts_with("Not determined"), "{}", survey.headline);
     }
-    // Stops for 0.5 % of the time have little effect on the measurements.
+    // A quota that stops the server for 0.5 % of the time has little effect.
     let mut bench = Simulated::single_class(cpu(1), 0.001);
     bench.throttled = Box::new(|_| 0.005);
     is_predicted_well(&mut bench, 60.0);
@@ -172,7 +171,7 @@ fn a_quota_that_throttles_is_named() {
 #[test]
 fn a_rate_limiter_stops_calibration_and_is_named() {
     let mut bench = Simulated::single_class(cpu(1), 0.001);
-    // At rates above 550/s, the server refuses every second call.
+    // At rates above 550/s, the server answers every second call with 429.
     let too_many = End::Completed { status: 429 };
     bench.fails = Box::new(move |rate, number| (rate > 550.0 && number % 2 == 0).then_some(too_many));
     let survey = bench.survey(&[1.0], 20.0);
@@ -180,7 +179,7 @@ fn a_rate_limiter_stops_calibration_and_is_named() {
     assert_eq!(reason.code, ReasonCode::RateLimited);
     assert!(["at about 4", "at about 5"].iter().any(|about| reason.message.contains(about)), "{}", reason.message);
     assert!(survey.model.stations.is_empty(), "no model was fitted");
-    // The rate limit is now above the rates of calibration, so it only puts the affected levels in doubt.
+    // The rate limit is now above the rates of calibration. So only the levels above the limit are not valid.
     bench.fails = Box::new(move |rate, number| ((750.0..1e9).contains(&rate) && number % 5 == 0).then_some(too_many));
     let survey = bench.survey(&[1.0], 20.0);
     let limited = |level: &&Level| level.verdict.reasons.iter().any(|reason| reason.code == ReasonCode::RateLimited);
@@ -214,8 +213,8 @@ fn a_quota_is_predicted_made_measured_and_undone() {
     assert!(capacity.error.unwrap().abs() < 0.05 && capacity.interval90.is_some(), "{capacity:?}");
     let busy = what_if.utilization;
     assert!((busy.predicted.unwrap() - 0.5).abs() < 0.02 && busy.error.unwrap().abs() < 0.03, "{busy:?}");
-    // The simulated CPUs are only slower, so the response time is not compared with its prediction. The tests of the
-    // model cover a real quota, which stops and starts the server.
+    // The simulation of a quota only makes the CPUs slower, so the response time is not compared with its prediction.
+    // Tests of `brimful-model` simulate a quota that stops and starts the server.
     let response = what_if.response_time_s;
     assert!(response.predicted.unwrap() >= 0.002 && response.measured.is_some(), "{response:?}");
     assert!((what_if.offered / 250.0 - 1.0).abs() < 0.02 && what_if.verdict.valid, "{:?}", what_if.verdict);

@@ -1,9 +1,9 @@
 //! Tests the choice of connections, for servers that dedicate a worker to each connection and for other servers. Also
-//! tests how the survey ends if the server only redirects.
+//! tests a server that only redirects.
 
 use super::*;
 
-/// The largest number of clients of all closed loads that were offered.
+/// The largest number of clients of all closed loads.
 fn most_clients(bench: &Simulated) -> u64 {
     let clients = |load: &Load| if let Load::Closed { clients, .. } = load { *clients } else { 0 };
     bench.offered.borrow().iter().map(clients).max().unwrap()
@@ -46,8 +46,7 @@ fn a_server_of_many_connections_is_surveyed_through_a_pool() {
     assert_eq!((survey.connections.most, survey.connections.served_at_once), (Some(32), None));
 }
 
-/// Calls that wait for another server need more connections than calls that only compute. Expects a pool that is
-/// large enough for them.
+/// Expects a larger pool for calls that wait for another server than for calls that only compute.
 #[test]
 fn the_pool_is_as_large_as_slow_answers_need_it() {
     let delay = Station { name: "elsewhere".to_owned(), kind: StationKind::Delay, ..Station::default() };
@@ -71,8 +70,8 @@ fn a_server_that_only_redirects_is_not_surveyed() {
     assert_eq!(bench.offered.borrow().len(), 1, "only the first look loads the server");
 }
 
-/// A call on this server costs 1.6 times the CPU time if the load uses no pool. Expects that the survey measures this
-/// loss of capacity.
+/// Expects that the survey measures the capacity that is lost without a pool. On this server, a call without a pool
+/// costs 1.6 times the CPU time.
 #[test]
 fn an_overloaded_server_is_measured_with_and_without_a_pool() {
     let mut bench = Simulated { cost_without_pool: 1.6, ..Simulated::single_class(cpu(1), 0.001) };

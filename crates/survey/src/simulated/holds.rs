@@ -1,5 +1,5 @@
-//! Tests with servers that satisfy the model's assumptions: the predictions agree with the true values and with the
-//! measurements.
+//! Tests with servers that satisfy the model's assumptions. The predictions must agree with the true values and with
+//! the measurements.
 
 use super::*;
 use brimful_core::model::IdleCost;
@@ -7,8 +7,8 @@ use brimful_core::survey::{Level, Role};
 use brimful_model::{Method, saturation_rate, solve};
 
 const SATURATION: f64 = 0.01;
-/// Tolerated error of a mean response time, at up to 90 % load. If service times vary a lot, the capacity is known less
-/// exactly, and twice this error is tolerated at 90 % load.
+/// Tolerated relative error of a mean response time. At 90 % load, twice this error is tolerated if service times vary
+/// a lot, because the capacity is then known less precisely.
 const RESPONSE: f64 = 0.03;
 
 fn cpu(servers: u32, scv: f64) -> Station {
@@ -19,7 +19,7 @@ fn station(name: &str, kind: StationKind) -> Station {
     Station { name: name.to_owned(), kind, ..Station::default() }
 }
 
-/// Asserts that the predictions agree with the formulas for the simulated server, and with the survey's measurements.
+/// Asserts that the predictions agree with the true values of the simulated server, and with the survey's measurements.
 fn is_predicted_well(mut bench: Simulated, mix: &[f64], level_s: f64) {
     let survey = bench.survey(mix, level_s);
     assert!(survey.verdict.valid && survey.stopped.is_none(), "{:#?}", survey.verdict);
@@ -47,8 +47,8 @@ fn is_predicted_well(mut bench: Simulated, mix: &[f64], level_s: f64) {
         let tolerance = if is_uncertain { 2.0 * RESPONSE } else { RESPONSE };
         assert!(off(predicted, truth) < tolerance, "{}: predicted {predicted}, true value {truth}", level.fraction);
         let half_width = response.measured_ci95_half_width.unwrap() / response.measured.unwrap();
-        // The survey may interpret variable service times as a host of variable speed. So it is enough if either the
-        // total error or the part attributed to the model is small.
+        // The survey may interpret variable service times as a host with variable speed. So either the total error or
+        // the error of the model alone must be small.
         let error = response.error.unwrap().abs().min(response.model_error().unwrap().abs());
         assert!(
             error < tolerance + half_width || response.is_within_interval() == Some(true),
@@ -74,8 +74,7 @@ fn several_classes() {
     is_predicted_well(bench, &[0.75, 0.25], 200.0);
 }
 
-/// Expects that the survey uses the Server Module's measurements of the demand of each class and of the variability
-/// of service times.
+/// Expects that the survey uses the demands and the variability of service times that the Server Module measures.
 #[test]
 fn several_classes_measured_by_the_server_module() {
     let mut bench = Simulated::new(vec![cpu(1, 0.25)], vec![vec![0.000_8, 0.001_6]]);
@@ -99,8 +98,7 @@ fn several_stations() {
     is_predicted_well(Simulated::new(stations, vec![vec![0.001], vec![0.000_1], vec![0.002]]), &[1.0], 200.0);
 }
 
-/// Calls wait elsewhere for an exponential time. Expects that predicted percentiles are right at all loads, not only
-/// at those of calibration.
+/// Expects correct percentiles at all loads if the delay outside of the server is exponentially distributed.
 #[test]
 fn percentiles_near_saturation_if_the_delay_elsewhere_varies() {
     let stations = vec![cpu(1, 0.25), station("network", StationKind::Delay)];
@@ -130,8 +128,8 @@ fn variable_service_and_workers_that_share_a_cpu() {
     is_predicted_well(Simulated::single_class(shared, 0.001), &[1.0], 400.0);
 }
 
-/// Expects that the listener receives the predictions before any held-out level is offered, and that the document
-/// contains the same predictions.
+/// Expects that the predictions are announced before any held-out level is offered, and that the document contains the
+/// same predictions.
 #[test]
 fn predictions_are_announced_before_they_are_measured() {
     let mut bench = Simulated::single_class(cpu(1, 1.0), 0.001);
@@ -148,7 +146,7 @@ fn predictions_are_announced_before_they_are_measured() {
     let (before, predictions) = announced.unwrap();
     assert_eq!(survey.saturation_rate.predicted, Some(predictions.saturation));
     let rates = |loads: &[Load]| -> Vec<f64> {
-        // Anchors are closed loads and have no rate.
+        // Only open loads have a rate. Anchors are closed loads.
         let rate = |load: &Load| if let Load::Open { rate, .. } = load { Some(rate.0) } else { None };
         loads.iter().filter_map(rate).collect()
     };

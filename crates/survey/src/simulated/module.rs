@@ -3,17 +3,18 @@
 use brimful_core::model::{Model, ModelClass};
 use brimful_core::server::{Module, ModuleClass, ModuleServer, Sampled};
 
-/// A Server Module that measures one request in sixteen.
+/// A Server Module that measures the CPU time of one request in 16.
 #[derive(Clone, Copy)]
 pub(super) struct SimulatedModule {
-    /// The part of each request's CPU time that the module does not see, in seconds.
+    /// CPU time of each request that the module does not measure, in seconds.
     pub outside_s: f64,
-    /// Index of the station whose servers are the workers; `None` for the first station.
+    /// Index of the station that represents the workers; `None` for the first station.
     pub workers: Option<usize>,
 }
 
 impl SimulatedModule {
-    /// The module's measurements of these calls, on a server with `work` seconds of work at each station in `seconds`.
+    /// The module's measurements of these calls (arrival times, and classes). `work` is the busy time of each station
+    /// in seconds, and `seconds` the duration.
     pub fn measurements(self, server: &Model, calls: &[(f64, usize)], work: &[f64], seconds: f64) -> Module {
         let cpu = &server.stations[0];
         let class = |(index, class): (usize, &ModelClass)| {

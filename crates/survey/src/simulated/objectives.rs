@@ -1,4 +1,4 @@
-//! Tests of the highest rates under objectives, which are first predicted and then measured by the search.
+//! Tests the highest rates that meet objectives. They are predicted first, and then measured by a search.
 
 use super::pauses::pausing_server;
 use super::random::{number_of_servers, quantile, server};
@@ -8,7 +8,7 @@ use brimful_core::{Slo, SloSpec};
 
 const SERVERS: u64 = 12;
 
-/// Surveys a server under these objectives.
+/// Surveys a server with these objectives.
 fn survey_under(bench: &mut Simulated, objectives: &[&str]) -> Vec<RateUnderObjective> {
     survey_for(4.0, bench, objectives)
 }
@@ -19,8 +19,8 @@ fn survey_for(level_s: f64, bench: &mut Simulated, objectives: &[&str]) -> Vec<R
     conduct(&setup, bench, &mut |_| ()).unwrap().objectives
 }
 
-/// Asserts bounds of the median and of the largest error of the predicted rates, for random servers. Also asserts that
-/// three in four 90 % intervals contain the measured rate, and that each measured interval contains its rate.
+/// Asserts bounds of the median and of the maximum relative error of predicted rates, over random servers. Also asserts
+/// that at least three quarters of the 90 % intervals contain the measured rate.
 fn rates_are_predicted(server: fn(u64) -> Simulated, [max_median, max_error]: [f64; 2]) {
     let servers = number_of_servers(SERVERS);
     let mut errors = Vec::new();
@@ -46,8 +46,8 @@ fn rates_are_predicted_and_their_intervals_hold() {
     rates_are_predicted(server, [0.04, 0.25]);
 }
 
-/// If the limit is about as long as the pauses, the objective is missed either at all loads or at almost none. The rate
-/// is then uncertain, and its interval is wide.
+/// Expects a wide prediction interval that contains the rate. If the limit is about as long as the server's pauses, the
+/// objective is missed at nearly all rates or at almost none, so the rate is uncertain.
 #[test]
 fn rates_of_pausing_servers_are_predicted_and_their_intervals_hold() {
     rates_are_predicted(pausing_server, [0.06, f64::INFINITY]);

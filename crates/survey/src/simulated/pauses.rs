@@ -1,32 +1,34 @@
-//! Tests with servers that pause, as for garbage collection. Expects that the pauses are detected by the gaps between
-//! completed calls, and that predictions include them. No pauses are reported for servers without pauses.
+//! Tests with servers that pause, for example for garbage collection. Pauses must be detected in the gaps between
+//! completed calls, and be included in the predictions. No pauses may be reported for servers without pauses.
 
 use super::random::{number_of_servers, on_drifting_host, quantile, server};
 use super::*;
 use brimful_core::survey::{Level, Role};
 use brimful_model::saturation_rate;
 
-/// A server with pauses of 30 ms, once a second on average at random times. `on_cpu` says whether the server's
-/// processes use the CPU meanwhile.
+/// A server with pauses of 30 ms at random times, once per second on average. `on_cpu` says whether the server's
+/// processes use the CPU during a pause.
 fn pausing(on_cpu: bool) -> Simulated {
     let mut bench = Simulated::single_class(Station { scv: 0.0, ..cpu(1) }, 0.001).with_other_work(1.0, 0.03);
     bench.own_work = on_cpu;
     bench
 }
 
-/// A server that collects garbage for 8 to 15 ms at a time, as many times per second and per call as given. A call
-/// takes 0.3 ms. No pause begins during another one.
+/// A server that collects garbage for 8 to 15 ms each time, at these rates per second and per call. A call takes 0.3
+/// ms. No pause begins during another one.
 fn collecting_garbage(per_second: f64, per_call: f64) -> Simulated {
     let (demand, length) = (0.000_3, 0.011);
     let mut bench = Simulated::single_class(Station { scv: 0.02, ..cpu(1) }, demand).with_other_work(0.0, length);
     bench.own_work = true;
     bench.under_load = Box::new(move |model, rate| {
-        // The server runs for 1 − σ of the time, where σ = (ν + γ·λ)·L/(1 + ν·L).
+        // The server runs for the share 1 − σ of the time, with σ = (ν + γ·λ)·L/(1 + ν·L): ν and γ are the pauses per
+        // second and per call, λ is the rate, and L the length of a pause.
         let running = 1.0 - (per_second + per_call * rate) * length / (1.0 + per_second * length);
         let calls_per_running_second = (rate / running.max(0.0)).min(1.0 / demand);
         let collection = &mut model.classes[1];
         if rate.is_finite() && running < rate * demand {
-            // The simulator does not overload a model with a closed class.
+            // The simulator does not support overload in a model with a closed class, so an overloaded server has open
+            // pauses.
             let capacity = 1.0 / ((1.0 + per_second * length) * demand + per_call * length);
             collection.rate = Some((per_second + per_call * capacity) / (1.0 + per_second * length));
             return;
@@ -38,8 +40,8 @@ fn collecting_garbage(per_second: f64, per_call: f64) -> Simulated {
     bench
 }
 
-/// A random server with random pauses of 10 to 50 ms, for a total of 0.5 to 3 % of the time. Their number is
-/// proportional either to the time or to the calls.
+/// A random server with random pauses of 10 to 50 ms, which take 0.5 to 3 % of the time. Their number is proportional
+/// either to the time or to the number of calls.
 pub(super) fn pausing_server(seed: u64) -> Simulated {
     let mut rng = Pcg64Mcg::seed_from_u64(seed ^ 0x5_0000);
     let mut between = |low: f64, high: f64| low + (high - low) * rng.random::<f64>();
@@ -72,7 +74,7 @@ fn rare_long_pauses_are_found_and_predicted() {
         let pauses = survey.pauses.unwrap();
         let per_second = pauses.per_second + 900.0 * pauses.per_call;
         assert!((per_second - 1.0).abs() < 0.4 && (pauses.mean_s - 0.03).abs() < 0.003, "{pauses:?}");
-        // The number of pauses per second is only estimated. Its error has a larger effect near saturation.
+        // The rate of pauses is only estimated, and its error has a larger effect near saturation.
         for (fraction, tolerance) in [(0.3, 0.2), (0.5, 0.2), (0.8, 0.35)] {
             let level = held_out(&survey, fraction);
             let [p99, mean] = [level.response_percentiles_s.p99, level.response_time_s].map(|it| it.error.unwrap());
@@ -81,7 +83,8 @@ fn rare_long_pauses_are_found_and_predicted() {
             assert!(is_close, "{fraction}, on CPU {on_cpu}: p99 {p99}, mean {mean}");
         }
         assert!(survey.saturation_rate.error.unwrap().abs() < 0.03, "{:?}", survey.saturation_rate);
-        // The saturation rate of the reported model includes the loss to the pauses, like the predicted one.
+        // The saturation rate of the reported model must include the capacity that pauses take, like the predicted
+        // saturation rate.
         let [planned, predicted] =
             [saturation_rate(&survey.model).unwrap().0, survey.saturation_rate.predicted.unwrap()];
         assert!((planned / predicted - 1.0).abs() < 1e-6, "planned {planned}, predicted {predicted}");
@@ -97,7 +100,8 @@ fn pauses_that_come_with_calls_are_recognized() {
     assert!(pauses.per_second == 0.0 && (pauses.per_call / 0.002 - 1.0).abs() < 0.35, "{pauses:?}");
 }
 
-/// Frequent pauses are among the longest gaps of the load, so the tail of the gaps does not show them.
+/// Expects that frequent pauses are detected. They are themselves the longest gaps of a load, so they do not stand out
+/// from the tail of the gaps.
 #[test]
 fn frequent_garbage_collection_is_found_and_predicted() {
     for (per_second, per_call) in [(5.0, 0.0), (0.0, 0.01), (0.0, 1.0 / 30.0), (3.0, 1.0 / 50.0)] {
@@ -115,7 +119,7 @@ fn frequent_garbage_collection_is_found_and_predicted() {
     }
 }
 
-/// Service times that vary a lot, and a host of variable speed, do not look like pauses.
+/// Expects no pauses for servers with highly variable service times on a host with variable speed.
 #[test]
 fn variable_servers_have_no_pauses() {
     let servers = number_of_servers(20);
@@ -129,7 +133,7 @@ fn variable_servers_have_no_pauses() {
     assert!(20 * seeming as u64 <= servers, "{seeming} of {servers} servers seem to pause");
 }
 
-/// Expects that pauses are reported for at most one in 20 servers without pauses.
+/// Expects pauses for at most 5 % of the servers without pauses.
 #[test]
 fn servers_without_pauses_have_none() {
     let servers = number_of_servers(20);
@@ -138,8 +142,8 @@ fn servers_without_pauses_have_none() {
     assert!(20 * seeming as u64 <= servers, "{seeming} of {servers} servers seem to pause");
 }
 
-/// The 99th percentile is far higher if 1 % of the calls meet a pause than if 0.9 % do, so its error has no useful
-/// bound.
+/// Expects that three quarters of the 90 % intervals contain the measured 99th percentile. Its error is not bounded,
+/// because it is much larger if slightly more than 1 % of the calls meet a pause than if slightly less do.
 #[test]
 fn intervals_of_percentiles_hold_for_random_servers_with_pauses() {
     let servers = number_of_servers(12);

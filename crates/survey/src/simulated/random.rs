@@ -1,21 +1,21 @@
-//! Tests with random servers of all kinds. Asserts bounds of the errors of all predictions, and of the share of 90 %
-//! intervals that contain the measurement.
+//! Tests with random servers. They assert bounds of the errors of all predictions, and of the share of 90 % intervals
+//! that contain the measurement.
 
 use super::*;
 use brimful_core::model::IdleCost;
 use brimful_core::survey::{Comparison, Role};
 
-/// Number of servers. The survey of each takes half a second.
+/// Number of random servers. A survey of each takes half a second.
 const SERVERS: u64 = 50;
 
-/// Number of random servers of a test: `usual`, or the value of the environment variable BRIMFUL_SERVERS, which
-/// `scripts/test-long` sets.
+/// Number of random servers of a test: the value of the environment variable BRIMFUL_SERVERS, or `usual`. The script
+/// `scripts/test-long` sets the variable.
 pub(super) fn number_of_servers(usual: u64) -> u64 {
     std::env::var("BRIMFUL_SERVERS").ok().and_then(|number| number.parse().ok()).unwrap_or(usual)
 }
 
-/// A random server. It may need CPU time to wake up, and its service times may vary. Calls may also spend time outside
-/// the server, possibly in a pool with a limited number of slots.
+/// A random server. Idle CPUs may cost additional time to wake up, and service times vary. Calls may also spend time
+/// outside of the server, in a delay or in a pool with a limited capacity.
 pub(super) fn server(seed: u64) -> Simulated {
     let mut rng = Pcg64Mcg::seed_from_u64(seed);
     let mut between = |low: f64, high: f64| low + (high - low) * rng.random::<f64>();
@@ -31,7 +31,7 @@ pub(super) fn server(seed: u64) -> Simulated {
     let elsewhere = Station { name: "elsewhere".to_owned(), kind: StationKind::Delay, ..Station::default() };
     let (stations, demands) = if between(0.0, 1.0) < 0.25 {
         let places = between(2.0, 6.0) as u32;
-        // The pool is saturated when the CPU utilization is 60 to 80 %.
+        // The pool saturates at a CPU utilization of 60 to 80 %.
         let held = f64::from(places) * demand / between(0.6, 0.8);
         let pool =
             Station { name: "pool".to_owned(), servers: places, scheduling: Scheduling::Fcfs, ..Station::default() };
@@ -47,8 +47,8 @@ pub(super) fn quantile(mut values: Vec<f64>, q: f64) -> f64 {
     values[((values.len() - 1) as f64 * q).round() as usize]
 }
 
-/// A server made by [`server`], on a host whose speed changes from run to run. `spread` is the standard deviation of
-/// the speed; half of each deviation persists in the next run.
+/// The random server [`server`] on a host whose speed changes between runs. `spread` is the standard deviation of the
+/// logarithm of the slowness. Half of a deviation persists in the next run.
 pub(super) fn on_drifting_host(seed: u64, spread: f64) -> Simulated {
     let mut bench = server(seed);
     let drift = RefCell::new((Pcg64Mcg::seed_from_u64(seed ^ 77), 0.0_f64));
@@ -61,9 +61,8 @@ pub(super) fn on_drifting_host(seed: u64, spread: f64) -> Simulated {
     bench
 }
 
-/// A server made by [`server`], on a host whose slowness changes with time. The logarithm of the slowness is an
-/// Ornstein-Uhlenbeck process with the standard deviation `spread`. The share e⁻¹ of a deviation persists after
-/// `memory_s` seconds.
+/// The random server [`server`] on a host whose slowness changes over time. Its logarithm is an Ornstein-Uhlenbeck
+/// process with the standard deviation `spread`. A deviation decays to the share e⁻¹ in `memory_s` seconds.
 fn on_host_with_memory(seed: u64, spread: f64, memory_s: f64) -> Simulated {
     const STEP_S: f64 = 0.05;
     let persistence = (-STEP_S / memory_s).exp();
@@ -88,7 +87,7 @@ fn on_host_with_memory(seed: u64, spread: f64, memory_s: f64) -> Simulated {
     bench
 }
 
-/// Relative errors of the predictions of all surveys, and the number of intervals that contain the measurement.
+/// Relative errors of the predictions of all surveys, and numbers of intervals that contain the measurement.
 #[derive(Default)]
 struct Errors {
     saturation: Vec<f64>,
@@ -97,7 +96,7 @@ struct Errors {
     utilization: Vec<f64>,
     intervals_held: f64,
     intervals: f64,
-    /// For each kind of figure: the measurements below, within and above their intervals.
+    /// For each metric: the numbers of measurements below, within and above their prediction intervals.
     by_kind: BTreeMap<String, [usize; 3]>,
 }
 
@@ -138,8 +137,8 @@ impl Errors {
         self.by_kind.entry(kind).or_default()[usize::from(measured >= low) + usize::from(measured > high)] += 1;
     }
 
-    /// Asserts bounds of the median and of the largest error of each metric, and of the share of intervals that contain
-    /// the measurement.
+    /// Asserts upper bounds of the median and the maximum error of each metric, and bounds of the share of intervals
+    /// that contain the measurement.
     fn is_within(&self, saturation: (f64, f64), response: (f64, f64), utilization: (f64, f64), held: [f64; 2]) {
         let figures = [&self.saturation, &self.response, &self.utilization];
         let found = figures.map(|errors| (quantile(errors.clone(), 0.5), quantile(errors.clone(), 1.0)));
@@ -178,8 +177,8 @@ fn intervals_hold_on_a_host_whose_speed_persists_for_seconds() {
     errors.is_within((0.07, 0.3), (0.3, 1.5), (0.06, 0.3), [0.87, 0.97]);
 }
 
-/// The speed of the host changes so slowly that most of its change happens after calibration. Calibration shows little
-/// of the change, so fewer intervals contain the measurement.
+/// Expects fewer intervals that contain the measurement, because the host's speed changes slowly: most of the change
+/// happens after calibration, which contains little information about it.
 #[test]
 fn intervals_hold_on_a_host_whose_speed_persists_for_a_minute() {
     let servers = 1..=number_of_servers(25);

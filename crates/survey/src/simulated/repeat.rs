@@ -1,8 +1,9 @@
-//! Tests that the seed of a survey determines the schedules of its loads.
+//! Tests that the seed of a survey determines the arrivals of its loads.
 
 use super::*;
 
-/// A server whose first `slow` loads cost twice as much, until a compiler or a cache is warm.
+/// A server on which calls cost twice the CPU time during the first `slow` loads, until a compiler or a cache has
+/// warmed up.
 fn slow_at_first(slow: usize) -> Simulated {
     let mut bench = Simulated::single_class(Station { scv: 0.25, ..cpu(1) }, 0.001);
     let loads = std::cell::Cell::new(0);
@@ -15,8 +16,8 @@ fn slow_at_first(slow: usize) -> Simulated {
     bench
 }
 
-/// The number of slices of the warm-up depends on the server. Expects that the schedules of all later loads do not
-/// depend on it.
+/// Expects that the number of slices of the warm-up, which depends on the server, does not change the seeds of later
+/// loads.
 #[test]
 fn a_longer_warm_up_does_not_change_the_later_schedules() {
     let [quickly_warm, slowly_warm] = [0, 3].map(|slow| {
