@@ -103,7 +103,7 @@ fn plan(args: &SurveyArgs) -> anyhow::Result<SurveyPlan> {
         template: like,
         live: None,
         server_cpus,
-        level: args.level,
+        level_duration: args.level,
         max_load: args.max_load,
         max_delay: args.max_delay,
         connection_limit: match args.max_connections {

@@ -104,8 +104,7 @@ pub struct Survey {
     /// Load and delays that calibration caused on the server.
     #[serde(default)]
     pub inflicted: Option<CalibrationImpact>,
-    /// Pauses in which the server completed no calls, and which are longer than its service times explain; absent if
-    /// none were observed.
+    /// Pauses of the server that are longer than its calls explain; absent if none were observed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pauses: Option<ServerPauses>,
     /// Throughput of the overloaded server with and without a connection pool, if both were measured.
@@ -350,8 +349,8 @@ pub struct ModuleMeasurements {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Inflicted")]
 pub struct CalibrationImpact {
-    /// Mean utilization of the server's CPUs by its processes, over the whole calibration including pauses. If the
-    /// processes cannot be observed, it is the mean throughput divided by the server's capacity.
+    /// Mean load over all of calibration, including pauses: utilization of the server's CPUs by its processes. If the
+    /// processes cannot be observed, the throughput as a share of the server's capacity replaces the utilization.
     pub mean_load: f64,
     /// Permitted upper bound of `mean_load`.
     #[serde(default)]

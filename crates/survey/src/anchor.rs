@@ -10,7 +10,7 @@ use brimful_estimate::OfferedLoad;
 
 /// The load of an anchor, and its throughput during calibration.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct OperatingPoint {
+pub(crate) struct AnchorLoad {
     /// Number of closed-loop clients without think time.
     pub clients: u64,
     /// Calls completed per second during calibration; `None` if it is unknown. Then no anchors are measured.
@@ -26,7 +26,7 @@ pub(crate) struct HostSpeed {
     pub change: Option<f64>,
 }
 
-impl OperatingPoint {
+impl AnchorLoad {
     /// Runs `measure` between two anchors. Each anchor lasts at most `longest`.
     pub fn between_anchors<'a, T>(
         self,

@@ -57,7 +57,7 @@ pub(crate) trait Bench {
     fn answer(&mut self) -> Result<Option<Answer>, SurveyError>;
 
     /// Opens connections and keeps them open. Returns the number of their calls that were answered.
-    fn hold(&mut self, hold: &IdleConnections) -> Result<u64, SurveyError>;
+    fn open_idle_connections(&mut self, hold: &IdleConnections) -> Result<u64, SurveyError>;
 
     /// Sets the connections of all later loads.
     fn use_connections(&mut self, pool: Pool) -> Result<(), SurveyError>;
@@ -72,7 +72,7 @@ pub(crate) trait Bench {
     fn schedule(&self, workload: &Workload, window: Nanos, seed: u64) -> Result<Vec<(f64, usize)>, SurveyError>;
 
     /// Limits the CPU time of the server's processes to this number of CPUs; `None` removes the limit.
-    fn limit(&mut self, cpus: Option<f64>) -> Result<(), SurveyError>;
+    fn set_cpu_quota(&mut self, cpus: Option<f64>) -> Result<(), SurveyError>;
 
     /// Waits for this duration without load.
     fn rest(&mut self, duration: Nanos);

@@ -6,12 +6,12 @@
 //! differences between blocks show how precise the results are. After each load there is a pause, so that the mean load
 //! remains below the permitted one.
 
-use crate::anchor::OperatingPoint;
+use crate::anchor::AnchorLoad;
 use crate::baseline::IdleServer;
 use crate::connections::ConnectionUse;
 use crate::design::{BlockDesign, LIGHTEST_LEVEL, LoadStep, blocks, next_clients, warm_up};
 use crate::impact::ImpactTotals;
-use crate::level::{LevelContext, pool_by_place};
+use crate::level::{LevelContext, merge_by_load};
 use crate::runner::{Halt, Runner, SurveyEvent};
 use crate::trial::{FAILED_SHARE, Trial};
 use brimful_core::Nanos;
@@ -54,13 +54,13 @@ pub(crate) struct Calibration {
     pub light_load: Vec<Record>,
     /// The load that measures the host's speed in the rest of the survey. It has the largest number of clients of
     /// calibration.
-    pub anchor: OperatingPoint,
+    pub anchor: AnchorLoad,
     /// Whether the server was saturated: more clients would not increase the throughput.
     pub is_saturated: bool,
     /// The number of clients at which the load generator itself was the limit; `None` if there was none.
     pub overloading_clients: Option<u64>,
     /// The load and the delays that calibration caused for other clients of the server.
-    pub impact: Inflicted,
+    pub impact: CalibrationImpact,
 }
 
 /// The capacity of the server according to the search for the number of clients.
@@ -157,7 +157,7 @@ pub(crate) fn calibrate(
     Ok(Calibration {
         fit,
         light_load,
-        anchor: OperatingPoint { clients: capacity.clients, rate: mean(&measured.rates) },
+        anchor: AnchorLoad { clients: capacity.clients, rate: mean(&measured.rates) },
         is_saturated,
         overloading_clients,
         impact: impact.impact(setup, capacity.clients, capacity.rate, idle.busy),
@@ -239,7 +239,7 @@ impl Calibrator<'_, '_> {
     fn measure_blocks(&mut self, capacity: &Capacity) -> Result<Blocks, Halt> {
         let mut measured = Blocks::default();
         let result = self.add_blocks(capacity, &mut measured);
-        measured.levels = pool_by_place(&measured.levels);
+        measured.levels = merge_by_load(&measured.levels);
         self.runner.log.levels.extend(measured.levels.iter().cloned());
         result?;
         for level in &measured.levels {

@@ -144,7 +144,7 @@ impl ConnectionUse {
         };
         let mut results: Vec<u64> = Vec::new();
         for _ in 0..MAX_MEASUREMENTS {
-            let answered = runner.bench.hold(&hold)?;
+            let answered = runner.bench.open_idle_connections(&hold)?;
             if runner.bench.is_interrupted() {
                 return Err(runner.interrupted());
             }
@@ -187,7 +187,7 @@ impl ConnectionUse {
         }
         let idle = pool_size.unwrap_or(clients_by_cpus(runner.setup));
         let hold = IdleConnections { connections: 1, idle, opening_time: Nanos::ZERO, timeout: self.timeout() };
-        if runner.bench.hold(&hold)? == 1 {
+        if runner.bench.open_idle_connections(&hold)? == 1 {
             return Ok(idle);
         }
         runner.wait_for_recovery();

@@ -88,7 +88,7 @@ impl BlockDesign<'_> {
                 let fraction = f64::from(percent) / 100.0;
                 let rate = Rate(fraction * self.offerable(capacity));
                 let calls = Nanos::from_secs_f64(CALLS / rate.0.max(1e-9)).min(LONGEST_STEP);
-                let measured = times(LEVEL_STEP, self.setup.level).max(SHORTEST_STEP).max(calls);
+                let measured = times(LEVEL_STEP, self.setup.level_duration).max(SHORTEST_STEP).max(calls);
                 (self.setup.workload_with(Load::poisson(rate)), measured, fraction)
             }
             OfferedLoad::Clients(clients) => {
@@ -114,7 +114,7 @@ impl BlockDesign<'_> {
 
     fn clients_step(&self, clients: u64, capacity: f64) -> Nanos {
         let calls = Nanos::from_secs_f64(CALLS * clients as f64 / capacity).min(LONGEST_STEP);
-        times(CLIENTS_STEP, self.setup.level).max(SHORTEST_STEP).max(calls)
+        times(CLIENTS_STEP, self.setup.level_duration).max(SHORTEST_STEP).max(calls)
     }
 
     /// The rate that corresponds to a level of 100 %: the capacity, or less if this client cannot offer the highest
@@ -127,7 +127,7 @@ impl BlockDesign<'_> {
 
 /// Duration at the start of each step that is not measured.
 pub(crate) fn warm_up(setup: &Setup) -> Nanos {
-    times(WARM_UP, setup.level).min(LONGEST_WARM_UP)
+    times(WARM_UP, setup.level_duration).min(LONGEST_WARM_UP)
 }
 
 /// Maximum duration of an anchor (a short load that measures the host's speed) with this number of clients, on a server

@@ -10,7 +10,7 @@ use crate::design::{BlockDesign, anchor_duration, blocks, next_clients};
 use crate::first_look::FIRST_LOOK;
 use crate::objective::{expected_slices, slice_duration};
 use crate::overload::overload_durations;
-use crate::predictions::{PREDICTING, planned_levels, saturation_duration};
+use crate::predictions::{PREDICTION_TIME, planned_levels, saturation_duration};
 use crate::setup::{Change, Setup, times};
 use crate::{warm_server_up, what_if};
 use brimful_core::Nanos;
@@ -21,7 +21,7 @@ use brimful_run::client_limit;
 pub(crate) const RUN_SET_UP: Nanos = Nanos::from_millis(140);
 /// Time that a run takes in addition to its load if several generator processes (shards) share the load: to agree on a
 /// start, and to merge the results.
-const CREW_SET_UP: Nanos = Nanos::from_millis(1800);
+const SHARDS_SET_UP: Nanos = Nanos::from_millis(1800);
 
 /// A number of runs, and the total duration of their loads and of the pauses after them.
 #[derive(Clone, Copy, Default)]
@@ -50,7 +50,7 @@ pub(crate) fn estimated_duration(
     change: Option<Change>,
 ) -> Nanos {
     let idle = if setup.is_black_box() { Nanos::ZERO } else { IDLE };
-    let set_up = if setup.shards.is_some() { CREW_SET_UP } else { RUN_SET_UP };
+    let set_up = if setup.shards.is_some() { SHARDS_SET_UP } else { RUN_SET_UP };
     let design = BlockDesign { setup, client_limit: None };
     let search = capacity_search(design, connections.max_clients(setup), first_rate);
     let mut block = Runs::default();
@@ -59,7 +59,7 @@ pub(crate) fn estimated_duration(
     }
     let [min_blocks, max_blocks] = blocks(setup);
     let blocks = (min_blocks + max_blocks) as f64 / 2.0;
-    let is_bounded = !setup.impact_limits.after_calibration && setup.shards.is_none();
+    let is_bounded = !setup.impact_limits.applies_after_calibration && setup.shards.is_none();
     let needed_rate = is_bounded.then(|| needed_rate(search.capacity));
     FIRST_LOOK
         + warm_server_up::typical_duration(setup)
@@ -67,7 +67,7 @@ pub(crate) fn estimated_duration(
         + idle
         + search.runs.duration(1.0, set_up)
         + block.duration(blocks, set_up)
-        + PREDICTING
+        + PREDICTION_TIME
         + levels(setup, &search, change).duration(1.0, set_up)
 }
 
@@ -97,7 +97,7 @@ fn capacity_search(design: BlockDesign<'_>, max_clients: u64, first_rate: f64) -
 
 /// All runs after calibration.
 fn levels(setup: &Setup, search: &Search, change: Option<Change>) -> Runs {
-    let level = setup.level;
+    let level_duration = setup.level_duration;
     let anchor = anchor_duration(setup, search.clients, search.capacity);
     let mut runs = Runs::default();
     let mut add_with_anchors = |duration: Nanos| {
@@ -105,7 +105,7 @@ fn levels(setup: &Setup, search: &Search, change: Option<Change>) -> Runs {
             runs.add(run);
         }
     };
-    let is_gentle = setup.impact_limits.after_calibration;
+    let is_gentle = setup.impact_limits.applies_after_calibration;
     for (fraction, duration) in planned_levels(setup) {
         if !is_gentle || fraction <= setup.impact_limits.max_load {
             add_with_anchors(duration);
@@ -114,9 +114,9 @@ fn levels(setup: &Setup, search: &Search, change: Option<Change>) -> Runs {
     if is_gentle {
         return runs;
     }
-    add_with_anchors(saturation_duration(level));
+    add_with_anchors(saturation_duration(level_duration));
     if change.is_some() {
-        let duration = times(what_if::LENGTH, level);
+        let duration = times(what_if::LENGTH, level_duration);
         add_with_anchors(duration);
         runs.add(duration);
     }

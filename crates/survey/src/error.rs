@@ -8,7 +8,7 @@ pub enum SurveyError {
     Run(#[from] brimful_run::RunError),
     /// A survey of this server with these options is not possible or would not be meaningful.
     #[error("{0}")]
-    Unfit(String),
+    NotSurveyable(String),
     /// The server's processes cannot be monitored, pinned to CPUs, or limited.
     #[error(transparent)]
     Monitor(#[from] brimful_monitor::MonitorError),
@@ -35,7 +35,7 @@ impl SurveyError {
         match self {
             SurveyError::Run(error) => error.is_usage(),
             SurveyError::Monitor(error) => error.is_usage(),
-            SurveyError::Unfit(_) | SurveyError::Estimate(_) | SurveyError::Objective(_) => true,
+            SurveyError::NotSurveyable(_) | SurveyError::Estimate(_) | SurveyError::Objective(_) => true,
             SurveyError::Guardian(_) | SurveyError::Target(_) => false,
         }
     }

@@ -40,7 +40,7 @@ pub(crate) fn measure_initially(runner: &mut Runner<'_>) -> Result<InitialMeasur
     let trial = runner.measure(&runner.setup.workload_with(closed(1)), FIRST_LOOK)?;
     if trial.record.wants_tls {
         let message = "the server speaks TLS on this port: write https:// in place of http://";
-        return Err(SurveyError::Unfit(message.to_owned()).into());
+        return Err(SurveyError::NotSurveyable(message.to_owned()).into());
     }
     runner.check_rate_limit(&trial)?;
     check_first_answers(runner, &trial)?;
@@ -48,7 +48,7 @@ pub(crate) fn measure_initially(runner: &mut Runner<'_>) -> Result<InitialMeasur
     if !runner.setup.is_black_box() && trial.mean_demand()? <= 0.0 {
         let message =
             "the processes named used no CPU while the server answered: name those that serve, with --process";
-        return Err(SurveyError::Unfit(message.to_owned()).into());
+        return Err(SurveyError::NotSurveyable(message.to_owned()).into());
     }
     let counts = trial.record.counts;
     let response = Bytes(trial.record.bytes.received / counts.completed);
@@ -76,7 +76,7 @@ fn check_first_answers(runner: &mut Runner<'_>, first: &Trial) -> Result<(), Hal
             _ => "check `expect`".to_owned(),
         };
         let answers = count(answers);
-        return Err(SurveyError::Unfit(format!(
+        return Err(SurveyError::NotSurveyable(format!(
             "none of the first {answers} answers is what the workload expects: {reason}"
         ))
         .into());
@@ -86,7 +86,7 @@ fn check_first_answers(runner: &mut Runner<'_>, first: &Trial) -> Result<(), Hal
         runner.note("every answer is 304 (Not Modified), as asked by a header field of the request".to_owned());
         return Ok(());
     }
-    Err(SurveyError::Unfit(complaint(status, answer.as_ref(), &setup.header.url)).into())
+    Err(SurveyError::NotSurveyable(complaint(status, answer.as_ref(), &setup.header.url)).into())
 }
 
 /// Parses the first bytes of a response from the server at this URL.

@@ -19,7 +19,7 @@ const HANDSHAKES: f64 = 0.002;
 const DELIBERATE_HANDSHAKES: f64 = 0.5;
 
 /// Measures all held-out levels. Levels above `--max-load` are left out.
-pub(crate) fn hold_out(
+pub(crate) fn measure_held_out_levels(
     runner: &mut Runner<'_>,
     calibration: &Calibration,
     client: &ClientLimit,
@@ -27,7 +27,7 @@ pub(crate) fn hold_out(
 ) -> Result<(), Halt> {
     let impact_limits = runner.setup.impact_limits;
     for level in &predictions.levels {
-        if impact_limits.after_calibration && level.fraction > impact_limits.max_load {
+        if impact_limits.applies_after_calibration && level.fraction > impact_limits.max_load {
             let load = quantity::whole_percent(level.fraction);
             runner.note(format!("left out, because it exceeds --max-load: {} at {load}", level.name));
         } else {

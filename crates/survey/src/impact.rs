@@ -32,7 +32,7 @@ impl ImpactTotals {
 
     /// The impact on a server with a capacity of `capacity` calls per second, which keeps `idle_busy` CPUs busy without
     /// load. `most_clients` is the largest number of clients.
-    pub fn impact(&self, setup: &Setup, most_clients: u64, capacity: f64, idle_busy: f64) -> Inflicted {
+    pub fn impact(&self, setup: &Setup, most_clients: u64, capacity: f64, idle_busy: f64) -> CalibrationImpact {
         let duration_s = (self.loaded + self.rested).as_secs_f64().max(1e-9);
         let mean_load = match self.work_s {
             Some(work_s) => (work_s + idle_busy * self.rested.as_secs_f64()) / f64::from(setup.servers()) / duration_s,

@@ -164,7 +164,7 @@ fn compare(expected: Option<PredictedValue>, predicted: Option<f64>, measured: O
 }
 
 /// Merges the runs of each load over all blocks into one level.
-pub(crate) fn pool_by_place(runs: &[Level]) -> Vec<Level> {
+pub(crate) fn merge_by_load(runs: &[Level]) -> Vec<Level> {
     let is_same_place = |a: &Level, b: &Level| {
         a.workload == b.workload && (a.clients.is_some() || (a.fraction - b.fraction).abs() < 1e-6)
     };

@@ -10,12 +10,12 @@ use crate::connections::choose_connections;
 use crate::document::{Findings, document};
 use crate::duration::estimated_duration;
 use crate::first_look::measure_initially;
-use crate::hold_out::hold_out;
+use crate::hold_out::measure_held_out_levels;
 use crate::objective::{predicted_only, search_rates};
-use crate::overload::overload;
-use crate::predictions::{PREDICTING, Predictions};
+use crate::overload::measure_overload;
+use crate::predictions::{PREDICTION_TIME, Predictions};
 use crate::runner::{Halt, Runner, SurveyEvent};
-use crate::saturation::{leave_out_saturation, saturate};
+use crate::saturation::{leave_out_saturation, measure_saturation};
 use crate::setup::Setup;
 use crate::warm_server_up::warm_server_up;
 use crate::what_if::{measure_change, rehearse_change};
@@ -26,7 +26,7 @@ use brimful_core::survey::Survey;
 ///
 /// # Errors
 /// [`SurveyError`] if the survey fails before the first level is measured.
-pub(crate) fn conduct(
+pub(crate) fn run_survey(
     setup: &Setup,
     bench: &mut dyn Bench,
     listener: &mut dyn FnMut(SurveyEvent),
@@ -56,14 +56,14 @@ fn run_phases(runner: &mut Runner<'_>, findings: &mut Findings) -> Result<(), Ha
     let calibration = calibrate(runner, first.rate, client.limit, &findings.idle, &mut findings.connections)?;
     let calibration = &*findings.calibration.insert(calibration);
 
-    runner.begin("the predictions".to_owned(), PREDICTING);
+    runner.begin("the predictions".to_owned(), PREDICTION_TIME);
     let predictions = Predictions::new(runner, calibration)?;
     let predictions = &*findings.predictions.insert(predictions);
     findings.objectives = predicted_only(&predictions.objectives);
     runner.announce(SurveyEvent::Predicted(predictions.clone()));
 
-    hold_out(runner, calibration, client, predictions)?;
-    if setup.impact_limits.after_calibration {
+    measure_held_out_levels(runner, calibration, client, predictions)?;
+    if setup.impact_limits.applies_after_calibration {
         runner.note(
             "the capacity itself is not measured, because it exceeds --max-load; light load does not show whether anything \
              saturates before the CPUs do"
@@ -74,10 +74,10 @@ fn run_phases(runner: &mut Runner<'_>, findings: &mut Findings) -> Result<(), Ha
     if !calibration.is_saturated {
         return leave_out_saturation(runner, calibration, client, predictions.saturation);
     }
-    findings.saturation = saturate(runner, calibration, client, predictions)?;
+    findings.saturation = measure_saturation(runner, calibration, client, predictions)?;
     let capacity = findings.saturation.as_ref().map_or(predictions.saturation, |saturation| saturation.rate);
     search_rates(runner, &predictions.objectives, capacity, &mut findings.objectives)?;
-    findings.overload = overload(runner, calibration, client, &findings.connections)?;
+    findings.overload = measure_overload(runner, calibration, client, &findings.connections)?;
     if let Some(change) = change {
         findings.what_if = Some(measure_change(runner, calibration, change, predictions.levels_last)?);
     }

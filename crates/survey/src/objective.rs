@@ -134,7 +134,7 @@ fn predict_rate(
             Vec::new()
         })
     };
-    let seconds = times(BUDGET, setup.level).as_secs_f64();
+    let seconds = times(BUDGET, setup.level_duration).as_secs_f64();
     let time = LevelTime { ahead_s: ahead.as_secs_f64(), seconds };
     let rate = calibration.fit.predict_rate(&setup.workload.mix(), limit, time, &mut arrivals);
     match failure {
@@ -208,7 +208,7 @@ pub(crate) fn search_rates(
         return Ok(());
     }
     let longest_limit = searches.iter().filter_map(Search::time_limit_s).fold(0.0, f64::max);
-    let mut remaining = times(BUDGET, setup.level);
+    let mut remaining = times(BUDGET, setup.level_duration);
     let mut unused = 0;
     runner.begin("the highest rates that meet the objectives".to_owned(), remaining);
     while let Some(rate) = next_rate(&searches).filter(|_| unused <= MAX_UNUSED) {
@@ -251,7 +251,7 @@ pub(crate) fn expected_slices(setup: &Setup) -> usize {
 /// The duration of a slice at this rate. `limit_s` is the longest response time limit of the objectives, in seconds.
 pub(crate) fn slice_duration(setup: &Setup, rate: f64, limit_s: f64) -> Nanos {
     let wanted = (SLICE_CALLS / rate.max(1e-9)).max(SLICE_LIMITS * limit_s);
-    times(SLICE, setup.level).max(Nanos::from_secs_f64(wanted).min(LONGEST_SLICE))
+    times(SLICE, setup.level_duration).max(Nanos::from_secs_f64(wanted).min(LONGEST_SLICE))
 }
 
 /// The search for the highest rate that meets one objective.

@@ -28,7 +28,7 @@ const MAX_BACKLOG: f64 = 1000.0;
 /// Measures the levels past saturation. The capacity must be measured before, because an overloaded server might
 /// disturb that measurement. Returns the throughput with both connection policies; `None` if only one policy was
 /// measured.
-pub(crate) fn overload(
+pub(crate) fn measure_overload(
     runner: &mut Runner<'_>,
     calibration: &Calibration,
     client: &ClientLimit,
@@ -38,7 +38,7 @@ pub(crate) fn overload(
     let mut overload = None;
     for fraction in fractions(runner.setup).iter().copied() {
         let rate = fraction * capacity;
-        let duration = overload_duration(rate - capacity, runner.setup.level);
+        let duration = overload_duration(rate - capacity, runner.setup.level_duration);
         let step = format!("past saturation: {}, {}", quantity::whole_percent(fraction), quantity::rate(rate));
         if client.limit.is_some_and(|limit| rate > limit) {
             runner.note(format!("left out, because this client cannot offer it: {step}"));
@@ -61,13 +61,13 @@ pub(crate) fn overload(
 }
 
 /// Duration of a level past saturation. Its load exceeds the capacity by `excess` calls per second.
-fn overload_duration(excess: f64, level: Nanos) -> Nanos {
-    Nanos::from_secs_f64((MAX_BACKLOG / excess).max(1.0).min(0.5 * level.as_secs_f64()))
+fn overload_duration(excess: f64, level_duration: Nanos) -> Nanos {
+    Nanos::from_secs_f64((MAX_BACKLOG / excess).max(1.0).min(0.5 * level_duration.as_secs_f64()))
 }
 
 /// Durations of all levels past saturation, for a server with a capacity of `capacity` calls per second.
 pub(crate) fn overload_durations(setup: &Setup, capacity: f64) -> impl Iterator<Item = Nanos> {
-    let duration = move |fraction: f64| overload_duration((fraction - 1.0) * capacity, setup.level);
+    let duration = move |fraction: f64| overload_duration((fraction - 1.0) * capacity, setup.level_duration);
     // The comparison of connection policies needs two more levels.
     fractions(setup).iter().chain(&[OVERLOAD; 2]).map(move |fraction| duration(*fraction))
 }

@@ -13,7 +13,7 @@ use brimful_core::{Nanos, Rate};
 use brimful_estimate::{ExpectedLevel, LevelTime, PredictedValue, Prediction, ServerFit};
 
 /// Approximate time to compute the predictions.
-pub(crate) const PREDICTING: Nanos = Nanos::from_secs(1);
+pub(crate) const PREDICTION_TIME: Nanos = Nanos::from_secs(1);
 /// The held-out levels of the mix: load as a share of the saturation rate, and duration in units of `--level`. Queues
 /// near saturation fluctuate slowly, so levels with a high load last longer.
 const HELD_OUT: [(f64, f64); 2] = [(0.5, 1.0), (0.7, 1.5)];
@@ -76,28 +76,28 @@ impl Predictions {
         let bench = &*runner.bench;
         let saturation = fit.saturation();
         let anchor = anchor_duration(setup, calibration.anchor.clients, saturation);
-        let mut timetable = Timetable { anchor, elapsed: PREDICTING };
+        let mut timetable = Timetable { anchor, elapsed: PREDICTION_TIME };
         let mut levels = Vec::new();
         for (fraction, length) in held_out(setup) {
             let workload = with_load(mix, Load::poisson(Rate(fraction * saturation)));
-            let time = timetable.next(times(*length, setup.level));
+            let time = timetable.next(times(*length, setup.level_duration));
             levels.push(predict(fit, bench, "mix", *fraction, workload, time)?);
         }
         if let Some(unseen) = unseen_mix(mix).filter(|_| setup.thorough) {
             let (fraction, length) = UNSEEN;
             let rate = fraction * fit.saturation_for_mix(&unseen.mix());
             let workload = with_load(&unseen, Load::poisson(Rate(rate)));
-            let time = timetable.next(times(length, setup.level));
+            let time = timetable.next(times(length, setup.level_duration));
             levels.push(predict(fit, bench, "unseen mix", fraction, workload, time)?);
         }
         if setup.thorough {
             let (fraction, length) = BURSTS;
             let arrivals = ON_OFF.to_owned();
             let workload = with_load(mix, Load::Open { rate: Rate(fraction * saturation), arrivals });
-            let time = timetable.next(times(length, setup.level));
+            let time = timetable.next(times(length, setup.level_duration));
             levels.push(predict(fit, bench, BURSTS_NAME, fraction, workload, time)?);
         }
-        let saturation_level_duration = saturation_duration(setup.level);
+        let saturation_level_duration = saturation_duration(setup.level_duration);
         let saturation_interval = fit.predict_saturation(&mix.mix(), timetable.next(saturation_level_duration));
         let levels_last = timetable.elapsed;
         let objectives = predict_objectives(runner, calibration, levels_last)?;
@@ -110,7 +110,7 @@ pub(crate) fn planned_levels(setup: &Setup) -> Vec<(f64, Nanos)> {
     let unseen = unseen_mix(&setup.workload).map(|_| UNSEEN);
     let thorough = unseen.into_iter().chain([BURSTS]).filter(|_| setup.thorough);
     let levels = held_out(setup).iter().copied().chain(thorough);
-    levels.map(|(fraction, length)| (fraction, times(length, setup.level))).collect()
+    levels.map(|(fraction, length)| (fraction, times(length, setup.level_duration))).collect()
 }
 
 /// The loads and durations of the held-out levels of the mix.
@@ -119,8 +119,8 @@ fn held_out(setup: &Setup) -> &'static [(f64, f64)] {
 }
 
 /// Duration of the level that measures the saturation rate.
-pub(crate) fn saturation_duration(level: Nanos) -> Nanos {
-    times(SATURATION, level)
+pub(crate) fn saturation_duration(level_duration: Nanos) -> Nanos {
+    times(SATURATION, level_duration)
 }
 
 /// Computes the start times of the levels, each of which is measured between two anchors.

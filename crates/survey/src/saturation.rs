@@ -24,7 +24,7 @@ pub(crate) struct Saturation {
 
 /// Measures the capacity with the largest number of closed-loop clients of calibration. Such a load saturates the
 /// server without overloading it. Returns `None` if the measurement is not valid.
-pub(crate) fn saturate(
+pub(crate) fn measure_saturation(
     runner: &mut Runner<'_>,
     calibration: &Calibration,
     client: &ClientLimit,

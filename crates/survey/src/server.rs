@@ -62,7 +62,7 @@ impl Server {
                 "the monitor at {} sees no processes of the server: start it with --process there",
                 config.address
             );
-            return Err(SurveyError::Unfit(message));
+            return Err(SurveyError::NotSurveyable(message));
         }
         let cpus = sample.kernel.cpus;
         Ok(Server { monitoring: Monitoring::Remote(config), cpus, port: endpoint.port(), _pin: None, quota: None })
@@ -75,11 +75,11 @@ impl Server {
     }
 
     /// Limits the CPU time of the server's processes to this number of CPUs; `None` removes the limit.
-    pub fn limit(&mut self, cpus: Option<f64>) -> Result<(), SurveyError> {
+    pub fn set_cpu_quota(&mut self, cpus: Option<f64>) -> Result<(), SurveyError> {
         self.quota = None;
         let Some(cpus) = cpus else { return Ok(()) };
         let Monitoring::Local(selectors) = &self.monitoring else {
-            return Err(SurveyError::Unfit(
+            return Err(SurveyError::NotSurveyable(
                 "only a server whose processes are on this host can be given a quota".to_owned(),
             ));
         };
@@ -151,7 +151,8 @@ pub struct DemoServer {
 impl DemoServer {
     /// Starts `brimful target` with one worker, pinned to `cpu`. `service` describes its request classes.
     pub fn start(service: &str, cpu: Option<usize>, seed: u64) -> Result<DemoServer, SurveyError> {
-        let start_error = |reason: String| SurveyError::Unfit(format!("cannot start the reference server: {reason}"));
+        let start_error =
+            |reason: String| SurveyError::NotSurveyable(format!("cannot start the reference server: {reason}"));
         let program = std::env::current_exe().map_err(|error| start_error(error.to_string()))?;
         let mut command = Command::new(program);
         command.args(["target", "--listen", "127.0.0.1:0", "--service", service]);

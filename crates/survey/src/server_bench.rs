@@ -99,7 +99,7 @@ fn give_up_conditions(workload: &Workload, window: Nanos) -> Result<Option<Arc<S
     }
     let measure = Measure::ErrorShare { class: None };
     let condition = StopCondition { measure, limit: GIVE_UP_ERRORS, hold: GIVE_UP_HOLD };
-    let conditions = StopConditions::new(&[condition], workload).map_err(SurveyError::Unfit)?;
+    let conditions = StopConditions::new(&[condition], workload).map_err(SurveyError::NotSurveyable)?;
     Ok(Some(Arc::new(conditions)))
 }
 
@@ -138,7 +138,7 @@ impl Bench for ServerBench<'_> {
         Ok(lock(&last_answer).take())
     }
 
-    fn hold(&mut self, hold: &IdleConnections) -> Result<u64, SurveyError> {
+    fn open_idle_connections(&mut self, hold: &IdleConnections) -> Result<u64, SurveyError> {
         // Opening all connections at once is modelled as opening them within a millisecond.
         let seconds = hold.opening_time.as_secs_f64().max(1e-3);
         let rate = Rate(hold.connections as f64 / seconds);
@@ -158,7 +158,7 @@ impl Bench for ServerBench<'_> {
     fn use_connections(&mut self, pool: Pool) -> Result<(), SurveyError> {
         let shards = self.crew.as_ref().map_or(1, Crew::shards);
         if let Some(size) = pool.size.filter(|size| *size < shards) {
-            return Err(SurveyError::Unfit(format!(
+            return Err(SurveyError::NotSurveyable(format!(
                 "the load has {} at once, and each of {shards} shards needs one: give --shards {size} at most",
                 if size == 1 { "one connection".to_owned() } else { format!("{size} connections") },
             )));
@@ -198,8 +198,8 @@ impl Bench for ServerBench<'_> {
         Ok(calls.map(|(due, class)| (due.as_secs_f64(), usize::from(class.0))).collect())
     }
 
-    fn limit(&mut self, cpus: Option<f64>) -> Result<(), SurveyError> {
-        self.server.limit(cpus)
+    fn set_cpu_quota(&mut self, cpus: Option<f64>) -> Result<(), SurveyError> {
+        self.server.set_cpu_quota(cpus)
     }
 
     fn rest(&mut self, duration: Nanos) {

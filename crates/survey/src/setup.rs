@@ -20,7 +20,7 @@ pub(crate) struct Setup {
     /// The CPUs of the load generator; empty if it is not pinned.
     pub client_cpus: Vec<usize>,
     /// Duration of a level (`--level`). Most runs last a fixed multiple of it.
-    pub level: Nanos,
+    pub level_duration: Nanos,
     /// The objectives; the survey predicts and measures the highest rate that meets each of them.
     pub objectives: Vec<SloSpec>,
     /// Whether to measure additional held-out levels, which test the model but are not needed for the result.
@@ -56,7 +56,7 @@ pub(crate) struct ImpactLimits {
     /// Maximum time that a call of another client may wait because of the survey's calls during calibration.
     pub max_delay: Nanos,
     /// Whether levels above `max_load` are also left out after calibration.
-    pub after_calibration: bool,
+    pub applies_after_calibration: bool,
 }
 
 /// A change of the server that the survey makes and measures at its end.

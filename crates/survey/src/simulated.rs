@@ -23,7 +23,7 @@ use self::module::SimulatedModule;
 use crate::SurveyError;
 use crate::bench::{Answer, Bench, IdleConnections, Pool};
 use crate::duration::RUN_SET_UP;
-use crate::method::conduct;
+use crate::method::run_survey;
 use crate::predictions::ON_OFF;
 use crate::runner::SurveyEvent;
 use crate::setup::{Change, ConnectionLimit, ConnectionPolicy, Header, ImpactLimits, PlannedChange, Setup};
@@ -214,7 +214,7 @@ impl Simulated {
     }
 
     fn survey_with(&mut self, mix: &[f64], level_s: f64, listener: &mut dyn FnMut(SurveyEvent)) -> Survey {
-        conduct(&self.setup(mix, level_s), self, listener).unwrap()
+        run_survey(&self.setup(mix, level_s), self, listener).unwrap()
     }
 
     fn setup(&self, mix: &[f64], level_s: f64) -> Setup {
@@ -238,13 +238,13 @@ impl Simulated {
             },
             server_cpus: (0..if self.is_black_box { 0 } else { self.cpus as usize }).collect(),
             client_cpus: Vec::new(),
-            level: Nanos::from_secs_f64(level_s),
+            level_duration: Nanos::from_secs_f64(level_s),
             objectives: Vec::new(),
             thorough: true,
             impact_limits: ImpactLimits {
                 max_load: DEFAULT_MAX_LOAD,
                 max_delay: self.max_delay.unwrap_or(DEFAULT_MAX_DELAY),
-                after_calibration: self.max_delay.is_some(),
+                applies_after_calibration: self.max_delay.is_some(),
             },
             change: self.change.map(|change| PlannedChange { change, optional: false }),
             connections: ConnectionPolicy { limit: ConnectionLimit::Pool, one_call_each: false, opened_ahead: false },
@@ -322,7 +322,7 @@ impl Bench for Simulated {
         Ok(Some(Answer { status: self.status, location, sets_cookie: false }))
     }
 
-    fn hold(&mut self, hold: &IdleConnections) -> Result<u64, SurveyError> {
+    fn open_idle_connections(&mut self, hold: &IdleConnections) -> Result<u64, SurveyError> {
         self.spent += hold.opening_time;
         Ok(self.workers_for_connections.map_or(hold.connections, |workers| workers.min(hold.connections)))
     }
@@ -474,9 +474,9 @@ impl Bench for Simulated {
         Ok(calls)
     }
 
-    fn limit(&mut self, cpus: Option<f64>) -> Result<(), SurveyError> {
+    fn set_cpu_quota(&mut self, cpus: Option<f64>) -> Result<(), SurveyError> {
         if self.refuses_quota {
-            return Err(SurveyError::Unfit("not here".to_owned()));
+            return Err(SurveyError::NotSurveyable("not here".to_owned()));
         }
         self.cpu_share = cpus.map_or(1.0, |cpus| cpus / f64::from(self.cpus));
         Ok(())

@@ -1,7 +1,7 @@
 //! The entry point of a survey: finds or starts the server, and runs the method.
 
 use crate::SurveyError;
-use crate::method::conduct;
+use crate::method::run_survey;
 use crate::objective::default_objective;
 use crate::runner::SurveyEvent;
 use crate::server::{DemoServer, Server, demo_service};
@@ -34,7 +34,7 @@ pub struct SurveyPlan {
     /// CPUs that the server is pinned to during the survey; `None` does not pin it.
     pub server_cpus: Option<Vec<usize>>,
     /// Duration of a level (`--level`). Most runs last a fixed multiple of it.
-    pub level: Nanos,
+    pub level_duration: Nanos,
     /// Maximum mean load during calibration, as a share of the server's capacity. If it is set, levels above it are
     /// also left out after calibration. With `None`, a default applies to calibration only.
     pub max_load: Option<f64>,
@@ -98,7 +98,7 @@ pub fn survey(
     if template.server.endpoint.port().is_none() {
         let message = "a survey first measures what this client can offer, against a server of its own that listens on TCP: \
                        have your server listen on a port of 127.0.0.1 as well (`brimful load` accepts its Unix socket)";
-        return Err(SurveyError::Unfit(message.to_owned()));
+        return Err(SurveyError::NotSurveyable(message.to_owned()));
     }
     let server = match &plan.subject {
         Subject::Local(selectors) => {
@@ -115,7 +115,7 @@ pub fn survey(
     if is_gentle && plan.change.is_some() && demo.is_none() {
         let message =
             "the effect of a change is measured at full load: leave out --max-load and --max-delay, or --what-if";
-        return Err(SurveyError::Unfit(message.to_owned()));
+        return Err(SurveyError::NotSurveyable(message.to_owned()));
     }
     let change = plan.change.filter(|_| !is_gentle);
     let setup = Setup {
@@ -129,13 +129,13 @@ pub fn survey(
         workload: template.load.workload.clone(),
         server_cpus: server.cpus.clone(),
         client_cpus: template.generator.cpus.clone(),
-        level: plan.level,
+        level_duration: plan.level_duration,
         objectives,
         thorough: plan.thorough,
         impact_limits: ImpactLimits {
             max_load: plan.max_load.unwrap_or(DEFAULT_MAX_LOAD),
             max_delay: plan.max_delay.unwrap_or(DEFAULT_MAX_DELAY),
-            after_calibration: is_gentle,
+            applies_after_calibration: is_gentle,
         },
         change: change.map(|change| PlannedChange { change, optional: demo.is_some() }),
         connections: ConnectionPolicy {
@@ -146,7 +146,7 @@ pub fn survey(
         shards: crew.as_ref().map(Crew::shards),
     };
     let began = Instant::now();
-    let survey = conduct(&setup, &mut ServerBench::new(template, plan.live.clone(), server, crew, stop), listener)?;
+    let survey = run_survey(&setup, &mut ServerBench::new(template, plan.live.clone(), server, crew, stop), listener)?;
     Ok(Survey { elapsed_s: Some(began.elapsed().as_secs_f64()), ..survey })
 }
 
@@ -158,7 +158,7 @@ fn objectives(given: &[SloSpec], workload: &Workload) -> Result<Vec<SloSpec>, Su
     for (index, spec) in given.iter().enumerate() {
         if let Some(earlier) = given[..index].iter().find(|earlier| earlier.measure() == spec.measure()) {
             let message = format!("`{earlier}` and `{spec}` limit the same figure: give the stricter one alone");
-            return Err(SurveyError::Unfit(message));
+            return Err(SurveyError::NotSurveyable(message));
         }
     }
     if given.is_empty() { Ok(vec![default_objective()]) } else { Ok(given.to_vec()) }

@@ -73,7 +73,7 @@ impl Trial {
     /// Throughput and CPU usage of the server. An error if its processes could not be observed.
     pub fn window_measurement(&self) -> Result<&WindowMeasurement, SurveyError> {
         self.observed.as_ref().ok_or_else(|| {
-            SurveyError::Unfit(
+            SurveyError::NotSurveyable(
                 "the monitor could not read the CPU time of the server's processes: `brimful doctor` says what it may read"
                     .to_owned(),
             )

@@ -21,7 +21,7 @@ const SEEDS: u64 = 1 << 33;
 /// limits its load even after calibration: then the server has other clients, which keep it warm.
 pub(crate) fn warm_server_up(runner: &mut Runner<'_>, connections: &ConnectionUse) -> Result<Option<f64>, Halt> {
     let setup = runner.setup;
-    if setup.impact_limits.after_calibration {
+    if setup.impact_limits.applies_after_calibration {
         return Ok(None);
     }
     let workload = setup.workload_with(closed(connections.max_clients(setup)));
@@ -46,7 +46,7 @@ pub(crate) fn warm_server_up(runner: &mut Runner<'_>, connections: &ConnectionUs
 }
 
 pub(crate) fn typical_duration(setup: &Setup) -> Nanos {
-    if setup.impact_limits.after_calibration {
+    if setup.impact_limits.applies_after_calibration {
         Nanos::ZERO
     } else {
         times(f64::from(TYPICAL_SLICES), slice_length(setup))
@@ -54,5 +54,5 @@ pub(crate) fn typical_duration(setup: &Setup) -> Nanos {
 }
 
 fn slice_length(setup: &Setup) -> Nanos {
-    times(SLICE, setup.level)
+    times(SLICE, setup.level_duration)
 }

@@ -24,7 +24,7 @@ pub(crate) fn rehearse_change(runner: &mut Runner<'_>) -> Result<Option<Change>,
     let Some(planned) = runner.setup.change else { return Ok(None) };
     let change = planned.change;
     let quota = quota(runner.setup, change);
-    match runner.bench.limit(Some(quota.servers)).and_then(|()| runner.bench.limit(None)) {
+    match runner.bench.set_cpu_quota(Some(quota.servers)).and_then(|()| runner.bench.set_cpu_quota(None)) {
         Ok(()) => Ok(Some(change)),
         Err(error) if planned.optional => {
             runner.note(format!("left out in the end: what if {change}: {error}"));
@@ -45,7 +45,7 @@ pub(crate) fn measure_change(
 ) -> Result<WhatIf, Halt> {
     let setup = runner.setup;
     let quota = quota(setup, change);
-    let duration = times(LENGTH, setup.level);
+    let duration = times(LENGTH, setup.level_duration);
     let time = LevelTime { ahead_s: ahead.as_secs_f64(), seconds: duration.as_secs_f64() };
     let predicted = calibration.fit.with_quota(quota, time);
     let rate = OPEN_LOAD * predicted.saturation;
@@ -59,13 +59,13 @@ pub(crate) fn measure_change(
     let closed = setup.workload_with(closed(calibration.anchor.clients));
     let open = setup.workload_with(Load::poisson(Rate(rate)));
     let ((closed, open), host_speed) = calibration.anchor.between_anchors(runner, duration, |runner| {
-        runner.bench.limit(Some(quota.servers))?;
+        runner.bench.set_cpu_quota(Some(quota.servers))?;
         let levels = runner.under_own_quota(|runner| {
             let closed = measure_under_quota(runner, &closed, duration)?;
             let open = measure_under_quota(runner, &open, duration)?;
             Ok((closed, open))
         });
-        runner.bench.limit(None)?;
+        runner.bench.set_cpu_quota(None)?;
         levels
     })?;
     Ok(compare(

@@ -227,12 +227,12 @@ fn a_change_that_the_host_refuses_ends_the_survey_before_anything_is_measured() 
     bench.change = Some(Change::Quota(0.5));
     bench.refuses_quota = true;
     let setup = bench.setup(&[1.0], 20.0);
-    assert!(conduct(&setup, &mut bench, &mut |_| ()).is_err_and(|error| error.to_string() == "not here"));
+    assert!(run_survey(&setup, &mut bench, &mut |_| ()).is_err_and(|error| error.to_string() == "not here"));
     let change = Some(PlannedChange { change: Change::Quota(0.5), optional: true });
     let setup = Setup { change, ..setup };
     let mut notes = Vec::new();
     let mut listener = |step| notes.extend(if let SurveyEvent::Note(text) = step { Some(text) } else { None });
-    let survey = conduct(&setup, &mut bench, &mut listener).unwrap();
+    let survey = run_survey(&setup, &mut bench, &mut listener).unwrap();
     assert_eq!(survey.what_if, None);
     assert!(notes.iter().any(|note| note == "left out in the end: what if quota=50%: not here"), "{notes:#?}");
     assert!(survey.verdict.valid);

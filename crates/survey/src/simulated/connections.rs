@@ -65,7 +65,7 @@ fn the_pool_is_as_large_as_slow_answers_need_it() {
 fn a_server_that_only_redirects_is_not_surveyed() {
     let mut bench = Simulated { status: 301, ..Simulated::single_class(cpu(1), 0.001) };
     let setup = bench.setup(&[1.0], 3.0);
-    let error = conduct(&setup, &mut bench, &mut |_| ()).unwrap_err();
+    let error = run_survey(&setup, &mut bench, &mut |_| ()).unwrap_err();
     assert!(error.to_string().starts_with("every answer is 301 to https://simulated/: survey that URL"), "{error}");
     assert_eq!(bench.offered.borrow().len(), 1, "only the first look loads the server");
 }
@@ -87,7 +87,7 @@ fn connections_are_never_unlimited_if_the_user_or_the_server_limits_them() {
     let mut limited = Simulated::single_class(cpu(1), 0.001);
     let mut setup = limited.setup(&[1.0], 4.0);
     setup.connections.limit = ConnectionLimit::AtMost(20);
-    assert_eq!(conduct(&setup, &mut limited, &mut |_| ()).unwrap().overload, None);
+    assert_eq!(run_survey(&setup, &mut limited, &mut |_| ()).unwrap().overload, None);
     let mut few_workers = Simulated { workers_for_connections: Some(4), ..Simulated::single_class(cpu(1), 0.001) };
     assert_eq!(few_workers.survey(&[1.0], 4.0).overload, None);
     for bench in [limited, few_workers] {

@@ -16,7 +16,7 @@ fn survey_under(bench: &mut Simulated, objectives: &[&str]) -> Vec<RateUnderObje
 fn survey_for(level_s: f64, bench: &mut Simulated, objectives: &[&str]) -> Vec<RateUnderObjective> {
     let objectives = objectives.iter().map(|text| text.parse::<SloSpec>().unwrap()).collect();
     let setup = Setup { objectives, thorough: false, ..bench.setup(&[1.0], level_s) };
-    conduct(&setup, bench, &mut |_| ()).unwrap().objectives
+    run_survey(&setup, bench, &mut |_| ()).unwrap().objectives
 }
 
 /// Asserts bounds of the median and of the maximum relative error of predicted rates, over random servers. Also asserts
