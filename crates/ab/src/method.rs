@@ -64,6 +64,7 @@ pub enum AbEvent {
 /// The measured rounds, and how the measurement was made and ended.
 #[derive(Clone, Debug)]
 pub(crate) struct Measured {
+    /// The measured slices, by round.
     pub rounds: Rounds,
     /// Name of the metric that decides when the measurement ends.
     pub figure: String,

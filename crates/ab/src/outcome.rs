@@ -65,13 +65,13 @@ pub(crate) struct Origin {
     pub workload: Workload,
     /// Seed of all random numbers.
     pub seed: u64,
-    /// Whether the control is a second process of A's command, rather than A itself.
+    /// Whether the control, which should not differ from A, is a second process of A's command rather than A itself.
     pub control_is_second_process: bool,
     /// Whether A and B are the same server.
     pub is_same_server: bool,
 }
 
-/// Makes the document.
+/// Builds the comparison's document from the measured rounds.
 pub(crate) fn document(plan: &AbPlan, measured: Measured, origin: Origin) -> Result<AbTest, AbError> {
     let figures = paired_differences(&measured.rounds.of_b(), &measured.figure);
     let control = control(&measured, &figures);
@@ -201,7 +201,7 @@ fn left_out(rounds: &Rounds, figure: &str) -> Option<String> {
     )
 }
 
-/// A warning with the number of slices of which only this metric is used.
+/// A warning with the number of slices in which only this metric is valid, because the load generator was late.
 fn late_slices(rounds: &Rounds, figure: &str) -> Option<String> {
     let number = rounds.late_slices(figure) as u64;
     (number > 0).then(|| {

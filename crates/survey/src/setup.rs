@@ -117,6 +117,7 @@ impl Setup {
     }
 }
 
+/// The same workload with this load.
 pub(crate) fn with_load(workload: &Workload, load: Load) -> Workload {
     Workload { load: Some(load), ..workload.clone() }
 }

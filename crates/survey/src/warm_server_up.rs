@@ -45,6 +45,7 @@ pub(crate) fn warm_server_up(runner: &mut Runner<'_>, connections: &ConnectionUs
     Ok(Some(rate))
 }
 
+/// Duration of a typical warm-up; zero if the survey limits its load even after calibration.
 pub(crate) fn typical_duration(setup: &Setup) -> Nanos {
     if setup.impact_limits.applies_after_calibration {
         Nanos::ZERO

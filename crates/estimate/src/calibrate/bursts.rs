@@ -52,6 +52,7 @@ pub struct BurstRun {
     pub b: f64,
 }
 
+/// Measures the burstiness of all runs, and fits the cost of bursts.
 pub(super) fn fit(runs: &Runs, cpu: &CpuFit, model: &Model) -> Result<Bursts, EstimateError> {
     let all = || runs.used.iter().chain(&runs.bursty_runs);
     let epoch_s = all().filter_map(|r| Some(r.arrivals.as_ref()?.0)).fold(0.0, f64::max);
@@ -96,6 +97,7 @@ fn burst_run(run: &Run, epoch_s: f64) -> Option<BurstRun> {
 }
 
 impl Bursts {
+    /// A warning if bursts increase the demand significantly.
     pub(super) fn warning(&self) -> Option<String> {
         let demand = self.demand.filter(|d| d.alpha.ci95_half_width.is_some_and(|ci| d.alpha.value > ci))?;
         let b = self.runs.iter().map(|r| r.b).fold(0.0, f64::max);

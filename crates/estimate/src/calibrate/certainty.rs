@@ -47,11 +47,13 @@ impl Uncertainty {
         Uncertainty { ci95: None, ..self }
     }
 
+    /// The uncertainty of a demand from a regression alone.
     pub(super) fn of_fit(source: Source, fit: &DemandFit, class: usize) -> Uncertainty {
         Uncertainty::unknown(source)
             .with_intervals(interval(fit.demands[class].value, fit.demands[class].ci95_half_width), None)
     }
 
+    /// The same uncertainty with these confidence intervals of the regression and of the bootstrap.
     pub(super) fn with_intervals(self, fit: Option<Interval>, bootstrap: Option<Interval>) -> Uncertainty {
         Uncertainty { ci95: wider(fit, bootstrap), fit_ci95: fit, bootstrap_ci95: bootstrap, ..self }
     }
@@ -62,6 +64,7 @@ pub(super) fn interval(value: f64, half_width: Option<f64>) -> Option<Interval> 
     half_width.map(|half_width| Interval { low: (value - half_width).max(0.0), high: value + half_width })
 }
 
+/// The wider of two intervals; `None` if there is neither.
 pub(super) fn wider(a: Option<Interval>, b: Option<Interval>) -> Option<Interval> {
     let width = |i: &Interval| i.high - i.low;
     a.into_iter().chain(b).max_by(|a, b| width(a).total_cmp(&width(b)))

@@ -24,20 +24,20 @@ pub(super) fn load_kind(record: &Record) -> LoadKind {
 }
 
 /// Share of the monitored CPUs that programs other than the server used.
-pub(super) fn others(record: &Record) -> f64 {
+pub(super) fn utilization_by_others(record: &Record) -> f64 {
     let Some(server) = record.server.as_ref().filter(|s| !s.process.is_empty()) else { return 0.0 };
     let (Some(cpu), cpus) = (server.kernel.cpu, server.kernel.cpus.len()) else { return 0.0 };
     in_use(cpu) - server.process.iter().map(|p| p.cores).sum::<f64>() / cpus.max(1) as f64
 }
 
 /// Utilization of each disk, by name.
-pub(super) fn disks(server: &Server) -> BTreeMap<String, f64> {
+pub(super) fn disk_utilizations(server: &Server) -> BTreeMap<String, f64> {
     let sane = |utilization: f64| if utilization.is_finite() { utilization.clamp(0.0, 1.0) } else { 0.0 };
     server.kernel.disks.iter().map(|(name, disk)| (name.clone(), sane(disk.utilization))).collect()
 }
 
 /// The mean of a summary of times in µs, converted to seconds. `None` if it is not a valid time.
-pub(super) fn mean(times_us: Option<Summary>) -> Option<f64> {
+pub(super) fn mean_seconds(times_us: Option<Summary>) -> Option<f64> {
     times_us.map(|s| s.mean / 1e6).filter(|m| m.is_finite() && *m >= 0.0)
 }
 
@@ -56,7 +56,7 @@ pub(super) fn is_bursty(counts: &[u64]) -> bool {
 
 /// Divides the run into the load generator's intervals. The CPU time of each of the monitor's intervals is divided
 /// among them in proportion to the overlap.
-pub(super) fn slices(record: &Record, server: &Server, by_process: bool) -> Vec<TimeSlice> {
+pub(super) fn time_slices(record: &Record, server: &Server, by_process: bool) -> Vec<TimeSlice> {
     let course = busy_by_interval(server, by_process).unwrap_or_default();
     let slice = |i: &Interval| {
         let span = (i.t_s, i.t_s + i.length_s);

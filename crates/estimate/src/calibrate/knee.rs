@@ -1,7 +1,7 @@
 //! Finds the load at which the measured throughput stops growing, without a queueing model: by the Kneedle algorithm
 //! and by the universal scalability law. Both use all runs of the model's mix, including runs past saturation.
 
-use super::figures::{load_kind, mean};
+use super::figures::{load_kind, mean_seconds};
 use super::judge::{authority, past_saturation};
 use super::runs::Runs;
 use crate::{EstimateError, Knee, LoadPoint, UslFit, find_knee, fit_usl};
@@ -58,6 +58,7 @@ pub struct MeasuredLoad {
     pub closed: bool,
 }
 
+/// Collects the runs of the model's mix, and finds the knee and the universal scalability law of their throughput.
 pub(super) fn check(records: &[Record], runs: &Runs, mix: &[f64]) -> KneeCheck {
     let server = runs.used.first().map(|run| authority(&records[run.record].target));
     let of_mix = |r: &Record| {
@@ -98,7 +99,7 @@ fn measured_load(record: usize, r: &Record) -> MeasuredLoad {
         record,
         offered: r.rates.offered,
         completed,
-        present: mean(r.response_time_us).map(|response| completed * response),
+        present: mean_seconds(r.response_time_us).map(|response| completed * response),
         closed: load_kind(r) == LoadKind::Closed,
     }
 }

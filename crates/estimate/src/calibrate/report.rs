@@ -111,6 +111,7 @@ pub struct Merged {
 }
 
 impl Merged {
+    /// A warning that these classes share one demand.
     pub(super) fn warning(&self) -> String {
         format!(
             "the runs cannot tell the classes {} apart: they share the demand of their mean request by a rule of proportion, which \

@@ -56,7 +56,7 @@ pub(super) struct Runs {
     /// Number of runs in which the load generator sent calls late.
     late: usize,
     /// Whether all runs requested the same URL.
-    one_path: bool,
+    is_single_url: bool,
 }
 
 /// A usable run of a loaded server.
@@ -139,9 +139,9 @@ impl Runs {
                 "no Record says how many CPUs the server has: say how many with --servers".into(),
             ));
         };
-        let one_path = loaded.iter().all(|(_, r)| r.target == loaded[0].1.target);
+        let is_single_url = loaded.iter().all(|(_, r)| r.target == loaded[0].1.target);
         let completions: Vec<BTreeMap<String, &ClassRecord>> =
-            loaded.iter().map(|(_, r)| completions(r, one_path)).collect();
+            loaded.iter().map(|(_, r)| completions(r, is_single_url)).collect();
         let classes: Vec<String> =
             completions.iter().flat_map(BTreeMap::keys).collect::<BTreeSet<_>>().into_iter().cloned().collect();
         let used = loaded.iter().zip(&completions).filter_map(|((record, r), by_name)| {
@@ -152,13 +152,13 @@ impl Runs {
             used: used.collect(),
             bursty_runs: Vec::new(),
             idle: idle_figures(&idle, by_process, servers as usize == cpus),
-            others: loaded.iter().map(|(_, r)| figures::others(r)).fold(0.0, f64::max),
+            others: loaded.iter().map(|(_, r)| figures::utilization_by_others(r)).fold(0.0, f64::max),
             saturated: left_out.iter().filter_map(|l| saturated(&records[l.record], by_process)).reduce(f64::max),
             late: loaded.iter().filter(|(_, r)| only_late(r)).count(),
             classes,
             servers,
             left_out,
-            one_path,
+            is_single_url,
         })
     }
 
@@ -195,7 +195,7 @@ impl Runs {
 
     /// Number of completed requests of each of the model's classes in a Record.
     pub fn completions_in(&self, record: &Record) -> Vec<f64> {
-        let by_name = completions(record, self.one_path);
+        let by_name = completions(record, self.is_single_url);
         let completed = |class: &String| by_name.get(class).map_or(0.0, |c| c.counts.completed as f64);
         self.classes.iter().map(completed).collect()
     }
@@ -254,10 +254,10 @@ impl Run {
 
 /// The classes with completed calls, by name. A load without named classes is one class. It is named after the path of
 /// its URL, unless all runs requested the same URL.
-fn completions(record: &Record, one_path: bool) -> BTreeMap<String, &ClassRecord> {
+fn completions(record: &Record, is_single_url: bool) -> BTreeMap<String, &ClassRecord> {
     let path = || record.target.split_once("://").map_or("", |(_, rest)| rest.find('/').map_or("/", |at| &rest[at..]));
     let name = |key: &str| match key {
-        UNNAMED if !one_path && record.classes.len() == 1 => path().to_owned(),
+        UNNAMED if !is_single_url && record.classes.len() == 1 => path().to_owned(),
         other => other.to_owned(),
     };
     let completed = record.classes.iter().filter(|(_, class)| class.counts.completed > 0);
@@ -284,12 +284,12 @@ fn run(record: usize, r: &Record, names: &[String], classes: &[Option<&ClassReco
         throughput,
         busy,
         seconds,
-        disks: server.map(figures::disks).unwrap_or_default(),
-        slices: server.map(|s| figures::slices(r, s, by_process)).unwrap_or_default(),
-        response: figures::mean(r.response_time_us)
+        disks: server.map(figures::disk_utilizations).unwrap_or_default(),
+        slices: server.map(|s| figures::time_slices(r, s, by_process)).unwrap_or_default(),
+        response: figures::mean_seconds(r.response_time_us)
             .filter(|_| in_time)
             .map(|mean| (mean, r.response_mean_ci95_us.map(|us| us / 1e6))),
-        class_response_times: classes.iter().map(|c| figures::mean((*c)?.response_time_us)).collect(),
+        class_response_times: classes.iter().map(|c| figures::mean_seconds((*c)?.response_time_us)).collect(),
         arrivals: figures::arrivals(r).filter(|_| open),
         bytes: classes.iter().map(|c| Some((*c)?.bytes?.received as f64 * rate * seconds / all)).collect(),
         module: ModuleDemand::from_record(r, &named),
@@ -315,7 +315,7 @@ fn idle_figures(idle: &[(usize, &Record)], by_process: bool, all_cpus: bool) -> 
         utilization: mean(&|_, s| s.kernel.cpu.map(in_use)).filter(|_| all_cpus),
         disks: names
             .into_iter()
-            .filter_map(|n| Some((n.clone(), mean(&|_, s| figures::disks(s).get(n).copied())?)))
+            .filter_map(|n| Some((n.clone(), mean(&|_, s| figures::disk_utilizations(s).get(n).copied())?)))
             .collect(),
     }
 }

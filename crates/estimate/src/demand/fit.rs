@@ -24,6 +24,7 @@ pub struct DemandFit {
     pub indistinguishable_classes: Vec<Vec<usize>>,
     /// w: the weight of the law's load-dependent term; `None` without such a term.
     pub(crate) term: Option<Estimate>,
+    /// Covariance of the errors of the unknowns; `None` if there are as many observations as unknowns.
     pub(crate) covariance: Option<FitCovariance>,
 }
 

@@ -176,6 +176,7 @@ impl LoadDependence {
         self.lowest_rate
     }
 
+    /// The fit of the law with the load-dependent term.
     pub(crate) fn fit(&self) -> &DemandFit {
         &self.fit
     }

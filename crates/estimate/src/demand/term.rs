@@ -35,6 +35,7 @@ impl Serialize for LoadShape {
 /// The servers of a station, and the share of their time that other work leaves free.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct StationServers {
+    /// Number of servers.
     pub(crate) count: f64,
     free: f64,
 }
@@ -52,7 +53,7 @@ impl StationServers {
     }
 }
 
-/// A term of the utilization law, without its weight w.
+/// The load-dependent term of the utilization law, without its weight w.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct LoadTerm {
     /// How the term depends on the load.

@@ -52,7 +52,7 @@ pub struct Measurement {
     pub seconds: f64,
     /// Calls completed per second, by class.
     pub throughput: Vec<f64>,
-    /// The kernel's metrics during the measurement.
+    /// CPU, disk and program usage during the measurement.
     pub kernel: KernelMetrics,
     /// The Server Module's measurements of the requests.
     pub module: ModuleMetrics,

@@ -167,8 +167,8 @@ mod tests {
         assert_eq!(spread(&readings(|_| 0.0)[..3], 20.0, 8.0), 0.0, "one reading of each load shows nothing");
     }
 
-    /// Root mean square of the estimated drift over 30 simulated hosts. In each second, the slowness of a host is
-    /// `persistence` times its previous value, plus a random number between −0.05 and 0.05.
+    /// Root mean square of the estimated drift over 30 simulated hosts. In each second, the log slowness of a
+    /// host is `persistence` times its previous value, plus a random number between −0.05 and 0.05.
     fn typical_spread(persistence: f64, ahead_s: f64, seconds: f64) -> f64 {
         let squares = (0..30).map(|seed| {
             let mut rng = Pcg64Mcg::seed_from_u64(seed);

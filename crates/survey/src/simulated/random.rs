@@ -42,6 +42,7 @@ pub(super) fn server(seed: u64) -> Simulated {
     Simulated { seed, ..Simulated::new(stations, demands) }
 }
 
+/// The quantile `q` (0 to 1) of the values.
 pub(super) fn quantile(mut values: Vec<f64>, q: f64) -> f64 {
     values.sort_by(f64::total_cmp);
     values[((values.len() - 1) as f64 * q).round() as usize]
