@@ -60,7 +60,7 @@ fn is_delay(reason: &Reason) -> bool {
 /// Measures the servers under load.
 pub(crate) trait Bench {
     /// Sets the load of all later slices.
-    fn use_load(&mut self, load: Load);
+    fn set_load(&mut self, load: Load);
 
     /// Loads one server for one slice, and measures it.
     fn measure(&mut self, arm: Arm, seed: u64) -> Result<Slice, AbError>;

@@ -16,7 +16,7 @@ pub enum AbError {
         /// The operating system's error.
         source: std::io::Error,
     },
-    /// The process that ends the servers if brimful is killed cannot be started.
+    /// The guardian cannot be started: the process that ends the servers if brimful is killed.
     #[error("cannot start the process that ends the servers if brimful is killed: {0}; check `ulimit -u`")]
     Guardian(std::io::Error),
     /// A server's process ended before or during the measurement.

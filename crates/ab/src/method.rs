@@ -99,7 +99,7 @@ pub(crate) fn measure_rounds(
         Some(load) => load.clone(),
         None => default_load(seed, bench, listener)?,
     };
-    bench.use_load(load.clone());
+    bench.set_load(load.clone());
     let a = bench.measure(Arm::A, seed)?;
     bench.measure(Arm::Control, seed)?;
     let b = bench.measure(Arm::B, seed)?;
@@ -126,8 +126,8 @@ pub(crate) fn measure_rounds(
         let Some(round) = round else { break AbStopReason::Interrupted };
         rounds.push(round);
         let elapsed = method.bench.elapsed();
-        let contrasts = rounds.of_b();
-        let main = paired_differences(&contrasts, &figure).into_iter().find(|compared| compared.name == figure);
+        let contrasts = rounds.b_contrasts();
+        let main = paired_figures(&contrasts, &figure).into_iter().find(|compared| compared.name == figure);
         let width = main.as_ref().and_then(half_width);
         has_interval |= width.is_some();
         listener(AbEvent::Round {
@@ -175,7 +175,7 @@ fn name(method: AbMethod) -> &'static str {
 
 /// An open load at 30 % of the slower server's throughput, which both servers can serve.
 fn default_load(seed: u64, bench: &mut dyn Bench, listener: &mut dyn FnMut(AbEvent)) -> Result<Load, AbError> {
-    bench.use_load(Load::Closed { clients: REHEARSAL_CLIENTS, think: Nanos::ZERO });
+    bench.set_load(Load::Closed { clients: REHEARSAL_CLIENTS, think: Nanos::ZERO });
     let mut slowest = f64::INFINITY;
     for arm in [Arm::A, Arm::B] {
         let slice = bench.measure(arm, seed)?;
@@ -257,9 +257,9 @@ struct Method<'a> {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Round {
     /// Slices of A and B, for the comparison of B with A.
-    pub of_b: Pairing,
+    pub b_pairing: Pairing,
     /// Slices of A and the control, for the comparison of the control with A.
-    pub of_control: Pairing,
+    pub control_pairing: Pairing,
 }
 
 /// Slices of A, and the slices that are compared with them.
@@ -302,7 +302,7 @@ impl Method<'_> {
             let mut contrasts = Vec::new();
             for _ in 0..PILOT_ROUNDS {
                 let Some(round) = self.round(method)? else { break };
-                contrasts.push(round.of_b.contrast());
+                contrasts.push(round.b_pairing.contrast());
             }
             let differences = round_differences(&contrasts, figure);
             let error = Estimate::from_trimmed(&differences).map_or(f64::INFINITY, |mean| mean.standard_error);
@@ -352,11 +352,11 @@ impl Method<'_> {
             }
             match arm {
                 Arm::A => {
-                    round.of_b.a.push(slice.clone());
-                    round.of_control.a.push(slice);
+                    round.b_pairing.a.push(slice.clone());
+                    round.control_pairing.a.push(slice);
                 }
-                Arm::Control => round.of_control.other.push(slice),
-                Arm::B => round.of_b.other.push(slice),
+                Arm::Control => round.control_pairing.other.push(slice),
+                Arm::B => round.b_pairing.other.push(slice),
             }
         }
         Ok(Some(round))
@@ -373,7 +373,7 @@ impl Method<'_> {
                 return Ok(None);
             }
             // If one of two simultaneous slices is not valid, neither is used.
-            let pairing = if arm == Arm::B { &mut round.of_b } else { &mut round.of_control };
+            let pairing = if arm == Arm::B { &mut round.b_pairing } else { &mut round.control_pairing };
             let problem = main_problem(a.problem.iter().chain(&other.problem)).cloned();
             pairing.a.push(Slice { problem: problem.clone(), ..a });
             pairing.other.push(Slice { problem, ..other });

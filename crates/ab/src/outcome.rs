@@ -1,4 +1,4 @@
-//! Makes the document of a comparison from the rounds that were measured.
+//! Builds the document of a comparison from the measured rounds.
 
 use crate::AbError;
 use crate::bench::Slice;
@@ -27,17 +27,17 @@ impl Rounds {
     }
 
     /// The comparison of B with A in each round.
-    pub fn of_b(&self) -> Vec<Contrast> {
-        self.0.iter().map(|round| round.of_b.contrast()).collect()
+    pub fn b_contrasts(&self) -> Vec<Contrast> {
+        self.0.iter().map(|round| round.b_pairing.contrast()).collect()
     }
 
     /// The comparison of the control with A in each round.
-    pub fn of_control(&self) -> Vec<Contrast> {
-        self.0.iter().map(|round| round.of_control.contrast()).collect()
+    pub fn control_contrasts(&self) -> Vec<Contrast> {
+        self.0.iter().map(|round| round.control_pairing.contrast()).collect()
     }
 
     fn pairings(&self) -> impl Iterator<Item = &Pairing> {
-        self.0.iter().map(|round| &round.of_b)
+        self.0.iter().map(|round| &round.b_pairing)
     }
 
     /// The reasons why slices are not valid for this metric.
@@ -73,7 +73,7 @@ pub(crate) struct Origin {
 
 /// Builds the comparison's document from the measured rounds.
 pub(crate) fn document(plan: &AbPlan, measured: Measured, origin: Origin) -> Result<AbTest, AbError> {
-    let figures = paired_differences(&measured.rounds.of_b(), &measured.figure);
+    let figures = paired_figures(&measured.rounds.b_contrasts(), &measured.figure);
     let control = control(&measured, &figures);
     let main = figures.iter().find(|figure| figure.name == measured.figure).cloned();
     let verdict = verdict(&measured);
@@ -82,7 +82,7 @@ pub(crate) fn document(plan: &AbPlan, measured: Measured, origin: Origin) -> Res
         until: plan.until,
         half_width: main.as_ref().and_then(half_width),
         reason: measured.reason,
-        rounds: round_differences(&measured.rounds.of_b(), &measured.figure).len() as u64,
+        rounds: round_differences(&measured.rounds.b_contrasts(), &measured.figure).len() as u64,
         elapsed_s: measured.elapsed.as_secs_f64(),
     };
     let mut warnings = measured.warnings.clone();
@@ -137,7 +137,7 @@ fn describe(plan: &AbPlan, measured: &Measured, origin: &Origin, side: usize) ->
 
 /// Whether A differs from itself, judged by the metric that decides when the measurement ends.
 fn control(measured: &Measured, figures: &[ComparedFigure]) -> AbControl {
-    let control = paired_differences(&measured.rounds.of_control(), &measured.figure);
+    let control = paired_figures(&measured.rounds.control_contrasts(), &measured.figure);
     let interval = |figures: &[ComparedFigure]| {
         figures.iter().find(|figure| figure.name == measured.figure).and_then(|figure| figure.interval95)
     };

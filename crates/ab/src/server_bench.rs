@@ -128,7 +128,7 @@ impl<'a> ServerBench<'a> {
 }
 
 impl Bench for ServerBench<'_> {
-    fn use_load(&mut self, load: Load) {
+    fn set_load(&mut self, load: Load) {
         self.load = load;
     }
 

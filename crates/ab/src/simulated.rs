@@ -108,7 +108,7 @@ impl Simulated {
 }
 
 impl Bench for Simulated {
-    fn use_load(&mut self, _: Load) {}
+    fn set_load(&mut self, _: Load) {}
 
     fn measure(&mut self, arm: Arm, _: u64) -> Result<Slice, AbError> {
         self.pass_time();
@@ -266,7 +266,7 @@ fn equal_servers_and_controls_rarely_differ() {
         let distrusted = all.iter().filter(|tested| tested.control.outcome == ControlOutcome::Differs).count() as f64
             / REPEATS as f64;
         println!("{name}: {differ} differ, {distrusted} are not trusted");
-        // 7.7 % is 5 % and three standard errors of a share that is measured 600 times.
+        // The upper bound is 5 % plus three standard errors, for 600 comparisons.
         assert!(differ <= 0.077 && distrusted <= 0.077, "{name}: {differ} and {distrusted}");
     }
 }

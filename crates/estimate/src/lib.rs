@@ -11,8 +11,8 @@
 //! - [`burstiness`]: the burstiness of arrivals, and how bursts raise demands.
 //! - [`rate_search`]: the highest rate that meets an objective, from short runs at several rates.
 //! - [`response`]: variability of service times, and delay outside of the stations, from response times.
-//! - [`usl`], [`knee`]: the load at which throughput stops growing, without a queueing model. - [`cluster`]: request
-//!   classes from response sizes.
+//! - [`usl`], [`knee`]: the load at which throughput stops growing, without a queueing model.
+//! - [`cluster`]: request classes from response sizes.
 //!
 //! No input makes these functions panic; invalid input is an [`EstimateError`].
 #![forbid(unsafe_code)]

@@ -18,7 +18,7 @@ pub enum SurveyError {
     /// An objective of the user cannot be judged.
     #[error(transparent)]
     Objective(#[from] brimful_stats::ObjectiveError),
-    /// The process that undoes changes of the server if the survey is killed cannot be started.
+    /// The guardian cannot be started: the process that undoes changes of the server if the survey is killed.
     #[error(
         "cannot start the process that moves the server back to its CPUs if the survey is killed: {0}; leave out \
          --server-cpus, or raise the limit on processes (`ulimit -u`)"

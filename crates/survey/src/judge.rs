@@ -110,8 +110,8 @@ impl Miss {
 
 fn capacity_missed(levels: &[Level], saturation: Comparison, full: Option<&str>) -> Option<Reason> {
     let closed = levels.iter().find(|level| measures_capacity(level));
-    // If the host's speed changed during the measurement, its mean may be anywhere between the speeds before and after
-    // it.
+    // If the host's speed changed during the measurement, its mean may be anywhere between the speed before and the
+    // speed after the measurement.
     let host_uncertainty = closed.and_then(|closed| closed.host_speed_change).map_or(0.0, |change| change.abs() / 2.0);
     let tolerance = Tolerance { least: THROUGHPUT / 2.0, most: THROUGHPUT };
     let miss = Miss::from_comparison(saturation, tolerance, host_uncertainty)?;

@@ -252,8 +252,8 @@ impl Simulated {
         }
     }
 
-    /// What the monitor reports. For each interval, `intervals` has the number of CPUs that the server keeps busy, and
-    /// the number that other programs keep busy.
+    /// The monitor's report. For each interval, `intervals` has the number of CPUs that the server keeps busy, and the
+    /// number that other programs keep busy.
     fn monitored(&self, intervals: Vec<(f64, f64)>, length_s: f64, disks: BTreeMap<String, Disk>) -> Server {
         let n = intervals.len().max(1) as f64;
         let mean = |figure: fn(&(f64, f64)) -> f64| intervals.iter().map(figure).sum::<f64>() / n;

@@ -37,7 +37,7 @@ pub struct KneeCheck {
     /// The reason why no knee was found, and what to do about it.
     pub knee_absent: Option<String>,
     /// The universal scalability law of the throughput as a function of the number of requests in the server. It is
-    /// fitted to closed runs if there are any, and otherwise to the open runs that kept up.
+    /// fitted to closed runs if there are any, and otherwise to open runs that are not past saturation.
     pub usl: Option<UslFit>,
     /// The reason why the universal scalability law was not fitted, and what to do about it.
     pub usl_absent: Option<String>,

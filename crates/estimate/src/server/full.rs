@@ -402,7 +402,7 @@ fn fit_pool(ladder: &[(u64, f64)], on_cpu: f64, known: Option<PoolKind>) -> Opti
             |(clients, rate): &(u64, f64)| ((*clients as f64 / alone).min(highest_rate) / rate).ln().powi(2);
         let log_errors: f64 = ladder.iter().map(log_error).sum();
         // Among equally good fits, the pool with the least unexplained time (outside of the pool and the CPUs) is
-        // chosen. Unexplained time below `UNEXPLAINED` is not counted, so then the smallest pool is chosen.
+        // chosen. Unexplained time below `UNEXPLAINED` counts as zero; among such pools, the smallest is chosen.
         log_errors + (elsewhere - on_cpu - UNEXPLAINED * alone).max(0.0) / alone * 1e-3
     };
     let capacity = (1..=MAX_POOL).min_by(|a, b| misfit(*a).total_cmp(&misfit(*b)))?;

@@ -133,8 +133,8 @@ impl GapLengths {
         best.map(|(_, length)| length)
     }
 
-    /// The shortest gap that counts as a pause, if the second mode begins at `mode`. It is at the lower end of the
-    /// range between the modes, because under an open load only the rest of a pause may be visible, which is shorter.
+    /// The minimum length of a pause, if the second mode begins at `mode`. There are few gaps between the two modes.
+    /// The minimum length is at the lower end of this range, because an open load may show only the rest of a pause.
     fn end_of_first_mode(&self, mode: f64) -> f64 {
         let beyond = self.count_from(mode);
         let usual = self.lengths.get(beyond + beyond / IN_DIP).copied().unwrap_or(0.0);

@@ -209,7 +209,7 @@ impl Pauses {
         self.rate_at(rate) * self.mean()
     }
 
-    /// Capacity of a station in calls per second, if it completes `capacity` calls per second between pauses.
+    /// Capacity of a station with pauses, in calls per second. `capacity` is its capacity between pauses.
     pub fn capacity(&self, capacity: f64) -> f64 {
         (1.0 - self.per_second * self.mean()).max(0.0) / (1.0 / capacity + self.per_call * self.mean())
     }
