@@ -93,8 +93,8 @@ impl LoadShape {
         self.per_request(idle) - self.per_request(0.0)
     }
 
-    /// The term as the `IdleCost` of a model whose demands are valid at saturation. `None` for [`LoadShape::PerSecond`],
-    /// which is part of the model's background.
+    /// The term as the `IdleCost` of a model whose demands are valid at saturation. `None` for
+    /// [`LoadShape::PerSecond`], which is part of the background of the model.
     pub(crate) fn idle_cost(self, weight: f64) -> Option<IdleCost> {
         match self {
             LoadShape::PerSecond => None,
