@@ -47,7 +47,7 @@ const DUET_SLICES: f64 = 3.0;
 pub enum AbEvent {
     /// A message for the user.
     Note(String),
-    /// A round was measured.
+    /// A round of slices was measured.
     Round {
         /// Number of rounds so far.
         rounds: usize,

@@ -58,7 +58,7 @@ const CURVE_INTERVALS: u32 = 40;
 /// Estimates the model of a server from Records. Unusable Records are listed and not used.
 ///
 /// # Errors
-/// When the Records are of different servers, or do not determine a model.
+/// If the Records are of different servers, or do not determine a model.
 pub fn calibrate(records: &[Record], options: CalibrateOptions) -> Result<Calibrated, EstimateError> {
     let mut runs = Runs::select(records, options.servers)?;
     let mut warnings = runs.warnings();

@@ -31,7 +31,7 @@ pub(crate) const ON_OFF: &str = "mmpp:1.6,50%,200ms";
 /// Duration of the level that measures the saturation rate, in units of `--level`.
 const SATURATION: f64 = 1.0;
 
-/// The model's predictions.
+/// All predictions of a survey, and the times for which they are made.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Predictions {
     /// The saturation rate, in calls per second.
@@ -51,7 +51,7 @@ pub struct Predictions {
 /// The prediction of a held-out level.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PredictedLevel {
-    /// `mix`, `unseen mix` or `bursts`.
+    /// Name of the level in the document: `mix`, `unseen mix` or `bursts`.
     pub name: String,
     /// The level's load, as a share of the saturation rate of its mix.
     pub fraction: f64,

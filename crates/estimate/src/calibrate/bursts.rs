@@ -48,7 +48,7 @@ pub struct BurstRun {
     pub dispersion: Vec<Dispersion>,
     /// Whether the index of dispersion in windows of one epoch is significantly greater than 1.
     pub bursty: bool,
-    /// b, or 0 if the run is not bursty.
+    /// Burstiness b of the arrivals, or 0 if they are not bursty.
     pub b: f64,
 }
 

@@ -94,7 +94,7 @@ pub struct SizeDemand {
     pub classes: Vec<String>,
     /// Mean size and mean demand of each of these classes.
     pub points: Vec<SizePoint>,
-    /// The fitted line.
+    /// The fitted line of the demand over the response size.
     pub fit: SizeFit,
 }
 

@@ -43,7 +43,7 @@ pub(super) struct Drift {
     pub speed_by_block: Vec<f64>,
 }
 
-/// The slowness of the host during one measurement.
+/// Slowness of the host during one measurement: the CPU time of a call, relative to other measurements of the same load.
 struct HostSlowness {
     load: OfferedLoad,
     /// The CPU time of a call, divided by the mean over all measurements of the same load.

@@ -34,7 +34,7 @@ pub(super) struct Bottleneck {
     pub cpu_share: f64,
     /// CPU seconds per call at the highest load. `None` if no load kept the server busy all the time.
     pub saturated_cost: Option<f64>,
-    /// The full pool; `None` if the CPUs are the bottleneck.
+    /// The full resource as a pool; `None` if the CPUs are the bottleneck.
     pub pool: Option<Pool>,
 }
 
