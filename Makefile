@@ -5,7 +5,7 @@
 # One target runs at a time: cargo and vite use all cores themselves, and a cheap check should fail before an expensive
 # check starts.
 .NOTPARALLEL:
-.PHONY: help setup demo build deb release wheel web book check test test-long lint bench bench-monitor bench-calibration bench-accuracy bench-planner bench-accesslog bench-server-module bench-fleet bench-router bench-compare bench-history bench-reliability test-safety fmt clean tools rules
+.PHONY: help setup demo build deb release wheel web book check test test-long lint bench bench-monitor bench-calibration bench-accuracy bench-planner bench-accesslog bench-server-module bench-fleet bench-router bench-compare bench-ab bench-history bench-reliability test-safety fmt clean tools rules
 
 # The directory into which rustup installs cargo, for shells that do not have it in PATH yet.
 export PATH := $(PATH):$(HOME)/.cargo/bin
@@ -103,6 +103,9 @@ bench-router: ## Measure the error of the test bed router's delays (bench/router
 bench-compare: ## Count the false alarms of compare on simulated pairs (bench/compare/README.md)
 	cargo build --locked --release --package brimful-bench-compare
 	$(TARGET_DIR)/release/brimful-bench-compare $(BENCH)
+
+bench-ab: build ## Compare real servers that are equal, or differ a little (bench/ab/README.md)
+	python3 -m bench.ab --build $(TARGET_DIR)/release $(BENCH)
 
 bench-history: build ## Compare the changes found by history with those of Apache Otava (bench/history/README.md)
 	cargo build --locked --release --package brimful-stats --example change_points

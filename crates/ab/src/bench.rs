@@ -22,7 +22,7 @@ pub(crate) enum Arm {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Slice {
     /// Throughput, response times and CPU time per request.
-    pub figures: SliceFigures,
+    pub figures: SliceMetrics,
     /// The reason why the slice is not valid; `None` if it is valid. If there are several reasons, this is the first
     /// that is not a delay of the load generator.
     pub problem: Option<Reason>,
@@ -42,7 +42,7 @@ impl Slice {
     }
 
     /// The metrics of the slice that are valid.
-    pub fn valid_figures(&self) -> SliceFigures {
+    pub fn valid_figures(&self) -> SliceMetrics {
         self.figures.filtered(|figure| self.problem_with(figure).is_none())
     }
 }

@@ -127,7 +127,7 @@ pub(crate) fn measure_rounds(
         rounds.push(round);
         let elapsed = method.bench.elapsed();
         let contrasts = rounds.b_contrasts();
-        let main = paired_figures(&contrasts, &figure).into_iter().find(|compared| compared.name == figure);
+        let main = paired_differences(&contrasts, &figure).into_iter().find(|compared| compared.name == figure);
         let width = main.as_ref().and_then(half_width);
         has_interval |= width.is_some();
         listener(AbEvent::Round {
@@ -273,7 +273,7 @@ pub(crate) struct Pairing {
 
 impl Pairing {
     /// The valid metrics of both servers.
-    pub fn contrast(&self) -> Contrast {
+    pub fn contrast(&self) -> PairedRound {
         let valid = |slices: &[Slice]| slices.iter().map(Slice::valid_figures).collect();
         PairedRound { a: valid(&self.a), b: valid(&self.other) }
     }

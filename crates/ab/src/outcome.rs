@@ -27,12 +27,12 @@ impl Rounds {
     }
 
     /// The comparison of B with A in each round.
-    pub fn b_contrasts(&self) -> Vec<Contrast> {
+    pub fn b_contrasts(&self) -> Vec<PairedRound> {
         self.0.iter().map(|round| round.b_pairing.contrast()).collect()
     }
 
     /// The comparison of the control with A in each round.
-    pub fn control_contrasts(&self) -> Vec<Contrast> {
+    pub fn control_contrasts(&self) -> Vec<PairedRound> {
         self.0.iter().map(|round| round.control_pairing.contrast()).collect()
     }
 
@@ -73,7 +73,7 @@ pub(crate) struct Origin {
 
 /// Builds the comparison's document from the measured rounds.
 pub(crate) fn document(plan: &AbPlan, measured: Measured, origin: Origin) -> Result<AbTest, AbError> {
-    let figures = paired_figures(&measured.rounds.b_contrasts(), &measured.figure);
+    let figures = paired_differences(&measured.rounds.b_contrasts(), &measured.figure);
     let control = control(&measured, &figures);
     let main = figures.iter().find(|figure| figure.name == measured.figure).cloned();
     let verdict = verdict(&measured);
@@ -137,7 +137,7 @@ fn describe(plan: &AbPlan, measured: &Measured, origin: &Origin, side: usize) ->
 
 /// Whether A differs from itself, judged by the metric that decides when the measurement ends.
 fn control(measured: &Measured, figures: &[ComparedFigure]) -> AbControl {
-    let control = paired_figures(&measured.rounds.control_contrasts(), &measured.figure);
+    let control = paired_differences(&measured.rounds.control_contrasts(), &measured.figure);
     let interval = |figures: &[ComparedFigure]| {
         figures.iter().find(|figure| figure.name == measured.figure).and_then(|figure| figure.interval95)
     };

@@ -329,7 +329,7 @@ fn unknown(lines: &[&[u8]]) -> LogError {
         format!(" The nearest is {name}, which expects {} in column {}.", malformed.expected, malformed.column)
     });
     LogError::UnknownFormat(format!(
-        "no known format reads lines like `{}{dots}`.{nearest} Say what it is: --format takes a name ({}) or the \
+        "no known format reads lines like `{}{dots}`.{nearest} Name the format: --format takes a name ({}) or the \
          LogFormat (Apache) or log_format (nginx) string, and --format-from /etc/nginx/nginx.conf reads it from the \
          server's configuration",
         one_line(&start),

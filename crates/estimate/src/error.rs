@@ -14,7 +14,7 @@ pub enum EstimateError {
     Number(#[from] NumberError),
     /// There are fewer observations than unknowns.
     #[error(
-        "{given} observations cannot settle this: at least {needed} (of positive weight) are needed, so measure more load levels"
+        "{given} observations are too few: at least {needed} (of positive weight) are needed. Measure more load levels"
     )]
     TooFewObservations {
         /// Minimum number of observations.
@@ -24,7 +24,7 @@ pub enum EstimateError {
     },
     /// A class has no completed requests.
     #[error(
-        "class {class} (counted from 0) never completed a request, so nothing can be said about it: send some, or leave it out"
+        "class {class} (counted from 0) never completed a request, so its demand is unknown: send requests of this class, or leave it out"
     )]
     Unobserved {
         /// Index of the class, from 0.

@@ -202,7 +202,7 @@ impl ServerFit {
     }
 
     /// Measured throughput for each number of closed-loop clients without think time.
-    pub fn throughput_by_clients(&self) -> Vec<ByClients> {
+    pub fn throughput_by_clients(&self) -> Vec<ThroughputByClients> {
         let servers = f64::from(self.facts.servers);
         let by_clients = |(load, pooled): (&OfferedLoad, &PooledMeasurement)| match load {
             OfferedLoad::Clients(clients) => Some(ThroughputByClients {
@@ -217,7 +217,7 @@ impl ServerFit {
     }
 
     /// The Server Module's measurements; `None` if the demands of the classes do not come from the module.
-    pub fn inside(&self) -> Option<InsideServer> {
+    pub fn inside(&self) -> Option<ModuleMeasurements> {
         module::document(&self.fit, &self.facts, &self.loads)
     }
 

@@ -89,7 +89,7 @@ pub(crate) fn notes(forecast: &Forecast, found: &FitSummary<'_>, wanted: Option<
         ));
     }
     if forecast.peak.basis == PeakBasis::Unknown && i64::from(forecast.history.step_s) >= DAY_S {
-        notes.push("FitSettings far arrivals peak within a step is not known, so the mean is taken: give the ratio, or an hourly history.".into());
+        notes.push("How far arrivals peak within a step is not known, so the mean is taken: give the ratio, or an hourly history.".into());
     }
     notes.extend(no_skill(forecast));
     let lasts_s = n as f64 * f64::from(forecast.history.step_s);
@@ -115,7 +115,9 @@ pub(crate) fn notes(forecast: &Forecast, found: &FitSummary<'_>, wanted: Option<
         ));
     }
     if horizon > n {
-        notes.push(format!("The horizon of {horizon} steps is longer than the history of {n}: expect surprises."));
+        notes.push(format!(
+            "The horizon of {horizon} steps is longer than the history of {n}: the forecast is uncertain."
+        ));
     }
     if forecast.widening >= MAX_WIDENING {
         notes.push(

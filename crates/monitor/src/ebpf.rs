@@ -48,7 +48,9 @@ pub(crate) enum EbpfError {
     )]
     NoKernelTypes,
     /// The kernel does not have the hook of a program.
-    #[error("this kernel has nothing to attach eBPF program `{program}` to ({why}): boot Linux {needs} or newer")]
+    #[error(
+        "this kernel lacks the function that eBPF program `{program}` is attached to ({why}): boot Linux {needs} or newer"
+    )]
     TooOld {
         /// The program's name.
         program: &'static str,

@@ -158,7 +158,7 @@ impl NetNamespace {
                     path.display()
                 )
             }
-            _ => "`sudo lsns -t net` lists those there are".to_owned(),
+            _ => "`sudo lsns -t net` lists the existing ones".to_owned(),
         };
         MonitorError::NetNamespace { which: self.to_string(), source, remedy }
     }
@@ -260,7 +260,7 @@ mod tests {
     fn a_namespace_that_cannot_be_entered_says_what_to_do() {
         let error = NetNamespace::Process(3).within(proc_with(&[]).path(), |_| ()).unwrap_err().to_string();
         assert!(error.starts_with("cannot enter the network namespace of process 3:"), "{error}");
-        assert!(error.ends_with("`sudo lsns -t net` lists those there are"), "{error}");
+        assert!(error.ends_with("`sudo lsns -t net` lists the existing ones"), "{error}");
         let refused = NetNamespace::Process(3).refused(Path::new("/proc/3/ns/net"), rustix::io::Errno::PERM.into());
         assert!(refused.to_string().ends_with("sudo nsenter --net=/proc/3/ns/net brimful watch …"), "{refused}");
         // The file exists, but does not represent a namespace.

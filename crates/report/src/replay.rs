@@ -128,9 +128,9 @@ impl Comparison {
     fn said(&self, as_logged: &Record, flattened: &Record) -> String {
         match (as_logged.verdict.valid, flattened.verdict.valid) {
             (true, true) => {}
-            (false, true) => return "nothing can be said of bursts: the run as logged is not valid".to_owned(),
-            (true, false) => return "nothing can be said of bursts: the flat run is not valid".to_owned(),
-            (false, false) => return "nothing can be said of bursts: neither run is valid".to_owned(),
+            (false, true) => return "the effect of bursts is unknown: the run as logged is not valid".to_owned(),
+            (true, false) => return "the effect of bursts is unknown: the flat run is not valid".to_owned(),
+            (false, false) => return "the effect of bursts is unknown: neither run is valid".to_owned(),
         }
         let parts = [self.throughput(), self.failures(), self.response()];
         let parts: Vec<String> = parts.into_iter().flatten().collect();
@@ -286,7 +286,7 @@ mod tests {
         let flat = record(0.1, 0.01, 500.0);
         let pair = Pair::new(&flat, &late);
         assert!(!pair.comparison.valid);
-        assert_eq!(pair.comparison.verdict, "nothing can be said of bursts: the flat run is not valid");
+        assert_eq!(pair.comparison.verdict, "the effect of bursts is unknown: the flat run is not valid");
         assert!(text(&pair).contains("flattened   NOT VALID: too late\n"), "{}", text(&pair));
     }
 

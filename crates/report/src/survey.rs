@@ -127,8 +127,8 @@ mod tests {
     use brimful_core::model::Model;
     use brimful_core::record::{Reason, ReasonCode, Verdict};
     use brimful_core::survey::{
-        ByClients, CalibrationImpact, Comparison, Connections, Law, Level, ObjectiveOutcome, ObjectiveSlice, Overload,
-        ResponsePercentiles, Role, ServerPauses, Stopped, WhatIf,
+        CalibrationImpact, Comparison, Connections, Law, Level, ObjectiveOutcome, ObjectiveSlice, Overload,
+        ResponsePercentiles, Role, ServerPauses, Stopped, ThroughputByClients, WhatIf,
     };
 
     fn a_level(role: Role, workload: &str, offered: f64, measured: f64) -> Level {

@@ -44,7 +44,7 @@ pub struct Account {
     pub(crate) http2_errors: Http2Errors,
     pub(crate) completed_in_window: u64,
     /// Number of calls that failed because the generator's host lacked a resource, by resource.
-    pub(crate) limited: Limited,
+    pub(crate) limited: HostLimitedCalls,
     pub(crate) series: Series,
     pub(crate) replies: ReplySampler,
     /// Number of completed calls in each of many short parts of the window; `None` if they are not counted.

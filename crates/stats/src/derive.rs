@@ -58,7 +58,7 @@ pub struct RunFacts {
     /// HTTP version of the run: `1.0`, `1.1` or `2`.
     pub http: Option<String>,
     /// TLS parameters that were negotiated; `None` without TLS.
-    pub tls: Option<TlsSpoken>,
+    pub tls: Option<NegotiatedTls>,
     /// Whether the URL begins with `http://` although the server's port expects TLS.
     pub wants_tls: bool,
     /// Resources that the load used on the host that generated it.

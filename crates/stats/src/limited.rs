@@ -6,8 +6,8 @@ use brimful_core::record::{Generator, Reason, ReasonCode};
 
 /// Reasons why the verdict is invalid: one for each resource that the host lacked. `scheduled` is the number of all
 /// scheduled calls.
-pub(crate) fn reasons(limited: Limited, scheduled: u64, generator: &Generator) -> Vec<Reason> {
-    let Limited { descriptors, ports, memory, bodies } = limited;
+pub(crate) fn reasons(limited: HostLimitedCalls, scheduled: u64, generator: &Generator) -> Vec<Reason> {
+    let HostLimitedCalls { descriptors, ports, memory, bodies } = limited;
     let lacking = |calls: u64, code, what: &str| {
         let message = format!("{} of {} calls could not {what}.", count(calls), count(scheduled));
         (calls > 0).then_some(Reason { code, message })

@@ -17,7 +17,7 @@ use brimful_core::survey::{Comparison, ObjectiveOutcome, ObjectiveSlice, RateUnd
 use brimful_core::workload::Load;
 use brimful_core::{Nanos, Rate, Slo, SloSpec};
 use brimful_estimate::{LevelTime, LimitedMeasure, PredictedValue, RateEstimate, RateSearch, ResponseLimit, Slice};
-use brimful_stats::{CallsByLimit, count_by_limit, pooled_figure};
+use brimful_stats::{CallsByLimit, count_by_limit, pooled_value};
 use std::fmt;
 
 /// The default objective: the 99th percentile of response times is below ten times its value at light load.

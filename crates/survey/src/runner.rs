@@ -124,7 +124,7 @@ impl<'a> Runner<'a> {
         };
         let cause = disturbance.message.split(". ").next().unwrap_or_default();
         self.note(format!(
-            "measured again, which takes {} more, because of a disturbance: {cause}",
+            "a disturbance: {cause}. The run is repeated, which takes {} more",
             duration.to_rounded_string()
         ));
         let seed = self.setup.seed.wrapping_add(self.runs).wrapping_add(REPEAT_SEED);

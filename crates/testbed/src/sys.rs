@@ -36,7 +36,8 @@ pub fn unshare(flags: UnshareFlags) -> io::Result<()> {
 /// Sets real-time scheduling for the calling thread. The thread then runs as soon as it is ready, before all ordinary
 /// threads on its CPU (`SCHED_FIFO`, sched(7)).
 pub fn set_realtime_scheduling() -> io::Result<()> {
-    // The kernel's `struct sched_param` has one field. The system call is made directly, because musl refuses to make it.
+    // The kernel's `struct sched_param` has one field. The system call is made directly, because musl's function always
+    // fails.
     let lowest_priority: libc::c_int = 1;
     let policy = libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK;
     // SAFETY: 0 is the calling thread, and the pointer is valid for the call.

@@ -245,7 +245,7 @@ impl RequestClass {
             );
         }
         match (0..self.len()).all(|index| self.weight(index) == 0.0) {
-            true => Err(self.bad("none of those that are listed has a weight above zero")),
+            true => Err(self.bad("all weights in its list are zero: give at least one a weight above zero")),
             false => Ok(()),
         }
     }
@@ -368,7 +368,7 @@ impl RequestClass {
             );
         }
         if self.popularity.is_some() && !has_list && self.file_set.is_none() {
-            return Err(self.bad("a popularity is of several: give it urls, urls_file or a file_set"));
+            return Err(self.bad("a popularity needs several URLs to choose from: add urls, urls_file or a file_set"));
         }
         if self.popularity.is_some() && self.urls.iter().any(|url| url.weight != 1.0) {
             return Err(self.bad("popularity says how often each is asked for: leave the weights of its urls out"));

@@ -228,7 +228,9 @@ impl Load {
             }
             Load::Closed { clients: 0, .. } => bad("no clients make no load: give --clients at least 1"),
             Load::Sessions(sessions) => sessions.validate(),
-            Load::SClients { attempts: 0, .. } => bad("no attempts make no load: give --s-clients at least 1"),
+            Load::SClients { attempts: 0, .. } => {
+                bad("S-Clients with 0 attempts make no calls: give --s-clients at least 1")
+            }
             Load::SClients { pace: AttemptPace::Schedule(schedule), .. } => match **schedule {
                 Load::Open { .. } | Load::Stages { .. } | Load::Trace(_) => schedule.validate(),
                 _ => bad("the attempts of S-Clients follow a rate, stages or a trace"),

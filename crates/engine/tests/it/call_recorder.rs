@@ -29,7 +29,7 @@ pub struct ObservedCall {
     /// Number of empty lines that arrived with the response.
     pub empty_lines: u32,
     /// The first reason why the call was sent again.
-    pub retried: Option<Retry>,
+    pub retried: Option<RetryReason>,
     /// Number of times that the call was sent again.
     pub retries: u32,
     /// Index of the server's address.

@@ -44,7 +44,7 @@ pub fn dispersion(counts: &[u64], window: usize) -> Result<Dispersion, EstimateE
     let moments = Moments::from_values(&sums).filter(|moments| moments.mean() > 0.0);
     let Some((mean, variance)) = moments.and_then(|moments| Some((moments.mean(), moments.variance()?))) else {
         return Err(EstimateError::Inconsistent(
-            "there were no arrivals at all, so nothing can be said of their bursts".into(),
+            "there were no arrivals, so their burstiness is unknown".into(),
         ));
     };
     let index = variance / mean;

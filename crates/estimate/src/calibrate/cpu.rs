@@ -279,7 +279,7 @@ fn warn(
     }
     for (name, _) in runs.classes.iter().zip(&fit.demands).filter(|(_, d)| d.value == 0.0) {
         warnings.push(format!(
-            "class {name} shows no demand at the CPU, which is too good to be true: measure it alone, at several loads, until its \
+            "class {name} shows no demand at the CPU, which is not possible: measure it alone, at several loads, until its \
              demand is more than its interval"
         ));
     }

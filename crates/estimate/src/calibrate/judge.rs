@@ -16,7 +16,7 @@ const MIN_COMPLETED: f64 = 0.95;
 pub(super) fn judge(record: &Record, by_process: bool) -> Result<(), String> {
     if record.server.is_none() {
         return Err(
-            "nobody watched the server: let `brimful load` do so by --watch, or by --watch-from on another host".into(),
+            "the server was not watched: add --watch to `brimful load`, or --watch-from if the server is on another host".into(),
         );
     }
     if !record.verdict.valid && !only_late(record) {

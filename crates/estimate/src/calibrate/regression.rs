@@ -61,7 +61,7 @@ pub(super) fn regress_steady_runs(
                 && of_steady.1.indistinguishable_classes == of_all.1.indistinguishable_classes
                 && of_steady.1.degrees_of_freedom > 0 =>
         {
-            let reason = "its arrivals came in bursts, and there are steady runs to take demands from: it tells what bursts cost";
+            let reason = "its arrivals came in bursts. The steady runs give the demands, and this run the additional cost of bursts";
             runs.left_out.extend(bursty.iter().map(|run| LeftOut { record: run.record, reason: reason.into() }));
             runs.left_out.sort_by_key(|left_out| left_out.record);
             runs.used = steady;

@@ -202,7 +202,7 @@ impl Edit {
     }
 
     fn cannot_be(&self, what: &str, value: f64) -> ModelError {
-        let problem = format!("makes {what} {value}, which cannot be: choose another number");
+        let problem = format!("makes {what} {value}, which is not possible: choose another number");
         ModelError::WhatIf { text: self.text.clone(), problem }
     }
 
@@ -257,7 +257,7 @@ impl ClientEdit {
     /// Adds the clients to the model, after all other changes. `x` has the present number of each axis.
     pub(super) fn apply(&self, model: &mut Model, x: &[f64]) -> Result<(), ModelError> {
         let fits = |what: &str, value: f64, fits: bool| {
-            let problem = || format!("makes {what} {value}, which cannot be: choose another number");
+            let problem = || format!("makes {what} {value}, which is not possible: choose another number");
             if fits { Ok(value) } else { Err(ModelError::WhatIf { text: self.text.clone(), problem: problem() }) }
         };
         let number = |given: &Option<ChangeValue>, default| given.as_ref().map_or(default, |given| given.number(x));

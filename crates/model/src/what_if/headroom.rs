@@ -243,14 +243,14 @@ fn utilization(model: &Model, solution: &Solution, k: usize) -> f64 {
 }
 
 impl fmt::Display for Headroom {
-    /// Writes the headroom like `p95<200ms holds to 143.2 requests/s`.
+    /// Writes the headroom like `p95<200ms holds up to 143.2 requests/s`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let slo = &self.slo;
         match self.until {
             LoadLimit::Never => write!(f, "{slo} does not hold even without load"),
             LoadLimit::Always => write!(f, "{slo} holds at any load"),
-            LoadLimit::Rate(rate) => write!(f, "{slo} holds to {} requests/s", significant(rate)),
-            LoadLimit::Population(customers) => write!(f, "{slo} holds to {customers} customers"),
+            LoadLimit::Rate(rate) => write!(f, "{slo} holds up to {} requests/s", significant(rate)),
+            LoadLimit::Population(customers) => write!(f, "{slo} holds up to {customers} customers"),
         }
     }
 }

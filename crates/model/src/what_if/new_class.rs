@@ -100,7 +100,11 @@ fn item(text: &str) -> Result<(&str, &str), String> {
 /// Parses a number that is not relative to a previous value.
 pub(super) fn absolute(key: &str, value: &str, unit: Unit) -> Result<Amount, String> {
     let amount = Amount::parse(value, unit).map_err(|why| format!("{key}: {why}"))?;
-    if amount.step == Step::Set { Ok(amount) } else { Err(format!("`{key}={value}` is a ratio to nothing")) }
+    if amount.step == Step::Set {
+        Ok(amount)
+    } else {
+        Err(format!("`{key}={value}` is a factor, but a new class has no previous value: give an absolute value"))
+    }
 }
 
 impl fmt::Display for NewClass {

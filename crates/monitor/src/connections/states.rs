@@ -105,8 +105,8 @@ impl StatesWatch {
                     };
                     format!(
                         "eBPF: gauges kept at every change of state, on top of a first count by {counter}{uncertain}; \
-                         time_wait, syn_received, syn_sent, and fin_wait2 of connections that no process holds, are of a \
-                         count every {rest} at most; --no-ebpf counts all states so"
+                         time_wait, syn_received, syn_sent, and fin_wait2 of connections that no process holds, are counted \
+                         every {rest} at most. With --no-ebpf, all states are counted in this way"
                     )
                 }
             },

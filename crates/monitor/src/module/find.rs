@@ -283,7 +283,7 @@ pub(super) fn open_mapped(
             Ok(file) => same_inode(file, place),
             Err(_) if *deleted => Err(ModuleFileError::Io(io::Error::new(
                 io::ErrorKind::PermissionDenied,
-                "it was removed or replaced, and only root may read what is left of it",
+                "it was removed or replaced, and only root may read the file that the server still has open",
             ))),
             Err(_) => {
                 below_root(&process.join("root"), path).map_err(Into::into).and_then(|file| same_inode(file, place))
@@ -446,7 +446,11 @@ mod tests {
         assert!(watch.source().contains("another file has taken its place"), "{}", watch.source());
         map(&fixture, PID_OFFSET + 1, &path, " (deleted)");
         assert_eq!(sample(&mut watch, &[PID_OFFSET + 1]), []);
-        assert!(watch.source().contains("only root may read what is left of it"), "{}", watch.source());
+        assert!(
+            watch.source().contains("only root may read the file that the server still has open"),
+            "{}",
+            watch.source()
+        );
         map(&fixture, PID_OFFSET + 1, &path, "");
         assert_eq!(sample(&mut watch, &[PID_OFFSET + 1]), [(6, 1)]);
     }

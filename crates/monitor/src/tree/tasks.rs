@@ -102,7 +102,7 @@ impl TaskReader {
         let own = reader.records.iter().find(|record| record.pid == std::process::id());
         match own.and_then(|own| own.process.as_ref()?.rss_pages) {
             Some(_) => Ok(reader),
-            None => Err("eBPF does not tell of processes here; please report this with `uname -a`".into()),
+            None => Err("eBPF reports no processes here; please report this with `uname -a`".into()),
         }
     }
 

@@ -157,7 +157,7 @@ impl<'a> State<'a> {
             (true, None) => self.parts.stamp(),
             (false, stamp) => stamp,
         };
-        let stamp = stamp.ok_or_else(|| LineParseError::at_byte(line.len(), "a time that there is"))?;
+        let stamp = stamp.ok_or_else(|| LineParseError::at_byte(line.len(), "a valid time"))?;
         let entry: &mut Entry<'a> = &mut self.raw.entry;
         (entry.time_ns, entry.has_subsecond_time, entry.offset_s) =
             (stamp.ns, stamp.has_subsecond_time, stamp.offset_s);

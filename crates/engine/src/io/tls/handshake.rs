@@ -101,7 +101,7 @@ fn await_socket(socket: &OwnedFd, what: PollFlags, until: Instant) -> Result<(),
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Handshake {
     /// TLS works; the negotiated parameters.
-    Succeeded(TlsSpoken),
+    Succeeded(NegotiatedTls),
     /// No connection was established, or the handshake took too long. TLS may still work: the server may be overloaded
     /// by a load test.
     Inconclusive,

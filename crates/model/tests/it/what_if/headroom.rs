@@ -37,7 +37,7 @@ fn of_mm1_it_is_a_formula() {
         assert_eq!(now.met, present < 8.0);
         assert_eq!(now.now.is_some(), present < 10.0, "an overloaded station has no present measure");
     }
-    assert_eq!(of(&queue(2.0), "mean<500ms").to_string(), "mean<500ms holds to 8.000 requests/s");
+    assert_eq!(of(&queue(2.0), "mean<500ms").to_string(), "mean<500ms holds up to 8.000 requests/s");
     assert_eq!(of(&queue(2.0), "mean<100ms").until, LoadLimit::Never);
     assert_eq!(of(&queue(2.0), "mean<99ms").to_string(), "mean<99ms does not hold even without load");
 }
