@@ -57,7 +57,7 @@ fn a_call_on_a_closed_connection_is_sent_again_if_configured(case: Case) {
             assert_eq!(retried, [0, 1, 1, 1, 1, 1, 1, 1, 1, 1]);
             for pair in calls.windows(2) {
                 let again = &pair[1];
-                assert_eq!(again.retried, Some(Retry::ClosedOnReuse));
+                assert_eq!(again.retried, Some(RetryReason::ClosedOnReuse));
                 // The response time includes the first attempt, so it is longer than the service time, which the second
                 // attempt takes.
                 assert!(again.response_time() > again.service_time() && again.due >= pair[0].outcome().at);

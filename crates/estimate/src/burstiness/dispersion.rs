@@ -43,9 +43,7 @@ pub fn dispersion(counts: &[u64], window: usize) -> Result<Dispersion, EstimateE
     let sums: Vec<f64> = counts.chunks_exact(window).map(total).collect();
     let moments = Moments::from_values(&sums).filter(|moments| moments.mean() > 0.0);
     let Some((mean, variance)) = moments.and_then(|moments| Some((moments.mean(), moments.variance()?))) else {
-        return Err(EstimateError::Inconsistent(
-            "there were no arrivals, so their burstiness is unknown".into(),
-        ));
+        return Err(EstimateError::Inconsistent("there were no arrivals, so their burstiness is unknown".into()));
     };
     let index = variance / mean;
     let freedom = (windows - 1) as f64;
