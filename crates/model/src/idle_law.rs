@@ -6,9 +6,9 @@
 //! as I grows. With w < 0, it grows more slowly than I, provided that no demand becomes negative. So there is exactly
 //! one solution I, which is 0 at saturation.
 //!
-//! For one server, p = 1 and b = 0, this is the M/G/1 queue in which a request that finds the server idle takes S0 = D
-//! + w: U = λ·S0/(1 − λ·(D − S0)) (Welch 1964, "On a generalized M/G/1 queuing process in which the first customer of
-//! each busy period receives exceptional service", Operations Research 12).
+//! For one server, p = 1 and b = 0, this is the M/G/1 queue in which a request that finds the server idle takes
+//! S0 = D + w: U = λ·S0/(1 − λ·(D − S0)) (Welch 1964, "On a generalized M/G/1 queuing process in which the first
+//! customer of each busy period receives exceptional service", Operations Research 12).
 //!
 //! With w > 0, only requests that find idle servers take longer; see [`crate::wakeup`].
 
