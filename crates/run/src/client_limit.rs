@@ -4,14 +4,15 @@
 //!
 //! - **A generator** is one run of the engine with the plan's threads, on the plan's CPUs. The second generator runs at
 //!   the same time in this process, on free CPUs. Without free CPUs, it shares the server's CPUs and slows the server
-//!   down, so two generators can only seem slower than they are. In that case the verdict of the single generator
-//!   decides, and the document says so.
+//!   down, so the measured throughput of two generators is too low. In that case, only the verdict of the single
+//!   generator's run decides, and the Record says so.
 //! - **The load** is a Poisson process of calls, with the plan's use of connections. The plan's arrival process does
-//!   not matter, because the client's work depends only on the number of calls. The server responds at once, with as
-//!   many bytes as the plan's server and by the same protocol, including HTTP/2 and TLS with its own key and
-//!   certificate. For S-Clients, the load is connection attempts to a listener that does not accept: D/T per second,
-//!   for D attempts at a time and timeout T. Calls that get a response cost more CPU time; the verdict of the later run
-//!   covers that.
+//!   not matter, because the client's work depends only on the number of calls. A built-in server responds at once. Its
+//!   responses have the size of the measured server's responses and use the same protocol, including HTTP/2 and TLS
+//!   (with a key and certificate of its own). For S-Clients, the load consists of connection attempts to a listener
+//!   that does not accept connections: D/T attempts per second, for D attempts at a time and timeout T. Calls that
+//!   receive a response cost more CPU time than such attempts; the verdict of the run that follows the calibration
+//!   covers this cost.
 //! - **The runs** are short and come in pairs: a run of one generator and a run of two. The order within a pair
 //!   alternates, so that disturbances of the host affect both alike.
 
@@ -34,33 +35,35 @@ use std::sync::atomic::{AtomicBool, Ordering};
 const RUN_LENGTH: Nanos = Nanos::from_millis(120);
 /// Time needed to prepare one run.
 const SET_UP: Nanos = Nanos::from_millis(20);
-/// Number of levels of an undisturbed search.
+/// Number of loads that a search measures if other programs do not disturb it.
 const TYPICAL_LEVELS: u32 = 10;
 /// Number of connections per worker of the server that a run with keep-alive opens before its load begins. Otherwise,
 /// the many connection attempts at the start would distort the measured maximum.
 const WARM_CONNECTIONS: u64 = 32;
-/// Duration of an S-Client's attempt in a calibration. The client's work depends only on the rate of attempts.
+/// Connect timeout of the S-Clients in a calibration. The value is arbitrary: the client's work depends only on the
+/// rate of attempts.
 const ATTEMPT: Nanos = Nanos::from_millis(30);
-/// If a generator was busy for less than this share of the time, other programs on the host caused its lateness. The
-/// run then says nothing about the generator's maximum.
+/// Minimum share of the run for which a late generator must have been busy. A late generator that was less busy was
+/// delayed by other programs on the host, so the run says nothing about the generator's maximum.
 const MIN_BUSY: f64 = 0.5;
-/// Number of calls that determine the size of a server's responses.
+/// Number of calls from which the mean size of a server's responses is measured.
 const SAMPLE_CALLS: u64 = 20;
 /// Time limit for the sample calls, and for a handshake with the built-in server.
 const SAMPLE_TIME: Nanos = Nanos::from_secs(1);
 
-/// Typical duration of a search that ends at a rate of `enough` calls per second; `None` for a search that ends only at
-/// the client's limit. A search does not take much longer, because the number of pairs is limited.
+/// Typical duration of a search that ends as soon as the client has offered `enough` calls per second. With `None`, the
+/// search ends only at the client's limit. A search takes at most a few times as long, because the number of pairs of
+/// runs is limited.
 pub fn typical_duration(enough: Option<f64>) -> Nanos {
     let levels = enough.map_or(TYPICAL_LEVELS, |rate| search::levels_up_to(rate).min(TYPICAL_LEVELS));
     let pairs = u64::from(levels) * search::MIN_PAIRS as u64;
     Nanos(2 * pairs * (RUN_LENGTH.0 + SET_UP.0))
 }
 
-/// Measures how much load a client can offer with options like `like` and responses of `response` bytes; for S-Clients,
-/// the number of attempts per second. `server_cpus` are the CPUs of the server that will be measured; with `None`, the
-/// built-in server uses the CPUs that the client leaves free. With `enough`, the search ends as soon as it has shown
-/// that the client can offer this rate; the result is then a lower bound.
+/// Measures the highest rate of calls that a client with the options `like` can offer if responses have `response`
+/// bytes. For S-Clients, it is the rate of connection attempts. `server_cpus` are the CPUs of the server that will be
+/// measured; with `None`, the built-in server uses the CPUs that the client leaves free. With `enough`, the search ends
+/// as soon as it has shown that the client can offer this rate; the result is then a lower bound.
 ///
 /// Returns the Record of a run at the maximum, or of another run if there is no maximum. The Record contains the
 /// maximum and the calibration. If `stop` is set, the Record is marked as interrupted and contains the results so far.
@@ -90,8 +93,8 @@ pub fn measure(
         Ok::<_, RunError>((!stop.load(Ordering::Relaxed)).then_some(pair))
     };
     let mut calibration = search(measure, enough.unwrap_or(f64::INFINITY), note)?;
-    // A listener that does not answer uses no CPU time, so the second generator can share its CPUs without a
-    // disadvantage.
+    // A listener that does not accept uses no CPU time, so the second generator can share its CPUs without being slowed
+    // down.
     calibration.second_shares_cpus =
         generators.places.shared && !matches!(generators.responder, Responder::Full { .. });
     let best =
@@ -112,9 +115,9 @@ pub fn response_size(like: &RunOptions, stop: &AtomicBool) -> Result<Bytes, RunE
     let mut options = like.clone().with_load(Load::Closed { clients: 1, think: Nanos::ZERO });
     options.load.calls = SAMPLE_CALLS;
     options.load.window = SAMPLE_TIME;
-    // These calls have no schedule, so there are no ticks.
+    // Calls without a schedule have no tick interval.
     options.load.tick = None;
-    // The responses to these few calls may not meet the classes' expectations. Only their sizes matter.
+    // The workload's expectations of responses do not matter here: only the sizes of the responses are measured.
     options.load.workload.classes.iter_mut().for_each(|class| class.expect = None);
     options.server.connections.warm_connections = 0;
     options.fleet = FleetOptions::default();
@@ -166,7 +169,8 @@ impl Generators {
         Ok(Generators { responder, places, options })
     }
 
-    /// Measures one generator and two, in alternating order. Also returns the Record of the single generator.
+    /// Runs one generator at `load`, and two generators at half of `load` each. The order of the two runs alternates
+    /// with `turn`. Also returns the Record of the single generator.
     fn pair(&self, load: f64, turn: u64, stop: &AtomicBool) -> Result<(ThroughputPair, Record), RunError> {
         let first_cpus = &self.options.generator.cpus;
         let whole = self.plan(load, 3 * turn, first_cpus)?;
@@ -184,8 +188,8 @@ impl Generators {
             !is_late || record.generator.busy >= MIN_BUSY
         };
         let doubt = record.verdict.reasons.iter().find(is_caused_by_load);
-        // Only the first clause of the reason applies here: it says what happened. The rest explains the consequences
-        // for the user's run.
+        // Keep only the first clause of the verdict's reason, which says what happened. The other clauses describe the
+        // consequences for a user's run, and do not apply to a calibration.
         let doubt = doubt.map(|reason| {
             reason.message.split(". ").flat_map(|part| part.split("; ")).next().unwrap_or_default().to_owned()
         });
@@ -208,21 +212,24 @@ impl Generators {
     }
 }
 
-/// How a generator uses connections, if clients of the measured server use them like `like`.
+/// The connection policy of the generators, derived from the connection policy `like` of the measured run.
 fn generator_connections(like: &ConnectionPolicy, places: &CpuPlacement) -> ConnectionPolicy {
     ConnectionPolicy {
         warm_connections: like.warm_connections.max(WARM_CONNECTIONS * places.workers as u64),
-        // The limit on the measured server's connections does not apply to this client.
+        // `max_per_shard` protects the measured server. The built-in server needs no such limit, so the limit is raised
+        // to at least the number of warm connections.
         max_per_shard: like.max_per_shard.map(|most| most.max(WARM_CONNECTIONS)),
-        // The run does not wait for calls that are still unanswered at its end.
+        // Limit the response timeout to the run's length, so that the run does not last longer to wait for unanswered
+        // calls.
         response_timeout: RUN_LENGTH.min(like.response_timeout),
         connect_timeout: Some(RUN_LENGTH.min(like.connect_timeout.unwrap_or(RUN_LENGTH))),
         ..like.clone()
     }
 }
 
-/// The share of the scheduled calls that the runs delivered. The schedule is random; only calls that it contains are
-/// counted, so its variation does not affect the share.
+/// The share of the scheduled calls that completed in these runs; for S-Clients, the share of the planned connection
+/// attempts that were made. The schedule is random, so the number of scheduled calls is counted, not computed from the
+/// rate.
 fn delivered_share(runs: &[(&RunPlan, &Record)]) -> f64 {
     let mut delivered = 0.0;
     let mut offered = 0.0;

@@ -1,9 +1,10 @@
-//! A crew: a program that makes loads with shards on this or other hosts, and returns the Record of each load.
+//! A crew is a separate program that generates loads for this process (the Python driver of a fleet). It runs the load
+//! generators, called shards, on this host or on other hosts, and returns the Record of each load.
 //!
-//! Each order is one line of JSON on the program's stdin; each answer is one line on its stdout. The program also sends
-//! one answer when it is ready. A line `stop` ends the current load, and the end of stdin ends the program. This
-//! process monitors the server during the load. The program runs on this host, so it has the same wall clock as this
-//! process.
+//! This process writes each order (the description of a load) to the program's stdin as one line of JSON. The program
+//! writes each answer to its stdout as one line, and one more line when it is ready. A line `stop` ends the current
+//! load, and the end of stdin ends the program. This process monitors the server during the load. The program runs on
+//! this host, so it has the same wall clock as this process.
 
 use crate::{MonitorTarget, RunError, RunOptions, RunPlan};
 use brimful_core::Nanos;
@@ -20,10 +21,10 @@ use std::time::Duration;
 
 /// The line that ends the current load.
 const STOP: &str = "stop";
-/// How often the stop flag is checked while waiting for an answer.
+/// Interval at which the stop flag is checked while this process waits for an answer.
 const STOP_CHECK_INTERVAL: Duration = Duration::from_millis(50);
 
-/// The running program. It is stopped when this value is dropped.
+/// The program that runs the shards. Dropping this value stops the program.
 #[derive(Debug)]
 pub struct Crew {
     shards: u64,
@@ -40,7 +41,7 @@ struct Order {
     seed: u64,
     /// Flags of `brimful load` for this load.
     flags: Vec<String>,
-    /// Whether to measure the load that the shards can offer, instead of making the load.
+    /// Whether to measure the maximum load that the shards can offer instead of generating this load.
     calibrate: bool,
 }
 
@@ -57,12 +58,12 @@ struct Answer {
 }
 
 impl Crew {
-    /// Starts the program, which has `shards` shards, and waits until it is ready or `stop` is set.
+    /// Starts the program `command`, which runs `shards` shards, and waits until the program is ready or `stop` is set.
     ///
     /// # Errors
     /// [`RunError::Crew`] if the program cannot be started or reports an error.
     pub fn start(shards: u64, mut command: Command, stop: &AtomicBool) -> Result<Crew, RunError> {
-        // The program is in a process group of its own, so that Ctrl-C reaches only this process.
+        // A process group of its own: otherwise, Ctrl-C would stop the program before it returns its results.
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).process_group(0);
         let mut program = command.spawn().map_err(|error| fleet_error(&format!("cannot be started ({error})")))?;
         let (sender, answers) = channel();
@@ -73,13 +74,13 @@ impl Crew {
         crew.wait_for_answer(stop).map(|_| crew)
     }
 
-    /// Number of shards, the processes that make a load together.
+    /// Number of shards: the processes that generate a load together.
     pub fn shards(&self) -> u64 {
         self.shards
     }
 
-    /// Measures how much load the shards can offer together, for the kind of load that these options describe. The
-    /// result lists no levels (`curve` is empty).
+    /// Measures the maximum load that the shards can offer together, for the kind of load that `like` describes. The
+    /// `curve` of the result is empty.
     ///
     /// # Errors
     /// If a shard fails, or the program has ended.
@@ -88,7 +89,7 @@ impl Crew {
         self.wait_for_answer(stop)?.calibration.ok_or_else(|| fleet_error("did not report what it can offer"))
     }
 
-    /// Makes the load of a plan with the crew's shards, like [`crate::run`] in this process.
+    /// Generates the load of a plan with the crew's shards, and monitors the server during the load.
     ///
     /// # Errors
     /// The errors of [`crate::run`]; also if the crew's program has ended.
@@ -121,7 +122,7 @@ impl Crew {
             .map_err(|error| fleet_error(&format!("has ended ({error})")))
     }
 
-    /// Waits for the next answer. When `stop` is set, asks the program to end the load and to answer at once.
+    /// Waits for the next answer. If `stop` is set, asks the program to end the load early and answer.
     fn wait_for_answer(&mut self, stop: &AtomicBool) -> Result<Answer, RunError> {
         let mut stop_sent = false;
         let line = loop {
@@ -206,7 +207,8 @@ mod tests {
         let mut crew = crew(script).unwrap();
         let answer = crew.wait_for_answer(&AtomicBool::new(true)).map(|_| ()).unwrap_err();
         assert_eq!(answer.to_string(), "stopped");
-        // The test would hang here if the crew did not end.
+        // The program ends at the end of its stdin, which dropping the crew closes. Otherwise, the test would hang
+        // here.
         drop(crew);
     }
 }

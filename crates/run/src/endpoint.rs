@@ -24,11 +24,11 @@ use url::{ParsedUrl, ServerLocation, parse};
 pub struct Endpoint {
     /// The URL as the user wrote it, with a scheme.
     pub url: String,
-    /// The first address, or the Unix socket.
+    /// The first address of the host, or the Unix socket.
     pub address: Address,
-    /// Further addresses that accept connections.
+    /// Further addresses of the host that accept connections.
     pub further_addresses: Vec<Address>,
-    /// How the addresses are resolved; `None` for a Unix socket.
+    /// The host name, which can be resolved again; `None` for a Unix socket.
     pub name: Option<Name>,
     /// Value of the `Host` header.
     pub authority: String,
@@ -38,7 +38,7 @@ pub struct Endpoint {
     pub is_secure: bool,
 }
 
-/// Options that direct connections to other addresses than the addresses of the URL's host.
+/// Options that direct connections to addresses other than those of the URL's host.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ConnectOverrides {
     /// Connect to this Unix socket.
@@ -52,8 +52,8 @@ pub struct ConnectOverrides {
 impl Endpoint {
     /// Parses and resolves `http://HOST[:PORT][/PATH]` or `https://…`; the default scheme is `http://`.
     /// `http+unix:PATH[:/PATH]` is a server at a Unix socket of this host. If the host has several addresses, all
-    /// addresses that accept a connection are used. If none accepts, an address that neither accepts nor refuses within
-    /// `patience` is used, because some runs overload a server that has stopped accepting.
+    /// addresses that accept a connection are used. If no address accepts within `patience`, an address that does not
+    /// reply is used: a run may intentionally overload a server that has stopped accepting.
     ///
     /// # Errors
     /// [`RunError::BadUrl`], [`RunError::Unresolvable`], [`RunError::NothingListens`], [`RunError::NoSocket`], and
@@ -161,8 +161,7 @@ impl Endpoint {
     }
 
     /// Makes one TLS handshake with each address, without a request, so that TLS errors are reported before the run.
-    /// Returns the negotiated TLS parameters; `None` if the server does not accept a connection or complete a handshake
-    /// within `patience`.
+    /// Returns the negotiated TLS parameters, or `None` if no handshake was completed within `patience`.
     ///
     /// # Errors
     /// [`RunError::Handshake`] if a handshake fails.
@@ -204,7 +203,8 @@ impl Endpoint {
 }
 
 impl Endpoint {
-    /// Whether a TLS handshake with the server succeeds, or fails with an error that only a TLS server sends.
+    /// Whether a TLS handshake with the server succeeds within `patience`, or fails with an error that only a TLS
+    /// server sends.
     pub(crate) fn speaks_tls(&self, patience: Nanos) -> bool {
         let options = SecurityOptions { name: self.host().to_owned(), insecure: true, ..SecurityOptions::default() };
         let Ok(security) = Security::new(&options) else { return false };
@@ -245,8 +245,8 @@ fn socket_address(url: &str, path: &Path) -> Result<Address, RunError> {
     }
 }
 
-/// Fails if the server accepts connections, but only after a longer time than the connect timeout: then S-Clients
-/// abandon every attempt (Banga & Druschel 1997, §4.2).
+/// Fails if the server accepts connections, but later than `timeout`. In that case, S-Clients would abandon every
+/// attempt (Banga & Druschel 1997, §4.2).
 fn check_timeout(address: SocketAddr, timeout: Nanos) -> Result<(), RunError> {
     match slow_round_trip(address, timeout) {
         Some(connected_after) => Err(RunError::ConnectTimeoutTooShort { address, timeout, connected_after }),
@@ -283,11 +283,11 @@ mod tests {
     #[test]
     fn a_refused_port_and_an_unknown_host_are_different_errors() {
         let (_taken, refusing) = refusing();
-        // The attempts end long before this time, even on a busy host.
+        // Far longer than the attempts take, even on a busy host.
         let patience = Nanos::from_secs(600);
         let error = Endpoint::resolve(&refusing.to_string(), patience).unwrap_err();
         assert!(matches!(error, RunError::NothingListens { .. }) && !error.is_usage(), "{error}");
-        // The resolver returns an error first, and then a name without addresses.
+        // The first lookup fails; the second returns no addresses.
         for answer in [Err(ErrorKind::NotFound), Ok(Vec::new())] {
             let look_up = |host: &str, port: u16| {
                 assert_eq!((host, port), ("server.example", 8080));

@@ -5,7 +5,7 @@ use brimful_engine::Address;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-/// An error that prevents a run. Its message says why, and what to do.
+/// The reason why a run cannot be started or completed. The message also says what the user can do.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
     /// The URL cannot be used.
@@ -16,7 +16,7 @@ pub enum RunError {
         /// The reason why the URL cannot be used.
         why: String,
     },
-    /// The host has no address.
+    /// The host name cannot be resolved to an address.
     #[error("cannot resolve the host of {url}: {source}; check the spelling, or give its address")]
     Unresolvable {
         /// The URL as the user wrote it.
@@ -30,7 +30,7 @@ pub enum RunError {
         /// The address that was tried.
         address: Address,
     },
-    /// The server accepts connections, but no attempt could ever succeed within the connect timeout.
+    /// The server accepts connections, but always later than the connect timeout.
     #[error(
         "--connect-timeout {} is shorter than the round trip to {address}: a connection takes {}; raise it above this time",
         milliseconds(*timeout),
@@ -41,10 +41,10 @@ pub enum RunError {
         address: SocketAddr,
         /// The connect timeout.
         timeout: Nanos,
-        /// Time after which a connection was established.
+        /// Time that establishing a connection takes.
         connected_after: Nanos,
     },
-    /// A connection to the Unix socket fails.
+    /// Connecting to the Unix socket fails.
     #[error("there is no Unix socket at {} to connect to: {source}; `ss -lx` lists the sockets and their owners", path.display())]
     NoSocket {
         /// Path of the socket.
@@ -67,7 +67,7 @@ pub enum RunError {
     /// The TLS options are wrong.
     #[error(transparent)]
     Security(#[from] brimful_engine::SecurityError),
-    /// The server completes none of the calls.
+    /// None of the sample calls completes, so the size of the responses is unknown.
     #[error("{url} completed no call, so the size of its responses is not known: check the server, or raise --timeout")]
     NoCallCompleted {
         /// The URL of the server.
@@ -76,7 +76,7 @@ pub enum RunError {
     /// The load is not valid, or an option does not fit the load.
     #[error("{0}")]
     BadLoad(String),
-    /// An error of the program that makes the load for this process.
+    /// An error of the crew's program, which generates loads for this process.
     #[error("{message}")]
     Crew {
         /// The message: the cause, and what to do.
@@ -114,7 +114,7 @@ pub enum RunError {
 }
 
 impl RunError {
-    /// The error if a log should be run, but no feed supplies the log's calls.
+    /// Returns the error for a plan whose load is a log if no feed supplies the calls of this log.
     pub(crate) fn unread_log() -> RunError {
         RunError::BadLoad("a log's requests are made by `brimful replay`".to_owned())
     }
@@ -145,7 +145,7 @@ impl RunError {
     }
 }
 
-/// A time as people write it in flags, like `50 ms`.
+/// Formats a time in milliseconds, for example `50 ms`.
 fn milliseconds(time: Nanos) -> String {
     let ms = time.as_secs_f64() * 1e3;
     if ms < 10.0 { format!("{ms:.1} ms") } else { format!("{ms:.0} ms") }

@@ -1,6 +1,7 @@
-//! The guardian: a second process that undoes changes of the server if this process is killed. It moves the server back
-//! to its original CPUs, removes its quota, or ends a server that was started. It runs the same program in a Unix
-//! session of its own, and waits until its stdin is closed. However this process ends, the kernel closes that pipe.
+//! The guardian is a second process, which undoes this process's changes to the server even if this process is killed.
+//! It moves the server back to its original CPUs, removes its CPU quota, or stops a server that this process started.
+//! It runs the same program in a Unix session of its own, and waits for the end of its stdin, a pipe from this process.
+//! When this process ends for any reason, the kernel closes the pipe.
 
 use brimful_monitor::{FormerAffinity, FormerCgroups};
 use rustix::process::{Pid, Signal, kill_process_group, test_kill_process_group};
@@ -12,24 +13,25 @@ use std::time::{Duration, Instant};
 
 /// The hidden command that runs the guardian. It calls [`run_guardian`].
 pub const GUARDIAN_COMMAND: &str = "put-back";
-/// The line that the guardian writes as soon as it ignores signals.
+/// The line that the guardian writes when it is ready: from then on, it ignores signals.
 const READY: &str = "ready";
 
-/// A change of the server that can be undone.
+/// A change to the server that the guardian can undo.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum ServerChange {
-    /// The server's threads were moved to other CPUs.
+    /// The server's threads were moved to other CPUs. The value contains their original CPUs.
     Cpus(FormerAffinity),
-    /// The server's processes were moved into a control group with a quota.
+    /// The server's processes were moved into a control group with a CPU quota. The value contains their original
+    /// control groups.
     Quota(FormerCgroups),
-    /// The server was started, as a process group with this number.
+    /// The server was started as a process group with this number.
     Started(u32),
-    /// Nothing: the change was undone.
+    /// No change, or a change that was already undone.
     None,
 }
 
 /// A running guardian process. Dropping this value closes the guardian's stdin, so that the guardian undoes the change,
-/// and waits for the guardian's end.
+/// and then waits for the guardian to exit.
 #[derive(Debug)]
 pub struct Guardian {
     process: Child,
@@ -43,10 +45,11 @@ impl Guardian {
     /// # Errors
     /// If the process cannot be started, or does not report that it is ready.
     pub fn start() -> io::Result<Guardian> {
-        // The file at the program's path may have been replaced by another version, so the running program is started
-        // again.
+        // `/proc/self/exe` is the program that is running now. The file at its path may since have been replaced by
+        // another version.
         let mut command = Command::new("/proc/self/exe");
-        // The guardian must not keep this process's output open, because it outlives this process.
+        // The guardian outlives this process. It must not inherit this process's output, because readers of that output
+        // wait until all copies are closed.
         command.arg(GUARDIAN_COMMAND).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
         let mut process = command.spawn()?;
         let stdin = process.stdin.take();
@@ -62,7 +65,7 @@ impl Guardian {
         }
     }
 
-    /// Sets the change that the guardian undoes. It replaces any earlier change.
+    /// Sets the change that the guardian will undo. It replaces the previous change.
     ///
     /// # Errors
     /// If the process has ended.
@@ -75,22 +78,22 @@ impl Guardian {
 impl Drop for Guardian {
     fn drop(&mut self) {
         self.stdin = None;
-        // Waiting fails only if the process has already been waited for.
+        // Waiting fails only if the process was already waited for.
         let _ = self.process.wait();
     }
 }
 
-/// Runs the guardian, in a process that already ignores signals: reads changes until the end of `input`, then undoes
-/// the last one.
+/// The main function of the guardian process, which already ignores signals: reads changes until the end of `input`,
+/// then undoes the last one.
 ///
 /// # Errors
 /// If `input` cannot be read.
 pub fn run_guardian(input: impl BufRead, mut output: impl Write) -> io::Result<()> {
-    // Writing fails only if the other process has already ended. Then it has changed nothing.
+    // Writing fails only if the first process has already ended. In that case, it has not changed the server.
     let _ = writeln!(output, "{READY}").and_then(|()| output.flush());
     let mut undo = None;
     for line in input.split(b'\n') {
-        // An incomplete line is ignored: changes are made, or kept, only after the whole line was written.
+        // An incomplete line is ignored: the first process changes the server only after it has written the whole line.
         undo = serde_json::from_slice::<ServerChange>(&line?).ok().or(undo);
     }
     match undo {
@@ -102,12 +105,12 @@ pub fn run_guardian(input: impl BufRead, mut output: impl Write) -> io::Result<(
     Ok(())
 }
 
-/// Ends all processes of a group: with SIGTERM, and those that remain with SIGKILL.
+/// Ends all processes of a process group: sends SIGTERM, and later SIGKILL to processes that remain.
 fn end_group(group: u32) {
     const END_LIMIT: Duration = Duration::from_secs(5);
     let Some(group) = Pid::from_raw(group as i32) else { return };
     let began = Instant::now();
-    // The calls fail if all processes have ended.
+    // Sending a signal fails if all processes of the group have ended.
     let _ = kill_process_group(group, Signal::TERM);
     while began.elapsed() < END_LIMIT && test_kill_process_group(group).is_ok() {
         thread::sleep(Duration::from_millis(20));

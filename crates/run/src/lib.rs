@@ -2,6 +2,7 @@
 //! server. [`client_limit`] measures how much load this client can offer before it is itself the limit.
 #![forbid(unsafe_code)]
 
+/// Measures how much load this client can offer before it is itself the limit.
 pub mod client_limit;
 mod crew;
 mod endpoint;

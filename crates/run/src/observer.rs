@@ -1,5 +1,5 @@
-//! Observations that a run makes in addition to its Record: the metrics of [`ConnectionDetail`], and every
-//! [`Exchange`], which is passed to a [`CallHook`].
+//! Observations that a run can make in addition to its Record: the metrics of [`ConnectionDetail`], and the messages
+//! and times of each call ([`Exchange`]), which are passed to a [`CallHook`].
 
 use crate::server_software::ServerSoftware;
 use crate::stop_when::StopConditions;
@@ -16,28 +16,28 @@ pub struct RunObserver {
     pub results_so_far: ResultsSoFar,
     /// Whether to collect the metrics of connections and sessions that httperf reports.
     pub detail: bool,
-    /// The function to which every call is shown.
+    /// The function that receives every call when it has ended.
     pub call_hook: Option<CallHook>,
     /// The conditions that end the run early.
     pub stop_when: Option<Arc<StopConditions>>,
 }
 
-/// How the results so far are used during a run.
+/// How the measurements made so far are used while the run is in progress.
 #[derive(Clone, Debug, Default)]
 pub enum ResultsSoFar {
-    /// The results are used only at the end.
+    /// The measurements are used only at the end of the run.
     #[default]
     Unused,
-    /// A progress display shows the results so far.
+    /// A progress display shows the measurements made so far.
     Shown(Arc<LiveProgress>),
-    /// The results so far are kept in case this process is lost.
+    /// A copy of the measurements made so far is kept, in case this process is killed.
     Kept(Arc<ResultBackup>),
 }
 
 type ShowExchange = dyn FnMut(&Exchange) + Send;
 
-/// Passes each call of all shards to one function when the call has ended. The memory in use is bounded by the number
-/// of calls in flight.
+/// Calls one function with every call of all shards that has ended. Memory use is bounded by the number of calls in
+/// flight.
 #[derive(Clone)]
 pub struct CallHook {
     show: Arc<Mutex<ShowExchange>>,
@@ -45,7 +45,7 @@ pub struct CallHook {
 }
 
 impl CallHook {
-    /// Keeps at most `max_bytes` of each request and of each response.
+    /// Makes a hook that calls `show` and keeps at most `max_bytes` of each request and of each response.
     pub fn new(max_bytes: usize, show: impl FnMut(&Exchange) + Send + 'static) -> CallHook {
         CallHook { show: Arc::new(Mutex::new(show)), max_bytes }
     }
@@ -85,10 +85,10 @@ pub struct Exchange {
     pub outcome: Outcome,
 }
 
-/// The first bytes of a message.
+/// The first bytes of a request or response, and its length.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MessagePrefix {
-    /// The first bytes of the message: at most the number that [`CallHook::new`] was given.
+    /// The first bytes: at most the number that was passed to [`CallHook::new`].
     pub bytes: Vec<u8>,
     /// Length of the whole message, in bytes.
     pub total_bytes: u64,
@@ -102,8 +102,8 @@ impl MessagePrefix {
     }
 }
 
-/// The observers of one shard: the collector of the Record's metrics, and the observer of what [`RunObserver`]
-/// requests.
+/// The observers of one shard. The first collects the metrics of the Record; the second makes the further observations
+/// that [`RunObserver`] requests.
 pub(crate) type Observers = (Collector, ShardObserver);
 
 /// Makes the observations that a [`RunObserver`] requests, for one shard.
@@ -115,7 +115,7 @@ pub(crate) struct ShardObserver {
     software: ServerSoftware,
 }
 
-/// The observer's data about a call; `None` without a call hook.
+/// The observer's data about one call; `None` without a call hook.
 #[derive(Debug, Default)]
 pub(crate) struct PerCall(Option<Box<CallInProgress>>);
 
@@ -174,8 +174,8 @@ impl ShardObserver {
         self.detail.is_some() || self.call_hook.is_some() || self.stop_when.is_some()
     }
 
-    /// Handles an event. The caller checks first whether there is anything to do, so that runs without these
-    /// observations execute only this check.
+    /// Handles an event. The caller calls this only if [`ShardObserver::is_active`], so that runs without these
+    /// observations pay only for that check.
     #[cold]
     fn observe(&mut self, PerCall(call): &mut PerCall, event: &Event) {
         if let Some(detail) = &mut self.detail {
@@ -203,11 +203,12 @@ impl ShardObserver {
         }
     }
 
-    /// The server's software as its first response names it.
+    /// Returns the server's software, from the `Server` field of its first response.
     pub fn server_software(&self) -> Option<String> {
         self.software.name()
     }
 
+    /// Returns the metrics of connections and sessions; `None` if [`RunObserver::detail`] is false.
     pub fn into_detail(self) -> Option<ConnectionDetail> {
         self.detail
     }

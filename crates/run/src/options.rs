@@ -1,4 +1,4 @@
-//! The options of a run: everything that the command line and the workload decide before it starts.
+//! The options of a run: all settings from the command line and the workload.
 
 use crate::{Endpoint, RunError};
 use brimful_core::Nanos;
@@ -17,24 +17,24 @@ use std::time::{Duration, SystemTime};
 pub struct RunOptions {
     /// The server under test, and how clients use it.
     pub server: ServerOptions,
-    /// The load.
+    /// The requests, and the times at which they are sent.
     pub load: LoadOptions,
     /// The threads that generate the load.
     pub generator: GeneratorOptions,
-    /// The part that this process has in a load that several processes generate.
+    /// The share of this process in a load that several processes generate.
     pub fleet: FleetOptions,
     /// The server that the monitor watches during the run.
     pub monitor: Option<MonitorTarget>,
-    /// What the Record contains besides the measurements.
+    /// Contents of the Record other than measurements.
     pub record: RecordOptions,
 }
 
-/// The server under test, and how clients use it.
+/// The server under test, and how clients connect to it.
 #[derive(Clone, Debug)]
 pub struct ServerOptions {
-    /// The address of the server.
+    /// The URL and addresses of the server.
     pub endpoint: Endpoint,
-    /// The version of HTTP.
+    /// The version of HTTP that clients use.
     pub version: Version,
     /// Header fields of every request.
     pub headers: Vec<(String, String)>,
@@ -49,8 +49,8 @@ pub struct ServerOptions {
 pub struct TlsOptions {
     /// The TLS settings of the client.
     pub security: Arc<Security>,
-    /// The parameters that a handshake before the run negotiated, for the Record.
-    pub spoken: Option<NegotiatedTls>,
+    /// The TLS parameters that a handshake before the run negotiated. They are copied to the Record.
+    pub spoken: Option<TlsSpoken>,
 }
 
 /// The load: which calls are made, and when.
@@ -66,9 +66,9 @@ pub struct LoadOptions {
     pub calls: u64,
     /// Seed from which all random numbers of the run are drawn.
     pub seed: u64,
-    /// Interval at which calls begin, as in [`brimful_engine::Config::tick`]; only for open loads.
+    /// Interval of the ticks at which calls begin, as in [`brimful_engine::Config::tick`]; only for open loads.
     pub tick: Option<Nanos>,
-    /// Whether users of sessions wait before they try again after a failed connection attempt.
+    /// Whether the users of sessions wait for some time before they retry a failed connection attempt.
     pub back_off: bool,
     /// Maximum number of redirects in a row that are followed; `None` if redirects are not followed. Not available for
     /// S-Clients and logs.
@@ -88,17 +88,17 @@ pub struct GeneratorOptions {
     pub max_rate: Option<f64>,
 }
 
-/// The part that this process has in a load that several processes generate. By default, it generates the whole load
-/// and starts at once.
+/// The share of this process in a load that several processes generate. By default, this process generates the whole
+/// load and starts at once.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct FleetOptions {
-    /// The part of the load that this process makes; `None` if it makes the whole load.
+    /// Number of this process among the processes that generate the load; `None` if it generates the whole load.
     pub shard: Option<Shard>,
-    /// The start that the processes agreed on.
+    /// The time at which all processes start; `None` to start at once.
     pub start: Option<AgreedStart>,
 }
 
-/// The start that the hosts of a fleet agreed on.
+/// The time at which all hosts of a fleet start.
 #[derive(Clone, Copy, Debug)]
 pub struct AgreedStart {
     /// When to start, by this host's clock.
@@ -107,21 +107,21 @@ pub struct AgreedStart {
     pub clock: Option<FleetClock>,
 }
 
-/// What the Record contains besides the measurements.
+/// Contents of the Record other than measurements.
 #[derive(Clone, Debug)]
 pub struct RecordOptions {
-    /// The command line.
+    /// The command line of brimful.
     pub command: Vec<String>,
-    /// Labels that the user gave the run.
+    /// Labels that the user gave to the run.
     pub labels: BTreeMap<String, String>,
     /// Length of the intervals of the Record's time series, from 1/32 s to 1 s.
     pub interval: Nanos,
-    /// Names of header fields whose values are removed from every document. The usual secret fields, such as
+    /// Names of header fields whose values are removed from every document. The values of common secret fields, such as
     /// `Authorization`, are always removed.
     pub secret_headers: Vec<String>,
 }
 
-/// The difference between this host's clock and the clock by which all hosts of a fleet start.
+/// The difference between this host's clock and the fleet's clock, by which all hosts of the fleet start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FleetClock {
     /// How far this host's clock is ahead, in nanoseconds; negative if it is behind.
@@ -166,14 +166,14 @@ impl MonitorTarget {
 }
 
 impl RunOptions {
-    /// Returns these options with another load.
+    /// Returns these options with `load` as the workload's load.
     pub fn with_load(mut self, load: Load) -> RunOptions {
         self.load.workload.load = Some(load);
         self
     }
 
-    /// The maximum number of open connections per shard. Only open loads have a maximum, because in other loads,
-    /// clients and users wait for their responses.
+    /// Maximum number of open connections per shard; `None` if the load is not open. In other loads, the number of
+    /// clients or users limits the connections.
     pub(crate) fn max_connections_per_shard(&self) -> Option<u64> {
         let workload = &self.load.workload;
         let is_open = LoadKind::from_workload(Some(workload)) == LoadKind::Open && workload.sessions().is_none();

@@ -1,5 +1,5 @@
-//! The plan of a run. It is made from options that are valid for its load: each kind of [`PlannedLoad`] has fields only
-//! for the options that it allows.
+//! The plan of a run: options that were checked to be valid for their load. Each variant of [`PlannedLoad`] has fields
+//! only for the options that its kind of load allows.
 
 use crate::{LoadOptions, RunError, RunOptions, ServerOptions};
 use brimful_core::workload::{AttemptPace, Load, LoadKind, RequestClass, SessionArrivals, Sessions, Spread};
@@ -9,49 +9,51 @@ use brimful_workload::{ArrivalProcess, Arrivals, Mix, Shard, Speed, WorkloadLimi
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
-/// Permitted lengths of a tick. A call may be late by one tick, so ticks must not be too long. Shorter ticks would use
-/// too much CPU time.
+/// Permitted lengths of a tick. A longer tick would make calls too late: a call may be late by one tick. A shorter tick
+/// would use too much CPU time.
 const TICKS: RangeInclusive<Nanos> = Nanos::from_micros(100)..=Nanos::from_millis(10);
 /// Upper bound of the number of threads.
 const MAX_THREADS: u64 = 1024;
-/// Upper bound of the number of clients, S-Clients or users. Memory for each is allocated before the load starts.
+/// Maximum number of clients, S-Clients or users. Memory for each of them is allocated before the load starts.
 const MAX_CLIENTS: u64 = 10_000_000;
 
-/// The plan of a run: options that fit their load. Only [`RunPlan::new`] makes one.
+/// The plan of a run: options that are valid for their load. Only [`RunPlan::new`] makes a plan.
 #[derive(Clone, Debug)]
 pub struct RunPlan {
     options: RunOptions,
     load: PlannedLoad,
 }
 
-/// A load, with the options that its kind allows. `follow` is the number of redirects in a row that are followed.
+/// A load with the options that are valid for its kind. `follow` is the maximum number of redirects in a row that are
+/// followed.
 #[derive(Clone, Debug)]
 pub(crate) enum PlannedLoad {
-    /// Calls are due by a schedule that does not depend on the server.
+    /// A schedule determines when calls are due, independently of the server.
     Open { arrivals: Box<Arrivals>, tick: Option<Nanos>, follow: Option<u64> },
-    /// Each client waits for its answer, and then for `think`, before it makes its next call.
+    /// Each client waits for the response, and then for the time `think`, before it makes its next call.
     Closed { clients: u64, think: Nanos, follow: Option<u64> },
-    /// Like `Closed`, but groups of `burst_size` clients share a connection and send their calls together.
+    /// Like `Closed`, but groups of `burst_size` clients share a connection and send their requests together.
     ClosedBursts { clients: u64, burst_size: u32, think: Nanos, follow: Option<u64> },
-    /// S-Clients make connection attempts, at most `attempts` at the same time, and abandon each after `timeout`.
+    /// At most `attempts` S-Clients make connection attempts at the same time. Each attempt is abandoned after
+    /// `timeout`.
     SClients { attempts: u64, timeout: Nanos, pace: PlannedPace },
-    /// Sessions of users. `tick` is set only if sessions arrive at a rate.
+    /// Users run sessions. `tick` is set only if sessions arrive at a rate.
     Sessions { sessions: Box<Sessions>, back_off: bool, tick: Option<Nanos>, follow: Option<u64> },
-    /// The requests of a log, which are read during the run.
+    /// Each request of a log is sent at the time in the log. The log is read during the run.
     Log { tick: Option<Nanos> },
 }
 
-/// The rule by which an S-Client begins its next attempt.
+/// The rule for when an S-Client begins its next attempt.
 #[derive(Clone, Debug)]
 pub(crate) enum PlannedPace {
-    /// This time after its last connection was established; at once after an abandoned attempt.
+    /// The next attempt begins this time after a connection was established, but at once after an abandoned attempt.
     Think(Nanos),
-    /// When the next of these attempts is due and the S-Client is free.
+    /// The next attempt begins when an arrival of this process is due and the S-Client has no attempt in progress.
     Arrivals(Box<Arrivals>),
 }
 
 impl RunPlan {
-    /// Checks that the options fit the load.
+    /// Checks that the options are valid for the load, and makes the plan.
     ///
     /// # Errors
     /// [`RunError::BadLoad`], or the error in the workload.
@@ -89,7 +91,7 @@ impl RunPlan {
         self
     }
 
-    /// Due time and class of each call of an open load, in order.
+    /// Returns the due time and class of each call of an open load, in order.
     ///
     /// # Errors
     /// [`RunError`] when the load has no schedule.
@@ -113,7 +115,7 @@ impl RunPlan {
         self.options.fleet.shard.unwrap_or(Shard::WHOLE).split(self.options.generator.threads)
     }
 
-    /// The configuration of the engine, without its start, which is not known yet.
+    /// The configuration of the engine. `start` is zero, because the start is not known yet; the caller sets it.
     pub(crate) fn engine_config(&self) -> Config {
         let RunOptions { server, load, generator, fleet, .. } = &self.options;
         let first_index = fleet.shard.map_or(0, |shard| (shard.index * generator.threads) as usize);
@@ -132,8 +134,7 @@ impl RunPlan {
     }
 
     fn connection_policy(&self) -> ConnectionPolicy {
-        /// Upper bound of the number of calls in a pipeline. A longer burst of a session continues on another
-        /// connection.
+        /// Maximum number of requests in a pipeline. The rest of a longer burst is sent on another connection.
         const MAX_PIPELINE: u64 = 256;
         let server = &self.options.server;
         let mut policy =
@@ -141,7 +142,8 @@ impl RunPlan {
         match &self.load {
             PlannedLoad::SClients { .. } => {
                 policy.calls_per_connection = Some(1);
-                // Each attempt must be one call. A call that is sent again would make a second attempt.
+                // Do not retry calls: an S-Client makes one connection attempt per call, so a retry would add an
+                // attempt.
                 policy.retry_closed = false;
                 policy.retry_refused = false;
             }
@@ -157,8 +159,8 @@ impl RunPlan {
         policy
     }
 
-    /// Lower bound of the number of connections that this process has open at the same time: the connections of clients
-    /// and users that call again as soon as they have an answer. 0 if the number depends on the server.
+    /// Lower bound of the number of connections that this process has open at the same time. Only clients and users
+    /// that call again at once after a response keep their connections busy; for other loads, the bound is 0.
     fn connections_at_once(&self) -> u64 {
         let policy = &self.options.server.connections;
         let connections = match &self.load {
@@ -183,8 +185,8 @@ impl RunPlan {
         WorkloadLimits { window: self.options.load.window, calls: self.options.load.calls }
     }
 
-    /// Whether the load lasts until its last call has ended, however long that takes. An open load ends with its
-    /// schedule.
+    /// Whether the load ends when its last call has ended, however long that takes. Other loads end at a time that is
+    /// known before the run.
     pub(crate) fn ends_with_last_call(&self) -> bool {
         let is_counted = self.options.load.calls < u64::MAX;
         match &self.load {
@@ -202,7 +204,7 @@ impl RunPlan {
         match &self.load {
             PlannedLoad::Open { arrivals, .. } if self.options.load.calls < u64::MAX => {
                 match Arrivals::clone(arrivals).end_time(self.extent()) {
-                    // The calls of a trace may all be due at the same time. Such a trace has no rate of its own.
+                    // All calls of a trace may be due at the same time. The schedule of such a trace has no length.
                     Nanos::ZERO => self.options.load.window,
                     end => end,
                 }
@@ -296,7 +298,7 @@ impl PlannedLoad {
     }
 }
 
-/// The arrivals of a load with a schedule: an open load, stages or a trace.
+/// Returns the arrivals of a load with a schedule: an open load, a load of stages, or a trace.
 fn parse_arrivals(options: &RunOptions, load: &Load) -> Result<Arrivals, RunError> {
     let LoadOptions { seed, trace, .. } = &options.load;
     match load {
@@ -310,7 +312,7 @@ fn parse_arrivals(options: &RunOptions, load: &Load) -> Result<Arrivals, RunErro
     }
 }
 
-/// Checks the size and the duration of the load.
+/// Checks that the load has a duration, calls and threads, and that it does not have too many clients or threads.
 fn check_size(options: &RunOptions, load: &Load) -> Result<(), RunError> {
     let clients = match load {
         Load::Closed { clients, .. } => *clients,
@@ -341,7 +343,7 @@ fn check_size(options: &RunOptions, load: &Load) -> Result<(), RunError> {
     Ok(())
 }
 
-/// Checks the rules that apply to the connections of every load.
+/// Checks the connection options that do not depend on the kind of load.
 fn check_connections(options: &RunOptions) -> Result<(), RunError> {
     let policy = &options.server.connections;
     if policy.response_timeout == Nanos::ZERO || policy.connect_timeout == Some(Nanos::ZERO) {
@@ -368,7 +370,8 @@ fn check_connections(options: &RunOptions) -> Result<(), RunError> {
 
 /// Checks that no flag contradicts the sessions of the workload.
 fn check_sessions(RunOptions { server, load, .. }: &RunOptions) -> Result<(), RunError> {
-    // A list that is requested only once ends the load after its last URL, so the list determines the number of calls.
+    // If sessions request a list of URLs only once, the list determines the number of calls. Such a limit is not a
+    // contradiction.
     if load.calls < load.workload.list_call_limit().unwrap_or(u64::MAX) {
         return bad_load(
             "sessions end by themselves: leave out --requests, and give a --duration, or write how many there are, like \
@@ -390,8 +393,8 @@ fn check_sessions(RunOptions { server, load, .. }: &RunOptions) -> Result<(), Ru
     Ok(())
 }
 
-/// The number of clients that share a connection and call at the same time; `None` if each client has connections of
-/// its own. HTTP/2 needs no bursts, because its streams do not wait for one another.
+/// Number of clients that share a connection and send their requests together; `None` if each client has its own
+/// connections. HTTP/2 needs no groups of clients, because its streams do not wait for one another.
 fn burst_size(server: &ServerOptions) -> Option<u32> {
     let policy = &server.connections;
     let shares = policy.pipeline > 1 && policy.calls_per_connection != Some(1) && !server.is_http2();
@@ -434,8 +437,8 @@ fn refuse_follow(options: &RunOptions) -> Result<(), RunError> {
     }
 }
 
-/// Whether a request has its connection for itself until its body is sent. This is the case if the body comes from a
-/// file or waits for `100 Continue`.
+/// Whether some requests need a connection of their own until their body is sent: their body comes from a file, or
+/// waits for `100 Continue`.
 fn has_exclusive_bodies(options: &RunOptions) -> bool {
     let waits = |name: &str| name.eq_ignore_ascii_case("Expect");
     let class_has_one = |class: &RequestClass| {

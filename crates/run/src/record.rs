@@ -1,4 +1,5 @@
-//! Derives the Record of a run: the final Record, or a Record of the results so far, in case the process is lost.
+//! Derives the Record of a run. At the end of a run, it is the final Record. During a run, it is a Record of the
+//! results so far, which is used if the process is killed.
 
 use crate::observer::Observers;
 use crate::{Endpoint, FleetOptions, ResultsSoFar, RunError, RunObserver, RunOptions, RunPlan};
@@ -18,7 +19,7 @@ use std::time::{Duration, SystemTime};
 pub struct RunOutput {
     /// The measurements of the run.
     pub record: Record,
-    /// Present if [`crate::RunObserver::detail`] was set.
+    /// Metrics of connections and sessions; `None` unless [`crate::RunObserver::detail`] is set.
     pub detail: Option<ConnectionDetail>,
 }
 
@@ -26,17 +27,20 @@ pub struct RunOutput {
 pub(crate) struct RunContext {
     /// The time during which load was offered.
     pub window: Nanos,
-    /// One instant of the wall clock and of `CLOCK_MONOTONIC`, read before the start.
+    /// The wall clock and `CLOCK_MONOTONIC` at the same instant, read before the start. It converts times of one clock
+    /// to the other.
     pub anchor: clock::ClockAnchor,
-    /// The start that the hosts of a fleet agreed on, on `CLOCK_MONOTONIC`.
+    /// The time at which the hosts of a fleet agreed to start, on `CLOCK_MONOTONIC`; `None` without a fleet.
     pub agreed_start: Option<Nanos>,
     /// The condition that ended the run early, if any.
     pub stopped_by: Option<String>,
+    /// Measurements of the server by the monitor; `None` if no server was monitored.
     pub server: Option<Server>,
+    /// Speed of this host, measured before the load; `None` if it was not measured.
     pub host_probe: Option<HostProbe>,
 }
 
-/// Derives the Record of a finished run.
+/// Derives the Record of a run that has ended.
 pub(crate) fn finish(
     options: &RunOptions,
     observer: &RunObserver,
@@ -82,10 +86,10 @@ pub(crate) fn finish(
     Ok(RunOutput { record: derive(&account, facts), detail: shard_observer.into_detail() })
 }
 
-/// The Record to use if this process is lost now. Its shard says when the process was lost, and values that are known
-/// only at the end are absent. Returns `None` if the backup has no results yet.
+/// Derives the Record that is used if this process is killed after this call. The Record says when the process was
+/// lost. Values that are known only at the end of a run are absent. Returns `None` if the backup has no results yet.
 pub fn partial_record(plan: &RunPlan, backup: &ResultBackup) -> Option<Record> {
-    // The shards hand over their results when the backup requests them.
+    // `collect` requests the shards' results so far and waits for them.
     backup.collect().ok()?;
     backup.read_partial(|account, elapsed| lost_record(plan.options(), account, elapsed))?
 }
@@ -100,7 +104,7 @@ fn lost_record(options: &RunOptions, account: &Account, elapsed: Nanos) -> Optio
         window: elapsed.min(options.load.window),
         ..planned_facts(options)
     };
-    // For a shard of a fleet, `lost_at_s` says that the run was interrupted.
+    // A shard of a fleet reports the interruption as `lost_at_s`.
     facts.interrupted = facts.shards.is_empty();
     for shard in &mut facts.shards {
         shard.lost_at_s = Some(elapsed.as_secs_f64());
@@ -132,7 +136,8 @@ fn planned_facts(options: &RunOptions) -> RunFacts {
     }
 }
 
-/// The part of the load that this process makes, and this host; `None` if this process makes the whole load.
+/// Describes this process as a shard of a fleet: its number, its host and its clock. Returns `None` if this process
+/// generates the whole load.
 fn shard_origin(fleet: FleetOptions) -> Option<ShardOrigin> {
     fleet.shard.map(|shard| ShardOrigin {
         index: shard.index + 1,
@@ -144,16 +149,16 @@ fn shard_origin(fleet: FleetOptions) -> Option<ShardOrigin> {
     })
 }
 
-/// Formats a time of this host's clock for documents: by the fleet's clock, if there is a fleet.
+/// Formats a time of this host's clock for documents. In a fleet, the time is first converted to the fleet's clock.
 fn fleet_timestamp(options: &RunOptions, local: SystemTime) -> String {
     let instant = options.fleet.clock().map_or(Some(local), |clock| clock.to_fleet(local)).unwrap_or(local);
     humantime::format_rfc3339_micros(instant).to_string()
 }
 
-/// Whether calls without TLS ended as they do at a server that requires TLS, and a handshake confirms that the server
-/// speaks TLS.
+/// Whether the server probably requires TLS: calls without TLS failed in the way that is typical of such a server, and
+/// a TLS handshake with the server succeeded.
 fn wants_tls(endpoint: &Endpoint, counts: &Counts) -> bool {
-    /// The result is only used for a hint, which is not worth a longer wait.
+    /// Maximum time to wait for the handshake. It is short, because the result is used only for a hint to the user.
     const PATIENCE: Nanos = Nanos::from_secs(1);
     let looks_like_it = match counts.completed {
         0 => counts.malformed + counts.reset > 0,

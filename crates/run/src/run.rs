@@ -1,4 +1,5 @@
-//! Runs one plan: combines workload, engine, observers and monitor, and derives one [`Record`] from their results.
+//! Runs one plan: passes the workload to the engine, observes the calls, monitors the server, and derives one
+//! [`Record`] from all results.
 
 use crate::observer::{ResultsSoFar, RunObserver, ShardObserver};
 use crate::plan::PlannedLoad;
@@ -38,8 +39,8 @@ pub fn run_log(
     execute(plan, Some(feed), observer, Probing::ProbeHost, stop)
 }
 
-/// Runs the plan without probing the host's speed first. This is for several runs at the same time, where a probe would
-/// disturb the other runs.
+/// Runs the plan without measuring the host's speed first. Use this if several runs are in progress at the same time:
+/// the measurement would disturb the other runs.
 pub(crate) fn run_unprobed(plan: &RunPlan, observer: &RunObserver, stop: &AtomicBool) -> Result<Record, RunError> {
     execute(plan, None, observer, Probing::SkipProbe, stop).map(|output| output.record)
 }
@@ -70,7 +71,7 @@ fn execute(
     }
     let host_probe = (probing == Probing::ProbeHost).then(|| probe_host(options)).flatten();
     let monitor = options.monitor.as_ref().map(MonitorTarget::start).transpose()?;
-    // If the run was stopped while it waited for the agreed start, the engine does not wait for that start any more.
+    // If the user has stopped the run during the wait for the agreed start, do not let the engine wait for that start.
     let agreed_start = agreed_start.filter(|_| !stop.load(Ordering::Relaxed)).map(clock::monotonic_at);
     config.start = agreed_start.unwrap_or(Nanos::ZERO);
     let anchor = clock::ClockAnchor::now();
@@ -96,7 +97,7 @@ fn execute(
     record::finish(options, observer, run, RunContext { window, anchor, agreed_start, stopped_by, server, host_probe })
 }
 
-/// Makes the collector of one shard. It collects all measurements that the Record of a run with these options contains.
+/// Makes the collector of one shard. It collects the measurements that the Record of a run with these options needs.
 fn new_collector(options: &RunOptions, observer: &RunObserver, window: Nanos) -> Collector {
     let RunOptions { server, load, record, .. } = options;
     let names: Vec<String> = load.workload.classes.iter().map(|class| class.name.clone()).collect();
@@ -120,18 +121,19 @@ fn new_collector(options: &RunOptions, observer: &RunObserver, window: Nanos) ->
     }
 }
 
-/// Measures the speed of this host before the load, on the CPU of the first shard if that shard is pinned.
+/// Measures the speed of this host before the load. If the first shard is pinned to a CPU, the measurement runs on this
+/// CPU.
 fn probe_host(options: &RunOptions) -> Option<HostProbe> {
-    // The prober's memory is freed after its measurement. `host::probe` would keep 16 MiB, which would count as memory
-    // of the sessions.
+    // For a load of sessions, the memory of the measurement is freed afterwards. `host::probe` would keep 16 MiB, which
+    // would be counted as memory that sessions need.
     let has_sessions = options.load.workload.sessions().is_some();
     let probe = || if has_sessions { host::Prober::new().measure() } else { host::probe() };
     let measure = || options.generator.cpus.first().is_none_or(|&cpu| pin_this_thread(cpu).is_ok()).then(probe);
-    // The measurement has a thread of its own, so that the caller's thread is not pinned.
+    // The measurement runs on another thread, because it pins its thread to a CPU.
     thread::scope(|scope| thread::Builder::new().spawn_scoped(scope, measure).ok()?.join().ok()?)
 }
 
-/// Sleeps until the start is near, with time left to prepare the run, or until `stop` is set.
+/// Sleeps until shortly before the start, so that there is time to prepare the run, or until `stop` is set.
 fn wait_until_shortly_before(start: SystemTime, stop: &AtomicBool) {
     const PREPARATION: Duration = Duration::from_secs(2);
     const STOP_CHECK: Duration = Duration::from_millis(50);

@@ -1,25 +1,26 @@
 //! The server's software, read from the `Server` field (RFC 9110 §10.2.4) of its first response.
 //!
-//! Only the first piece of a response is read, and only once per shard, so later calls pay for one comparison. HTTP/2
-//! responses reach observers only if they are rendered as text, so they usually have no such name.
+//! Each shard reads only the first received bytes of its first response. Later calls cost only one comparison.
+//! Observers usually do not receive the header fields of HTTP/2 responses, so the software of HTTP/2 servers is usually
+//! unknown.
 
 use brimful_http::field_value;
 
-/// Maximum length of the name, in characters. Longer names are cut.
+/// Maximum length of the software's name, in characters. Longer names are truncated.
 const MAX_CHARS: usize = 200;
 
-/// The server's software, as one shard knows it.
+/// The name of the server's software, if this shard has read it already.
 #[derive(Debug, Default)]
 pub(crate) enum ServerSoftware {
-    /// No response arrived yet.
+    /// No response has arrived yet.
     #[default]
     Unread,
-    /// The first response was read; `None` if it does not name the software.
+    /// The first response was read. The value is `None` if the response does not name the software.
     Read(Option<String>),
 }
 
 impl ServerSoftware {
-    /// Reads a piece of a response, unless an earlier piece was read.
+    /// Reads the name from the first bytes of a response, unless an earlier response was read.
     #[inline]
     pub(crate) fn read(&mut self, bytes: &[u8]) {
         if matches!(self, ServerSoftware::Unread) {
@@ -34,7 +35,7 @@ impl ServerSoftware {
         *self = ServerSoftware::Read(name.filter(|name| !name.is_empty()));
     }
 
-    /// The name; `None` if no response had one.
+    /// The name of the software; `None` if no response has been read or the first response did not contain it.
     pub(crate) fn name(&self) -> Option<String> {
         match self {
             ServerSoftware::Unread => None,
@@ -42,7 +43,7 @@ impl ServerSoftware {
         }
     }
 
-    /// Adds the name that another shard read.
+    /// Takes the name that another shard read, if this shard has none.
     pub(crate) fn merge(&mut self, other: ServerSoftware) {
         if self.name().is_none() {
             *self = other;

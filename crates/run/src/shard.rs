@@ -1,7 +1,8 @@
-//! The load of one shard: one type of workload and one type of requests, which cover all kinds of load.
+//! The load of one shard. The types [`ShardLoad`] and [`ShardRequests`] cover all kinds of load.
 //!
-//! The engine is compiled once for these two types. A copy for each kind of load would save one branch per event: some
-//! nanoseconds of the microseconds that a call costs. It would add megabytes to the program.
+//! The engine is compiled once for these two types. Separate types for each kind of load would save one branch per
+//! event, which is a few nanoseconds of the microseconds that a call costs. But each type would need its own copy of
+//! the engine, so the program would be megabytes larger.
 
 use crate::plan::{PlannedLoad, PlannedPace};
 use crate::{LoadOptions, RunError, RunOptions, RunPlan};
@@ -17,7 +18,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 
-/// Determines when the calls of one shard are due.
+/// The workload of one shard, for each kind of load. It determines when calls are due.
 pub(crate) enum ShardLoad {
     Open(Box<OpenWorkload>),
     Closed(ClosedWorkload),
@@ -35,7 +36,7 @@ pub(crate) enum ShardRequests<'a> {
     Streamed(Box<StreamedRequests>),
 }
 
-/// The data that all shards of a plan share. The shards of a log share no data.
+/// The data that all shards of a plan share. It is not used for the shards of a log.
 pub(crate) struct SharedLoad<'p> {
     plan: &'p RunPlan,
     mix: Mix,
@@ -46,6 +47,7 @@ pub(crate) struct SharedLoad<'p> {
 }
 
 impl<'p> SharedLoad<'p> {
+    /// Prepares the mix, the sessions' scripts and the rendered requests of a plan.
     pub fn new(plan: &'p RunPlan) -> Result<SharedLoad<'p>, RunError> {
         let LoadOptions { workload, seed, .. } = &plan.options().load;
         let settings = plan.options().server.request_settings();
@@ -59,13 +61,14 @@ impl<'p> SharedLoad<'p> {
         })
     }
 
+    /// Makes the workload of one shard.
     pub fn load(&self, shard: Shard) -> Result<ShardLoad, RunError> {
         let extent = self.plan.extent();
         let seed = self.plan.options().load.seed;
-        // If a load chooses a class when a call ends, each shard needs its own order of classes.
+        // In these loads, a class is chosen when a call ends, so each shard draws from a random stream of its own.
         let shard_mix = || self.mix.clone().for_shard(shard, seed);
         Ok(match self.plan.load() {
-            // All shards follow one schedule, and each skips the calls of the other shards.
+            // All shards compute the same schedule. Each shard makes only its own share of the calls.
             PlannedLoad::Open { arrivals, .. } => {
                 ShardLoad::Open(Box::new(OpenWorkload::new(Arrivals::clone(arrivals), self.mix.clone(), extent, shard)))
             }
@@ -85,7 +88,7 @@ impl<'p> SharedLoad<'p> {
                     SClients::scheduled(*attempts, *timeout, arrivals, self.mix.clone(), extent, shard)
                 }
             }),
-            // Each session has its own random streams and does not draw from the mix's stream.
+            // Sessions draw from random streams of their own, not from the stream of their mix.
             PlannedLoad::Sessions { sessions, back_off, .. } => {
                 let sessions = Sessions::new(sessions, shard_mix(), extent, seed, shard)?;
                 let sessions = if *back_off { sessions } else { sessions.without_back_off() };
@@ -95,6 +98,7 @@ impl<'p> SharedLoad<'p> {
         })
     }
 
+    /// Makes the requests of one shard.
     pub fn requests(&self) -> ShardRequests<'_> {
         let RunOptions { server, load, .. } = self.plan.options();
         let requests = SessionRequests::new(&self.requests, &self.scripted).with_redirects(self.follow.as_ref());
@@ -216,16 +220,19 @@ impl<'a> Requests<'a> for ShardRequests<'a> {
     }
 }
 
-/// The requests of a log's calls, which a channel supplies.
+/// The requests of calls that are read from a log. They are received from the thread that reads the log.
 pub(crate) struct StreamedRequests {
     batches: Receiver<Vec<(RequestId, RenderedCall)>>,
-    /// Requests of calls that have not ended.
+    /// Requests of calls that have not ended, by their identifiers.
     waiting: HashMap<RequestId, RenderedCall>,
-    /// The request for an unknown identifier. It is never needed, because each request arrives before its call.
+    /// The request to send if an identifier is unknown. This does not happen, because each request is received before
+    /// its call.
     fallback: Request,
 }
 
 impl StreamedRequests {
+    /// Makes requests that are received from `batches`. `fallback` is sent if the identifier of a call's request is
+    /// unknown.
     pub fn new(batches: Receiver<Vec<(RequestId, RenderedCall)>>, fallback: Request) -> StreamedRequests {
         StreamedRequests { batches, waiting: HashMap::new(), fallback }
     }
@@ -238,10 +245,12 @@ impl StreamedRequests {
     }
 }
 
-/// A request in two forms: for a connection that stays open, and for a connection that is closed after the call.
+/// A request in two variants, which differ in the `Connection` field.
 #[derive(Clone, Debug)]
 pub(crate) struct RenderedCall {
+    /// The request for a connection that stays open.
     pub keep_alive: Request,
+    /// The request for the last call of a connection.
     pub last: Request,
 }
 
@@ -257,7 +266,7 @@ impl<'a> Requests<'a> for StreamedRequests {
     }
 
     fn ended(&mut self, call: &CallSpec) {
-        // The request of a call that was never sent may still be in the channel. `find` receives it, so that it can be
+        // The request of a call that was never sent may not be received yet. `find` receives it, so that it can be
         // removed.
         self.find(call.request);
         self.waiting.remove(&call.request);

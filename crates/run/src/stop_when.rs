@@ -1,10 +1,10 @@
 //! Ends a run early when one of the user's conditions holds (`--stop-when 'p99>1s for 5s'`).
 //!
-//! The shards count each call for the conditions that concern it. A thread reads these counts in steps of at most a
-//! second. It ends the run when a condition was true in every step for as long as the condition requires. A percentile
-//! is above its limit in a step if too large a share of the calls of this step was slower than the limit. The calls of
-//! a step are the calls that ended in the step, and the calls that have been waiting longer than the limit at its end.
-//! So a server that stops responding ends the run, too.
+//! The shards count each call for the conditions that apply to its class. For each condition, a thread reads these
+//! counts at the end of each step of at most a second. It ends the run when the condition was true in each step of the
+//! required time (`for 5s`). The 99th percentile exceeds its limit in a step if more than 1 % of the step's calls were
+//! slower than the limit. A step's calls are the calls that ended in the step and, at its end, the calls in progress
+//! that have already waited longer than the limit. So the run also ends if the server stops responding.
 
 use brimful_core::slo::Measure;
 use brimful_core::workload::{RequestClass, Workload};
@@ -15,26 +15,26 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use std::{io, thread};
 
-/// The longest step in which a condition is judged.
+/// Maximum length of the steps in which a condition is judged.
 const MAX_STEP: Nanos = Nanos::from_secs(1);
-/// How often the thread that judges the conditions checks whether the run has ended.
+/// Interval at which the threads check whether the run has ended or the user has stopped it.
 const END_CHECK: Duration = Duration::from_millis(20);
 
-/// The conditions that end a run, with the counts of its calls. All shards of a run share one value.
+/// The conditions that end a run, with the counts of the run's calls. All shards of a run share one value.
 #[derive(Debug)]
 pub struct StopConditions {
     rules: Vec<Rule>,
     met_condition: OnceLock<String>,
 }
 
-/// A condition, and the counts of the calls that it concerns.
+/// A condition, and the counts of the calls to which it applies.
 #[derive(Debug)]
 struct Rule {
     condition: StopCondition,
-    /// The class that the condition concerns; `None` for all classes.
+    /// The class to which the condition applies; `None` for all classes.
     class: Option<ClassId>,
-    /// For each class, whether responses with status 5xx or 429 count as errors. The engine judges the responses of the
-    /// other classes by the statuses that the workload expects.
+    /// For each class, whether responses with status 5xx or 429 count as errors here. This is false for a class whose
+    /// expected statuses are in the workload: the engine checks those.
     judges_status: Vec<bool>,
     counters: Counters,
 }
@@ -49,18 +49,17 @@ struct Counters {
     expected_ns: AtomicU64,
 }
 
-/// The counts of the calls that a condition concerns, from the start of the run to one instant.
+/// The counts of the calls to which a condition applies, from the start of the run to one instant.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Totals {
     /// Number of calls that were due.
     scheduled: u64,
     /// Number of calls that ended in any way.
     ended: u64,
-    /// Number of calls that ended, except calls that the client failed to make and calls that the end of the run cut
-    /// off.
+    /// Number of calls that ended, except calls that failed in the client or were cut off at the end of the run.
     judged: u64,
-    /// Number of calls that were slower than the limit or had no expected response. For a condition on the error share:
-    /// number of calls that had no expected response.
+    /// Number of calls that violate the condition's limit. For a limit on times: calls that were slower than the limit
+    /// or had no expected response. For a limit on the error share: calls that had no expected response.
     beyond: u64,
     /// Number of calls that had an expected response.
     expected: u64,
@@ -69,7 +68,7 @@ struct Totals {
 }
 
 impl StopConditions {
-    /// Conditions for a run of this workload.
+    /// Makes the conditions for a run of this workload.
     ///
     /// # Errors
     /// A message if a condition concerns a class that the workload lacks.
@@ -83,7 +82,7 @@ impl StopConditions {
         self.met_condition.get().map(String::as_str)
     }
 
-    /// Counts an event.
+    /// Counts an event of a call.
     pub(crate) fn observe(&self, event: &Event) {
         match event {
             Event::Scheduled { class, .. } => {
@@ -98,8 +97,8 @@ impl StopConditions {
         }
     }
 
-    /// Runs `body` with a flag that ends the run. The flag is set as soon as a condition holds, or when the user sets
-    /// `stop`. A condition ends only this run, so it leaves `stop` alone.
+    /// Calls `body` with a flag that ends the run. The flag is set as soon as a condition is met, or when `stop` is
+    /// set. A condition does not set `stop` itself, because it ends only this run.
     ///
     /// # Errors
     /// When a thread that judges the conditions cannot be started.
@@ -112,7 +111,8 @@ impl StopConditions {
             for rule in &self.rules {
                 let judge = || {
                     if rule.holds_before(&done) {
-                        // If several conditions hold, the first one is the reason.
+                        // The first condition that is met is the reason for the end of the run. `set` fails if another
+                        // one was met earlier.
                         let _ = self.met_condition.set(rule.condition.to_string());
                         end.store(true, Ordering::Relaxed);
                     }
@@ -134,7 +134,7 @@ impl StopConditions {
     }
 }
 
-/// Sets a flag when it is dropped, so also during a panic.
+/// Sets a flag when this value is dropped, even during a panic.
 #[derive(Debug)]
 pub struct SetOnDrop<'a>(pub &'a AtomicBool);
 
@@ -159,7 +159,8 @@ impl Rule {
         let Counters { ended, judged, beyond, expected, expected_ns, .. } = &self.counters;
         ended.fetch_add(1, Ordering::Relaxed);
         let is_expected = match outcome.end {
-            // The client or the end of the run caused these ends, so they do not count for or against the server.
+            // Calls that failed in the client or were cut off at the end of the run say nothing about the server, so
+            // they are not judged.
             End::ClientLimited(_) | End::Unfinished { .. } => return,
             End::Completed { status } => !self.is_error(outcome.call.class, status),
             _ => false,
@@ -185,12 +186,12 @@ impl Rule {
         !matches!(self.condition.measure, Measure::ErrorShare { .. })
     }
 
-    /// The longest response time that the condition allows.
+    /// The limit of the response time that the condition refers to.
     fn limit(&self) -> Nanos {
         Nanos::from_secs_f64(self.condition.limit)
     }
 
-    /// Waits until the condition holds, or until the run is `done`. Returns whether the condition holds.
+    /// Waits until the condition is met or the run is `done`. Returns whether the condition was met.
     fn holds_before(&self, done: &AtomicBool) -> bool {
         let hold = self.condition.hold;
         let steps = hold.0.div_ceil(MAX_STEP.0).max(1);
@@ -208,7 +209,7 @@ impl Rule {
             if judge.add_step(start.elapsed(), self.counters.totals()) {
                 return !done.load(Ordering::Relaxed);
             }
-            // If this process was stalled, the steps that it missed are skipped.
+            // If this process was suspended, skip the steps that it missed.
             next = (next + step).max(Instant::now());
         }
     }
@@ -228,8 +229,8 @@ fn class_named(name: &str, condition: &StopCondition, workload: &Workload) -> Re
 
 impl Counters {
     fn totals(&self) -> Totals {
-        // `ended` is read before `scheduled`. So if a call ends between the two readings, it is counted as still
-        // waiting, and the number of waiting calls is never too small.
+        // Read `ended` before `scheduled`: a call that ends between the two readings must be counted as still waiting,
+        // so that the number of waiting calls is never negative.
         let ended = self.ended.load(Ordering::Relaxed);
         Totals {
             ended,
@@ -242,17 +243,18 @@ impl Counters {
     }
 }
 
-/// Judges a condition step by step.
+/// Judges one condition at the end of each step.
 struct Judge<'a> {
     rule: &'a Rule,
     /// Number of successive steps in which the condition must be true.
     steps: u64,
-    /// Number of the latest successive steps in which the condition was true.
+    /// Number of successive steps, up to the latest, in which the condition was true.
     true_steps: u64,
     last: Totals,
-    /// The numbers of calls that were due by the ends of earlier steps, as far as they are still needed.
+    /// The numbers of calls that were due at the ends of earlier steps. Steps that ended longer ago than the limit are
+    /// removed.
     scheduled: VecDeque<(Duration, u64)>,
-    /// Number of calls that were due at least the limit ago.
+    /// Number of calls that were due at least the limit (a time) before the end of the latest step.
     scheduled_before_limit: u64,
 }
 
@@ -268,8 +270,8 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// Judges the step that ends now, `elapsed` after the start of the first step. Returns whether the condition has now
-    /// been true for long enough.
+    /// Judges the step that ends now, `elapsed` after the start of the first step. Returns whether the condition was
+    /// true in the required number of successive steps.
     fn add_step(&mut self, elapsed: Duration, now: Totals) -> bool {
         let overdue = self.overdue(elapsed, now);
         self.true_steps = if self.is_true(now, overdue) { self.true_steps + 1 } else { 0 };
@@ -277,8 +279,8 @@ impl<'a> Judge<'a> {
         self.true_steps >= self.steps
     }
 
-    /// A lower bound of the number of calls that have been waiting longer than the limit. Calls may end in another order
-    /// than they were due, so their exact number is not known.
+    /// A lower bound of the number of calls in progress that have waited longer than the limit. The exact number is
+    /// unknown, because calls may end in another order than they were due.
     fn overdue(&mut self, elapsed: Duration, now: Totals) -> u64 {
         if !self.rule.limits_time() {
             return 0;
@@ -298,8 +300,8 @@ impl<'a> Judge<'a> {
         let condition = &self.rule.condition;
         match condition.measure {
             Measure::Mean { .. } => {
-                // The mean is over the calls that ended. Overdue calls matter only if no call ended, because their
-                // response times are not known yet: only that they exceed the limit.
+                // The mean of the step's response times. Overdue calls are not in the mean, because their response
+                // times are not known yet. They count only if no call ended: then the mean exceeds the limit.
                 let expected = now.expected - self.last.expected;
                 let sum_ns = now.expected_ns - self.last.expected_ns;
                 if expected > 0 { sum_ns as f64 > condition.limit * 1e9 * expected as f64 } else { overdue > 0 }
@@ -328,7 +330,8 @@ mod tests {
         rule.count(&Outcome { call, due, at, end, bytes_sent: 1, bytes_received: 1 });
     }
 
-    /// Whether the condition holds after each second, when each second has these calls.
+    /// For each second, whether the condition was met at its end. The functions in `calls` make the calls of the
+    /// seconds.
     fn seconds(condition: &str, calls: &[&dyn Fn(&Rule)]) -> Vec<bool> {
         let rule = rule(condition);
         let mut judge = Judge::new(&rule, rule.condition.hold.0.div_ceil(MAX_STEP.0));

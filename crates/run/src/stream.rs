@@ -1,6 +1,6 @@
-//! Makes calls that are read from a log during the load: one thread renders them, and the shards send them. The memory
-//! in use does not grow with the log: in each shard, at most [`BATCH`] × [`BATCHES`] calls wait, in addition to the
-//! calls in flight.
+//! Makes the calls of a log that is read during the load. One thread reads the log and renders the requests; the shards
+//! send them. Memory use does not grow with the log: besides the calls in flight, at most [`BATCH`] × [`BATCHES`] calls
+//! wait for each shard.
 
 use crate::observer::Observers;
 use crate::shard::{RenderedCall, ShardLoad, ShardRequests, StreamedRequests};
@@ -12,17 +12,18 @@ use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread;
 
-/// Upper bound of the number of calls that are sent to a shard at once.
+/// Maximum number of calls in a batch, which is passed to a shard as a whole.
 const BATCH: usize = 256;
-/// Upper bound of the number of batches that wait for a shard.
+/// Maximum number of batches that wait for a shard.
 const BATCHES: usize = 64;
-/// The due times of the calls in a batch differ by less than this, so that a sparse log does not delay its first call.
+/// Maximum difference between the due times of a batch's calls. A full batch of a log with few calls would reach its
+/// shard too late for its first call.
 const BATCH_SPAN: Nanos = Nanos::from_millis(500);
 
 /// A call that was read from a log.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StreamedCall {
-    /// When the call is due: never before the call that was read before it.
+    /// The time at which the call is due. It is not earlier than the due time of the previous call.
     pub due: Nanos,
     /// Index of the call's class.
     pub class: u16,
@@ -30,14 +31,14 @@ pub struct StreamedCall {
     pub method: String,
     /// The path and the query of the request.
     pub path: String,
-    /// Header fields that only this call has.
+    /// Header fields of this call, in addition to those of all calls.
     pub headers: Vec<(String, String)>,
 }
 
-/// Passes calls, one after another, to a function. The function returns whether it accepts more calls.
+/// A function that reads calls from a log and passes each to its argument, which returns whether it accepts more calls.
 pub type Feed<'f> = Box<dyn FnOnce(&mut dyn FnMut(StreamedCall) -> bool) + Send + 'f>;
 
-/// Makes the calls of a feed. Skips calls that cannot be sent as HTTP.
+/// Runs the load of a log: sends the calls that `feed` supplies. Skips calls that cannot be sent as HTTP requests.
 pub(crate) fn drive(
     plan: &RunPlan,
     config: &Config,
@@ -70,27 +71,27 @@ pub(crate) fn drive(
         let feeding = thread::Builder::new().name("calls".to_owned()).spawn_scoped(scope, feed_all);
         let feeding = feeding
             .map_err(|error| RunError::BadLoad(format!("cannot start the thread that reads the calls: {error}")))?;
-        // The clock starts with the first batch, because reading up to the first call may take some time.
+        // The load starts with the first batch, because reading the log up to its first call may take some time.
         if first_batch.recv().is_err() {
             return Err(RunError::BadLoad("there is no call to make in what was read".to_owned()));
         }
         let mut run = brimful_engine::run(config, shards, stop)?;
-        // A panic of the feed is caught on the feed's thread, so joining that thread does not fail.
+        // `join` does not fail: `catch_panic` catches a panic of the feed and returns it as an error.
         run.panics.extend(feeding.join().ok().and_then(Result::err));
         Ok(run)
     })
 }
 
-/// Distributes the calls to all shards in turn.
+/// Distributes the calls to the shards in turn (round robin).
 struct Feeder {
     shards: Vec<ShardFeeder>,
     settings: RequestSettings,
     next_request: u64,
-    /// Signals, once, that a shard has received its first batch.
+    /// Reports that a shard has received its first batch; `None` after that.
     first_batch_sent: Option<SyncSender<()>>,
 }
 
-/// The calls that are about to be sent to one shard.
+/// The batch that is being filled for one shard, and the channels to this shard.
 struct ShardFeeder {
     calls: SyncSender<Vec<DueCall>>,
     rendered: SyncSender<Vec<(RequestId, RenderedCall)>>,
@@ -99,7 +100,7 @@ struct ShardFeeder {
 }
 
 impl Feeder {
-    /// Passes a call to the next shard. Returns whether the shards accept more calls.
+    /// Adds a call to the batch of the next shard. Returns whether the shards accept more calls.
     fn push(&mut self, call: StreamedCall) -> bool {
         let render = |last| self.settings.request(&call.method, &call.path, &call.headers, &[], last).ok();
         let (Some(keep_alive), Some(last)) = (render(false), render(true)) else { return true };
@@ -117,8 +118,8 @@ impl Feeder {
         true
     }
 
-    /// Sends the pending batch of a shard. Requests are sent before the calls that need them. Returns whether the shard
-    /// accepts more calls.
+    /// Sends the batch of a shard: first the rendered requests, then the calls that need them. Returns whether the
+    /// shard accepts more calls.
     fn send_batch(&mut self, index: usize) -> bool {
         let shard = &mut self.shards[index];
         let requests = std::mem::take(&mut shard.pending_requests);
@@ -126,7 +127,7 @@ impl Feeder {
         let has_calls = !calls.is_empty();
         let is_wanted = shard.rendered.send(requests).is_ok() && shard.calls.send(calls).is_ok();
         if has_calls && let Some(first_batch_sent) = self.first_batch_sent.take() {
-            // Sending cannot fail, because the receiver waits for this message.
+            // Sending cannot fail: the receiver exists until it has received this message.
             let _ = first_batch_sent.send(());
         }
         is_wanted

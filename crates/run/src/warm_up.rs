@@ -11,14 +11,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-/// The longest warm-up whose end is detected.
+/// Maximum length of a warm-up that ends when response times are steady.
 pub const MAX_WARM_UP: Nanos = Nanos::from_secs(60);
-/// Interval of the response times by which the end of a warm-up is detected. The shortest warm-up has 40 intervals.
+/// Length of the intervals whose mean response times show the end of a warm-up. The shortest warm-up has 40 intervals.
 const INTERVAL: Nanos = Nanos::from_millis(125);
-/// How often the response times are judged.
+/// Interval at which a thread checks whether response times are steady.
 const JUDGING: Duration = Duration::from_millis(250);
 
-/// When a warm-up ends.
+/// The condition that ends a warm-up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WarmUp {
     /// The warm-up ends when response times are steady, or after [`MAX_WARM_UP`].
@@ -30,15 +30,15 @@ pub enum WarmUp {
 /// The result of a warm-up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WarmUpOutcome {
-    /// Length of the warm-up.
+    /// Duration of the warm-up.
     pub length: Nanos,
-    /// Whether response times were steady at the end of the warm-up. If the length was fixed, this is not judged and
-    /// always true.
+    /// Whether response times were steady at the end of the warm-up. Always true for a warm-up of fixed length, where
+    /// this is not checked.
     pub is_steady: bool,
 }
 
 impl WarmUp {
-    /// The longest time that the warm-up can take.
+    /// Maximum duration of the warm-up.
     pub fn max_length(self) -> Nanos {
         match self {
             WarmUp::Auto => MAX_WARM_UP,
@@ -47,7 +47,8 @@ impl WarmUp {
     }
 }
 
-/// Makes the load of the plan until the warm-up ends or `stop` is set. `live` shows the calls so far.
+/// Warms the server up: generates the load of the plan until the warm-up ends or `stop` is set. `live` displays the
+/// progress.
 ///
 /// # Errors
 /// The errors of [`crate::run()`].
@@ -60,8 +61,8 @@ pub fn warm_up(
     let mut options = plan.options().clone();
     options.load.window = kind.max_length();
     options.load.calls = u64::MAX;
-    // With another seed, the requests differ from the requests of the run, so that the run's requests are not in caches
-    // already.
+    // The seed differs from the run's seed, so that the warm-up does not fill caches with responses to the run's own
+    // requests.
     options.load.seed = options.load.seed.wrapping_add(1);
     options.monitor = None;
     options.record.interval = INTERVAL;
@@ -81,7 +82,8 @@ pub fn warm_up(
             }
         };
         scope.spawn(judge);
-        // Sets `ended` even if the run panics. Otherwise the scope would wait forever for its thread.
+        // Sets `ended` even if the run panics. Otherwise, the scope would wait forever for the thread that judges
+        // response times.
         let _ended = SetOnDrop(&ended);
         run_unprobed(&plan, &observer, &ended)
     })?;

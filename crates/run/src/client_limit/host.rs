@@ -1,4 +1,4 @@
-//! The server that the calibration uses, and the CPUs of this server and of the generators.
+//! The server that a calibration runs against, and the CPUs of this server and of the two generators.
 
 use crate::{Endpoint, RunError};
 use brimful_core::{Bytes, Nanos};
@@ -7,20 +7,21 @@ use brimful_target::{CERTIFIED_NAME, Distribution, ServiceClass, Target, TargetC
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
 use std::time::Duration;
 
-/// Name of the responder's service class. The class's path is `/` and this name.
+/// Name of the built-in server's service class, which has no service time. The class's path is `/` and this name.
 const CLASS: &str = "nothing";
-/// Timeout of a local connection attempt.
+/// Connect timeout of the connections that fill the listener's accept queue.
 const LOCAL_TIMEOUT: Duration = Duration::from_millis(100);
-/// Upper bound of the number of connections that fill an accept queue. A queue of length zero holds one or two.
+/// Upper bound of the number of connections that fill the accept queue. The queue is set to length zero, which still
+/// holds one or two connections.
 const MAX_QUEUED: usize = 16;
 
-/// The server that the calibration uses. It stops when this value is dropped.
+/// The server that a calibration runs against. It stops when this value is dropped.
 #[derive(Debug)]
 pub enum Responder {
-    /// A server that responds at once, with no service time.
+    /// A built-in server that responds at once, with no service time.
     Answers(Target),
-    /// A listener with a full accept queue, which drops every attempt. This is the overload that costs the least CPU
-    /// time.
+    /// A listener with a full accept queue, so that the kernel drops every connection attempt. This is the overload
+    /// that costs the server the least CPU time.
     Full { listener: TcpListener, _queued: Vec<TcpStream> },
 }
 
@@ -51,7 +52,7 @@ impl Responder {
     /// Opens a listener that does not accept connections.
     pub fn with_full_backlog(like: SocketAddr) -> Result<Responder, RunError> {
         let listener = TcpListener::bind(loopback(like)).map_err(RunError::Listen)?;
-        // A second listen() only changes the length of the queue.
+        // A second call of listen() only changes the length of the accept queue.
         rustix::net::listen(&listener, 0).map_err(|errno| RunError::Listen(errno.into()))?;
         let address = listener.local_addr().map_err(RunError::Listen)?;
         let _queued =
@@ -59,12 +60,13 @@ impl Responder {
         Ok(Responder::Full { listener, _queued })
     }
 
+    /// Returns the endpoint of this server, without connecting to it.
     pub fn endpoint(&self) -> Result<Endpoint, RunError> {
         let (address, is_secure) = match self {
             Responder::Answers(target) => (target.addr(), target.certificate().is_some()),
             Responder::Full { listener, .. } => (listener.local_addr().map_err(RunError::Listen)?, false),
         };
-        // `Endpoint::resolve` would connect, but a full listener does not accept connections.
+        // `Endpoint::resolve` would try to connect, which fails at a listener with a full accept queue.
         let authority = address.to_string();
         let scheme = if is_secure { "https" } else { "http" };
         let (url, path) = (format!("{scheme}://{authority}/{CLASS}"), format!("/{CLASS}"));
@@ -79,7 +81,7 @@ impl Responder {
         })
     }
 
-    /// The TLS options of `like`, with this server's certificate as the trusted one.
+    /// Returns the TLS options `like`, changed to trust this server's certificate; `None` without TLS.
     pub fn client_security(&self, like: Option<&Security>) -> Result<Option<Security>, RunError> {
         match (self, like) {
             (Responder::Answers(target), Some(like)) => {
@@ -99,6 +101,7 @@ fn loopback(like: SocketAddr) -> SocketAddr {
 /// CPUs of the responder and of the second generator. An empty list means any CPU.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CpuPlacement {
+    /// CPUs of the responder.
     pub responder: Vec<usize>,
     /// Number of the responder's workers.
     pub workers: usize,
@@ -109,10 +112,10 @@ pub struct CpuPlacement {
 }
 
 impl CpuPlacement {
-    /// Chooses from `cpus`, the CPUs that this process may use. `client` lists the CPUs of the first generator (empty:
-    /// any), and `server` lists the CPUs of the server. The second generator gets the free CPUs or, if there are none,
-    /// the responder's. If the second generator shared CPUs with the first generator, the two together could offer no
-    /// more load than one.
+    /// Chooses CPUs of the responder and the second generator from `cpus`, the CPUs that this process may use. `client`
+    /// lists the CPUs of the first generator (empty: any), and `server` lists the CPUs of the measured server, which
+    /// become the responder's. The second generator gets the free CPUs or, if there are none, the responder's. It does
+    /// not get CPUs of the first generator: on the same CPUs, two generators could offer no more load than one.
     pub fn choose(cpus: &[usize], client: &[usize], threads: usize, server: Option<&[usize]>) -> CpuPlacement {
         let exclude = |taken: &[usize], cpus: &[usize]| -> Vec<usize> {
             cpus.iter().copied().filter(|cpu| !taken.contains(cpu)).collect()

@@ -1,12 +1,14 @@
-//! Searches for the highest load up to which the throughput does not depend on the number of generators. The caller
-//! measures the pairs of runs. Loads and throughputs are in calls per second.
+//! Searches for the highest load at which two generators together have no higher throughput than one. Each load that
+//! the search tries is called a level. The caller measures the pairs of runs. Loads and throughputs are in calls per
+//! second.
 //!
-//! A load exceeds the client's limit in one of three cases. First, most runs of the single generator have a verdict
-//! against the client (our addition: lateness and CPU time show the limit before throughput does). Second, two
-//! generators deliver more than one generator by more than [`TOLERATED_GAIN`], and the difference is significant at
-//! 95 % (Student's t over the differences within pairs). Third, one generator falls short of the load by
-//! [`TOLERATED_SHORTFALL`] and two do not. If one and two generators both fall short and the client is not the limit,
-//! the server is the limit, and the client's maximum is at least that load.
+//! A load exceeds the client's limit in each of three cases. First, most runs of the single generator have a verdict
+//! that the client was the limit (an addition to the method of Banga & Druschel: lateness and CPU time show the limit
+//! before throughput does). Second, two generators deliver more than one generator by more than [`TOLERATED_GAIN`], and
+//! the difference is significant at 95 % (Student's t over the differences within pairs). Third, the throughput of one
+//! generator is below the load by more than [`TOLERATED_SHORTFALL`], and the throughput of two is not. If both
+//! throughputs are below the load by more than that and neither of the first two cases applies, the server is the
+//! limit, and the client's maximum is at least that load.
 
 use brimful_core::moments::Moments;
 use brimful_core::quantity;
@@ -15,38 +17,43 @@ use brimful_stats::ci95_half_width;
 
 /// The first load, in calls per second.
 pub const START_RATE: f64 = 2_000.0;
-/// The factor from one load to the next. Loads rise until one fails; if the first load fails, they fall until one
-/// passes.
+/// Factor between two successive loads. The loads rise until one exceeds the client's limit. If the first load already
+/// exceeds it, the loads fall until one does not.
 const STEP: f64 = 2.0;
-/// The search ends when the lowest load that failed is at most this factor above the highest load that passed.
+/// The search ends when the ratio of the lowest load above the client's limit to the highest load below it is at most
+/// this.
 const RESOLUTION: f64 = 1.1;
-/// Number of pairs that are measured at a level with a clear result.
+/// Number of pairs of runs at a level whose result is clear.
 pub(super) const MIN_PAIRS: usize = 3;
-/// Upper bound of the number of pairs at a level.
+/// Maximum number of pairs of runs at a level.
 const MAX_PAIRS: usize = 5;
-/// Upper bound of the number of pairs at all levels together.
+/// Maximum number of pairs of runs at all levels together.
 const BUDGET: usize = 36;
-/// Gain in throughput from one generator to two that is tolerated, as a share of the throughput of one.
+/// Tolerated gain in throughput from one generator to two, as a share of the throughput of one.
 const TOLERATED_GAIN: f64 = 0.02;
-/// Difference between the load and a throughput that is tolerated, as a share of the load.
+/// Tolerated difference between the load and a throughput, as a share of the load.
 const TOLERATED_SHORTFALL: f64 = 0.05;
 
 /// Throughputs of one generator and of two at the same load, measured one after the other.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ThroughputPair {
+    /// Throughput of one generator, in calls per second.
     pub one: f64,
+    /// Throughput of two generators together, in calls per second.
     pub two: f64,
-    /// The reason in the verdict against the single generator, if there is one.
+    /// The reason why the verdict names the client as the limit in the run of one generator; `None` for another
+    /// verdict.
     pub doubt: Option<String>,
 }
 
-/// Number of levels from the first load up to a load of at least `rate`.
+/// Number of levels that the search needs to reach a load of at least `rate`.
 pub(super) fn levels_up_to(rate: f64) -> u32 {
     1 + (rate / START_RATE).log(STEP).ceil().max(0.0) as u32
 }
 
-/// Searches with the pairs that `measure` returns, until `measure` returns `None` or a load of at least `enough` passes.
-/// Passes a description of each level to `note`.
+/// Searches for the client's limit. `measure` runs one generator and two at a load, or returns `None` to end the
+/// search. The search also ends when a load of at least `enough` calls per second is below the client's limit. `note`
+/// receives a description of each level.
 pub fn search<E>(
     mut measure: impl FnMut(f64) -> Result<Option<ThroughputPair>, E>,
     enough: f64,
@@ -75,8 +82,8 @@ pub fn search<E>(
     Ok(ClientCalibration { max_rate, lower_bound, second_shares_cpus: false, curve })
 }
 
-/// The highest load that passed, and the lowest load above it that failed. If a load was measured twice, the second
-/// result counts.
+/// The highest load that did not exceed the client's limit, and the lowest load above it that did. If a load was
+/// measured twice, the second result counts.
 fn bracket(curve: &[ClientLevel]) -> (Option<&ClientLevel>, Option<&ClientLevel>) {
     let is_latest =
         |(index, level): &(usize, &ClientLevel)| curve[index + 1..].iter().all(|later| later.load != level.load);
@@ -87,9 +94,10 @@ fn bracket(curve: &[ClientLevel]) -> (Option<&ClientLevel>, Option<&ClientLevel>
     (passed, levels().filter(above).min_by(by_load))
 }
 
-/// The next load to measure; `None` ends the search. The search ends when a load of at least `enough` has passed, or
-/// when the bounds are close enough. Other programs may disturb the host for seconds. So the level that ends the search
-/// is measured twice: the lowest load that failed, or a load at which the server fell short.
+/// The next load to measure; `None` ends the search. The search ends when a load of at least `enough` is below the
+/// client's limit, or when the ratio of the bounds is at most [`RESOLUTION`]. Other programs may disturb the host for
+/// seconds, so the level that would end the search is measured a second time: the lowest load above the limit, or a
+/// load at which the server was the limit.
 fn next_load(curve: &[ClientLevel], enough: f64) -> Option<f64> {
     let repeat_once = |level: &ClientLevel| {
         let times = curve.iter().filter(|other| other.load == level.load).count();
@@ -108,7 +116,7 @@ fn next_load(curve: &[ClientLevel], enough: f64) -> Option<f64> {
     }
 }
 
-/// Whether the throughput of one generator fell short of the load.
+/// Whether the throughput of one generator was below the load by more than the tolerated shortfall.
 fn fell_short(level: &ClientLevel) -> bool {
     level.one < (1.0 - TOLERATED_SHORTFALL) * level.load
 }
@@ -126,7 +134,8 @@ struct Level {
 }
 
 impl Level {
-    /// Whether further pairs would hardly change the result.
+    /// Whether enough pairs were measured for a clear result: the verdicts agree, and the gain is significantly above
+    /// or below the tolerated gain.
     fn is_clear(&self) -> bool {
         let doubts = self.doubts().count();
         let (gain, half_width) = self.gain();
@@ -188,8 +197,9 @@ mod tests {
     use super::*;
     use std::convert::Infallible;
 
-    /// Runs the search for a host whose generators deliver at most `client` each and whose server delivers at most
-    /// `server`. The throughput of the n-th run is multiplied by `noise(n)`.
+    /// Runs the search for a simulated host: one generator delivers at most `client` calls per second, and the server
+    /// completes at most `server`. The throughput of the n-th run is multiplied by `noise(n)`. Returns the result and
+    /// the number of pairs.
     fn found(client: f64, server: f64, mut noise: impl FnMut(usize) -> f64) -> (ClientCalibration, usize) {
         let (mut runs, mut notes) = (0, 0);
         let mut run = |generators: f64, load: f64| {
@@ -243,13 +253,13 @@ mod tests {
 
     #[test]
     fn a_run_that_was_disturbed_does_not_end_the_search() {
-        // Every fifth run loses a fifth of its throughput.
+        // The throughput of every fifth run is reduced by a fifth.
         let (calibration, pairs) = found(48_000.0, f64::INFINITY, |n| if n % 5 == 3 { 0.8 } else { 1.0 });
         assert!(calibration.max_rate.is_some_and(|max| max > 40_000.0), "{calibration:#?}");
         assert!(pairs <= BUDGET);
     }
 
-    /// Runs the search for a client that is late in the runs and at the loads for which `late` returns true.
+    /// Runs the search for a client whose verdict is "late" in the runs and at the loads for which `late` returns true.
     fn late_client(late: impl Fn(usize, f64) -> bool) -> ClientCalibration {
         let mut runs = 0;
         let measure = |load: f64| {

@@ -8,7 +8,7 @@ use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::str::FromStr;
 use std::sync::Arc;
 
-/// How long a new name lookup during a run waits for new addresses to accept a connection.
+/// Time limit of the connection attempts to new addresses after a name lookup during a run.
 const PATIENCE: Nanos = Nanos::from_secs(1);
 
 /// A rule like curl's `--connect-to HOST:PORT:ADDRESS:PORT`: connections to HOST:PORT go to ADDRESS:PORT instead. An
@@ -22,7 +22,7 @@ pub struct ConnectTo {
     to_port: Option<u16>,
 }
 
-/// The text is not a valid rule in the form of [`ConnectTo`].
+/// The error for a text that is not a rule like [`ConnectTo`]. It contains the text.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 #[error(
     "`{0}` does not say where to connect to: write HOST:PORT:ADDRESS:PORT, like example.org:443:127.0.0.1:8443; each \
@@ -56,7 +56,7 @@ impl FromStr for ConnectTo {
 }
 
 impl ConnectTo {
-    /// Whether the rule matches this host, written without brackets, and port.
+    /// Whether the rule applies to this host, written without brackets, and this port.
     fn matches(&self, host: &str, port: u16) -> bool {
         self.host.as_ref().is_none_or(|own| own.eq_ignore_ascii_case(host)) && self.port.is_none_or(|own| own == port)
     }
@@ -81,18 +81,18 @@ fn without_brackets(part: &str) -> String {
 pub struct Name {
     hosts: Vec<String>,
     port: u16,
-    /// Whether only the first address that accepts a connection is used.
+    /// Whether to use only the first address that accepts a connection.
     first_only: bool,
 }
 
 impl Name {
-    /// The [`Name`] of a host to which no rules apply.
+    /// Returns the [`Name`] of a host to which no rules apply.
     pub(super) fn of_host(host: &str, port: u16) -> Name {
         Name { hosts: vec![host.to_owned()], port, first_only: false }
     }
 
-    /// The [`Name`] that results from the first rule that matches this host and port; `None` if there are rules and
-    /// none of them matches.
+    /// Returns the [`Name`] that the first matching rule determines for this host and port; `None` if no rule matches.
+    /// Without rules, it is the [`Name`] of the host itself.
     pub(super) fn by_rules(host: &str, port: u16, rules: &[ConnectTo], first_only: bool) -> Option<Name> {
         let rule = rules.iter().find(|rule| rule.matches(host, port));
         if rule.is_none() && !rules.is_empty() {
@@ -104,7 +104,7 @@ impl Name {
         Some(Name { hosts, port: to_port.unwrap_or(port), first_only })
     }
 
-    /// Resolves the addresses, without duplicates, in the resolver's order.
+    /// Resolves the addresses, without duplicates, in the order of the resolver.
     pub(super) fn resolve(
         &self,
         look_up: impl Fn(&str, u16) -> io::Result<Vec<SocketAddr>>,
@@ -120,13 +120,13 @@ impl Name {
         Ok(addresses)
     }
 
-    /// Whether a later name lookup could return other addresses.
+    /// Whether a later name lookup could return other addresses; false if all hosts are IP addresses.
     fn can_change(&self) -> bool {
         let is_literal = |host: &String| host.contains('%') || host.parse::<IpAddr>().is_ok();
         !self.hosts.iter().all(is_literal)
     }
 
-    /// A function that looks the name up again during a run; `None` if its addresses cannot change.
+    /// Returns a function that resolves the name again during a run; `None` if its addresses cannot change.
     pub(super) fn look_up_again(&self) -> Option<NameLookup> {
         let name = self.clone();
         let look_up = move |in_use: &[SocketAddr]| match name.resolve(look_up) {
@@ -136,8 +136,8 @@ impl Name {
         self.can_change().then(|| NameLookup(Arc::new(look_up)))
     }
 
-    /// The addresses to use after a new name lookup: the resolved addresses that are already in use or accept a
-    /// connection.
+    /// Chooses the addresses to use after a name lookup: of the resolved addresses, those that are already in use or
+    /// accept a connection.
     fn choose(&self, in_use: &[SocketAddr], resolved: &[SocketAddr]) -> Vec<SocketAddr> {
         let kept = resolved.iter().any(|address| in_use.contains(address));
         let accepting = match reach_all(resolved, PATIENCE) {
@@ -177,7 +177,7 @@ mod tests {
         assert_eq!(found("a.test", 80, &[":::8080"]), to(&["a.test"], 8080));
         assert_eq!(found("::1", 80, &["[::1]:80:[fe80::2%eth0]:81"]), to(&["fe80::2%eth0"], 81));
         assert_eq!(found("a.test", 80, &["::127.0.0.2,[::1]:81"]), to(&["127.0.0.2", "::1"], 81));
-        // The first rule that matches counts.
+        // Several of these rules match each URL. The first one applies.
         let rules = ["b.test::1.1.1.1:", "a.test:81:2.2.2.2:", "a.test::3.3.3.3:", "::4.4.4.4:"];
         assert_eq!(found("a.test", 80, &rules), to(&["3.3.3.3"], 80));
         assert_eq!(found("c.test", 80, &rules[..3]), None);

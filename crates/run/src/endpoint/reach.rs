@@ -1,7 +1,7 @@
 //! Finds the addresses of a host that accept connections (RFC 8305, "Happy Eyeballs"). Each attempt begins a short time
 //! after the previous one, or as soon as the previous one has failed. Once a connection is established, all remaining
-//! addresses are tried at once and have half a second to reply. So an address that never replies delays the start only
-//! a little.
+//! addresses are tried at once and have half a second to reply. So an address that never replies delays the result by
+//! at most half a second.
 
 use brimful_core::Nanos;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -13,27 +13,27 @@ use std::time::{Duration, Instant};
 
 /// Delay between two attempts (RFC 8305 §5).
 const STAGGER: Duration = Duration::from_millis(250);
-/// Time to wait for the remaining addresses after the first address has accepted a connection: several round trips of
-/// any network.
+/// Time to wait for the remaining addresses after the first address has accepted a connection. It is longer than
+/// several round trips of any network.
 const GRACE: Duration = Duration::from_millis(500);
-/// Maximum time to wait until any address accepts a connection.
+/// Maximum time to wait for the first address that accepts a connection.
 const MAX_WAIT: Duration = Duration::from_secs(3600);
 
-/// The kernel sends a SYN again after one second (RFC 6298). A connection that is established earlier took one round
-/// trip.
+/// The kernel sends a SYN again after one second (RFC 6298). If a connection is established before this time, its
+/// duration is one round trip.
 const BEFORE_RETRANSMISSION: Nanos = Nanos(950_000_000);
 
-/// The result of the attempts.
+/// The outcome of the connection attempts to all addresses of a host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ReachOutcome {
     /// These addresses accept connections. The list is not empty.
     Accepts(Vec<SocketAddr>),
-    /// No address accepts a connection, and this address does not reply.
+    /// No address accepts a connection, and this address did not reply within the time limit.
     Silent(SocketAddr),
     /// No address accepts a connection, and the kernel does not allow connections to this address, for example because
     /// there is no route.
     NotPermitted(SocketAddr),
-    /// All addresses refuse connections; this is the first address.
+    /// All addresses refuse connections. This is the first one that did.
     Refuses(SocketAddr),
 }
 
@@ -54,8 +54,9 @@ pub fn reach_first(addresses: &[SocketAddr], patience: Nanos) -> Option<ReachOut
     reach(addresses, patience, Duration::ZERO)
 }
 
-/// For an address that did not reply within `patience`: the time that a connection takes, if a server accepts it before
-/// a SYN is sent again. Such a server is not overloaded, but further away than `patience` allows.
+/// Measures the round trip to an address that did not reply within `patience`. Returns `None` if no connection is
+/// established before the kernel sends its SYN again, or within `patience`. A server with a slow round trip is far
+/// away, not overloaded.
 pub fn slow_round_trip(address: SocketAddr, patience: Nanos) -> Option<Nanos> {
     if patience >= BEFORE_RETRANSMISSION {
         return None;
@@ -71,7 +72,8 @@ fn reach(addresses: &[SocketAddr], patience: Nanos, grace: Duration) -> Option<R
     let began = Instant::now();
     let patience = Duration::from(patience).min(MAX_WAIT);
     let mut until = began + patience;
-    // A delay with which every address can be tried within `patience`.
+    // If the list of addresses is long, the attempts follow one another faster, so that every address is tried within
+    // `patience`.
     let mut stagger = STAGGER.min(patience / order.len().max(1) as u32);
     let mut rest = order.iter().copied();
     let mut next = rest.next();
@@ -128,7 +130,7 @@ fn reach(addresses: &[SocketAddr], patience: Nanos, grace: Duration) -> Option<R
     no_acceptance(&under_way, &failed)
 }
 
-/// The result if no address accepts: all attempts failed or are still in progress.
+/// The outcome if no address accepts a connection; the attempts `under_way` have no reply yet.
 fn no_acceptance(under_way: &[Attempt], failed: &[(SocketAddr, Errno)]) -> Option<ReachOutcome> {
     let silent = under_way.first().map(|attempt| attempt.address);
     let barred = failed.iter().find(|(_, error)| *error != Errno::CONNREFUSED);
@@ -162,7 +164,7 @@ fn begin(address: SocketAddr) -> Result<Attempt, Errno> {
     }
 }
 
-/// Waits until an attempt has an outcome, but not longer than `timeout`.
+/// Waits until an attempt has an outcome, or until `timeout` has passed.
 fn wait(attempts: &[Attempt], timeout: Duration) {
     let mut fds: Vec<PollFd<'_>> =
         attempts.iter().map(|attempt| PollFd::new(&attempt.socket, PollFlags::OUT)).collect();
@@ -188,7 +190,7 @@ pub(crate) mod tests {
     use rustix::net::{bind, getsockname, socket};
     use std::net::TcpListener;
 
-    /// Longer than any wait on a busy host. The tests end long before.
+    /// Longer than the tests ever wait, even on a busy host.
     const PATIENCE: Nanos = Nanos::from_secs(600);
 
     /// Returns a port that refuses connections as long as the returned socket exists. The socket is bound, so that no
@@ -239,7 +241,8 @@ pub(crate) mod tests {
             assert_eq!(reach_all(&addresses, Nanos::from_millis(100)), Some(ReachOutcome::Silent(silent.addr())));
         }
         assert_eq!(reach_all(&[first, second], PATIENCE), Some(ReachOutcome::Refuses(first)));
-        // A broadcast address accepts no connections. The kernel returns the error without sending a packet.
+        // The kernel does not allow TCP connections to a broadcast address. It returns an error without sending a
+        // packet.
         let barred = SocketAddr::from(([255, 255, 255, 255], 80));
         assert_eq!(reach_all(&[first, barred], PATIENCE), Some(ReachOutcome::NotPermitted(barred)));
         assert_eq!(reach_all(&[], PATIENCE), None);

@@ -31,8 +31,8 @@ pub enum ServerLocation {
     Socket(PathBuf),
 }
 
-/// Parses a URL. If `socket` is given, the server is at that socket, and the URL only determines the name and the path
-/// of requests.
+/// Parses a URL. With `socket`, the server is at that Unix socket, and the URL only determines the `Host` header and
+/// the path of requests.
 pub fn parse(text: &str, socket: Option<&Path>) -> Result<ParsedUrl, RunError> {
     if let Some((is_secure, rest)) = strip_unix_scheme(text) {
         let bad = |why: &str| RunError::BadUrl { url: text.to_owned(), why: why.to_owned() };
@@ -60,8 +60,8 @@ impl ParsedUrl {
     }
 }
 
-/// Strips the scheme of a Unix socket's URL. Returns whether the URL uses TLS, and the rest of the URL. Returns `None`
-/// for other URLs.
+/// Strips the scheme from the URL of a Unix socket. Returns whether the scheme means TLS, and the rest of the URL.
+/// Returns `None` for other URLs.
 fn strip_unix_scheme(text: &str) -> Option<(bool, &str)> {
     // `http://unix:` is nginx's spelling of an upstream server.
     let schemes = [("http+unix:", false), ("https+unix:", true), ("unix:", false), ("http://unix:", false)];
@@ -95,7 +95,7 @@ fn parse_http_url(text: &str) -> Result<ParsedUrl, RunError> {
     if let Some(control) = text.chars().find(|c| c.is_control()) {
         return Err(bad(format!("it has the control character {control:?}: remove it, or percent-encode it")));
     }
-    // A `://` after the start of the path or the query belongs to another URL in the query, not to a scheme.
+    // A `://` in the path, the query or the fragment does not follow the scheme of this URL.
     let has_scheme = text.find("://").is_some_and(|at| !text[..at].contains(['/', '?', '#']));
     let url = if has_scheme { text.to_owned() } else { format!("http://{text}") };
     let authority_from = url.find("://").map_or(0, |at| at + 3);
@@ -134,7 +134,8 @@ fn parse_http_url(text: &str) -> Result<ParsedUrl, RunError> {
     let path = if path.starts_with('/') { path.to_owned() } else { format!("/{path}") };
     let host = authority.host().trim_start_matches('[').trim_end_matches(']');
     let (host, authority) = match host.split_once('%') {
-        // The zone follows `%25`, or `%` as people often write it. It is not sent to the server (RFC 6874 §4).
+        // An IPv6 zone follows `%25`, or `%` as people often write it. The `Host` header must not contain the zone (RFC
+        // 6874 §4).
         Some((address, zone)) => {
             let zone = zone.strip_prefix("25").filter(|zone| !zone.is_empty()).unwrap_or(zone);
             let zone =
@@ -215,7 +216,7 @@ mod tests {
             let found = parse(text, None).unwrap();
             assert_eq!((found.url.as_str(), found.authority.as_str()), (url, "localhost"), "{text}");
             assert_eq!(found.location, ServerLocation::Socket("/run/app.sock".into()), "{text}");
-            // Parsing the resulting URL again does not change it.
+            // The resulting URL parses to itself.
             assert_eq!(parse(&found.url, None).unwrap().url, url);
         }
         let odd = Path::new("/run/100% a/ü.sock");
