@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::{env, fs};
 
 fn main() -> io::Result<()> {
-    // The path is relative, because checkouts may share a build directory: an absolute path would name the first
-    // checkout's page.
+    // Use a relative path: several checkouts may share one build directory, and an absolute path would be the path of
+    // the checkout that was built first.
     let page = Path::new("../../web/dist/report.html");
     println!("cargo::rerun-if-changed={}", page.display());
     if !page.is_file() {

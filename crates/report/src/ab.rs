@@ -1,5 +1,5 @@
-//! The report of `brimful ab`: one sentence, the sides, a table of figures, the control, and the warnings; as text for a
-//! terminal, or as Markdown for a pull request.
+//! The report of `brimful ab`: one sentence, the two sides of the test, a table of metrics, the control runs, and the
+//! warnings. It is text for a terminal, or Markdown for a pull request.
 
 use crate::compare::{change, figures_table, judgement, markdown_rows, markdown_titles};
 use crate::format::{error, fact, interval, seconds, wrap};
@@ -8,11 +8,11 @@ use brimful_core::ab::{AbMethod, AbSide, AbStopReason, AbTest};
 use brimful_core::quantity::{percent, pluralize};
 use brimful_core::text::one_line;
 
-/// The meaning of the table.
+/// The explanation below the table of metrics.
 const LEGEND: &str = "* differs. The p-value of the figure of --until is not adjusted; those of the others are adjusted for \
                       their number (Holm).";
 
-/// Formats the comparison as plain text that ends in a newline.
+/// Formats the test as plain text that ends in a newline.
 pub fn text(tested: &AbTest) -> String {
     let warnings = tested.warnings.iter().map(|warning| wrap(&format!("WARNING: {}.", one_line(warning)), 0));
     let reasons =
@@ -29,7 +29,8 @@ pub fn text(tested: &AbTest) -> String {
     parts.join("\n")
 }
 
-/// Formats the comparison as Markdown (GitHub's) that ends in a newline. Text from documents cannot become markup.
+/// Formats the test as Markdown (GitHub's) that ends in a newline. Text from documents is escaped, so that it cannot
+/// become markup.
 pub fn markdown(tested: &AbTest) -> String {
     let mut text =
         format!("**{}**\n\n{}{}\n", escaped(&tested.headline), markdown_titles(), markdown_rows(&tested.figures));

@@ -1,5 +1,5 @@
-//! The report of a comparison: one sentence, the sides, a table of figures, and the warnings; as text for a terminal,
-//! or as Markdown for a pull request.
+//! The report of a comparison of runs: one sentence, the two compared sides, a table of metrics, and the warnings. It
+//! is text for a terminal, or Markdown for a pull request.
 
 use crate::format::{Column, error, fact, figure, in_unit, interval, labels, narrow, percent, words, wrap};
 use crate::markdown::{escaped, row as cells};
@@ -11,10 +11,10 @@ use std::collections::BTreeSet;
 /// The titles of the table's columns.
 const TITLES: [&str; 7] = ["figure", "A", "B", "difference", "95 % interval", "p", "detectable"];
 
-/// The smallest p-value that is shown as a number.
+/// Smaller p-values than this are shown as `<0.001`.
 const SMALLEST_P: f64 = 0.001;
 
-/// The largest change that is shown as a number.
+/// A larger relative change than this is shown as a lower bound.
 const LARGEST_CHANGE: f64 = 10.0;
 
 /// Formats the comparison as plain text that ends in a newline.
@@ -32,7 +32,8 @@ pub fn text(compared: &Compared) -> String {
     parts.join("\n")
 }
 
-/// Formats the comparison as Markdown (GitHub's) that ends in a newline. Text from documents cannot become markup.
+/// Formats the comparison as Markdown (GitHub's) that ends in a newline. Text from documents is escaped, so that it
+/// cannot become markup.
 pub fn markdown(compared: &Compared) -> String {
     let sides =
         [("A", &compared.a), ("B", &compared.b)].map(|(name, of)| format!("- {name}: {}\n", escaped(&side(of))));
@@ -50,7 +51,7 @@ pub fn markdown(compared: &Compared) -> String {
     )
 }
 
-/// The table of figures, as text.
+/// The table of compared metrics, as text.
 pub(crate) fn figures_table(figures: &[ComparedFigure]) -> String {
     let columns: Vec<Column<'_>> = TITLES
         .iter()
@@ -61,12 +62,12 @@ pub(crate) fn figures_table(figures: &[ComparedFigure]) -> String {
     narrow(columns, rows, &["detectable", "p"])
 }
 
-/// The head of the table of figures in Markdown.
+/// The title row of the table of compared metrics, in Markdown.
 pub(crate) fn markdown_titles() -> String {
     cells(&TITLES.map(str::to_owned)) + "|---|---:|---:|---:|---:|---:|---:|\n"
 }
 
-/// The rows of figures in Markdown. Those that differ are bold.
+/// The rows of the table of compared metrics, in Markdown. A row is bold if its metric differs significantly.
 pub(crate) fn markdown_rows(figures: &[ComparedFigure]) -> String {
     let shown = |figure: &ComparedFigure| {
         let row = row(figure).map(|cell| escaped(&cell));
@@ -75,7 +76,7 @@ pub(crate) fn markdown_rows(figures: &[ComparedFigure]) -> String {
     figures.iter().map(shown).collect()
 }
 
-/// The cells of a figure.
+/// The table cells of a compared metric.
 fn row(compared: &ComparedFigure) -> [String; 7] {
     let ComparedFigure { name, unit, a, b, difference, interval95, p, differs, detectable, .. } = compared;
     let value = |value: Option<f64>| in_unit(*unit, value);
@@ -95,13 +96,14 @@ fn row(compared: &ComparedFigure) -> [String; 7] {
     ]
 }
 
-/// Formats a change as a share with its sign. Very large changes are only estimates of a bound.
+/// Formats a relative change as a signed percentage. A change that exceeds [`LARGEST_CHANGE`] is shown as a lower
+/// bound, because its exact value is uncertain.
 pub(crate) fn change(share: Option<f64>) -> String {
     let is_large = share.is_some_and(|share| share > LARGEST_CHANGE);
     if is_large { format!(">{}", percent(Some(LARGEST_CHANGE))) } else { error(share) }
 }
 
-/// Describes a side: its name, its runs, its labels and its software.
+/// Describes one side of the comparison: its name, number of runs, labels, and server software.
 fn side(side: &ComparedSide) -> String {
     let software: BTreeSet<&str> = side.documents.iter().filter_map(|run| run.server_software.as_deref()).collect();
     let mut facts = vec![pluralize(side.documents.len() as u64, "run")];
@@ -123,7 +125,7 @@ pub(crate) fn judgement(limit: &LimitResult) -> String {
     format!("{} {outcome}{regression}", limit.limit)
 }
 
-/// The meaning of the intervals.
+/// Explains the sources of the intervals and p-values, depending on the kind of variability that was measured.
 fn variability(compared: &Compared) -> &'static str {
     match compared.variability {
         Variability::BetweenRuns => {

@@ -1,4 +1,4 @@
-//! Numbers and aligned columns for terminals. A value that is not known is shown as `-`.
+//! Formats numbers, tables and wrapped text for terminals. An unknown value is shown as `-`.
 
 use brimful_core::comparison::FigureUnit;
 use brimful_core::record::Machine;
@@ -7,18 +7,18 @@ use brimful_core::{quantity, text};
 use std::cell::Cell;
 use std::collections::BTreeMap;
 
-/// Width of lines in files and pipes, and the maximum width of running text.
+/// Default width of lines, in columns, for output to files and pipes. It is also the maximum width of running text.
 pub const DEFAULT_WIDTH: usize = 100;
-/// Smallest width for which texts are laid out.
+/// Minimum width of lines, in columns: texts for a narrower terminal are laid out for this width.
 const MIN_WIDTH: usize = 40;
-/// Width of the column of names in [`fact`], in characters.
+/// Width of the column of names that [`fact`] writes, in characters.
 pub(crate) const NAMES: usize = 12;
 
 thread_local! {
     static CURRENT_WIDTH: Cell<usize> = const { Cell::new(DEFAULT_WIDTH) };
 }
 
-/// Runs `body`. Texts that it formats are laid out for this number of columns.
+/// Calls `body`. All texts that `body` formats are laid out for this number of columns.
 pub fn with_width<T>(columns: usize, body: impl FnOnce() -> T) -> T {
     let former = CURRENT_WIDTH.replace(columns.max(MIN_WIDTH));
     let result = body();
@@ -26,12 +26,12 @@ pub fn with_width<T>(columns: usize, body: impl FnOnce() -> T) -> T {
     result
 }
 
-/// The maximum width of a line of a table.
+/// Maximum width of a line of a table, in columns.
 pub(crate) fn width() -> usize {
     CURRENT_WIDTH.get()
 }
 
-/// Formats a value with one of `core`'s functions ([`quantity`]); `-` if the value is not known.
+/// Formats a value with a function of [`quantity`]; `-` if the value is unknown.
 fn known(value: Option<f64>, format: fn(f64) -> String) -> String {
     value.map_or("-".to_owned(), format)
 }
@@ -52,7 +52,7 @@ pub(crate) fn percent(value: Option<f64>) -> String {
     known(value, quantity::percent)
 }
 
-/// Formats a figure that is compared between runs.
+/// Formats the value of a metric in its unit.
 pub(crate) fn in_unit(unit: FigureUnit, value: Option<f64>) -> String {
     match unit {
         FigureUnit::PerSecond => rate(value),
@@ -61,7 +61,7 @@ pub(crate) fn in_unit(unit: FigureUnit, value: Option<f64>) -> String {
     }
 }
 
-/// Formats a signed relative error.
+/// Formats a relative error as a signed percentage.
 pub(crate) fn error(value: Option<f64>) -> String {
     known(value, quantity::signed_percent)
 }
@@ -88,13 +88,15 @@ pub(crate) fn shorten(text: &str, width: usize) -> String {
     }
 }
 
-/// One column of a table, `gap` spaces after the previous column. Words are aligned left, numbers right.
+/// One column of a table. It is separated from the previous column by `gap` spaces. Words are aligned left,
+/// numbers right.
 #[derive(Clone, Copy)]
 pub(crate) struct Column<'a> {
     pub(crate) title: &'a str,
     pub(crate) gap: usize,
     pub(crate) words: bool,
-    /// A title above this column and the columns after it, up to the next column with a group title.
+    /// A title above the group of columns that begins with this column and ends before the next column with a group
+    /// title.
     pub(crate) group: Option<&'a str>,
     /// Whether the column identifies rows, as the first column does.
     pub(crate) key: bool,
@@ -115,7 +117,8 @@ pub(crate) const fn key(column: Column<'_>) -> Column<'_> {
     Column { key: true, ..column }
 }
 
-/// Formats a table with aligned columns. No line ends in a space. [`narrow`] narrows a table that is too wide.
+/// Formats a table with aligned columns. No line ends in a space. A table that is too wide is made narrower, as by
+/// [`narrow`].
 pub(crate) fn table(columns: &[Column<'_>], rows: &[Vec<String>]) -> String {
     narrow(columns.to_vec(), rows.to_vec(), &[])
 }
@@ -150,8 +153,9 @@ fn width_of(column: &Column<'_>, i: usize, rows: &[Vec<String>]) -> usize {
     cells.chain([column.title.chars().count()]).max().unwrap_or(0)
 }
 
-/// Returns the column indices of each block: first the columns that identify rows, then as many other columns as fit.
-/// A column without a title stays with the column before it.
+/// Distributes the columns of a table that is too wide over blocks. Returns the column indices of each block: first the
+/// columns that identify rows, then as many other columns as fit. A column without a title stays with the previous
+/// column.
 fn stacked(columns: &[Column<'_>], fits: impl Fn(&[usize]) -> bool) -> Vec<Vec<usize>> {
     let is_key = |i: usize| i == 0 || columns[i].key;
     let keys: Vec<usize> = (0..columns.len()).filter(|i| is_key(*i)).collect();
@@ -173,7 +177,7 @@ fn stacked(columns: &[Column<'_>], fits: impl Fn(&[usize]) -> bool) -> Vec<Vec<u
     if blocks.is_empty() { vec![keys] } else { blocks }
 }
 
-/// Formats a block of the columns with the indices `shown`, with their titles.
+/// Formats the titles and rows of one block of a table: the columns with the indices `shown`.
 fn block<'t>(columns: &[Column<'t>], widths: &[usize], shown: &[usize], rows: &'t [Vec<String>]) -> String {
     let line = |cell_of: &dyn Fn(usize) -> &'t str| {
         let padded = shown.iter().map(|&i| {
@@ -191,7 +195,7 @@ fn block<'t>(columns: &[Column<'t>], widths: &[usize], shown: &[usize], rows: &'
     text
 }
 
-/// The line of group titles, each above the group's first column in `shown`.
+/// The line of group titles. Each title is above the first shown column of its group.
 fn groups(columns: &[Column<'_>], widths: &[usize], shown: &[usize]) -> String {
     let group_of = |i: usize| columns[..=i].iter().rev().find_map(|column| column.group).filter(|_| !columns[i].key);
     let mut text = String::new();
@@ -209,12 +213,12 @@ fn groups(columns: &[Column<'_>], widths: &[usize], shown: &[usize]) -> String {
     text.trim_end().to_owned()
 }
 
-/// Formats a fact as its name and a text. The text is wrapped in the columns to the right of the name.
+/// Formats a name and a text, which is wrapped in the columns to the right of the name.
 pub(crate) fn fact(name: &str, text: &str) -> String {
     labelled(name, text, NAMES)
 }
 
-/// Like [`fact`], with a column of width `names` for the name.
+/// Like [`fact`], but the column of the name has the width `names`.
 pub(crate) fn labelled(name: &str, text: &str, names: usize) -> String {
     format!("{name:<names$}{}", wrap(text, names).trim_start())
 }
@@ -224,7 +228,7 @@ pub(crate) fn wrap(text: &str, indent: usize) -> String {
     text::wrap(text, indent, width().min(DEFAULT_WIDTH))
 }
 
-/// Lists labels: `branch=main, commit=abc123`. Control characters in labels are escaped.
+/// Formats labels as a list: `branch=main, commit=abc123`. Control characters in labels are escaped.
 pub(crate) fn labels(labels: &BTreeMap<String, String>) -> String {
     labels.iter().map(|(name, value)| one_line(&format!("{name}={value}")).into_owned()).collect::<Vec<_>>().join(", ")
 }

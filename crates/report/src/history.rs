@@ -1,5 +1,5 @@
-//! The report of a history: one sentence, a table of changes, the newest first, and the noise of each figure; as text for
-//! a terminal, or as Markdown.
+//! The report of a history of runs: one sentence, a table of changes (the newest first), and a table of each metric's
+//! noise. It is text for a terminal, or Markdown.
 
 use crate::format::{error, figure, in_unit, interval, key, narrow, percent, shorten, words, wrap};
 use crate::markdown::{escaped, row as cells};
@@ -7,19 +7,19 @@ use brimful_core::history::{Direction, FigureChange, FigureHistory, History, Pas
 use brimful_core::quantity::{count, pluralize};
 use brimful_core::text::one_line;
 
-/// Highest number of changes in a table. The document and the page have all changes.
+/// Maximum number of changes in the text's table. The document and the HTML page contain all changes.
 const MAX_CHANGES: usize = 20;
 
-/// Length of the date in a time of RFC 3339.
+/// Number of characters of the date at the start of an RFC 3339 time.
 const DATE: usize = 10;
 
-/// The label that most users give their runs.
+/// The label that is preferred as the name of runs in tables. Most users label their runs with it.
 const USUAL_LABEL: &str = "commit";
 
-/// Highest number of characters of a label in a table.
+/// Maximum length of a label in a table, in characters.
 const MAX_LABEL: usize = 12;
 
-/// The meaning of the table's columns.
+/// The explanation below the table of changes.
 const LEGEND: &str = "new: the first run after the change is among the newest runs (--new). The intervals are those of the difference \
                       between the runs before and after the change.";
 
@@ -36,7 +36,7 @@ pub fn text(history: &History) -> String {
     parts.join("\n")
 }
 
-/// The table of changes, and how many it does not show.
+/// The table of changes. If it does not show all changes, a line says how many are left out.
 fn changes(history: &History) -> String {
     let label = label_name(history);
     let columns = vec![
@@ -68,7 +68,7 @@ fn changes(history: &History) -> String {
     table
 }
 
-/// Date, figure, size, interval, direction and whether the change is new.
+/// The cells of a change: date, metric, size, interval, direction, and whether the change is new.
 fn change_cells(change: &FigureChange) -> [String; 6] {
     let direction = match change.direction {
         Direction::Better => "better",
@@ -89,19 +89,20 @@ fn date(run: &PastRun) -> &str {
     run.started_at.get(..DATE).unwrap_or(&run.started_at)
 }
 
-/// The label that names runs in tables: the usual one, or else the first one of the newest changed run.
+/// The label whose values name runs in tables: [`USUAL_LABEL`] if runs have it, otherwise the first label of the newest
+/// run after a change.
 fn label_name(history: &History) -> Option<String> {
     let mut runs = history.changes.iter().flat_map(|change| [&change.after, &change.before]);
     let usual = runs.clone().any(|run| run.labels.contains_key(USUAL_LABEL)).then(|| USUAL_LABEL.to_owned());
     usual.or_else(|| runs.find_map(|run| run.labels.keys().next().cloned()))
 }
 
-/// The value of a label of a run, or else the name of its file.
+/// The name of a run in tables: the value of the label or, without this label, the end of its file's name.
 fn name(run: &PastRun, label: Option<&str>) -> String {
     match label {
         Some(label) => shorten(&one_line(run.labels.get(label).map_or("-", String::as_str)), MAX_LABEL),
         None => {
-            // The end of a name differs between the runs.
+            // Keep the end of a long name, where the names of runs usually differ.
             let name = one_line(&run.file);
             let skipped = name.chars().count().saturating_sub(MAX_LABEL);
             let end: String = name.chars().skip(skipped).collect();
@@ -110,7 +111,7 @@ fn name(run: &PastRun, label: Option<&str>) -> String {
     }
 }
 
-/// The table of all figures with their noise.
+/// The table of all metrics with their noise.
 fn noise(history: &History) -> String {
     let columns = vec![
         words("figure", 0),
@@ -122,7 +123,7 @@ fn noise(history: &History) -> String {
     narrow(columns, history.figures.iter().map(|figure| figure_cells(history, figure).to_vec()).collect(), &[])
 }
 
-/// Name, number of runs, the mean since the last change, noise, and the number of changes.
+/// The cells of a metric: name, number of runs, mean since the last change, noise, and number of changes.
 fn figure_cells(history: &History, figure: &FigureHistory) -> [String; 5] {
     let changes = history.changes.iter().filter(|change| change.figure == figure.name).count() as u64;
     [
@@ -140,7 +141,8 @@ fn figure_cells(history: &History, figure: &FigureHistory) -> [String; 5] {
     ]
 }
 
-/// Formats the history as Markdown (GitHub's) that ends in a newline. Text from documents cannot become markup.
+/// Formats the history as Markdown (GitHub's) that ends in a newline. Text from documents is escaped, so that it cannot
+/// become markup.
 pub fn markdown(history: &History) -> String {
     let mut text = format!("**{}**\n", escaped(&history.headline));
     if !history.changes.is_empty() {
@@ -163,7 +165,7 @@ pub fn markdown(history: &History) -> String {
     if notes.is_empty() { text } else { text + "\n" + &notes }
 }
 
-/// The labels of a run, or else its file.
+/// Describes a run by its labels; a run without labels by its file.
 fn described(run: &PastRun) -> String {
     let labels: Vec<String> = run.labels.iter().map(|(name, value)| format!("{name}={value}")).collect();
     if labels.is_empty() { run.file.clone() } else { labels.join(", ") }

@@ -1,8 +1,9 @@
-//! The HTML report: the page built from `web/`, with one document inside. The page shows the sections that exist for
-//! the document's schema.
+//! The HTML report: the page that is built from `web/`, with one document inserted. The scripts of the page choose the
+//! sections by the document's schema.
 //!
-//! The page reads the document from an element that browsers do not execute. It inserts the document only as text.
-//! Inside a script element, HTML parsers interpret only `</script` and `<!--`, so every `<` in the JSON is escaped.
+//! The document is in a script element whose type browsers do not execute. The page shows its strings only as text,
+//! never as HTML. Inside a script element, HTML parsers interpret only `</script` and `<!--`, so every `<` in the JSON
+//! is escaped.
 
 use crate::ReportError;
 use brimful_core::record::Record;
@@ -17,7 +18,7 @@ const PAGE: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/report.html.deflat
 /// The document replaces this text in the page; `web/vite.config.ts` checks that it occurs exactly once.
 const MARKER: &str = "<!--__BRIMFUL_DOCUMENT__-->";
 
-/// A survey as one self-contained HTML page.
+/// Returns a survey as one self-contained HTML page.
 ///
 /// # Errors
 /// [`ReportError`]
@@ -25,8 +26,8 @@ pub fn html(survey: &Survey) -> Result<String, ReportError> {
     page("survey", survey)
 }
 
-/// A Record as one self-contained HTML page. The Record in the page has no histograms and no account, because only
-/// programs use them.
+/// Returns a Record as one self-contained HTML page. The page does not need the Record's histograms and account, so
+/// they are left out.
 ///
 /// # Errors
 /// [`ReportError`]
@@ -34,7 +35,7 @@ pub fn load(record: &Record) -> Result<String, ReportError> {
     page("record", &Record { hdr: Default::default(), account: None, ..record.clone() })
 }
 
-/// Any document as one self-contained HTML page. Error messages and the page call the document `name`.
+/// Returns any document as one self-contained HTML page. Error messages call the document `name`.
 ///
 /// # Errors
 /// [`ReportError`]
@@ -45,7 +46,7 @@ pub fn page(name: &'static str, document: &impl Serialize) -> Result<String, Rep
     Ok(empty()?.replacen(MARKER, &element, 1))
 }
 
-/// The page without a document.
+/// Decompresses the page that contains no document yet.
 fn empty() -> Result<String, ReportError> {
     let mut page = String::new();
     DeflateDecoder::new(PAGE).read_to_string(&mut page).map_err(ReportError::Page)?;

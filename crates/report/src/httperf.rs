@@ -1,17 +1,17 @@
 //! One run in the report format of httperf 0.9, line by line (httperf(1), "OUTPUT"), for scripts that parse it.
 //!
-//! httperf counts failures of its own host under names such as `fd-unavail`. Here, these names count the calls for
-//! which this host lacked resources. Failures that httperf does not distinguish, such as answers that are not HTTP,
-//! count as `other`.
+//! httperf counts failures of its own host under names such as `fd-unavail`. This report uses these names for calls
+//! that failed because this host lacked resources. Failures that httperf does not distinguish, such as responses that
+//! are not HTTP, are counted as `other`.
 
 use brimful_core::account::HostLimitedCalls;
 use brimful_core::record::{Record, ReplyRate, Summary};
 use std::fmt::Write;
 
-/// Metrics of the report that are not in the Record.
+/// Metrics in httperf's report that the Record does not contain.
 #[derive(Clone, Debug, Default)]
 pub struct HttperfFigures {
-    /// Highest number of connection attempts that began within a millisecond.
+    /// Maximum number of connection attempts that began within the same millisecond.
     pub max_connect_burst: u32,
     /// Mean sizes of a reply's head and of its content, in bytes.
     pub reply_size: (f64, f64),
@@ -19,23 +19,23 @@ pub struct HttperfFigures {
     pub cpu_s: (f64, f64),
     /// Metrics of sessions, if the run has sessions.
     pub sessions: Option<HttperfSessionFigures>,
-    /// Maximum number of open descriptors; `None` for a report that is not verbose. A verbose report also lists the
-    /// samples of the reply rate.
+    /// With `--verbose`, the maximum number of open file descriptors. A verbose report also lists the samples of the
+    /// reply rate. `None` for a report that is not verbose.
     pub verbose: Option<u64>,
 }
 
-/// Metrics of sessions that are not in the Record.
+/// Metrics of sessions in httperf's report that the Record does not contain.
 #[derive(Clone, Debug, Default)]
 pub struct HttperfSessionFigures {
     /// Sessions completed per second, in samples of five seconds.
     pub rate: ReplyRate,
     /// Mean time from the start of a failed session to its failure, in seconds.
     pub fail_time_s: Option<f64>,
-    /// Number of sessions, indexed by their number of replies: the first element counts sessions without a reply.
+    /// Number of sessions by their number of replies: the element with index n counts the sessions with n replies.
     pub lengths: Vec<u64>,
 }
 
-/// The report, ending in a newline.
+/// Formats the report as text that ends in a newline.
 pub fn text(record: &Record, extra: &HttperfFigures) -> String {
     let mut groups = vec![total(record), connections(record), requests(record), replies(record, extra)];
     groups.extend([resources(record, extra), errors(record)]);
@@ -50,7 +50,7 @@ fn samples(record: &Record, descriptors: u64) -> String {
     let whole = usize::try_from(record.reply_rate.samples).unwrap_or(usize::MAX);
     let periods = record.account.iter().flat_map(|account| &account.replies).copied().chain(std::iter::repeat(0));
     for replies in periods.take(whole.min(MAX_SAMPLES)) {
-        // A sample covers a period of five seconds, as in the paper on httperf.
+        // `replies` is a count over five seconds, the period of samples in the paper on httperf.
         let _ = writeln!(text, "reply-rate = {:<8}", format!("{:.1}", replies as f64 / 5.0));
     }
     text
@@ -112,7 +112,7 @@ fn replies(record: &Record, extra: &HttperfFigures) -> String {
     text
 }
 
-/// Returns a line like `Reply rate [replies/s]: min … stddev …`, without the newline.
+/// Returns a line that begins like `Reply rate [replies/s]: min`, without a newline at the end.
 fn rate_line(name: &str, rate: &ReplyRate, digits: usize) -> String {
     let [min, mean, max, stddev] = [rate.min, rate.mean, rate.max, rate.stddev].map(|figure| figure.unwrap_or(0.0));
     format!("{name}: min {min:.digits$} avg {mean:.digits$} max {max:.digits$} stddev {stddev:.digits$}")
@@ -138,7 +138,7 @@ fn errors(record: &Record) -> String {
     let limited = record.account.as_ref().map_or_else(HostLimitedCalls::default, |account| account.limited);
     let timed_out = counts.abandoned + counts.timed_out;
     let known = timed_out + counts.refused + counts.reset + limited.descriptors + limited.ports;
-    // httperf counts an unexpected answer as a reply, not as an error.
+    // `counts.errors()` includes responses that the workload did not expect. httperf does not count these as errors.
     let all = counts.errors().saturating_sub(counts.unexpected);
     let other = all.saturating_sub(known);
     format!(
@@ -151,7 +151,7 @@ fn errors(record: &Record) -> String {
 fn session_lines(record: &Record, extra: &HttperfSessionFigures) -> String {
     let figures = record.sessions.unwrap_or_default();
     let mean = |summary: Option<brimful_core::record::SessionSummary>| summary.map_or(0.0, |summary| summary.mean);
-    // As in httperf, the mean is over the whole test.
+    // The mean session rate covers the whole duration of the test, as in httperf.
     let mean_rate = Some(per(figures.completed as f64, record.duration_s));
     let mut text = rate_line("Session rate [sess/s]", &ReplyRate { mean: mean_rate, ..extra.rate }, 2);
     let _ = writeln!(text, " ({}/{})", figures.completed, figures.started);
@@ -163,9 +163,9 @@ fn session_lines(record: &Record, extra: &HttperfSessionFigures) -> String {
     text
 }
 
-/// Rounds a mean size down to whole bytes. httperf prints whole bytes too, with the decimal `.0`.
+/// Rounds a mean size down to whole bytes. httperf also prints whole bytes here, although with the decimal `.0`.
 fn whole(bytes: f64) -> f64 {
-    // A rounding error must not lower a whole number by one.
+    // The small addition prevents that an error of floating-point division lowers a whole number by one.
     (bytes + 1e-9).floor()
 }
 
@@ -185,7 +185,7 @@ mod tests {
     use brimful_core::account::PackedAccount;
     use brimful_core::record::{SessionFigures, SessionSummary};
 
-    /// Figures from Figure 1 of the httperf paper that the fixture's Record does not contain.
+    /// Values from Figure 1 of the httperf paper that the Record of the fixture does not contain.
     fn extra() -> HttperfFigures {
         HttperfFigures {
             max_connect_burst: 1,

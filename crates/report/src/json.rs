@@ -1,4 +1,4 @@
-//! Documents as indented JSON that ends in a newline.
+//! Formats documents as indented JSON that ends in a newline.
 
 use crate::ReportError;
 use brimful_core::record::Record;

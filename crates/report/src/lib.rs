@@ -1,10 +1,11 @@
-//! Reports of documents: Records, sweeps, surveys, plans, profiles and metrics of servers as terminal text and as a
-//! self-contained HTML page for people, and as JSON for scripts.
+//! Formats documents (Records, sweeps, surveys, plans, profiles, metrics of servers): as text for terminals, as
+//! self-contained HTML pages, and as JSON for scripts.
 //!
-//! Texts are laid out for [`DEFAULT_WIDTH`] columns, or for the width that [`with_width`] sets. This crate neither
-//! measures nor predicts: all values come from the document.
+//! Texts are laid out for [`DEFAULT_WIDTH`] columns, or for the width that [`with_width`] sets. This crate does not
+//! measure or predict anything: all values come from the document.
 #![forbid(unsafe_code)]
 
+/// Reports of A/B tests.
 pub mod ab;
 pub mod compare;
 mod format;
@@ -27,7 +28,7 @@ pub use format::{DEFAULT_WIDTH, with_width};
 /// The reason why a document cannot be written.
 #[derive(Debug, thiserror::Error)]
 pub enum ReportError {
-    /// The document does not serialize.
+    /// The document cannot be serialized as JSON.
     #[error("the {document} could not be written as JSON ({source}): report this, with the command line, as a bug")]
     Json {
         /// Name of the document.

@@ -81,7 +81,7 @@ fn classes(record: &Record) -> Vec<String> {
     vec![table(&["Class", "calls", "completed", "errors", "response", "p50", "p99", "service"], &rows)]
 }
 
-/// The objectives and their results.
+/// Formats the objectives and whether the run met each of them.
 fn objectives(record: &Record) -> Vec<String> {
     let result = |objective: &Objective| {
         let met = if objective.met { "met" } else { "MISSED" };
@@ -114,7 +114,7 @@ mod tests {
         text(record, Detail::Full)
     }
 
-    /// The text without its last line, which suggests the next command, and without the empty line above that line.
+    /// The text without its last line, which suggests the next command, and without the empty line before that line.
     fn without_next(text: &str) -> &str {
         text.rsplit_once("\n\nNext").map_or(text, |(rest, _)| rest)
     }
@@ -149,7 +149,7 @@ Next        the same with `--rate 300`, or `brimful survey http://127.0.0.1:8080
             the server can take
 ";
         assert_eq!(main_text(&at_rate(completed(), 150.0)), expected);
-        // Answers that arrive long after the window make the run longer, but do not change the rates.
+        // Late responses extend the run beyond its window, but do not change the rates.
         let late = Record { duration_s: 360.0, ..at_rate(completed(), 150.0) };
         let said = "27,000 calls begun in 180 s, the last of them over after 360 s";
         assert!(words(&main_text(&late)).contains(said), "{}", main_text(&late));
@@ -276,7 +276,7 @@ Response: from when a call was due to its last byte; ";
         assert!(words(&text).ends_with(
             "the same with `--print 3` shows the first calls that fail; with `--trace calls.jsonl` every call"
         ));
-        // One failure in a thousand calls is in the report, but causes no warning.
+        // One failure in 1,000 calls: the report contains the failure, but no warning.
         let status = StatusCounts { s2xx: 999, ..status };
         record.counts = Counts { scheduled: 1_000, sent: 1_000, completed: 999, reset: 1, status, ..Counts::default() };
         record.verdict.failing = Some(false);

@@ -1,9 +1,9 @@
-//! Markdown (GitHub's) for pull requests. Text from documents cannot become markup.
+//! Formats Markdown (GitHub's) for pull requests. Text from documents is escaped, so that it cannot become markup.
 
 use brimful_core::text::one_line;
 
-/// Escapes the characters that Markdown or HTML interprets, as numeric references. After `@`, a word joiner prevents
-/// that the name behind it is notified.
+/// Escapes the characters that Markdown or HTML interprets as numeric character references. An invisible character
+/// (word joiner) after `@` prevents that GitHub notifies the user of that name.
 pub(crate) fn escaped(text: &str) -> String {
     let mut shown = String::new();
     for c in one_line(text).chars() {
@@ -15,11 +15,11 @@ pub(crate) fn escaped(text: &str) -> String {
             _ => shown.push(c),
         }
     }
-    // Addresses become links without any markup.
+    // GitHub turns URLs into links even without markup. A word joiner prevents this.
     shown.replace("://", ":\u{2060}//")
 }
 
-/// A row of a table. The cells must be escaped.
+/// Formats a row of a table. The cells must already be escaped.
 pub(crate) fn row(cells: &[String]) -> String {
     format!("| {} |\n", cells.join(" | "))
 }

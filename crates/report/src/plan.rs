@@ -1,7 +1,7 @@
-//! The planner's results as documents and as text. A document contains the model, and result structs of
-//! `brimful-model`.
+//! Formats the planner's results as documents and as text. A document contains the model and the result types of the
+//! crate `brimful-model`.
 //!
-//! Text is at most 100 columns wide. It consists of a sentence, tables, and at the end the methods and caveats.
+//! Texts are at most 100 columns wide. They begin with a sentence; tables follow, and then methods and caveats.
 
 pub mod calibration;
 pub mod forecast;
@@ -14,12 +14,12 @@ use crate::format::{number, percent, seconds};
 use brimful_core::model::{ClassKind, ModelClass, Scheduling, Station, StationKind};
 use brimful_model::Estimate;
 
-/// A rate in requests per second: `123 req/s`.
+/// Formats a rate in requests per second: `123 req/s`.
 fn requests(rate: f64) -> String {
     number(Some(rate)) + " req/s"
 }
 
-/// The load of a class: `54.9/s`, or `20 customers`.
+/// Formats the load of a class: `54.9/s` if the class is open, or `20 customers` if it is closed.
 fn offered(class: &ModelClass) -> String {
     match class.kind {
         ClassKind::Open => crate::format::rate(class.rate),
@@ -33,7 +33,8 @@ fn offered(class: &ModelClass) -> String {
     }
 }
 
-/// The kind of a station: `2 × PS`, `FCFS, scv 0.40`, `delay`.
+/// Describes a station's queueing discipline, and its squared coefficient of variation (scv) of service times: `2 ×
+/// PS`, `FCFS, scv 0.40`, `delay`.
 fn kind(station: &Station) -> String {
     if station.kind == StationKind::Delay {
         return "delay".to_owned();
@@ -59,7 +60,7 @@ fn kind(station: &Station) -> String {
     text
 }
 
-/// Formats an estimate and, as a second text, the half width of its 95 % confidence interval.
+/// Formats an estimate and, as a second text, the half width of the estimate's 95 % confidence interval.
 fn with_half_width(estimate: &Estimate, format: fn(Option<f64>) -> String) -> [String; 2] {
     [format(Some(estimate.value)), format(estimate.ci95_half_width)]
 }

@@ -1,8 +1,8 @@
 //! The text report of a profile of a site's traffic, at most 100 columns wide.
 //!
-//! It begins with the main facts: volume, peak, lines by outcome, format, and unusual metrics. Then follow arrivals,
-//! answers, classes, popularity, burstiness, times, sessions, and the derived workload. Names from logs are not
-//! trusted: each is escaped for the terminal and shortened to fit its column.
+//! It begins with the main facts: volume, peak, parsed and skipped lines, format, and unusual metrics. Then follow
+//! arrivals, responses, classes, popularity, burstiness, times, sessions, and the derived workload. Names from logs are
+//! not trusted: control characters are escaped, and long names are shortened.
 
 mod answers;
 mod arrivals;
@@ -22,15 +22,15 @@ use brimful_core::quantity::{bytes, count, number, percent, rate, small_percent}
 use brimful_core::text::one_line;
 use brimful_core::workload::{AttemptPace, Load, SessionArrivals, Workload};
 
-/// Highest number of sources, and of formats, that the report names.
+/// Maximum number of log files, and of log formats, that the report names.
 const MAX_NAMED: usize = 4;
-/// Maximum width of a name from a log.
+/// Maximum width of a name from a log, in characters.
 const NAME_WIDTH: usize = 60;
-/// Maximum width of a field in the sample of parsed fields.
+/// Maximum width of a field of the parsed example line, in characters.
 const FIELD_WIDTH: usize = 32;
 
-/// While text is wrapped, this character replaces the space between a number and its unit, so that they stay on one
-/// line. Names from logs cannot contain it, because their control characters are escaped before.
+/// A temporary replacement of the space between a number and its unit, so that wrapping does not separate them. Names
+/// from logs cannot contain this character, because their control characters have already been escaped.
 const JOINED: char = '\u{1}';
 
 /// Formats the profile as text that ends in a newline.
@@ -53,7 +53,7 @@ pub fn text(profile: &Profile) -> String {
     harmless(&text.replace(JOINED, " "))
 }
 
-/// The main facts.
+/// The main facts of the profile.
 fn first(profile: &Profile) -> String {
     let span =
         if profile.arrivals.mean_rate > 0.0 { profile.requests as f64 / profile.arrivals.mean_rate } else { 0.0 };
@@ -91,7 +91,7 @@ fn peak(profile: &Profile) -> String {
     )
 }
 
-/// Number of lines by outcome, including outcomes that did not occur.
+/// The number of lines in each category (such as parsed and malformed), including categories without lines.
 fn lines(profile: &Profile) -> String {
     let lines = &profile.lines;
     let [read, parsed, malformed, filtered] = [lines.read, lines.parsed, lines.malformed, lines.filtered].map(count);
@@ -113,7 +113,7 @@ fn format(profile: &Profile) -> String {
     if sources.is_empty() { formats } else { format!("{formats}; from {sources}") }
 }
 
-/// The parsed fields of the sample line.
+/// Describes the fields that were parsed from an example line.
 fn sample(profile: &Profile) -> String {
     let field =
         |field: &FieldSample| format!("{} {}", foreign(&field.field, FIELD_WIDTH), foreign(&field.value, FIELD_WIDTH));
@@ -121,7 +121,7 @@ fn sample(profile: &Profile) -> String {
     if fields.is_empty() { String::new() } else { said("read as", &fields.join(", ")) }
 }
 
-/// Formats the first names of a list, and the number of the other names.
+/// Lists the first [`MAX_NAMED`] names, and says how many more there are.
 fn some(mut names: Vec<String>) -> String {
     let more = names.len().saturating_sub(MAX_NAMED);
     names.truncate(MAX_NAMED);
@@ -139,7 +139,7 @@ fn workload(profile: &Profile) -> String {
     }
 }
 
-/// A workload in one line: `4 classes, poisson at 12.3/s`.
+/// Describes a workload in one line: `4 classes, poisson at 12.3/s`.
 fn described(workload: &Workload) -> String {
     let classes = match workload.classes.len() {
         1 => "1 class".to_owned(),
@@ -179,7 +179,7 @@ fn load_in_words(load: &Load) -> String {
     }
 }
 
-/// The first malformed lines, each with the position of the error and what was expected there.
+/// Lists the first malformed lines. For each, it says what was expected at which position.
 fn malformed(profile: &Profile) -> String {
     let line = |line: &MalformedLine| {
         let MalformedLine { line: number, column, .. } = line;
@@ -198,7 +198,7 @@ fn malformed(profile: &Profile) -> String {
     head + &shown.iter().map(line).collect::<String>()
 }
 
-/// Sources that were not read to the end, and caveats.
+/// Log files that were not read to the end, and caveats.
 fn notes(profile: &Profile) -> String {
     let cut = profile.sources.iter().filter_map(|source| {
         let why = source.cut_short.as_ref()?;
@@ -209,23 +209,24 @@ fn notes(profile: &Profile) -> String {
     cut.chain(notes.map(|note| said("beware", &note))).collect()
 }
 
-/// Joins the non-empty parts with blank lines.
+/// Joins the non-empty parts with blank lines between them.
 fn apart<const N: usize>(parts: [String; N]) -> String {
     parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n")
 }
 
-/// A name from a log, escaped and shortened to a width.
+/// Escapes the control characters of a name from a log, and shortens it to a width.
 fn foreign(name: &str, width: usize) -> String {
     shorten(&one_line(name), width)
 }
 
-/// Escapes a sentence that may contain names from logs, and shortens words that are longer than a line.
+/// Escapes the control characters of a sentence that may contain names from logs, and shortens words that are longer
+/// than a line.
 fn foreign_words(text: &str) -> String {
     let text = one_line(text);
     text.split_whitespace().map(|word| shorten(word, NAME_WIDTH)).collect::<Vec<_>>().join(" ")
 }
 
-/// Formats a fact like [`fact`], without breaking a line between a number and its unit.
+/// Formats a fact like [`fact`], but never breaks a line between a number and its unit.
 fn said(name: &str, text: &str) -> String {
     const UNITS: [&str; 12] = ["%", "B", "kB", "MB", "GB", "s", "ms", "µs", "min", "h", "days", "day"];
     let mut joined = String::with_capacity(text.len());
@@ -240,12 +241,12 @@ fn said(name: &str, text: &str) -> String {
     fact(name, &joined)
 }
 
-/// Formats a rate that is given per second. A low rate is shown per hour.
+/// Formats a rate that is given per second. A low rate is converted to a rate per hour.
 fn pace(per_s: f64) -> String {
     if per_s == 0.0 || per_s >= 0.0995 { rate(per_s) } else { number(3600.0 * per_s) + "/h" }
 }
 
-/// A duration in its two largest units: `2 days 3 h`, `1 h`, `1 h 30 min`, `45 s`.
+/// Formats a duration in its two largest units: `2 days 3 h`, `1 h`, `1 h 30 min`, `45 s`.
 fn lasting(seconds: f64) -> String {
     const UNITS: [(f64, &str, &str); 3] = [(86_400.0, "day", "days"), (3600.0, "h", "h"), (60.0, "min", "min")];
     if !seconds.is_finite() {

@@ -1,10 +1,11 @@
 //! The report of a log that was replayed twice, with its bursts and at a constant rate. It contains a table of both
-//! runs, and a sentence on the cost of bursts (Menascé, Almeida & Dowdy 1999, §6; Banga & Druschel 1997).
+//! runs' metrics, and a sentence on the effect of bursts (Menascé, Almeida & Dowdy 1999, §6; Banga & Druschel 1997).
 //!
-//! A ratio is the metric of the replay with bursts divided by the metric of the flattened replay. It has a 95 %
-//! confidence interval if both metrics have one. With half widths h₁, h₂ of means m₁, m₂, the half width of ln(m₁/m₂)
-//! is √((h₁/m₁)² + (h₂/m₂)²) by the delta method (Casella & Berger, *Statistical Inference*, 2002, §5.5.4). The method
-//! assumes that the errors of the two runs are independent: the runs take place at different times.
+//! For each metric, the report shows a ratio: its value with bursts divided by its value at a constant rate. The ratio
+//! has a 95 % confidence interval if both values have one. If the intervals of the values m₁ and m₂ have the half
+//! widths h₁ and h₂, the half width of the interval of ln(m₁/m₂) is √((h₁/m₁)² + (h₂/m₂)²) by the delta method (Casella
+//! & Berger, *Statistical Inference*, 2002, §5.5.4). The method assumes that the errors of the two values are
+//! independent. This is plausible, because the runs take place at different times.
 
 use crate::format::{fact, figure, interval, number, percent, rate, seconds, table, words};
 use crate::thresholds::MIN_DIFFERENCE;
@@ -26,11 +27,11 @@ pub struct Pair<'a> {
 /// A comparison of two replays.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Comparison {
-    /// Whether both runs are valid; otherwise the generator may have caused the difference.
+    /// Whether both runs are valid. If one is not, the load generator may have caused the differences.
     pub valid: bool,
     /// The compared metrics.
     pub figures: Vec<Figure>,
-    /// The cost of bursts, in a sentence.
+    /// The effect of bursts, in a sentence.
     pub verdict: String,
 }
 
@@ -59,7 +60,7 @@ enum Unit {
     Seconds,
 }
 
-/// A metric and the half width of its confidence interval.
+/// The value of a metric, and the half width of its 95 % confidence interval.
 type Measured = (Option<f64>, Option<f64>);
 
 impl<'a> Pair<'a> {
@@ -140,7 +141,7 @@ impl Comparison {
         }
     }
 
-    /// A clause of the verdict for the case that fewer calls were completed with bursts than at a constant rate.
+    /// A clause that says that fewer calls completed with bursts than at a constant rate; `None` otherwise.
     fn throughput(&self) -> Option<String> {
         let completed = self.figure("completed")?;
         let (first, second) = completed.as_logged.zip(completed.flattened)?;
@@ -227,7 +228,7 @@ fn failed(record: &Record) -> Option<f64> {
     (calls > 0.0).then(|| record.counts.errors() as f64 / calls)
 }
 
-/// The highest throughput of an interval. The last interval may be incomplete, so its rate is only a lower bound.
+/// The highest throughput of any interval.
 fn busiest(intervals: &[Interval]) -> Option<f64> {
     let rates = intervals.iter().filter(|interval| interval.length_s > 0.0);
     rates.map(|interval| interval.completed as f64 / interval.length_s).max_by(f64::total_cmp)
@@ -239,8 +240,8 @@ mod tests {
     use crate::load::fixture;
     use brimful_core::record::{Reason, ReasonCode};
 
-    /// A Record with these metrics: the mean response time and the half width of its confidence interval, in seconds,
-    /// and the completed calls per second.
+    /// A Record with this mean response time, half width of its confidence interval (both in seconds), and rate of
+    /// completed calls per second.
     fn record(mean_s: f64, half_s: f64, completed: f64) -> Record {
         let mut record = fixture::record();
         record.verdict = Verdict { failing: Some(false), error_share: Some(0.0), ..Verdict::from_reasons(vec![]) };
@@ -256,7 +257,8 @@ mod tests {
     fn a_ratio_has_an_interval_where_both_have_one() {
         let figure = Figure::new("x", Unit::Rate, (Some(6.0), Some(0.3)), (Some(2.0), Some(0.1)));
         let [low, high] = figure.ratio_ci95.unwrap();
-        // On the logarithmic scale, two independent relative errors of 5 % combine to 7.07 %.
+        // Each value has a relative error of 5 %. The errors are independent, so that of the ratio's logarithm is √2 ×
+        // 5 % = 7.07 %.
         assert!((figure.ratio.unwrap() - 3.0).abs() < 1e-12);
         assert!((low - 3.0 * (-0.070_71_f64).exp()).abs() < 1e-4 && (high - 3.0 * 0.070_71_f64.exp()).abs() < 1e-4);
         assert_eq!(Figure::new("x", Unit::Rate, (Some(6.0), None), (Some(2.0), Some(0.1))).ratio_ci95, None);

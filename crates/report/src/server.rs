@@ -1,7 +1,7 @@
-//! The monitor's metrics of a server as text: a digest of a few lines, or every metric with its name.
+//! The monitor's metrics of a server as text: a summary of a few lines, or every metric with its name.
 //!
-//! The names are the keys of the `server` object (`schema/server.schema.json`). A dash means that a value is not
-//! known; the sources at the end say why.
+//! The names are the keys of the `server` object (`schema/server.schema.json`). A dash means that a value is unknown.
+//! The list of the monitor's sources at the end of the text says why.
 
 mod groups;
 mod layout;
@@ -22,7 +22,7 @@ use brimful_core::text::one_line;
 use groups::{connections, kernel, network, process};
 use layout::{facts, seconds};
 
-/// The main metrics in words. Each line has a label, such as `CPU`.
+/// Describes the main metrics in sentences. Each line has a label, such as `CPU`.
 pub fn summary_lines(server: &Server) -> Vec<(&'static str, String)> {
     let Server { kernel, process, network, connections, .. } = server;
     let mut lines = vec![("CPU", kernel.cpu.map_or("not known".to_owned(), |cpu| cpu_in_words(&cpu, &kernel.cores)))];
@@ -46,7 +46,7 @@ pub fn summary_lines(server: &Server) -> Vec<(&'static str, String)> {
     lines.extend(server.module.iter().flat_map(module::describe).map(|words| ("requests", words)));
     lines.extend(server.requests.iter().flat_map(sockets::describe).map(|words| ("sockets", words)));
     lines.extend(server.host_probe.map(|probe| ("host", describe_probe(&probe) + " when the watch began")));
-    // The text may contain names that other programs chose, so control characters are escaped.
+    // The text may contain names of programs, which may contain control characters. These are escaped.
     lines.into_iter().map(|(what, words)| (what, one_line(&words).into_owned())).collect()
 }
 
@@ -77,9 +77,9 @@ fn program_in_words(process: &Program) -> String {
     format!("{} {}{notes}", process.name, quantity::seconds(process.cpu_s))
 }
 
-/// The kernel's own threads that used a notable part of a CPU, those with the most first.
+/// Describes the kernel's own threads that used a notable part of a CPU, in the order of their CPU time.
 fn kernel_threads_in_words(server: &Server) -> Option<String> {
-    /// Share of a CPU below which a group of threads is not mentioned.
+    /// Groups of threads that used a smaller share of a CPU than this are not mentioned.
     const NOTABLE: f64 = 0.001;
     let mut groups: Vec<_> = server.kernel.kernel_threads.iter().flatten().collect();
     groups.retain(|(_, group)| group.cores >= NOTABLE);
@@ -144,7 +144,7 @@ mod tests {
     use serde_json::Value;
     use std::collections::{BTreeMap, BTreeSet};
 
-    /// Metrics of a server in which every group has values.
+    /// Metrics of a server in which every field has a value.
     fn server() -> Server {
         let shares = CpuShares {
             user: 0.123,
@@ -240,8 +240,8 @@ mod tests {
         let words: BTreeSet<&str> = text.split_ascii_whitespace().collect();
         let mut names = BTreeSet::new();
         keys(&serde_json::to_value(server()).unwrap(), &mut names);
-        // The report has no rows with these names. The keys of these maps, such as a disk's name, are titles of columns
-        // or rows.
+        // The report has no row with these names. Some are maps; their keys, such as a disk's name, are titles of
+        // columns or rows.
         for name in ["cpus", "cores", "disks", "interfaces", "name", "port", "ports", "intervals"] {
             names.remove(name);
         }

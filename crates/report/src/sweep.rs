@@ -1,4 +1,4 @@
-//! The text of a sweep: what the server completes at each level, and how much less beyond its capacity.
+//! The text of a sweep: the server's throughput at each level of load, and how much it declines beyond the capacity.
 
 use crate::format::{Column, figure, narrow, percent, rate, seconds, words, wrap};
 use crate::load::server_share;
@@ -7,11 +7,11 @@ use brimful_core::quantity;
 use brimful_core::record::{Reason, Record, Summary};
 use brimful_core::sweep::{Sweep, SweepKind, SweepLevel};
 
-/// The server completes notably less at its highest level than at its best level if the ratio of the two rates is below
-/// this.
+/// The throughput at the highest level is called a notable decline if it is below this share of the highest throughput
+/// of all levels.
 const NOTABLE_DECLINE: f64 = 0.95;
 
-/// Formats the sweep as text: the headline, a table with a row for each level, and limitations of the results.
+/// Formats the sweep as text: the headline, a table with a row for each level, and notes on results that are not valid.
 pub fn text(sweep: &Sweep) -> String {
     let mut text = wrap(&sweep.headline, 0) + "\n";
     text += &table(sweep);
@@ -75,8 +75,8 @@ fn table(sweep: &Sweep) -> String {
     columns.extend(FIGURES);
     columns.push(words("", 1));
     let mut rows: Vec<Vec<String>> = sweep.levels.iter().map(|level| row(sweep.kind, level)).collect();
-    // A column without any value is omitted: no monitor was running, or the levels are too short for a confidence
-    // interval.
+    // A column without values is left out. For example, utilizations are unknown without a monitor, and short levels
+    // have no confidence interval.
     let is_empty = |column: usize| rows.iter().all(|row| row[column] == "-");
     let left_out: Vec<usize> = (0..columns.len()).filter(|column| is_empty(*column)).collect();
     for column in left_out.into_iter().rev() {
@@ -109,7 +109,8 @@ fn row(kind: SweepKind, SweepLevel { level, record }: &SweepLevel) -> Vec<String
     ]
 }
 
-/// Each reason why levels are invalid, with the message of the lowest such level, and a note if the sweep ended early.
+/// Notes on each reason why levels are not valid, with the message of the lowest such level, and a note if the sweep
+/// ended early.
 fn notes(sweep: &Sweep) -> Vec<String> {
     let mut by_code: Vec<(&Reason, &SweepLevel, u64)> = Vec::new();
     for level in &sweep.levels {

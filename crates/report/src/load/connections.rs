@@ -1,4 +1,4 @@
-//! The connections of a run: how they were established and secured, and which sessions they belonged to.
+//! The connections of a run (how they were established and secured), and its sessions.
 
 use super::Detail;
 use super::layout::{labelled, ratio, row, table, time};
@@ -8,10 +8,10 @@ use brimful_core::quantity::{count, number, percent, rate, seconds};
 use brimful_core::record::{Record, SessionFigures, SessionSummary, Summary};
 use brimful_core::tls::NegotiatedTls;
 
-/// Connection attempts, lifetimes of connections, TLS handshakes and negotiated TLS parameters.
+/// The lines about connection attempts, lifetimes of connections, TLS handshakes and negotiated TLS parameters.
 pub(super) fn connections(record: &Record) -> Vec<String> {
     let rates = &record.rates;
-    // HTTP/1.1 is the usual version, so it is not mentioned.
+    // The HTTP version is mentioned only if it is not 1.1, the default.
     let other = record.http.as_deref().filter(|http| *http != "1.1");
     let protocol = other.map(|http| labelled("Protocol", &format!("HTTP/{http}")));
     let rate = format!(
@@ -62,7 +62,7 @@ fn secured_by(spoken: &NegotiatedTls) -> String {
     known.into_iter().flatten().map(String::as_str).collect::<Vec<_>>().join(", ")
 }
 
-/// Sessions by outcome, with the sizes of sessions; in a full report, also the distributions of the sizes.
+/// The numbers of sessions by outcome, and their mean sizes; in a full report, also the distributions of the sizes.
 pub(super) fn sessions(sessions: &SessionFigures, detail: Detail) -> Vec<String> {
     let outcomes = format!(
         "{} started ({}): {} completed, {} failed, {} still under way at the end",

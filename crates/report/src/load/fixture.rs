@@ -7,6 +7,7 @@ use brimful_core::record::{
 use brimful_core::server::HostProbe;
 use std::collections::BTreeMap;
 
+/// Returns a summary of times with this mean, in microseconds.
 pub fn summary(mean: f64) -> Option<Summary> {
     Some(Summary {
         count: 26_701,
@@ -22,6 +23,7 @@ pub fn summary(mean: f64) -> Option<Summary> {
     })
 }
 
+/// Returns the Record of the run in Figure 1.
 pub fn record() -> Record {
     let counts = Counts {
         scheduled: 27_000,

@@ -1,5 +1,5 @@
-//! httperf's groups of figures (Mosberger & Jin 1998, Figure 1): totals, connections, requests, replies, resources and
-//! errors. The monitor's metrics of the server and a table of all times follow.
+//! The metrics of a full report, in httperf's groups (Mosberger & Jin 1998, Figure 1): totals, connections, requests,
+//! replies, resources and errors. The monitor's metrics of the server and a table of all times follow.
 
 use super::connections::connections;
 use super::layout::{labelled, ratio, row, table, time, time_or_dash};
@@ -14,7 +14,7 @@ use brimful_core::record::{Record, ReplyRate, Summary};
 use brimful_core::server::Server;
 use brimful_core::text::one_line;
 
-/// Extracts a metric from the summary of a distribution of times.
+/// Returns one statistic, such as the mean, of a distribution of times.
 type Figure = fn(&Summary) -> f64;
 
 pub(super) fn groups(record: &Record) -> Vec<Vec<String>> {
@@ -27,7 +27,7 @@ pub(super) fn groups(record: &Record) -> Vec<Vec<String>> {
     groups
 }
 
-/// The server's software and the generator's machine, as far as they are known.
+/// The server's software and the generator's machine, if they are known.
 fn origin(record: &Record) -> Vec<String> {
     let software = record.server_software.as_deref().map(|name| labelled("Server software", &one_line(name)));
     let machine = record.machine.as_ref().map(|client| labelled("Generated on", &machine(client)));
@@ -53,8 +53,8 @@ fn requests(record: &Record) -> Vec<String> {
     vec![labelled("Request rate", &rate), labelled("Request size", &size)]
 }
 
-/// If the mean time from the first to the last byte of an answer is at most this, in microseconds, one read usually
-/// returned the whole answer.
+/// Mean time from the first to the last byte of a response, in microseconds. At or below this value, a single read
+/// usually returned the whole response.
 const SAME_READ_US: f64 = 0.1;
 
 fn replies(record: &Record) -> Vec<String> {
@@ -99,7 +99,7 @@ fn resources(record: &Record) -> Vec<String> {
     let generator = &record.generator;
     let share = |s: f64| percent(ratio(s, record.duration_s).unwrap_or(0.0));
     let spent = |mode: &str, s: f64| format!("{mode}{} ({}), ", seconds(s), share(s));
-    // If a time is not known, it is omitted instead of shown as zero.
+    // CPU times are left out if they are unknown, instead of shown as zero.
     let spent = match (generator.cpu_user_s, generator.cpu_system_s) {
         (Some(user), Some(system)) => spent("user ", user) + &spent("system ", system),
         _ => generator.cpu_s.map_or_else(String::new, |all| spent("", all)),
@@ -118,7 +118,7 @@ fn resources(record: &Record) -> Vec<String> {
     lines
 }
 
-/// The highest rate that the generator can offer, if it was measured.
+/// The maximum rate that this client can offer, if it was measured.
 pub(super) fn client_maximum(record: &Record) -> Option<String> {
     let lower_bound = record.calibration.as_ref().is_some_and(|calibration| calibration.lower_bound);
     let at_least = if lower_bound { "at least " } else { "" };
@@ -180,7 +180,7 @@ fn times(record: &Record) -> Vec<String> {
     lines
 }
 
-/// The line that defines the columns of times.
+/// The explanation of the columns of times, below the table.
 const MEANINGS: &str = "Response: from when a call was due to its last byte; service: from its first byte sent to its \
                         last byte; first byte: from its first byte sent to the first of the answer; lateness: from \
                         when it was due until it began.";

@@ -6,28 +6,29 @@ use brimful_core::quantity::seconds;
 /// Width of the column with the names of httperf's metrics.
 const NAMES: usize = 17;
 
-/// A labelled metric in httperf's groups; an empty label continues the line above.
+/// Formats a metric of httperf's groups. If the label is empty, the text continues the previous line.
 pub fn labelled(label: &str, what: &str) -> String {
     format::labelled(label, what, NAMES).trim_end().to_owned()
 }
 
-/// A labelled line of the main results.
+/// Formats a main result with its label.
 pub fn fact(label: &str, what: &str) -> String {
     format::fact(label, what).trim_end().to_owned()
 }
 
-/// A row of a table: first the cell `head`, then `cells`.
+/// Makes the row of a table: first the cell `head`, then `cells`.
 pub fn row(head: &str, cells: impl IntoIterator<Item = String>) -> Vec<String> {
     [head.to_owned()].into_iter().chain(cells).collect()
 }
 
-/// A table whose first column is aligned left and whose other columns are aligned right.
+/// Formats a table. The first column is aligned left, the others right.
 pub fn table(heads: &[&str], rows: &[Vec<String>]) -> String {
     let column = |(i, head)| if i == 0 { format::words(head, 0) } else { format::figure(head, 2, None) };
     let columns: Vec<_> = heads.iter().copied().enumerate().map(column).collect();
     format::table(&columns, rows).trim_end().to_owned()
 }
 
+/// Returns `part` divided by `whole`; `None` if `whole` is zero.
 pub fn ratio(part: f64, whole: f64) -> Option<f64> {
     (whole > 0.0).then(|| part / whole)
 }

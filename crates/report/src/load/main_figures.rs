@@ -13,7 +13,7 @@ use brimful_core::server::{Core, Server};
 use brimful_core::text::one_line;
 use brimful_core::workload::LoadKind;
 
-/// Highest number of programs that the report names.
+/// Maximum number of programs that the report names.
 const MAX_NAMED: usize = 3;
 
 pub(super) fn main_figures(record: &Record) -> Vec<String> {
@@ -36,12 +36,12 @@ fn throughput(record: &Record) -> String {
     let kind = record.workload.as_ref().and_then(|workload| workload.load.as_ref()).map(|load| load.kind());
     let offered = match kind {
         None | Some(LoadKind::Open) => format!(" of {} offered", rate(record.rates.offered)),
-        // The clients of a closed load offer calls at the rate of the answers, so this line omits the offered rate.
+        // In a closed load, calls are offered at the rate of the responses, so the offered rate is left out.
         Some(LoadKind::Closed) => String::new(),
         Some(LoadKind::SClients) => format!(" of {} attempted", rate(record.rates.connect_attempts)),
     };
     let (calls, lasted) = (pluralize(record.counts.scheduled, "call"), seconds(record.duration_s));
-    // Rates are means over the window, but calls that began in the window may end long after it.
+    // The rates are means over the window, but calls that began in the window may end long after its end.
     let lasted = match record.duration_s > LONG_DRAIN * record.window_s && record.window_s > 0.0 {
         true => format!("begun in {}, the last of them over after {lasted}", seconds(record.window_s)),
         false => format!("in {lasted}"),
@@ -49,7 +49,7 @@ fn throughput(record: &Record) -> String {
     format!("{} completed{offered}: {calls} {lasted}", rate(record.rates.completed))
 }
 
-/// The numbers of failed calls, and of answers with status 4xx and 5xx.
+/// Describes the failed calls, and the numbers of responses with status 4xx and 5xx.
 fn errors(counts: &Counts) -> String {
     let failed = match counts.error_share().filter(|share| *share > 0.0) {
         None => "none".to_owned(),
@@ -66,7 +66,7 @@ fn errors(counts: &Counts) -> String {
     if answers.is_empty() { failed } else { format!("{failed}; HTTP errors: {}", answers.join(", ")) }
 }
 
-/// The number of redirects that were followed, and of redirects that were not.
+/// Describes the redirects that were followed and those that were not.
 fn redirects(redirects: &Redirects) -> String {
     let Redirects { followed, not_followed: NotFollowed { elsewhere, too_many, content, nowhere } } = redirects;
     let calls = pluralize(followed.counts.scheduled, "call");
@@ -92,14 +92,14 @@ fn redirects(redirects: &Redirects) -> String {
     format!("{calls} followed one{}{}{left}", times.unwrap_or_default(), failed.unwrap_or_default())
 }
 
-/// Share of the watched CPUs' time that the watched programs used.
+/// Share of the CPU time of the watched CPUs that the watched programs used.
 pub(crate) fn server_share(server: &Server) -> Option<f64> {
     let cores: f64 = server.process.iter().map(|program| program.cores).sum();
     let share = ratio(cores, server.kernel.cpus.len() as f64);
     share.filter(|_| !server.process.is_empty())
 }
 
-/// The server's utilization.
+/// Describes how busy the server's CPUs and programs were.
 fn busy(server: &Server) -> String {
     let kernel = &server.kernel;
     let core_busy = |core: &Core| core.shares.user + core.shares.system;
@@ -117,8 +117,8 @@ fn busy(server: &Server) -> String {
     if known.is_empty() { "how busy is not known".to_owned() } else { known.join("; ") }
 }
 
-/// Says whether the run is valid, and whether the server failed. The first sentence of each reason says what happened;
-/// the other sentences say what to do.
+/// The verdict: whether the run is valid, and whether the server failed. The first sentence of each reason says what
+/// happened; the other sentences say what to do.
 fn verdict(record: &Record) -> Vec<String> {
     let Verdict { valid, failing, .. } = record.verdict;
     if valid {

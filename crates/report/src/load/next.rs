@@ -8,7 +8,7 @@ use brimful_core::workload::{AttemptPace, Load};
 use super::main_figures::server_share;
 use crate::thresholds::{KEEPS_UP, NEAR_SATURATION, NOTABLE_ERRORS};
 
-/// The suggestion, in one sentence.
+/// The suggested command, in one sentence.
 pub(super) fn next(record: &Record) -> String {
     let url = quoted(&record.target);
     let counts = &record.counts;
@@ -48,7 +48,7 @@ fn load(record: &Record) -> Option<&Load> {
     record.workload.as_ref()?.load.as_ref()
 }
 
-/// The suggestion after an invalid run: a command that shows or removes the client's limit.
+/// The suggestion after a run that is not valid: a command that shows or removes the client's limit.
 fn after_invalid(record: &Record, url: &str) -> String {
     use ReasonCode::{BeyondClientMax, Descriptors, GeneratorCpu, GeneratorLate, GeneratorStalled, Memory, Ports};
     let has = |codes: &[ReasonCode]| record.verdict.reasons.iter().any(|reason| codes.contains(&reason.code));
@@ -73,7 +73,7 @@ fn at_unix_socket(record: &Record) -> bool {
     record.target.starts_with("http+unix://") || record.target.starts_with("https+unix://")
 }
 
-/// Whether the Record shows that the server was at its limit.
+/// Whether the server was at its limit: it did not keep up with an open load, or its programs used nearly all CPU time.
 fn is_full(record: &Record) -> bool {
     let is_open =
         matches!(load(record), None | Some(Load::Open { .. } | Load::Stages { .. } | Load::Trace(_) | Load::Log(_)));
@@ -82,19 +82,20 @@ fn is_full(record: &Record) -> bool {
     falls_behind || busy || matches!(load(record), Some(Load::SClients { .. }))
 }
 
-/// The number of S-Clients, if they made far fewer attempts than were due because each had an attempt in progress.
+/// The number of S-Clients if it was too small for the rate: many attempts were due while every S-Client still had an
+/// attempt in progress.
 fn too_few_s_clients(record: &Record) -> Option<u64> {
     let Load::SClients { attempts, pace: AttemptPace::Schedule(schedule) } = load(record)? else { return None };
     let Load::Open { rate, .. } = **schedule else { return None };
     (!record.interrupted && record.rates.offered < KEEPS_UP * rate.0).then_some(*attempts)
 }
 
-/// The flag for twice the load, such as `--rate 2000`. `None` if no flag scales this kind of load.
+/// The flag that doubles the load, such as `--rate 2000`. `None` if no flag scales this kind of load.
 fn more(record: &Record) -> Option<String> {
     scaled_load(record, 2.0)
 }
 
-/// The flag for half the load, such as `--rate 500`. `None` if no flag scales this kind of load.
+/// The flag that halves the load, such as `--rate 500`. `None` if no flag scales this kind of load.
 fn less(record: &Record) -> Option<String> {
     scaled_load(record, 0.5)
 }
@@ -112,7 +113,8 @@ fn scaled_load(record: &Record, factor: f64) -> Option<String> {
     }
 }
 
-/// Formats a number for the command line: whole from 100 on, otherwise three significant digits without trailing zeros.
+/// Formats a number for a flag: whole numbers from 100 on, below with three significant digits and without trailing
+/// zeros.
 fn flag(x: f64) -> String {
     if x >= 99.95 { format!("{x:.0}") } else { three_digits(x).trim_end_matches('0').trim_end_matches('.').to_owned() }
 }
@@ -141,7 +143,7 @@ mod tests {
     use brimful_core::workload::{Trace, Workload};
     use brimful_core::{Nanos, Rate};
 
-    /// A successful run.
+    /// The Record of a successful run.
     fn run(load: Load) -> Record {
         let record = record();
         let mut workload = Workload::single_class("GET", "/");

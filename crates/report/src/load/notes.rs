@@ -1,5 +1,4 @@
-//! Warnings and notes about the results of a run: that calls failed, or that the results describe fewer or other calls
-//! than intended.
+//! Warnings and notes about a run: calls failed, or the results include fewer or other calls than intended.
 
 use super::unwanted_answers::{self, WANTS_TLS};
 use crate::format::wrap;
@@ -11,7 +10,7 @@ use brimful_core::quantity::{count, percent, pluralize, seconds};
 use brimful_core::record::{Record, ShardOrigin};
 use brimful_core::text::one_line;
 
-/// The warnings and notes, each wrapped.
+/// The warnings and notes, each wrapped to the width of the report.
 pub(super) fn notes(record: &Record) -> Vec<String> {
     let notes = unwanted_answers::note(record)
         .into_iter()
@@ -27,13 +26,13 @@ pub(super) fn notes(record: &Record) -> Vec<String> {
         .chain(ticks(record))
         .chain(shards(record))
         .map(|note| format!("note: {note}"));
-    // If there is a note about unwanted answers, it already mentions the error answers.
+    // A note about unwanted answers already mentions the error responses, so that the warning would repeat it.
     let error_answers = unwanted_answers::warning(record).filter(|_| unwanted_answers::note(record).is_none());
     let lines = failures(record).into_iter().chain(error_answers).chain(unexpected(record)).chain(notes);
     lines.map(|line| wrap(&line, 0).trim_end().to_owned()).collect()
 }
 
-/// A note that the server's answers deviate from the standard.
+/// A note that the server sends line breaks after bodies that the `Content-Length` does not count.
 fn empty_lines(record: &Record) -> Option<String> {
     let lines = Some(record.counts.empty_lines).filter(|lines| *lines > 0)?;
     Some(format!(
@@ -129,7 +128,7 @@ fn shards(record: &Record) -> Option<String> {
     })
 }
 
-/// The number of hosts that generated the shards, and an upper bound of the time between the shards' starts.
+/// Describes the fleet: its number of hosts, and an upper bound of the time between the shards' starts.
 fn together(record: &Record) -> String {
     match ShardOrigin::start_skew(&record.shards) {
         Some((1, skew)) => format!(", on one host, and they began within {}", seconds(skew)),
@@ -150,7 +149,7 @@ fn lost(shard: &ShardOrigin) -> Option<String> {
     Some(format!("{}/{}{host} after {}", shard.index, shard.of, seconds(at)))
 }
 
-/// A note on the classes with unexpected answers, and on the answers that these classes expect.
+/// A note on the classes with responses that they did not expect, and on their expectations.
 fn unexpected(record: &Record) -> Option<String> {
     let expected = |name: &str| {
         let class = record.workload.as_ref()?.classes.iter().find(|class| class.name == name)?;
@@ -163,7 +162,7 @@ fn unexpected(record: &Record) -> Option<String> {
         .then(|| format!("note: Unexpected are whole answers that are not what was expected ({what})."))
 }
 
-/// A warning about failed calls, with their kinds, and what to check if no call was completed.
+/// A warning that calls failed. It names the kinds of failures; if no call completed, it also says what to check.
 fn failures(record: &Record) -> Option<String> {
     let counts = &record.counts;
     let Counts { scheduled, completed, .. } = *counts;
@@ -190,12 +189,12 @@ pub(super) fn failure_kinds(counts: &Counts) -> String {
     kinds.map(|(kind, n)| format!("{kind} {}", count(n))).collect::<Vec<_>>().join(", ")
 }
 
-/// Number of resets, excluding resets that count as `closed on reuse`.
+/// Number of reset connections, without those that are counted as `closed on reuse`.
 pub(super) fn other_resets(counts: &Counts) -> u64 {
     counts.reset.saturating_sub(counts.closed_on_reuse)
 }
 
-/// The kinds of failures that occurred, excluding the kinds that every report contains.
+/// The kinds of failures that occurred, except those that every report lists.
 pub(super) fn other_errors(counts: &Counts) -> Vec<(&'static str, u64)> {
     let kinds = [
         ("closed on reuse", counts.closed_on_reuse),
@@ -208,7 +207,7 @@ pub(super) fn other_errors(counts: &Counts) -> Vec<(&'static str, u64)> {
     kinds.into_iter().filter(|(_, n)| *n > 0).collect()
 }
 
-/// Notes on calls that failed because of TLS, the most frequent fault first.
+/// Notes on calls that failed because of TLS, the most frequent cause first.
 fn tls_failures(record: &Record) -> Vec<String> {
     let mut failures: Vec<_> = record.tls_failures.iter().collect();
     failures.sort_by_key(|failure| std::cmp::Reverse(failure.calls));
@@ -218,7 +217,7 @@ fn tls_failures(record: &Record) -> Vec<String> {
         .collect()
 }
 
-/// Advice on what to check if no call was completed, depending on how far the calls got.
+/// Advice on what to check if no call completed. It depends on whether calls failed to connect, to send, or to receive.
 fn what_to_check(record: &Record) -> String {
     let counts = &record.counts;
     let target = &record.target;
@@ -252,7 +251,7 @@ fn interrupted(record: &Record) -> Option<String> {
     record.interrupted.then(|| format!("The run was interrupted; load was offered for {offered}."))
 }
 
-/// A note that a condition ended the run early.
+/// A note that one of the conditions of `--stop-when` ended the run.
 fn stopped(record: &Record) -> Option<String> {
     let condition = record.stopped_by.as_ref()?;
     let offered = seconds(record.window_s);
@@ -266,13 +265,13 @@ fn stopped(record: &Record) -> Option<String> {
     Some(format!("The run was stopped by {}; load was offered for {offered}.{waiting}", one_line(condition)))
 }
 
-/// A note that the results do not include the calls before the run.
+/// A note that the results exclude the calls of the warm-up.
 fn warm_up(record: &Record) -> Option<String> {
     let length = seconds(record.warm_up_s?);
     Some(format!("The server was warmed up by the same load for {length} first; no figure includes these calls."))
 }
 
-/// The warnings about failed calls and error answers, for users who see neither the text report nor the Record.
+/// The warnings about failed calls and error responses, for callers that show neither the text report nor the Record.
 pub fn warning(record: &Record) -> Option<String> {
     let warnings: Vec<String> = failures(record).into_iter().chain(unwanted_answers::warning(record)).collect();
     (!warnings.is_empty()).then(|| warnings.join("\n"))

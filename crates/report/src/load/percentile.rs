@@ -6,13 +6,13 @@ pub use brimful_core::percentile::{P50, P90, P95, P99, P999, Percentile};
 use brimful_core::quantity::count;
 use brimful_core::record::Summary;
 
-/// Formats a percentile for a table cell; a dash if too few calls are slower.
+/// Formats a percentile for a table cell; a dash if too few calls were slower than it to estimate it.
 pub fn cell(percentile: Percentile, summary: Option<&Summary>) -> String {
     time_or_dash(summary.and_then(|summary| percentile.value(summary)))
 }
 
-/// Describes median, 95th and 99th percentile. If there are few calls, the text contains only the meaningful
-/// percentiles, and the mean or the maximum.
+/// Describes the median, the 95th and the 99th percentile. After few calls, the text leaves out the percentiles that
+/// these calls cannot show, and adds the mean or the maximum.
 pub fn describe(summary: &Summary) -> String {
     let main = [P50, P95, P99];
     let mut known: Vec<String> =
@@ -33,7 +33,7 @@ pub fn describe(summary: &Summary) -> String {
     format!("{}; {}", known.join(", "), unknown.join(", "))
 }
 
-/// A note that explains the dash in place of a percentile; `None` if all percentiles are shown.
+/// A note that explains why percentiles are shown as a dash; `None` if all percentiles are shown.
 pub fn note(summary: &Summary) -> Option<String> {
     P999.value(summary)
         .is_none()

@@ -1,4 +1,5 @@
-//! Times by status class, so that fast errors do not make a server look fast.
+//! Times by status class. They are shown separately because the mean of all responses makes a server with fast errors
+//! look fast.
 
 use super::layout::{row, table, time_or_dash};
 use super::percentile::{self, P50, P95, P99};
@@ -6,8 +7,8 @@ use crate::thresholds::NOTABLE_ERRORS;
 use brimful_core::quantity::count;
 use brimful_core::record::{Record, StatusTimes};
 
-/// Describes the times of each status class. `None` if all answers are errors (4xx, 5xx), or if their share is less
-/// than [`NOTABLE_ERRORS`].
+/// Describes the response times of each status class. `None` if all responses are errors (4xx, 5xx), or if the share of
+/// errors is less than [`NOTABLE_ERRORS`].
 pub(super) fn describe(record: &Record) -> Option<String> {
     let status = &record.counts.status;
     let all = status.s1xx + status.s2xx + status.s3xx + status.s4xx + status.s5xx;
@@ -23,7 +24,7 @@ pub(super) fn describe(record: &Record) -> Option<String> {
     (said.len() > 1).then(|| said.join("; "))
 }
 
-/// The times of each status class as a table, unless all answers were 2xx.
+/// A table of the times of each status class; no lines if all responses were 2xx.
 pub(super) fn rows(record: &Record) -> Vec<String> {
     if record.status_classes.keys().all(|name| name == "2xx") {
         return Vec::new();

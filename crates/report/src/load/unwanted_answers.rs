@@ -1,4 +1,4 @@
-//! Notes about answers that are not the pages that the user wants to measure: errors and redirects.
+//! Notes about responses that are probably not what the user wants to measure: errors and redirects.
 
 use crate::thresholds::{MAX_NAMED, NOTABLE_ERRORS};
 use brimful_core::StatusClass;
@@ -7,10 +7,10 @@ use brimful_core::quantity::{count, percent, pluralize};
 use brimful_core::record::Record;
 use brimful_core::text::one_line;
 
-/// Advice if the port speaks TLS but the URL is `http://`.
+/// The hint if the port speaks TLS but the URL is `http://`.
 pub(super) const WANTS_TLS: &str = "The server speaks TLS on this port: write https:// in place of http://";
 
-/// A note for runs in which none or few of the responses are the pages that the user wants to measure.
+/// A note for runs in which none or few of the responses have status 2xx.
 pub(super) fn note(record: &Record) -> Option<String> {
     let Counts { completed, status, .. } = record.counts;
     let all = match completed {
@@ -58,7 +58,7 @@ pub(super) fn note(record: &Record) -> Option<String> {
     }
 }
 
-/// A note for runs in which some responses are pages (2xx), but most are 4xx or redirects.
+/// A note for runs with some responses 2xx, if most responses are 4xx or redirects.
 fn mostly_no_pages(record: &Record) -> Option<String> {
     let Counts { completed, status, .. } = record.counts;
     // A 304 response is not a redirect: it says that the page has not changed.
@@ -75,7 +75,7 @@ fn mostly_no_pages(record: &Record) -> Option<String> {
     }
 }
 
-/// Explains results that are mainly of 4xx responses, and says what to check.
+/// Says that most responses are 4xx, and what to check.
 fn rejected(record: &Record) -> String {
     let advice = match only_code(record, StatusClass::S4xx).map_or("", String::as_str) {
         "404" => "Is the path right?",
@@ -86,21 +86,22 @@ fn rejected(record: &Record) -> String {
     format!("the server rejects the request, and that is what was measured. {advice}")
 }
 
-/// The status code of all responses of a class; `None` if the class has several codes. Here, 429 belongs to 4xx.
+/// The status code of the responses of a class, if all have the same code; otherwise `None`. Here, 429 belongs to the
+/// class 4xx.
 fn only_code(record: &Record, class: StatusClass) -> Option<&String> {
     let digit = class.name().get(..1)?;
     let mut codes = record.status_codes.keys().filter(|code| code.starts_with(digit));
     codes.next().filter(|_| codes.next().is_none())
 }
 
-/// Name of the status class, with the code if all responses of the class have the same code: `4xx`, or `4xx (404)`.
+/// Describes a status class; with the code if all its responses have the same code: `4xx`, or `4xx (404)`.
 fn class_and_code(record: &Record, class: StatusClass) -> String {
     let code = only_code(record, class).map(|code| format!(" ({})", one_line(code)));
     class.name().to_owned() + &code.unwrap_or_default()
 }
 
-/// A warning about calls that were answered 5xx or 429 although no particular status is expected. The times of the run
-/// include these calls.
+/// A warning about responses with status 5xx or 429 to calls whose class does not expect a particular status. The times
+/// of the run include these calls.
 pub(super) fn warning(record: &Record) -> Option<String> {
     let refused = record.verdict.error_answers;
     let share = record.counts.share_of_calls(refused).filter(|share| *share >= NOTABLE_ERRORS)?;

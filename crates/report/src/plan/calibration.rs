@@ -1,4 +1,4 @@
-//! The result of `brimful plan calibrate`: a model from Records.
+//! The result of `brimful plan calibrate`: a model whose demands are estimated from Records.
 
 use super::outlook::headline;
 use super::{kind, requests};
@@ -23,9 +23,9 @@ pub struct Calibration {
     pub schema: String,
     /// A sentence that names the bottleneck and its rate.
     pub headline: String,
-    /// The highest rate of each station, in the order in which the stations saturate.
+    /// The rate at which each station saturates, in the order in which the stations saturate.
     pub limits: Vec<StationLimit>,
-    /// Names of the Records, in the order of their indices in other fields.
+    /// Names of the Records. Other fields refer to a Record by its index in this list.
     pub records: Vec<String>,
     /// The model and its uncertainty.
     #[serde(flatten)]
@@ -33,8 +33,8 @@ pub struct Calibration {
 }
 
 impl Calibration {
-    /// Creates the document; `limits` are the limits of the calibrated model. A note about one run names the run's
-    /// Record.
+    /// Makes the document. `limits` are the stations' saturation rates in the calibrated model. A warning about a single
+    /// run names the run's Record.
     pub fn new(mut calibrated: Calibrated, limits: Vec<StationLimit>, records: Vec<String>) -> Calibration {
         calibrated.warnings.splice(0..0, calibrated.odd.iter().map(|odd| odd.warning(&records[odd.record])));
         let headline = headline(&limits, calibrated.saturation.ci95.map(|ci| [Some(ci.low), Some(ci.high)])) + ".";
@@ -80,8 +80,8 @@ fn demands(found: &Calibrated) -> String {
     table(&columns, &rows)
 }
 
-/// The demands that were measured inside the server, and the demands estimated by regression for comparison. The model
-/// uses the measured demands.
+/// A table of the CPU demands that the Server Module measured inside the server, compared with the demands that
+/// regression estimates. The model uses the measured demands.
 fn inside(found: &InsideDemands) -> String {
     let columns = [
         words("class", 0),
@@ -116,7 +116,7 @@ fn inside(found: &InsideDemands) -> String {
     table(&columns, &rows) + &wrap(&format!("{said}{without}"), 0)
 }
 
-/// Describes the source of a demand.
+/// Describes how a demand was determined.
 fn source(source: Source) -> &'static str {
     match source {
         Source::Direct => "inside the server",
@@ -127,7 +127,7 @@ fn source(source: Source) -> &'static str {
     }
 }
 
-/// An interval in the unit of its upper end: `166–176 µs`; `not known` without an interval.
+/// Formats an interval in the unit of its upper end: `166–176 µs`; `not known` if there is no interval.
 fn interval(interval: Option<Interval>) -> String {
     let Some(Interval { low, high }) = interval else { return "not known".to_owned() };
     let high = seconds(Some(high));
@@ -156,7 +156,7 @@ fn stations(found: &Calibrated) -> String {
     table(&columns, &rows)
 }
 
-/// The saturation rate of the model, next to estimates that do not depend on the model.
+/// Compares the saturation rate of the model with estimates of this rate that do not depend on the model.
 fn knees(found: &Calibrated) -> String {
     let checks = &found.knee;
     let usl = match (&checks.usl, &checks.usl_absent) {
@@ -195,8 +195,8 @@ fn records(calibration: &Calibration) -> String {
     text
 }
 
-/// Says why the model does not use the variability of service times that was measured inside the server. `None` if the
-/// model uses it.
+/// Explains why the model does not use the variability of service times that the Server Module measured. `None` if the
+/// model uses it, or if it was not measured.
 fn turns(inside: &InsideDemands, basis: ScvBasis) -> Option<String> {
     let (scv, workers) = (inside.scv.filter(|_| basis != ScvBasis::Measured)?, inside.workers?);
     Some(format!(

@@ -1,4 +1,4 @@
-//! The result of `brimful plan forecast`: predicted arrivals, the date when they exceed a limit, and the cost of
+//! The result of `brimful plan forecast`: predicted arrivals, the date when they reach a limit, and the costs of
 //! configurations.
 
 use super::requests;
@@ -19,10 +19,10 @@ const ROWS: usize = 12;
 pub struct Forecasted {
     /// Identifier of the document's schema: always [`SCHEMA`].
     pub schema: String,
-    /// A sentence with the date when arrivals exceed the limit. If configurations were compared, it also names the
+    /// A sentence with the date when arrivals reach the limit. If configurations were compared, it also names the
     /// recommended one.
     pub headline: String,
-    /// The rate that arrivals must not reach, if one was given.
+    /// The limit of the arrival rate, if one was given.
     pub limit: Option<Limit>,
     /// The date when arrivals reach the limit.
     pub crossing: Option<Crossing>,
@@ -33,17 +33,17 @@ pub struct Forecasted {
     pub cost: Option<CostTable>,
 }
 
-/// A rate that arrivals must not reach.
+/// An arrival rate that must not be reached, such as the server's capacity.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Limit {
     /// Arrivals per second.
     pub rate: f64,
-    /// Explanation of what happens at this rate, for people.
+    /// What happens at this rate, as a text for people.
     pub reason: String,
 }
 
 impl Forecasted {
-    /// Creates the document of a forecast.
+    /// Makes the document of a forecast.
     pub fn new(forecast: Forecast, limit: Option<(Limit, Crossing)>, cost: Option<CostTable>) -> Forecasted {
         let arrivals = headline(&forecast, limit.as_ref());
         let headline = cost.as_ref().map_or(String::new(), |cost| answer(cost) + " ") + &arrivals;
@@ -52,8 +52,8 @@ impl Forecasted {
     }
 }
 
-/// A sentence about the cheapest configuration with enough capacity, and whether a cheaper configuration is worth the
-/// risk.
+/// Names the cheapest configuration that surely has enough capacity and, if it is cheaper, the cheapest one that
+/// probably has.
 fn answer(cost: &CostTable) -> String {
     let months = format!("{} months", (cost.months * 10.0).round() / 10.0);
     let priced = |name: &String| {
@@ -111,8 +111,8 @@ pub fn text(forecasted: &Forecasted) -> String {
     harmless(&parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n"))
 }
 
-/// A table with the peak of each period; all periods have the same length. Rows for single steps would show mainly the
-/// season (day and night), not the trend.
+/// A table of the predicted peak rate in each period. All periods have the same length, at least one season: peaks of
+/// shorter periods would mainly show the season (day and night), not the trend.
 fn points(forecast: &Forecast) -> String {
     let columns = [
         words("peak from", 0),
@@ -229,8 +229,8 @@ fn notes(forecast: &Forecast) -> String {
     text
 }
 
-/// Compares the error of the forecast with the error of the seasonal naive method, unless this method made the
-/// forecast.
+/// Compares the errors of the forecast method with those of the seasonal naive method (the forecast that repeats the
+/// last season). Empty if the forecast uses the seasonal naive method.
 fn skill(forecast: &Forecast, backtest: &Backtest) -> String {
     match (forecast.trend, backtest.mase, backtest.naive_mase) {
         (TrendKind::SeasonalNaive, ..) | (_, None, _) | (_, _, None) => String::new(),
@@ -270,7 +270,7 @@ fn trend(forecast: &Forecast) -> String {
     format!("{growth}{kind}{scale}; {seasons}")
 }
 
-/// Formats the length of a step.
+/// Formats the length of the time series' steps.
 fn step(seconds: u32) -> String {
     match seconds {
         86_400 => "a day".to_owned(),
@@ -284,7 +284,7 @@ fn day(time: Timestamp) -> String {
     time.date()
 }
 
-/// Formats a time as its day, with the time of day if steps are shorter than a day.
+/// Formats a time as its date. If steps are shorter than a day, the time of day is added.
 fn moment(time: Timestamp, step_s: u32) -> String {
     let text = time.to_string();
     match text.split_once('T') {

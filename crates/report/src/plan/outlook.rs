@@ -1,4 +1,5 @@
-//! Parts of the text that solved models and changed models share: the bottleneck, and the uncertainty of the results.
+//! Texts that appear in the results of both `plan solve` and `plan what-if`: the bottleneck, and the uncertainty of the
+//! results.
 
 use super::requests;
 use crate::format::{number, percent, seconds};
@@ -7,12 +8,12 @@ use brimful_core::model::{ClassKind, Model};
 use brimful_core::quantity;
 use brimful_model::{Headroom, Interval90, Intervals, LoadLimit, Solution, StationLimit};
 
-/// The bottleneck and the next bottleneck: `CPU is the bottleneck: 123 req/s; after it, Disk3 at 235 req/s`.
+/// Describes the bottleneck and the next bottleneck: `CPU is the bottleneck: 123 req/s; after it, Disk3 at 235 req/s`.
 pub(super) fn limits(limits: &[StationLimit], intervals: Option<&Intervals>) -> String {
     headline(limits, intervals.map(|Intervals { saturation_rate: i, .. }| [i.lower, i.upper]))
 }
 
-/// Describes the bottleneck and the next bottleneck, with an interval of the bottleneck's rate.
+/// Describes the bottleneck and the next bottleneck, with an interval of the bottleneck's saturation rate.
 pub(super) fn headline(limits: &[StationLimit], interval: Option<[Option<f64>; 2]>) -> String {
     let Some(first) = limits.first() else {
         return "Nothing here can saturate: no queue has any work".to_owned();
@@ -27,13 +28,14 @@ pub(super) fn headline(limits: &[StationLimit], interval: Option<[Option<f64>; 2
     )
 }
 
-/// An interval in parentheses, ` (118–129)`; empty if both ends are rounded to the same text.
+/// Formats an interval in parentheses, with a space before them: ` (118–129)`. Empty if both ends are rounded to the
+/// same text.
 pub(super) fn parenthesis(interval: Interval90) -> String {
     let text = ends(interval, number);
     if text == "-" { String::new() } else { format!(" ({text})") }
 }
 
-/// An interval, `118–129`. An infinite end is `∞`. The text is `-` if both ends are rounded to the same text.
+/// Formats an interval: `118–129`. An infinite end is `∞`. The text is `-` if both ends are rounded to the same text.
 pub(super) fn ends(interval: Interval90, format: fn(Option<f64>) -> String) -> String {
     let end = |end: Option<f64>| end.map_or("∞".to_owned(), |end| format(Some(end)));
     match [interval.lower, interval.upper].map(end) {
@@ -42,7 +44,7 @@ pub(super) fn ends(interval: Interval90, format: fn(Option<f64>) -> String) -> S
     }
 }
 
-/// An interval of times, in the unit of the upper end: `5.20–7.90 s`.
+/// Formats an interval of times in the unit of the upper end: `5.20–7.90 s`.
 pub(super) fn times(interval: Interval90) -> String {
     let Interval90 { lower: Some(lower), upper: Some(upper) } = interval else { return ends(interval, seconds) };
     let upper = seconds(Some(upper));
@@ -54,7 +56,7 @@ pub(super) fn times(interval: Interval90) -> String {
     format!("{}–{upper}", number(Some(lower * scale)))
 }
 
-/// A caveat about the results of an open network near saturation.
+/// A caveat for an open network near saturation, where small errors of the demands change response times a lot.
 pub(super) fn sensitivity(model: &Model, solution: &Solution) -> Option<String> {
     let total: f64 = solution.throughput.iter().sum();
     let open = model.classes.iter().all(|class| class.kind == ClassKind::Open);
@@ -69,8 +71,8 @@ pub(super) fn sensitivity(model: &Model, solution: &Solution) -> Option<String> 
     })
 }
 
-/// Caveats about classes whose demands were measured only together. The results of each of these classes are means over
-/// the requests of all of them.
+/// Caveats about classes that the monitor could not measure separately. Their results are means over the requests of
+/// all these classes.
 pub(super) fn together(model: &Model) -> impl Iterator<Item = String> {
     model.joint_demands.iter().map(|joint| {
         format!(
@@ -82,8 +84,8 @@ pub(super) fn together(model: &Model) -> impl Iterator<Item = String> {
     })
 }
 
-/// Two cells about an objective: the present value of the metric that the objective limits, and the load up to which
-/// the objective is met.
+/// Two table cells about an objective: the present value of the limited metric, and the maximum load at which the
+/// objective is met.
 pub(super) fn standing(headroom: &Headroom, interval: Option<Interval90>) -> [String; 2] {
     let measure = match headroom.slo.measure {
         brimful_core::slo::Measure::Utilization { .. } => percent(headroom.now),

@@ -17,7 +17,7 @@ pub struct Site {
     pub schema: String,
     /// A sentence that names the bottleneck and its rate.
     pub headline: String,
-    /// Estimates for each resource.
+    /// Estimated demands at each resource, such as a CPU or a disk.
     pub resources: Vec<Resource>,
     /// Number of time steps that both the logs and the utilizations cover.
     pub steps: u64,
@@ -25,53 +25,54 @@ pub struct Site {
     pub step_s: f64,
     /// Number of requests in these steps.
     pub requests: u64,
-    /// The model, with the demands by the rule of each resource.
+    /// The model, with the demands of each resource that its `rule` computes.
     pub model: Model,
-    /// Caveats about these figures.
+    /// Caveats about the estimates.
     pub notes: Vec<String>,
 }
 
-/// Estimates for one resource.
+/// Estimated demands at one resource, such as a CPU or a disk.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Resource {
-    /// Name of the resource in the file.
+    /// Name of the resource in the utilization file.
     pub name: String,
-    /// The rule that divides the busy time among the classes: `regression`, `line`, `size`, `bytes`, `requests` or
-    /// `class`.
+    /// The rule that divides the resource's busy time among the classes: `regression`, `line`, `size`, `bytes`,
+    /// `requests` or `class`.
     pub rule: String,
-    /// The rule and the reason for it, for people.
+    /// The rule and the reason why it was chosen, as a text for people.
     pub why: String,
-    /// Cost of an answer without a body that the rule used, in seconds.
+    /// Busy time that the rule attributes to a response without a body, in seconds; absent if the rule does not use it.
     pub intercept: Option<f64>,
-    /// Number of servers that are busy without requests.
+    /// Mean number of servers (of this resource) that are busy without requests.
     pub background: f64,
-    /// The utilization in the second half of the steps, predicted from the first half. `None` if there are too few
-    /// steps.
+    /// Comparison of the utilization in the second half of the steps with the prediction from the first half. Absent if
+    /// there are too few steps.
     pub check: Option<SiteCheck>,
     /// Demands of each class, in seconds, estimated by several methods.
     pub demands: Vec<SiteDemand>,
-    /// The reason why there is no regression, if there is none.
+    /// The reason why there is no estimate by regression; absent if there is one.
     pub no_regression: Option<String>,
-    /// Steps with work that the logs do not explain.
+    /// Steps in which the resource was much busier than the requests in the logs explain.
     pub outliers: Vec<SiteOutlier>,
-    /// The period of the steps in `outliers`, in seconds, if they are periodic.
+    /// Time between the steps in `outliers`, in seconds, if they recur periodically.
     pub period_s: Option<i64>,
-    /// The program that explains most of `outliers`, if it is known what ran.
+    /// The program that probably caused most of `outliers`, if the programs that ran are known.
     pub program: Option<SiteProgram>,
 }
 
-/// A program that ran in the steps that requests do not explain.
+/// A program that ran in the steps whose busy time the requests do not explain.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct SiteProgram {
     /// Name of the program.
     pub name: String,
-    /// Mean number of CPUs that it used in these steps.
+    /// Mean number of CPUs that the program used in these steps.
     pub cores: f64,
-    /// Mean number of CPUs that it used in all other steps.
+    /// Mean number of CPUs that the program used in all other steps.
     pub usual_cores: f64,
 }
 
-/// A prediction of the utilization in the second half of the steps, from the demands in the first half.
+/// A comparison of the measured utilization in the second half of the steps with the prediction from the demands in the
+/// first half.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct SiteCheck {
     /// Number of steps in the second half.
@@ -80,40 +81,41 @@ pub struct SiteCheck {
     pub measured: f64,
     /// Predicted utilization, 0 to 1.
     pub predicted: f64,
-    /// Predicted utilization divided by the measured one, minus 1.
+    /// Relative error of the prediction: predicted utilization divided by the measured one, minus 1.
     pub error: f64,
-    /// Root mean square of the difference in a single step, as a utilization.
+    /// Root mean square error of the predicted utilization of single steps.
     pub step_error: f64,
 }
 
-/// The demand of one class, in seconds.
+/// The demand of one class at a resource, in seconds.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct SiteDemand {
     /// Name of the class.
     pub class: String,
-    /// The demand in the model, by the rule of the resource.
+    /// The demand that the model uses; it is computed by the `rule` of the resource.
     pub demand: f64,
-    /// 95 % confidence interval of `demand`: the scatter of the steps, without the error of the rule. `None` if it is
-    /// not known.
+    /// 95 % confidence interval of `demand`. It covers the variation between steps, but not an error of the rule
+    /// itself. Absent if it is unknown.
     pub demand_ci95: Option<Interval>,
-    /// Source of the demand, if it was known separately.
+    /// Where the demand is known from, if it was given instead of estimated.
     pub known: Option<String>,
     /// Estimate by least squares over the steps.
     pub regression: Option<f64>,
     /// 95 % confidence interval of the least-squares estimate.
     pub ci95: Option<Interval>,
-    /// Attribution in proportion to the bytes sent, after known demands are subtracted (Menascé et al. 1999, Eq. 2 and 3).
+    /// Estimate that attributes busy time in proportion to the bytes sent, after known demands are subtracted (Menascé
+    /// et al. 1999, Eq. 2 and 3).
     pub by_bytes: f64,
-    /// Attribution in equal parts to all requests (Menascé et al. 1999, Eq. 4).
+    /// Estimate that attributes the same busy time to every request (Menascé et al. 1999, Eq. 4).
     pub by_requests: f64,
 }
 
-/// A step with work that the logs do not explain.
+/// A step in which the resource was much busier than the requests in the logs explain.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct SiteOutlier {
-    /// Start of the step, RFC 3339.
+    /// Start of the step (RFC 3339).
     pub from: String,
-    /// Mean number of busy servers that the requests do not explain.
+    /// Mean number of servers (of this resource) that were busy in addition to those that the requests explain.
     pub beyond: f64,
 }
 

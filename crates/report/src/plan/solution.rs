@@ -1,4 +1,4 @@
-//! The result of `brimful plan solve`: a solved network.
+//! The result of `brimful plan solve`: a solved queueing network.
 
 use super::outlook::{limits, sensitivity, times, together};
 use super::{kind, offered, requests, with_half_width};
@@ -14,35 +14,37 @@ use serde::Serialize;
 /// Identifier of the document's schema, and the value of [`Solved::schema`].
 pub const SCHEMA: &str = "brimful.solution/1";
 
-/// A solved network. Matrices are stations × classes, in the order of the model.
+/// A solved queueing network. Matrices have a row for each station and a column for each class, in the order of the
+/// model.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Solved {
     /// Identifier of the document's schema: always [`SCHEMA`].
     pub schema: String,
     /// A sentence that names the bottleneck and its rate.
     pub headline: String,
-    /// The analytic solution. If there is none, its keys are missing, and only `simulation` has results.
+    /// The analytic solution. If the network has none, its fields are absent, and only `simulation` has results.
     #[serde(flatten)]
     pub solution: Option<Solution>,
-    /// Approximate percentiles of the response time, by class. Empty without an analytic solution.
+    /// Approximate percentiles of each class's response time. Empty without an analytic solution.
     pub response_percentiles: Vec<Percentiles>,
-    /// The highest rate of each station, in the order in which the stations saturate.
+    /// The rate at which each station saturates, in the order in which the stations saturate.
     pub limits: Vec<StationLimit>,
-    /// Upper and lower bounds of each class of a closed network; empty for other networks.
+    /// Upper and lower bounds of each class's throughput and response time in a closed network; empty for other
+    /// networks.
     pub bounds: Vec<AsymptoticBounds>,
-    /// 90 % confidence intervals of the figures; absent if the demands have no intervals.
+    /// 90 % confidence intervals of the results; absent if the demands have no intervals.
     pub intervals: Option<Intervals>,
-    /// Solutions of the same model from idleness to saturation, or for growing populations.
+    /// Solutions of the same model at loads from zero to saturation or, in a closed network, for growing populations.
     pub curve: Option<Curve>,
     /// Results of a simulation, if one was requested.
     pub simulation: Option<Simulation>,
-    /// Caveats about the figures.
+    /// Caveats about the results.
     pub caveats: Vec<String>,
-    /// The network.
+    /// The solved model.
     pub model: Model,
 }
 
-/// Predicted percentiles of the response time of a class, in seconds.
+/// Approximate percentiles of a class's response time, in seconds.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Percentiles {
     /// Median of the response time.
@@ -54,7 +56,7 @@ pub struct Percentiles {
 }
 
 impl Solved {
-    /// Creates the document of an analytic solution.
+    /// Makes the document of an analytic solution.
     pub fn new(
         outlook: ModelResults,
         percentiles: Vec<Percentiles>,
@@ -81,7 +83,7 @@ impl Solved {
         }
     }
 
-    /// Creates the document of a model without an analytic solution; `why` is the reason.
+    /// Makes the document of a model without an analytic solution; `why` is the reason.
     pub fn simulated(model: Model, why: String) -> Solved {
         Solved {
             schema: SCHEMA.to_owned(),
@@ -163,7 +165,7 @@ fn classes(solved: &Solved) -> String {
     narrow(columns, rows, &["most of it at", "90 %", "offered", "p95", "p95"])
 }
 
-/// The station at which the class spends most of its response time.
+/// Name of the station at which requests of the class spend most of their response time.
 fn longest(model: &Model, solution: &Solution, class: usize) -> String {
     let whole = solution.response_time[class];
     let at = model.stations.iter().zip(&solution.residence).max_by(|a, b| a.1[class].total_cmp(&b.1[class]));
@@ -196,7 +198,7 @@ fn stations(solved: &Solved) -> String {
             if let Some(simulation) = simulation {
                 row.push(busy(simulation.utilization[k].iter().map(|e| e.value).sum()));
                 row.push(number(Some(simulation.queue_length[k].iter().map(|e| e.value).sum())));
-                // The half width of a sum over classes is at most the sum of the classes' half widths.
+                // The half width of the interval of a sum is at most the sum of the half widths.
                 let half: Option<f64> = simulation.queue_length[k].iter().map(|e| e.ci95_half_width).sum();
                 row.push(number(half));
             }
@@ -206,7 +208,8 @@ fn stations(solved: &Solved) -> String {
     narrow(columns, rows, &["kind"])
 }
 
-/// A table of residence times by class and station. Empty if there is only one class or station, or if it does not fit.
+/// A table of residence times by class and station. Empty if there is only one class or station, or if the table is too
+/// wide.
 fn residence(model: &Model, solution: &Solution) -> String {
     let names: Vec<String> = model.classes.iter().map(|class| class.name.clone()).collect();
     let mut columns: Vec<Column<'_>> = vec![words("time at", 0)];

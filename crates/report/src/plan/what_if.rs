@@ -1,4 +1,4 @@
-//! The result of `brimful plan what-if`: a model before and after changes, or along a range of changes.
+//! The result of `brimful plan what-if`: a model before and after changes, and for ranges of changes.
 
 use super::outlook::{ends, limits, parenthesis, sensitivity, standing, times, together};
 use super::{offered, requests};
@@ -12,9 +12,9 @@ use serde::Serialize;
 /// Identifier of the document's schema, and the value of [`Changed::schema`].
 pub const SCHEMA: &str = "brimful.what-if/1";
 
-/// Maximum number of rows of a curve in the text.
+/// Maximum number of points of a curve in the text.
 const ROWS: usize = 21;
-/// Highest number of classes with curves in the text.
+/// Maximum number of classes whose curves are in the text.
 const MAX_CLASSES: usize = 5;
 
 /// A model before and after changes.
@@ -22,18 +22,19 @@ const MAX_CLASSES: usize = 5;
 pub struct Changed {
     /// Identifier of the document's schema: always [`SCHEMA`].
     pub schema: String,
-    /// A sentence about the change of the bottleneck.
+    /// A sentence about how the changes affect the bottleneck.
     pub headline: String,
-    /// The solutions before and after the changes, and along their ranges.
+    /// The solutions before and after the changes, and for ranges of changes.
     #[serde(flatten)]
     pub what_if: WhatIf,
-    /// Curves of both models as their load grows to saturation; absent if their loads have no common measure.
+    /// Curves of both models for loads from zero to saturation; absent if the loads of the models cannot be shown on
+    /// one axis.
     pub load_curves: Option<LoadCurves>,
-    /// Caveats about the figures.
+    /// Caveats about the results.
     pub caveats: Vec<String>,
 }
 
-/// Curves over the load, before and after the changes.
+/// Results as a function of the load, before and after the changes.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct LoadCurves {
     /// The curve of the original model.
@@ -43,7 +44,7 @@ pub struct LoadCurves {
 }
 
 impl Changed {
-    /// Creates the document of a what-if analysis.
+    /// Makes the document of a what-if analysis.
     pub fn new(what_if: WhatIf, load_curves: Option<LoadCurves>) -> Changed {
         let now = what_if.after.as_ref().unwrap_or(&what_if.before);
         let sensitive = now.solution.as_ref().and_then(|solution| sensitivity(&now.model, solution));
@@ -87,8 +88,8 @@ fn headline(what_if: &WhatIf) -> String {
     format!("With {change} it can take {then}{range} {before}: {bottleneck}.{keeps_up}")
 }
 
-/// Describes how the figures change from the first point of a curve to the last point.
-fn along(before: &ModelResults, curve: &Curve) -> String {
+/// Describes how the results change from the first to the last point of a curve.
+fn along(before: &Outlook, curve: &Curve) -> String {
     let today = limits(&before.stations, before.intervals.as_ref());
     let (Some(first), Some(last), [axis]) = (curve.points.first(), curve.points.last(), curve.axes.as_slice()) else {
         return format!("{today}; {} points along {} ranges.", curve.points.len(), curve.axes.len());
@@ -126,8 +127,8 @@ pub fn text(changed: &Changed) -> String {
     harmless(&parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n"))
 }
 
-/// Response times of each class. A class that the change adds has no time before the change.
-fn classes(before: &ModelResults, after: &ModelResults) -> String {
+/// A table of the response times of each class. A class that the changes add has no response time before them.
+fn classes(before: &Outlook, after: &Outlook) -> String {
     let mut columns = vec![words("class", 0), words("offered", 2), figure("before", 2, Some("mean response time"))];
     let known = before.intervals.is_some() || after.intervals.is_some();
     let interval = || if known { vec![figure("90 %", 1, None)] } else { Vec::new() };
@@ -181,7 +182,7 @@ fn curve(curve: &Curve) -> String {
     columns[0].gap = 0;
     columns.extend([figure("saturates", 2, None), words("at", 2)]);
     let names = &curve.classes;
-    // The text shows only the first classes. The document contains the curves of all classes.
+    // The text has columns only for the first classes. The document contains all classes.
     let shown = names.len().min(MAX_CLASSES);
     for (c, name) in names.iter().take(shown).enumerate() {
         columns.push(figure(name, 2, (c == 0).then_some("mean response time")));
@@ -208,7 +209,7 @@ fn curve(curve: &Curve) -> String {
     text
 }
 
-/// Formats a position on an axis, with its unit.
+/// Formats a coordinate on an axis, with the axis's unit.
 pub(super) fn place(axis: &Axis, x: f64) -> String {
     match axis.unit.as_str() {
         "1/s" => rate(Some(x)),

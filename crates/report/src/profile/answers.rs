@@ -1,4 +1,4 @@
-//! Requests and answers of a profile: status, methods, sizes, answers without a body, classes, URLs, robots.
+//! Requests and responses in a profile: status codes, methods, sizes, responses without a body, classes, URLs, robots.
 
 use super::{apart, foreign, foreign_words, said};
 use crate::format::{figure, interval, narrow, number as known, shorten, table, words};
@@ -6,12 +6,12 @@ use brimful_core::profile::{LogClass, PopularUrl, Profile, Sizes};
 use brimful_core::quantity::{bytes, count, number, percent, small_percent};
 use std::collections::BTreeMap;
 
-/// Highest number of named entries in a list of counts.
+/// Maximum number of entries in a list of shares. The other entries are combined.
 const MAX_COUNTS: usize = 8;
-/// Highest number of URLs that the report shows.
+/// Maximum number of URLs that the report lists.
 const MAX_URLS: usize = 10;
 
-/// Status, methods, sizes and answers without a body.
+/// Status codes, methods, sizes, and responses without a body.
 pub(super) fn text(profile: &Profile) -> String {
     let all = profile.requests;
     let none = |status: &str| if status == "0" { "none".to_owned() } else { foreign(status, 20) };
@@ -35,7 +35,7 @@ pub(super) fn text(profile: &Profile) -> String {
     text + &robots(profile)
 }
 
-/// Lists the share of each count in `all`, largest first: `200 85.1 %, 304 10.2 %`.
+/// Lists each count as a share of `all`, the largest first: `200 85.1 %, 304 10.2 %`.
 fn shares(counts: &BTreeMap<String, u64>, all: u64, name: impl Fn(&str) -> String) -> String {
     let mut sorted: Vec<(&String, &u64)> = counts.iter().collect();
     sorted.sort_by_key(|(name, n)| (std::cmp::Reverse(**n), *name));
@@ -91,7 +91,7 @@ fn robots(profile: &Profile) -> String {
     said("robots", &format!("{} requests, {}; {done}", count(robots.requests), bytes(robots.bytes as f64)))
 }
 
-/// The request classes, as in Table 1 of Menascé et al. (1999).
+/// A table of the request classes, as in Table 1 of Menascé et al. (1999).
 pub(super) fn classes(profile: &Profile) -> String {
     if profile.classes.is_empty() {
         return String::new();
@@ -125,7 +125,7 @@ pub(super) fn classes(profile: &Profile) -> String {
     table + &if by.is_empty() { String::new() } else { said("classes", &by) }
 }
 
-/// The concentration of requests on URLs, and the most popular URLs.
+/// How requests are concentrated on few URLs, and a list of the most popular URLs.
 pub(super) fn popularity(profile: &Profile) -> String {
     let popularity = &profile.popularity;
     let mut text = String::new();

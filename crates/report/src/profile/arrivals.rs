@@ -1,4 +1,4 @@
-//! Arrivals of a profile: small charts by hour, by weekday and over time, and the rates over time as CSV.
+//! Arrivals in a profile: small charts by hour, by weekday and over time, and the arrival rates as CSV.
 
 use super::{apart, foreign, lasting, pace, said};
 use crate::format::{NAMES, width, wrap};
@@ -7,20 +7,20 @@ use brimful_core::profile::{Arrivals, Profile};
 use brimful_core::quantity::{count, percent};
 use brimful_forecast::Timestamp;
 
-/// Number of columns to the right of a chart over time that stay empty.
+/// Number of columns to the right of a chart, which the chart leaves free for a number.
 const MARGIN: usize = 8;
 const SHADES: [char; 5] = [' ', '░', '▒', '▓', '█'];
 const LEVELS: [char; 9] = ['·', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 const DAYS: [&str; 7] = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"];
 const HOURS: usize = 24;
 
-/// The charts. A chart with too little data is omitted.
+/// The charts of arrivals. A chart with too little data is left out.
 pub(super) fn text(profile: &Profile) -> String {
     let arrivals = &profile.arrivals;
     apart([by_hour(profile) + &over_time(arrivals) + &seconds(profile), grid(arrivals) + &busy_hours(profile)])
 }
 
-/// Requests in each of the seconds around the busiest one of the peak window (Menascé et al. 1999, Fig. 10).
+/// A chart of the requests in each second around the busiest second of the peak window (Menascé et al. 1999, Fig. 10).
 fn seconds(profile: &Profile) -> String {
     let Some(series) = &profile.arrivals.seconds else { return String::new() };
     let columns = width() - NAMES - MARGIN;
@@ -41,7 +41,7 @@ fn seconds(profile: &Profile) -> String {
     said("by second", &sparkline(&shown)) + &wrap(&legend, NAMES)
 }
 
-/// The hours of the week that are regularly busy.
+/// Names the hours of the week in which arrivals are regularly high.
 fn busy_hours(profile: &Profile) -> String {
     let Some(busy) = &profile.arrivals.busy_hours else { return String::new() };
     let what = format!(
@@ -81,7 +81,8 @@ fn over_time(arrivals: &Arrivals) -> String {
     said("over time", &sparkline(&means)) + &wrap(&legend, NAMES)
 }
 
-/// A grid of weekdays (rows) and hours (columns); empty unless the log covers more than one day of the week.
+/// A chart of the mean rate by weekday (rows) and hour (columns). Empty unless the log has requests on at least two
+/// days of the week.
 fn grid(arrivals: &Arrivals) -> String {
     let rows = &arrivals.by_weekday_and_hour;
     let days_seen = arrivals.by_weekday.iter().filter(|n| **n > 0).count();
@@ -90,7 +91,7 @@ fn grid(arrivals: &Arrivals) -> String {
     }
     let highest = rows.iter().flatten().copied().filter(|x| x.is_finite()).fold(0.0, f64::max);
     let all: f64 = arrivals.by_weekday.iter().map(|n| *n as f64).sum();
-    // Each hour has two characters if the line is wide enough.
+    // Each hour is two characters wide if the chart then fits the line, otherwise one.
     let characters = if width() < NAMES + 2 * HOURS + MARGIN { 1 } else { 2 };
     let shades = |row: &[f64]| row.iter().map(|x| shade(*x, highest, characters)).collect::<String>();
     let quarters = [0, 6, 12].map(|hour| format!("{hour:<0$}", characters * HOURS / 4)).concat();
@@ -105,25 +106,25 @@ fn grid(arrivals: &Arrivals) -> String {
     text + &wrap(&legend, NAMES)
 }
 
-/// The shade of a value. Values closer to the highest value are darker.
+/// Returns the shade of a value, repeated to a number of characters. The highest value has the darkest shade.
 fn shade(x: f64, highest: f64, characters: usize) -> String {
     let shade = SHADES.get(level(x, highest, SHADES.len() - 1)).copied().unwrap_or(' ');
     shade.to_string().repeat(characters)
 }
 
-/// A line with one bar per value; a dot stands for zero.
+/// A line with one bar for each value. A dot stands for zero.
 pub(super) fn sparkline(figures: &[f64]) -> String {
     let highest = figures.iter().copied().filter(|x| x.is_finite()).fold(0.0, f64::max);
     let bar = |x: &f64| LEVELS.get(level(*x, highest, LEVELS.len() - 1)).copied().unwrap_or('?');
     figures.iter().map(bar).collect()
 }
 
-/// The level of a value: 0 for zero, otherwise 1 to `most`, in proportion to the highest value.
+/// Scales a value to an integer: 0 for zero, otherwise 1 to `most`, in proportion to the highest value.
 fn level(x: f64, highest: f64, most: usize) -> usize {
     if x > 0.0 && highest > 0.0 { ((x / highest * most as f64).ceil() as usize).clamp(1, most) } else { 0 }
 }
 
-/// The requests in each second of the peak window as CSV; `None` if they are not known.
+/// The number of requests in each second of the peak window as CSV; `None` if these numbers are unknown.
 pub fn seconds_csv(profile: &Profile) -> Option<String> {
     let series = profile.arrivals.seconds.as_ref()?;
     let from = series.from.parse::<Timestamp>().ok()?;

@@ -1,15 +1,15 @@
-//! Behaviour over time in a profile: burstiness, times, and sessions.
+//! Burstiness, times and sessions in a profile.
 
 use super::{apart, foreign, foreign_words, lasting, pace, said};
 use crate::format::{figure, interval, number as known, table, words};
 use brimful_core::profile::{Dispersion, Profile, Sessions, Times, UrlTimes};
 use brimful_core::quantity::{count, number, percent, seconds};
 
-/// Highest number of epoch lengths that the report shows.
+/// Maximum number of indices of dispersion that the report lists.
 const MAX_EPOCHS: usize = 6;
-/// Highest number of slow URLs that the report shows.
+/// Maximum number of slow URLs that the report lists.
 const MAX_SLOW_URLS: usize = 10;
-/// The percentiles that tables show.
+/// The percentiles in the tables of times.
 const PERCENTILES: [&str; 4] = ["50", "90", "95", "99"];
 
 /// Burstiness of arrivals in the peak window.
@@ -42,7 +42,7 @@ pub(super) fn bursts(profile: &Profile) -> String {
     text + &hurst.or_else(missing).map_or_else(String::new, |hurst| said("Hurst", &hurst))
 }
 
-/// At most [`MAX_EPOCHS`] of the indices of dispersion, evenly spaced, including the first and the last.
+/// Selects at most [`MAX_EPOCHS`] of the indices of dispersion, evenly spaced, including the first and the last.
 fn spread(all: &[Dispersion]) -> Vec<&Dispersion> {
     let last = all.len().saturating_sub(1);
     if all.len() <= MAX_EPOCHS {
@@ -51,7 +51,7 @@ fn spread(all: &[Dispersion]) -> Vec<&Dispersion> {
     (0..MAX_EPOCHS).filter_map(|i| all.get(i * last / (MAX_EPOCHS - 1))).collect()
 }
 
-/// A table of service times and of times between requests.
+/// A table of service times, and of the times between successive requests.
 pub(super) fn times(profile: &Profile) -> String {
     let rows = [
         ("server", &profile.service_s),
@@ -71,7 +71,7 @@ pub(super) fn times_by_class(profile: &Profile) -> String {
     if rows.is_empty() { String::new() } else { distributions("server, by class", &rows) }
 }
 
-/// The slowest hour, and a table of the URLs with the slowest answers.
+/// Names the hour with the longest service times, and lists the slowest URLs in a table.
 pub(super) fn slowest(profile: &Profile) -> String {
     let percentile = |times: &Times, of: &str| times.percentiles.get(of).map_or("-".to_owned(), |x| seconds(*x));
     let hour = profile.slowest_hour.as_ref().map(|hour| {
@@ -107,7 +107,7 @@ pub(super) fn slowest(profile: &Profile) -> String {
     apart([hour.unwrap_or_default(), table])
 }
 
-/// Metrics of the sessions of clients.
+/// Describes the sessions of clients.
 pub(super) fn sessions(profile: &Profile) -> String {
     let Some(sessions) = &profile.sessions else { return String::new() };
     let Sessions { gap_s, burst_gap_s, .. } = sessions;

@@ -1,4 +1,4 @@
-//! Comparison of two profiles: a table for people, and a document for scripts.
+//! The comparison of two profiles: a table for people, and a document for scripts.
 
 use super::foreign;
 use crate::format::{error, fact, figure, narrow, number, percent, rate, seconds, words};
@@ -7,7 +7,7 @@ use brimful_core::profile::Profile;
 use brimful_core::quantity;
 use serde::Serialize;
 
-/// Highest number of differing metrics that the verdict names.
+/// Maximum number of differing metrics that the verdict names.
 const MAX_NAMED: usize = 4;
 
 /// A profile and its comparison with an earlier profile.
@@ -16,40 +16,40 @@ pub struct Compared<'a> {
     /// The profile, with its keys at the top level.
     #[serde(flatten)]
     pub profile: &'a Profile,
-    /// The comparison with the earlier profile.
+    /// The comparison of this profile with the earlier profile.
     pub against: Against,
 }
 
 /// The comparison of a profile with an earlier profile.
 #[derive(Debug, Serialize)]
 pub struct Against {
-    /// The file of the earlier profile.
+    /// Path of the file with the earlier profile.
     pub path: String,
-    /// Whether all differences between known metrics are permitted.
+    /// Whether all differences of metrics that are known in both profiles are within the permitted limits.
     pub alike: bool,
     /// The compared metrics.
     pub differences: Vec<Figure>,
 }
 
-/// One metric in both profiles.
+/// The values of one metric in both profiles.
 #[derive(Debug, Serialize)]
 pub struct Figure {
     /// Name of the metric.
     pub figure: String,
-    /// Value of the metric in the earlier profile, if known.
+    /// Value of the metric in the earlier profile, if it is known.
     pub before: Option<f64>,
-    /// Value of the metric in this profile, if known.
+    /// Value of the metric in this profile, if it is known.
     pub after: Option<f64>,
     /// Relative difference: `after`/`before` − 1.
     pub off: Option<f64>,
-    /// The permitted difference, in the metric's unit.
+    /// The maximum permitted difference, in the metric's unit.
     pub allowed: f64,
-    /// Whether the difference is permitted; `null` if one of the values is not known.
+    /// Whether the difference is permitted; `null` if one of the two values is unknown.
     pub holds: Option<bool>,
 }
 
 impl Against {
-    /// Creates the comparison with the profile in this file.
+    /// Makes the comparison with the profile in the file `path`.
     pub fn new(path: String, comparison: &Comparison) -> Against {
         let figure = |d: &Difference| Figure {
             figure: d.metric.clone(),

@@ -1,4 +1,4 @@
-//! The unusual metrics of a profile, which the report names at its beginning.
+//! Unusual metrics of a profile, which are named at the beginning of the report.
 
 use crate::thresholds::{
     FINITE_VARIANCE_TAIL, NOTABLE_CLIENT_ERRORS, NOTABLE_CONCENTRATION, NOTABLE_DISPERSION, NOTABLE_ERRORS,
@@ -7,10 +7,10 @@ use crate::thresholds::{
 use brimful_core::profile::Profile;
 use brimful_core::quantity::{count, number, percent};
 
-/// Highest number of facts that the report names.
+/// Maximum number of unusual facts that the report names.
 const MAX_FACTS: usize = 3;
 
-/// Lists the first unusual facts, or says that there are none.
+/// Names the first unusual facts, or says that nothing is unusual.
 pub(super) fn text(profile: &Profile) -> String {
     let facts = [
         unread(profile),
@@ -45,7 +45,7 @@ fn errors(profile: &Profile, hundred: char, from: f64) -> Option<String> {
     (share >= from).then(|| format!("{} of the answers are {hundred}xx", percent(share)))
 }
 
-/// A sentence about the shortest time scale on which arrivals vary significantly more than Poisson arrivals.
+/// Names the shortest time scale on which arrivals vary significantly more than Poisson arrivals.
 fn bursts(profile: &Profile) -> Option<String> {
     let burst = profile.dispersion.iter().find(|dispersion| dispersion.interval95[0] > NOTABLE_DISPERSION)?;
     let (index, epoch) = (number(burst.index), super::lasting(burst.epoch_s));
@@ -63,8 +63,8 @@ fn tail(profile: &Profile) -> Option<String> {
 }
 
 fn robots(profile: &Profile) -> Option<String> {
-    // Under the policy `drop`, the number of requests excludes the requests of robots. Under `only`, the report does
-    // not use this share.
+    // The policy for robots is `keep`, `drop` or `only`. With `drop`, the profile's number of requests does not include
+    // the robots' requests. With `only`, the report does not show this share.
     let all = match profile.robots.policy.as_str() {
         "keep" => profile.requests,
         _ => profile.requests.saturating_add(profile.robots.requests),

@@ -1,4 +1,5 @@
-//! Tests the report of a profile with all metrics, and the report of a profile with hostile names.
+//! Tests the report of a profile in which all metrics are known, and of a profile with names that contain control
+//! characters.
 
 use super::*;
 use crate::format::DEFAULT_WIDTH;
@@ -41,7 +42,7 @@ fn class(name: &str, range: &str, share_requests: f64, share_bytes: f64, mean_by
     }
 }
 
-/// Arrivals on two days, Saturday and Sunday.
+/// Arrivals on two days, a Saturday and a Sunday.
 fn arrivals() -> Arrivals {
     let by_hour: Vec<u64> = (0..24).map(|hour| if (8..20).contains(&hour) { 100 * hour } else { 10 }).collect();
     let day = |scale: f64| -> Vec<f64> { by_hour.iter().map(|n| scale * *n as f64 / 3600.0).collect() };
@@ -238,7 +239,7 @@ fn charts_are_as_high_as_their_figures() {
     assert_eq!(arrivals::sparkline(&[]), "");
 }
 
-/// A profile that contains this hostile text in every field from a log.
+/// A profile in which every field that comes from a log contains the text `name`.
 fn hostile(name: &str) -> Profile {
     let name = || name.to_owned();
     let mut profile = a_profile();

@@ -1,14 +1,15 @@
-//! Layout of values in columns.
+//! Formats the values and tables of the server's metrics.
 
 use crate::format::{Column, figure, key, table, width, words};
 use brimful_core::quantity::{self, percent};
 use brimful_core::server::Elapsed;
 use brimful_core::text::one_line;
 
-/// The text in place of a value that is not known.
+/// The text that replaces an unknown value.
 pub const UNKNOWN_MARK: &str = "–";
 
-/// A table with one row per field and one column per name. If the columns do not fit, the table is split into blocks.
+/// A table with a row for each field and a column for each name. If the columns do not fit the width, the table is
+/// split into blocks.
 pub fn facts(title: &str, names: &[&str], fields: Vec<(&str, Vec<String>)>) -> String {
     const CELL_WIDTH: usize = 14;
     let per_block = ((width() - 26) / (CELL_WIDTH + 1)).max(1);
@@ -32,7 +33,7 @@ pub fn facts(title: &str, names: &[&str], fields: Vec<(&str, Vec<String>)>) -> S
     text
 }
 
-/// A table with one column per title. Columns that do not fit the width follow below, in further blocks.
+/// A table with a column for each title. Columns that do not fit the width are in further blocks below.
 pub fn rows(titles: &[&str], rows: &[Vec<String>]) -> String {
     let padded: Vec<String> = titles.iter().map(|title| format!("{title:>6}")).collect();
     let first = format!("{:<13}", titles.first().copied().unwrap_or_default());
@@ -46,7 +47,7 @@ pub fn rows(titles: &[&str], rows: &[Vec<String>]) -> String {
     table(&columns, &rows.iter().map(indented).collect::<Vec<_>>())
 }
 
-/// A table of times. Each row has a name; a row of dashes means that the times were not measured.
+/// A table of times, one row for each name. A row of dashes means that its times were not measured.
 pub fn times<'n>(title: &str, named: impl IntoIterator<Item = (&'n str, Option<Elapsed>)>) -> String {
     let us = |us: f64| seconds(Some(us / 1e6));
     let row = |(name, times): (&str, Option<Elapsed>)| {
@@ -60,22 +61,27 @@ pub fn times<'n>(title: &str, named: impl IntoIterator<Item = (&'n str, Option<E
     rows(&[title, "count", "mean", "stddev", "p50", "p90", "p99"], &found)
 }
 
+/// Formats a number; a dash if it is unknown.
 pub fn number(value: Option<f64>) -> String {
     value.map_or(UNKNOWN_MARK.to_owned(), quantity::compact)
 }
 
+/// Formats a count; a dash if it is unknown.
 pub fn count(n: Option<u64>) -> String {
     n.map_or(UNKNOWN_MARK.to_owned(), quantity::count)
 }
 
+/// Formats a share as a percentage; a dash if it is unknown.
 pub fn share(share: Option<f64>) -> String {
     share.map_or(UNKNOWN_MARK.to_owned(), percent)
 }
 
+/// Formats a number of bytes; a dash if it is unknown.
 pub fn bytes(bytes: Option<u64>) -> String {
     bytes.map_or(UNKNOWN_MARK.to_owned(), |bytes| quantity::bytes(bytes as f64))
 }
 
+/// Formats a time that is given in seconds; a dash if it is unknown.
 pub fn seconds(seconds: Option<f64>) -> String {
     seconds.map_or(UNKNOWN_MARK.to_owned(), quantity::seconds)
 }

@@ -1,4 +1,5 @@
-//! The Server Module's metrics: one line per server, or every metric with its name.
+//! The metrics of the Server Module (which runs inside web servers) as text: one line for each server, or every metric
+//! with its name.
 
 use super::layout::{UNKNOWN_MARK, count, facts, number, rows, seconds, share, times};
 use brimful_core::moments::weighted_mean;
@@ -6,8 +7,8 @@ use brimful_core::quantity::{self, bytes, rate};
 use brimful_core::server::{CpuDemand, CpuParts, Elapsed, Module, ModuleClass, ModuleServer, Phases, Sampled};
 use brimful_core::text::one_line;
 
-/// One line per server, like `nginx/1.22.1 4,288/s, processing 657 µs (p99 1.20 ms), CPU 23.0 µs each, 1.85 of 2
-/// workers busy`.
+/// Describes each server in one line, like `nginx/1.22.1 4,288/s, processing 657 µs (p99 1.20 ms), CPU 23.0 µs each,
+/// 1.85 of 2 workers busy`.
 pub fn describe(module: &Module) -> Vec<String> {
     let server_line = |(index, server): (usize, &ModuleServer)| {
         let classes: Vec<&ModuleClass> = module.classes.iter().filter(|class| class.server == index as u64).collect();
@@ -32,7 +33,7 @@ pub fn describe(module: &Module) -> Vec<String> {
     module.servers.iter().enumerate().map(server_line).collect()
 }
 
-/// The class with the most requests, and its processing time.
+/// The name of the class with the most requests, and this class's processing time.
 fn busiest<'m>(classes: &[&'m ModuleClass]) -> Option<(&'m str, Elapsed)> {
     let known =
         classes.iter().filter_map(|class| Some((class.requests, class.name.as_str(), class.phases_us.process?)));
@@ -45,7 +46,7 @@ fn mean_demand(classes: &[&ModuleClass]) -> Option<f64> {
     weighted_mean(&known.collect::<Vec<_>>())
 }
 
-/// The table of classes at the end of `brimful watch`.
+/// The table of request classes that `brimful watch` prints at its end.
 pub fn table(module: &Module) -> Option<String> {
     let titles = ["classes", "req/s", "Mbit/s", "parse", "process", "p99", "log", "CPU", "upstream", "client"];
     let us = |us: Option<f64>| seconds(us.map(|us| us / 1e6));
@@ -70,13 +71,13 @@ pub fn table(module: &Module) -> Option<String> {
     (!seen.is_empty()).then(|| rows(&titles, &seen))
 }
 
-/// A phase's mean time over all requests of its class. Requests without the phase count as zero.
+/// Mean time of a phase over all requests of the class. It is zero for requests that do not have the phase.
 pub fn per_request(phase: &Elapsed, class: &ModuleClass) -> f64 {
     phase.mean * phase.count as f64
         / class.phases_us.all().iter().flatten().map(|phase| phase.count).max().unwrap_or(1).max(1) as f64
 }
 
-/// Formats every metric with its name.
+/// Tables of all metrics with their names.
 pub fn text(module: &Module) -> Vec<String> {
     let mut blocks = vec![servers(&module.servers), counts(module)];
     blocks.extend(used(module).map(|class| phases(module, class)));
@@ -89,7 +90,7 @@ fn used(module: &Module) -> impl Iterator<Item = &ModuleClass> {
     module.classes.iter().filter(|class| class.requests > 0)
 }
 
-/// The name of a class, with its server's name if there are several servers.
+/// The name of a class. If there are several servers, the name of its server is added.
 pub fn label(module: &Module, class: &ModuleClass) -> String {
     let server = usize::try_from(class.server).ok().and_then(|index| module.servers.get(index));
     let label = match server.filter(|_| module.servers.len() > 1) {
@@ -190,7 +191,7 @@ fn cpu(module: &Module) -> Option<String> {
 pub mod tests {
     use super::*;
 
-    /// Metrics of a server with one class that had requests and one class that had none.
+    /// Metrics of a server with two classes: one has requests, the other has none.
     pub fn module() -> Module {
         let elapsed = |mean: f64| {
             Some(Elapsed { count: 1_000, mean, stddev: mean, p50: 0.7 * mean, p90: 2.3 * mean, p99: 4.6 * mean })

@@ -1,8 +1,9 @@
-//! The monitor's metrics of a server in the rows of WebMonitor's results (Almeida, Almeida & Yates 1997, Tables 4 to
-//! 8).
+//! The monitor's metrics of a server, in tables with the rows of WebMonitor's results (Almeida, Almeida & Yates 1997,
+//! Tables 4 to 8).
 //!
-//! A connection in the paper is a request here, because its server had no persistent connections. In the paper,
-//! processing lasts until the client has the answer. Here, it is the sum of the phases process, upstream and send.
+//! A row per connection of the paper contains values per request here, because the paper's server had no persistent
+//! connections. In the paper, processing lasts until the client has received the response. Here, it is the sum of the
+//! phases process, upstream and send.
 
 use super::layout::{UNKNOWN_MARK, rows};
 use super::module::label;
@@ -24,10 +25,10 @@ pub fn tables(server: &Server) -> String {
     parts.join("\n")
 }
 
-/// Computes the metric of a row from the requests of one class or of all classes.
+/// Computes the value of a row from the requests of one class, or of all classes.
 type Figure = fn(&Requests<'_>) -> Option<f64>;
 
-/// The requests of some classes.
+/// The classes whose requests a column of a table is about.
 struct Requests<'m> {
     module: &'m Module,
     classes: Vec<&'m ModuleClass>,
@@ -57,28 +58,28 @@ const ROWS: [(&str, Figure); 14] = [
 ];
 
 impl Requests<'_> {
-    /// The mean of a metric over the servers, weighted by the servers' requests. `None` unless `classes` contains all
-    /// classes.
+    /// The mean of a metric over all servers, weighted by their rates of requests. `None` unless `classes` contains all
+    /// classes, because servers do not measure it for each class.
     fn server_mean(&self, figure: fn(&brimful_core::server::ModuleServer) -> Option<f64>) -> Option<f64> {
         let servers = &self.module.servers;
         let weighted = servers.iter().map(|server| Some((server.requests_per_s, figure(server)?)));
         weighted.collect::<Option<Vec<_>>>().filter(|_| self.all).and_then(|known| weighted_mean(&known))
     }
 
-    /// The mean of a metric over the classes, weighted by their requests.
+    /// The mean of a metric over the classes in `classes`, weighted by their numbers of requests.
     fn class_mean(&self, figure: fn(&ModuleClass) -> Option<f64>) -> Option<f64> {
         let known: Vec<_> =
             self.classes.iter().filter_map(|class| Some((class.requests as f64, figure(class)?))).collect();
         weighted_mean(&known)
     }
 
-    /// Like [`Requests::class_mean`], in milliseconds. `figure` returns microseconds.
+    /// Like [`Requests::class_mean`], converted to milliseconds from the microseconds that `figure` returns.
     fn cpu_ms(&self, figure: fn(&ModuleClass) -> Option<f64>) -> Option<f64> {
         self.class_mean(figure).map(|us| us / 1e3)
     }
 
-    /// The mean time that a request spends in all of `phases`, in milliseconds. A phase that a request did not have
-    /// counts as zero.
+    /// The mean time that a request spends in all of `phases` together, in milliseconds. Requests without a phase spend
+    /// no time in it.
     fn elapsed_ms(&self, phases: fn(&ModuleClass) -> [Option<Elapsed>; 3]) -> Option<f64> {
         let weighted_time = |class: &&ModuleClass| {
             let phases: Vec<Elapsed> = phases(class).into_iter().flatten().collect();
@@ -110,12 +111,14 @@ fn server_module(module: &Module) -> String {
            demand\n  is CPU time with what no phase explains.\n"
 }
 
-/// The mean number of processes. Records of earlier versions have only the number at the end of the run.
+/// The mean number of processes. Records of earlier versions lack it; their number at the end of the run is used
+/// instead.
 fn processes(program: &Program) -> f64 {
     program.mean.map_or(program.processes as f64, |mean| mean.processes)
 }
 
-/// The mean number of threads that run or wait for a CPU, or the number at the end of the run.
+/// The mean number of threads that are running or waiting for a CPU. Records of earlier versions lack it; their number
+/// at the end of the run is used instead.
 fn running(program: &Program) -> Option<f64> {
     program.mean.map(|mean| mean.running).or(program.running.map(|threads| threads as f64))
 }
@@ -159,8 +162,8 @@ fn kernel_module(server: &Server) -> String {
         + &kernel_threads(server).unwrap_or_default()
 }
 
-/// The kernel's own threads, like the programs of Table 7. Their time per connection is known if the Server Module
-/// counts the requests.
+/// A table of the kernel's own threads, like that of the programs in Table 7. CPU time per connection is known only if
+/// the Server Module counted the requests.
 fn kernel_threads(server: &Server) -> Option<String> {
     let kernel = &server.kernel;
     let cpus = kernel.cpus.len().max(1) as f64;
@@ -188,12 +191,12 @@ fn network(server: &Server) -> String {
     "Kernel Module, network (Table 8 of the paper)\n".to_owned() + &trimmed(&rows(&["all interfaces", ""], &figures))
 }
 
-/// Removes spaces at the ends of lines. An empty last column leaves such spaces.
+/// Removes spaces at the ends of lines, which empty cells of the last column leave.
 fn trimmed(table: &str) -> String {
     table.lines().map(|line| line.trim_end().to_owned() + "\n").collect()
 }
 
-/// Formats a number with three significant digits even if it is far below 1, as CPU times in milliseconds often are.
+/// Formats a number with three significant digits, even if it is far below 1. CPU times in milliseconds often are.
 fn precise(x: Option<f64>) -> String {
     match x {
         None => UNKNOWN_MARK.to_owned(),
@@ -243,7 +246,7 @@ mod tests {
         }
     }
 
-    /// The cells of a row.
+    /// The cells of the row with this name.
     fn row<'t>(text: &'t str, name: &str) -> Vec<&'t str> {
         let line = text
             .lines()

@@ -1,12 +1,13 @@
-//! Requests observed on the server's sockets: one line per port, or every metric with its name.
+//! The metrics of requests that the monitor observed on the server's sockets: one line for each port, or every metric
+//! with its name.
 
 use super::layout::{UNKNOWN_MARK, facts, number, rows, seconds, share, times};
 use crate::thresholds::NOTABLE_OPEN;
 use brimful_core::quantity::{self, bytes, percent, rate};
 use brimful_core::server::{Elapsed, SocketClass, SocketPort, SocketRequests};
 
-/// One line per port, like `port 80: 4,288/s, wait 12.0 µs (p99 95.0 µs), service 657 µs (p99 1.20 ms), 2.87 under way;
-/// seen 20.0 % of the time`.
+/// Describes each port in one line, like `port 80: 4,288/s, wait 12.0 µs (p99 95.0 µs), service 657 µs (p99 1.20 ms),
+/// 2.87 under way; seen 20.0 % of the time`.
 pub fn describe(requests: &SocketRequests) -> Vec<String> {
     let port_line = |port: &SocketPort| {
         let mut parts = vec![port.requests_per_s.map_or("not seen yet".to_owned(), rate)];
@@ -23,7 +24,7 @@ pub fn describe(requests: &SocketRequests) -> Vec<String> {
     requests.ports.iter().map(port_line).collect()
 }
 
-/// The table of answer sizes at the end of `brimful watch`.
+/// The table of requests by size of the response that `brimful watch` prints at its end.
 pub fn table(requests: &SocketRequests) -> Option<String> {
     let titles = ["answers", "req/s", "Mbit/s", "wait", "p50", "p99", "service", "p50", "p99"];
     let row = |class: &SocketClass| {
@@ -38,7 +39,7 @@ pub fn table(requests: &SocketRequests) -> Option<String> {
     (!seen.is_empty()).then(|| rows(&titles, &seen))
 }
 
-/// Formats every metric with its name, and the limitations of the measurement.
+/// Tables of all metrics with their names, and the limitations of the measurement.
 pub fn text(requests: &SocketRequests) -> Vec<String> {
     let mut blocks = vec![
         facts(
@@ -85,7 +86,7 @@ fn ports(ports: &[SocketPort]) -> String {
     facts("requests at sockets", &names, fields)
 }
 
-/// The name of a size class, with its port if there are several ports.
+/// The name of a size class. If there are several ports, the port is added.
 fn label(requests: &SocketRequests, class: &SocketClass) -> String {
     if requests.ports.len() > 1 { format!("{} {}", class.port, class.name) } else { class.name.clone() }
 }
@@ -94,7 +95,7 @@ fn label(requests: &SocketRequests, class: &SocketClass) -> String {
 pub mod tests {
     use super::*;
 
-    /// Metrics of one port whose answers all have the same size.
+    /// Metrics of a port whose responses all have the same size.
     pub fn requests() -> SocketRequests {
         let times = |mean: f64| {
             Some(Elapsed { count: 900, mean, stddev: mean, p50: 0.7 * mean, p90: 2.3 * mean, p99: 4.6 * mean })

@@ -1,4 +1,4 @@
-//! The answer of a survey in about ten lines: the headline, the rates that it predicted and measured, the bottleneck and
+//! The short answer of a survey, about ten lines: the headline, the predicted and measured rates, the bottleneck and
 //! the verdict.
 
 use super::conclusion::{by_policy, count_held, verdict};
@@ -13,9 +13,9 @@ const COLUMNS: [Column<'static>; 5] = [
     figure("error", 2, None),
 ];
 
-/// The answer mentions the connection policy if the throughput that is lost without a connection pool exceeds this
-/// share of the throughput with the pool. The loss must also exceed [`NOTABLE_LOSS_IN_DIFFERENCES`] times the
-/// difference of the two runs with the pool. This difference shows how much the host varied meanwhile.
+/// Minimum loss of throughput without a connection pool that the answer mentions, as a share of the throughput with a
+/// pool. The loss must also exceed [`NOTABLE_LOSS_IN_DIFFERENCES`] times the difference between the two runs with a
+/// pool, which shows how much the results vary on this host.
 const NOTABLE_LOSS: f64 = 0.1;
 const NOTABLE_LOSS_IN_DIFFERENCES: f64 = 2.0;
 
@@ -40,7 +40,8 @@ pub(super) fn answer(survey: &Survey) -> String {
     text
 }
 
-/// The row of an objective, like `p99<50ms`. A rate without a precise measurement is shown as an interval.
+/// The table row of an objective, like `p99<50ms`. If the rate was not measured precisely, an interval is shown
+/// instead.
 fn objective(result: &RateUnderObjective) -> Vec<String> {
     let mut row = comparison(&result.objective.replacen('<', " < ", 1), &result.rate);
     if let (None, Some([low, high])) = (result.rate.measured, result.measured_interval90) {
@@ -59,7 +60,7 @@ fn comparison(name: &str, figures: &Comparison) -> Vec<String> {
     ]
 }
 
-/// The bottleneck, and how busy the CPUs are at the capacity.
+/// The bottleneck, and how busy the CPUs were at the capacity.
 fn limit(survey: &Survey) -> Option<String> {
     let name = match survey.bottleneck.as_deref()? {
         "cpu" => "CPU",
@@ -79,7 +80,7 @@ fn is_loss_notable(overload: &Overload) -> bool {
     loss > (NOTABLE_LOSS * overload.pooled).max(NOTABLE_LOSS_IN_DIFFERENCES * overload.pooled_difference)
 }
 
-/// The next command to run: a load at 90 % of the measured rate under the first objective.
+/// A suggested command: a load at 90 % of the measured rate at which the first objective is met.
 fn next(survey: &Survey) -> Option<String> {
     let objective = survey.objectives.first()?;
     let rate = objective.rate.measured.filter(|_| survey.verdict.valid)?;

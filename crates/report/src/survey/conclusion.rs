@@ -35,8 +35,8 @@ pub(super) fn conclusion(survey: &Survey) -> String {
     text
 }
 
-/// The verdict with its reasons, and the path of the report. If the survey stopped early and the verdict does not
-/// mention why, the text begins with the reason and the level.
+/// The verdict with its reasons, and the path of the report. If the survey stopped early, and the verdict's reasons do
+/// not say why, the text begins with the level at which it stopped and the reason.
 pub(super) fn verdict(survey: &Survey) -> String {
     let mut text = String::new();
     let is_a_reason =
@@ -54,7 +54,7 @@ pub(super) fn verdict(survey: &Survey) -> String {
         text += &fact("hint:", &reason.message);
     }
     if let Some(report) = &survey.report {
-        // The path is not wrapped, so that users can copy it.
+        // The path stays on one line, so that users can copy it.
         text += &format!("{:<NAMES$}{report}\n", "report");
     }
     text
@@ -81,8 +81,8 @@ fn saturation(survey: &Survey) -> String {
     if survey.has_valid_measurements() { said } else { format!("not determined; {said}") }
 }
 
-/// For each predicted metric, the number of predicted intervals that contain the measurement. Levels that are not valid
-/// are excluded.
+/// Says how many of the predicted intervals contain the measured value, for each metric and together. Levels that are
+/// not valid are excluded.
 fn intervals(survey: &Survey) -> Option<String> {
     let kinds = held_by_kind(survey);
     let (hold, all) = count_held(survey);
@@ -93,7 +93,7 @@ fn intervals(survey: &Survey) -> Option<String> {
     (all > 0).then(|| format!("{hold} of {all} hold, and 90 % should: {}{without}", parts.join(", ")))
 }
 
-/// The number of predicted intervals that contain the measurement, and the number of all predicted intervals.
+/// The number of predicted intervals that contain the measured value, and the number of all predicted intervals.
 pub(super) fn count_held(survey: &Survey) -> (usize, usize) {
     held_by_kind(survey).iter().fold((0, 0), |sum, (_, one)| (sum.0 + one.0, sum.1 + one.1))
 }
@@ -114,13 +114,14 @@ fn held_by_kind(survey: &Survey) -> [(&'static str, (usize, usize)); 5] {
     ]
 }
 
-/// The number of intervals that contain the measurement, and the number of all intervals.
+/// The number of these intervals that contain the measured value, and the number of all intervals.
 fn tally(comparisons: impl IntoIterator<Item = Comparison>) -> (usize, usize) {
     let held = comparisons.into_iter().filter_map(|comparison| comparison.is_within_interval());
     held.fold((0, 0), |(hold, all), holds| (hold + usize::from(holds), all + 1))
 }
 
-/// Describes the model's law: how the cost of a call depends on the load. The text also names the second-best law.
+/// Describes how the cost of a call depends on the load, according to the law with the smallest error. The text also
+/// names the second-best law.
 fn laws(laws: &[Law]) -> Option<String> {
     let best = laws.first()?;
     let off = |law: &Law| percent(Some(law.left_out_error));
@@ -128,18 +129,18 @@ fn laws(laws: &[Law]) -> Option<String> {
     Some(format!("{}, off by {} where left out{}", best.name, off(best), next.unwrap_or_default()))
 }
 
-/// The bottleneck, and the measurement that shows it.
+/// Names the bottleneck, and the measurement that identified it.
 fn full(survey: &Survey) -> Option<String> {
     let name = survey.bottleneck.as_ref()?;
     Some(survey.bottleneck_evidence.as_ref().map_or(name.clone(), |evidence| format!("{name}: {evidence}")))
 }
 
-/// The kind of connections that the loads used, and the reason for it.
+/// Describes how the loads used connections, and why; `None` for the default.
 fn connections(survey: &Survey) -> Option<String> {
     (survey.connections != Connections::default()).then(|| survey.connections.to_string())
 }
 
-/// The throughput of the overloaded server, with a connection pool and without one.
+/// Compares the throughput of the overloaded server with and without a connection pool.
 pub(super) fn by_policy(overload: &Overload) -> String {
     let Overload { pooled, unlimited, .. } = *overload;
     format!(
@@ -150,7 +151,7 @@ pub(super) fn by_policy(overload: &Overload) -> String {
     )
 }
 
-/// The rate and the length of the server's pauses.
+/// Describes how often the server paused, and for how long.
 fn pauses_of(pauses: &ServerPauses) -> String {
     let ServerPauses { per_second, per_call, mean_s, longest_s, seen } = *pauses;
     let by_time = (per_second > 0.0).then(|| format!("{} a second", quantity::number(per_second)));
@@ -179,8 +180,9 @@ fn inflicted(survey: &Survey) -> Option<String> {
     ))
 }
 
-/// Describes the source of the classes' demands, and the variability of service times.
-fn from_inside(inside: &ModuleMeasurements) -> String {
+/// Says that the Server Module measured the classes' demands, from how many requests, and the variability of service
+/// times if it is known.
+fn from_inside(inside: &InsideServer) -> String {
     let mut said = format!(
         "how the classes' demands differ was measured inside the server (Server Module), in {} requests",
         quantity::count(inside.sampled)
@@ -198,7 +200,7 @@ fn from_inside(inside: &ModuleMeasurements) -> String {
     said
 }
 
-/// Describes how much the server's speed varied between blocks of calibration runs.
+/// Describes how much the server's speed varied between blocks (groups of successive runs) of the calibration.
 fn host(speeds: &[f64]) -> Option<String> {
     let low = speeds.iter().copied().reduce(f64::min)?;
     let high = speeds.iter().copied().reduce(f64::max)?;

@@ -1,12 +1,13 @@
-//! Tests that documents keep their promise: as long as the number in `schema` (`brimful.record/1`) stays, a field keeps
-//! its name and its type, and a value of an enum its spelling. New fields and values may be added.
+//! Tests that documents remain compatible: while the number in a document's identifier (`brimful.record/1`) does not
+//! change, a field keeps its name and type, and a value of an enum keeps its spelling. New fields and values may be
+//! added.
 //!
-//! `tests/data/promised.json` has the promised schemas without descriptions. The promised and the present schemas are
-//! expanded to the paths of all fields, such as `counts.completed`, so types may be renamed, shared or divided.
-//! Documents without a number (the lines of logs, and documents that users write) can never change a field: give the
-//! new one a new name.
+//! `tests/data/promised.json` contains the promised schemas without descriptions. The test compares the paths of all
+//! fields in the promised and the current schemas, such as `counts.completed`, so types may be renamed, shared or
+//! divided. A field of a document without a number (lines of logs, and documents that users write) can never change:
+//! add a field with a new name instead.
 //!
-//! `BRIMFUL_BLESS=1 cargo test -p brimful-report` adds new fields to the file, and refuses to change others.
+//! `BRIMFUL_BLESS=1 cargo test -p brimful-report` adds new fields to the file, and refuses to change or remove fields.
 
 use brimful_core::{ab, comparison, history, profile, record, survey, sweep, testbed};
 use brimful_report::plan::{calibration, forecast, site, solution, what_if};
@@ -15,7 +16,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
-/// The identifiers of the documents that have a number.
+/// The identifiers of the documents whose schemas have a version number.
 const NUMBERED: [&str; 13] = [
     ab::SCHEMA,
     calibration::SCHEMA,
@@ -31,10 +32,10 @@ const NUMBERED: [&str; 13] = [
     testbed::SCHEMA,
     what_if::SCHEMA,
 ];
-/// The types that a value may have, by the path of the field. `absent` is a type of fields that may be left out, and
-/// `value` the only type of a value of an enum, whose path ends in `=` and the value.
+/// The types of each field, by the field's path. The type `absent` means that the field may be missing. A value of an
+/// enum also has an entry: its path ends in `=` and the value, and its only type is `value`.
 type Fields = BTreeMap<String, BTreeSet<String>>;
-/// Schemas and their definitions, by file and reference: `record.schema.json#/$defs/Interval`.
+/// Schemas, by file name, and their definitions, by reference: `record.schema.json#/$defs/Interval`.
 type Schemas = BTreeMap<String, Value>;
 
 #[test]
@@ -79,7 +80,7 @@ fn a_change_that_breaks_readers_is_found() {
     assert_eq!(broken_by("brimful.b/1", json!({})).len(), 1, "the document is gone");
 }
 
-/// One line for each promised field that the current documents do not have, or have with another type.
+/// Returns a message for each promised field that the current documents do not have, or have with another type.
 fn broken(promised: &BTreeMap<String, Fields>, current: &BTreeMap<String, Fields>) -> Vec<String> {
     let mut broken = Vec::new();
     for (document, fields) in promised {
@@ -108,7 +109,7 @@ fn broken(promised: &BTreeMap<String, Fields>, current: &BTreeMap<String, Fields
     broken
 }
 
-/// The committed schemas without their descriptions, each with the identifier of its document.
+/// Returns the schemas in `schema/` without their descriptions, each with the identifier of its document.
 fn current() -> Schemas {
     let mut schemas = Schemas::new();
     for entry in fs::read_dir(super::root().join("schema")).unwrap() {
@@ -135,7 +136,8 @@ fn current() -> Schemas {
 fn remove_descriptions(part: &mut Value) {
     match part {
         Value::Object(object) => {
-            // A field may have one of these names; its value is an object.
+            // `description` and the like may also be the name of a field. The value of a field is an object, so it is
+            // kept.
             object.retain(|key, value| {
                 value.is_object() || !["$schema", "description", "format", "title"].contains(&&**key)
             });
@@ -158,11 +160,11 @@ fn fields(schemas: &Schemas) -> BTreeMap<String, Fields> {
         .collect()
 }
 
-/// Collects the fields of a schema.
+/// Collects the fields of a schema recursively.
 struct Walk<'a> {
     schemas: &'a Schemas,
     fields: Fields,
-    /// The definitions that contain the visited part; a definition that contains itself is visited once.
+    /// The definitions that are being visited. A definition that contains itself is visited only once.
     open: Vec<String>,
 }
 
@@ -199,7 +201,7 @@ impl Walk<'_> {
         for item in part.get("items").into_iter().chain(part["prefixItems"].as_array().into_iter().flatten()) {
             self.visit(item, file, &format!("{path}[]"));
         }
-        // The values of a map, whose keys are arbitrary.
+        // `additionalProperties` is the schema of the values of a map, whose keys are arbitrary.
         if let Some(values) = part.get("additionalProperties").filter(|values| values.is_object()) {
             self.visit(values, file, &format!("{path}{{}}"));
         }
