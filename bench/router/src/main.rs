@@ -11,7 +11,9 @@ use anyhow::Context;
 use brimful_core::Nanos;
 use brimful_core::cpus::CpuList;
 use brimful_os::{clock::now, cpus};
-use brimful_testbed::{CpuRequest, Cpus, HostNumber, LinkShape, RttRange, Rtts, RunningTestbed, SERVER, Shape};
+use brimful_testbed::{
+    CpuRequest, Cpus, HostNumber, LinkSettings, NetworkSettings, RttRange, Rtts, RunningTestbed, SERVER,
+};
 use clap::Parser;
 use std::net::UdpSocket;
 use std::time::Duration;
@@ -58,18 +60,19 @@ fn main() -> anyhow::Result<()> {
 
 #[allow(clippy::print_stdout, reason = "numbers alone")]
 fn measure(args: &Args, rtt: RttRange) -> anyhow::Result<()> {
-    let shape = Shape { clients: 1, rtts: Rtts::Spread(rtt), up_share: 0.5, link: LinkShape::default(), seed: 1 };
+    let settings =
+        NetworkSettings { clients: 1, rtts: Rtts::Spread(rtt), up_share: 0.5, link: LinkSettings::default(), seed: 1 };
     let list = |cpus: &Option<CpuList>| cpus.as_ref().map(|list| list.0.clone());
     let wanted =
         CpuRequest { server: list(&args.server_cpus), clients: list(&args.client_cpus), router: args.router_cpu };
     let cpus = Cpus::choose(&cpus::online(), &wanted)?;
-    let bed = RunningTestbed::start(shape.clone(), cpus.clone())?;
+    let bed = RunningTestbed::start(settings.clone(), cpus.clone())?;
     let receiver = bed.on_host(SERVER, || UdpSocket::bind((SERVER.ipv4(), 9)))??;
     let sender = bed.on_host(HostNumber(1), || UdpSocket::bind((HostNumber(1).ipv4(), 0)))??;
     sender.connect((SERVER.ipv4(), 9))?;
     receiver.set_read_timeout(Some(Duration::from_secs(1)))?;
     let (server_cpu, client_cpu) = (cpus.server.first().copied(), cpus.clients.first().copied());
-    let delay = Nanos(shape.rtts.range_for_client(0, 1).min.0 / 2);
+    let delay = Nanos(settings.rtts.range_for_client(0, 1).min.0 / 2);
     let (sent, mut errors) = std::thread::scope(|scope| {
         let receiving = scope.spawn(move || receive(&receiver, delay, server_cpu));
         let sending = scope.spawn(move || send(&sender, args, client_cpu));

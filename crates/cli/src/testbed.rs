@@ -16,7 +16,7 @@ use brimful_core::quantity::{count, percent};
 use brimful_core::testbed::{Client, Link, Router, SCHEMA, Testbed};
 use brimful_core::text::strip_bom;
 use brimful_testbed::{
-    CpuRequest, Cpus, LinkShape, RttHistogram, Rtts, RunningTestbed, Shape, TestbedError, TestbedResults,
+    CpuRequest, Cpus, LinkSettings, NetworkSettings, RttHistogram, Rtts, RunningTestbed, TestbedError, TestbedResults,
     UnknownHostError,
 };
 use std::time::SystemTime;
@@ -81,7 +81,7 @@ pub fn run_init(args: &TestbedInitArgs) -> anyhow::Result<u8> {
 }
 
 /// The network that the flags describe.
-fn shape(args: &TestbedArgs) -> anyhow::Result<Shape> {
+fn shape(args: &TestbedArgs) -> anyhow::Result<NetworkSettings> {
     let rtts = match &args.rtts {
         None => Rtts::Spread(args.rtt),
         Some(path) => {
@@ -94,7 +94,7 @@ fn shape(args: &TestbedArgs) -> anyhow::Result<Shape> {
             )
         }
     };
-    let link = LinkShape {
+    let link = LinkSettings {
         loss: args.loss,
         reorder: args.reorder,
         bytes_per_s: args.rate.map(|bits| bits / 8.0),
@@ -103,7 +103,7 @@ fn shape(args: &TestbedArgs) -> anyhow::Result<Shape> {
     let clock = || Nanos::from(SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default()).0 / 1000;
     let clients = args.clients as usize;
     let up_share = args.up_share;
-    Ok(Shape { clients, rtts, up_share, link, seed: args.seed.unwrap_or_else(clock) })
+    Ok(NetworkSettings { clients, rtts, up_share, link, seed: args.seed.unwrap_or_else(clock) })
 }
 
 /// The report on the packets and the router's lateness, in lines for stderr.

@@ -1,18 +1,18 @@
 //! The addresses of the test bed's hosts.
 //!
-//! The server is 198.18.0.1. Client i is 198.18.i.1 and may connect from all of 198.18.i.0/24, because one address has
-//! too few ports for tens of thousands of connections. RFC 2544 reserves 198.18.0.0/15 for benchmarks, RFC 5180
-//! 2001:2::/48.
+//! The server is 198.18.0.1. Client i is 198.18.i.1. It may connect from all addresses of 198.18.i.0/24, because one
+//! address has too few ports for tens of thousands of connections. The networks are reserved for benchmarks:
+//! 198.18.0.0/15 by RFC 2544, and 2001:2::/48 by RFC 5180.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-/// Highest number of clients.
+/// Maximum number of clients.
 pub const MAX_CLIENTS: usize = 200;
 
-/// The server's host.
+/// Number of the server's host.
 pub const SERVER: HostNumber = HostNumber(0);
 
-/// Number of a host: 0 is the server, the clients follow from 1.
+/// Number of a host in the test bed: 0 is the server, and the clients have the numbers from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct HostNumber(pub usize);
 
@@ -25,41 +25,41 @@ impl HostNumber {
         }
     }
 
-    /// The host's IPv4 address.
+    /// The host's first IPv4 address.
     pub fn ipv4(self) -> Ipv4Addr {
         Ipv4Addr::new(198, 18, self.0 as u8, 1)
     }
 
-    /// The host's IPv6 address.
+    /// The host's first IPv6 address.
     pub fn ipv6(self) -> Ipv6Addr {
         Ipv6Addr::new(0x2001, 2, 0, self.0 as u16, 0, 0, 0, 1)
     }
 
-    /// All IPv4 addresses of the host, in the notation of iproute2.
+    /// The network of the host's IPv4 addresses, in the notation of iproute2.
     pub fn ipv4_network(self) -> String {
         format!("198.18.{}.0/24", self.0)
     }
 
-    /// All IPv6 addresses of the host, in the notation of iproute2.
+    /// The network of the host's IPv6 addresses, in the notation of iproute2.
     pub fn ipv6_network(self) -> String {
         format!("2001:2:0:{:x}::/64", self.0)
     }
 
-    /// The host with this IPv4 address, even if the test bed has no such host. `None` outside of the test bed's
-    /// network.
+    /// The number of the host with this IPv4 address, even if the test bed has fewer hosts. `None` if the address is
+    /// outside of the test bed's networks.
     pub fn from_ipv4([a, b, host, _]: [u8; 4]) -> Option<HostNumber> {
         (a == 198 && b == 18).then_some(HostNumber(host.into()))
     }
 
-    /// The host with this IPv6 address, even if the test bed has no such host. `None` outside of the test bed's
-    /// network.
+    /// The number of the host with this IPv6 address, even if the test bed has fewer hosts. `None` if the address is
+    /// outside of the test bed's networks.
     pub fn from_ipv6(address: [u8; 16]) -> Option<HostNumber> {
         let [0x20, 0x01, 0, 2, 0, 0, high, low, ..] = address else { return None };
         Some(HostNumber(u16::from_be_bytes([high, low]).into()))
     }
 }
 
-/// A placeholder in a command names a client that does not exist.
+/// The error for a placeholder of a client that does not exist.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "`{{{placeholder}}}` in the command names no host: there are {{server}} and {{client 1}} to {{client {clients}}}"
@@ -69,8 +69,8 @@ pub struct UnknownHostError {
     clients: usize,
 }
 
-/// Replaces `{server}` and `{client 1}` in a word of a command by IPv4 addresses, `{server v6}` and `{client 1 v6}` by
-/// IPv6 addresses. Other braces stay as they are.
+/// Replaces the placeholders in a word of a command: `{server}` and `{client 1}` by IPv4 addresses, and `{server v6}`
+/// and `{client 1 v6}` by IPv6 addresses. Other text in braces does not change.
 ///
 /// # Errors
 /// The error names a placeholder of a client that does not exist.
@@ -95,7 +95,7 @@ pub fn fill_addresses(word: &str, clients: usize) -> Result<String, UnknownHostE
     Ok(filled)
 }
 
-/// Whether the text between two braces is a placeholder. Otherwise, it is plain text of the command.
+/// Whether the text between two braces is a placeholder for an address.
 fn is_placeholder(text: &str) -> bool {
     let mut words = text.split_ascii_whitespace();
     let host = words.next();

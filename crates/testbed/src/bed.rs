@@ -1,10 +1,11 @@
-//! The test bed: starts the server's and the clients' hosts and the router, and collects their counts at the end.
+//! A running test bed. This module starts the hosts of the server and the clients and the router between them, and
+//! collects their counts of packets at the end.
 
 use crate::TestbedError;
 use crate::address::HostNumber;
 use crate::cpus::Cpus;
 use crate::namespace::Namespace;
-use crate::router::{ClientCounts, MTU, Shape};
+use crate::router::{ClientCounts, MTU, NetworkSettings};
 use crate::router_thread::{RouterResults, RouterThread};
 use crate::sys::unshare;
 use brimful_core::testbed;
@@ -13,33 +14,33 @@ use rustix::thread::{CapabilitySet, LinkNameSpaceType, UnshareFlags, capabilitie
 use std::fs::{self, File};
 use std::os::fd::AsFd;
 
-/// A running test bed. Dropping it ends the router; a host exists as long as processes still run in it.
+/// A running test bed. Dropping this value ends the router. A host exists until the last process in it has ended.
 #[derive(Debug)]
 pub struct RunningTestbed {
-    shape: Shape,
+    settings: NetworkSettings,
     cpus: Cpus,
     /// The server's host, followed by the clients' hosts.
     hosts: Vec<Namespace>,
     router: RouterThread,
-    /// Number of packets that the CPUs' backlogs had dropped before the test bed started.
+    /// Number of packets that the kernel had dropped, before the test bed started, because a CPU's backlog was full.
     backlog_drops_before: u64,
 }
 
-/// What a test bed measured while it ran, which becomes part of its JSON document.
+/// The measurements of a test bed, which are part of its JSON document.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TestbedResults {
-    /// The properties of the network.
+    /// The settings of the network between the hosts.
     pub shape: testbed::Shape,
     /// The server, with the counts of its packets.
     pub server: testbed::Host,
-    /// The clients in order, with the counts of their packets.
+    /// The clients, in the order of their numbers, with the counts of their packets.
     pub clients: Vec<testbed::Client>,
-    /// The performance of the router.
+    /// Measurements of the router's performance.
     pub router: testbed::Router,
 }
 
-/// Moves this process into a user namespace of its own in which it is root, unless it already has the privilege to
-/// create namespaces. The process must not have started any thread yet.
+/// Moves this process into a new user namespace, in which it is root, unless it is already permitted to create network
+/// namespaces. The process must not have started a thread before.
 ///
 /// # Errors
 /// [`TestbedError`] if the kernel does not permit users to create user namespaces.
@@ -66,23 +67,23 @@ impl RunningTestbed {
     ///
     /// # Errors
     /// [`TestbedError`] if the privilege, a TUN device or the program `ip` is missing.
-    pub fn start(shape: Shape, cpus: Cpus) -> Result<RunningTestbed, TestbedError> {
+    pub fn start(settings: NetworkSettings, cpus: Cpus) -> Result<RunningTestbed, TestbedError> {
         let mut hosts = Vec::new();
         let mut devices = Vec::new();
-        for number in 0..=shape.clients {
+        for number in 0..=settings.clients {
             let host = HostNumber(number);
             let (namespace, tun) = Namespace::create(host, cpus.of_host(host))?;
             hosts.push(namespace);
             devices.push(tun);
         }
-        let router = RouterThread::start(&shape, devices, cpus.router_placement())
+        let router = RouterThread::start(&settings, devices, cpus.router_placement())
             .map_err(TestbedError::kernel("start the router"))?;
-        Ok(RunningTestbed { shape, cpus, hosts, router, backlog_drops_before: backlog_drops() })
+        Ok(RunningTestbed { settings, cpus, hosts, router, backlog_drops_before: backlog_drops() })
     }
 
     /// Number of clients.
     pub fn clients(&self) -> usize {
-        self.shape.clients
+        self.settings.clients
     }
 
     /// The CPUs of the server, the clients and the router.
@@ -90,12 +91,12 @@ impl RunningTestbed {
         &self.cpus
     }
 
-    /// Whether every host's receive work runs on the CPUs that were chosen for it.
+    /// Whether every host's packets are received on the CPUs that were chosen for this host.
     pub fn has_packet_steering(&self) -> bool {
         self.hosts.iter().all(|host| host.has_packet_steering)
     }
 
-    /// Runs `body` in a thread on a host. The sockets that `body` opens belong to that host, even if other threads use
+    /// Runs `body` in a thread on a host. The sockets that `body` opens stay on that host, even if other threads use
     /// them.
     ///
     /// # Errors
@@ -113,14 +114,14 @@ impl RunningTestbed {
         result.map_err(|error: rustix::io::Errno| TestbedError::Namespace(error.into()))
     }
 
-    /// The hosts, each with the descriptor that keeps its namespace alive.
+    /// The hosts, each with the file descriptor that keeps its network namespace alive.
     pub(crate) fn namespaces(&self) -> impl Iterator<Item = (HostNumber, &File)> {
         self.hosts.iter().enumerate().map(|(number, host)| (HostNumber(number), &host.file))
     }
 
-    /// Ends the router and returns its counts; `None` if the router thread panicked.
+    /// Ends the router and returns the test bed's measurements; `None` if the router thread panicked.
     pub fn stop(self) -> Option<TestbedResults> {
-        let RunningTestbed { shape, cpus, mut hosts, router, backlog_drops_before } = self;
+        let RunningTestbed { settings, cpus, mut hosts, router, backlog_drops_before } = self;
         let results = router.stop()?;
         let backlog_packets = backlog_drops().saturating_sub(backlog_drops_before);
         let mut described =
@@ -128,18 +129,18 @@ impl RunningTestbed {
         let server = described.next()?;
         let mut clients = Vec::new();
         for (index, (host, counts)) in described.zip(results.router.clients()).enumerate() {
-            let rtt = shape.rtts.range_for_client(index, shape.clients);
+            let rtt = settings.rtts.range_for_client(index, settings.clients);
             let sources = HostNumber(index + 1).ipv4_network();
             let rtt_s = [rtt.min.as_secs_f64(), rtt.max.as_secs_f64()];
             let ClientCounts { up, down, drawn } = counts;
             clients.push(testbed::Client { host, sources, rtt_s, drawn, up, down });
         }
         let network = testbed::Shape {
-            loss: shape.link.loss,
-            up_share: shape.up_share,
-            reorder: shape.link.reorder,
-            rate_bits_per_s: shape.link.bytes_per_s.map(|rate| rate * 8.0),
-            queue_s: shape.link.queue.as_secs_f64(),
+            loss: settings.link.loss,
+            up_share: settings.up_share,
+            reorder: settings.link.reorder,
+            rate_bits_per_s: settings.link.bytes_per_s.map(|rate| rate * 8.0),
+            queue_s: settings.link.queue.as_secs_f64(),
             mtu_bytes: MTU as u64,
         };
         let router = describe_router(&results, &cpus, backlog_packets);
@@ -171,8 +172,8 @@ fn describe_router(results: &RouterResults, cpus: &Cpus, backlog_packets: u64) -
     }
 }
 
-/// Number of packets that all CPUs have dropped because their backlogs were full: the sum of the second, hexadecimal
-/// column of softnet_stat.
+/// Number of packets that the kernel dropped because a CPU's backlog was full: the sum of the second, hexadecimal
+/// column of softnet_stat over all CPUs.
 fn backlog_drops() -> u64 {
     let text = fs::read_to_string("/proc/net/softnet_stat").unwrap_or_default();
     let dropped = |line: &str| u64::from_str_radix(line.split_ascii_whitespace().nth(1)?, 16).ok();

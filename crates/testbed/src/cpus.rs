@@ -1,14 +1,15 @@
 //! The CPUs of the server, the clients and the router.
 //!
-//! Without steering, the CPU that hands a packet over, which is the router's CPU, also does the packet's receive work
-//! up to the socket. Receive packet steering (Documentation/networking/scaling.rst) assigns each host's receive work to
-//! CPUs of its own, so that the server's CPUs process only the server's packets.
+//! To receive a packet, the kernel processes it up to the socket (receive work). By default, this runs on the CPU of
+//! the thread that writes the packet to the host's device, which is the router's CPU. Receive packet steering
+//! (Documentation/networking/scaling.rst in the kernel's sources) moves each host's receive work to CPUs that are
+//! chosen for this host, so that the server's CPUs process only the server's packets.
 
 use crate::TestbedError;
 use crate::address::{HostNumber, SERVER};
 use brimful_core::cpus::CpuList;
 
-/// The CPUs of the server, the clients and the router. Lists are empty if receive work is not steered.
+/// The CPUs of the server, the clients and the router. The lists are empty if receive work is not moved to chosen CPUs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Cpus {
     /// CPUs of the server.
@@ -19,7 +20,7 @@ pub struct Cpus {
     pub router: Option<usize>,
 }
 
-/// The CPUs that the user requested; [`Cpus::choose`] replaces each `None`.
+/// The CPUs that the user requested. [`Cpus::choose`] chooses a CPU or CPUs for each `None`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CpuRequest {
     /// CPUs of the server.
@@ -33,16 +34,16 @@ pub struct CpuRequest {
 /// The CPU on which the router's thread runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ThreadPlacement {
-    /// The CPU that the thread is pinned to, if any.
+    /// The CPU to which the thread is pinned; `None` if it may run on any CPU.
     pub cpu: Option<usize>,
-    /// Whether no other part of the test bed uses this CPU, so that the thread may wait without sleeping.
+    /// Whether the server and the clients use other CPUs, so that the thread may poll continuously instead of sleeping.
     pub is_exclusive: bool,
 }
 
 impl Cpus {
-    /// Chooses the CPUs. If three or more are online, the router has a CPU of its own; otherwise it shares the last of
-    /// the clients' CPUs. The server and the clients each get half of the remaining CPUs. With a single CPU, nothing is
-    /// steered.
+    /// Chooses the CPUs that the user did not request. If three or more CPUs are online, the router has a CPU of its
+    /// own. Otherwise, it shares the last of the clients' CPUs. The server and the clients each get half of the
+    /// remaining CPUs. With a single CPU, receive work is not moved.
     ///
     /// # Errors
     /// [`TestbedError::Cpu`] if the request names a CPU that is not online.
@@ -77,21 +78,21 @@ impl Cpus {
         Ok(Cpus { server, clients, router })
     }
 
-    /// The CPUs for a host's receive work.
+    /// The CPUs that receive a host's packets.
     pub(crate) fn of_host(&self, host: HostNumber) -> &[usize] {
         if host == SERVER { &self.server } else { &self.clients }
     }
 
-    /// The CPU for the router's thread.
+    /// The CPU of the router's thread.
     pub(crate) fn router_placement(&self) -> ThreadPlacement {
         let is_shared = |cpu: usize| self.server.contains(&cpu) || self.clients.contains(&cpu);
-        // Without steering, the hosts' work runs on every CPU.
+        // If receive work is not moved to chosen CPUs (the lists are empty), it runs on every CPU.
         let is_exclusive = self.router.is_some_and(|cpu| !is_shared(cpu)) && !self.server.is_empty();
         ThreadPlacement { cpu: self.router, is_exclusive }
     }
 }
 
-/// Writes CPU numbers in the format of `rps_cpus`: hexadecimal, in groups of 32 CPUs.
+/// Formats CPU numbers as the kernel's file `rps_cpus` expects them: a hexadecimal bit mask in groups of 32 CPUs.
 pub(crate) fn cpu_mask(cpus: &[usize]) -> String {
     let groups = cpus.iter().max().map_or(1, |most| most / 32 + 1);
     let group = |number: usize| {

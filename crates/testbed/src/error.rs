@@ -2,22 +2,22 @@
 
 use std::io;
 
-/// An error that prevented or ended a test bed. The message says what to do.
+/// An error that prevented or ended a test bed. The message also says what to do.
 #[derive(Debug, thiserror::Error)]
 pub enum TestbedError {
-    /// The privilege is missing, or the kernel lacks network namespaces.
+    /// This process is not permitted to create network namespaces, or the kernel does not support them.
     #[error(
         "cannot make a network namespace: {0}; run as root, or let users make namespaces: \
          `sysctl -w kernel.unprivileged_userns_clone=1` on Debian, \
          `sysctl -w kernel.apparmor_restrict_unprivileged_userns=0` on Ubuntu, `--privileged` for a container"
     )]
     Namespace(io::Error),
-    /// The user and group maps of the user namespace could not be written.
+    /// The user and group ID maps of the user namespace could not be written.
     #[error("cannot become root in a user namespace: {path}: {source}; run as root")]
     UserNamespace {
         /// The file below /proc that could not be written.
         path: &'static str,
-        /// The system's error.
+        /// The error of the system call.
         source: io::Error,
     },
     /// The TUN device that connects a host with the router could not be opened.
@@ -26,13 +26,13 @@ pub enum TestbedError {
          container `--device /dev/net/tun`"
     )]
     Tun(io::Error),
-    /// The program `ip`, which sets addresses, could not be started.
+    /// The program `ip`, which configures network devices and addresses, could not be started.
     #[error("cannot start the program ip: {0}; install it: `apt-get install iproute2`")]
     NoIp(io::Error),
     /// The program `ip` failed.
     #[error("the program ip refuses to set up {host}: {message}; is iproute2 older than version 5?")]
     Ip {
-        /// Name of the host that `ip` was setting up.
+        /// Name of the host that `ip` was configuring.
         host: String,
         /// Error message of `ip`.
         message: String,
@@ -40,9 +40,9 @@ pub enum TestbedError {
     /// A file system could not be mounted.
     #[error("cannot mount {what}: {source}; run as root, outside of a container or in one with `--privileged`")]
     Mount {
-        /// The file system, and where it should have been mounted.
+        /// The file system, and the path at which it could not be mounted.
         what: &'static str,
-        /// The system's error.
+        /// The error of the system call.
         source: io::Error,
     },
     /// A kernel setting of a namespace could not be written.
@@ -50,7 +50,7 @@ pub enum TestbedError {
     Setting {
         /// Path of the setting's file.
         path: String,
-        /// The system's error.
+        /// The error of the system call.
         source: io::Error,
     },
     /// A flag names a CPU that is not online.
@@ -68,15 +68,15 @@ pub enum TestbedError {
     Kernel {
         /// The action that failed.
         what: &'static str,
-        /// The system's error.
+        /// The error of the system call.
         source: io::Error,
     },
-    /// The command could not be started.
+    /// The user's command could not be started.
     #[error("cannot start `{program}`: {source}; give the command behind `--`, as for a shell")]
     Command {
-        /// The first word of the command.
+        /// The program that the command names.
         program: String,
-        /// The system's error.
+        /// The error of the system call.
         source: io::Error,
     },
 }
@@ -87,7 +87,7 @@ impl TestbedError {
         matches!(self, TestbedError::Cpu { .. } | TestbedError::Command { .. })
     }
 
-    /// Wraps the system's error of the action `what`, for `map_err`.
+    /// Returns a function for `map_err` that makes an error of the action `what` from the error of a system call.
     pub(crate) fn kernel<E: Into<io::Error>>(what: &'static str) -> impl FnOnce(E) -> TestbedError {
         move |source| TestbedError::Kernel { what, source: source.into() }
     }

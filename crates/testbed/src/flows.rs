@@ -1,8 +1,10 @@
-//! The round-trip times of connections. Each is drawn from a histogram when the connection's first packet arrives.
+//! The round-trip times of connections. The round-trip time of a connection is drawn from a histogram when the
+//! connection's first packet arrives.
 //!
-//! The n-th connection of a client gets the n-th draw of that client's own random stream, whatever its ports are, so
-//! the same seed yields the same round-trip times. A SYN with another sequence number on the same ports starts a new
-//! connection. Memory is bounded: flows without packets for a long time are removed.
+//! Each client has a random stream of its own. The n-th connection of a client gets the n-th draw of this stream,
+//! regardless of its ports, so the same seed yields the same round-trip times. If a SYN has the same ports as an
+//! earlier one but a different sequence number, it starts a new connection. Memory is bounded: flows without packets
+//! for a long time are removed.
 
 use crate::packet::{Flow, PacketHead};
 use crate::rtt::RttHistogram;
@@ -11,8 +13,9 @@ use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::SeedableRng;
 use std::collections::HashMap;
 
-/// Maximum number of flows in a generation. Two generations are kept: a flow that sends a packet moves to the younger
-/// generation, and the older generation is dropped when the younger one is full.
+/// Maximum number of flows in a generation. Flows are kept in two generations. When a packet arrives, its flow moves to
+/// the younger generation. When the younger generation is full, the older one is dropped, and the younger one becomes
+/// the older.
 const GENERATION: usize = 1 << 18;
 
 /// The flows of one client.
@@ -34,14 +37,15 @@ struct FlowState {
 }
 
 impl Flows {
-    /// Creates an empty set of flows. Clients with the same seed get different random streams.
+    /// Creates an empty set of flows. Each client number has a random stream of its own.
     pub fn new(histogram: RttHistogram, seed: u64, client: u64) -> Flows {
-        // The complement makes these streams different from the streams of the links.
+        // The bitwise complement keeps these random streams different from those of the links, which use the number
+        // itself.
         let random = Pcg64Mcg::seed_from_u64(seed ^ !client.wrapping_mul(0x9e37_79b9_7f4a_7c15));
         Flows { histogram, random, young: HashMap::new(), old: HashMap::new(), generation: GENERATION, drawn: 0 }
     }
 
-    /// The round-trip time of a packet's flow.
+    /// Returns the round-trip time of a packet's flow. Draws one if the packet starts a new connection.
     pub fn rtt(&mut self, head: &PacketHead) -> Nanos {
         let is_same_connection = |flow: &FlowState| head.syn_sequence.is_none() || flow.opened == head.syn_sequence;
         if let Some(flow) = self.young.get(&head.flow).filter(|flow| is_same_connection(flow)) {
@@ -58,7 +62,7 @@ impl Flows {
         flow.rtt
     }
 
-    /// Number of round-trip times that have been drawn.
+    /// Number of round-trip times drawn so far.
     pub fn drawn(&self) -> u64 {
         self.drawn
     }

@@ -1,5 +1,6 @@
-//! The first process of the command's PID namespace. It starts the command, waits for it and for orphaned processes,
-//! and exits with the command's exit code. The kernel then ends all other processes in the namespace.
+//! The first process of the PID namespace in which the user's command runs. It starts the command, waits for the
+//! command and for orphaned processes, and exits with the command's exit code. The kernel then ends all other processes
+//! of the namespace.
 
 use crate::TestbedError;
 use crate::run::INTERRUPT;
@@ -10,21 +11,22 @@ use signal_hook::iterator::Signals;
 use std::ffi::CStr;
 use std::process::Command;
 
-/// Runs a command; returns its exit code, or 128 plus the number of the signal that ended it. If the process `parent`
-/// ends, the kernel ends this process, and thus all processes in the namespace.
+/// Runs a command; returns its exit code, or 128 plus the number of the signal that ended it. When the process `parent`
+/// ends, the kernel ends this process, and with it all processes of the namespace.
 ///
 /// # Errors
 /// [`TestbedError`] if the command cannot be started.
 pub fn run_init(parent: u32, command: &[String]) -> Result<u8, TestbedError> {
     set_parent_process_death_signal(Some(Signal::KILL)).map_err(TestbedError::kernel("follow the parent process"))?;
     if !is_child_of(parent) {
-        // The parent had already ended before this process requested the signal for the parent's death.
+        // The parent ended before this process asked the kernel for a signal at the parent's end, so that signal will
+        // never come.
         return Ok(128 + Signal::KILL.as_raw() as u8);
     }
     let mut signals =
         Signals::new([SIGTERM, SIGHUP, INTERRUPT.as_raw()]).map_err(TestbedError::kernel("listen for signals"))?;
-    // /proc should show the processes of this namespace. Some containers do not permit this mount; /proc then shows the
-    // processes of the outer namespace, whose IDs are different.
+    // Show the processes of this namespace in /proc. Some containers do not permit this mount. Then /proc continues to
+    // show the processes of the outer namespace, under other IDs.
     let _ = mount("proc", "/proc", "proc", MountFlags::empty(), None::<&CStr>);
     let Some((program, arguments)) = command.split_first() else { return Ok(0) };
     let child = Command::new(program).args(arguments).spawn();
@@ -37,7 +39,7 @@ pub fn run_init(parent: u32, command: &[String]) -> Result<u8, TestbedError> {
                 SIGHUP => Signal::HUP,
                 _ => Signal::INT,
             };
-            // This fails only if the command has already ended.
+            // Sending a signal fails only if the command has already ended.
             let _ = kill_process(pid, signal);
         }
     };
@@ -48,13 +50,14 @@ pub fn run_init(parent: u32, command: &[String]) -> Result<u8, TestbedError> {
     wait_for(pid)
 }
 
-/// Whether this process is still a child of `parent`. At this point, /proc still shows the outer namespace.
+/// Whether this process is still a child of the process `parent`. /proc still shows the outer namespace here.
 fn is_child_of(parent: u32) -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     status.lines().any(|line| line.strip_prefix("PPid:").is_some_and(|pid| pid.trim() == parent.to_string()))
 }
 
-/// Waits for the command, and for orphaned processes that end before it.
+/// Waits for the command to end. Also waits for orphaned processes that end before it, so that they do not remain as
+/// zombies.
 fn wait_for(command: Pid) -> Result<u8, TestbedError> {
     loop {
         let ended = match wait(WaitOptions::empty()) {

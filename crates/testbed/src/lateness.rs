@@ -1,16 +1,17 @@
-//! The lateness of packets that leave the router: a histogram with a precision of 0.1 %.
+//! The lateness with which packets leave the router, relative to their due times: a histogram with a precision of 0.1
+//! %.
 
 use brimful_core::Nanos;
 use brimful_core::record::Summary;
 use hdrhistogram::Histogram;
 
-/// Upper bound of a recorded lateness, in nanoseconds. A packet that is later is recorded with this lateness.
+/// Maximum lateness in the histogram, in nanoseconds. A greater lateness is recorded as this value.
 const MAX_LATENESS: u64 = 60_000_000_000;
 
-/// The lateness of all packets so far.
+/// A histogram of the lateness of all packets so far.
 #[derive(Debug)]
 pub struct Lateness {
-    /// The histogram. It is `None` only if its bounds are invalid, which cannot happen.
+    /// The histogram. `None` only if its bounds were invalid; they are constants that are valid.
     histogram: Option<Histogram<u64>>,
 }
 
@@ -32,7 +33,7 @@ impl Lateness {
         self.histogram.as_ref().map_or(0, Histogram::len)
     }
 
-    /// Summary of the lateness in microseconds; `None` if there were no packets.
+    /// Summary statistics of the lateness, in microseconds; `None` if no packet was recorded.
     pub fn summary(&self) -> Option<Summary> {
         let histogram = self.histogram.as_ref().filter(|histogram| !histogram.is_empty())?;
         let us = |ns: f64| ns / 1e3;

@@ -1,8 +1,8 @@
-//! One direction of a client's link. It loses packets, queues them at a limited rate, delays them, and delays some of
-//! them longer so that later packets overtake them.
+//! One direction of the connection between a client and the router. A link loses some packets, queues them at a limited
+//! rate, and delays them. It delays some packets longer, so that later packets overtake them.
 //!
-//! Whether the n-th packet is lost or reordered depends only on the seed and n, so a run can be repeated. The link has
-//! no clock: its caller passes the time.
+//! Whether the n-th packet is lost or reordered depends only on the seed and n, so a run can be repeated. The link does
+//! not read a clock: its caller passes the time.
 
 use brimful_core::Nanos;
 use brimful_core::testbed::Link as Counts;
@@ -10,50 +10,53 @@ use rand::RngExt;
 use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::SeedableRng;
 
-/// The additional delay of a reordered packet is its delay divided by this number, but at least [`MIN_HOLD_BACK`].
+/// A reordered packet is delayed longer by its delay divided by this number, but by at least [`MIN_HOLD_BACK`].
 const HOLD_BACK_DIVISOR: u64 = 4;
 /// Lower bound of the additional delay of a reordered packet.
 const MIN_HOLD_BACK: Nanos = Nanos::from_millis(1);
 
-/// The properties of a link.
+/// Settings of a link: loss, reordering, and a rate limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct LinkShape {
+pub struct LinkSettings {
     /// Share of the packets that are lost.
     pub loss: f64,
-    /// Share of the packets that are reordered: their delay is longer by a quarter, but by at least 1 ms.
+    /// Share of the packets that are reordered: their delay is a quarter longer, at least by 1 ms.
     pub reorder: f64,
-    /// Rate limit, in bytes per second, at least 1000. At a lower rate, the largest packets would be due beyond the
-    /// horizon of the router's timer wheel.
+    /// Rate limit in bytes per second, at least 1000; `None` without a limit. At a lower rate, the largest packets
+    /// would be delayed for longer than the router's timer wheel permits.
     pub bytes_per_s: Option<f64>,
-    /// Longest time that a packet waits in the queue of the rate limit, at most 2 s.
+    /// Maximum time that a packet waits in the queue of the rate limit, at most 2 s. A packet that would wait longer is
+    /// dropped.
     pub queue: Nanos,
 }
 
 /// A link, with the counts of its packets.
 #[derive(Debug)]
 pub struct Link {
-    shape: LinkShape,
+    settings: LinkSettings,
     random: Pcg64Mcg,
-    /// Time at which the last byte in the queue will have been sent.
+    /// Time at which the last byte of all queued packets will have been sent.
     free_at: Nanos,
     counts: Counts,
 }
 
 impl Link {
-    /// Creates a link. Links with the same seed but different numbers get different random streams.
-    pub fn new(shape: LinkShape, seed: u64, number: u64) -> Link {
-        // Seeds that differ only in their low bits give similar streams, so the number is spread over all bits.
+    /// Creates a link. Each link number has a random stream of its own.
+    pub fn new(settings: LinkSettings, seed: u64, number: u64) -> Link {
+        // Seeds that differ only in their low bits yield similar random streams, so the multiplication spreads the
+        // number over all bits.
         let random = Pcg64Mcg::seed_from_u64(seed ^ number.wrapping_mul(0x9e37_79b9_7f4a_7c15));
-        Link { shape, random, free_at: Nanos::ZERO, counts: Counts::default() }
+        Link { settings, random, free_at: Nanos::ZERO, counts: Counts::default() }
     }
 
-    /// Sends a packet of this length over the link. Returns when it arrives at the other end, `delay` after it was
-    /// sent; `None` if it is lost or the queue is full.
+    /// Sends a packet of this length over the link, with the given delay from sending to arrival. Returns the time of
+    /// arrival; `None` if the packet is lost or the queue is full.
     pub fn send_packet(&mut self, length: usize, delay: Nanos, now: Nanos) -> Option<Nanos> {
-        // Two numbers are drawn for every packet, so that the draws depend only on the packet's number.
+        // Draw two numbers for every packet, even if only one is needed, so that the draws depend only on the packet's
+        // number.
         let loss_draw = self.random.random::<f64>();
         let reorder_draw = self.random.random::<f64>();
-        if loss_draw < self.shape.loss {
+        if loss_draw < self.settings.loss {
             self.counts.lost_packets += 1;
             return None;
         }
@@ -63,24 +66,24 @@ impl Link {
         };
         self.counts.packets += 1;
         self.counts.bytes += length as u64;
-        if reorder_draw < self.shape.reorder {
+        if reorder_draw < self.settings.reorder {
             self.counts.reordered_packets += 1;
             return Some(sent + delay + Nanos(delay.0 / HOLD_BACK_DIVISOR).max(MIN_HOLD_BACK));
         }
         Some(sent + delay)
     }
 
-    /// Counts of the packets sent so far.
+    /// Counts of the packets so far.
     pub fn counts(&self) -> Counts {
         self.counts
     }
 
-    /// Returns when the packet's last byte has been sent, after all packets that are ahead in the queue; `None` if the
+    /// Adds a packet to the queue of the rate limit. Returns when its last byte will have been sent; `None` if the
     /// queue is full.
     fn enqueue(&mut self, length: usize, now: Nanos) -> Option<Nanos> {
-        let Some(bytes_per_s) = self.shape.bytes_per_s else { return Some(now) };
+        let Some(bytes_per_s) = self.settings.bytes_per_s else { return Some(now) };
         let begins = self.free_at.max(now);
-        if begins - now > self.shape.queue {
+        if begins - now > self.settings.queue {
             return None;
         }
         self.free_at = begins + Nanos::from_secs_f64(length as f64 / bytes_per_s);
@@ -94,13 +97,13 @@ mod tests {
 
     const DELAY: Nanos = Nanos::from_millis(40);
 
-    fn link(shape: LinkShape) -> Link {
-        Link::new(shape, 1, 0)
+    fn link(settings: LinkSettings) -> Link {
+        Link::new(settings, 1, 0)
     }
 
     #[test]
     fn a_perfect_link_only_delays() {
-        let mut link = link(LinkShape::default());
+        let mut link = link(LinkSettings::default());
         for at in [Nanos::ZERO, Nanos::from_secs(5)] {
             assert_eq!(link.send_packet(1500, DELAY, at), Some(at + DELAY));
         }
@@ -109,12 +112,12 @@ mod tests {
 
     #[test]
     fn packets_take_turns_at_the_rate_and_the_queue_is_bounded() {
-        // At this rate, 1000 bytes take 1 ms.
-        let shape = LinkShape { bytes_per_s: Some(1e6), queue: Nanos::from_millis(3), ..LinkShape::default() };
-        let mut link = link(shape);
+        // At this rate, sending 1000 bytes takes 1 ms.
+        let settings = LinkSettings { bytes_per_s: Some(1e6), queue: Nanos::from_millis(3), ..LinkSettings::default() };
+        let mut link = link(settings);
         let sent: Vec<_> = (0..6).map(|_| link.send_packet(1000, DELAY, Nanos::ZERO)).collect();
         let after = |ms| Some(Nanos::from_millis(ms) + DELAY);
-        // The fourth packet waits 3 ms, which is the maximum; the fifth would wait 4 ms.
+        // The fourth packet waits 3 ms, which is the limit. The fifth and sixth would wait 4 ms, so they are dropped.
         assert_eq!(sent, [after(1), after(2), after(3), after(4), None, None]);
         assert_eq!(link.counts().queue_full_packets, 2);
         let later = Nanos::from_millis(10);
@@ -127,31 +130,33 @@ mod tests {
 
     #[test]
     fn a_packet_longer_than_the_queue_still_passes_an_idle_link() {
-        let mut link = link(LinkShape { bytes_per_s: Some(1000.0), queue: Nanos::ZERO, ..LinkShape::default() });
+        let mut link = link(LinkSettings { bytes_per_s: Some(1000.0), queue: Nanos::ZERO, ..LinkSettings::default() });
         assert_eq!(link.send_packet(1500, Nanos::ZERO, Nanos::ZERO), Some(Nanos::from_millis(1500)));
         assert_eq!(link.send_packet(1, Nanos::ZERO, Nanos::ZERO), None);
     }
 
     #[test]
     fn the_shares_of_lost_and_overtaken_packets_are_as_configured() {
-        let mut link = link(LinkShape { loss: 0.02, reorder: 0.1, ..LinkShape::default() });
+        let mut link = link(LinkSettings { loss: 0.02, reorder: 0.1, ..LinkSettings::default() });
         let passed: Vec<Nanos> = (0..100_000).filter_map(|_| link.send_packet(100, DELAY, Nanos::ZERO)).collect();
         let counts = link.counts();
         assert_eq!(passed.len() as u64, counts.packets);
-        // The tolerance is five standard deviations: the expected counts are 2000 ± 44 and 9800 ± 94.
+        // The tolerances are five standard deviations. Expected counts and standard deviations: 2000 ± 44 lost packets,
+        // and 9800 ± 94 reordered ones.
         assert!(counts.lost_packets.abs_diff(2_000) < 220, "{counts:?}");
         assert!(counts.reordered_packets.abs_diff(9_800) < 470, "{counts:?}");
         let late = passed.iter().filter(|at| **at == DELAY + Nanos::from_millis(10)).count();
         assert_eq!(late as u64, counts.reordered_packets);
-        let all = Link::new(LinkShape { loss: 1.0, ..LinkShape::default() }, 1, 0).send_packet(1, DELAY, Nanos::ZERO);
+        let all =
+            Link::new(LinkSettings { loss: 1.0, ..LinkSettings::default() }, 1, 0).send_packet(1, DELAY, Nanos::ZERO);
         assert_eq!(all, None);
     }
 
     #[test]
     fn losses_depend_on_the_seed_and_the_links_number() {
-        let shape = LinkShape { loss: 0.5, ..LinkShape::default() };
+        let settings = LinkSettings { loss: 0.5, ..LinkSettings::default() };
         let losses = |seed, number| {
-            let mut link = Link::new(shape, seed, number);
+            let mut link = Link::new(settings, seed, number);
             (0..64).map(|_| link.send_packet(1, DELAY, Nanos::ZERO).is_some()).collect::<Vec<bool>>()
         };
         assert_eq!(losses(7, 3), losses(7, 3));

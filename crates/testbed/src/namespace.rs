@@ -1,7 +1,7 @@
-//! A host: a network namespace with a loopback device, a TUN device and addresses.
+//! A host of the test bed: a network namespace with a loopback device, a TUN device and addresses.
 //!
-//! A thread creates the namespace by entering it. Only a descriptor keeps the namespace alive, because it has no name
-//! outside of the test bed. The namespace ends with this process and the processes in the namespace.
+//! A thread creates the namespace by entering it. The namespace has no name outside of the test bed; only an open file
+//! descriptor and the processes in the namespace keep it alive.
 
 use crate::TestbedError;
 use crate::address::{HostNumber, SERVER};
@@ -16,27 +16,27 @@ use std::io::{Read, Seek, Write};
 use std::os::fd::OwnedFd;
 use std::process::{Command, Stdio};
 
-/// Name of a host's device that leads to the router.
+/// Name of the TUN device through which a host exchanges packets with the router.
 pub const TUN_DEVICE: &str = "wan";
-/// Length of the queue of packets that the router has not read yet. The kernel's default of 500 would suffice for only
-/// 10 ms at 50,000 packets per second.
+/// Length of a host's queue of packets that the router has not read yet. At 50,000 packets per second, the kernel's
+/// default of 500 packets would be full after 10 ms.
 const QUEUE_PACKETS: usize = 10_000;
 
-/// A host's network namespace.
+/// The network namespace of a host.
 #[derive(Debug)]
 pub(crate) struct Namespace {
-    /// The descriptor of the namespace, through which threads enter it.
+    /// The file descriptor with which threads enter the namespace.
     pub file: File,
-    /// Whether the host has IPv6.
+    /// Whether IPv6 works on the host.
     pub ipv6: bool,
-    /// Whether the host's receive work runs on the CPUs that were chosen for it.
+    /// Whether the host's packets are received on the CPUs that were chosen for this host.
     pub has_packet_steering: bool,
     /// The file /proc/net/dev of the namespace.
     device_counts: File,
 }
 
 impl Namespace {
-    /// Creates a host with its TUN device.
+    /// Creates a host, with its TUN device, whose packets are received on `cpus`.
     pub fn create(host: HostNumber, cpus: &[usize]) -> Result<(Namespace, OwnedFd), TestbedError> {
         std::thread::scope(|scope| {
             let thread = std::thread::Builder::new().name(host.name());
@@ -51,20 +51,20 @@ impl Namespace {
     /// Number of packets that the host dropped because the queue to the router was full.
     pub fn unread_packets(&mut self) -> u64 {
         let mut text = String::new();
-        // Ignore read errors: without the file, no drops are counted.
+        // Ignore read errors: without the file, the number of drops is unknown and counts as zero.
         let _ = self.device_counts.rewind();
         let _ = self.device_counts.read_to_string(&mut text);
         dropped_packets(&text)
     }
 }
 
-/// Moves the calling thread into a new namespace and sets it up.
+/// Moves the calling thread into a new network namespace, and configures the namespace.
 fn enter_new(host: HostNumber, cpus: &[usize]) -> Result<(Namespace, OwnedFd), TestbedError> {
     unshare(UnshareFlags::NEWNET | UnshareFlags::NEWNS).map_err(|error| TestbedError::Namespace(error.into()))?;
     let file = File::open("/proc/thread-self/ns/net").map_err(TestbedError::kernel("open a network namespace"))?;
     let device_counts = File::open("/proc/thread-self/net/dev").map_err(TestbedError::kernel("open /proc/net/dev"))?;
     let tun = open_tun(TUN_DEVICE).map_err(|error| TestbedError::Tun(error.into()))?;
-    // Without link-local addresses, the kernel sends no router solicitations either.
+    // Without link-local addresses, the kernel does not send router solicitations.
     set_sysctl("net/ipv6/conf/wan/addr_gen_mode", "1").ok();
     if host != SERVER {
         set_sysctl("net/ipv4/ip_local_port_range", "1024 65535")?;
@@ -95,7 +95,7 @@ fn ipv6_commands(host: HostNumber) -> String {
     format!("address add {address}/128 dev {TUN_DEVICE} nodad\nroute add ::/0 dev {TUN_DEVICE}\n{sources}")
 }
 
-/// Runs commands of iproute2 in the network namespace of this thread.
+/// Runs commands of the program `ip` in the network namespace of this thread.
 fn run_ip(host: HostNumber, commands: &str) -> Result<(), TestbedError> {
     let mut ip = Command::new("ip");
     ip.args(["-batch", "-"]).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
@@ -112,14 +112,14 @@ fn run_ip(host: HostNumber, commands: &str) -> Result<(), TestbedError> {
     Err(TestbedError::Ip { host: host.name(), message })
 }
 
-/// Sets a sysctl of this thread's network namespace.
+/// Sets a sysctl (kernel setting) of this thread's network namespace.
 fn set_sysctl(name: &str, value: &str) -> Result<(), TestbedError> {
     let path = format!("/proc/sys/{name}");
     fs::write(&path, value).map_err(|source| TestbedError::Setting { path, source })
 }
 
-/// Assigns the host's receive work to these CPUs. /sys shows the devices of the namespace in which it was mounted, so
-/// /sys must be mounted again here.
+/// Lets these CPUs receive the host's packets. /sys shows the devices of the namespace in which it was mounted, so it
+/// is mounted again in this namespace.
 fn steer_receive_work(cpus: &[usize]) -> Result<(), TestbedError> {
     let mount_error = |what| move |source: rustix::io::Errno| TestbedError::Mount { what, source: source.into() };
     mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)
@@ -129,11 +129,12 @@ fn steer_receive_work(cpus: &[usize]) -> Result<(), TestbedError> {
     fs::write(&path, cpu_mask(cpus)).map_err(|source| TestbedError::Setting { path, source })
 }
 
-/// Number of packets that the device dropped when sending, from the text of /proc/net/dev.
+/// Number of outgoing packets that the device [`TUN_DEVICE`] dropped, from the text of /proc/net/dev.
 fn dropped_packets(text: &str) -> u64 {
     let device = text.lines().find_map(|line| line.trim_start().strip_prefix(TUN_DEVICE)?.strip_prefix(':'));
     let fields = device.unwrap_or_default().split_ascii_whitespace();
-    // A line has eight columns for receiving, then bytes, packets, errors and drops for sending.
+    // A line has eight columns for received packets, and then the columns bytes, packets, errors and drops for sent
+    // packets.
     fields.skip(11).find_map(|field| field.parse().ok()).unwrap_or(0)
 }
 

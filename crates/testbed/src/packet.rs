@@ -1,6 +1,7 @@
-//! Parses the head of a packet: its hosts and its connection. The bytes are not trusted, so every length is checked.
+//! Parses the headers of an IP packet: sender, receiver and ports. The bytes are not trusted, so every length is
+//! checked.
 //!
-//! Source: RFC 791, RFC 8200, RFC 9293.
+//! Sources: RFC 791 (IPv4), RFC 8200 (IPv6), RFC 9293 (TCP).
 
 use crate::address::HostNumber;
 
@@ -9,28 +10,29 @@ const UDP: u8 = 17;
 const SYN: u8 = 0x02;
 const ACK: u8 = 0x10;
 
-/// A pair of addresses and ports that exchange packets; both directions belong to the same flow.
+/// The two pairs of address and port between which packets are exchanged. Packets of both directions belong to the same
+/// flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Flow {
     protocol: u8,
-    /// Addresses and ports, the smaller pair first. IPv4 addresses are padded with zeros.
+    /// The two pairs of address and port, the smaller pair first. IPv4 addresses are padded with zeros.
     ends: [([u8; 16], u16); 2],
 }
 
-/// The head of a packet.
+/// The sender, receiver and flow of a packet, from its headers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PacketHead {
     /// The sender's host; `None` if the address is outside of the test bed.
     pub from: Option<HostNumber>,
     /// The receiver's host; `None` if the address is outside of the test bed.
     pub to: Option<HostNumber>,
-    /// The packet's flow. The ports of a fragment are unknown, so they are zero here.
+    /// The packet's flow. Fragments do not contain ports, so the ports of their flow are zero.
     pub flow: Flow,
-    /// Sequence number of the packet if it opens a connection (a SYN without ACK); otherwise `None`.
+    /// TCP sequence number of a packet that opens a connection (a SYN without ACK); `None` for other packets.
     pub syn_sequence: Option<u32>,
 }
 
-/// Parses a packet's head; `None` if it is not an IP packet.
+/// Parses the headers of a packet; `None` if it is not an IP packet.
 pub fn parse_head(packet: &[u8]) -> Option<PacketHead> {
     match packet.first()? >> 4 {
         4 => parse_ipv4(packet),
@@ -58,8 +60,8 @@ fn parse_ipv4(packet: &[u8]) -> Option<PacketHead> {
     })
 }
 
-/// Parses the head of an IPv6 packet. Extension headers are not parsed: the flow of a packet with such a header has no
-/// ports.
+/// Parses the header of an IPv6 packet. Extension headers are not parsed: a packet with extension headers has a flow
+/// without ports.
 fn parse_ipv6(packet: &[u8]) -> Option<PacketHead> {
     let (header, payload) = packet.split_at_checked(40)?;
     let from: [u8; 16] = header[8..24].try_into().ok()?;
@@ -134,7 +136,7 @@ pub(crate) mod tests {
         assert_eq!(parse_head(&whole[..19]), None);
         assert_eq!(parse_head(&[0x60; 39]), None);
         assert_eq!((parse_head(&[]), parse_head(&[0; 60])), (None, None));
-        // A packet that is truncated after the addresses has a receiver, but no ports.
+        // A packet that is cut off after its addresses has a receiver, but no ports.
         let cut = parse_head(&whole[..22]).unwrap();
         assert_eq!((cut.to, cut.syn_sequence, cut.flow.ends[0].1), (Some(HostNumber(1)), None, 0));
         let mut fragment = whole;

@@ -1,29 +1,31 @@
-//! The router between the server and its clients, without I/O. It receives packets, and delivers each when it is due.
+//! The router between the server and its clients, without I/O: it receives packets from its caller, and returns each
+//! packet when it is due.
 //!
-//! Every client has a link up to the router and a link down from it. The two links divide the client's round-trip time;
-//! by default, each has half of it. The server is connected to the router without a delay. So a packet passes one link,
-//! or two if it is from client to client. A timer wheel contains all packets on the links. Memory is bounded: if there
-//! are `MAX_QUEUED_PACKETS` packets, further packets are dropped and counted.
+//! Every client has a link up to the router and a link down from the router. The two links divide the client's
+//! round-trip time; by default, each has half of it. The server is connected to the router without a delay. So a packet
+//! between a client and the server passes one link, and a packet from client to client passes two. A timer wheel
+//! contains the packets on all links. Memory is bounded: if it contains `MAX_QUEUED_PACKETS` packets, further packets
+//! are dropped and counted.
 //!
-//! The router has no clock: its caller passes the time. Source: Banga & Druschel 1997, Figure 3.
+//! The router does not read a clock: its caller passes the time. Source: Banga & Druschel 1997, Figure 3.
 
 use crate::address::{HostNumber, SERVER};
 use crate::flows::Flows;
-use crate::link::{Link, LinkShape};
+use crate::link::{Link, LinkSettings};
 use crate::packet::{self, PacketHead};
 use crate::rtt::{RttRange, Rtts};
 use crate::wheel::TimerWheel;
 use brimful_core::Nanos;
 use brimful_core::testbed::Link as LinkCounts;
 
-/// The largest packet, in bytes.
+/// Maximum size of a packet, in bytes.
 pub const MTU: usize = 1500;
-/// Highest number of packets in the router: 200 MB if all have the largest size.
+/// Maximum number of packets in the router. They need 200 MB if all have the maximum size.
 const MAX_QUEUED_PACKETS: usize = 1 << 17;
 
-/// The network between the server and its clients.
+/// Settings of the network between the server and its clients.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Shape {
+pub struct NetworkSettings {
     /// Number of clients.
     pub clients: usize,
     /// Round-trip times between the clients and the server.
@@ -31,72 +33,72 @@ pub struct Shape {
     /// Share of the round-trip time on the way from the client to the router; the rest is on the way back.
     pub up_share: f64,
     /// Loss, reordering and rate limit of each client's links.
-    pub link: LinkShape,
-    /// Seed of all randomness.
+    pub link: LinkSettings,
+    /// Seed of all random decisions.
     pub seed: u64,
 }
 
-/// The router.
+/// The router, with the packets on its links.
 #[derive(Debug)]
 pub struct Router {
     clients: Vec<Client>,
     wheel: TimerWheel<Packet>,
-    /// Unused buffers for further packets.
+    /// Unused buffers, which are reused for further packets.
     pool: Vec<Vec<u8>>,
     max_held: usize,
     no_room: u64,
     no_host: u64,
 }
 
-/// A client's links.
+/// A client's two links.
 #[derive(Debug)]
 struct Client {
     up: Link,
     down: Link,
     rtt: RttRange,
     up_share: f64,
-    /// The connections, if each has its own round-trip time; otherwise `None`.
+    /// The client's connections, if a round-trip time is drawn for each connection; otherwise `None`.
     flows: Option<Flows>,
 }
 
-/// A packet on a link.
+/// A packet that is on its way over a link.
 #[derive(Debug)]
 struct Packet {
-    /// The packet's buffer, of which the packet uses the first `length` bytes.
+    /// A buffer. Its first `length` bytes are the packet.
     bytes: Vec<u8>,
     length: usize,
     to: HostNumber,
     due: Nanos,
-    /// Whether the packet is on its last link to its receiver. Otherwise, it is on a link up to the router, and the
-    /// link down follows.
+    /// Whether the packet is on the last link of its way. Otherwise, it is on the link up to the router, and the link
+    /// down to another client follows.
     is_last_hop: bool,
 }
 
-/// Counts of a client's packets.
+/// Counts of the packets from and to a client.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ClientCounts {
     /// Counts of the packets from the client.
     pub up: LinkCounts,
     /// Counts of the packets to the client.
     pub down: LinkCounts,
-    /// Number of round-trip times that have been drawn.
+    /// Number of round-trip times that were drawn for the client's connections.
     pub drawn: u64,
 }
 
 impl Router {
-    /// Creates a router without packets.
-    pub fn new(shape: &Shape) -> Router {
+    /// Creates a router that contains no packets.
+    pub fn new(settings: &NetworkSettings) -> Router {
         let client = |index: usize| {
-            let link = |number: usize| Link::new(shape.link, shape.seed, number as u64);
-            let flows = match &shape.rtts {
-                Rtts::Drawn(histogram) => Some(Flows::new(histogram.clone(), shape.seed, index as u64)),
+            let link = |number: usize| Link::new(settings.link, settings.seed, number as u64);
+            let flows = match &settings.rtts {
+                Rtts::Drawn(histogram) => Some(Flows::new(histogram.clone(), settings.seed, index as u64)),
                 Rtts::Spread(_) => None,
             };
-            let rtt = shape.rtts.range_for_client(index, shape.clients);
-            Client { up: link(2 * index), down: link(2 * index + 1), rtt, up_share: shape.up_share, flows }
+            let rtt = settings.rtts.range_for_client(index, settings.clients);
+            Client { up: link(2 * index), down: link(2 * index + 1), rtt, up_share: settings.up_share, flows }
         };
         Router {
-            clients: (0..shape.clients).map(client).collect(),
+            clients: (0..settings.clients).map(client).collect(),
             wheel: TimerWheel::new(),
             pool: Vec::new(),
             max_held: MAX_QUEUED_PACKETS,
@@ -105,17 +107,17 @@ impl Router {
         }
     }
 
-    /// Returns a buffer with room for the largest packet; its contents are arbitrary.
+    /// Returns a buffer for a packet of the maximum size; its contents are arbitrary.
     pub fn buffer(&mut self) -> Vec<u8> {
         self.pool.pop().unwrap_or_else(|| vec![0; MTU])
     }
 
-    /// Takes back a buffer, for another packet.
+    /// Returns an unused buffer to the router, which reuses it for another packet.
     pub fn recycle(&mut self, buffer: Vec<u8>) {
         self.pool.push(buffer);
     }
 
-    /// Receives a packet from a host: the first `length` bytes of a buffer.
+    /// Accepts a packet that the host `from` sent: the first `length` bytes of the buffer.
     pub fn receive(&mut self, from: HostNumber, bytes: Vec<u8>, length: usize, now: Nanos) {
         let Some(head) = bytes.get(..length).and_then(packet::parse_head) else { return self.drop_unknown(bytes) };
         let exists = |host: &HostNumber| host.0 <= self.clients.len();
@@ -136,8 +138,8 @@ impl Router {
         self.wheel.next_due()
     }
 
-    /// Delivers at most `limit` packets that are due: calls `deliver` with the receiver, the packet and its due time.
-    /// Returns whether further packets may be due.
+    /// Delivers at most `limit` packets that are due: calls `deliver` with the receiver, the packet and the due time of
+    /// each. Returns whether more packets may be due.
     pub fn deliver_due(&mut self, now: Nanos, limit: usize, mut deliver: impl FnMut(HostNumber, &[u8], Nanos)) -> bool {
         for _ in 0..limit {
             let Some(packet) = self.wheel.pop(now) else { return false };
@@ -154,12 +156,12 @@ impl Router {
         true
     }
 
-    /// Number of packets for which the router had no room, and of packets without a known receiver.
+    /// Number of packets that were dropped because the router was full, and number of packets without a known receiver.
     pub fn dropped(&self) -> (u64, u64) {
         (self.no_room, self.no_host)
     }
 
-    /// Counts of each client's packets.
+    /// Counts of the packets of each client, in the order of the clients.
     pub fn clients(&self) -> impl Iterator<Item = ClientCounts> {
         self.clients.iter().map(|client| ClientCounts {
             up: client.up.counts(),
@@ -168,9 +170,10 @@ impl Router {
         })
     }
 
-    /// Sends a packet from the router to its receiver.
+    /// Sends a packet over the link from the router down to its receiver.
     fn send_down(&mut self, packet: Packet, head: &PacketHead, now: Nanos) {
-        // A packet from another client starts at its due time at the router, even if the router processes it later.
+        // The link down begins at the time when the packet was due at the end of the link up, even if the router
+        // processes it later.
         let start = packet.due;
         let length = packet.length;
         let due = match self.client(packet.to) {
@@ -183,7 +186,7 @@ impl Router {
         self.hold(packet, true, due, now);
     }
 
-    /// Stores a packet until it is due; drops it if `due` is `None`.
+    /// Stores a packet until it is due. `due` is `None` for a packet that was lost on the link; it is dropped.
     fn hold(&mut self, mut packet: Packet, is_last_hop: bool, due: Option<Nanos>, now: Nanos) {
         let Some(due) = due else { return self.pool.push(packet.bytes) };
         if self.wheel.len() >= self.max_held {
@@ -206,18 +209,18 @@ impl Router {
 }
 
 impl Client {
-    /// Delay of a packet of this connection on the way up to the router.
+    /// Delay of a packet of this connection on the link up to the router.
     fn up_delay(&mut self, head: &PacketHead) -> Nanos {
         let rtt = self.rtt(head);
         Nanos((rtt.0 as f64 * self.up_share) as u64)
     }
 
-    /// Delay of a packet of this connection on the way down.
+    /// Delay of a packet of this connection on the link down from the router.
     fn down_delay(&mut self, head: &PacketHead) -> Nanos {
         self.rtt(head) - self.up_delay(head)
     }
 
-    /// Round-trip time of a packet's connection.
+    /// Round-trip time of the packet's connection.
     fn rtt(&mut self, head: &PacketHead) -> Nanos {
         self.flows.as_mut().map_or(self.rtt.min, |flows| flows.rtt(head))
     }
@@ -229,18 +232,18 @@ mod tests {
     use crate::packet::tests::segment;
 
     const MS: fn(u64) -> Nanos = Nanos::from_millis;
-    /// Length of a slot in the timer wheel.
+    /// Length of a slot of the timer wheel: packets may be up to this late.
     const SLOT: Nanos = Nanos(8192);
 
-    fn shape(rtts: Rtts) -> Shape {
-        Shape { clients: 2, rtts, up_share: 0.5, link: LinkShape::default(), seed: 1 }
+    fn settings(rtts: Rtts) -> NetworkSettings {
+        NetworkSettings { clients: 2, rtts, up_share: 0.5, link: LinkSettings::default(), seed: 1 }
     }
 
     fn spread(min: u64, max: u64) -> Rtts {
         Rtts::Spread(RttRange { min: MS(min), max: MS(max) })
     }
 
-    /// Lets the router receive a segment.
+    /// Passes a TCP segment between these hosts to the router.
     fn receive(router: &mut Router, from: usize, to: HostNumber, now: Nanos) {
         let packet = segment(HostNumber(from), to, (1000, 80), 0x10, 5);
         let mut buffer = router.buffer();
@@ -248,7 +251,7 @@ mod tests {
         router.receive(HostNumber(from), buffer, packet.len(), now);
     }
 
-    /// Runs the router until it contains no packet. Returns each packet's receiver and due time.
+    /// Delivers packets until the router is empty. Returns the receiver and due time of each.
     fn drain(router: &mut Router) -> Vec<(usize, Nanos)> {
         let mut seen = Vec::new();
         while let Some(next) = router.next_due() {
@@ -263,7 +266,7 @@ mod tests {
 
     #[test]
     fn each_way_takes_half_of_a_clients_rtt_and_between_clients_both_take_theirs() {
-        let mut router = Router::new(&shape(spread(20, 200)));
+        let mut router = Router::new(&settings(spread(20, 200)));
         let now = Nanos::from_secs(1000);
         receive(&mut router, 1, SERVER, now);
         receive(&mut router, 0, HostNumber(2), now);
@@ -277,7 +280,7 @@ mod tests {
 
     #[test]
     fn the_ways_up_and_down_share_the_round_trip_time_as_configured() {
-        let mut router = Router::new(&Shape { up_share: 0.75, ..shape(spread(20, 20)) });
+        let mut router = Router::new(&NetworkSettings { up_share: 0.75, ..settings(spread(20, 20)) });
         for (from, to, after) in [(1, SERVER, MS(15)), (0, HostNumber(1), MS(5)), (1, HostNumber(2), MS(20))] {
             receive(&mut router, from, to, Nanos::ZERO);
             assert_eq!(drain(&mut router), [(to.0, after)]);
@@ -286,7 +289,7 @@ mod tests {
 
     #[test]
     fn packets_without_a_receiver_are_counted_and_nothing_panics() {
-        let mut router = Router::new(&shape(spread(0, 0)));
+        let mut router = Router::new(&settings(spread(0, 0)));
         receive(&mut router, 1, HostNumber(3), Nanos::ZERO);
         for length in [0, 1, 40, 1500, 9000] {
             let buffer = router.buffer();
@@ -298,7 +301,7 @@ mod tests {
 
     #[test]
     fn the_number_of_held_packets_is_bounded() {
-        let mut router = Router::new(&shape(spread(100, 100)));
+        let mut router = Router::new(&settings(spread(100, 100)));
         router.max_held = 3;
         (0..5).for_each(|_| receive(&mut router, 1, SERVER, Nanos::ZERO));
         assert_eq!((drain(&mut router).len(), router.dropped()), (3, (2, 0)));
@@ -306,7 +309,7 @@ mod tests {
 
     #[test]
     fn at_most_the_limit_is_released_at_once() {
-        let mut router = Router::new(&shape(spread(0, 0)));
+        let mut router = Router::new(&settings(spread(0, 0)));
         (0..5).for_each(|_| receive(&mut router, 1, SERVER, Nanos::ZERO));
         let mut seen = 0;
         assert!(router.deliver_due(MS(1), 3, |_, _, _| seen += 1));
@@ -316,14 +319,15 @@ mod tests {
 
     #[test]
     fn connections_with_drawn_times_take_the_same_both_ways() {
-        let mut router = Router::new(&shape(Rtts::Drawn("10ms..500ms,1".parse().unwrap())));
+        let mut router = Router::new(&settings(Rtts::Drawn("10ms..500ms,1".parse().unwrap())));
         receive(&mut router, 1, SERVER, Nanos::ZERO);
         let there = drain(&mut router)[0].1;
         let answer = segment(SERVER, HostNumber(1), (80, 1000), 0x10, 5);
         let mut buffer = router.buffer();
         buffer[..40].copy_from_slice(&answer);
         router.receive(SERVER, buffer, 40, Nanos::from_secs(1));
-        // If the round-trip time is odd, the two directions differ by a nanosecond.
+        // If the round-trip time is an odd number of nanoseconds, the delays of the two directions differ by a
+        // nanosecond.
         let (to, back) = drain(&mut router)[0];
         assert_eq!((to, (back - Nanos::from_secs(1)).0 - there.0 <= 1), (1, true), "{there} there, {back} back");
         assert!(there >= MS(5) && there <= MS(250), "{there}");

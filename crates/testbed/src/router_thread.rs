@@ -1,14 +1,15 @@
-//! The router's thread: reads packets from the hosts' devices, and writes them when they are due.
+//! The thread of the router: it reads packets from the TUN devices of the hosts, and writes each packet to its
+//! receiver's device when the packet is due.
 //!
-//! The thread sleeps until a packet arrives, or until a margin before the next packet is due. During this margin it
-//! polls, because a sleep ends late. If it shares its CPU with clients, it may poll only for a small share of the time.
-//! Otherwise, at high rates, it would use all of the clients' CPU time. A packet's lateness is measured after the
-//! packet was handed over.
+//! The thread sleeps until a packet arrives, or until shortly before the next packet is due. For the remaining time
+//! ([`MARGIN`]), it polls, because the kernel ends a sleep late. If the thread shares its CPU with clients, it may poll
+//! only for a small share of the time: at high rates, polling would otherwise use all of the clients' CPU time. The
+//! lateness of a packet is measured after the packet was written.
 
 use crate::address::{HostNumber, MAX_CLIENTS};
 use crate::cpus::ThreadPlacement;
 use crate::lateness::Lateness;
-use crate::router::{Router, Shape};
+use crate::router::{NetworkSettings, Router};
 use crate::sys;
 use brimful_core::Nanos;
 use brimful_os::clock::now;
@@ -19,20 +20,20 @@ use rustix::io::{Errno, read, write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::thread::JoinHandle;
 
-/// Highest number of packets that are read from one host before the next host's turn, and that are delivered before
-/// packets are read again.
+/// Maximum number of packets that are read from one host before the thread reads from the next host. Also the maximum
+/// number of packets that are delivered before packets are read again.
 const BATCH: usize = 32;
-/// The time before a packet is due at which the thread stops sleeping. In a virtual machine, waking up takes about this
-/// time.
+/// The thread ends its sleep this long before the next packet is due. Waking up a thread in a virtual machine takes
+/// about this long.
 const MARGIN: Nanos = Nanos::from_micros(80);
-/// On a shared CPU, the thread may poll for the elapsed time divided by this number.
+/// On a shared CPU, the thread may poll for at most the elapsed time divided by this number.
 const POLL_DIVISOR: u64 = 20;
-/// Upper bound of the unused polling time that the thread accumulates.
+/// Maximum polling time that the thread may save for later.
 const MAX_SAVED: Nanos = Nanos::from_millis(2);
-/// Identifies the event that ends the thread.
+/// The event number of the request to end the thread. Other event numbers are those of hosts.
 const END: u64 = u64::MAX;
 
-/// A running router. Dropping it ends the thread.
+/// A running router thread. Dropping this value ends the thread.
 #[derive(Debug)]
 pub struct RouterThread {
     end: OwnedFd,
@@ -40,20 +41,20 @@ pub struct RouterThread {
     thread: Option<JoinHandle<RouterResults>>,
 }
 
-/// The results of a router's thread.
+/// The results of a router's thread, after its end.
 #[derive(Debug)]
 pub struct RouterResults {
-    /// The router with its counts.
+    /// The router, which contains the counts of packets.
     pub router: Router,
     /// Lateness of the packets.
     pub lateness: Lateness,
-    /// Number of packets that the kernel of the receiving host rejected.
+    /// Number of packets that could not be written to the receiver's device.
     pub refused: u64,
     /// CPU time of the thread.
     pub cpu: Nanos,
 }
 
-/// The state of the thread.
+/// The state of the router's thread.
 struct Forwarder {
     router: Router,
     devices: Vec<OwnedFd>,
@@ -63,22 +64,26 @@ struct Forwarder {
     refused: u64,
 }
 
-/// The time for which the thread may poll instead of sleeping.
+/// The time that the thread may spend polling instead of sleeping.
 #[derive(Debug)]
 struct PollBudget {
-    /// Whether no other part of the test bed uses the thread's CPU, so that polling costs nothing.
+    /// Whether the server and the clients use other CPUs, so that polling slows nothing down.
     is_exclusive: bool,
-    /// Whether the thread has polled since the last decision whether to poll or to sleep.
+    /// Whether the last decision was to poll.
     is_polling: bool,
-    /// Unused polling time.
+    /// Polling time that was permitted so far, but not used.
     saved: Nanos,
-    /// Time of the last decision whether to poll or to sleep.
+    /// Time of the last decision to poll or to sleep.
     updated_at: Nanos,
 }
 
 impl RouterThread {
-    /// Starts a router between these devices: the server's, then the clients' in order.
-    pub fn start(shape: &Shape, devices: Vec<OwnedFd>, placement: ThreadPlacement) -> std::io::Result<RouterThread> {
+    /// Starts a router between these TUN devices: first the server's, then the clients' in order.
+    pub fn start(
+        settings: &NetworkSettings,
+        devices: Vec<OwnedFd>,
+        placement: ThreadPlacement,
+    ) -> std::io::Result<RouterThread> {
         let epoll = epoll::create(CreateFlags::CLOEXEC)?;
         for (number, device) in devices.iter().enumerate() {
             epoll::add(&epoll, device, EventData::new_u64(number as u64), EventFlags::IN)?;
@@ -86,7 +91,7 @@ impl RouterThread {
         let end = eventfd(0, EventfdFlags::CLOEXEC)?;
         epoll::add(&epoll, &end, EventData::new_u64(END), EventFlags::IN)?;
         let mut forwarder = Forwarder {
-            router: Router::new(shape),
+            router: Router::new(settings),
             devices,
             epoll,
             polling: PollBudget::new(placement.is_exclusive, now()),
@@ -103,16 +108,17 @@ impl RouterThread {
         Ok(RouterThread { end, thread: Some(thread) })
     }
 
-    /// Ends the thread. Packets that are still in the router are lost. `None` if the thread panicked.
+    /// Ends the thread and returns its results; `None` if the thread panicked. Packets that are still in the router are
+    /// lost.
     pub fn stop(mut self) -> Option<RouterResults> {
         self.end()
     }
 
     fn end(&mut self) -> Option<RouterResults> {
         let thread = self.thread.take()?;
-        // Writing 1 to an eventfd fails only near its maximum.
+        // Writing to an eventfd fails only if its counter is near its maximum; here, it is at most 1.
         let _ = write(&self.end, &1u64.to_ne_bytes());
-        // If the thread panicked, its message has already been printed.
+        // Rust has already printed the message of a panic.
         thread.join().ok()
     }
 }
@@ -123,21 +129,21 @@ impl Drop for RouterThread {
     }
 }
 
-/// Pins the calling thread to its CPU and raises its priority. Failures are ignored, because they show in the lateness
-/// of packets.
+/// Pins the calling thread to its CPU and raises its priority. Errors are ignored: without these settings, packets are
+/// later, which the measured lateness shows.
 fn prioritize(placement: ThreadPlacement) {
     if let Some(cpu) = placement.cpu {
         let _ = brimful_os::cpus::pin_this_thread(cpu);
     }
-    // By default, the kernel may end sleeps up to 50 µs late. The smallest possible slack is 1 ns.
+    // Set the slack of timers to its minimum, 1 ns. By default, the kernel may end sleeps up to 50 µs late.
     let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
-    // On a shared CPU, packets would wait for the end of another program's time slice, whatever that program's priority
-    // is. So the thread needs real-time scheduling there. On an exclusive CPU, the thread may poll all the time, and
-    // real-time scheduling would block the kernel's own threads. Both settings need root.
+    // On a shared CPU, the thread needs real-time scheduling: otherwise, it would wait until the time slice of the
+    // running thread ends, whatever the priorities are. On an exclusive CPU, the thread may poll all the time, and with
+    // real-time scheduling it would block the kernel's own threads there. Both settings need root.
     if !placement.is_exclusive && sys::set_realtime_scheduling().is_ok() {
         return;
     }
-    // On Linux this sets the priority of this thread alone.
+    // On Linux, this sets the priority of this thread only, not of the process.
     let _ = rustix::process::setpriority_process(Some(rustix::thread::gettid()), -20);
 }
 
@@ -154,7 +160,7 @@ impl Forwarder {
             events.clear();
             match epoll::wait(&self.epoll, spare_capacity(&mut events), timeout.as_ref()) {
                 Ok(_) | Err(Errno::INTR) => {}
-                // For a valid epoll descriptor, no other error is documented.
+                // The documentation lists no other errors for a valid epoll descriptor.
                 Err(_) => return,
             }
             for event in &events {
@@ -166,27 +172,28 @@ impl Forwarder {
         }
     }
 
-    /// Time to sleep; `None` if the router has no packet, so that only an arrival ends the sleep.
+    /// Time to sleep, zero to poll; `None` if the router contains no packets, so that the thread sleeps until a packet
+    /// arrives.
     fn sleep_time(&mut self) -> Option<Nanos> {
         let due = self.router.next_due()?;
         let now = now();
         Some(self.polling.sleep_time(due - now, now))
     }
 
-    /// Reads packets that a host has sent.
+    /// Reads the packets that a host has sent, and passes them to the router.
     fn read(&mut self, number: usize) {
         let Some(device) = self.devices.get(number) else { return };
         for _ in 0..BATCH {
             let mut buffer = self.router.buffer();
             match read(device, &mut buffer[..]) {
                 Ok(length) => self.router.receive(HostNumber(number), buffer, length, now()),
-                // There are no more packets, or the device was removed.
+                // The device has no more packets, or it was removed.
                 Err(_) => return self.router.recycle(buffer),
             }
         }
     }
 
-    /// Delivers packets that are due. Returns whether further packets may be due.
+    /// Writes packets that are due to their receivers' devices. Returns whether more packets may be due.
     fn release(&mut self) -> bool {
         let Forwarder { router, devices, lateness, refused, .. } = self;
         router.deliver_due(now(), BATCH, |to, packet, due| {
@@ -204,14 +211,16 @@ impl PollBudget {
         PollBudget { is_exclusive, is_polling: false, saved: Nanos::ZERO, updated_at: now }
     }
 
-    /// Time to sleep if the next packet is due in `remaining`; zero to poll. The caller asks again after that time.
+    /// Time to sleep if the next packet is due after `remaining`; zero to poll. After that time, the caller calls this
+    /// again.
     fn sleep_time(&mut self, remaining: Nanos, now: Nanos) -> Nanos {
         let elapsed = now - std::mem::replace(&mut self.updated_at, now);
         if std::mem::take(&mut self.is_polling) {
             self.saved = self.saved - elapsed;
         }
         self.saved = (self.saved + Nanos(elapsed.0 / POLL_DIVISOR)).min(MAX_SAVED);
-        // Polling time that does not suffice for a whole margin is saved for a later packet.
+        // If the saved polling time does not suffice for a whole margin, the thread sleeps until the packet is due, and
+        // keeps the saved time for a later packet.
         if !self.is_exclusive && self.saved < remaining.min(MARGIN) {
             return remaining;
         }
@@ -238,7 +247,7 @@ mod tests {
         let mut polling = PollBudget::new(false, Nanos::ZERO);
         let mut now = Nanos::ZERO;
         let mut polled = Nanos::ZERO;
-        // A packet is due every 100 µs; one poll takes 1 µs.
+        // Simulated: a packet is due every 100 µs, and each poll takes 1 µs.
         for number in 1..=100_000 {
             let due = US(100 * number);
             while now < due {

@@ -1,4 +1,4 @@
-//! Round-trip times: the same for all clients, spread over the clients, or drawn for each connection from a histogram.
+//! Round-trip times: evenly spread over the clients, or drawn for each connection from a histogram.
 
 use crate::wheel::WHEEL_HORIZON;
 use brimful_core::{Nanos, csv};
@@ -6,8 +6,8 @@ use rand::RngExt;
 use rand_pcg::Pcg64Mcg;
 use std::str::FromStr;
 
-/// The longest round-trip time. If both links have half of it, the horizon of the router's timer wheel covers the delay
-/// of a link, a quarter more for a reordered packet, and 4 s for a queue.
+/// Maximum round-trip time. The router's timer wheel can delay a packet for at most 8.6 s. If a link has half of this
+/// time, 8.6 s suffice for its delay, a quarter more for a reordered packet, and 4 s for the queue of the rate limit.
 pub const MAX_RTT: Nanos = Nanos::from_secs(5);
 
 const _: () = assert!(MAX_RTT.0 / 8 * 5 + 4_000_000_000 < WHEEL_HORIZON.0);
@@ -21,17 +21,17 @@ pub struct RttRange {
     pub max: Nanos,
 }
 
-/// The round-trip times of a test bed.
+/// The round-trip times of the test bed's clients or connections.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Rtts {
-    /// The first client has the shortest time, the last client the longest, and the times of the clients between are
-    /// evenly spaced. A single client has the mean.
+    /// The times are evenly spaced over the clients: the first client has the shortest time, the last client the
+    /// longest. A single client has the mean of both.
     Spread(RttRange),
-    /// Each connection draws its own round-trip time.
+    /// A round-trip time is drawn from the histogram for each connection.
     Drawn(RttHistogram),
 }
 
-/// The distribution of the connections' round-trip times.
+/// A histogram of the round-trip times of connections.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RttHistogram {
     bins: Vec<Bin>,
@@ -40,11 +40,11 @@ pub struct RttHistogram {
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Bin {
     range: RttRange,
-    /// Share of the connections in this bin and in all earlier bins.
+    /// Share of the connections in this bin and all earlier bins together.
     cumulative_share: f64,
 }
 
-/// The error of parsing a histogram of round-trip times.
+/// An error in the text of a histogram of round-trip times.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum RttHistogramError {
     /// A line does not contain a round-trip time and a share.
@@ -78,7 +78,8 @@ impl FromStr for RttRange {
 }
 
 impl Rtts {
-    /// The round-trip times of one of `clients` clients. It is a single time unless times are drawn.
+    /// The range of round-trip times of one of `clients` clients. The ends of the range are equal unless times are
+    /// drawn.
     pub fn range_for_client(&self, client: usize, clients: usize) -> RttRange {
         match self {
             Rtts::Spread(RttRange { min, max }) => {
@@ -94,8 +95,8 @@ impl Rtts {
 impl FromStr for RttHistogram {
     type Err = RttHistogramError;
 
-    /// Parses lines that contain a round-trip time, or a range of times, and its weight. Within a range, all times are
-    /// equally likely. Comments begin with `#`.
+    /// Parses a histogram. Each line contains a round-trip time, or a range of times, and its weight. All times of a
+    /// range are equally likely. Comments begin with `#`.
     fn from_str(text: &str) -> Result<RttHistogram, RttHistogramError> {
         let mut bins = Vec::new();
         let mut sum = 0.0;
@@ -121,13 +122,13 @@ impl FromStr for RttHistogram {
 }
 
 impl RttHistogram {
-    /// The range of all round-trip times.
+    /// The range from the shortest to the longest round-trip time.
     pub fn range(&self) -> RttRange {
         let min = self.bins.iter().map(|bin| bin.range.min).min().unwrap_or_default();
         RttRange { min, max: self.bins.iter().map(|bin| bin.range.max).max().unwrap_or_default() }
     }
 
-    /// Draws the round-trip time of the next connection.
+    /// Draws the round-trip time of a connection.
     pub fn draw(&self, random: &mut Pcg64Mcg) -> Nanos {
         let bin_draw = random.random::<f64>();
         let position_draw = random.random::<f64>();

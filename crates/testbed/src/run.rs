@@ -1,10 +1,10 @@
-//! Runs a command within the test bed.
+//! Runs the user's command within the test bed.
 //!
 //! The command has mount and PID namespaces of its own, but stays in brimful's network namespace. In its mount
 //! namespace, /run/netns lists the hosts by name, so that `ip netns exec server …` works there and nowhere else. The
-//! PID namespace ends with its first process ([`crate::run_init`]), which ends with the thread that started it. So all
-//! processes of the command end when brimful ends, for whatever reason. Then no process keeps the network namespaces
-//! alive.
+//! kernel ends the PID namespace's first process ([`crate::run_init`]) when the thread that started it ends, and then
+//! all other processes of the namespace. So when brimful ends for any reason, all processes of the command end too, and
+//! no process keeps the network namespaces alive.
 
 use crate::TestbedError;
 use crate::address::HostNumber;
@@ -28,19 +28,21 @@ use std::process::{Command, ExitStatus};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
 
-/// The hidden command that runs the first process of the PID namespace by calling [`crate::run_init`]. Its arguments
-/// are the ID of this process and the user's command.
+/// The hidden command of brimful that runs as the first process of the PID namespace: it calls [`crate::run_init`]. Its
+/// arguments are the ID of the process that starts it, and the user's command.
 pub const INIT_COMMAND: &str = "testbed-inside";
-/// The signal that requests [`crate::run_init`] to interrupt its command. It is not SIGINT, because Ctrl-C at a
-/// terminal sends SIGINT to both processes at once.
+/// The signal that makes [`crate::run_init`] interrupt the user's command. It is not SIGINT: Ctrl-C at a terminal also
+/// sends SIGINT to that process, so the command would be interrupted twice.
 pub(crate) const INTERRUPT: Signal = Signal::USR1;
-/// The directory in which iproute2 looks for network namespaces by name.
+/// The directory in which the program `ip` looks for network namespaces by name.
 const NAMES: &str = "/run/netns";
-/// Number of attempts to lock the directory of names. Any user can keep it locked.
+/// Number of attempts to lock the directory of names. The attempts are limited, because any user can keep the directory
+/// locked.
 const LOCK_ATTEMPTS: usize = 20;
-/// Pause between two attempts. A test bed that removes the directory locks it for less than this time.
+/// Pause between two attempts to lock the directory. A test bed that removes the directory locks it for less time than
+/// this.
 const LOCK_PAUSE: Duration = Duration::from_millis(5);
-/// A signal within this time after the first signal counts as the same request.
+/// A second signal within this time after the first is regarded as the same request of the user.
 const SAME_REQUEST: Duration = Duration::from_secs(1);
 
 /// Runs a command to its end; returns its exit code, or 128 plus the number of the signal that ended it. SIGTERM,
@@ -54,7 +56,7 @@ pub fn run(bed: &RunningTestbed, command: &[String]) -> Result<u8, TestbedError>
     let handle = signals.handle();
     let (pid_sender, pid) = channel();
     std::thread::scope(|scope| {
-        // The kernel ends the command when the thread that started it ends. So the same thread waits for the command.
+        // The kernel ends the command when the thread that started it ends, so this thread also waits for the command.
         let start_and_wait = || {
             let result = start_and_wait(bed, command, &pid_sender);
             drop(pid_sender);
@@ -71,7 +73,7 @@ pub fn run(bed: &RunningTestbed, command: &[String]) -> Result<u8, TestbedError>
     })
 }
 
-/// The signals to forward. SIGHUP is left out if brimful ignores it, as under nohup.
+/// The signals that are forwarded to the command. SIGHUP is not forwarded if brimful ignores it, as under nohup.
 fn forwarded_signals() -> Vec<i32> {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let ignored = status.lines().find_map(|line| u64::from_str_radix(line.strip_prefix("SigIgn:")?.trim(), 16).ok());
@@ -79,7 +81,7 @@ fn forwarded_signals() -> Vec<i32> {
     [SIGTERM, SIGINT].into_iter().chain(forward_hang_up.then_some(SIGHUP)).collect()
 }
 
-/// Forwards signals to the init process until the handle of `signals` is closed.
+/// Forwards signals to the first process of the PID namespace, until the handle of `signals` is closed.
 fn forward_signals(signals: &mut Signals, pid: &Receiver<Pid>) {
     let Ok(init) = pid.recv() else { return };
     let mut first: Option<Instant> = None;
@@ -92,18 +94,19 @@ fn forward_signals(signals: &mut Signals, pid: &Receiver<Pid>) {
             _ => Signal::TERM,
         };
         first.get_or_insert_with(Instant::now);
-        // This fails only if the process has already ended.
+        // Sending fails only if that process has already ended.
         let _ = kill_process(init, to_send);
     }
 }
 
-/// Whether Ctrl-C at the terminal sends SIGINT to the command as well as to this process.
+/// Whether this process is in the terminal's foreground process group, so that Ctrl-C sends SIGINT both to this process
+/// and to the command.
 fn is_in_foreground() -> bool {
     let terminal = File::open("/dev/tty");
     terminal.is_ok_and(|terminal| rustix::termios::tcgetpgrp(terminal).is_ok_and(|group| group == getpgrp()))
 }
 
-/// Moves the calling thread into new namespaces, starts the command there and waits for it.
+/// Moves the calling thread into new mount and PID namespaces, starts the command there, and waits for it.
 fn start_and_wait(
     bed: &RunningTestbed,
     command: &[String],
@@ -112,8 +115,8 @@ fn start_and_wait(
     unshare(UnshareFlags::NEWNS).map_err(|error| TestbedError::Namespace(error.into()))?;
     mount_names(bed)?;
     unshare(UnshareFlags::NEWPID).map_err(|error| TestbedError::Namespace(error.into()))?;
-    // The file at the program's path may have been replaced by another version, so the running program is started
-    // again.
+    // `/proc/self/exe` is the program that is running now. The file at its path may since have been replaced by another
+    // version.
     let mut init = Command::new("/proc/self/exe");
     init.arg(INIT_COMMAND).arg(std::process::id().to_string()).args(command).envs(environment(bed));
     let mut child = init.spawn().map_err(TestbedError::kernel("start a process in a PID namespace"))?;
@@ -134,26 +137,27 @@ fn environment(bed: &RunningTestbed) -> [(&'static str, String); 4] {
     ]
 }
 
-/// Keeps the directory of names while this test bed uses it. If a test bed created the directory, the last test bed
-/// removes it. Removing it earlier would also remove what other test beds have mounted there.
+/// Keeps the directory of names in existence while this test bed uses it. If a test bed created the directory, the last
+/// test bed that uses it removes it. Removing it earlier would also remove the mounts of the other test beds.
 struct NamesDirectory(Option<File>);
 
 impl NamesDirectory {
-    /// The sticky bit marks a directory that a test bed created. iproute2 does not set this bit.
+    /// The sticky bit of the directory's mode. A test bed sets it on a directory that it creates; iproute2 does not.
     const MADE_BY_TESTBED: u32 = 0o1000;
 
     fn hold() -> NamesDirectory {
         for _ in 0..LOCK_ATTEMPTS {
             let _ = DirBuilder::new().mode(0o755 | NamesDirectory::MADE_BY_TESTBED).create(NAMES);
             let Ok(names) = File::open(NAMES) else { break };
-            // Another test bed may be removing the directory at this moment.
+            // Locking fails while another test bed is removing the directory.
             if flock(&names, FlockOperation::NonBlockingLockShared).is_err() {
                 std::thread::sleep(LOCK_PAUSE);
             } else if Path::new(NAMES).exists() {
                 return NamesDirectory(Some(names));
             }
         }
-        // The lock is not necessary: if another user keeps the directory locked, no test bed can remove it either.
+        // No lock is needed: it failed because another user keeps the directory locked, so no test bed can remove it
+        // either.
         NamesDirectory(None)
     }
 }
@@ -164,14 +168,14 @@ impl Drop for NamesDirectory {
         let mode = names.metadata().map_or(0, |metadata| metadata.mode());
         if mode & NamesDirectory::MADE_BY_TESTBED != 0 && flock(names, FlockOperation::NonBlockingLockExclusive).is_ok()
         {
-            // This fails if another program has put a file there.
+            // Removing the directory fails if another program has created a file in it.
             let _ = fs::remove_dir(NAMES);
         }
     }
 }
 
-/// Mounts the hosts' network namespaces under their names, for iproute2. Only the mount namespace of this thread
-/// changes.
+/// Mounts the network namespaces of the hosts at paths with the hosts' names, where the program `ip` looks for them.
+/// Only the mount namespace of this thread changes.
 fn mount_names(bed: &RunningTestbed) -> Result<(), TestbedError> {
     let mount_error = |what| move |source: Errno| TestbedError::Mount { what, source: source.into() };
     let mount_tmpfs =
@@ -179,7 +183,7 @@ fn mount_names(bed: &RunningTestbed) -> Result<(), TestbedError> {
     mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)
         .map_err(mount_error("/ privately"))?;
     if !Path::new(NAMES).exists() {
-        // Root in a user namespace may not write to /run.
+        // In a user namespace, root may not create files in the original /run, so a new file system is mounted there.
         mount_tmpfs("/run").map_err(mount_error("a tmpfs on /run"))?;
         fs::create_dir(NAMES).map_err(TestbedError::kernel("make /run/netns"))?;
     }
@@ -193,7 +197,7 @@ fn mount_names(bed: &RunningTestbed) -> Result<(), TestbedError> {
     Ok(())
 }
 
-/// The exit code in the convention of shells.
+/// Exit code of a command by the convention of shells: 128 plus the number of the signal if a signal ended it.
 fn exit_code(status: ExitStatus) -> u8 {
     let code = status.code().or(status.signal().map(|signal| 128 + signal));
     code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1)

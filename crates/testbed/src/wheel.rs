@@ -1,43 +1,43 @@
-//! A timer wheel: returns items in the order of their due times.
+//! A timer wheel: a queue that returns items in the order of their due times.
 //!
 //! One turn of the wheel has 2²⁰ slots of 8.192 µs, which is 8.6 s. A due time is rounded up to the next slot, so no
-//! item is early. Items in one slot keep the order in which they were inserted. So the items of a flow keep their
-//! order, because their due times never decrease. Insertion and removal take constant time. A bitmap marks the occupied
+//! item is early. Items in the same slot keep the order in which they were inserted. So packets of a flow keep their
+//! order if their due times do not decrease. Insertion and removal take constant time. A bitmap marks the occupied
 //! slots, and a summary marks the words of the bitmap that are not zero. Source: Varghese & Lauck 1987, scheme 4.
 //!
-//! The wheel has no clock: its caller passes the time.
+//! The wheel does not read a clock: its caller passes the time.
 
 use brimful_core::Nanos;
 
-/// Log₂ of the length of a slot in nanoseconds.
+/// Log₂ of a slot's length in nanoseconds.
 const SLOT_BITS: u32 = 13;
 /// Number of slots in a turn of the wheel.
 const SLOTS: u64 = 1 << 20;
 /// Number of bits in a word of the bitmaps.
 const WORD: usize = 64;
-/// The entry number that stands for no entry. Entries are numbered from one, so an empty slot is zeroed memory, which
-/// the kernel allocates lazily.
+/// The entry number that means no entry. Entries are numbered from one, so an empty slot consists of zero bytes, and
+/// the kernel allocates memory only for slots that were used.
 const NONE: u32 = 0;
 
-/// Longest time from now to the due time of an item.
+/// Maximum time from now to the due time of an item.
 pub const WHEEL_HORIZON: Nanos = Nanos((SLOTS - 2) << SLOT_BITS);
 
-/// Items, ordered by their due times.
+/// A queue of items in the order of their due times.
 #[derive(Debug)]
 pub struct TimerWheel<T> {
     slots: Vec<Slot>,
     occupied: Vec<u64>,
-    /// A bitmap with one bit for each word of `occupied`, which is set if the word is not zero.
+    /// A bitmap with a bit for each word of `occupied`. The bit is set if the word is not zero.
     summary: Vec<u64>,
     entries: Vec<Entry<T>>,
-    /// The first entry of the list of free entries.
+    /// The first entry of the linked list of free entries.
     free: u32,
-    /// The first occupied slot, numbered from time zero instead of within a turn.
+    /// Number of the first occupied slot. Slots are counted from time zero, over all turns of the wheel.
     first: Option<u64>,
     length: usize,
 }
 
-/// A linked list of the entries that are due in a slot.
+/// The linked list of the entries that are due in one slot.
 #[derive(Clone, Copy, Debug, Default)]
 struct Slot {
     first: u32,
@@ -51,6 +51,7 @@ struct Entry<T> {
 }
 
 impl<T> TimerWheel<T> {
+    /// Creates an empty timer wheel.
     pub fn new() -> TimerWheel<T> {
         let words = SLOTS as usize / WORD;
         TimerWheel {
@@ -69,8 +70,8 @@ impl<T> TimerWheel<T> {
         self.length
     }
 
-    /// Inserts an item. If it is due beyond the horizon, it is returned at the horizon. If it is due before `now`, it
-    /// is returned at once.
+    /// Inserts an item. An item that is due beyond the horizon is returned at the horizon; an item that is due before
+    /// `now` is returned at the next call of [`TimerWheel::pop`].
     pub fn insert(&mut self, now: Nanos, due: Nanos, item: T) {
         let present = now.0 >> SLOT_BITS;
         let base = self.first.map_or(present, |first| first.min(present));
@@ -90,7 +91,7 @@ impl<T> TimerWheel<T> {
         self.length += 1;
     }
 
-    /// Time at which the next item is due, rounded up to the next slot.
+    /// Due time of the next item, rounded up to the next slot; `None` if there are no items.
     pub fn next_due(&self) -> Option<Nanos> {
         self.first.map(|slot| Nanos(slot << SLOT_BITS))
     }
@@ -114,7 +115,7 @@ impl<T> TimerWheel<T> {
         item
     }
 
-    /// Marks the first occupied slot as empty, and finds the next occupied slot.
+    /// Marks the first occupied slot as empty, and searches for the next occupied slot.
     fn clear_first_slot(&mut self, slot: u64, index: usize) {
         let word = &mut self.occupied[index / WORD];
         *word &= !(1 << (index % WORD));
@@ -125,7 +126,7 @@ impl<T> TimerWheel<T> {
         self.first = self.next_occupied(index).map(|found| slot + slots_ahead(found));
     }
 
-    /// The index of the first occupied slot at or after `index`. The search continues at the start of the wheel.
+    /// Index of the first occupied slot at or after `index`. The search wraps around at the end of the wheel.
     fn next_occupied(&self, index: usize) -> Option<usize> {
         if self.length == 0 {
             return None;
@@ -138,7 +139,7 @@ impl<T> TimerWheel<T> {
         })
     }
 
-    /// Stores an item in a free entry, or in a new one, and returns the entry's number.
+    /// Stores an item in a free entry or in a new entry. Returns the number of the entry.
     fn allocate_entry(&mut self, item: T) -> u32 {
         let entry = Entry { item: Some(item), next: NONE };
         match self.free {
@@ -160,7 +161,7 @@ fn slot_index(slot: u64) -> usize {
     (slot & (SLOTS - 1)) as usize
 }
 
-/// The first bit that is set, at or after the bit `from`.
+/// Index of the first bit that is set, from bit `from` on.
 fn next_bit(words: &[u64], from: usize) -> Option<usize> {
     let first = from / WORD;
     let first_word = words.get(first)? & (u64::MAX << (from % WORD));
@@ -206,7 +207,7 @@ mod tests {
     }
 
     proptest! {
-        /// Compares the wheel with a sorted list over several turns of the wheel.
+        /// Compares the wheel with a sorted list of items, over several turns of the wheel.
         #[test]
         fn the_wheel_returns_items_like_a_sorted_list(
             steps in prop::collection::vec((0u64..2_000_000_000, 0u64..8_000_000_000), 1..200),

@@ -33,8 +33,8 @@ pub struct Calibration {
 }
 
 impl Calibration {
-    /// Makes the document. `limits` are the stations' saturation rates in the calibrated model. A warning about a single
-    /// run names the run's Record.
+    /// Makes the document. `limits` are the stations' saturation rates in the calibrated model. A warning about a
+    /// single run names the run's Record.
     pub fn new(mut calibrated: Calibrated, limits: Vec<StationLimit>, records: Vec<String>) -> Calibration {
         calibrated.warnings.splice(0..0, calibrated.odd.iter().map(|odd| odd.warning(&records[odd.record])));
         let headline = headline(&limits, calibrated.saturation.ci95.map(|ci| [Some(ci.low), Some(ci.high)])) + ".";
