@@ -1,9 +1,11 @@
-//! Draws service demands from their distribution, and burns them as CPU time. A burn is measured by the thread's own
-//! CPU clock (`CLOCK_THREAD_CPUTIME_ID`), so that preemption does not shorten it.
+//! Draws service demands (CPU times of requests) from their distribution, and uses that much CPU time by a busy loop,
+//! called a burn. The thread's own CPU clock (`CLOCK_THREAD_CPUTIME_ID`) measures the burn, so that preemption does not
+//! shorten it.
 //!
-//! Reading that clock needs a system call (0.5–1.5 µs), so a burn spins between two readings for a number of rounds
-//! that follows from a calibration. It spins for at most three quarters of the remaining time, so that it does not
-//! overshoot when the CPU is slower than in the calibration. The readings themselves count as burned time.
+//! Reading that clock needs a system call (0.5–1.5 µs), so a burn does not read it all the time. Between two readings,
+//! it executes a number of loop rounds, computed from a calibration of the CPU's speed, that take three quarters of the
+//! remaining time. So it is not too long even if the CPU has become slower. The readings of the clock are part of the
+//! burn.
 
 use crate::service::Distribution;
 use brimful_core::Nanos;
@@ -13,20 +15,21 @@ use rand_distr::{Distribution as _, Exp1};
 use rand_pcg::Pcg64;
 use std::hint::black_box;
 
-/// Share of the remaining time to spin before the next reading of the clock.
+/// Share of the remaining time for which a burn spins before it reads the clock again.
 const SPIN_SHARE: f64 = 0.75;
 
-/// Burns a given amount of CPU time.
+/// Uses a given amount of CPU time by a busy loop.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Spinner {
     rounds_per_ns: f64,
-    /// CPU time of one reading of the clock. Half of it passes before the instant that the reading reports, half after
-    /// it.
+    /// CPU time that one reading of the clock takes, in nanoseconds. About half of it passes before the instant that
+    /// the reading returns, the rest after that instant.
     reading_ns: f64,
 }
 
 impl Spinner {
-    /// Measures the speed of this thread's CPU, in about 3 ms. Uses medians, so that a few interrupts do not matter.
+    /// Measures the speed of the CPU on which this thread runs, in about 3 ms. The results are medians, so that a few
+    /// interrupts do not affect them.
     pub(crate) fn measure() -> Spinner {
         const SAMPLES: usize = 15;
         const READINGS: u64 = 100;
@@ -40,17 +43,17 @@ impl Spinner {
             samples.sort_unstable();
             samples[SAMPLES / 2] as f64
         };
-        // The two readings around a sample add the time of one reading to it.
+        // The two readings around a sample add the CPU time of one reading to the sample.
         let reading_ns = median(&|| (0..READINGS).for_each(|_| _ = black_box(thread_cpu()))) / (READINGS + 1) as f64;
         let spin_ns = median(&|| spin(ROUNDS)) - reading_ns;
         Spinner { rounds_per_ns: ROUNDS as f64 / spin_ns.max(1.0), reading_ns }
     }
 
-    /// Returns when the thread has used `demand` of CPU time since the call.
+    /// Uses CPU time until the thread has used `demand` since the call.
     pub(crate) fn burn(&self, demand: Nanos) {
         let mut left = demand.0 as f64;
-        // The clock is read only during longer burns. For shorter ones, the measured speed alone is as accurate as the
-        // clock.
+        // A burn that is shorter than three readings of the clock does not read it: the calibrated speed alone is as
+        // accurate.
         if left > 3.0 * self.reading_ns {
             let end = thread_cpu().0 as f64 - self.reading_ns / 2.0 + left;
             left = end - self.reading_ns / 2.0 - thread_cpu().0 as f64;
@@ -67,7 +70,7 @@ impl Spinner {
     }
 }
 
-/// Computes for this number of rounds, without memory accesses and in a way that no optimiser can shorten.
+/// Executes this number of loop rounds. The loop does not access memory, and the compiler cannot shorten it.
 fn spin(rounds: u64) {
     let mut x = rounds;
     for _ in 0..rounds {
@@ -75,7 +78,7 @@ fn spin(rounds: u64) {
     }
 }
 
-/// Draws service demands, and random positions in a file or buffer.
+/// Draws the random numbers of one worker: service demands, and positions in a file or buffer.
 #[derive(Debug)]
 pub(crate) struct Sampler {
     distribution: Distribution,
@@ -83,12 +86,12 @@ pub(crate) struct Sampler {
 }
 
 impl Sampler {
-    /// The sampler of one worker. Workers with the same seed draw from independent streams.
+    /// Makes the sampler of one worker. Workers with the same seed have different random streams.
     pub(crate) fn new(distribution: Distribution, seed: u64, worker: usize) -> Sampler {
         Sampler { distribution, random: Pcg64::new(u128::from(seed), worker as u128) }
     }
 
-    /// A uniform position between 0 and 1.
+    /// Draws a position between 0 and 1 from the uniform distribution.
     pub(crate) fn position(&mut self) -> f64 {
         self.random.random()
     }
@@ -110,8 +113,8 @@ mod tests {
     use super::*;
     use brimful_core::moments::Moments;
 
-    /// Other work on the host slows down burns and calibrations at times. In at least one of a hundred attempts, the
-    /// burns must match their demands.
+    /// Other programs sometimes slow down burns and calibrations. So up to 100 attempts are made; in at least one, the
+    /// burns must take their demand.
     #[test]
     fn a_burn_takes_its_demand() {
         for micros in [50, 200, 2_000] {
@@ -126,15 +129,15 @@ mod tests {
         }
     }
 
-    /// The shortest of 41 burns, their lower quartile, and the allowed deviation from the demand, all in ns. The
-    /// deviation is allowed because a reading of the clock may cost more or less than in the calibration.
+    /// Makes 41 burns. Returns the shortest one, the lower quartile, and the tolerance, all in nanoseconds. There is a
+    /// tolerance because reading the clock may take more or less time than in the calibration.
     fn burnt(demand: Nanos) -> (f64, f64, f64) {
         let spinner = Spinner::measure();
         let mut taken: Vec<f64> = (0..41)
             .map(|_| {
                 let start = thread_cpu();
                 spinner.burn(demand);
-                // The two readings around the burn add the time of one reading to it.
+                // The two readings around the burn add the CPU time of one reading to it.
                 (thread_cpu() - start).0 as f64 - spinner.reading_ns
             })
             .collect();
@@ -151,8 +154,8 @@ mod tests {
         let moments = Moments::from_values(&demands).unwrap();
         let average = moments.mean();
         let variance = moments.population_variance();
-        // The tolerances are six standard errors: 1/√N for the mean, √(8/N) for the squared coefficient of
-        // variation.
+        // The tolerances are six standard errors: 1/√N is the standard error of the mean, and √(8/N) that of the
+        // squared coefficient of variation.
         assert!((average / mean.0 as f64 - 1.0).abs() < 6.0 / (N as f64).sqrt(), "mean {average}");
         assert!((variance / average.powi(2) - 1.0).abs() < 6.0 * (8.0 / N as f64).sqrt(), "variance {variance}");
     }

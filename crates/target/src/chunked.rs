@@ -1,23 +1,24 @@
-//! Parses chunked request bodies (RFC 9112 §7.1) and discards their content. The parser does no I/O and has no buffer.
+//! Parses chunked request bodies (RFC 9112 §7.1) and discards their content. The parser does no I/O and does not buffer
+//! bytes.
 
-/// Maximum length of a body in bytes, whatever its framing.
+/// Maximum length of a request body in bytes, both with chunks and with `Content-Length`.
 pub(crate) const MAX_BODY: u64 = 64 << 20;
-/// Maximum number of bytes of all chunk extensions and trailers together.
+/// Maximum total length in bytes of the chunk extensions and trailers of a body.
 const MAX_OVERHEAD: usize = 16 << 10;
-/// Maximum number of hexadecimal digits of a chunk size.
+/// Maximum number of hexadecimal digits in a chunk size.
 const MAX_DIGITS: usize = 16;
 
 /// The parser for one chunked body.
 #[derive(Debug, Default)]
 pub(crate) struct Chunked {
     position: Position,
-    /// Number of digits of the current chunk size so far.
+    /// Number of digits of the current chunk size that were parsed so far.
     digits: usize,
-    /// Number of bytes of the current chunk that have not arrived yet.
+    /// Number of bytes of the current chunk that were not received yet.
     left: u64,
-    /// Number of bytes of all chunks so far.
+    /// Total size of all chunks so far, in bytes.
     total: u64,
-    /// Number of bytes of extensions and trailers so far.
+    /// Number of bytes of chunk extensions and trailers so far.
     overhead: usize,
 }
 
@@ -30,7 +31,7 @@ pub(crate) enum BadBody {
     TooLarge,
 }
 
-/// The part of a chunked body to which the next byte belongs.
+/// The element of the chunked encoding that the next byte belongs to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Position {
     #[default]

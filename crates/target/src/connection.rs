@@ -1,12 +1,13 @@
-//! One connection: its unprocessed input, its unsent output, and its turns.
+//! One connection of a client, with its unprocessed input and unsent output.
 //!
-//! A turn reads at most once, serves at most one request and writes as much as the socket has room for. Then the
-//! connection queues up again. While a response is being written, no more input is read, so that a client that does not
-//! read cannot fill the server's memory.
+//! Workers process a connection in turns. In a turn, a worker reads at most once from the socket, serves at most one
+//! request, and writes as much as the socket accepts. Then the connection waits in the queue for its next turn. While a
+//! response is not completely written, no input is read, so that a client that does not read its responses cannot fill
+//! the server's memory.
 
 use crate::pages::{self, Page, Response};
 use crate::protocol::Protocol;
-use crate::request::{Request, ServiceStep};
+use crate::request::{ParseStep, Request};
 use crate::state::WorkerState;
 use crate::transport::Transport;
 use crate::truth::Charge;
@@ -17,30 +18,31 @@ use rustix::io::Errno;
 use rustix::net::{RecvFlags, Shutdown, recv, shutdown};
 use std::sync::Arc;
 
-/// Maximum number of bytes that a client may send after its request was rejected, before the connection is closed.
+/// Maximum number of bytes that are read and discarded after a request was rejected, before the connection is closed.
 const MAX_LINGER: usize = 256 << 10;
 
 /// A client's connection.
 #[derive(Debug)]
 pub(crate) struct Connection {
     pub(crate) socket: OwnedFd,
-    /// CPU time that was spent on the next request and booked before the class of the request was known.
+    /// CPU time already spent on the next request before its class was known. It was accounted as "other", and is moved
+    /// to the class later.
     pub(crate) carried: Nanos,
     transport: Transport,
     protocol: Protocol,
-    /// Received bytes. The first `taken` bytes are already processed. Empty unless the client pipelines or sends heads
-    /// in pieces.
+    /// Received bytes. The first `taken` bytes were already processed. Empty unless the client pipelines requests or
+    /// sends the head of a request in pieces.
     input: Vec<u8>,
     taken: usize,
     phase: Phase,
-    /// Index of the class that was served last.
+    /// Index of the class of the last served request; `None` before the first one.
     last: Option<usize>,
 }
 
-/// The next step for a connection after a turn.
+/// What happens to a connection after a turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Next {
-    /// Wait until the socket is ready for these events, and take another turn.
+    /// Wait until the socket is ready for these events, then begin another turn.
     Await(EventFlags),
     /// Close the connection.
     Close,
@@ -49,25 +51,26 @@ pub(crate) enum Next {
 #[derive(Debug)]
 enum Phase {
     Reading,
-    /// The connection is writing the rest of a response, from `at` to `end`.
+    /// The rest of a response must be written: the bytes from `at` to `end`.
     Writing {
         bytes: Arc<[u8]>,
         at: usize,
         end: usize,
         then: Then,
     },
-    /// The connection is writing the output of HTTP/2.
+    /// HTTP/2 frames must be written.
     WritingFrames {
         then: Then,
     },
-    /// The request was rejected, and the socket is shut down for writing. Closing a socket with unread input would send
-    /// a reset, which could make the client lose the response before it reads it (RFC 9112 §9.6).
+    /// The request was rejected and the socket is shut down for writing. Further input is read and discarded. If the
+    /// socket were closed with unread input, the kernel would send a reset, and the client might lose the response (RFC
+    /// 9112 §9.6).
     Lingering {
         left: usize,
     },
 }
 
-/// The next step after a response has been written.
+/// What happens after a response was written completely.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Then {
     Read,
@@ -81,7 +84,7 @@ impl Connection {
         Connection { socket, carried, transport, protocol, input: Vec::new(), taken: 0, phase, last: None }
     }
 
-    /// Takes one turn. `worker` is the state of the worker on which the connection runs.
+    /// Processes the connection for one turn. `worker` is the state of the worker that processes it.
     pub(crate) fn turn(&mut self, worker: &mut WorkerState) -> (Next, Charge) {
         match std::mem::replace(&mut self.phase, Phase::Reading) {
             Phase::Reading => self.read(worker),
@@ -96,7 +99,7 @@ impl Connection {
         if self.taken < self.input.len() {
             let (used, step) = self.protocol.feed(&self.input[self.taken..], pages);
             self.taken += used;
-            if step != ServiceStep::More {
+            if step != ParseStep::More {
                 return self.act(step, worker);
             }
         }
@@ -123,18 +126,18 @@ impl Connection {
         self.act(step, worker)
     }
 
-    fn act(&mut self, step: ServiceStep, worker: &mut WorkerState) -> (Next, Charge) {
+    fn act(&mut self, step: ParseStep, worker: &mut WorkerState) -> (Next, Charge) {
         match step {
-            // HTTP/2 may have output although no request is complete, such as an acknowledgement of SETTINGS.
-            ServiceStep::More if self.protocol.http2().is_some() => (self.write_frames(Then::Read), Charge::Pending),
-            ServiceStep::More => (Next::Await(EventFlags::IN), Charge::Pending),
-            ServiceStep::Broken => (self.write_frames(Then::Linger), Charge::Other),
-            ServiceStep::Proceed => {
+            // HTTP/2 may have frames to send although no request is complete, such as an acknowledgement of SETTINGS.
+            ParseStep::More if self.protocol.http2().is_some() => (self.write_frames(Then::Read), Charge::Pending),
+            ParseStep::More => (Next::Await(EventFlags::IN), Charge::Pending),
+            ParseStep::Broken => (self.write_frames(Then::Linger), Charge::Other),
+            ParseStep::Proceed => {
                 let proceed = &worker.server.pages.proceed;
                 (self.write(&proceed.bytes, 0, proceed.head, Then::Read), Charge::Pending)
             }
-            ServiceStep::Whole(request) => self.serve(request, worker),
-            ServiceStep::Refused(page) => {
+            ParseStep::Whole(request) => self.serve(request, worker),
+            ParseStep::Refused(page) => {
                 let refused = Request { page, close: true, head_only: false, stream: 0 };
                 self.answer(refused, Then::Linger, worker)
             }
@@ -152,7 +155,7 @@ impl Connection {
         } else if let Page::Class(_) = request.page {
             request.page = Page::TooManyRequests;
         }
-        // If the server is stopping, the connection is closed after the response.
+        // A stopping server closes the connection after this response.
         let then = if request.close || worker.is_stopping() { Then::Close } else { Then::Read };
         self.answer(request, then, worker)
     }
@@ -206,7 +209,7 @@ impl Connection {
         }
     }
 
-    /// Writes the output of HTTP/2.
+    /// Writes HTTP/2 frames.
     fn write_frames(&mut self, then: Then) -> Next {
         while let Some(http2) = self.protocol.http2().filter(|http2| !http2.output().is_empty()) {
             match self.transport.send(&self.socket, http2.output()) {
@@ -229,7 +232,7 @@ impl Connection {
         }
     }
 
-    /// Continues after the kernel has accepted a whole response.
+    /// Continues after a response was written completely.
     fn continue_after(&mut self, then: Then) -> Next {
         if then != Then::Read {
             self.transport.send_close_notify(&self.socket);
@@ -241,8 +244,8 @@ impl Connection {
                 self.phase = Phase::Lingering { left: MAX_LINGER };
                 Next::Await(EventFlags::IN)
             }
-            // Input that was already read causes no event, but readiness for writing does. The connection then queues
-            // behind all other ready connections.
+            // The input that was already read would cause no event, so wait until the socket is writable too. The
+            // connection then waits in the queue behind all other ready connections.
             Then::Read if self.taken < self.input.len() => Next::Await(EventFlags::IN | EventFlags::OUT),
             Then::Read => Next::Await(EventFlags::IN),
         }
@@ -258,7 +261,7 @@ impl Connection {
         Next::Await(EventFlags::IN)
     }
 
-    /// The account for work after a response.
+    /// The account for CPU time after a response: the class of the last served request.
     fn charge_after(&self) -> Charge {
         self.last.map_or(Charge::Other, Charge::Class)
     }

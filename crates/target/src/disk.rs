@@ -19,7 +19,8 @@ const FILE_LENGTH: Bytes = Bytes(64 << 20);
 /// Alignment in bytes of offsets, lengths and memory for `O_DIRECT`: at least the block size of any disk.
 const BLOCK: usize = 4096;
 
-/// The file that read steps read. Its name is removed, so that the file disappears with the process in any case.
+/// The file for steps of the kind [`ServiceStep::Read`](crate::ServiceStep::Read). The file has no name in its
+/// directory, so the kernel deletes it when the process ends, even if the process is killed.
 #[derive(Debug)]
 pub(crate) struct Disk {
     file: File,
@@ -33,7 +34,7 @@ pub(crate) struct Buffer {
 }
 
 impl Disk {
-    /// Creates a file in this directory and writes it to the disk, which may take a second.
+    /// Creates the file in this directory and writes its content to the disk, which may take a second.
     pub(crate) fn new(directory: &Path) -> Result<Disk, TargetError> {
         Disk::create(directory, true)
     }
@@ -48,7 +49,7 @@ impl Disk {
             Some(disk) => disk,
             None => Disk { file: written, direct: false },
         });
-        // The name is removed even if the disk was full.
+        // Remove the name even if writing failed, for example because the disk was full.
         fs::remove_file(&path).map_err(failed)?;
         disk.map_err(failed)
     }
@@ -60,15 +61,16 @@ impl Disk {
         disk.read(Bytes(1), 0.5, &mut Buffer::default()).is_ok().then_some(disk)
     }
 
-    /// Reads `size` bytes at a position between 0 (the start of the file) and 1 (its end). With `O_DIRECT` it reads
-    /// whole blocks.
+    /// Reads `size` bytes. `position` is between 0 (the start of the file) and 1 (its end). With `O_DIRECT`, whole
+    /// blocks are read.
     pub(crate) fn read(&self, size: Bytes, position: f64, buffer: &mut Buffer) -> io::Result<()> {
         let requested = (size.0.min(MAX_READ.0) as usize).max(1);
         let length = if self.direct { requested.next_multiple_of(BLOCK) } else { requested };
         let blocks = (FILE_LENGTH.0 - MAX_READ.0) / BLOCK as u64;
         let offset = (position * blocks as f64) as u64 * BLOCK as u64;
         if !self.direct {
-            // If the kernel ignores the advice, the read is faster than a disk, but its content is right.
+            // The kernel may ignore this advice. Then the read may be served from the page cache, so it is faster than
+            // the disk.
             let _ = fadvise(&self.file, offset, NonZeroU64::new(length as u64), Advice::DontNeed);
         }
         self.file.read_exact_at(buffer.aligned(length), offset)
@@ -76,7 +78,7 @@ impl Disk {
 }
 
 impl Buffer {
-    /// The part of the buffer that has this length and is aligned to [`BLOCK`].
+    /// Returns a part of the buffer with this length. Its start is aligned to [`BLOCK`].
     fn aligned(&mut self, length: usize) -> &mut [u8] {
         if self.bytes.len() < length + BLOCK {
             self.bytes = vec![0; length + BLOCK];
@@ -86,8 +88,8 @@ impl Buffer {
     }
 }
 
-/// Writes the whole file to the disk. Otherwise blocks that were never written would be read without the disk, and
-/// pages that are not on the disk could not be dropped.
+/// Fills the whole file and writes it to the disk. The kernel would not read blocks that were never written from the
+/// disk, and could not drop pages that are not on the disk yet.
 fn fill(mut file: &File) -> io::Result<()> {
     let part = vec![b'x'; 1 << 20];
     for _ in 0..FILE_LENGTH.0 / part.len() as u64 {

@@ -1,4 +1,4 @@
-//! The errors with which the reference server cannot start. Their messages say what to do about them.
+//! The errors that prevent the reference server from starting. Their messages also say what to do.
 
 use brimful_core::Bytes;
 use brimful_core::quantity::bytes;
@@ -15,19 +15,19 @@ pub enum TargetError {
     Item {
         /// The text of the item.
         item: String,
-        /// The reason why the item is invalid, with a colon in front; may be empty.
+        /// The reason why the item is not valid, with a colon in front of it; may be empty.
         reason: String,
     },
     /// The list of classes is empty.
     #[error("there is no service class: give at least one, like light=200us")]
     NoClass,
-    /// The name of a class cannot be a path.
+    /// The name of a class cannot be used as a path.
     #[error("`{0}` cannot name a service class: use letters, digits, `-`, `.`, `_` and `~`, and not `__truth`")]
     BadName(String),
     /// Two classes have the same name.
     #[error("two service classes are named `{0}`: give each a name of its own")]
     DuplicateName(String),
-    /// The response of a class is too large to be held in memory.
+    /// The response of a class is too large to be kept in memory.
     #[error("the response of class `{name}` has {} bytes: use at most {} bytes", .size.0, .limit.0)]
     TooLarge {
         /// Name of the class.
@@ -43,7 +43,7 @@ pub enum TargetError {
     /// The number of workers is zero.
     #[error("a server with no workers serves nothing: use at least one")]
     NoWorkers,
-    /// The pool has no slots.
+    /// The pool allows no requests.
     #[error("a pool with no places serves nothing: use at least one")]
     EmptyPool,
     /// The rate limit is zero.
@@ -69,10 +69,11 @@ pub enum TargetError {
         directory: PathBuf,
         /// Length of the file.
         needed: Bytes,
-        /// The kernel's reason.
+        /// The error of the system call.
         source: std::io::Error,
     },
-    /// The kernel would silently use a shorter listen queue.
+    /// The requested length of the listen queue exceeds the kernel's limit. The kernel would silently use a shorter
+    /// queue.
     #[error(
         "a backlog of {asked} is more than this kernel allows ({limit}): choose a smaller one, or raise the limit with \
          `sysctl -w net.core.somaxconn={asked}`"
@@ -80,7 +81,7 @@ pub enum TargetError {
     Backlog {
         /// The requested length of the listen queue.
         asked: u32,
-        /// The kernel's limit.
+        /// The kernel's limit, `net.core.somaxconn`.
         limit: u32,
     },
     /// Another program already listens on the address.
@@ -92,7 +93,7 @@ pub enum TargetError {
         /// The requested address.
         addr: SocketAddr,
     },
-    /// The port is privileged.
+    /// Only root may listen on the port.
     #[error(
         "no permission to listen on {addr}: choose a port from 1024 up, or grant the capability with \
          `setcap cap_net_bind_service+ep` on this program"
@@ -107,15 +108,15 @@ pub enum TargetError {
         /// The requested address.
         addr: SocketAddr,
     },
-    /// The listening socket failed for another reason.
+    /// Listening failed for another reason.
     #[error("cannot listen on {addr} ({source}): try another address")]
     Listen {
         /// The requested address.
         addr: SocketAddr,
-        /// The kernel's reason.
+        /// The error of the system call.
         source: std::io::Error,
     },
-    /// The certificate could not be generated, or rustls rejects it.
+    /// The certificate could not be generated, or rustls rejected it.
     #[error("cannot secure the server's connections ({0}): serve without TLS")]
     Tls(String),
     /// A worker could not be pinned to its CPU.
@@ -123,15 +124,15 @@ pub enum TargetError {
     Pin {
         /// Number of the CPU.
         cpu: usize,
-        /// The kernel's reason.
+        /// The error of the system call.
         source: std::io::Error,
     },
-    /// The kernel refused to provide a thread or a descriptor.
+    /// The kernel could not provide a thread or a file descriptor.
     #[error("cannot get {what} for the server ({source}): raise the limits that `ulimit -n -u` shows")]
     Resources {
-        /// The resource that the kernel refused.
+        /// The resource that is missing.
         what: &'static str,
-        /// The kernel's reason.
+        /// The error of the system call.
         source: std::io::Error,
     },
 }

@@ -1,25 +1,27 @@
-//! The reference server: a web server with known service demands, for demonstrations and for tests that compare a
-//! measurement with the true CPU times.
+//! The reference server: a web server with known service demands. It is used for demonstrations, and for tests that
+//! compare measurements with the true CPU times.
 //!
-//! A request of a class uses CPU time on the worker thread that serves it, measured by the thread's own CPU clock:
-//! exactly the configured demand, or an exponential draw with that mean. All workers share one epoll instance and take
-//! one request from it at a time, in the kernel's ready order. So m workers form one FCFS queue with m servers. No
-//! server is idle while a request waits. If the arrivals are Poisson, this is an M/G/m queue.
+//! Requests have classes, and each class has a configured demand of CPU time. A request uses exactly this CPU time on
+//! the worker thread that serves it, or a random time from the exponential distribution with this mean. The time is
+//! measured by the thread's own CPU clock. All workers share one epoll instance. Each takes one request at a time from
+//! it, in the order in which the sockets became ready. So m workers are an FCFS queue with m servers: no worker is idle
+//! while a request waits. With Poisson arrivals, this is an M/G/m queue.
 //!
-//! A class may have several [`ServiceStep`]s: a fixed amount of work, whose CPU time depends on the caches; CPU time
-//! under a lock that all requests share; a sleep; a read from a disk. A pool may limit how many requests are served at
-//! once. The worker is occupied during all steps, like a process of Apache's prefork MPM, so a server that sleeps needs
-//! more workers than CPUs.
+//! Instead of a single demand, a class may have several [`ServiceStep`]s. A step is an amount of CPU time; a fixed
+//! amount of work, whose CPU time depends on the caches; CPU time under a lock that all requests share; a sleep; or a
+//! read from a disk. A pool may limit the number of requests in service at the same time. A request occupies its worker
+//! during all steps, like a process of Apache's prefork MPM. So a server with sleep steps needs more workers than CPUs.
 //!
 //! Invariants:
 //! - The CPU times of the classes and of "other" in [`Target::cpu_times`] add up to the CPU time that the workers used.
-//! - Memory is bounded by the number of connections: no request body is kept, and no head longer than 16 KiB is read.
-//! - A connection takes one turn at a time, and a turn serves at most one request, so pipelined requests do not
-//!   overtake the requests of other clients.
+//! - Memory is bounded for each connection: request bodies are discarded, and heads longer than 16 KiB are rejected.
+//! - When a connection is processed, at most one of its requests is served. Then the connection waits in the queue
+//!   again, so pipelined requests do not overtake the requests of other clients.
 //!
-//! With a limit on the request rate, requests above it get a 429 response, as from a gateway in front of a server.
+//! If a rate limit is configured, requests that exceed it get a 429 response, like those of a gateway in front of a
+//! server.
 //!
-//! HTTP/1 and HTTP/2 share one port, with or without TLS. The requests on HTTP/2 streams wait for their turns like
+//! HTTP/1 and HTTP/2 share one port, with or without TLS. Requests on HTTP/2 streams are served one after another, like
 //! pipelined requests.
 //!
 //! There is no idle timeout: a client may keep its connection open for as long as the server runs.

@@ -5,10 +5,10 @@ use brimful_core::panics::lock;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-/// Time without requests after which the bucket is full. The bucket has room for at least one token.
+/// The capacity of the bucket is the number of tokens that are added in this time, but at least one token.
 const FULL_AFTER: Duration = Duration::from_millis(100);
 
-/// A limiter that admits a fixed number of requests per second.
+/// A rate limit: a fixed number of requests per second is admitted.
 #[derive(Debug)]
 pub(crate) struct Limiter {
     per_s: f64,
@@ -18,7 +18,7 @@ pub(crate) struct Limiter {
 #[derive(Clone, Copy, Debug, Default)]
 struct Bucket {
     tokens: f64,
-    /// The time at which the tokens were last counted.
+    /// The time at which `tokens` was last updated; `None` before the first request.
     counted: Option<Instant>,
 }
 
@@ -27,7 +27,7 @@ impl Limiter {
         Limiter { per_s: f64::from(per_s), bucket: Mutex::default() }
     }
 
-    /// Decides whether to serve a request that arrives at `now`. Removes a token from the bucket if so.
+    /// Whether to serve a request that arrives at `now`. If so, removes a token from the bucket.
     pub(crate) fn admits(&self, now: Instant) -> bool {
         let capacity = (self.per_s * FULL_AFTER.as_secs_f64()).max(1.0);
         let mut bucket = lock(&self.bucket);

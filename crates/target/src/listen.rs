@@ -1,4 +1,4 @@
-//! Opens the listening socket, whose backlog has exactly the requested length.
+//! Opens the listening socket. Its listen queue has exactly the requested length, or an error is returned.
 
 use crate::error::TargetError;
 use rustix::fd::OwnedFd;
@@ -6,7 +6,7 @@ use rustix::io::Errno;
 use rustix::net::{self, AddressFamily, SocketFlags, SocketType, sockopt};
 use std::net::SocketAddr;
 
-/// Listens on `addr`. Returns the socket, and the address with the actual port.
+/// Listens on `addr`. Returns the socket, and its address, which contains the chosen port if `addr` has port 0.
 pub(crate) fn listen(addr: SocketAddr, backlog: u32) -> Result<(OwnedFd, SocketAddr), TargetError> {
     check_backlog(backlog, std::fs::read_to_string("/proc/sys/net/core/somaxconn").ok().as_deref())?;
     open(addr, backlog).map_err(|errno| match errno {
@@ -20,9 +20,10 @@ pub(crate) fn listen(addr: SocketAddr, backlog: u32) -> Result<(OwnedFd, SocketA
 fn open(addr: SocketAddr, backlog: u32) -> rustix::io::Result<(OwnedFd, SocketAddr)> {
     let family = if addr.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
     let socket = net::socket_with(family, SocketType::STREAM, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK, None)?;
-    // With this option, a restart need not wait until connections of the previous run leave TIME_WAIT.
+    // With this option, the port can be used at once after a restart, although connections of the previous process are
+    // still in the state TIME_WAIT.
     sockopt::set_socket_reuseaddr(&socket, true)?;
-    // Accepted sockets inherit this option, which saves a system call for each.
+    // Accepted sockets inherit this option. Setting it on each of them would need a system call per connection.
     sockopt::set_tcp_nodelay(&socket, true)?;
     net::bind(&socket, &addr)?;
     net::listen(&socket, i32::try_from(backlog).unwrap_or(i32::MAX))?;
@@ -56,7 +57,7 @@ mod tests {
         assert_ne!(addr.port(), 0);
         let message = listen(addr, 1).unwrap_err().to_string();
         assert!(message.starts_with(&format!("{addr} is in use")) && message.contains("port 0"), "{message}");
-        // TEST-NET-1 (RFC 5737) belongs to no host.
+        // This address belongs to TEST-NET-1, which is reserved for documentation (RFC 5737), so no host has it.
         let error = listen("192.0.2.1:0".parse().unwrap(), 1).unwrap_err();
         assert!(matches!(error, TargetError::NotLocal { .. }), "{error}");
     }

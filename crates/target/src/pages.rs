@@ -1,5 +1,5 @@
-//! The responses of the server. All responses except the true CPU times are rendered once, so that responding needs
-//! no copy and no allocation.
+//! The responses of the server. All responses except the true CPU times are rendered once at the start, so that no
+//! memory is copied or allocated for a response.
 
 use crate::service::{ServiceClass, TRUTH};
 use brimful_http::response_header_block;
@@ -8,7 +8,7 @@ use std::sync::Arc;
 /// The kind of a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Page {
-    /// The response of the class with this index.
+    /// The response for requests of the class with this index.
     Class(usize),
     /// The true CPU times as JSON, rendered for each request.
     ReferenceCpuTimes,
@@ -17,12 +17,12 @@ pub(crate) enum Page {
     BadRequest,
     BodyTooLarge,
     HeadTooLarge,
-    /// The request exceeds the rate limit.
+    /// The response to a request that exceeds the rate limit.
     TooManyRequests,
 }
 
-/// A rendered response. `bytes` has the HTTP/1 head, whose length is `head`, and the body; `block` is the head for
-/// HTTP/2.
+/// A rendered response. `bytes` contains the HTTP/1 head and the body; `head` is the length of the head. `block` is the
+/// header block for HTTP/2.
 #[derive(Clone, Debug)]
 pub(crate) struct Response {
     pub(crate) bytes: Arc<[u8]>,
@@ -30,20 +30,20 @@ pub(crate) struct Response {
     pub(crate) block: Arc<[u8]>,
 }
 
-/// All pages. Each is rendered in two forms: for a connection that stays open, and for a connection that the server
-/// closes.
+/// All responses. Each is rendered in two variants: for a connection that stays open, and for a connection that the
+/// server closes.
 #[derive(Debug)]
 pub(crate) struct Pages {
     names: Vec<String>,
-    /// The pages of the classes, followed by the pages of [`FAILURES`].
+    /// The responses of the classes, followed by those for [`FAILURES`].
     rendered: Vec<[Response; 2]>,
-    /// The response `100 Continue`.
+    /// The interim response `100 Continue`.
     pub(crate) proceed: Response,
 }
 
-/// The methods that the server allows.
+/// The allowed request methods.
 const METHODS: [&str; 6] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"];
-/// The pages for requests that are not served.
+/// The responses to requests that are not served.
 const FAILURES: [Page; 6] = [
     Page::NotFound,
     Page::MethodNotAllowed,
@@ -90,12 +90,12 @@ impl Pages {
         };
         let rendered = classes.iter().map(render_class).chain(FAILURES.map(render_failure)).collect();
         let proceed = b"HTTP/1.1 100 Continue\r\n\r\n";
-        // The block is empty, because the HTTP/2 codec renders its own `100 Continue`.
+        // `block` is empty, because the HTTP/2 codec renders its own `100 Continue`.
         let proceed = Response { bytes: proceed.as_slice().into(), head: proceed.len(), block: Arc::default() };
         Pages { names, rendered, proceed }
     }
 
-    /// Finds the page for a request. `target` comes from the request line: a path with or without a query, or an
+    /// Chooses the response to a request. `target` is the request target: a path with or without a query, or an
     /// absolute URL (RFC 9112 §3.2).
     pub(crate) fn find(&self, method: &str, target: &str) -> Page {
         if !METHODS.contains(&method) {
@@ -114,7 +114,8 @@ impl Pages {
         }
     }
 
-    /// The rendered response of a page; `None` for [`Page::ReferenceCpuTimes`], because its content changes.
+    /// The rendered response; `None` for [`Page::ReferenceCpuTimes`], which is rendered for each request. `close`
+    /// selects the variant for a connection that the server closes.
     pub(crate) fn get(&self, page: Page, close: bool) -> Option<&Response> {
         let index = match page {
             Page::Class(class) => class,
@@ -124,7 +125,8 @@ impl Pages {
     }
 }
 
-/// Renders a response. `status` begins with the status code; `extra` consists of whole header lines.
+/// Renders a response. `status` contains the status code and the reason phrase; `extra` consists of whole header lines,
+/// or is empty.
 pub(crate) fn render(status: &str, content_type: &str, extra: &str, close: bool, body: &[u8]) -> Response {
     let connection = if close { "close" } else { "keep-alive" };
     let length = body.len();
@@ -141,7 +143,7 @@ pub(crate) fn render(status: &str, content_type: &str, extra: &str, close: bool,
     Response { bytes: [head.as_bytes(), body].concat().into(), head: head.len(), block }
 }
 
-/// A body of this length: lines of text that a terminal can show.
+/// A body of this length. It consists of lines of text, so that a terminal can display it.
 fn filler(length: usize) -> Vec<u8> {
     b"brimful\n".iter().copied().cycle().take(length).collect()
 }

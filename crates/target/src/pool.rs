@@ -1,6 +1,6 @@
-//! A pool that limits how many requests are served at once. Further requests wait in order of arrival, and each
-//! occupies its worker. The processes of PHP-FPM or the connections of a JDBC pool limit a server with more threads in
-//! the same way.
+//! A pool that limits the number of requests in service at the same time. Further requests wait in order of arrival,
+//! and each occupies its worker while it waits. The processes of PHP-FPM, or the connections of a JDBC pool, limit a
+//! server with more threads in the same way.
 
 use crate::truth::PoolUsage;
 use brimful_core::panics::lock;
@@ -18,11 +18,11 @@ pub(crate) struct Pool {
 /// The state of a pool. Requests are numbered in order of arrival.
 #[derive(Debug)]
 struct State {
-    /// Number of the next request to arrive.
+    /// Number of the next request that arrives.
     next: u64,
-    /// Requests with numbers below this one may be served.
+    /// Requests with lower numbers than this have been admitted to service.
     admitted: u64,
-    /// The threads that wait for a free slot, in order.
+    /// The threads that wait for a free slot, in order of arrival.
     queue: VecDeque<Thread>,
     served: usize,
     most_served: usize,

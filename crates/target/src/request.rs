@@ -1,20 +1,20 @@
-//! Parses HTTP/1 requests (RFC 9112): their framing, and the properties that the server needs. The parser does no I/O,
-//! and discards bodies.
+//! Parses HTTP/1 requests (RFC 9112): the boundaries of requests, and the properties that the server needs. The parser
+//! does no I/O, and discards request bodies.
 
 use crate::chunked::{BadBody, Chunked, MAX_BODY};
 use crate::pages::{Page, Pages};
 use httparse::{Error, Header, Status};
 use std::mem::MaybeUninit;
 
-/// Maximum length of a head, in bytes.
+/// Maximum length of a request's head (request line and header fields), in bytes.
 const MAX_HEAD: usize = 16 << 10;
-/// Maximum number of fields in a head.
+/// Maximum number of header fields in a request.
 const MAX_FIELDS: usize = 64;
 
 /// One complete request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Request {
-    /// The page of the response.
+    /// The response to the request.
     pub(crate) page: Page,
     /// Whether the server closes the connection after the response.
     pub(crate) close: bool,
@@ -26,23 +26,23 @@ pub(crate) struct Request {
 
 /// The result of parsing some bytes of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum ServiceStep {
-    /// The request is incomplete.
+pub(crate) enum ParseStep {
+    /// The request is incomplete: more bytes are needed.
     More,
-    /// The request is incomplete, and the client waits for `100 Continue` (RFC 9110 §10.1.1).
+    /// The head is complete, and the client waits for `100 Continue` before it sends the body (RFC 9110 §10.1.1).
     Proceed,
     /// A request is complete.
     Whole(Request),
-    /// The request is rejected with this page, and nothing that follows on the connection can be parsed.
+    /// The request is rejected with this response. Nothing that follows on the connection can be parsed.
     Refused(Page),
-    /// HTTP/2: the connection has failed; the output contains the reason.
+    /// An error of HTTP/2 has ended the connection. The output contains a frame with the reason.
     Broken,
 }
 
-/// Reads the requests of one connection.
+/// The parser for the requests of one connection.
 #[derive(Debug, Default)]
 pub(crate) struct Reader {
-    /// The request whose body is being read.
+    /// The request whose body is being received; `None` while a head is being received.
     body: Option<(Request, Body)>,
 }
 
@@ -53,7 +53,7 @@ enum Body {
     Chunked(Chunked),
 }
 
-/// A parsed head, with the framing of the body.
+/// A parsed head, and the length or encoding of the body that follows.
 struct Head {
     request: Request,
     body: Body,
@@ -61,27 +61,27 @@ struct Head {
 }
 
 impl Reader {
-    /// Parses more bytes, and returns how many of them were used. After [`ServiceStep::More`], the unused bytes are the
-    /// beginning of a head: the caller passes them again together with further bytes.
-    pub(crate) fn feed(&mut self, bytes: &[u8], pages: &Pages) -> (usize, ServiceStep) {
+    /// Parses bytes. Returns how many of them were processed, and the result. After [`ParseStep::More`], the bytes that
+    /// were not processed are the beginning of a head: the caller must pass them again, together with further bytes.
+    pub(crate) fn feed(&mut self, bytes: &[u8], pages: &Pages) -> (usize, ParseStep) {
         if self.body.is_some() {
             return self.feed_body(bytes);
         }
         let (length, head) = match parse(bytes, pages) {
             Ok(Some(parsed)) => parsed,
-            Ok(None) => return (0, ServiceStep::More),
-            Err(page) => return (bytes.len(), ServiceStep::Refused(page)),
+            Ok(None) => return (0, ParseStep::More),
+            Err(page) => return (bytes.len(), ParseStep::Refused(page)),
         };
         self.body = Some((head.request, head.body));
         let (used, step) = self.feed_body(&bytes[length..]);
-        // A client that already sends the body does not wait for `100 Continue`.
-        let waits = head.expects && step == ServiceStep::More && used == 0;
-        (length + used, if waits { ServiceStep::Proceed } else { step })
+        // A client that has already sent a part of the body does not wait for `100 Continue`.
+        let waits = head.expects && step == ParseStep::More && used == 0;
+        (length + used, if waits { ParseStep::Proceed } else { step })
     }
 
-    fn feed_body(&mut self, bytes: &[u8]) -> (usize, ServiceStep) {
+    fn feed_body(&mut self, bytes: &[u8]) -> (usize, ParseStep) {
         let Some((request, body)) = &mut self.body else {
-            return (0, ServiceStep::More);
+            return (0, ParseStep::More);
         };
         let (used, over) = match body {
             Body::Length(left) => {
@@ -91,21 +91,21 @@ impl Reader {
             }
             Body::Chunked(chunked) => match chunked.feed(bytes) {
                 Ok(progress) => progress,
-                Err(BadBody::Malformed) => return (bytes.len(), ServiceStep::Refused(Page::BadRequest)),
-                Err(BadBody::TooLarge) => return (bytes.len(), ServiceStep::Refused(Page::BodyTooLarge)),
+                Err(BadBody::Malformed) => return (bytes.len(), ParseStep::Refused(Page::BadRequest)),
+                Err(BadBody::TooLarge) => return (bytes.len(), ParseStep::Refused(Page::BodyTooLarge)),
             },
         };
         if !over {
-            return (used, ServiceStep::More);
+            return (used, ParseStep::More);
         }
         let request = *request;
         self.body = None;
-        (used, ServiceStep::Whole(request))
+        (used, ParseStep::Whole(request))
     }
 }
 
-/// Parses a head, and returns its length too. Returns `None` if the head is incomplete, and the page of the response if
-/// the head is rejected.
+/// Parses a head. Returns its length and the head, `None` if the head is incomplete, or the response if the request is
+/// rejected.
 fn parse(bytes: &[u8], pages: &Pages) -> Result<Option<(usize, Head)>, Page> {
     let mut fields = [const { MaybeUninit::uninit() }; MAX_FIELDS];
     let mut request = httparse::Request::new(&mut []);
@@ -129,7 +129,7 @@ fn parse(bytes: &[u8], pages: &Pages) -> Result<Option<(usize, Head)>, Page> {
     Ok(Some((length, Head { request, body, expects: used.expects && minor == 1 })))
 }
 
-/// The header fields that the server uses.
+/// The header fields that affect how a request is processed.
 #[derive(Default)]
 struct UsedFields {
     length: Option<u64>,
@@ -153,8 +153,8 @@ impl UsedFields {
             } else if field.name.eq_ignore_ascii_case("Host") {
                 hosts += 1;
             } else if field.name.eq_ignore_ascii_case("Content-Length") {
-                // A second length is rejected: with it, a request could be smuggled past a proxy that uses the other
-                // length (RFC 9112 §6.3).
+                // Reject a second `Content-Length`: if a proxy used the other length, a client could hide a request
+                // from the proxy in the body of another (request smuggling, RFC 9112 §6.3).
                 if used.length.replace(content_length(value)?).is_some() {
                     return Err(Page::BadRequest);
                 }
@@ -182,7 +182,7 @@ fn content_length(value: &[u8]) -> Result<u64, Page> {
     if value.is_empty() || !value.iter().all(u8::is_ascii_digit) {
         return Err(Page::BadRequest);
     }
-    // The value has only digits, so if it cannot be parsed it does not fit in 64 bits.
+    // The value consists of digits. If it cannot be parsed, it exceeds 64 bits.
     std::str::from_utf8(value).ok().and_then(|v| v.parse().ok()).ok_or(Page::BodyTooLarge)
 }
 
@@ -196,7 +196,7 @@ mod tests {
         Pages::new(&ServiceClass::parse_list("light=1ms,heavy=2ms").unwrap())
     }
 
-    fn feed(text: &str) -> (usize, ServiceStep) {
+    fn feed(text: &str) -> (usize, ParseStep) {
         Reader::default().feed(text.as_bytes(), &pages())
     }
 
@@ -205,7 +205,7 @@ mod tests {
         let (used, step) = feed(text);
         assert_eq!(used, text.len());
         match step {
-            ServiceStep::Whole(request) => request,
+            ParseStep::Whole(request) => request,
             other => panic!("{other:?}"),
         }
     }
@@ -233,21 +233,21 @@ mod tests {
         whole("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n");
         let post = "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nabc";
         let (used, step) = feed(&format!("{post}GET / HTTP/1.1\r\n"));
-        assert!(used == post.len() && matches!(step, ServiceStep::Whole(_)));
+        assert!(used == post.len() && matches!(step, ParseStep::Whole(_)));
     }
 
     #[test]
     fn a_waiting_client_gets_100_continue() {
         let head = "POST / HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 3\r\n\r\n";
-        assert_eq!(feed(head), (head.len(), ServiceStep::Proceed));
-        assert_eq!(feed(&format!("{head}a")).1, ServiceStep::More);
+        assert_eq!(feed(head), (head.len(), ParseStep::Proceed));
+        assert_eq!(feed(&format!("{head}a")).1, ParseStep::More);
         whole(&format!("{head}abc"));
     }
 
     #[test]
     fn invalid_requests_are_rejected() {
         let refusal = |head: &str| match feed(&format!("{head}\r\n\r\n")).1 {
-            ServiceStep::Refused(page) => page,
+            ParseStep::Refused(page) => page,
             other => panic!("{head:?}: {other:?}"),
         };
         for head in [
@@ -271,8 +271,8 @@ mod tests {
         }
         assert_eq!(refusal(&format!("GET /{} HTTP/1.1\r\nHost: a", "x".repeat(MAX_HEAD))), Page::HeadTooLarge);
         assert_eq!(refusal(&format!("GET / HTTP/1.1\r\n{}Host: a", "A: b\r\n".repeat(MAX_FIELDS))), Page::HeadTooLarge);
-        assert_eq!(feed(&"x".repeat(MAX_HEAD)).1, ServiceStep::Refused(Page::HeadTooLarge));
-        assert_eq!(feed(&"x".repeat(MAX_HEAD - 1)), (0, ServiceStep::More));
+        assert_eq!(feed(&"x".repeat(MAX_HEAD)).1, ParseStep::Refused(Page::HeadTooLarge));
+        assert_eq!(feed(&"x".repeat(MAX_HEAD - 1)), (0, ParseStep::More));
     }
 
     proptest! {
@@ -289,8 +289,8 @@ mod tests {
                     let (used, step) = reader.feed(&input, &pages);
                     input.drain(..used);
                     match step {
-                        ServiceStep::Whole(request) => found.push(request.page),
-                        ServiceStep::More => break,
+                        ParseStep::Whole(request) => found.push(request.page),
+                        ParseStep::More => break,
                         other => prop_assert!(false, "{other:?}"),
                     }
                 }

@@ -33,16 +33,17 @@ pub struct TargetConfig {
     pub listen: SocketAddr,
     /// The classes of requests; the first is also served at `/`.
     pub classes: Vec<ServiceClass>,
-    /// How demands are distributed around their means.
+    /// The distribution of service demands around their means.
     pub distribution: Distribution,
     /// Number of worker threads, at least one. The workers are the servers of the queue.
     pub workers: usize,
     /// Exact length of the listen queue.
     pub backlog: u32,
-    /// CPUs to which the workers are pinned, in turn; if empty, the workers are not pinned.
+    /// CPUs to which the workers are pinned. The n-th worker is pinned to the n-th CPU of the list, which is repeated
+    /// if it is too short. If the list is empty, the workers are not pinned.
     pub cpus: Vec<usize>,
-    /// Maximum number of requests that are served at once, at least one. Further requests wait, and each occupies its
-    /// worker. `None` means no limit except the number of workers.
+    /// Maximum number of requests in service at the same time, at least one. Further requests wait, and each occupies
+    /// its worker while it waits. With `None`, only the number of workers is a limit.
     pub pool: Option<usize>,
     /// Maximum number of requests that are served per second, at least one. Further requests get a 429 response. `None`
     /// means no limit.
@@ -51,7 +52,7 @@ pub struct TargetConfig {
     pub read_dir: PathBuf,
     /// Whether connections use TLS, with a certificate generated for this server; see [`Target::certificate`].
     pub tls: bool,
-    /// Seed of the exponential draws of demands.
+    /// Seed of the random service demands.
     pub seed: u64,
 }
 
@@ -63,12 +64,12 @@ pub struct Target {
 }
 
 impl Target {
-    /// Starts a server. When this returns, the server accepts connections. Starting takes some milliseconds, or a
-    /// second if a class has a read step, because a file is then written.
+    /// Starts a server. When this returns, the server accepts connections. Starting takes some milliseconds. If a class
+    /// has a read step, it takes about a second, because a file is written.
     ///
     /// # Errors
     /// [`TargetError`] if the configuration is invalid, the address cannot be listened on, the directory has no room
-    /// for the file, or the host has no thread, descriptor or CPU for the server.
+    /// for the file, or the host cannot provide a thread, a file descriptor or a requested CPU.
     pub fn start(config: TargetConfig) -> Result<Target, TargetError> {
         service::validate(&config.classes)?;
         if config.workers == 0 {
@@ -106,7 +107,7 @@ impl Target {
         let security = config.tls.then(Security::new).transpose()?;
         let paused = AtomicBool::new(false);
         let shared = Arc::new(Shared { server, epoll, listener, security, stop, table: Table::new(), paused });
-        // From here on, an early return stops the workers that have started.
+        // If this function returns early from here on, dropping `target` stops the workers that were started.
         let mut target = Target { addr, shared, workers: Vec::with_capacity(config.workers) };
         let (ready, readiness) = mpsc::channel();
         for index in 0..config.workers {
@@ -114,15 +115,16 @@ impl Target {
             let sampler = Sampler::new(config.distribution, config.seed, index);
             let cpu = (!config.cpus.is_empty()).then(|| config.cpus[index % config.cpus.len()]);
             let ready = ready.clone();
-            // `top -H` and the monitor identify the server of a thread by this name. The kernel keeps 15 bytes of the
-            // name.
+            // The name identifies the server to users of `top -H` and to the monitor. The kernel keeps only its first
+            // 15 bytes.
             let thread = thread::Builder::new().name(format!("target-{}-{index}", addr.port())).spawn(move || {
                 let pin = |cpu| pin_this_thread(cpu).map_err(|source| TargetError::Pin { cpu, source });
                 let pinned = cpu.map_or(Ok(()), pin);
                 let worker = pinned.map(|()| Worker::new(shared, index, sampler));
                 match worker {
                     Ok(worker) => {
-                        // Sending fails if another worker has failed; that worker's error stops the server.
+                        // Sending fails only if another worker has failed. Then its error is returned, and the server
+                        // stops.
                         let _ = ready.send(Ok(()));
                         drop(ready);
                         worker.run();
@@ -137,7 +139,7 @@ impl Target {
         Ok(target)
     }
 
-    /// The address that the server listens on, with the actual port.
+    /// The address on which the server listens, with the actual port.
     pub fn addr(&self) -> SocketAddr {
         self.addr
     }
@@ -147,14 +149,14 @@ impl Target {
         self.shared.security.as_ref().map(|security| security.certificate.as_slice())
     }
 
-    /// The CPU time used so far, as `GET /__truth` returns it, but obtained without a request. The CPU time of a request
-    /// is added shortly after its response was sent.
+    /// Returns the CPU times that `GET /__truth` returns, but without a request. The CPU time of a request is added
+    /// shortly after its response was sent.
     pub fn cpu_times(&self) -> ReferenceCpuTimes {
         self.shared.server.cpu_times()
     }
 
-    /// Stops the server. It refuses new connections at once. It continues to respond to requests that have arrived, for
-    /// at most one second, and then closes the connections.
+    /// Stops the server. From now on, it refuses new connections. For at most one second, it continues to respond to
+    /// requests that have already arrived. Then it closes the connections.
     pub fn stop(self) {
         // Dropping `self` stops the server.
     }
@@ -162,13 +164,13 @@ impl Target {
 
 impl Drop for Target {
     fn drop(&mut self) {
-        // This cannot fail, because the value is set only here.
+        // Setting the value cannot fail, because it is set only here.
         let _ = self.shared.server.stop_by.set(Instant::now() + GRACE);
         let _ = shutdown(&self.shared.listener, Shutdown::Both);
-        // This fails only if the event descriptor has been signalled already.
+        // Writing fails only if the eventfd's counter is near its maximum.
         let _ = rustix::io::write(&self.shared.stop, &1u64.to_ne_bytes());
         for worker in self.workers.drain(..) {
-            // If the worker panicked, the message was already printed.
+            // If the worker panicked, Rust has already printed the message.
             let _ = worker.join();
         }
     }

@@ -1,4 +1,4 @@
-//! The request classes of the server, the steps of their requests, and the notation for both
+//! The request classes of the server and the steps of their requests. Also parses the notation for both
 //! (`light=200us,heavy=1ms+lock:50us+sleep:5ms/16KiB`).
 
 use crate::error::TargetError;
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
-/// Maximum length of a class's response. It is limited because responses are held in memory.
+/// Maximum length of a class's response. There is a limit because responses are kept in memory.
 const MAX_RESPONSE: Bytes = Bytes(64 << 20);
 /// The default length of a response.
 const DEFAULT_RESPONSE: Bytes = Bytes(1024);
@@ -22,31 +22,33 @@ pub(crate) const TRUTH: &str = "__truth";
 pub struct ServiceClass {
     /// Name of the class, which is also its path.
     pub name: String,
-    /// The steps of each request before its response, in order.
+    /// The steps of each request before its response is sent, in order.
     pub steps: Vec<ServiceStep>,
     /// Length of the response body, in bytes.
     pub response: Bytes,
 }
 
-/// A part of a request's service. Times are means: the server draws the actual times from its [`Distribution`].
+/// A step of a request's service. Its time is a mean; the server draws the actual time from its [`Distribution`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ServiceStep {
-    /// CPU time, measured by the thread's own clock, whatever the speed of the CPU. A step of zero does nothing.
+    /// CPU time, measured by the thread's own clock, so that it does not depend on the speed of the CPU. A step of zero
+    /// does nothing.
     Cpu(Nanos),
-    /// An amount of work that took this CPU time when the server started: visits to random cache lines of a buffer that
-    /// is longer than the second-level cache, arithmetic, and system calls. Like real work, it takes longer if the
-    /// caches are cold or other programs use them.
+    /// A fixed amount of work that took this CPU time when the server started: it accesses random cache lines of a
+    /// buffer that is larger than the second-level cache, computes, and makes system calls. Like real work, it takes
+    /// longer if the caches are cold or other programs use them.
     Work(Nanos),
     /// CPU time under a lock that all requests share.
     Lock(Nanos),
-    /// Time without CPU use, like waiting for a backend.
+    /// Time in which the worker sleeps, as if it waited for a backend.
     Sleep(Nanos),
-    /// A read of this number of bytes at a random offset of a file, from the disk and not from the page cache.
+    /// A read of this number of bytes at a random offset of a file. The bytes are read from the disk, not from the page
+    /// cache.
     Read(Bytes),
 }
 
 impl ServiceStep {
-    /// The configured CPU time of the step.
+    /// The configured CPU time of the step; zero for a sleep or a read.
     fn cpu(self) -> Nanos {
         match self {
             ServiceStep::Cpu(time) | ServiceStep::Work(time) | ServiceStep::Lock(time) => time,
@@ -55,19 +57,19 @@ impl ServiceStep {
     }
 }
 
-/// How the demands of a class's requests are distributed around their mean.
+/// The distribution of the service demands of a class around their mean.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Distribution {
     /// Each demand equals the mean.
     #[default]
     Deterministic,
-    /// Demands are exponential: their squared coefficient of variation is one.
+    /// Demands have an exponential distribution: their squared coefficient of variation is one.
     Exponential,
 }
 
 impl ServiceClass {
-    /// A class with a single step that uses this CPU time.
+    /// Returns a class with a single step that uses this CPU time.
     pub fn with_cpu_demand(name: &str, demand: Nanos, response: Bytes) -> ServiceClass {
         ServiceClass { name: name.to_owned(), steps: vec![ServiceStep::Cpu(demand)], response }
     }
@@ -77,9 +79,9 @@ impl ServiceClass {
         self.steps.iter().fold(Nanos::ZERO, |sum, step| sum + step.cpu())
     }
 
-    /// Parses a list of classes, each `name=steps` or `name=steps/size`. The size of the response is 1 KiB by default.
-    /// Steps are joined by `+`; each is a CPU time or one of `cpu:TIME`, `work:TIME`, `lock:TIME`, `sleep:TIME` and
-    /// `read:SIZE`.
+    /// Parses a list of classes, which are separated by commas. Each is written as `name=steps` or `name=steps/size`.
+    /// The size is the length of the response, by default 1 KiB. Steps are separated by `+`; each is a CPU time or one
+    /// of `cpu:TIME`, `work:TIME`, `lock:TIME`, `sleep:TIME` and `read:SIZE`.
     ///
     /// # Errors
     /// [`TargetError`] for the first error in the list.
@@ -87,7 +89,7 @@ impl ServiceClass {
         parse_list(text, ServiceStep::Cpu)
     }
 
-    /// Like [`ServiceClass::parse_list`], except that a plain time is a work step.
+    /// Like [`ServiceClass::parse_list`], except that a time without a prefix is a work step.
     ///
     /// # Errors
     /// [`TargetError`] for the first error in the list.
@@ -96,7 +98,7 @@ impl ServiceClass {
     }
 }
 
-/// Parses a list of classes in which a time without a prefix is the step `bare`.
+/// Parses a list of classes. A time without a prefix becomes the step `bare`.
 fn parse_list(text: &str, bare: fn(Nanos) -> ServiceStep) -> Result<Vec<ServiceClass>, TargetError> {
     let classes = text.split(',').map(|item| parse(item.trim(), bare)).collect::<Result<Vec<_>, _>>()?;
     validate(&classes)?;
@@ -110,7 +112,7 @@ pub(crate) fn validate(classes: &[ServiceClass]) -> Result<(), TargetError> {
     }
     for (i, class) in classes.iter().enumerate() {
         let is_unreserved = |c: char| c.is_ascii_alphanumeric() || "-._~".contains(c);
-        // Clients remove `.` and `..` from a path before they send it.
+        // `.` and `..` cannot be paths: clients remove them from a path before they send it.
         let reserved = ["", ".", "..", TRUTH].contains(&class.name.as_str());
         if reserved || !class.name.chars().all(is_unreserved) {
             return Err(TargetError::BadName(class.name.clone()));
@@ -141,7 +143,7 @@ fn parse(item: &str, bare: fn(Nanos) -> ServiceStep) -> Result<ServiceClass, Tar
     })
 }
 
-/// Parses one step. The text of an error begins with a colon.
+/// Parses one step. An error message begins with a colon.
 fn parse_step(text: &str, bare: fn(Nanos) -> ServiceStep) -> Result<ServiceStep, String> {
     let Some((kind, amount)) = text.split_once(':') else {
         return parse_time(text).map(bare).map_err(|error| format!(": {error}"));
@@ -158,7 +160,7 @@ fn parse_step(text: &str, bare: fn(Nanos) -> ServiceStep) -> Result<ServiceStep,
     step.map_err(|error| format!(": in the step `{text}`, {error}"))
 }
 
-/// Parses a time. Zero needs no unit.
+/// Parses a time. Zero may be written without a unit.
 fn parse_time(text: &str) -> Result<Nanos, ParseUnitError> {
     if text == "0" { Ok(Nanos::ZERO) } else { text.parse() }
 }

@@ -1,4 +1,4 @@
-//! The state of the server and of each worker, which connections use in their turns.
+//! The state of the server, which all workers share, and the state of each worker.
 
 use crate::burn::{Sampler, Spinner};
 use crate::disk::{Buffer, Disk};
@@ -19,7 +19,7 @@ const RECEIVE_BYTES: usize = 64 << 10;
 /// Interval at which a sleeping request checks whether the server has stopped.
 const STOP_CHECK_INTERVAL: Duration = Duration::from_millis(200);
 
-/// The classes that a server serves, and the resources and accounts that its workers share.
+/// The state that all workers share: the classes, and the resources and CPU time accounts of the workers.
 #[derive(Debug)]
 pub(crate) struct ServerState {
     pub(crate) classes: Vec<ServiceClass>,
@@ -27,20 +27,20 @@ pub(crate) struct ServerState {
     pub(crate) pages: Pages,
     pub(crate) pool: Option<Pool>,
     pub(crate) limiter: Option<Limiter>,
-    /// The lock that lock steps hold.
+    /// The lock of the steps of the kind [`ServiceStep::Lock`].
     pub(crate) lock: Mutex<()>,
-    /// The file that read steps read; `None` if no class has such a step.
+    /// The file for steps of the kind [`ServiceStep::Read`]; `None` if no class has such a step.
     pub(crate) disk: Option<Disk>,
-    /// The calibrated work of work steps; `None` if no class has such a step.
+    /// The calibrated work for steps of the kind [`ServiceStep::Work`]; `None` if no class has such a step.
     pub(crate) walker: Option<Walker>,
-    /// The accounts of the workers. Each account is locked once per turn by its worker, and when a client requests
-    /// `/__truth`.
+    /// The CPU time accounts of the workers. A worker locks its own account once per turn; a request for `/__truth`
+    /// locks all accounts.
     pub(crate) ledgers: Vec<Mutex<Ledger>>,
-    /// The time by which the workers must end; set when the server stops.
+    /// The time at which the workers must end. It is set when the server begins to stop.
     pub(crate) stop_by: OnceLock<Instant>,
 }
 
-/// The resources of one worker.
+/// The state and the resources of one worker.
 #[derive(Debug)]
 pub(crate) struct WorkerState {
     pub(crate) server: Arc<ServerState>,
@@ -58,26 +58,27 @@ impl ServerState {
         ReferenceCpuTimes { pool, ..Ledger::truth(&ledgers, &self.classes, self.distribution) }
     }
 
-    /// Whether the server has stopped, and no longer responds to requests that have arrived.
+    /// Whether the time of a stopping server is over, so that it no longer responds to requests.
     pub(crate) fn is_over(&self) -> bool {
         self.stop_by.get().is_some_and(|&by| Instant::now() > by)
     }
 }
 
 impl WorkerState {
-    /// Creates the state of a worker. Must be called on the thread and the CPU on which the worker runs.
+    /// Creates the state of a worker. Must be called on the worker's thread, after it was pinned, because it measures
+    /// the CPU's speed.
     pub(crate) fn new(server: Arc<ServerState>, mut sampler: Sampler) -> WorkerState {
         let walker = server.walker.as_ref().map(|walker| walker.starting_at(sampler.position()));
         let scratch = vec![0; RECEIVE_BYTES].into_boxed_slice();
         WorkerState { server, scratch, spinner: Spinner::measure(), walker, sampler, buffer: Buffer::default() }
     }
 
-    /// Whether the rate limit allows a request to be served now.
+    /// Whether the rate limit permits to serve a request now.
     pub(crate) fn admits(&self) -> bool {
         self.server.limiter.as_ref().is_none_or(|limiter| limiter.admits(Instant::now()))
     }
 
-    /// Runs the steps of a request of this class. Returns whether the request gets a response. It gets none if the disk
+    /// Runs the steps of a request of this class. Returns false if the request gets no response, because the disk
     /// failed or the server has stopped.
     pub(crate) fn serve(&mut self, class: usize) -> bool {
         let server = Arc::clone(&self.server);
@@ -107,7 +108,7 @@ impl WorkerState {
         true
     }
 
-    /// Sleeps. Returns false if the server stopped in the meantime.
+    /// Sleeps for a time with this mean. Returns false if the server stopped during the sleep.
     fn sleep(&mut self, mean: Nanos, server: &ServerState) -> bool {
         let duration = Duration::from(self.sampler.draw(mean));
         let begun = Instant::now();

@@ -11,7 +11,7 @@ use rustls::{ServerConfig, ServerConnection};
 use std::io::{self, Read, Write};
 use std::sync::Arc;
 
-/// The TLS configuration of a server, with a self-signed certificate.
+/// The TLS configuration of a server, and its self-signed certificate.
 #[derive(Debug)]
 pub(crate) struct Security {
     config: Arc<ServerConfig>,
@@ -19,7 +19,7 @@ pub(crate) struct Security {
 }
 
 impl Security {
-    /// Generates a key and a certificate. The server offers HTTP/2 and HTTP/1.1, and resumption of sessions by tickets.
+    /// Generates a key and a certificate. The server supports HTTP/2 and HTTP/1.1, and session resumption with tickets.
     pub(crate) fn new() -> Result<Security, TargetError> {
         let failed = |why: &dyn std::fmt::Display| TargetError::Tls(why.to_string());
         let SelfSigned { certificate, key } = certificate::make().map_err(|error| failed(&error))?;
@@ -36,7 +36,7 @@ impl Security {
     }
 }
 
-/// How a connection's bytes are sent and received: plainly, or encrypted by TLS.
+/// The transport of a connection: plain TCP, or TLS.
 #[derive(Debug)]
 pub(crate) enum Transport {
     Plain,
@@ -44,13 +44,13 @@ pub(crate) enum Transport {
 }
 
 impl Transport {
-    /// The transport of a new connection; `None` if rustls fails.
+    /// Makes the transport of a new connection; `None` if rustls fails.
     pub(crate) fn new(security: Option<&Security>) -> Option<Transport> {
         let Some(security) = security else { return Some(Transport::Plain) };
         ServerConnection::new(Arc::clone(&security.config)).ok().map(|tls| Transport::Tls(Box::new(tls)))
     }
 
-    /// Receives bytes and decrypts them if necessary. Returns no bytes at the end of the stream.
+    /// Receives bytes, and decrypts them if the connection uses TLS. Returns an empty slice at the end of the stream.
     pub(crate) fn recv<'b>(&mut self, socket: &OwnedFd, into: &'b mut [u8]) -> Result<&'b [u8], Errno> {
         let n = match self {
             Transport::Plain => recv(socket, &mut *into, RecvFlags::empty())?.0,
@@ -59,8 +59,8 @@ impl Transport {
         Ok(&into[..n])
     }
 
-    /// Sends some of the bytes, or buffers them for [`Transport::flush`]. Returns the number of bytes sent or
-    /// buffered.
+    /// Sends as many of the bytes as the socket accepts. With TLS, bytes may be buffered until [`Transport::flush`].
+    /// Returns the number of bytes that were sent or buffered.
     pub(crate) fn send(&mut self, socket: &OwnedFd, bytes: &[u8]) -> Result<usize, Errno> {
         match self {
             Transport::Plain => send(socket, bytes, SendFlags::NOSIGNAL),
@@ -83,11 +83,11 @@ impl Transport {
         }
     }
 
-    /// Sends close_notify, if the socket has room for it.
+    /// Sends the TLS alert close_notify, if the socket accepts it now.
     pub(crate) fn send_close_notify(&mut self, socket: &OwnedFd) {
         if let Transport::Tls(tls) = self {
             tls.send_close_notify();
-            // Without close_notify, the client still sees the connection end.
+            // If close_notify cannot be sent, the client still notices the end of the connection.
             let _ = flush(tls, socket);
         }
     }
@@ -98,7 +98,7 @@ fn decrypted(tls: &mut ServerConnection, socket: &OwnedFd, into: &mut [u8]) -> R
         match tls.reader().read(into) {
             Ok(n) => return Ok(n),
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-            // The stream has ended without close_notify.
+            // The client has closed the connection without close_notify.
             Err(_) => return Ok(0),
         }
         tls.read_tls(&mut Socket(socket)).map_err(|error| errno(&error))?;
@@ -107,7 +107,7 @@ fn decrypted(tls: &mut ServerConnection, socket: &OwnedFd, into: &mut [u8]) -> R
             Ok(()) | Err(Errno::AGAIN) => {}
             Err(error) => return Err(error),
         }
-        // The alert for the error was sent above.
+        // The call above has already sent the alert for this error.
         state.map_err(|_| Errno::PROTO)?;
     }
 }
@@ -123,7 +123,7 @@ fn errno(error: &io::Error) -> Errno {
     Errno::from_io_error(error).unwrap_or(Errno::IO)
 }
 
-/// A socket with the traits that rustls needs.
+/// A socket that implements the traits `Read` and `Write`, which rustls needs.
 struct Socket<'s>(&'s OwnedFd);
 
 impl Read for Socket<'_> {

@@ -1,8 +1,8 @@
-//! The true cost of each class: its CPU time, measured by the clocks of the worker threads.
+//! The true CPU time of each class, measured by the CPU clocks of the worker threads.
 //!
-//! A worker reads its thread's CPU clock once per turn, at the end of the turn. The time since the previous reading is
-//! the CPU time of the turn. So all CPU time of a worker is booked exactly once, under a class or under "other", and by
-//! construction the accounts add up to the workers' CPU time.
+//! Workers process a connection in turns. A worker reads its thread's CPU clock at the end of each turn; the CPU time
+//! of the turn is the time since the previous reading. So each nanosecond of a worker's CPU time is added to exactly
+//! one account, that of a class or "other", and the accounts add up to the workers' CPU time.
 
 use crate::service::{Distribution, ServiceClass};
 use brimful_core::Nanos;
@@ -14,20 +14,21 @@ use std::collections::BTreeMap;
 pub struct ReferenceCpuTimes {
     /// Number of worker threads, which are the servers of the queue.
     pub workers: usize,
-    /// How demands are distributed around their means.
+    /// The distribution of service demands around their means.
     pub distribution: Distribution,
     /// The classes, by name.
     pub classes: BTreeMap<String, ClassCpuTimes>,
-    /// CPU seconds that belong to no class: requests for `/__truth`, failed requests and connections without a request.
+    /// CPU seconds that belong to no class: requests for `/__truth`, rejected requests, and connections without a
+    /// request.
     pub other_cpu_s: f64,
     /// CPU seconds that the workers have used since they began to serve: the sum over all classes and `other_cpu_s`.
     pub total_cpu_s: f64,
-    /// The use of the pool, if there is one.
+    /// How many requests the pool served and delayed, if there is a pool.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pool: Option<PoolUsage>,
 }
 
-/// How the pool was used.
+/// Statistics of the pool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PoolUsage {
     /// Number of requests that may be served at once.
@@ -43,29 +44,30 @@ pub struct PoolUsage {
 pub struct ClassCpuTimes {
     /// Number of requests served.
     pub requests: u64,
-    /// CPU seconds of these requests, for their steps and for handling them and their connections.
+    /// CPU seconds of these requests: for their steps, for parsing and responding, and for their connections.
     pub cpu_s: f64,
-    /// CPU seconds per request; zero if there were no requests.
+    /// Mean CPU seconds per request; zero if there were no requests.
     pub mean_cpu_s: f64,
-    /// The configured mean CPU demand, in seconds: the sum of the steps that use CPU time.
+    /// The configured mean CPU demand of a request, in seconds: the sum of the steps that use CPU time.
     pub nominal_s: f64,
 }
 
-/// The account under which a turn's CPU time is booked.
+/// The account to which the CPU time of a turn is added.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Charge {
-    /// The turn served a request of this class.
+    /// The class with this index: the turn served a request of this class.
     Served(usize),
-    /// The turn did work for this class after its request: it wrote the rest of a response, or ended a connection.
+    /// The class with this index: the turn wrote the rest of a response of this class, or ended its connection.
     Class(usize),
-    /// The turn worked on a request whose class is not known yet.
+    /// A class that is not known yet: the turn received a part of a request.
     Pending,
-    /// The turn did work for no class.
+    /// No class.
     Other,
 }
 
-/// The accounts of one worker, in nanoseconds. The accounts are signed: one worker may book pending time, and another
-/// worker may later move the time from its own account to a class. The sum over all workers is right.
+/// The accounts of one worker, in nanoseconds. They are signed: one worker may add pending time to "other", and another
+/// worker may later subtract the time from its own "other" and add it to a class. Only the sum over all workers has a
+/// meaning.
 #[derive(Clone, Debug)]
 pub(crate) struct Ledger {
     classes: Vec<Account>,
@@ -84,8 +86,8 @@ impl Ledger {
         Ledger { classes: vec![Account::default(); classes], other: 0, total: 0 }
     }
 
-    /// Books the CPU time of a turn. Pending time is booked under "other" and added to `carried`, from which it is
-    /// moved to the class of the request later.
+    /// Adds the CPU time `share` of a turn to an account. Pending time is added to "other" and to `carried`; when the
+    /// class of the request is known, it is moved from "other" to the class.
     pub(crate) fn book(&mut self, charge: Charge, share: Nanos, carried: &mut Nanos) {
         let ns = share.0 as i64;
         self.total += ns;
@@ -108,7 +110,7 @@ impl Ledger {
         }
     }
 
-    /// Adds up the workers' accounts.
+    /// Adds up the accounts of all workers.
     pub(crate) fn truth(ledgers: &[Ledger], classes: &[ServiceClass], distribution: Distribution) -> ReferenceCpuTimes {
         let seconds = |ns: i64| ns as f64 / 1e9;
         let of_class = |(i, class): (usize, &ServiceClass)| {

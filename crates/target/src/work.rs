@@ -1,11 +1,10 @@
 //! A fixed amount of work whose CPU time varies with the contents of the caches and the speed of the CPU, as in real
-//! servers. It visits the cache lines of a buffer in random order, computes a little at each, and makes a system call
-//! from time to time.
+//! servers. It reads the cache lines of a buffer in random order, makes a short computation after each, and regularly
+//! makes a system call.
 //!
-//! The speed of the work is measured once, before the server serves requests. All workers share one buffer, as
-//! the processes of a server share programs and caches. The buffer is longer than a CPU's own caches. So a worker that
-//! is moved to another CPU fetches lines from the cache that CPUs share. The worker fetches lines from memory if other
-//! programs have evicted them from the shared cache.
+//! The speed of the work is measured once, before the server serves requests. All workers share one buffer, as the
+//! processes of a server share programs and caches. The buffer is larger than the caches that belong to a single CPU,
+//! so a worker fetches most lines from the cache that CPUs share, or from memory if other programs have evicted them.
 
 use crate::error::TargetError;
 use brimful_core::{Bytes, Nanos};
@@ -17,37 +16,38 @@ use std::hint::black_box;
 use std::sync::Arc;
 use std::thread;
 
-/// Number of cache lines visited between two system calls. This makes about 50 system calls per millisecond.
+/// Number of cache lines that are read between two system calls. This results in about 50 system calls per millisecond.
 const LINES_PER_CALL: u64 = 128;
-/// Number of multiplications at each cache line. They take several times as long as fetching the line from a cache that
-/// CPUs share, and about as long as fetching it from memory. So with cold caches, the work takes less than twice the
-/// time.
+/// Number of multiplications after each cache line. They take several times as long as fetching the line from a cache
+/// that CPUs share, and about as long as fetching it from memory. So with cold caches, the work takes less than twice
+/// as long.
 const ROUNDS: usize = 100;
-/// Limits of the buffer's length. Within these limits the buffer is twice as long as the second-level cache.
+/// Lower and upper bounds of the buffer's length. Between them, the buffer is twice as large as the second-level cache.
 const MIN_BUFFER: Bytes = Bytes(4 << 20);
 const MAX_BUFFER: Bytes = Bytes(32 << 20);
 
-/// A cache line that contains the index of the next line.
+/// A cache line. It contains the index of the next line to read.
 #[repr(align(64))]
 #[derive(Clone, Copy, Debug)]
 struct Line(u32);
 
-/// Does the work of one worker.
+/// Does the work for one worker.
 #[derive(Clone, Debug)]
 pub(crate) struct Walker {
-    /// The cache lines of the buffer, linked into one cycle.
+    /// The cache lines of the buffer, which form one cycle.
     lines: Arc<[Line]>,
     at: u32,
-    /// The value computed so far. The index of the next line depends on it through `mask`, so that computing and
-    /// fetching cannot overlap. The mask is zero, but the compiler does not know that.
+    /// The result of the computation so far. It is combined with `mask` and added to the index of the next line, so
+    /// that the CPU cannot fetch that line before the computation has ended. The mask is zero, but the compiler does
+    /// not know that.
     value: u32,
     mask: u32,
     lines_per_ns: f64,
 }
 
 impl Walker {
-    /// Measures how many lines are visited per nanosecond. The measurement runs on a thread of its own, pinned to a CPU
-    /// if one is given, and takes some 20 ms.
+    /// Measures how many lines are processed per nanosecond. The measurement runs on a separate thread, which is pinned
+    /// to `cpu` if one is given, and takes about 20 ms.
     pub(crate) fn calibrated(cpu: Option<usize>) -> Result<Walker, TargetError> {
         let measure = || {
             cpu.map_or(Ok(()), |cpu| pin_this_thread(cpu).map_err(|source| TargetError::Pin { cpu, source }))?;
@@ -74,13 +74,13 @@ impl Walker {
         Walker { lines: lines.into(), at: 0, value: 1, mask: black_box(0), lines_per_ns: 1.0 }
     }
 
-    /// A copy for a worker that starts at this position, between 0 and 1. Different positions keep workers from
-    /// following one another through the buffer.
+    /// Returns a copy for a worker that starts at this position of the buffer, from 0 to 1. Workers start at different
+    /// positions, so that a worker does not profit from the lines that another worker has just fetched.
     pub(crate) fn starting_at(&self, position: f64) -> Walker {
         Walker { at: (position * self.lines.len() as f64) as u32, ..self.clone() }
     }
 
-    /// Measures the speed as the median of several samples, so that a few interrupts do not matter.
+    /// Measures the speed as the median of several samples, so that a few interrupts do not affect it.
     fn calibrate(&mut self) {
         const SAMPLES: usize = 15;
         const VISITS: u64 = 5_000;
@@ -94,7 +94,7 @@ impl Walker {
         self.lines_per_ns = VISITS as f64 / samples[SAMPLES / 2].max(1) as f64;
     }
 
-    /// Does the work that took `time` in the calibration.
+    /// Does the amount of work that took `time` in the calibration.
     pub(crate) fn work(&mut self, time: Nanos) {
         self.visit((time.0 as f64 * self.lines_per_ns) as u64);
     }
@@ -114,7 +114,7 @@ impl Walker {
     }
 }
 
-/// Length of the buffer: more than the size of a CPU's own caches.
+/// Length of the buffer: twice the size of the second-level cache, within the bounds.
 fn buffer_length() -> Bytes {
     let own_cache = std::fs::read_to_string("/sys/devices/system/cpu/cpu0/cache/index2/size").ok();
     let own_cache = own_cache.and_then(|text| format!("{}iB", text.trim()).parse().ok()).unwrap_or(Bytes(0));
@@ -152,7 +152,7 @@ mod tests {
     #[test]
     fn the_measured_speed_is_that_of_some_cpu() {
         let walker = Walker::calibrated(None).unwrap();
-        // The speed is between one line in 100 µs and one line in 1 ns.
+        // The speed must be between one line in 100 µs and one line in 1 ns.
         assert!((1e-5..1.0).contains(&walker.lines_per_ns), "{}", walker.lines_per_ns);
         assert!(walker.lines.len() * size_of::<Line>() >= MIN_BUFFER.0 as usize);
         let refused = Walker::calibrated(Some(1 << 20));

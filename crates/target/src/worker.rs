@@ -1,9 +1,9 @@
 //! The workers, and the queue of ready sockets that they share.
 //!
-//! Every socket is registered with one epoll instance and armed for one event at a time (`EPOLLONESHOT`), so that at
-//! most one worker handles a connection. If there are several workers, each takes one event at a time: a second event
-//! would wait although another worker may be idle. A single worker takes many events at once, which are in the order in
-//! which the sockets became ready.
+//! All sockets are registered with the same epoll instance. Each is armed for one event at a time (`EPOLLONESHOT`), so
+//! that at most one worker processes a connection. If there are several workers, each takes one event at a time: a
+//! second event would wait for this worker, although another worker may be idle. A single worker takes many events at
+//! once, in the order in which the sockets became ready.
 
 use crate::burn::Sampler;
 use crate::connection::{Connection, Next};
@@ -24,21 +24,21 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
-/// Event data of the listening socket. The event data of a connection is its descriptor.
+/// Event number of the listening socket. The event number of a connection is its file descriptor.
 pub(crate) const LISTENER: u64 = u64::MAX;
-/// Event data of the descriptor that signals the workers to stop.
+/// Event number of the eventfd that signals the workers to stop.
 pub(crate) const STOP: u64 = u64::MAX - 1;
-/// Maximum number of events that a single worker takes at once.
+/// Maximum number of events that a single worker takes from epoll at once.
 const MAX_EVENTS: usize = 64;
-/// Maximum number of connections accepted between two readings of the clock.
+/// Maximum number of connections that a worker accepts between two readings of its CPU clock.
 const MAX_ACCEPTS: usize = 64;
 /// Time for which a stopping server continues to respond to requests that have arrived.
 pub(crate) const GRACE: Duration = Duration::from_secs(1);
-/// Time for which a server without free descriptors waits before it tries to accept again, unless a connection ends
-/// first.
+/// If there are no free file descriptors, the server pauses for this time before it tries to accept again, unless a
+/// connection is closed earlier.
 const ACCEPT_PAUSE: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
 
-/// The sockets and connections that the workers share.
+/// The sockets and connections, which all workers share.
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub(crate) server: Arc<ServerState>,
@@ -46,10 +46,10 @@ pub(crate) struct Shared {
     pub(crate) listener: OwnedFd,
     /// The TLS configuration; `None` without TLS.
     pub(crate) security: Option<Security>,
-    /// A descriptor that becomes readable when the workers must stop.
+    /// An eventfd that becomes readable when the workers must stop.
     pub(crate) stop: OwnedFd,
     pub(crate) table: Table,
-    /// Whether the listening socket is disarmed because there are no free descriptors.
+    /// Whether accepting is paused because there were no free file descriptors. The listening socket is then not armed.
     pub(crate) paused: AtomicBool,
 }
 
@@ -62,13 +62,13 @@ impl Shared {
 
     fn arm_listener(&self) {
         let flags = EventFlags::IN | EventFlags::ONESHOT;
-        // This cannot fail: the socket is registered, and re-arming allocates nothing.
+        // Re-arming cannot fail: the socket is registered, and no memory is allocated.
         let _ = epoll::modify(&self.epoll, &self.listener, EventData::new_u64(LISTENER), flags);
     }
 }
 
-/// The connections, indexed by file descriptor. The table grows by chunks that never move, so that looking up a
-/// connection needs no lock except the connection's own.
+/// The connections, indexed by file descriptor. The table grows by chunks that never move in memory. So a look-up needs
+/// no lock of the table; each connection has a lock of its own.
 #[derive(Debug)]
 pub(crate) struct Table {
     chunks: Box<[OnceLock<Box<[Slot]>>]>,
@@ -78,10 +78,11 @@ type Slot = Mutex<Option<Connection>>;
 
 impl Table {
     const CHUNK: usize = 1024;
-    /// Maximum number of descriptors, more than a process can have by default even without a limit.
+    /// Maximum number of file descriptors in the table. Even without a configured limit, a process can usually open
+    /// fewer.
     const MAX_DESCRIPTORS: u64 = 1 << 24;
 
-    /// Creates a table for as many descriptors as this process can ever have.
+    /// Creates a table for all file descriptors that this process may have.
     pub(crate) fn new() -> Table {
         let limit =
             getrlimit(Resource::Nofile).maximum.map_or(Table::MAX_DESCRIPTORS, |n| n.min(Table::MAX_DESCRIPTORS));
@@ -100,19 +101,20 @@ pub(crate) struct Worker {
     shared: Arc<Shared>,
     state: WorkerState,
     index: usize,
-    /// The last reading of the thread's CPU clock.
+    /// The thread's CPU time at the last reading of its clock.
     clock: Nanos,
     accepted: Vec<OwnedFd>,
 }
 
 impl Worker {
-    /// Creates a worker. Must be called on the thread and the CPU on which the worker runs.
+    /// Creates a worker. Must be called on the worker's thread, after it was pinned.
     pub(crate) fn new(shared: Arc<Shared>, index: usize, sampler: Sampler) -> Worker {
         let state = WorkerState::new(Arc::clone(&shared.server), sampler);
         Worker { shared, state, index, clock: thread_cpu(), accepted: Vec::with_capacity(MAX_ACCEPTS) }
     }
 
-    /// Serves requests until the server stops; then until no request is left or [`GRACE`] is over.
+    /// Serves requests until the server stops. Then serves the requests that have already arrived, for at most
+    /// [`GRACE`].
     pub(crate) fn run(mut self) {
         let shared = Arc::clone(&self.shared);
         let mut buffer = [const { MaybeUninit::<Event>::uninit() }; MAX_EVENTS];
@@ -123,7 +125,7 @@ impl Worker {
             let events = match epoll::wait(&shared.epoll, &mut buffer[..room], timeout) {
                 Ok((events, _)) => events,
                 Err(Errno::INTR) => continue,
-                // No other error is possible while the epoll descriptor is open, and `shared` keeps it open.
+                // The documentation lists no other errors for an open epoll descriptor; `shared` keeps it open.
                 Err(_) => return,
             };
             if events.is_empty() {
@@ -150,7 +152,7 @@ impl Worker {
         }
     }
 
-    /// Lets the connection take its turn.
+    /// Processes the connection with this file descriptor for one turn.
     fn serve(&mut self, descriptor: u64) {
         let shared = Arc::clone(&self.shared);
         let Some(slot) = shared.table.slot(descriptor as usize) else {
@@ -163,26 +165,28 @@ impl Worker {
         let (next, charge) = connection.turn(&mut self.state);
         if let Next::Await(flags) = next {
             self.book(charge, &mut connection.carried);
-            // From here on another worker may take the connection; it waits until the guard is dropped.
+            // From here on, another worker may receive an event of this connection. It waits until the guard is
+            // dropped.
             let data = EventData::new_u64(descriptor);
             if epoll::modify(&shared.epoll, &connection.socket, data, flags | EventFlags::ONESHOT).is_ok() {
                 return;
             }
         }
         let mut carried = connection.carried;
-        // The connection is removed under the guard, because the kernel may reuse the descriptor at once.
+        // Remove the connection while its slot is locked: removing it closes its file descriptor, which the kernel may
+        // reuse at once.
         *guard = None;
         shared.resume_accepting();
         self.book(charge, &mut carried);
     }
 
-    /// Accepts all waiting connections.
+    /// Accepts all connections in the listen queue.
     fn accept(&mut self) {
         let shared = Arc::clone(&self.shared);
         let mut waiting = true;
         while waiting {
             waiting = self.accept_some();
-            // The cost of accepting a connection is booked under its first request.
+            // The CPU time of accepting a connection is added to the account of its first request.
             let mut carried = Nanos::ZERO;
             let accepted = self.accepted.len().max(1) as u64;
             self.book(if self.accepted.is_empty() { Charge::Other } else { Charge::Pending }, &mut carried);
@@ -196,15 +200,15 @@ impl Worker {
         self.book(Charge::Other, &mut Nanos(0));
     }
 
-    /// Accepts up to [`MAX_ACCEPTS`] connections. Returns whether more may be waiting.
+    /// Accepts at most [`MAX_ACCEPTS`] connections. Returns whether more may be in the queue.
     fn accept_some(&mut self) -> bool {
         let shared = &self.shared;
         while self.accepted.len() < MAX_ACCEPTS {
             match accept_with(&shared.listener, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK) {
                 Ok(socket) => self.accepted.push(socket),
                 Err(Errno::AGAIN) => return false,
-                // These errors belong to the connection that was next and has left the queue (accept(2), "Error
-                // handling").
+                // These errors concern only the connection that would have been accepted; it has left the queue
+                // (accept(2), "Error handling").
                 Err(
                     Errno::INTR
                     | Errno::CONNABORTED
@@ -214,8 +218,8 @@ impl Worker {
                     | Errno::HOSTDOWN
                     | Errno::HOSTUNREACH,
                 ) => {}
-                // There are no descriptors or no memory. The clients stay in the queue; trying again at once would
-                // spin.
+                // No file descriptors or no memory are free. The connections stay in the queue. Accepting pauses,
+                // because further attempts would fail and only use CPU time.
                 Err(_) => {
                     shared.paused.store(true, Ordering::Release);
                     return false;
@@ -225,7 +229,7 @@ impl Worker {
         true
     }
 
-    /// Ends a turn: reads the clock, and books the CPU time since the last reading.
+    /// Ends a turn: reads the CPU clock, and adds the CPU time since the last reading to an account.
     fn book(&mut self, charge: Charge, carried: &mut Nanos) {
         let now = thread_cpu();
         let share = now - std::mem::replace(&mut self.clock, now);
@@ -234,7 +238,7 @@ impl Worker {
 }
 
 impl Shared {
-    /// Adds a new connection. Drops it if this host has no room for it.
+    /// Registers a new connection. Closes it if it cannot be registered.
     fn admit(&self, socket: OwnedFd, carried: Nanos) {
         let descriptor = socket.as_raw_fd();
         let Some(slot) = self.table.slot(descriptor as usize) else {

@@ -1,4 +1,4 @@
-//! Tests the bytes of requests and responses on the wire.
+//! Tests how the server parses requests, and the exact form of its responses.
 
 use crate::client::{Client, request};
 use crate::start;
@@ -15,7 +15,7 @@ fn classes_are_served_by_name() {
     let reply = client.get("/other");
     assert_eq!(reply.status, 404);
     assert!(reply.text().contains("/light, /heavy"), "{:?}", reply.text());
-    // The connection is still usable.
+    // After this response, the connection must still be usable.
     assert_eq!(client.get("/light").status, 200);
 }
 
@@ -34,7 +34,7 @@ fn pipelined_requests_are_answered_in_order() {
     let mut client = Client::new(target.addr());
     let lengths: Vec<usize> = (0..200).map(|i| 10 + 10 * (i * i % 3)).collect();
     let requests: String = lengths.iter().map(|&l| request(if l == 10 { "/a" } else { "/b" })).collect();
-    // The requests are also sent in pieces that cut heads in two.
+    // The length of the pieces is not a multiple of the requests' lengths, so some heads are cut in two.
     for piece in requests.as_bytes().chunks(1009) {
         client.send(piece);
     }

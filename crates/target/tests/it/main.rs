@@ -1,6 +1,6 @@
 //! Tests the reference server over real sockets: HTTP, the queue, and the CPU times that the server reports.
 
-// Clippy's exception for tests covers the tests themselves, but not the functions that they call.
+// Clippy permits `unwrap` in test functions, but not in the functions that they call.
 #![allow(clippy::unwrap_used)]
 
 mod client;
@@ -34,8 +34,8 @@ fn start(service: &str, workers: usize) -> Target {
     Target::start(config(service, workers)).unwrap()
 }
 
-/// Waits until this number of requests is booked, and returns the server's CPU times. A client can read a response
-/// before the worker has booked its request.
+/// Waits until the CPU time of this number of requests is accounted, and returns the server's CPU times. A client may
+/// receive a response before the worker has accounted its CPU time.
 fn truth_of(target: &Target, requests: u64) -> ReferenceCpuTimes {
     let patience = Instant::now() + Duration::from_secs(20);
     loop {

@@ -1,4 +1,4 @@
-//! Tests HTTP/2, and TLS with the server's own certificate.
+//! Tests HTTP/2, and TLS with the self-signed certificate.
 
 use crate::{config, start, truth_of};
 use brimful_http::{Http2, RecentBlock, Request, StreamEnd, StreamObserver, Version};
@@ -20,7 +20,7 @@ fn connect(target: &Target) -> TcpStream {
     stream
 }
 
-/// Connects with TLS, and trusts only the target's certificate.
+/// Connects by TLS. The client trusts only the target's certificate.
 fn secured(target: &Target, protocol: &[u8]) -> StreamOwned<ClientConnection, TcpStream> {
     let mut roots = RootCertStore::empty();
     roots.add(CertificateDer::from(target.certificate().unwrap().to_vec())).unwrap();
@@ -32,14 +32,15 @@ fn secured(target: &Target, protocol: &[u8]) -> StreamOwned<ClientConnection, Tc
     StreamOwned::new(ClientConnection::new(Arc::new(config), name).unwrap(), connect(target))
 }
 
-/// Ignores all responses.
+/// A receiver that ignores all responses.
 struct Ignore;
 
 impl StreamObserver<usize> for Ignore {
     fn received(&mut self, _: &mut usize, _: u64) {}
 }
 
-/// Sends these requests (method, path and length of the body) at once. Returns status and length of the responses.
+/// Sends all of these requests (method, path and length of the body) before it reads. Returns the status and length of
+/// each response.
 fn by_http2(mut stream: impl Read + Write, requests: &[(&str, &str, usize)]) -> Vec<(u16, u64)> {
     let (mut http2, mut recent) = (Http2::new(), RecentBlock::default());
     for (nth, (method, path, body)) in requests.iter().enumerate() {
@@ -106,7 +107,7 @@ fn both_protocols_work_with_tls() {
     }
     stream.write_all(b"GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n").unwrap();
     let mut last = Vec::new();
-    // An end of the stream without close_notify would be an error.
+    // Reading would fail if the connection ended without close_notify.
     stream.read_to_end(&mut last).unwrap();
     assert!(last.ends_with(b"brimful\n"));
 }
@@ -117,7 +118,7 @@ fn a_client_without_tls_is_disconnected() {
     let mut stream = connect(&target);
     stream.write_all(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n").unwrap();
     let mut answer = Vec::new();
-    // The client may get a reset instead, if the server has not read all of the input.
+    // Reading may fail: the server resets the connection if it has not read all of the client's bytes.
     let _ = stream.read_to_end(&mut answer);
     assert!(!answer.starts_with(b"HTTP"), "{answer:?}");
     assert_eq!(by_http2(secured(&target, b"h2"), &[("GET", "/", 0)]), [(200, 1024)], "other clients are served");

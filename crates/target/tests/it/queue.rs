@@ -1,4 +1,4 @@
-//! Tests the queue: first come, first served, by m servers. No server is idle while a request waits.
+//! Tests that requests are served in the order of their arrival, and that no worker is idle while a request waits.
 
 use crate::client::{Client, request};
 use crate::{config, start, truth_of};
@@ -6,14 +6,14 @@ use brimful_target::{Target, TargetConfig};
 use std::net::{TcpListener, TcpStream};
 use std::time::Duration;
 
-/// Creates a client whose connection the server has accepted.
+/// Returns a client whose connection the server has already accepted.
 fn known(target: &Target) -> Client {
     let mut client = Client::new(target.addr());
     assert_eq!(client.get("/none").status, 200);
     client
 }
 
-/// The CPU time of the only worker.
+/// The CPU time used so far by the server's only worker.
 fn worker_cpu(target: &Target) -> Duration {
     let prefix = format!("target-{}-", target.addr().port());
     let mut tasks = std::fs::read_dir("/proc/self/task").unwrap().map(|task| task.unwrap().path());
@@ -73,13 +73,13 @@ fn pipelining_does_not_starve_others() {
 
 #[test]
 fn the_backlog_has_the_requested_length() {
-    // On a slow host the worker may be idle again before all clients have connected. The test is then repeated with a
-    // longer request.
+    // On a slow host, the long request may end before all clients have connected. Then the test is repeated with a
+    // request that is twice as long.
     assert!((0..5).any(|power| backlog_was_full(1 << power)), "every request ended too soon on this host");
 }
 
-/// Fills the listen queue while the only worker is busy for this number of seconds. Returns false if that time was too
-/// short.
+/// Fills the listen queue while the only worker is busy for this number of seconds. Returns false if the worker was
+/// idle again before the queue was full.
 fn backlog_was_full(seconds: u32) -> bool {
     const BACKLOG: u32 = 3;
     let mut config = config(&format!("none=0,heavy={seconds}s"), 1);
@@ -88,12 +88,12 @@ fn backlog_was_full(seconds: u32) -> bool {
     let mut busy = known(&target);
     let before = worker_cpu(&target);
     busy.send(request("/heavy"));
-    // Waits until the worker serves the request. Before that, it would still accept new connections.
+    // Wait until the worker serves the request. Until then, it would still accept connections.
     while worker_cpu(&target) < before + Duration::from_millis(20) {
         std::thread::sleep(Duration::from_millis(1));
     }
     let connect = || TcpStream::connect_timeout(&target.addr(), Duration::from_millis(300));
-    // No connection is accepted now; Linux lets one connection more than the backlog wait.
+    // Now no connection is accepted. On Linux, the queue contains at most one connection more than the backlog.
     let waiting: Vec<_> = (0..=BACKLOG).map(|_| connect()).collect();
     let too_many = connect();
     let was_full = busy.unread_bytes() == 0;
@@ -166,7 +166,7 @@ fn stopping_does_not_wait_for_a_long_queue() {
     let clients: Vec<Client> = (0..40).map(|_| known(&target)).collect();
     clients.iter().for_each(|c| c.send(request("/heavy")));
     target.stop();
-    // All forty requests would take 12 s of CPU time, so some get no response within the grace period. Their
+    // All forty requests would need 12 s of CPU time. So some get no response within the grace period of 1 s, and their
     // connections are reset.
     let answered = clients.iter().filter(|client| client.stream().peek(&mut [0]).is_ok_and(|n| n > 0)).count();
     assert!(answered < clients.len(), "all {answered} requests got a response");

@@ -1,4 +1,4 @@
-//! Tests misbehaving clients, and a host without free descriptors.
+//! Tests that the server withstands clients that misbehave, and a host without free file descriptors.
 
 use crate::client::{Client, request};
 use crate::start;
@@ -13,7 +13,8 @@ use std::time::{Duration, Instant};
 
 static TARGET: LazyLock<brimful_target::Target> = LazyLock::new(|| start("a=0", 2));
 
-/// Pieces of input that form requests, or nearly do, more often than random bytes would.
+/// A piece of input for the server. Sequences of these pieces are complete or nearly complete requests more often than
+/// random bytes.
 fn piece() -> impl Strategy<Value = Vec<u8>> {
     let words: [&[u8]; 14] = [
         b"GET / HTTP/1.1\r\n",
@@ -42,7 +43,7 @@ proptest! {
     fn no_input_stops_the_server(pieces in prop::collection::vec(piece(), 0..30), reset in any::<bool>()) {
         let mut stream = TcpStream::connect(TARGET.addr()).unwrap();
         for piece in &pieces {
-            // The server may have closed the connection by now.
+            // Writing fails if the server has already closed the connection.
             if stream.write_all(piece).is_err() {
                 break;
             }
@@ -79,13 +80,13 @@ fn clients_that_disappear_leave_no_descriptors_behind() {
     let target = start("big=0/8MiB,small=0/1", 2);
     let descriptors = || std::fs::read_dir("/proc/self/fd").unwrap().count();
     for _ in 0..200 {
-        // Closing a socket with unread input sends a reset.
+        // The client closes its socket without reading the response, so the kernel sends a reset.
         let client = Client::new(target.addr());
         client.send(request("/big"));
     }
     assert_eq!(Client::new(target.addr()).get("/small").status, 200);
     let patience = Instant::now() + Duration::from_secs(20);
-    // Other tests of this process may also have hundreds of descriptors open, but only for a short time.
+    // Other tests in the same process may also have hundreds of open file descriptors, but only for a short time.
     while descriptors() > 200 {
         assert!(Instant::now() < patience, "{} descriptors are open", descriptors());
         std::thread::yield_now();
@@ -98,7 +99,7 @@ fn without_free_descriptors_the_server_keeps_serving() {
     if std::env::var_os(CHILD).is_some() {
         return without_descriptors();
     }
-    // The limit applies to the whole process, so the test runs in a process of its own.
+    // The limit of file descriptors applies to the whole process, so this test runs in a separate process.
     let output = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "robust::without_free_descriptors_the_server_keeps_serving"])
         .env(CHILD, "1")
@@ -118,7 +119,7 @@ fn without_descriptors() {
         setrlimit(Resource::Nofile, Rlimit { current, maximum }).unwrap();
     };
     let socket = net::socket(AddressFamily::INET, SocketType::STREAM, None).unwrap();
-    // From here on, the limit is lower than the number of open descriptors, so the server cannot accept connections.
+    // The limit is now lower than the number of open file descriptors, so the server cannot accept connections.
     limit(3);
     net::connect(&socket, &target.addr()).unwrap();
     let mut new = Client::from_stream(TcpStream::from(socket));
@@ -132,6 +133,6 @@ fn without_descriptors() {
     assert!(spent < elapsed / 3.0, "the server spun: {spent} s of CPU in {elapsed} s");
     assert_eq!(new.unread_bytes(), 0);
     limit(1000);
-    // No event is reported when descriptors are free again, so the server tries to accept periodically.
+    // When file descriptors are free again, no event says so. The server must try again by itself.
     assert_eq!(new.reply().status, 200);
 }

@@ -1,5 +1,5 @@
-//! Tests the pool, and the steps of a request that do not only burn CPU time. Times are checked only against lower
-//! bounds, because a busy machine makes everything take longer.
+//! Tests the pool, and steps other than CPU time. Times are only compared with lower bounds, because a busy machine
+//! makes everything slower.
 
 use crate::client::{Client, request};
 use crate::{config, start, truth_of};
@@ -7,7 +7,7 @@ use brimful_target::{PoolUsage, Target, TargetConfig, TargetError};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-/// Sends this number of requests at once, and returns how long they take together.
+/// Sends this number of requests at the same time. Returns the time until the last response.
 fn together(target: &Target, requests: usize) -> Duration {
     let mut clients: Vec<Client> = (0..requests).map(|_| Client::new(target.addr())).collect();
     let began = Instant::now();
@@ -16,7 +16,7 @@ fn together(target: &Target, requests: usize) -> Duration {
     began.elapsed()
 }
 
-/// The value of a counter of one worker's I/O (proc_pid_io(5)).
+/// Reads a counter of the I/O of one worker (proc_pid_io(5)).
 fn io_of_worker(target: &Target, counter: &str) -> u64 {
     let prefix = format!("target-{}-", target.addr().port());
     let mut tasks = std::fs::read_dir("/proc/self/task").unwrap().map(|task| task.unwrap().path());
@@ -30,21 +30,22 @@ fn a_sleep_takes_time_and_no_cpu() {
     let target = start("a=sleep:150ms", 1);
     assert!(together(&target, 2) >= Duration::from_millis(300));
     let class = truth_of(&target, 2).classes["a"];
-    // The bound is on the CPU time of the thread during two sleeps of 150 ms, and for handling two requests.
+    // Two requests slept for 150 ms each. Their mean CPU time must be far below that, because sleeping uses no CPU
+    // time.
     assert!(class.nominal_s == 0.0 && class.mean_cpu_s < 0.05, "{class:?}");
 }
 
 #[test]
 fn a_sleeping_worker_delays_no_other() {
-    // The sleep is longer than any stall of this machine: the first request cannot end before the response to the
-    // second.
+    // The sleep of the first request is longer than the test can take, so its response cannot come before that of the
+    // second request.
     let target = start("a=sleep:1h,b=sleep:1ms", 2);
     let [mut first, mut second] = [Client::new(target.addr()), Client::new(target.addr())];
     first.send(request("/a"));
     second.send(request("/b"));
     assert_eq!(second.reply().status, 200);
     assert_eq!(first.unread_bytes(), 0);
-    // The sleep does not prevent the server from stopping either, after the grace period of one second.
+    // Stopping the server must not wait for the end of the sleep, only for the grace period of one second.
     target.stop();
     assert!(first.has_ended(), "the request that was not served got a response");
 }
@@ -57,7 +58,7 @@ fn requests_above_the_rate_limit_get_a_response_at_once() {
         client.send(request("/a"));
         client.reply().status
     };
-    // However slow the host is, admitted requests are a second apart, so not all of a thousand requests are served.
+    // Only one request per second is admitted, so fewer than 1,000 requests are served, even on a slow host.
     assert_eq!(status(), 200);
     assert!((0..1000).any(|_| status() == 429));
     let error = Target::start(TargetConfig { rate_limit: Some(0), ..config("a=0", 1) }).unwrap_err();
@@ -82,8 +83,8 @@ fn a_pool_limits_the_requests_served_at_once() {
     pool(|pool| pool.most_served_at_once == 2);
     clients[2].send(request("/b"));
     pool(|pool| pool.waited == 1);
-    // Both slots of the pool are occupied for an hour, so the third request waits, although it has a worker. The fourth
-    // request is for `/__truth`: it has no class, and needs no slot.
+    // Both slots of the pool are occupied for an hour. So the third request must wait in spite of a free worker. The
+    // fourth request, for `/__truth`, has no class and needs no slot.
     let truth = clients[3].get("/__truth");
     assert!(truth.text().contains("\"most_served_at_once\":2"), "{}", truth.text());
     assert_eq!(clients[2].unread_bytes(), 0);
@@ -93,7 +94,7 @@ fn a_pool_limits_the_requests_served_at_once() {
 #[test]
 fn requests_wait_for_the_lock() {
     let target = start("a=lock:20ms,b=sleep:1ms", 4);
-    // A burn may take slightly less than its demand.
+    // CPU time may be slightly less than the demand, so the bound is 19 ms instead of 20 ms for each request.
     assert!(together(&target, 8) >= Duration::from_millis(8 * 19));
     let class = truth_of(&target, 8).classes["a"];
     assert!(class.nominal_s == 0.02 && class.mean_cpu_s >= 0.019, "{class:?}");
@@ -109,11 +110,12 @@ fn work_uses_cpu_time_that_the_truth_counts() {
     let truth = truth_of(&target, 90);
     let [none, a, b] = ["none", "a", "b"].map(|name| truth.classes[name]);
     assert_eq!((a.requests, a.nominal_s, b.nominal_s), (30, 0.004, 0.017));
-    // Other programs' use of the caches changes the time, but not by a factor of ten.
+    // Other programs that use the caches change the CPU time, but by less than a factor of ten.
     for class in [a, b] {
         assert!((0.1..10.0).contains(&(class.mean_cpu_s / class.nominal_s)), "{class:?}");
     }
-    // Four times the work, done at the same time, takes more than twice the CPU time.
+    // The requests of `a` and `b` alternate, so they run under the same conditions. `b` does four times the work of
+    // `a`, so it must use more than twice the CPU time.
     assert!(b.cpu_s > 2.0 * a.cpu_s && a.cpu_s > 2.0 * none.cpu_s, "{truth:?}");
 }
 
@@ -126,7 +128,7 @@ fn a_read_reads() {
     let before = io_of_worker(&target, "rchar");
     (0..REQUESTS).for_each(|_| assert_eq!(client.get("/a").status, 200));
     let read = io_of_worker(&target, "rchar") - before;
-    // The kernel's counter includes the requests themselves, some 40 bytes each.
+    // The kernel also counts the bytes of requests that the worker received, about 40 bytes each.
     assert!((REQUESTS * (256 << 10)..REQUESTS * (257 << 10)).contains(&read), "{read}");
     assert_eq!(truth_of(&target, REQUESTS + 1).classes["a"].nominal_s, 0.0);
 }
@@ -135,7 +137,7 @@ fn a_read_reads() {
 fn what_steps_need_and_cannot_have_is_said_at_the_start() {
     let refused = Target::start(TargetConfig { pool: Some(0), ..config("a=0", 1) }).unwrap_err();
     assert!(matches!(refused, TargetError::EmptyPool) && refused.to_string().contains("at least one"));
-    // No user can create a file there, not even root.
+    // Nobody can create a file in /proc, not even root.
     let nowhere = TargetConfig { read_dir: PathBuf::from("/proc"), ..config("a=read:4KiB", 1) };
     let message = Target::start(nowhere).unwrap_err().to_string();
     assert!(message.contains("in /proc (") && message.contains("--read-dir"), "{message}");

@@ -1,10 +1,10 @@
-//! Tests that the CPU times that the server reports agree with the CPU times that the kernel counts.
+//! Tests that the server reports the same CPU times as the kernel.
 
 use crate::client::{Client, request};
 use crate::{config, start, truth_of};
 use brimful_target::{Distribution, ReferenceCpuTimes, Target};
 
-/// CPU seconds of the server's threads, as the kernel counts them.
+/// CPU seconds of the server's threads, as counted by the kernel.
 fn cpu_of(target: &Target) -> f64 {
     let prefix = format!("target-{}-", target.addr().port());
     let tasks = std::fs::read_dir("/proc/self/task").unwrap();
@@ -35,8 +35,8 @@ fn each_class_takes_its_demand_and_little_more() {
         assert_eq!((class.requests, class.nominal_s), (requests, nominal_s));
         let mean = class.mean_cpu_s;
         assert!(mean >= nominal_s * 0.98, "{name}: {mean} s is less than its demand");
-        // Handling a request takes 10–30 µs; on a busy host it may take many times as long. Time that a hypervisor
-        // steals in the middle of a burn counts as time of the burn.
+        // Processing a request takes 10–30 µs in addition to its demand, and longer on a busy host. CPU time that a
+        // hypervisor steals during a burn counts as part of the burn. So the tolerance is large.
         assert!(mean <= 2.0 * nominal_s + 1e-3, "{name}: {mean} s is far more than its demand");
     }
 }
@@ -50,7 +50,7 @@ fn exponential_demands_average_to_the_mean() {
     let mut client = Client::new(target.addr());
     (0..N).for_each(|_| assert_eq!(client.get("/a").status, 200));
     let mean = truth_of(&target, N as u64).classes["a"].mean_cpu_s;
-    // The tolerance is five standard errors, plus the time for handling the requests.
+    // The tolerance is five standard errors of the mean, plus the time for processing the requests.
     let error = 5.0 / (N as f64).sqrt();
     assert!(mean > 300e-6 * (1.0 - error) && mean < 2.0 * 300e-6 * (1.0 + error) + 1e-3, "{mean}");
 }
@@ -63,7 +63,7 @@ fn every_nanosecond_is_booked_once() {
     for _ in 0..20 {
         keeping.iter().for_each(|c| c.send(request("/b")));
         keeping.iter_mut().for_each(|c| assert_eq!(c.reply().status, 200));
-        // Some connections send one request in pieces, and some send no request.
+        // Some clients send a request in two pieces; others connect but send no request.
         let mut once = Client::new(target.addr());
         once.send("GET /a HTTP/1.1\r\nHo");
         once.send("st: here\r\nConnection: close\r\n\r\n");
@@ -73,7 +73,8 @@ fn every_nanosecond_is_booked_once() {
         assert_eq!(keeping[0].get("/__truth").status, 200);
     }
     let truth = truth_of(&target, 100);
-    // The kernel's counts before and after enclose the server's count, except for turns that are not over yet.
+    // The server's CPU time and the kernel's are read one after another, so they differ only by turns that have not
+    // ended yet.
     let end = (target.cpu_times().total_cpu_s, cpu_of(&target));
     let (booked, used) = (end.0 - start.0, end.1 - start.1);
     assert!((booked - used).abs() < 0.002, "booked {booked} s, used {used} s");
@@ -95,7 +96,7 @@ fn the_truth_is_told_over_http() {
     assert_eq!((truth.classes["light"].requests, truth.classes["heavy"].requests), (2, 1));
     assert!((sum(&truth) - truth.total_cpu_s).abs() < 1e-6);
     assert!(truth.classes["heavy"].cpu_s >= 0.98e-3);
-    // A request for `/__truth` belongs to no class.
+    // The CPU time of a request for `/__truth` is added to "other".
     let again: ReferenceCpuTimes = serde_json::from_slice(&client.get("/__truth").body).unwrap();
     assert!(again.other_cpu_s > truth.other_cpu_s);
     assert_eq!(again.classes["heavy"], truth.classes["heavy"]);
