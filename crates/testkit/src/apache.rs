@@ -1,4 +1,4 @@
-//! Debian's Apache with a private configuration.
+//! Runs Debian's Apache with a configuration for tests.
 use crate::daemon::{Daemon, Program, default_files, is_root};
 use std::ops::Deref;
 
@@ -8,26 +8,26 @@ const PROGRAM: Program = Program {
     args: |dir| vec!["-f".to_owned(), format!("{dir}/server.conf"), "-DFOREGROUND".to_owned()],
 };
 
-/// Apache's multi-processing module.
+/// Apache's multi-processing module (MPM).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mpm {
-    /// One process per connection.
+    /// Each process serves one connection.
     Prefork,
-    /// One thread per request, and a listener thread for the idle connections.
+    /// Each worker thread serves one request. A listener thread waits for requests on idle connections.
     Event,
 }
 
-/// Configuration of an Apache server. By default, it uses the event module with 16 workers and serves `hello\n` at `/`.
+/// Configuration of an Apache server. By default, it uses the event module, has 16 workers and serves `hello\n` at `/`.
 pub struct ApacheOptions {
     /// The multi-processing module.
     pub mpm: Mpm,
-    /// Number of workers: processes with prefork, threads of one process with event. The number is constant, because a
-    /// pool that grows would change the server during a measurement.
+    /// Number of workers: processes with prefork, threads of one process with event. The number does not change,
+    /// because starting workers during a measurement would affect it.
     pub max_workers: usize,
-    /// Served files: pairs of path below the document root and content.
+    /// Files to serve: each has a path below the document root and a content.
     pub files: Vec<(String, Vec<u8>)>,
-    /// Directives at the end of the configuration, such as `IncludeOptional conf.d/*.conf`. Paths are relative to the
-    /// private directory.
+    /// Further directives for the end of the configuration, such as `IncludeOptional conf.d/*.conf`. Paths are relative
+    /// to the server's temporary directory.
     pub extra: String,
 }
 
@@ -37,7 +37,7 @@ impl Default for ApacheOptions {
     }
 }
 
-/// A running Apache; it stops when dropped. Connections stay open after an answer, for up to 75 s.
+/// A running Apache. Dropping this value stops it. Idle connections stay open for up to 75 s after a response.
 pub struct Apache(Daemon);
 
 impl Apache {

@@ -1,4 +1,4 @@
-//! Debian's Caddy with a private configuration: HTTP/1 and HTTP/2, both without TLS.
+//! Runs Debian's Caddy with a configuration for tests: it serves HTTP/1 and HTTP/2, both without TLS.
 use crate::daemon::{Daemon, Program, default_files};
 use std::ops::Deref;
 
@@ -11,8 +11,8 @@ const PROGRAM: Program = Program {
     },
 };
 
-/// A running Caddy; it stops when dropped. It serves `hello\n` at `/` and writes `access.log`, with one JSON object per
-/// line.
+/// A running Caddy. Dropping this value stops it. It serves `hello\n` at `/`, and writes `access.log`, which has one
+/// JSON object per line.
 pub struct Caddy(Daemon);
 
 impl Caddy {

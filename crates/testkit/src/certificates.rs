@@ -1,25 +1,26 @@
-//! Valid and flawed certificates for tests. `openssl` creates them in a private directory.
+//! Valid and invalid certificates for tests. The program `openssl` creates them in a temporary directory.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use tempfile::TempDir;
 
-/// A certificate authority with the certificates that it issued. Dropping it removes all files.
+/// A certificate authority, and the directory with the certificates that it issued. Dropping this value removes all
+/// files.
 pub struct Certificates {
     dir: TempDir,
 }
 
-/// A certificate chain with its private key, as paths of PEM files.
+/// A certificate chain and its private key: paths of PEM files.
 #[derive(Clone, Debug)]
 pub struct Identity {
-    /// Path of the certificate and the intermediate certificates up to the authority.
+    /// Path of the file with the certificate and the intermediate certificates.
     pub certificate: PathBuf,
     /// Path of the private key.
     pub key: PathBuf,
 }
 
-/// A flaw of a certificate.
+/// The way in which a certificate is invalid or unusual.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CertificateFlaw {
     /// No flaw: the certificate is valid.
@@ -28,18 +29,20 @@ pub enum CertificateFlaw {
     Expired,
     /// The certificate is not valid yet.
     NotYetValid,
-    /// No flaw, but an intermediate authority issued the certificate. The server sends the intermediate certificate.
+    /// The certificate is valid. An intermediate authority issued it, and the server also sends the intermediate
+    /// certificate.
     Intermediate,
-    /// An intermediate authority issued the certificate, and the server does not send the intermediate certificate.
+    /// An intermediate authority issued the certificate, but the server does not send the intermediate certificate.
     MissingIntermediate,
     /// The certificate is self-signed.
     SelfSigned,
-    /// The certificate is self-signed and marked as an authority's, as `openssl req -x509` creates by default.
+    /// The certificate is self-signed and marked as that of an authority. `openssl req -x509` creates such certificates
+    /// by default.
     SelfSignedAuthority,
 }
 
 impl Certificates {
-    /// Creates the authority.
+    /// Creates a certificate authority.
     pub fn new() -> Certificates {
         let certificates = Certificates { dir: tempfile::tempdir().expect("create a temporary directory") };
         certificates.self_signed("root", "/CN=brimful's authority for tests", &["basicConstraints=critical,CA:TRUE"]);
@@ -51,7 +54,7 @@ impl Certificates {
         self.file("root.pem")
     }
 
-    /// Issues a certificate for these names, like `DNS:localhost,IP:127.0.0.1`.
+    /// Issues a certificate for these names, such as `DNS:localhost,IP:127.0.0.1`.
     pub fn issue(&self, names: &str, flaw: CertificateFlaw) -> Identity {
         let name = format!("{}-{flaw:?}", names.replace([':', ',', '*'], "-"));
         let alternatives = format!("subjectAltName={names}");
@@ -98,7 +101,7 @@ impl Certificates {
         identity
     }
 
-    /// Issues a certificate that is valid from the year 2090 on.
+    /// Issues a certificate that is not valid before the year 2090.
     fn issued_for_later(&self, name: &str, subject: &str, extension: &str) -> Identity {
         let identity = self.identity(name);
         let root = self.identity("root");
@@ -107,7 +110,7 @@ impl Certificates {
         let mut command = signing_request(subject, &identity.key);
         command.arg("-out").arg(&csr);
         run(command);
-        // In OpenSSL 3.0, only the command `ca` has an option for the time from which a certificate is valid.
+        // In OpenSSL 3.0, only the command `ca` has an option for the start of a certificate's validity.
         let settings = format!(
             "[ca]\ndefault_ca = later\n[later]\ndatabase = {}\nnew_certs_dir = {}\nrand_serial = yes\n\
              default_md = sha256\npolicy = any\n[any]\ncommonName = supplied\n",
@@ -150,7 +153,7 @@ impl Default for Certificates {
 }
 
 impl Identity {
-    /// nginx directives that use this identity.
+    /// Returns the directives with which nginx uses this certificate and key.
     pub fn for_nginx(&self) -> String {
         let Identity { certificate, key } = self;
         format!("ssl_certificate \"{}\"; ssl_certificate_key \"{}\";", certificate.display(), key.display())

@@ -1,9 +1,10 @@
-//! Command lines: splits them into words, and runs them with only the three standard descriptors. The test itself may have
-//! inherited others from a job server, a lock or a terminal multiplexer.
+//! Splits command lines into words, and runs commands with only the file descriptors stdin, stdout and stderr. Other
+//! file descriptors may be open in the test process: it inherits them, for example, from a job server, a lock or a
+//! terminal multiplexer.
 
 use std::process::Command;
 
-/// Splits a command line into words like a shell, but knows only single quotes.
+/// Splits a command line into words like a shell. Only spaces and single quotes are interpreted.
 pub fn words(line: &str) -> Vec<String> {
     let mut words = Vec::new();
     let mut word = String::new();
@@ -19,11 +20,11 @@ pub fn words(line: &str) -> Vec<String> {
     words
 }
 
-/// A line of bash that closes all inherited descriptors except stdin, stdout and stderr.
+/// A line of bash that closes all file descriptors except stdin, stdout and stderr.
 pub const CLOSE_INHERITED: &str = r#"for fd in /proc/$$/fd/*; do fd=${fd##*/}; ((fd < 3)) || eval "exec $fd>&-"; done"#;
 
-/// Returns a command that runs `command` under `ulimit -n LIMIT`, with only the three standard descriptors. Only the
-/// program, its arguments and its environment variables are copied.
+/// Returns a command that runs `command` under `ulimit -n LIMIT`, with only the file descriptors stdin, stdout and
+/// stderr. The program, its arguments and its environment variables are copied from `command`; other settings are not.
 pub fn with_descriptor_limit(limit: u64, command: &Command) -> Command {
     let mut shell = Command::new("bash");
     shell

@@ -1,13 +1,13 @@
-//! A real server as a child process, with a private directory and a free port. Starting waits until the server is
-//! ready; stopping waits until it has ended.
+//! Runs a real server as a child process, with a temporary directory and a free port. Starting waits until the server
+//! is ready; stopping waits until the server has ended.
 //!
-//! The server counts as started when the pid file in its private directory names our child. nginx and Apache write that
-//! file after they have bound their sockets, so no other server can be answering on the port. If another process binds
-//! the chosen port first, the server exits, and the next attempt chooses another port.
+//! The server is ready when the pid file in its directory contains the ID of the child process. nginx and Apache write
+//! that file after they have bound their sockets, so the server on the port is not another program's. If another
+//! process binds the chosen port first, the server exits, and the next attempt chooses another port.
 //!
-//! The server has a process group of its own, because Apache ends by signalling its whole group. So an interrupt at the
-//! terminal does not reach the server. Instead, the kernel sends the server SIGTERM when the thread that started it
-//! ends (`setpriv --pdeathsig`). So even a killed test leaves no server behind.
+//! The server has a process group of its own, because Apache sends a signal to its whole group when it ends. So Ctrl-C
+//! at the terminal does not stop the server. Instead, the kernel sends the server SIGTERM when the thread that started
+//! it ends (`setpriv --pdeathsig`), even if the test was killed.
 use crate::free_port;
 use rustix::process::{Pid, Signal, geteuid, kill_process, kill_process_group};
 use std::fs::{self, File, Permissions};
@@ -26,20 +26,20 @@ const START_LIMIT: Duration = Duration::from_secs(15);
 const STOP_LIMIT: Duration = Duration::from_secs(10);
 const POLL: Duration = Duration::from_millis(2);
 
-/// A server's program, with its command line.
+/// The program of a server, and the arguments with which to start it.
 pub(crate) struct Program {
     pub(crate) path: &'static str,
     pub(crate) package: &'static str,
-    /// Arguments of the program, as a function of the private directory.
+    /// Returns the arguments of the program for a temporary directory.
     pub(crate) args: fn(&str) -> Vec<String>,
 }
 
-/// A running server; it stops when dropped. Its directory contains `server.conf`, `server.pid`, `error.log` and the
-/// document root `www`.
+/// A running server. Dropping this value stops it. Its directory contains `server.conf`, `server.pid`, `error.log` and
+/// the document root `www`.
 pub struct Daemon {
     /// The master process, whose ID is also the ID of its process group.
     pid: Pid,
-    /// The thread that started the server and waits until it ends.
+    /// The thread that started the server and waits for its end.
     keeper: JoinHandle<()>,
     addr: SocketAddr,
     dir: TempDir,
@@ -47,7 +47,7 @@ pub struct Daemon {
 
 impl Daemon {
     /// Starts `program` with `files` below its document root. `configure` returns the configuration for a directory and
-    /// a port. Waits until the server accepts connections and has this many `workers`.
+    /// a port. Returns when the server accepts connections and has this number of `workers`.
     pub(crate) fn start(
         program: &Program,
         workers: usize,
@@ -90,7 +90,7 @@ impl Daemon {
             .stdout(output.try_clone().expect("duplicate a log's descriptor"))
             .stderr(output);
         let (pid, keeper) = spawn_with_keeper(command);
-        // From here on, an early return drops the Daemon, which stops the server.
+        // If this function panics from here on, dropping `daemon` stops the server.
         let daemon = Daemon { pid, keeper, addr: SocketAddr::from((Ipv4Addr::LOCALHOST, port)), dir };
         match daemon.wait_until_ready(workers) {
             true => Ok(daemon),
@@ -111,12 +111,12 @@ impl Daemon {
         false
     }
 
-    /// The server's private directory.
+    /// The server's temporary directory.
     pub fn directory(&self) -> &Path {
         self.dir.path()
     }
 
-    /// The listening address.
+    /// The address on which the server listens.
     pub fn addr(&self) -> SocketAddr {
         self.addr
     }
@@ -126,19 +126,19 @@ impl Daemon {
         format!("http://{}/", self.addr)
     }
 
-    /// Process ID of the master.
+    /// ID of the server's master process.
     pub fn pid(&self) -> u32 {
         self.pid.as_raw_nonzero().get().unsigned_abs()
     }
 
-    /// IDs of the master's current child processes, from `/proc/*/stat`.
+    /// IDs of the current child processes of the master process, from `/proc/*/stat`.
     pub fn workers(&self) -> Vec<u32> {
         let processes = fs::read_dir("/proc").expect("read /proc");
         let numbers = processes.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
         numbers.filter(|&pid| parent_of(pid) == Some(self.pid())).collect()
     }
 
-    /// Everything that the server has written so far to its log, its standard output and its standard error.
+    /// The text that the server has written so far to its log, its standard output and its standard error.
     pub fn log(&self) -> String {
         let read = |name| {
             let bytes = fs::read(self.dir.path().join(name)).unwrap_or_default();
@@ -151,14 +151,14 @@ impl Daemon {
 impl Drop for Daemon {
     fn drop(&mut self) {
         if !self.keeper.is_finished() {
-            // This fails only if the master has just ended.
+            // Sending a signal fails only if the master process has just ended.
             let _ = kill_process(self.pid, Signal::TERM);
         }
         let deadline = Instant::now() + STOP_LIMIT;
         while !self.keeper.is_finished() && Instant::now() < deadline {
             sleep(POLL);
         }
-        // This fails if the process group is empty, because the master has already ended its workers.
+        // Sending a signal fails if the process group is empty: the master process has already ended its workers.
         let _ = kill_process_group(self.pid, Signal::KILL);
         while !self.keeper.is_finished() {
             sleep(POLL);
@@ -166,7 +166,7 @@ impl Drop for Daemon {
     }
 }
 
-/// Starts a command on a thread that ends when the command has ended. Returns the process and the thread.
+/// Starts a command on a new thread, which ends when the command has ended. Returns the process and the thread.
 fn spawn_with_keeper(mut command: Command) -> (Pid, JoinHandle<()>) {
     let (started, pid) = mpsc::channel();
     let keeper = thread::spawn(move || {
@@ -177,7 +177,7 @@ fn spawn_with_keeper(mut command: Command) -> (Pid, JoinHandle<()>) {
     (pid.recv().expect("the server's process was started"), keeper)
 }
 
-/// Whether tests run as root. Then the configuration must name a user for the server's workers.
+/// Whether the tests run as root. If so, the configuration must name a user under which the server's workers run.
 pub(crate) fn is_root() -> bool {
     geteuid().is_root()
 }
@@ -187,8 +187,8 @@ pub(crate) fn default_files() -> Vec<(String, Vec<u8>)> {
     vec![("index.html".to_owned(), b"hello\n".to_vec())]
 }
 
-/// Creates a directory with `files` below `www`. User www-data can read it, whatever the umask is. By default, only the
-/// owner can read a temporary directory.
+/// Creates a temporary directory with `files` below `www`. The permissions are set explicitly, so that the user
+/// www-data can read the directory: by default, only its owner can.
 fn private_dir(files: &[(String, Vec<u8>)]) -> TempDir {
     let dir = tempfile::Builder::new().prefix("brimful-").tempdir().expect("create a temporary directory");
     let set_mode = |path: &Path, mode| {
@@ -214,8 +214,8 @@ fn private_dir(files: &[(String, Vec<u8>)]) -> TempDir {
     dir
 }
 
-/// The parent process, from the fourth field of `/proc/PID/stat`. The second field is the program's name in
-/// parentheses. The name may itself contain parentheses, so the search starts from the right.
+/// The parent of a process: the fourth field of `/proc/PID/stat`. The second field is the program's name in
+/// parentheses, which may itself contain parentheses, so the search for its end starts from the right.
 fn parent_of(pid: u32) -> Option<u32> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     let (_, fields) = stat.rsplit_once(')')?;

@@ -1,8 +1,8 @@
-//! A table of hostile servers. They differ in what they send, when, in which pieces, and how they end a connection.
+//! A list of hostile servers: they send wrong or incomplete bytes, at unusual times or in pieces, and end connections
+//! in different ways.
 //!
-//! The table is for tests of properties that do not depend on the server: for example, every call is counted exactly
-//! once. The outcome of a call may depend on which side is faster, but [`HostileBehaviour::call_may_complete`] does
-//! not.
+//! The list is for tests of properties that must be true for every server, such as: every call is counted exactly once.
+//! The outcome of a call may depend on timing, but [`HostileBehaviour::call_may_complete`] does not.
 
 use crate::{FullBacklog, RawServer, Step, full_backlog_listener, script, with_length};
 use rustix::net::{AddressFamily, SocketType, bind, getsockname, socket};
@@ -13,7 +13,7 @@ use std::time::Duration;
 /// One kind of hostile behaviour.
 #[derive(Clone, Debug)]
 pub struct HostileBehaviour {
-    /// Description of the behaviour, for messages.
+    /// Description of the behaviour, for messages of tests.
     pub name: String,
     /// Whether a call can end with a complete response.
     pub call_may_complete: bool,
@@ -22,7 +22,7 @@ pub struct HostileBehaviour {
 
 #[derive(Clone, Debug)]
 enum Behaviour {
-    /// The server performs these steps on every connection.
+    /// The server runs these steps on every connection.
     Script(Vec<Step>),
     /// The server never accepts a connection, and its accept queue is full.
     NeverAccepts,
@@ -43,7 +43,7 @@ enum Running {
     Full {
         _backlog: FullBacklog,
     },
-    /// A bound port without a listener; no other process can bind it.
+    /// A bound port without a listener, so that it refuses connections and no other process can bind it.
     Bound {
         _socket: OwnedFd,
     },
@@ -73,13 +73,13 @@ impl HostileBehaviour {
 }
 
 impl HostileServer {
-    /// The address to connect to.
+    /// The address to which clients connect.
     pub fn addr(&self) -> SocketAddr {
         self.addr
     }
 }
 
-/// All hostile behaviours: more than a hundred.
+/// Returns all hostile behaviours, more than a hundred.
 pub fn hostile_behaviours() -> Vec<HostileBehaviour> {
     let mut all = answers_and_ends();
     all.extend(before_the_request());
@@ -103,21 +103,22 @@ fn scripted(
     HostileBehaviour { name: name.into(), call_may_complete, behaviour: Behaviour::Script(steps.into_iter().collect()) }
 }
 
-/// The ways in which a server ends a connection. With `Drain`, the connection stays open.
+/// The ways in which a server ends a connection. The step `Drain` keeps it open and sends nothing more.
 fn ends() -> [(&'static str, Step); 3] {
     [("FIN", Step::Finish), ("RST", Step::Reset), ("silence", Step::Drain)]
 }
 
-/// The condition on which an answer is a complete response.
+/// The condition under which the bytes that a server sends are a complete response.
 #[derive(Clone, Copy, PartialEq)]
 enum Complete {
     Never,
-    /// Complete only if FIN follows, because the end of the connection is the end of the body.
+    /// They are complete only if FIN follows: the end of the connection is the end of the body.
     ByClose,
     Always,
 }
 
-/// Servers that read one request, send one answer and end the connection: all combinations of answers and ends.
+/// Servers that read one request, send some bytes and end the connection. All combinations of bytes and endings are
+/// included.
 fn answers_and_ends() -> Vec<HostileBehaviour> {
     let mut all = Vec::new();
     for (what, answer, complete) in answers() {
@@ -134,7 +135,7 @@ fn answers_and_ends() -> Vec<HostileBehaviour> {
     all
 }
 
-/// The answers to one request: description, bytes, and the condition on which the answer is a complete response.
+/// The bytes that are sent in response to a request: description, bytes, and whether they are a complete response.
 fn answers() -> Vec<(&'static str, Vec<u8>, Complete)> {
     use Complete::{Always, ByClose, Never};
     let text = |text: &str| text.as_bytes().to_vec();
@@ -204,7 +205,7 @@ fn answers() -> Vec<(&'static str, Vec<u8>, Complete)> {
     ]
 }
 
-/// Servers that send bytes before they have read the request. The client may not have sent it yet.
+/// Servers that send bytes before they have read a request, and possibly before the client has sent it.
 fn before_the_request() -> Vec<HostileBehaviour> {
     let hello = with_length(b"hello");
     let early = [
@@ -231,7 +232,7 @@ fn before_the_request() -> Vec<HostileBehaviour> {
     all
 }
 
-/// Servers that misbehave on a connection after an answer.
+/// Servers that misbehave on a connection after a complete response.
 fn between_answers() -> Vec<HostileBehaviour> {
     let hello = with_length(b"hello");
     let pause = Step::Pause(Duration::from_micros(500));
@@ -266,7 +267,7 @@ fn between_answers() -> Vec<HostileBehaviour> {
     all
 }
 
-/// Servers whose answers never end.
+/// Servers whose responses never end.
 fn without_end() -> Vec<HostileBehaviour> {
     let text = |text: &str| Step::Send(text.as_bytes().to_vec());
     let repeat = |text: &str| Step::Repeat(text.as_bytes().to_vec());
@@ -307,7 +308,7 @@ fn without_end() -> Vec<HostileBehaviour> {
     ]
 }
 
-/// Servers that send complete answers in pieces, or with urgent data in between.
+/// Servers that send complete responses in pieces, or with urgent data between the pieces.
 fn in_pieces() -> Vec<HostileBehaviour> {
     let hello = with_length(b"hello");
     let first = Step::Send(hello[..20].to_vec());

@@ -1,4 +1,4 @@
-//! HTTP/2 for tests: frames, and a server whose behaviour the test specifies.
+//! HTTP/2 for tests: encodes frames, and runs a server whose behaviour the test defines.
 
 use crate::RawServer;
 use std::io::{BufReader, Read, Write};
@@ -7,14 +7,23 @@ use std::net::TcpStream;
 /// Types of frames.
 pub mod kind {
     #![allow(missing_docs, reason = "the names are those of RFC 9113")]
+    /// Content of a request or response.
     pub const DATA: u8 = 0;
+    /// Header fields of a request or response, which begin a stream.
     pub const HEADERS: u8 = 1;
+    /// Ends a stream with an error.
     pub const RST_STREAM: u8 = 3;
+    /// Settings of the sender.
     pub const SETTINGS: u8 = 4;
+    /// Announces a response that the client did not request.
     pub const PUSH_PROMISE: u8 = 5;
+    /// Tests whether the connection is alive.
     pub const PING: u8 = 6;
+    /// Announces the end of the connection.
     pub const GOAWAY: u8 = 7;
+    /// Permits the peer to send more content.
     pub const WINDOW_UPDATE: u8 = 8;
+    /// Continues the header fields of the previous frame.
     pub const CONTINUATION: u8 = 9;
 }
 
@@ -22,7 +31,7 @@ pub mod kind {
 pub const END_STREAM: u8 = 0x01;
 /// The flag `ACK` of SETTINGS and PING frames.
 pub const ACK: u8 = 0x01;
-/// The flag `END_HEADERS`.
+/// The flag `END_HEADERS` of HEADERS and CONTINUATION frames.
 pub const END_HEADERS: u8 = 0x04;
 
 const PREFACE: usize = 24;
@@ -33,7 +42,7 @@ pub fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
     [&length[1..], &[kind, flags], &stream.to_be_bytes(), payload].concat()
 }
 
-/// Encodes a SETTINGS frame with these identifiers and values.
+/// Encodes a SETTINGS frame with these pairs of identifier and value.
 pub fn settings(entries: &[(u16, u32)]) -> Vec<u8> {
     let entry = |(name, value): &(u16, u32)| [&name.to_be_bytes()[..], &value.to_be_bytes()].concat();
     frame(kind::SETTINGS, 0, 0, &entries.iter().flat_map(entry).collect::<Vec<u8>>())
@@ -44,19 +53,19 @@ pub fn answer(stream: u32, body: &[u8]) -> Vec<u8> {
     [frame(kind::HEADERS, END_HEADERS, stream, &[0x88]), frame(kind::DATA, END_STREAM, stream, body)].concat()
 }
 
-/// Encodes a GOAWAY frame whose last processed stream is `last`.
+/// Encodes a GOAWAY frame. `last` is the number of the last stream that the server processes.
 pub fn goaway(last: u32) -> Vec<u8> {
     frame(kind::GOAWAY, 0, 0, &[last.to_be_bytes(), [0; 4]].concat())
 }
 
-/// The server's side of an HTTP/2 connection.
+/// The server's end of an HTTP/2 connection.
 pub struct Http2Peer<'c> {
     conn: &'c TcpStream,
     reader: BufReader<&'c TcpStream>,
 }
 
-/// Starts a server that sends `settings` on each connection and then runs `behaviour`. The second argument of
-/// `behaviour` counts connections from 0.
+/// Starts a server that sends the SETTINGS frame `settings` on each connection, and then calls `behaviour`. The second
+/// argument of `behaviour` is the number of the connection, from 0.
 pub fn http2_server(
     settings: Vec<u8>,
     behaviour: impl Fn(&mut Http2Peer<'_>, usize) + Send + Sync + 'static,
@@ -66,7 +75,7 @@ pub fn http2_server(
         let mut peer = Http2Peer { conn: &conn, reader: BufReader::new(&conn) };
         let mut preface = [0; PREFACE];
         if peer.reader.read_exact(&mut preface).is_ok() {
-            // A client that tries TLS gets no answer.
+            // Close the connection without a response if the client tries TLS.
             let wants_tls = preface.starts_with(&[0x16, 3]);
             assert!(wants_tls || preface.starts_with(b"PRI * HTTP/2.0\r\n"), "no preface: {preface:?}");
             if !wants_tls && peer.send(&settings) {
@@ -77,7 +86,7 @@ pub fn http2_server(
 }
 
 impl Http2Peer<'_> {
-    /// Sends bytes. Returns whether the connection still accepts them.
+    /// Sends bytes. Returns whether that succeeded.
     pub fn send(&mut self, bytes: &[u8]) -> bool {
         (&mut self.conn).write_all(bytes).is_ok()
     }
@@ -92,7 +101,8 @@ impl Http2Peer<'_> {
         Some((kind, flags, u32::from_be_bytes(stream), payload))
     }
 
-    /// Skips frames until the next HEADERS frame and returns its stream. `None` at the end of the connection.
+    /// Skips frames until the next HEADERS frame, and returns the number of its stream. `None` at the end of the
+    /// connection.
     pub fn request(&mut self) -> Option<u32> {
         loop {
             if let (kind::HEADERS, _, stream, _) = self.frame()? {
@@ -101,7 +111,7 @@ impl Http2Peer<'_> {
         }
     }
 
-    /// The streams of the next `count` requests, or of fewer if the connection ends.
+    /// The stream numbers of the next `count` requests; fewer if the connection ends.
     pub fn requests(&mut self, count: usize) -> Vec<u32> {
         (0..count).map_while(|_| self.request()).collect()
     }

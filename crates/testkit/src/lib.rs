@@ -3,24 +3,28 @@
 //!
 //! - [`Nginx`], [`Apache`], [`Caddy`], [`Nghttpd`]: real servers, with a private configuration in a temporary
 //!   directory.
-//! - [`RawServer`]: a TCP server that misbehaves on request; a [`script`] describes its behaviour, step by step.
-//! - [`hostile_behaviours`]: a table of named ways to misbehave, for tests of properties that do not depend on the
+//! - [`RawServer`]: a TCP server that runs a function of the test on each connection, for example a [`script`] of
+//!   steps.
+//! - [`hostile_behaviours`]: a list of servers that misbehave, for tests of properties that must be true for every
 //!   server.
-//! - [`SerialServer`]: serves HTTP strictly one request at a time, with one stall. A generator with coordinated
-//!   omission would hide this stall.
-//! - [`WorkerServer`]: serves HTTP with a few workers, each of which keeps its connection.
-//! - [`Certificates`]: valid and flawed certificates. [`TlsBehaviour`]: how a server with such a certificate behaves.
-//! - [`http2`]: frames of HTTP/2, and a server that sends the frames that a test writes.
-//! - [`FullBacklog`]: a listener at which further connection attempts hang. [`RefusingPort`]: a port that refuses
-//!   connections.
+//! - [`SerialServer`]: serves HTTP strictly one request at a time, and pauses once. A load generator with coordinated
+//!   omission would not measure the effect of the pause.
+//! - [`WorkerServer`]: serves HTTP with a few workers, each of which serves one connection until it is closed.
+//! - [`Certificates`]: valid and invalid certificates. [`TlsBehaviour`]: the behaviour of a TLS server with such a
+//!   certificate.
+//! - [`http2`]: encodes frames of HTTP/2, and runs a server whose behaviour the test defines.
+//! - [`FullBacklog`]: a listener with a full accept queue, which does not reply to connection attempts.
+//!   [`RefusingPort`]: a port that refuses connections.
 //! - [`logs`]: access logs of known traffic.
-//! - [`with_descriptor_limit`]: runs a command with a limit of descriptors and without inherited descriptors.
+//! - [`with_descriptor_limit`]: runs a command with a limit of file descriptors, and without inherited file
+//!   descriptors.
 //!
 //! Invariants: every server listens only on 127.0.0.1, unless the test passes a listener. A start function returns when
-//! the server accepts connections. Dropping the handle leaves no process, no thread and no file behind. If the machine
-//! lacks a program, the test panics and names the package to install: a test never passes because it could not run.
+//! the server accepts connections. Dropping a server's handle ends its processes and threads and removes its files. If
+//! a program is not installed, the test panics and names its package, so that a test never passes because it could not
+//! run.
 //!
-//! A handle in a `static` is never dropped, so its server would outlive the tests: keep handles in the test.
+//! Do not store a handle in a `static`: it is never dropped, so its server would run on after the tests.
 #![forbid(unsafe_code)]
 #![allow(
     clippy::unwrap_used,

@@ -1,5 +1,5 @@
-//! Access logs of known traffic, written as fast as a disk allows. The same [`LogShape`] yields the same bytes on every
-//! machine.
+//! Writes access logs of simulated traffic with known properties, as fast as a disk permits. The same [`LogSpec`]
+//! yields the same bytes on every machine.
 //!
 //! - Requests arrive as a Poisson process, whose rate is constant or alternates between high and low. The phases of
 //!   high and low rate have Pareto-distributed durations with α = 1.4, so arrivals are long-range dependent (Heath,
@@ -7,7 +7,8 @@
 //! - The popularity of URLs follows Zipf's law: the n-th URL has weight n^−s (an alias table; Walker 1977, Vose 1991).
 //! - Every URL has one size. Sizes are log-normal, but 7 % are Pareto-distributed with α = 1.1 (Barford & Crovella
 //!   1998).
-//! - 15 % of requests are answered by 304, 3 % by 404, 1 % by 301, 0.5 % by 500; 2 % are POST, 1 % HEAD.
+//! - 15 % of the responses have status 304, 3 % have 404, 1 % have 301, 0.5 % have 500; the others have 200. 2 % of the
+//!   requests are POST, 1 % HEAD; the others are GET.
 //! - A session is a random number of pages, 3 on average. A page is a burst of requests, 4 on average. Both numbers
 //!   have geometric distributions.
 //!
@@ -26,7 +27,7 @@ const BUFFER_BYTES: usize = 256 * 1024;
 
 /// The traffic and the format of a log.
 #[derive(Clone, Debug)]
-pub struct LogShape {
+pub struct LogSpec {
     /// Number of requests.
     pub lines: u64,
     /// Number of URLs, at least 1.
@@ -35,45 +36,45 @@ pub struct LogShape {
     pub zipf: f64,
     /// Number of clients, at least 1 and at most 2^24.
     pub clients: u32,
-    /// Whether requests come in sessions, rather than one by one.
+    /// Whether requests arrive in sessions, instead of independently.
     pub sessions: bool,
     /// Start of the log, in seconds since 1970.
     pub start: i64,
-    /// Mean requests per second.
+    /// Mean arrival rate, in requests per second.
     pub rate: f64,
-    /// Variability of the arrival rate.
+    /// Variability of the arrival rate over time.
     pub burstiness: Burstiness,
-    /// Seed of all randomness.
+    /// Seed of all random numbers.
     pub seed: u64,
-    /// Whether time stamps have milliseconds; [`LogShape::log_format`] shows their format.
+    /// Whether time stamps have milliseconds; [`LogSpec::log_format`] shows their format.
     pub subsecond: bool,
     /// The fields of a line.
     pub format: LogFormat,
 }
 
-/// Variability of the rate at which requests or sessions begin.
+/// Variability over time of the rate at which requests or sessions begin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Burstiness {
     /// The rate is constant.
     None,
-    /// The rate is 3.25 times the mean for a quarter of the time on average, and a quarter of the mean otherwise.
+    /// The rate is 3.25 times the mean during a quarter of the time, and 0.25 times the mean otherwise.
     OnOff,
 }
 
-/// The fields of a line.
+/// The fields of a line in the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LogFormat {
-    /// Apache's common format, whose last field is the number of bytes.
+    /// Apache's common format. Its last field is the number of bytes.
     Common,
-    /// The common format with referer and user agent.
+    /// The common format, followed by referer and user agent.
     Combined,
-    /// The combined format with the server's response time in microseconds.
+    /// The combined format, followed by the response time in microseconds.
     CombinedWithTime,
 }
 
-impl Default for LogShape {
-    fn default() -> LogShape {
-        LogShape {
+impl Default for LogSpec {
+    fn default() -> LogSpec {
+        LogSpec {
             lines: 10_000,
             urls: 2000,
             zipf: 0.9,
@@ -90,7 +91,7 @@ impl Default for LogShape {
     }
 }
 
-impl LogShape {
+impl LogSpec {
     /// Writes the log.
     ///
     /// # Errors
@@ -135,9 +136,9 @@ mod tests {
     use super::*;
     use std::collections::{HashMap, HashSet};
 
-    fn written(shape: &LogShape) -> String {
+    fn written(spec: &LogSpec) -> String {
         let mut log = Vec::new();
-        shape.write(&mut log).unwrap();
+        spec.write(&mut log).unwrap();
         String::from_utf8(log).unwrap()
     }
 
@@ -148,44 +149,44 @@ mod tests {
 
     #[test]
     fn a_shape_determines_the_bytes_and_another_seed_changes_them() {
-        let shape = LogShape { lines: 2000, sessions: true, burstiness: Burstiness::OnOff, ..LogShape::default() };
-        assert_eq!(written(&shape), written(&shape));
-        assert_ne!(written(&shape), written(&LogShape { seed: 2, ..shape }));
+        let spec = LogSpec { lines: 2000, sessions: true, burstiness: Burstiness::OnOff, ..LogSpec::default() };
+        assert_eq!(written(&spec), written(&spec));
+        assert_ne!(written(&spec), written(&LogSpec { seed: 2, ..spec }));
     }
 
     #[test]
     fn stamps_never_decrease_and_the_rate_is_as_configured() {
         for (sessions, burstiness) in [(false, Burstiness::None), (true, Burstiness::None), (false, Burstiness::OnOff)]
         {
-            let shape = LogShape { lines: 100_000, sessions, burstiness, subsecond: true, ..LogShape::default() };
-            let log = written(&shape);
-            // Time stamps of one month sort as text in order of time.
+            let spec = LogSpec { lines: 100_000, sessions, burstiness, subsecond: true, ..LogSpec::default() };
+            let log = written(&spec);
+            // All time stamps are in the same month, so their order as texts is their order in time.
             assert!(log.lines().map(|line| field(line, 3)).is_sorted());
             assert_eq!(log.lines().count(), 100_000);
-            let mut requests = Requests::new(&shape);
+            let mut requests = Requests::new(&spec);
             let last = (0..100_000).map(|_| requests.next().0).last().unwrap();
             let rate = 100_000.0 / last;
-            // With a heavy tail, the mean rate over 2,000 s varies considerably.
+            // With heavy-tailed phases of high and low rate, the mean rate over 2,000 s varies considerably.
             let tolerance = if burstiness == Burstiness::None { 1.05 } else { 2.0 };
-            assert!((shape.rate / tolerance..shape.rate * tolerance).contains(&rate), "{rate}");
+            assert!((spec.rate / tolerance..spec.rate * tolerance).contains(&rate), "{rate}");
         }
     }
 
     #[test]
     fn lines_are_as_servers_write_them() {
-        let shape = LogShape { lines: 1, subsecond: true, format: LogFormat::CombinedWithTime, ..LogShape::default() };
-        let line = written(&shape);
+        let spec = LogSpec { lines: 1, subsecond: true, format: LogFormat::CombinedWithTime, ..LogSpec::default() };
+        let line = written(&spec);
         let quotes: Vec<_> = line.split('"').collect();
         assert!(field(&line, 3).starts_with("[01/Jan/2026:00:00:00.") && field(&line, 3).len() == 25, "{line}");
         assert!(quotes.len() >= 7 && line.ends_with('\n'));
         assert!(line.trim_end().rsplit(' ').next().unwrap().parse::<u64>().unwrap() >= 100);
-        assert_eq!(written(&LogShape { format: LogFormat::Common, lines: 1, ..shape }).split('"').count(), 3);
+        assert_eq!(written(&LogSpec { format: LogFormat::Common, lines: 1, ..spec }).split('"').count(), 3);
     }
 
     #[test]
     fn statuses_urls_and_clients_have_the_documented_shares() {
-        let shape = LogShape { lines: 200_000, urls: 1000, zipf: 1.0, clients: 300, ..LogShape::default() };
-        let log = written(&shape);
+        let spec = LogSpec { lines: 200_000, urls: 1000, zipf: 1.0, clients: 300, ..LogSpec::default() };
+        let log = written(&spec);
         let mut statuses = HashMap::new();
         let mut urls = HashMap::new();
         let mut clients = HashSet::new();
@@ -198,7 +199,8 @@ mod tests {
         for (status, share) in [("304", 0.15), ("404", 0.03), ("301", 0.01), ("200", 0.805)] {
             assert!((statuses[status] / share - 1.0_f64).abs() < 0.1, "{status}");
         }
-        // The 1,000th harmonic number is 7.485. Of the requests, 3 % are for URLs that do not exist.
+        // The share of the URL with rank r is 1/r divided by the sum of 1/r over all 1,000 URLs, which is 7.485. 3 % of
+        // the requests are for paths that do not exist.
         let share = |rank: f64| 0.97 / rank / 7.485;
         assert!((urls["/news/page-0.html"] / share(1.0) - 1.0_f64).abs() < 0.03);
         assert!((urls["/download/report-7.pdf"] / share(8.0) - 1.0_f64).abs() < 0.05);

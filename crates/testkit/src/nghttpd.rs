@@ -1,14 +1,14 @@
-//! nghttp2's server, which speaks only HTTP/2, without TLS.
+//! Runs nghttpd, the server of nghttp2, which supports only HTTP/2, without TLS.
 use crate::daemon::{Daemon, Program, default_files};
 use std::ops::Deref;
 use std::path::Path;
 
 const PATH: &str = "/usr/sbin/nghttpd";
-/// nghttpd writes no pid file. So a shell writes the file, and then replaces itself by nghttpd.
+/// nghttpd does not write a pid file. So a shell writes the file, and then runs nghttpd in the same process.
 const PROGRAM: Program =
     Program { path: "/bin/sh", package: "nghttp2-server", args: |dir| vec![format!("{dir}/server.conf")] };
 
-/// A running nghttpd; it stops when dropped. It serves `hello\n` at `/`.
+/// A running nghttpd. Dropping this value stops it. It serves `hello\n` at `/`.
 pub struct Nghttpd(Daemon);
 
 impl Nghttpd {

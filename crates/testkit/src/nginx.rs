@@ -1,29 +1,31 @@
-//! Debian's nginx with a private configuration.
+//! Runs Debian's nginx with a configuration for tests.
 use crate::daemon::{Daemon, Program, default_files, is_root};
 use std::ops::Deref;
 
 const PROGRAM: Program = Program {
     path: "/usr/sbin/nginx",
     package: "nginx",
-    // Without -e, nginx would open its compiled-in log file before it reads the configuration.
+    // Without the option -e, nginx would open the log file of its default configuration before it reads `server.conf`.
     args: |dir| ["-p", dir, "-e", "error.log", "-c", "server.conf"].map(str::to_owned).to_vec(),
 };
 
-/// Configuration of an nginx server. By default, it has one worker, keeps connections open and serves `hello\n` at `/`.
+/// Configuration of an nginx server. By default, nginx has one worker, keeps connections open and serves `hello\n` at
+/// `/`.
 pub struct NginxOptions {
     /// Number of worker processes.
     pub workers: usize,
-    /// Whether connections stay open after an answer, for any number of requests.
+    /// Whether connections stay open after a response, for any number of requests.
     pub keepalive: bool,
-    /// Served files: pairs of path below the document root and content.
+    /// Files to serve: each has a path below the document root and a content.
     pub files: Vec<(String, Vec<u8>)>,
     /// Parameters of the `listen` directive, such as `ssl`.
     pub listen: String,
-    /// Directives in the `server` block, such as `keepalive_requests 10;` or `location /s { stub_status; }`.
+    /// Further directives for the `server` block, such as `keepalive_requests 10;` or `location /s { stub_status; }`.
     pub extra: String,
-    /// Directives at the top level, such as `include modules.d/*.conf;`. Paths are relative to the private directory.
+    /// Further directives for the top level, such as `include modules.d/*.conf;`. Paths are relative to the server's
+    /// temporary directory.
     pub main: String,
-    /// Directives in the `http` block.
+    /// Further directives for the `http` block.
     pub http: String,
 }
 
@@ -41,7 +43,7 @@ impl Default for NginxOptions {
     }
 }
 
-/// A running nginx; it stops when dropped.
+/// A running nginx. Dropping this value stops it.
 pub struct Nginx(Daemon);
 
 impl Nginx {

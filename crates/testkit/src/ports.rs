@@ -1,19 +1,19 @@
-//! Ports of 127.0.0.1: free ones, one that refuses connections, and one at which connection attempts hang, as at a server
-//! that has stopped accepting.
+//! Ports of 127.0.0.1 for tests: free ports, ports that refuse connections, and ports that do not reply to connection
+//! attempts, like those of a server that has stopped accepting.
 
 use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, getsockname, listen, socket_with};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
-/// Returns a TCP port of 127.0.0.1 on which nothing listens at this moment, for servers that do not accept port 0.
-/// Another process may bind it first; then the caller must try again. For a port that must refuse connections, see
-/// [`RefusingPort`].
+/// Returns a TCP port of 127.0.0.1 that is free at this moment, for servers that cannot choose a port themselves.
+/// Another process may bind the port before the server does; then the caller must try again. For a port that must
+/// refuse connections, see [`RefusingPort`].
 pub fn free_port() -> u16 {
     free_listener().local_addr().expect("read the address of a bound listener").port()
 }
 
-/// Listens on a port of 127.0.0.1 that was free.
+/// Listens on a free port of 127.0.0.1.
 pub(crate) fn free_listener() -> TcpListener {
     TcpListener::bind(("127.0.0.1", 0)).expect("bind a free port of 127.0.0.1")
 }
@@ -52,15 +52,15 @@ impl RefusingPort {
     }
 }
 
-/// A listening socket with a full queue. Further connection attempts hang: Linux drops the SYN, and the client repeats
-/// it.
+/// A listening socket with a full accept queue. Linux drops the SYNs of further connection attempts, so the client
+/// repeats them until it times out.
 pub struct FullBacklog {
     listener: TcpListener,
     _queued: Vec<TcpStream>,
 }
 
 impl FullBacklog {
-    /// The listening address.
+    /// The address of the listener.
     pub fn addr(&self) -> SocketAddr {
         self.listener.local_addr().expect("read the address of a bound listener")
     }
@@ -70,16 +70,16 @@ impl FullBacklog {
         format!("http://{}/", self.addr())
     }
 
-    /// The listener, for a test that empties the queue by accepting connections.
+    /// The listening socket, for a test that empties the queue by accepting connections.
     pub fn listener(&self) -> &TcpListener {
         &self.listener
     }
 }
 
-/// Listens on 127.0.0.1 with a backlog of zero and fills the queue until a connection attempt hangs.
+/// Listens on 127.0.0.1 with a backlog of zero, and connects until a connection attempt gets no reply.
 pub fn full_backlog_listener() -> FullBacklog {
     let listener = free_listener();
-    // A second listen() only changes the length of the queue.
+    // A second call of listen() only changes the length of the accept queue.
     listen(&listener, 0).expect("shorten the accept queue");
     let addr = listener.local_addr().expect("read the address of a bound listener");
     let mut queued = Vec::new();

@@ -1,8 +1,8 @@
-//! A TCP server that runs a test's closure on every connection, one thread per connection.
+//! A TCP server that calls a closure of the test for every connection. Each connection has a thread of its own.
 //!
-//! A connection stays open until its closure has returned. The server keeps a duplicate of the socket: when the server
-//! stops, it uses the duplicate to wake a closure that is blocked in a read or a write. If a closure panics, dropping
-//! the server panics.
+//! A connection stays open until its closure has returned. The server keeps a duplicate of the socket. When the server
+//! stops, it shuts the duplicate down, so that a read or write in which the closure waits returns. If a closure panics,
+//! dropping the server panics too.
 use crate::ports::free_listener;
 use crate::{Request, Step, script};
 use std::collections::HashMap;
@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-/// A running server; it stops when dropped.
+/// A running server. Dropping this value stops it.
 pub struct RawServer {
     addr: SocketAddr,
     shared: Arc<Shared>,
@@ -21,17 +21,19 @@ pub struct RawServer {
 }
 
 impl RawServer {
-    /// Runs `behaviour` for every connection on a thread of its own; the second argument counts connections from 0.
+    /// Starts a server that calls `behaviour` for every connection, each on a thread of its own. The second argument of
+    /// `behaviour` is the number of the connection, from 0.
     pub fn start(behaviour: impl Fn(TcpStream, usize) + Send + Sync + 'static) -> RawServer {
         Self::start_on(free_listener(), behaviour)
     }
 
-    /// Like [`RawServer::start`], but on the test's own listener, for a certain address or port.
+    /// Like [`RawServer::start`], but with a listener that the test has opened, for example on a certain port.
     pub fn start_on(listener: TcpListener, behaviour: impl Fn(TcpStream, usize) + Send + Sync + 'static) -> RawServer {
         Self::run(listener, move |_, conn, index| behaviour(conn, index))
     }
 
-    /// Starts a server that sends what `answer` returns for each request, in order, and keeps the connection open.
+    /// Starts a server that sends the bytes that `answer` returns for each request, in order, and keeps connections
+    /// open.
     pub fn with_handler(answer: impl Fn(&Request) -> Vec<u8> + Send + Sync + 'static) -> RawServer {
         Self::start(move |conn, _| {
             let mut reader = BufReader::new(&conn);
@@ -41,7 +43,7 @@ impl RawServer {
         })
     }
 
-    /// The listening address.
+    /// The address on which the server listens.
     pub fn addr(&self) -> SocketAddr {
         self.addr
     }
@@ -71,35 +73,35 @@ impl RawServer {
     }
 }
 
-/// Predefined behaviours. Unless documented otherwise, they read a whole request first, so that the connection ends
-/// with a clean FIN.
+/// Servers with predefined behaviours. Unless documented otherwise, they read a whole request first: if unread bytes
+/// were left, closing the connection would send RST instead of FIN.
 impl RawServer {
-    /// Closes the connection without reading or writing anything. The client receives FIN, or RST if its request
-    /// arrived before.
+    /// Closes each connection without reading or writing. The client receives FIN, or RST if its request arrived
+    /// before.
     pub fn closes_on_accept() -> RawServer {
         Self::start(script([Step::Close]))
     }
 
-    /// Reads all requests and never answers.
+    /// Reads all requests and never responds.
     pub fn never_answers() -> RawServer {
         Self::start(script([Step::Drain]))
     }
 
-    /// Answers with bytes that are not HTTP, then closes the connection.
+    /// Responds with bytes that are not HTTP, then closes the connection.
     pub fn garbage() -> RawServer {
         let garbage = b"\x00\x01\xfe\xff this is not HTTP \r\n\r\n\r\n".to_vec();
         Self::start(script([Step::Request, Step::Send(garbage), Step::Finish]))
     }
 
-    /// Keeps connections open and answers with `Content-Length`; the answer to `HEAD` has no body.
+    /// Responds with `Content-Length` and keeps connections open. The response to `HEAD` has no body.
     pub fn content_length(body: impl Into<Vec<u8>>) -> RawServer {
         let body = body.into();
         let head = head_with_length(body.len()).into_bytes();
         Self::with_handler(move |request| head_and_body(request, &head, &body))
     }
 
-    /// Keeps connections open and answers with chunked transfer coding, one chunk per element of `chunks`; the answer
-    /// to `HEAD` has no body.
+    /// Responds with chunked transfer coding, one chunk for each element of `chunks`, and keeps connections open. The
+    /// response to `HEAD` has no body.
     pub fn chunked(chunks: &[impl AsRef<[u8]>]) -> RawServer {
         let head = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n".to_vec();
         let mut body = Vec::new();
@@ -112,22 +114,23 @@ impl RawServer {
         Self::with_handler(move |request| head_and_body(request, &head, &body))
     }
 
-    /// Answers with a body of unspecified length, which ends with the connection.
+    /// Responds with a body whose length is not given: the end of the connection is the end of the body.
     pub fn close_delimited(body: impl Into<Vec<u8>>) -> RawServer {
         let mut answer = b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n".to_vec();
         answer.extend(body.into());
         Self::start(script([Step::Request, Step::Send(answer), Step::Finish]))
     }
 
-    /// Keeps connections open and answers with this status, without a body. If the status is 204 or 304, there is no
-    /// `Content-Length`.
+    /// Responds with this status and without a body, and keeps connections open. If the status is 204 or 304, there is
+    /// no `Content-Length`.
     pub fn status(code: u16) -> RawServer {
         let length = if matches!(code, 204 | 304) { "" } else { "Content-Length: 0\r\n" };
         let answer = format!("HTTP/1.1 {code} Status\r\n{length}\r\n").into_bytes();
         Self::with_handler(move |_| answer.clone())
     }
 
-    /// Announces `missing` bytes more than it sends, then closes the connection.
+    /// Responds with a `Content-Length` that is greater than the body's length by `missing`, then closes the
+    /// connection.
     pub fn truncated(body: impl Into<Vec<u8>>, missing: usize) -> RawServer {
         let body = body.into();
         let mut answer = head_with_length(body.len() + missing).into_bytes();
@@ -135,26 +138,26 @@ impl RawServer {
         Self::start(script([Step::Request, Step::Send(answer), Step::Finish]))
     }
 
-    /// Keeps connections open and sends head and body (`hello\n`) byte by byte, with a pause after each byte.
+    /// Responds with the body `hello\n`, and pauses after each byte of head and body. Keeps connections open.
     pub fn one_byte_at_a_time(pause: Duration) -> RawServer {
         Self::start(script([Step::Request, Step::Trickle(with_length(b"hello\n"), pause)]))
     }
 
-    /// Sends the first `bytes` bytes of an answer of one megabyte, then resets the connection.
+    /// Sends the first `bytes` bytes of a response of one megabyte, then resets the connection.
     pub fn resets_after(bytes: usize) -> RawServer {
         let mut answer = with_length(&[b'x'; 1 << 20]);
         answer.truncate(bytes);
         Self::start(script([Step::Request, Step::Send(answer), Step::Reset]))
     }
 
-    /// Answers `requests` requests per connection, then closes the connection without sending `Connection: close`. If
-    /// `requests` is 0, closes it as soon as a request has arrived.
+    /// Responds to `requests` requests on each connection, then closes the connection without having sent `Connection:
+    /// close`. If `requests` is 0, closes the connection when a request has arrived.
     pub fn closes_after(requests: usize) -> RawServer {
         let answering = [Step::Request, Step::Send(with_length(b"hello\n"))];
         Self::start(script(answering.into_iter().cycle().take((2 * requests).max(1)).chain([Step::Close])))
     }
 
-    /// Answers `requests` requests in total, then stops: all connections are closed, and new ones are refused.
+    /// Responds to `requests` requests in total. Then it closes all connections and refuses new ones.
     pub fn dies_after(requests: usize) -> RawServer {
         let seen = AtomicUsize::new(0);
         Self::run(free_listener(), move |shared, conn, _| {
@@ -185,16 +188,17 @@ impl Drop for RawServer {
     }
 }
 
-/// State shared by the acceptor, the connections and the handle.
+/// The state that the accepting thread, the connections' threads and the server's handle share.
 struct Shared {
     listener: TcpListener,
-    /// Duplicates of the open connections, by index; `None` once the server has stopped.
+    /// Duplicates of the sockets of open connections, by connection number; `None` after the server has stopped.
     open: Mutex<Option<HashMap<usize, TcpStream>>>,
     connections: AtomicUsize,
 }
 
 impl Shared {
-    /// Accepts connections until the server stops. The scope joins every connection's thread and propagates its panic.
+    /// Accepts connections until the server stops. The scope waits for the threads of all connections, and panics if
+    /// one of them has panicked.
     fn accept(&self, behaviour: &(impl Fn(&Shared, TcpStream, usize) + Sync)) {
         thread::scope(|scope| {
             for index in 0.. {
@@ -217,14 +221,14 @@ impl Shared {
         });
     }
 
-    /// Stops listening and wakes every blocked closure. Calling it again has no effect.
+    /// Stops listening, and ends the reads and writes in which closures wait. May be called more than once.
     fn halt(&self) {
         let open = self.open().take().unwrap_or_default();
-        // On Linux, this ends a blocked accept(), and further connection attempts are refused. It fails if the listener
-        // was shut down before.
+        // On Linux, this makes a waiting accept() return, and the port refuses further connections. It fails if the
+        // listener was already shut down.
         let _ = rustix::net::shutdown(&self.listener, rustix::net::Shutdown::Both);
         for conn in open.values() {
-            // This fails if the peer has already closed the connection.
+            // Shutting down fails if the client has already closed the connection.
             let _ = conn.shutdown(Shutdown::Both);
         }
     }
@@ -234,8 +238,8 @@ impl Shared {
     }
 }
 
-/// Drops the duplicate of a connection when the connection's closure has returned or panicked. This closes the
-/// connection.
+/// Removes the duplicate of a connection's socket after the connection's closure has returned or panicked. This closes
+/// the connection.
 struct Closer<'a> {
     shared: &'a Shared,
     index: usize,
@@ -249,7 +253,7 @@ impl Drop for Closer<'_> {
     }
 }
 
-/// A response with status 200, this body and its `Content-Length`.
+/// Returns a response with status 200, this body and its `Content-Length`.
 pub fn with_length(body: &[u8]) -> Vec<u8> {
     [head_with_length(body.len()).as_bytes(), body].concat()
 }

@@ -1,5 +1,5 @@
-//! A minimal HTTP/1 parser for scripted servers, which reads one request at a time. It is independent of the codec
-//! under test, so that the two do not share a mistake.
+//! A minimal HTTP/1 parser for the servers in tests, which reads one request at a time. It does not use the codec under
+//! test, so that a mistake of the codec does not go unnoticed.
 use std::io::BufRead;
 
 /// A request, as received.
@@ -9,14 +9,14 @@ pub struct Request {
     pub method: String,
     /// The target, such as `/index.html?q=1`.
     pub target: String,
-    /// Header lines in order; the case of names is preserved.
+    /// Names and values of the header fields, in order. The case of names is preserved.
     pub headers: Vec<(String, String)>,
-    /// The body, whose length is `Content-Length`.
+    /// The body. Its length is the value of `Content-Length`.
     pub body: Vec<u8>,
 }
 
 impl Request {
-    /// Reads the next request; `None` if the peer has closed the connection, or if the bytes are not a complete
+    /// Reads the next request. `None` if the client has closed the connection, or if the bytes are not a complete
     /// request.
     pub fn read(reader: &mut impl BufRead) -> Option<Request> {
         let first = read_line(reader)?;
@@ -39,13 +39,13 @@ impl Request {
         Some(request)
     }
 
-    /// The value of the first header with this name; the case of names does not matter.
+    /// The value of the first header field with this name, regardless of case.
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(n, _)| n.eq_ignore_ascii_case(name)).map(|(_, value)| value.as_str())
     }
 }
 
-/// Reads a line without its end; `None` if the end is missing.
+/// Reads a line, and returns it without the line break. `None` if the line break is missing.
 fn read_line(reader: &mut impl BufRead) -> Option<String> {
     let mut line = String::new();
     reader.read_line(&mut line).ok()?;

@@ -1,4 +1,4 @@
-//! Scripts the behaviour of a server on one connection, step by step.
+//! Scripts for servers in tests: a script is a list of steps that a server runs on one connection.
 use crate::Request;
 use rustix::net::SendFlags;
 use rustix::net::sockopt::set_socket_linger;
@@ -14,17 +14,17 @@ pub enum Step {
     Request,
     /// Reads this many bytes.
     Read(usize),
-    /// Reads until the client closes the connection, and never answers.
+    /// Reads until the client closes the connection, and never responds.
     Drain,
-    /// Sends these bytes at once, in segments of their own.
+    /// Sends these bytes at once. They are not combined with other bytes in a TCP segment.
     Send(Vec<u8>),
-    /// Sends these bytes one by one, with a pause after each.
+    /// Sends these bytes one by one, and pauses for this time after each.
     Trickle(Vec<u8>, Duration),
-    /// Sends these bytes repeatedly until the client closes.
+    /// Sends these bytes again and again until the client closes the connection.
     Repeat(Vec<u8>),
-    /// Sends these bytes as urgent data: the last byte is out of band.
+    /// Sends these bytes as TCP urgent data; the last byte is out of band.
     Urgent(Vec<u8>),
-    /// Sends FIN but keeps reading, because the client may still send.
+    /// Sends FIN, but continues to read, because the client may still send.
     HalfClose,
     /// Waits for this time.
     Pause(Duration),
@@ -36,11 +36,12 @@ pub enum Step {
     Finish,
 }
 
-/// A behaviour for [`RawServer`](crate::RawServer) that repeats these steps until one of them ends the connection.
+/// Returns a behaviour for [`RawServer`](crate::RawServer) that repeats these steps until one of them ends the
+/// connection.
 pub fn script(steps: impl IntoIterator<Item = Step>) -> impl Fn(TcpStream, usize) + Send + Sync + 'static {
     let steps: Vec<Step> = steps.into_iter().collect();
     move |conn, _| {
-        // Without this option, the kernel delays small segments until all earlier ones are acknowledged.
+        // Without TCP_NODELAY, the kernel delays small segments until all earlier segments were acknowledged.
         conn.set_nodelay(true).expect("set TCP_NODELAY on an open socket");
         let mut reader = BufReader::new(&conn);
         let mut steps = steps.iter().cycle();
@@ -51,7 +52,7 @@ pub fn script(steps: impl IntoIterator<Item = Step>) -> impl Fn(TcpStream, usize
 }
 
 impl Step {
-    /// Performs the step. Returns whether the connection continues.
+    /// Runs the step. Returns whether the connection continues.
     fn run(&self, mut conn: &TcpStream, reader: &mut BufReader<&TcpStream>) -> io::Result<bool> {
         match self {
             Step::Request => return Ok(Request::read(reader).is_some()),
@@ -68,7 +69,7 @@ impl Step {
                 }
             }
             Step::Repeat(bytes) => {
-                // The pieces are large, so that the client limits the rate, not the server.
+                // Large pieces, so that the client limits the rate of the bytes, not the server.
                 let piece = bytes.repeat((64 * 1024 / bytes.len().max(1)).max(1));
                 loop {
                     conn.write_all(&piece)?;

@@ -1,12 +1,13 @@
-//! An HTTP server with one worker that serves all connections strictly one request at a time, in order of arrival.
+//! An HTTP server with one worker, which serves the requests of all connections one at a time, in the order of their
+//! arrival.
 //!
-//! The test of coordinated omission uses this server. Requests are due every 10 ms, the service time is 1 ms, and there
-//! is one stall of 100 ms. So the response time of each request, from when it was due, is known in advance. A generator
-//! that waits for an answer before it sends the next request cannot measure these times.
+//! The test of coordinated omission uses this server. Requests are due every 10 ms, the service time is 1 ms, and one
+//! request takes 100 ms longer (the stall). So the response time of each request, measured from its due time, is known
+//! in advance. A load generator that waits for a response before it sends the next request would measure shorter times.
 //!
-//! The body of an answer is its request's index in order of service, from 0. Requests are served in the order of
-//! epoll's ready list, which is read after every request. Connections are accepted in the order in which they were
-//! established. A request counts as arrived only after its connection was accepted.
+//! The body of a response is the number of its request in the order of service, from 0. Requests are served in the
+//! order of epoll's ready list, which is read after every request. Connections are accepted in the order in which they
+//! were established. A request arrives, in this sense, only after its connection was accepted.
 use crate::Request;
 use crate::ports::free_listener;
 use rustix::event::{EventfdFlags, epoll, eventfd};
@@ -24,11 +25,11 @@ use std::time::{Duration, Instant};
 /// scheduler.
 const SPIN: Duration = Duration::from_micros(200);
 
-/// Starts a server whose requests take `service` each. `stall` is an index and a time: the request with this index
-/// takes longer by this time. Indices count requests from 0 in order of arrival, over all connections.
+/// Starts a server with this service time. `stall` contains the number of a request and a time: the service of this
+/// request takes longer by this time. Requests are numbered from 0 in order of arrival, over all connections.
 pub fn start_serial_server(service: Duration, stall: Option<(usize, Duration)>) -> SerialServer {
     let listener = free_listener();
-    // During the stall, the server accepts no connections, so the kernel must queue new connections.
+    // The queue is long, because the server does not accept connections during the stall.
     listen(&listener, 4096).expect("lengthen the accept queue");
     let addr = listener.local_addr().expect("read the address of a bound listener");
     let stop = Arc::new(eventfd(0, EventfdFlags::CLOEXEC).expect("create an eventfd"));
@@ -37,7 +38,7 @@ pub fn start_serial_server(service: Duration, stall: Option<(usize, Duration)>) 
     SerialServer { addr, stop, worker: Some(worker) }
 }
 
-/// A running serial server. Dropping it waits for the request in service, then stops the server.
+/// A running serial server. Dropping this value waits for the request in service, then stops the server.
 pub struct SerialServer {
     addr: SocketAddr,
     stop: Arc<OwnedFd>,
@@ -45,7 +46,7 @@ pub struct SerialServer {
 }
 
 impl SerialServer {
-    /// The listening address.
+    /// The address on which the server listens.
     pub fn addr(&self) -> SocketAddr {
         self.addr
     }
@@ -80,13 +81,14 @@ struct Worker {
     epoll: OwnedFd,
     connections: HashMap<u64, Connection>,
     next_id: u64,
-    /// The connections with waiting requests, in order of arrival. A connection occurs once for each waiting request.
+    /// The connections with waiting requests, in order of arrival. A connection is in the queue once for each of its
+    /// requests.
     waiting: VecDeque<u64>,
 }
 
 struct Connection {
     stream: TcpStream,
-    /// The received bytes of a request that is not complete yet.
+    /// The received bytes of a request that is still incomplete.
     received: Vec<u8>,
 }
 
@@ -120,7 +122,7 @@ impl Worker {
             let body = index.to_string();
             let answer = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{body}", body.len());
             index += 1;
-            // The client has gone, or does not read: close its connection.
+            // Writing fails if the client has gone or does not read. Then close its connection.
             if let Some(connection) = self.connections.get_mut(&id)
                 && connection.stream.write_all(answer.as_bytes()).is_err()
             {
@@ -129,7 +131,8 @@ impl Worker {
         }
     }
 
-    /// Receives everything that has arrived. Blocks if no request is queued. Returns false when the server must stop.
+    /// Accepts and reads everything that has arrived. Waits for an event if no request is in the queue. Returns false
+    /// if the server must stop.
     fn receive_arrivals(&mut self) -> bool {
         let now = rustix::event::Timespec { tv_sec: 0, tv_nsec: 0 };
         let timeout = if self.waiting.is_empty() { None } else { Some(&now) };
@@ -158,7 +161,7 @@ impl Worker {
         }
     }
 
-    /// Reads the available bytes and queues every complete request.
+    /// Reads the available bytes of a connection, and queues every complete request.
     fn receive(&mut self, id: u64) {
         let Some(connection) = self.connections.get_mut(&id) else {
             return;
@@ -187,7 +190,7 @@ impl Worker {
     }
 }
 
-/// Waits for `length`. The error is a few microseconds if the CPU is free.
+/// Waits for `length`. If the CPU is not busy, the wait is at most a few microseconds too long.
 fn wait_exactly(length: Duration) {
     let end = Instant::now() + length;
     thread::sleep(length.saturating_sub(SPIN));

@@ -1,4 +1,4 @@
-//! A TLS server. The test specifies its behaviour after the handshake.
+//! A TLS server. The test defines its behaviour after the handshake.
 
 use crate::{Identity, RawServer, Request};
 use rustls::crypto::ring;
@@ -13,17 +13,17 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// The behaviour of a TLS server.
 #[derive(Clone, Debug)]
 pub struct TlsBehaviour {
-    /// The answer to each request.
+    /// The bytes that the server sends in response to each request.
     pub response: Vec<u8>,
     /// The server's action after a response.
     pub ending: TlsEnding,
-    /// Highest number of bytes in a write.
+    /// Maximum number of bytes that the server writes at once.
     pub chunk_bytes: usize,
     /// Number of bytes after which the server stops writing but keeps the connection open; `None` for no limit.
     pub stops_after: Option<usize>,
-    /// Application protocols that the server offers (ALPN).
+    /// Application protocols that the server supports, for their negotiation (ALPN).
     pub protocols: Vec<Vec<u8>>,
-    /// Number of clients that have answered the server's close_notify. Only [`TlsEnding::AwaitNotify`] counts them.
+    /// Number of clients that have replied to the server's close_notify. Only [`TlsEnding::AwaitNotify`] counts them.
     pub answered: Arc<AtomicUsize>,
 }
 
@@ -36,19 +36,19 @@ pub enum TlsEnding {
     NotifyAndClose,
     /// Sends close_notify and keeps the connection open.
     NotifyOnly,
-    /// Sends close_notify, and closes the connection once the client has answered it or has closed the connection, like
+    /// Sends close_notify, and closes the connection when the client has replied with close_notify or closed it, like
     /// Python's asyncio.
     AwaitNotify,
     /// Sends close_notify, then another record.
     NotifyAndMore,
     /// Closes the connection without close_notify.
     Cut,
-    /// Sends these bytes unencrypted in place of the response.
+    /// Sends these bytes unencrypted instead of the response.
     Raw(Vec<u8>),
 }
 
 impl TlsBehaviour {
-    /// Answers each request with this response and keeps the connection open.
+    /// Sends this response to each request, and keeps connections open.
     pub fn with_response(response: impl Into<Vec<u8>>) -> TlsBehaviour {
         TlsBehaviour {
             response: response.into(),
@@ -61,7 +61,7 @@ impl TlsBehaviour {
     }
 }
 
-/// The TLS configuration of a server with this identity.
+/// The TLS configuration of a server with this certificate and key.
 pub fn server_config(identity: &Identity, protocols: Vec<Vec<u8>>) -> Arc<ServerConfig> {
     let chain = CertificateDer::pem_file_iter(&identity.certificate).expect("open the certificates of a test");
     let chain = chain.collect::<Result<_, _>>().expect("read the certificates of a test");
@@ -75,12 +75,12 @@ pub fn server_config(identity: &Identity, protocols: Vec<Vec<u8>>) -> Arc<Server
 }
 
 impl RawServer {
-    /// A TLS server with this identity.
+    /// Starts a TLS server with this certificate and key.
     pub fn start_tls(identity: &Identity, behaviour: TlsBehaviour) -> RawServer {
         let config = server_config(identity, behaviour.protocols.clone());
         RawServer::start(move |connection, _| {
             let tls = ServerConnection::new(Arc::clone(&config)).expect("the configuration was already checked");
-            // Ignore the errors of clients that close the connection early.
+            // Ignore errors: clients may close the connection early.
             let _ = serve(connection, tls, &behaviour);
         })
     }
@@ -93,7 +93,7 @@ fn serve(connection: TcpStream, mut tls: ServerConnection, behaviour: &TlsBehavi
         {
             let mut reader = BufReader::new(Stream::new(&mut tls, &mut wire));
             if Request::read(&mut reader).is_none() {
-                // Send the pending alert. Keep the connection open until the client has read it.
+                // Send the alert that is pending. Keep the connection open until the client has read it.
                 while tls.wants_write() && tls.write_tls(&mut wire).is_ok() {}
                 wire.connection.shutdown(Shutdown::Write)?;
                 return wire.drain();
@@ -104,7 +104,7 @@ fn serve(connection: TcpStream, mut tls: ServerConnection, behaviour: &TlsBehavi
             return wire.drain();
         }
         if behaviour.ending == TlsEnding::AwaitNotify {
-            // Response and close_notify are sent in one write, so that the client receives both together even on a busy
+            // Send response and close_notify in one write, so that the client receives both together, even on a busy
             // host.
             tls.writer().write_all(&behaviour.response)?;
         } else {
@@ -123,7 +123,7 @@ fn serve(connection: TcpStream, mut tls: ServerConnection, behaviour: &TlsBehavi
             TlsEnding::Cut | TlsEnding::Raw(_) => {}
         }
         if behaviour.ending == TlsEnding::AwaitNotify {
-            // A read returns 0 only after a close_notify. A connection that ends without one is an error.
+            // Reading returns 0 only after a close_notify. If the connection ends without one, reading fails.
             let end = Stream::new(&mut tls, &mut wire).read(&mut [0; 64]);
             behaviour.answered.fetch_add(usize::from(matches!(end, Ok(0))), Ordering::SeqCst);
             return Ok(());
@@ -137,7 +137,7 @@ fn serve(connection: TcpStream, mut tls: ServerConnection, behaviour: &TlsBehavi
     }
 }
 
-/// A connection that limits the size of writes.
+/// A connection with a limit on the size of each write.
 struct Wire {
     connection: TcpStream,
     chunk_bytes: usize,

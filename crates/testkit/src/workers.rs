@@ -1,5 +1,5 @@
-//! An HTTP server that assigns a worker to each connection for as long as the connection is open, like prefork and
-//! threaded servers. If all workers are busy, connections wait in the kernel's accept queue.
+//! An HTTP server whose workers each serve one connection until it is closed, like the workers of Apache's prefork MPM.
+//! If all workers are busy, connections wait in the kernel's accept queue.
 use crate::Request;
 use crate::ports::free_listener;
 use std::collections::HashMap;
@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-/// A running server; it stops when dropped.
+/// A running server. Dropping this value stops it.
 pub struct WorkerServer {
     addr: SocketAddr,
     shared: Arc<Shared>,
@@ -20,21 +20,21 @@ pub struct WorkerServer {
 struct Shared {
     listener: TcpListener,
     service: Duration,
-    /// Whether each connection is closed after its first answer.
+    /// Whether each connection is closed after its first response.
     closes: bool,
-    /// Duplicates of the workers' connections; `None` once the server has stopped.
+    /// Duplicates of the sockets of the workers' connections; `None` after the server has stopped.
     open: Mutex<Option<HashMap<usize, TcpStream>>>,
     connections: AtomicUsize,
 }
 
 impl WorkerServer {
-    /// Starts a server that keeps each connection open until the client closes it. Each worker serves one connection at
-    /// a time. Each answer takes `service` of CPU time.
+    /// Starts a server that keeps each connection open until the client closes it. Each response takes `service` of CPU
+    /// time.
     pub fn with_keep_alive(workers: usize, service: Duration) -> WorkerServer {
         WorkerServer::start(workers, service, false)
     }
 
-    /// Starts a server that closes each connection after its first answer.
+    /// Starts a server that closes each connection after its first response.
     pub fn without_keep_alive(workers: usize, service: Duration) -> WorkerServer {
         WorkerServer::start(workers, service, true)
     }
@@ -66,10 +66,10 @@ impl WorkerServer {
 impl Drop for WorkerServer {
     fn drop(&mut self) {
         let open = self.shared.open().take().unwrap_or_default();
-        // This ends a blocked accept(). It fails if the listener was shut down before.
+        // This makes a waiting accept() return. It fails if the listener was already shut down.
         let _ = rustix::net::shutdown(&self.shared.listener, rustix::net::Shutdown::Both);
         for connection in open.values() {
-            // This fails if the client has already closed the connection.
+            // Shutting down fails if the client has already closed the connection.
             let _ = connection.shutdown(Shutdown::Both);
         }
         for worker in self.workers.drain(..) {
@@ -97,7 +97,7 @@ impl Shared {
         }
     }
 
-    /// Answers the requests of one connection until the client closes it.
+    /// Responds to the requests of one connection until the client closes it.
     fn serve(&self, mut connection: &TcpStream) {
         let head = if self.closes { "Connection: close\r\n" } else { "" };
         let answer = format!("HTTP/1.1 200 OK\r\n{head}Content-Length: 6\r\n\r\nhello\n");

@@ -1,8 +1,8 @@
-//! Writes an access log for `bench/accesslog`. Reads the log's shape as a JSON object from standard input, and prints a
-//! JSON object with the size of what it wrote.
+//! Writes an access log for `bench/accesslog`. Reads the properties of the log as a JSON object from standard input,
+//! and prints a JSON object with the size of the written log.
 #![forbid(unsafe_code)]
 
-use brimful_testkit::logs::{Burstiness, LogFormat, LogShape};
+use brimful_testkit::logs::{Burstiness, LogFormat, LogSpec};
 use serde::Deserialize;
 use serde_json::json;
 use std::error::Error;
@@ -11,15 +11,15 @@ use std::io::{self, Read, Write, stdin};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// Number of lines in the sample from which the average length of a line is computed.
+/// Number of lines in the sample log from which the average length of a line is computed.
 const SAMPLE_LINES: u64 = 20_000;
 
-/// The log to write. Absent fields have the values of [`LogShape::default`].
+/// The properties of the log. Missing fields have the values of [`LogSpec::default`].
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Request {
     path: PathBuf,
-    /// Approximate size in bytes. Set `lines` instead for an exact length.
+    /// Approximate size of the log in bytes. For an exact number of lines, `lines` is given instead.
     bytes: Option<u64>,
     lines: Option<u64>,
     urls: Option<u32>,
@@ -61,21 +61,21 @@ fn write_log() -> Result<serde_json::Value, Box<dyn Error>> {
     let mut text = String::new();
     stdin().read_to_string(&mut text)?;
     let request: Request = serde_json::from_str(&text)?;
-    let mut shape = request.shape();
-    shape.lines = match (request.lines, request.bytes) {
+    let mut spec = request.spec();
+    spec.lines = match (request.lines, request.bytes) {
         (Some(lines), None) => lines,
-        (None, Some(bytes)) => lines_in(bytes, &shape)?,
+        (None, Some(bytes)) => lines_in(bytes, &spec)?,
         _ => return Err("the request needs either `lines` or `bytes`, not both".into()),
     };
     let mut file = CountingWriter { inner: File::create(&request.path)?, bytes: 0 };
-    shape.write(&mut file)?;
-    Ok(json!({ "bytes": file.bytes, "lines": shape.lines, "format": shape.log_format() }))
+    spec.write(&mut file)?;
+    Ok(json!({ "bytes": file.bytes, "lines": spec.lines, "format": spec.log_format() }))
 }
 
 impl Request {
-    fn shape(&self) -> LogShape {
-        let usual = LogShape::default();
-        LogShape {
+    fn spec(&self) -> LogSpec {
+        let usual = LogSpec::default();
+        LogSpec {
             urls: self.urls.unwrap_or(usual.urls),
             zipf: self.zipf.unwrap_or(usual.zipf),
             clients: self.clients.unwrap_or(usual.clients),
@@ -94,10 +94,10 @@ impl Request {
     }
 }
 
-/// Estimates the number of lines that a log of this size has.
-fn lines_in(bytes: u64, shape: &LogShape) -> io::Result<u64> {
+/// Estimates the number of lines of a log with this size in bytes.
+fn lines_in(bytes: u64, spec: &LogSpec) -> io::Result<u64> {
     let mut sample = CountingWriter { inner: io::sink(), bytes: 0 };
-    LogShape { lines: SAMPLE_LINES, ..shape.clone() }.write(&mut sample)?;
+    LogSpec { lines: SAMPLE_LINES, ..spec.clone() }.write(&mut sample)?;
     Ok((bytes as f64 / sample.bytes as f64 * SAMPLE_LINES as f64) as u64)
 }
 

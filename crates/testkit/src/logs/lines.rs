@@ -1,10 +1,10 @@
-//! Builds the line of a request from prepared texts.
+//! Builds the line of a request from texts that were prepared before.
 
 use super::random::Random;
 use super::urls::Urls;
-use super::{LogFormat, LogShape};
+use super::{LogFormat, LogSpec};
 
-/// Builds lines, and caches the time stamp of the last one.
+/// Builds the lines of a log. The time stamp of the last line is cached.
 pub(super) struct Lines {
     random: Random,
     start: i64,
@@ -13,18 +13,20 @@ pub(super) struct Lines {
     urls: Urls,
     /// The time stamp of the last line, like `[01/Jan/2026:00:00:00`.
     stamp: Vec<u8>,
-    /// The second that the time stamp describes.
+    /// The second of `stamp`, since 1970; `None` before the first line.
     stamp_second: Option<i64>,
 }
 
 impl Lines {
-    pub fn new(shape: &LogShape) -> Lines {
-        let mut random = Random(shape.seed ^ 0x5eed_0f11);
-        let urls = Urls::new(shape.urls.max(1), shape.zipf, &mut random);
-        let LogShape { start, subsecond, format, .. } = *shape;
+    /// Prepares the URLs and the random stream of a log.
+    pub fn new(spec: &LogSpec) -> Lines {
+        let mut random = Random(spec.seed ^ 0x5eed_0f11);
+        let urls = Urls::new(spec.urls.max(1), spec.zipf, &mut random);
+        let LogSpec { start, subsecond, format, .. } = *spec;
         Lines { random, start, subsecond, format, urls, stamp: Vec::new(), stamp_second: None }
     }
 
+    /// Appends the line of a request that arrives `second` after the start of the log.
     pub fn push(&mut self, line: &mut Vec<u8>, second: f64, client: u32) {
         push_client(line, client);
         line.extend_from_slice(b" - - ");
@@ -66,7 +68,7 @@ impl Lines {
             190..195 => (b"500 ", Some(528)),
             _ => (b"200 ", Some(self.urls.body_bytes(url))),
         };
-        // Requests that are answered by 404 name paths that do not exist.
+        // The paths of responses with status 404 do not exist.
         let before_path: &[u8] = if (150..180).contains(&draw) { b"/old" } else { b"" };
         Answer { method, before_path, status, bytes: bytes.filter(|_| has_body) }
     }
@@ -91,7 +93,7 @@ impl Lines {
         match self.random.below(10) {
             0..4 => line.extend_from_slice(b" \"-"),
             4 => line.extend_from_slice(b" \"https://www.google.com/"),
-            // The referer is the page that embeds this URL.
+            // Every eighth URL is a page, and the next seven URLs are its parts. The referer is the page.
             _ => {
                 line.extend_from_slice(b" \"https://www.example.com");
                 line.extend_from_slice(self.urls.path(url / 8 * 8));
@@ -108,7 +110,7 @@ struct Answer {
     bytes: Option<u64>,
 }
 
-/// The user agents; an eighth of them are robots. Each text includes the closing quote of its field.
+/// The user agents. An eighth of them are robots. Each text includes the quotation mark at the end of its field.
 const AGENTS: [&[u8]; 16] = [
     b"Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/131.0.0.0 Safari/537.36\"",
     b"Mozilla/5.0 (Windows NT 10.0; Win64; x64; rv:133.0) Gecko/20100101 Firefox/133.0\"",
@@ -129,7 +131,7 @@ const AGENTS: [&[u8]; 16] = [
 ];
 
 fn agent(client: u32) -> &'static [u8] {
-    // The number is hashed so that clients with consecutive numbers have unrelated agents.
+    // The client's number is hashed, so that the user agent does not depend on its order.
     AGENTS[(Random(u64::from(client)).next() >> 60) as usize]
 }
 
@@ -152,7 +154,7 @@ fn push_client(line: &mut Vec<u8>, client: u32) {
     }
 }
 
-/// Appends a time stamp like `[01/Jan/2026:00:00:00`.
+/// Appends the date and the time of a time stamp, like `[01/Jan/2026:00:00:00`.
 fn push_date(stamp: &mut Vec<u8>, second: i64) {
     const MONTHS: [&[u8]; 12] =
         [b"Jan", b"Feb", b"Mar", b"Apr", b"May", b"Jun", b"Jul", b"Aug", b"Sep", b"Oct", b"Nov", b"Dec"];
@@ -170,8 +172,8 @@ fn push_date(stamp: &mut Vec<u8>, second: i64) {
     }
 }
 
-/// Converts a day since 1970 to year, month and day in the Gregorian calendar. The computation uses eras of 400 years
-/// that begin in March.
+/// Converts a day since 1970 to year, month and day in the Gregorian calendar. The computation counts days in eras of
+/// 400 years that begin on 1 March.
 fn civil_date(day: i64) -> (u64, u64, u64) {
     let day = day + 719_468;
     let era = day.div_euclid(146_097);
@@ -185,7 +187,7 @@ fn civil_date(day: i64) -> (u64, u64, u64) {
     (year.unsigned_abs(), month.unsigned_abs(), day.unsigned_abs())
 }
 
-/// Appends a number, padded with zeros to the number of digits of `unit`, which is a power of ten.
+/// Appends a number with leading zeros, so that it has as many digits as `unit`, which is a power of ten.
 fn push_padded(line: &mut Vec<u8>, number: u64, mut unit: u64) {
     while unit > 0 {
         line.push(b'0' + (number / unit % 10) as u8);

@@ -1,7 +1,7 @@
-//! The arrival times and clients of requests, which arrive independently or in overlapping sessions.
+//! Draws the arrival times and clients of requests. Requests arrive independently, or in sessions that overlap.
 
 use super::random::Random;
-use super::{Burstiness, LogShape};
+use super::{Burstiness, LogSpec};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -13,28 +13,29 @@ const REQUESTS_PER_PAGE: f64 = 4.0;
 const BETWEEN_REQUESTS: f64 = 0.15;
 /// Mean time between two pages of a session, in seconds.
 const BETWEEN_PAGES: f64 = 20.0;
-/// The high-rate phase: mean duration in seconds, and rate relative to the mean rate.
+/// The phases of high rate: mean duration in seconds, and rate divided by the mean rate.
 const ON: (f64, f64) = (5.0, 3.25);
-/// The low-rate phase, in the same form.
+/// The phases of low rate: mean duration in seconds, and rate divided by the mean rate.
 const OFF: (f64, f64) = (15.0, 0.25);
-/// Tail index of the distribution of phase durations.
+/// Tail index of the Pareto distribution of phase durations.
 const ON_OFF_TAIL: f64 = 1.4;
-/// The longest duration of a phase, as a multiple of the mean. Without this bound, a single phase could be as long as
-/// the log.
+/// Maximum duration of a phase, as a multiple of the mean duration. Without a maximum, a single phase could be as long
+/// as the log.
 const LONGEST_PHASE: f64 = 100.0;
 
-/// Draws the requests in the order of their arrival.
+/// Draws requests in the order of their arrival.
 pub(super) struct Requests {
     random: Random,
     clients: u32,
     in_sessions: bool,
     starts: StartTimes,
     next_start: f64,
-    /// The next request of each open session, ordered by time.
+    /// The next request of each session in progress, ordered by time.
     due: BinaryHeap<Reverse<Due>>,
 }
 
-/// The next request of an open session. The bits of a non-negative time sort in order of time.
+/// The next request of a session in progress. `second_bits` is a floating-point number as an integer: the bits of
+/// non-negative numbers have the same order as the numbers.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Due {
     second_bits: u64,
@@ -44,17 +45,18 @@ struct Due {
 }
 
 impl Requests {
-    pub fn new(shape: &LogShape) -> Requests {
-        let mut random = Random(shape.seed);
-        let per_session = if shape.sessions { PAGES * REQUESTS_PER_PAGE } else { 1.0 };
-        let is_on_off = shape.burstiness == Burstiness::OnOff;
-        let mut starts = StartTimes { rate: shape.rate / per_session, is_on_off, now: 0.0, is_on: true, until: 0.0 };
+    /// Draws the time of the first request or session.
+    pub fn new(spec: &LogSpec) -> Requests {
+        let mut random = Random(spec.seed);
+        let per_session = if spec.sessions { PAGES * REQUESTS_PER_PAGE } else { 1.0 };
+        let is_on_off = spec.burstiness == Burstiness::OnOff;
+        let mut starts = StartTimes { rate: spec.rate / per_session, is_on_off, now: 0.0, is_on: true, until: 0.0 };
         let next_start = starts.next(&mut random);
         let due = BinaryHeap::new();
-        Requests { random, clients: shape.clients.max(1), in_sessions: shape.sessions, starts, next_start, due }
+        Requests { random, clients: spec.clients.max(1), in_sessions: spec.sessions, starts, next_start, due }
     }
 
-    /// Returns the time of the next request, in seconds after the log's start, and its client.
+    /// Returns the arrival time of the next request, in seconds after the start of the log, and its client.
     pub fn next(&mut self) -> (f64, u32) {
         if let Some(Reverse(due)) = self.due.peek().copied()
             && f64::from_bits(due.second_bits) <= self.next_start
@@ -75,7 +77,7 @@ impl Requests {
         (second, client)
     }
 
-    /// Schedules the session's next request, if it has one.
+    /// Schedules the next request of a session, unless the session has ended.
     fn continue_session(&mut self, second: f64, mut session: Due) {
         let pause = if session.requests_left > 0 {
             session.requests_left -= 1;
@@ -108,7 +110,8 @@ impl StartTimes {
             return self.now;
         }
         loop {
-            // Exponential gaps are memoryless, so a gap that crosses the end of the phase may be drawn again.
+            // The time to the next arrival is exponential and thus memoryless: if the phase ends before that arrival, a
+            // new time is drawn from the end of the phase on.
             let (_, factor) = if self.is_on { ON } else { OFF };
             let next = self.now + random.exponential(1.0 / (self.rate * factor));
             if next <= self.until {
@@ -131,9 +134,9 @@ mod tests {
 
     #[test]
     fn sessions_have_the_documented_mean_length() {
-        let shape = LogShape { sessions: true, lines: 120_000, clients: 1 << 24, ..LogShape::default() };
-        let mut requests = Requests::new(&shape);
-        let clients: HashSet<u32> = (0..shape.lines).map(|_| requests.next().1).collect();
+        let spec = LogSpec { sessions: true, lines: 120_000, clients: 1 << 24, ..LogSpec::default() };
+        let mut requests = Requests::new(&spec);
+        let clients: HashSet<u32> = (0..spec.lines).map(|_| requests.next().1).collect();
         let per_session = 120_000.0 / clients.len() as f64;
         assert!((per_session - 12.0).abs() < 1.0, "{per_session}");
     }

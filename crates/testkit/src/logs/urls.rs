@@ -5,16 +5,17 @@ use super::random::Random;
 /// Paths and sizes of the URLs, the most popular first.
 pub(super) struct Urls {
     text: Vec<u8>,
-    /// End position of each path in the text.
+    /// End of each path in `text`, as an index.
     ends: Vec<usize>,
     bytes: Vec<u64>,
-    /// First part of the alias table: the probability that a draw of column i yields URL i.
+    /// First part of the alias table: probability that URL i is drawn if column i was chosen.
     own: Vec<f64>,
-    /// Second part of the alias table: the URL that a draw of column i yields otherwise.
+    /// Second part of the alias table: the other URL that may be drawn if column i was chosen.
     alias: Vec<u32>,
 }
 
 impl Urls {
+    /// Makes paths and sizes for `count` URLs, whose popularity follows Zipf's law with the exponent `zipf`.
     pub fn new(count: u32, zipf: f64, random: &mut Random) -> Urls {
         let mut urls =
             Urls { text: Vec::new(), ends: Vec::new(), bytes: Vec::new(), own: Vec::new(), alias: Vec::new() };
@@ -35,8 +36,8 @@ impl Urls {
         urls
     }
 
-    /// Builds the alias table by Vose's method: a URL with less than the mean weight leaves the rest of its column to a
-    /// URL with more weight.
+    /// Builds the alias table by Vose's method: every URL has a column of the mean weight. If a URL has less weight,
+    /// the rest of its column is assigned to a URL with more weight.
     fn set_weights(&mut self, weights: &[f64]) {
         let mean = weights.iter().sum::<f64>() / weights.len() as f64;
         self.own = weights.iter().map(|weight| weight / mean).collect();
@@ -52,17 +53,20 @@ impl Urls {
         }
     }
 
+    /// Draws the index of a URL by its popularity.
     pub fn draw(&self, random: &mut Random) -> u32 {
         let column = random.below(u32::try_from(self.own.len()).expect("the number of URLs fits a u32"));
         if random.unit() < self.own[column as usize] { column } else { self.alias[column as usize] }
     }
 
+    /// The path of the URL with this index.
     pub fn path(&self, url: u32) -> &[u8] {
         let url = url as usize;
         let start = if url == 0 { 0 } else { self.ends[url - 1] };
         &self.text[start..self.ends[url]]
     }
 
+    /// The size of the URL's content, in bytes.
     pub fn body_bytes(&self, url: u32) -> u64 {
         self.bytes[url as usize]
     }

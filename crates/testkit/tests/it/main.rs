@@ -1,4 +1,4 @@
-//! Tests that each server starts, serves and stops, and leaves no process and no file behind.
+//! Tests that each server starts, serves and stops, and that no processes and files remain.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "helpers of tests fail by panicking, as tests do")]
 
 mod raw;
@@ -14,7 +14,7 @@ const LAST_GET: &str = "GET / HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\
 
 fn connect(addr: SocketAddr) -> TcpStream {
     let conn = TcpStream::connect(addr).unwrap();
-    // Only a failing test waits this long.
+    // A timeout of 20 s, which only a failing test reaches.
     conn.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
     conn
 }
@@ -28,14 +28,14 @@ fn exchange(addr: SocketAddr, request: &str) -> (Vec<u8>, io::Result<()>) {
     (bytes, end)
 }
 
-/// The answers to `request` on a connection that ends cleanly.
+/// Sends `request`, and returns all bytes that the server sends. Fails unless the server ends the connection with FIN.
 fn answers(addr: SocketAddr, request: &str) -> String {
     let (bytes, end) = exchange(addr, request);
     end.unwrap();
     String::from_utf8(bytes).unwrap()
 }
 
-/// Sends `request` on an open connection, reads as many bytes as `expected` has, and compares them.
+/// Sends `request` on an open connection, reads as many bytes as `expected` has, and asserts that they are equal.
 fn ask(conn: &mut TcpStream, request: &str, expected: &str) {
     conn.write_all(request.as_bytes()).unwrap();
     let mut bytes = vec![0; expected.len()];

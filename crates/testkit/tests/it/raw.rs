@@ -1,4 +1,4 @@
-//! Tests the misbehaving server, one behaviour at a time.
+//! Tests `RawServer`, one behaviour at a time.
 use super::{GET, LAST_GET, answers, ask, connect, exchange, refused};
 use brimful_testkit::{RawServer, Step, script};
 use std::io::{ErrorKind, Read, Write};
@@ -64,7 +64,7 @@ fn keep_alive_bodies_are_framed_and_absent_after_head() {
 
 #[test]
 fn bodies_that_end_with_the_connection_end_it_cleanly() {
-    // Three requests are sent at once, because unanswered requests must not turn the end of the connection into a
+    // Three requests are sent at once: even if requests remain unanswered, the connection must end with FIN, not with a
     // reset.
     let requests = GET.repeat(3);
     let server = RawServer::close_delimited("body");
@@ -89,7 +89,7 @@ fn single_bytes_arrive_singly() {
         reads += 1;
     }
     assert_eq!(String::from_utf8(answer).unwrap(), HELLO);
-    // A reader that wakes up late may read several bytes at once, but not the whole answer.
+    // If the test's thread is delayed, it may read several bytes at once, but not most of the response.
     assert!(reads > HELLO.len() / 4, "{reads} reads");
 }
 
@@ -161,7 +161,7 @@ fn a_flood_goes_on_until_the_client_has_enough() {
     let mut bytes = vec![0; 8 << 20];
     conn.read_exact(&mut bytes).unwrap();
     assert!(bytes.iter().all(|byte| *byte == b'x'));
-    // Dropping the server waits until it has stopped sending. The test fails by hanging here if it does not stop.
+    // Dropping the server waits for its threads. If the server did not stop sending, the test would hang here.
 }
 
 #[test]

@@ -6,7 +6,8 @@ use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// The server's private directory, from the command line of its master. nginx joins its arguments with spaces.
+/// The server's temporary directory, from the command line of its master process. nginx separates its arguments by
+/// spaces.
 fn private_dir(master: u32) -> PathBuf {
     let line = fs::read_to_string(format!("/proc/{master}/cmdline")).unwrap();
     let word =
@@ -44,7 +45,8 @@ fn workers_whose_master_was_killed_end_with_the_handle() {
     let pid = rustix::process::Pid::from_raw(i32::try_from(master).unwrap()).unwrap();
     rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
     drop(server);
-    // Process 1 reaps orphaned processes, which may take a while.
+    // A process has ended if it does not exist, or is a zombie (Z). Process 1 removes the zombies of orphaned
+    // processes, which may take a while.
     let ended = |&pid: &u32| {
         let state = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
         state.is_empty() || state.contains(") Z ")
@@ -91,7 +93,8 @@ fn a_served_file_cannot_leave_the_private_directory() {
 fn apache_serves_and_leaves_nothing_behind(mpm: Mpm, max_workers: usize, processes: usize) {
     let server = Apache::start(ApacheOptions { mpm, max_workers, files: files(), ..Default::default() });
     let addr = server.addr();
-    // The master writes its pid file before it starts the children. An answer proves that a child exists.
+    // The master process writes its pid file before it starts the workers, but a response proves that a worker is
+    // running.
     assert!(answers(addr, LAST_GET).ends_with("\r\n\r\nfront"), "{}", server.log());
     let (pids, dir) = ([vec![server.pid()], server.workers()].concat(), private_dir(server.pid()));
     assert_eq!(pids.len(), 1 + processes);

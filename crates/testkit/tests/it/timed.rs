@@ -1,12 +1,12 @@
-//! Tests the servers that make a client wait. Times are checked only against lower bounds, because a busy machine makes
-//! everything take longer.
+//! Tests the servers that delay their responses. Times are only compared with lower bounds, because a busy machine
+//! makes everything slower.
 use super::{GET, ask, connect, refused};
 use brimful_testkit::{RefusingPort, full_backlog_listener, start_serial_server};
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
-/// The answer to the request with this index.
+/// The response to the request with this number.
 fn answer(index: usize) -> String {
     format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{index}", index.to_string().len())
 }
@@ -30,11 +30,11 @@ fn requests_are_served_one_at_a_time_over_all_connections() {
 fn requests_are_answered_in_order_of_arrival() {
     let server = start_serial_server(Duration::from_millis(2), Some((6, Duration::from_millis(50))));
     let mut conns: Vec<_> = (0..6).map(|_| connect(server.addr())).collect();
-    // All connections must be accepted first, because a request counts as arrived only after that.
+    // First let the server accept all connections: a request arrives only after its connection was accepted.
     for (index, conn) in conns.iter_mut().enumerate() {
         ask(conn, GET, &answer(index));
     }
-    // While the first request stalls, all other requests arrive, in the reverse order of their connections.
+    // During the stall of the first of these requests, all others arrive, in the reverse order of the connections.
     for conn in conns.iter_mut().rev() {
         conn.write_all(GET.repeat(2).as_bytes()).unwrap();
     }
@@ -56,7 +56,7 @@ fn the_stall_falls_on_the_request_with_its_index() {
         })
         .collect();
     assert!(times[2] >= stall, "{times:?}");
-    // A busy machine may delay any of the answers, so only the shortest time is checked.
+    // A busy machine may delay responses, so only the shortest time is compared with the stall.
     assert!(times.iter().min() < Some(&stall), "{times:?}");
 }
 
@@ -69,7 +69,7 @@ fn a_serial_server_survives_clients_that_leave_and_requests_in_pieces() {
     conn.write_all(first.as_bytes()).unwrap();
     ask(&mut connect(server.addr()), GET, &answer(0));
     ask(&mut conn, second, &answer(1));
-    // The server serves this request although its client has left.
+    // The server must still serve this request, although the client leaves before the response.
     conn.write_all(GET.as_bytes()).unwrap();
     drop(conn);
     let mut conn = connect(server.addr());
