@@ -11,7 +11,7 @@
 #include "layout.h"
 #include "words.h"
 
-/* One rule: requests that match the rule belong to its class. */
+/* A rule for a class. A request that matches the rule belongs to the class. */
 struct brimful_rule {
     uint64_t least, most; /* bounds of the body's size in bytes, inclusive */
     uint32_t by_url;      /* whether the rule is by URL; otherwise by size */
@@ -21,7 +21,7 @@ struct brimful_rule {
 #define BRIMFUL_RULES_MOST 64u
 #define BRIMFUL_PATTERN_BYTES 256u /* size of a pattern, including the zero byte at its end */
 
-/* The values of the server's own directives. Zero is a valid initial value. */
+/* The settings of the module, from directives of the server's configuration. A struct that is all zero is valid. */
 struct brimful_settings {
     const char *path;      /* absolute path of the file */
     const char *server;    /* name and version of the server, see brimful_header */
@@ -33,14 +33,15 @@ struct brimful_settings {
     unsigned rules;
     int by_url;            /* whether any rule is by URL; only then brimful_classify uses the path */
     struct brimful_rule rule[BRIMFUL_RULES_MOST];
-    /* Patterns for the path without its query; `*` matches any text, including slashes. They are stored apart from the
-     * rules, so that the sizes, which are compared for every request, are close together. */
+    /* The URL patterns of the rules. They are matched with the path, without its query; `*` matches any text, including
+     * slashes. They are not in struct brimful_rule, so that the sizes, which are compared for every request, are close
+     * together in memory. */
     char pattern[BRIMFUL_RULES_MOST][BRIMFUL_PATTERN_BYTES];
 };
 
 
-/* Returns the index of the class with this name, and adds the class if necessary. Returns BRIMFUL_MAX_CLASSES for
- * "other", and -1 if there is no room for another class. */
+/* Returns the index of the class with this name. Adds the class if it does not exist. Returns BRIMFUL_MAX_CLASSES for
+ * the name "other", and -1 if there are too many classes. */
 static inline int brimful_class_index(struct brimful_settings *settings, const char *name)
 {
     unsigned index;
@@ -68,7 +69,8 @@ static inline int brimful_class_index(struct brimful_settings *settings, const c
     return (int) settings->classes++ - 1;
 }
 
-/* Parses a decimal number. Returns the text after the digits, or NULL for no digits or more than 18 digits. */
+/* Parses a decimal number. Returns a pointer to the text after the digits, or NULL if there are no digits or more than
+ * 18. */
 static inline const char *brimful_read_number(const char *text, uint64_t *number)
 {
     const char *first = text;
@@ -83,8 +85,8 @@ static inline const char *brimful_read_number(const char *text, uint64_t *number
     return text == first ? NULL : text;
 }
 
-/* Parses a rule: "size 0-4999", "size 5000-", or "url /images/" followed by a star. Returns NULL for a valid rule, and
- * an error message otherwise. */
+/* Parses a rule: "size 0-4999", "size 5000-", or "url /images/" followed by a star. Returns NULL, or an error message
+ * if the rule is not valid. */
 static inline const char *brimful_read_rule(struct brimful_rule *rule, char *pattern, const char *text)
 {
     memset(rule, 0, sizeof(*rule));
@@ -115,7 +117,7 @@ static inline const char *brimful_read_rule(struct brimful_rule *rule, char *pat
     return NULL;
 }
 
-/* Adds a rule for a class, and adds the class if it does not exist. A class may have several rules. Returns NULL, or an
+/* Adds a rule for a class. Adds the class if it does not exist. A class may have several rules. Returns NULL, or an
  * error message if the rule was not added. */
 static inline const char *brimful_add_rule(struct brimful_settings *settings, const char *class_name, const char *rule)
 {
@@ -150,9 +152,9 @@ static inline const char *brimful_add_rule(struct brimful_settings *settings, co
     return NULL;
 }
 
-/* Adds default rules, by size, if the server's configuration has no rules. The classes "under-5k" to "over-500k" are
- * the classes of the files in WebStone's workloads A and B: tables 4 and 5 of Almeida, Almeida & Yates (1997). "empty"
- * is for responses without a body. */
+/* Adds the default rules, which assign requests to classes by size, if the configuration has no rules. The classes
+ * "under-5k" to "over-500k" have the sizes of the files in WebStone's workloads A and B (tables 4 and 5 of Almeida,
+ * Almeida & Yates 1997). "empty" is for responses without a body. */
 static inline void brimful_default_rules(struct brimful_settings *settings)
 {
     if (settings->rules == 0) {
@@ -165,8 +167,8 @@ static inline void brimful_default_rules(struct brimful_settings *settings)
     }
 }
 
-/* Returns whether the whole path matches the pattern. In the worst case, the time is proportional to the length of the
- * path times the length of the pattern. */
+/* Returns whether the pattern matches the whole path. The time is at most proportional to the product of their lengths.
+ * */
 static inline int brimful_matches(const char *pattern, const char *path, size_t length)
 {
     const char *end = path + length;
@@ -192,8 +194,7 @@ static inline int brimful_matches(const char *pattern, const char *path, size_t 
     return *pattern == '\0';
 }
 
-/* Returns the class of a request by the size of the response body alone. Used if the configuration has no rules by
- * URL. */
+/* Returns the class of a request, only by the size of its response body. Used if no rule has a URL pattern. */
 static inline unsigned brimful_classify_size(const struct brimful_settings *settings, uint64_t bytes)
 {
     unsigned other = settings->classes == 0 ? 0 : settings->classes - 1;
@@ -207,7 +208,7 @@ static inline unsigned brimful_classify_size(const struct brimful_settings *sett
     return other;
 }
 
-/* Returns the class of a request: the class of the first matching rule, or "other" if no rule matches. */
+/* Returns the class of a request: the class of the first rule that matches, or "other". */
 static __attribute__((noinline, unused)) unsigned brimful_classify(const struct brimful_settings *settings,
                                                                    const char *path, size_t length, uint64_t bytes)
 {

@@ -1,7 +1,7 @@
 /*
- * Reads the time, and the CPU time of a thread. If the processor's tick counter may be used, reading the time costs a
- * fraction of a reading of the kernel's clock. CPU time costs a system call, so it is read only for a small sample of
- * requests.
+ * Reads the time, and a thread's CPU time. On x86, reading the time is much faster than the kernel's clock if the
+ * processor's tick counter can be used. Reading the CPU time needs a system call, so it is done only for a small sample
+ * of the requests.
  */
 #ifndef BRIMFUL_CLOCK_H
 #define BRIMFUL_CLOCK_H
@@ -21,24 +21,25 @@ static inline uint64_t brimful_read_clock(clockid_t clock)
     return (uint64_t) time.tv_sec * UINT64_C(1000000000) + (uint64_t) time.tv_nsec;
 }
 
-/* A server whose workers are single-threaded processes defines BRIMFUL_ONE_THREAD. Then the clock needs no
- * synchronization, and is faster. */
+/* The module of a server whose worker processes have only one thread defines BRIMFUL_ONE_THREAD. The clock then needs
+ * no synchronization between threads, and is faster. */
 #ifdef BRIMFUL_ONE_THREAD
 #define BRIMFUL_PER_THREAD
 #else
 #define BRIMFUL_PER_THREAD __thread
 #endif
 
-/* Time for which an anchor is valid, see brimful_ticks. */
+/* Maximum age of an anchor; see brimful_ticks. */
 #define BRIMFUL_ANCHOR_NS UINT64_C(1000000)
 
-/* Whether the kernel uses the processor's tick counter as its clock. brimful_map sets this variable. */
+/* Whether the kernel's own clock uses the processor's tick counter, so that this module may use it too. brimful_map
+ * sets this variable. */
 static int brimful_has_ticks __attribute__((unused));
 
-/* The data for computing the time from the tick counter. An anchor is a reading of the kernel's clock together with the
- * tick counter; it is valid for BRIMFUL_ANCHOR_NS. The length of a tick follows from the first and the latest anchor.
- * All threads share the anchors. With an anchor of its own, a thread that rarely works would need a new anchor each
- * time, and the anchor would not be in a cache. */
+/* The data with which the time is computed from the processor's tick counter. An anchor is a reading of the kernel's
+ * clock and of the tick counter at the same moment. It is valid for BRIMFUL_ANCHOR_NS. The length of a tick is computed
+ * from the first and the latest anchor. All threads share the anchors: if a thread that is often idle had an anchor of
+ * its own, it would be outdated and not in a cache whenever the thread needs it. */
 static struct {
     uint32_t version;         /* odd during a write (a sequence lock) */
     uint64_t anchor_ns, anchor_ticks;
@@ -49,16 +50,16 @@ static struct {
 
 #if defined(__x86_64__)
 
-/* Maximum number of ticks for reading an anchor. If a reading takes longer, the thread was interrupted in between,
- * and the anchor is not used. */
+/* Maximum number of ticks for reading an anchor. If a reading takes longer, the thread was interrupted between the two
+ * clocks, and the anchor is not used. */
 #define BRIMFUL_ANCHOR_TICKS UINT64_C(10000)
 
-/* A barrier for the compiler only. The processor needs no barrier, because x86 reorders neither loads with loads nor
- * stores with stores. */
+/* A barrier for the compiler. The processor needs no barrier here: x86 does not reorder loads with loads, or stores
+ * with stores. */
 #define BRIMFUL_IN_ORDER() __asm__ volatile("" : : : "memory")
 
-/* Computes the length of a tick from the first anchor and the anchor (`now`, `ticks`). Does nothing until these two
- * anchors are 100 times BRIMFUL_ANCHOR_NS apart. */
+/* Computes the length of a tick from the first anchor and a new anchor (`now`, `ticks`). Does nothing if they are less
+ * than 100 times BRIMFUL_ANCHOR_NS apart. */
 static inline void brimful_reckon_tick(uint64_t now, uint64_t ticks)
 {
     double tick_ns;
@@ -74,12 +75,13 @@ static inline void brimful_reckon_tick(uint64_t now, uint64_t ticks)
             return;
         }
     }
-    /* Replaces the first anchor from time to time: a virtual machine may migrate to a host with longer ticks. */
+    /* Make the new anchor the first one, from time to time: a virtual machine may have migrated to a host with another
+     * tick length. */
     brimful_ticks.first_ns = now;
     brimful_ticks.first_ticks = ticks;
 }
 
-/* Returns the time by the kernel's clock, and makes this reading the new anchor, unless another thread is setting an
+/* Reads the kernel's clock and returns the time. Makes this reading the new anchor, unless another thread is setting an
  * anchor. */
 static BRIMFUL_APART uint64_t brimful_anchor(void)
 {
@@ -95,14 +97,14 @@ static BRIMFUL_APART uint64_t brimful_anchor(void)
     BRIMFUL_IN_ORDER();
     valid = brimful_ticks.valid_ticks;
     since = ticks - brimful_ticks.anchor_ticks;
-    /* The times computed from the previous anchor may be slightly ahead of the kernel's clock. The new anchor must not
-     * be earlier than these times, because time must not go backwards. */
+    /* The times that were computed from the previous anchor may be slightly ahead of the kernel's clock. The new anchor
+     * must not be earlier than these times: time must not go backwards. */
     if (since >= valid && since < 2 * valid) {
         uint64_t before = brimful_ticks.anchor_ns + ((valid * brimful_ticks.tick_ns_q32) >> 32);
 
         now = now > before ? now : before;
     }
-    /* Keeps the current anchor if it is still valid, because another thread has just set it. */
+    /* Do not replace the anchor if it is still valid: another thread has just set it. */
     if (since >= valid && __builtin_ia32_rdtsc() - ticks < BRIMFUL_ANCHOR_TICKS) {
         brimful_reckon_tick(now, ticks);
         brimful_set(&brimful_ticks.anchor_ns, now);
@@ -114,8 +116,8 @@ static BRIMFUL_APART uint64_t brimful_anchor(void)
 
 #endif
 
-/* Returns a mark of this moment. brimful_time_of converts the mark to a time, if it is called soon. If the processor's
- * ticks may be used, a mark costs a fraction of a clock reading. */
+/* Returns a mark: a cheap reading of this moment's time. brimful_time_of converts it to a time, if called soon. If the
+ * tick counter can be used, a mark is much faster than a reading of the kernel's clock. */
 static inline uint64_t brimful_mark(void)
 {
 #if defined(__x86_64__)
@@ -154,7 +156,8 @@ static inline uint64_t brimful_time_of_ticks(uint64_t ticks)
 
 #endif
 
-/* Returns CLOCK_MONOTONIC at the moment of a mark, in ns. Returns the current time if the mark is too old. */
+/* Returns the time of CLOCK_MONOTONIC at the moment of a mark, in ns. If the mark is too old, returns the current time.
+ * */
 static inline uint64_t brimful_time_of(uint64_t mark)
 {
 #if defined(__x86_64__)
@@ -175,13 +178,14 @@ static inline uint64_t brimful_now(void)
     return brimful_read_clock(CLOCK_MONOTONIC);
 }
 
-/* Returns the CPU time of the calling thread, in ns. This takes a system call of a microsecond or more. */
+/* Returns the CPU time of the calling thread, in ns. This is a system call that takes a microsecond or more. */
 static inline uint64_t brimful_thread_cpu(void)
 {
     return brimful_read_clock(CLOCK_THREAD_CPUTIME_ID);
 }
 
-/* Blocks of 512 bytes: pages that a thread has read from disks, and pages of files that it has changed. */
+/* Disk I/O of a thread, in blocks of 512 bytes: blocks that were read from disks because of the thread, and blocks that
+ * the thread has written to the page cache. */
 struct brimful_blocks {
     uint64_t read;
     uint64_t written;
@@ -191,7 +195,8 @@ struct brimful_blocks {
 #define RUSAGE_THREAD 1 /* a program without _GNU_SOURCE does not have the name; the value is Linux's */
 #endif
 
-/* Returns the blocks of the calling thread. This takes a system call of about a third of a microsecond. */
+/* Returns the disk I/O of the calling thread so far. This is a system call that takes about a third of a microsecond.
+ * */
 static inline struct brimful_blocks brimful_thread_blocks(void)
 {
     struct brimful_blocks blocks = {0, 0};
@@ -204,7 +209,7 @@ static inline struct brimful_blocks brimful_thread_blocks(void)
     return blocks;
 }
 
-/* Adds the calling thread's blocks since `from` to `sum`. */
+/* Adds the disk I/O of the calling thread since `from` to `sum`. */
 static inline void brimful_add_blocks(struct brimful_blocks *sum, const struct brimful_blocks *from)
 {
     struct brimful_blocks now = brimful_thread_blocks();
@@ -219,8 +224,8 @@ static BRIMFUL_PER_THREAD struct {
     uint64_t cost_ns; /* CPU time that a reading takes */
 } brimful_cpu_clock __attribute__((unused));
 
-/* Returns the CPU time between two readings of the same thread, without the cost of a reading. This cost can be a fifth
- * of the total cost of a small file. */
+/* Returns the CPU time between two readings of the same thread's clock, without the CPU time of a reading itself. For a
+ * request of a small file, a reading can take a fifth of the request's CPU time. */
 static inline uint64_t brimful_cpu_between(uint64_t from, uint64_t to)
 {
     uint64_t spent = to > from ? to - from : 0;
@@ -233,12 +238,12 @@ static inline uint64_t brimful_cpu_between(uint64_t from, uint64_t to)
 /* Default of `cpu_one_in`, the mean number of requests per sampled request. */
 #define BRIMFUL_CPU_ONE_IN 16u
 
-/* Minimum time between two sampled requests of a worker. The readings for a sampled request, four of CPU time and two of
- * blocks, cost about 6 us. With this pause, a worker samples at most 250 requests per second, which costs about a
- * thousandth of its time. */
+/* Minimum time between two sampled requests of a worker. A sampled request needs four readings of CPU time and two of
+ * disk I/O, which take about 6 us. With this minimum, a worker samples at most 250 requests per second, which takes
+ * about a thousandth of its time. */
 #define BRIMFUL_CPU_REST_NS UINT64_C(4000000)
 
-/* The state of one thread's random choice of sampled requests. Zero is a valid initial value. `gap` may have any
+/* One thread's state of the random choice of sampled requests. A struct that is all zero is valid; `gap` may have any
  * initial value. */
 struct brimful_chance {
     uint64_t gap;           /* low half: number of requests until the next sampled request; high half: random bits */
@@ -270,11 +275,11 @@ static BRIMFUL_APART int brimful_is_sampled_after_rest(struct brimful_chance *ch
     return 1;
 }
 
-/* Decides whether the CPU time of the request that begins now is measured. The gaps between sampled requests are
- * random: from 1 to twice the mean minus 1. With constant gaps, a periodic workload would have the same requests
- * sampled again and again. After each sampled request comes a pause, and then the gap. Without the gap, the first
- * request after an idle time would be sampled more often than requests in the middle of a burst. The pause grows with
- * the number of workers that share the server's time. */
+/* Decides whether to measure the CPU time of the request that begins now. The number of requests from one sampled
+ * request to the next is random: 1 to twice the mean minus 1. If it were constant, the same requests of a periodic
+ * workload would be sampled again and again. After a sampled request, no request is sampled for a minimum time; only
+ * then are requests counted. Otherwise, the first request after an idle time would be sampled more often than requests
+ * within a burst. The minimum time is proportional to the number of workers that share the server's time. */
 static inline int brimful_is_sampled(struct brimful_chance *chance, const struct brimful_settings *settings,
                                      uint64_t now_ns)
 {

@@ -20,8 +20,8 @@
 #include "place.h"
 #include "record.h"
 
-/* The mapped file. The writer uses the sizes in this struct, because other processes may change the sizes in the
- * file. */
+/* The mapped file. The writer uses the sizes in this struct, not those in the file, because other processes may change
+ * the file. */
 struct brimful_memory {
     struct brimful_header *header;
     size_t size;
@@ -32,7 +32,7 @@ struct brimful_memory {
 #define BRIMFUL_WHY_BYTES 256u /* size of an error message, including the zero byte at its end */
 
 
-/* Returns the number of bytes before the first slot. */
+/* Returns the size of the header, rounded up to the alignment of slots. */
 static inline size_t brimful_header_size(void)
 {
     return (sizeof(struct brimful_header) + BRIMFUL_SLOT_ALIGN - 1) / BRIMFUL_SLOT_ALIGN * BRIMFUL_SLOT_ALIGN;
@@ -46,8 +46,8 @@ static inline size_t brimful_slot_size(unsigned classes)
     return (size + BRIMFUL_SLOT_ALIGN - 1) / BRIMFUL_SLOT_ALIGN * BRIMFUL_SLOT_ALIGN;
 }
 
-/* Returns the number of slots that a file gets: the configured number, but at least one, and at most the number that
- * fits into the maximum size. */
+/* Returns the number of slots of a new file: the configured number, but at least one, and at most as many as fit into
+ * the maximum size of a file. */
 static inline uint32_t brimful_slot_count(const struct brimful_settings *settings, unsigned classes)
 {
     uint64_t most = (BRIMFUL_MAX_FILE_BYTES - brimful_header_size()) / brimful_slot_size(classes);
@@ -59,7 +59,8 @@ static inline uint32_t brimful_slot_count(const struct brimful_settings *setting
     return settings->slots < most ? settings->slots : (uint32_t) most;
 }
 
-/* Copies a name of at most BRIMFUL_NAME_BYTES - 1 bytes, truncated if longer, and fills the rest with zeros. */
+/* Copies a name into an array of BRIMFUL_NAME_BYTES. A longer name is truncated; the rest of the array is filled with
+ * zeros. */
 static inline void brimful_copy_name(char *to, const char *from)
 {
     size_t length = from == NULL ? 0 : strlen(from);
@@ -71,7 +72,7 @@ static inline void brimful_copy_name(char *to, const char *from)
     }
 }
 
-/* Returns whether a server with these settings can continue with a file that has this header and size. The file must be
+/* Returns whether a server with these settings can use an existing file with this header and size. The file must be
  * from the same kind of server, in any version, and must have the same classes and enough slots. */
 static inline int brimful_is_compatible(const struct brimful_header *header, uint64_t size,
                                    const struct brimful_settings *settings)
@@ -107,8 +108,8 @@ static inline int brimful_failed(char *why, const char *what, const char *path, 
     return -1;
 }
 
-/* Maps the file of a descriptor for writing. `sizes` is the caller's own copy of the header, because another process
- * that can write to the file may change the header at any moment. Returns 0, or -1 with the reason in `why`. */
+/* Maps a file, given by its descriptor, for writing. `sizes` is a copy of the header that other processes cannot
+ * change. Returns 0, or -1 with the reason in `why`. */
 static inline int brimful_map_file(struct brimful_memory *memory, int file, const struct brimful_header *sizes,
                                    char *why, const char *path)
 {
@@ -129,7 +130,8 @@ static inline int brimful_map_file(struct brimful_memory *memory, int file, cons
     return 0;
 }
 
-/* Writes the header fields that every server updates when it opens the file, also in a file that it continues. */
+/* Writes the fields of the header that are updated whenever a server opens the file, also if the file existed before.
+ * */
 static inline void brimful_update_header(struct brimful_memory *memory, const struct brimful_settings *settings)
 {
     struct brimful_header *header = memory->header;
@@ -143,8 +145,8 @@ static inline void brimful_update_header(struct brimful_memory *memory, const st
     }
 }
 
-/* Handles a file that this process must not write to. Returns 1 if the process may try to replace the file. Otherwise
- * returns -1, with the reason in `why`. */
+/* Handles a file at the path that this process must not write to. Returns 1 if the process may replace the file.
+ * Otherwise returns -1, with the reason in `why`. */
 static inline int brimful_refuse(char *why, const char *path, const char *reason)
 {
     char whole[BRIMFUL_WHY_BYTES];
@@ -156,15 +158,15 @@ static inline int brimful_refuse(char *why, const char *path, const char *reason
     return brimful_failed(why, "cannot use", path, whole);
 }
 
-/* Maps the existing file. Returns 0 if the file was mapped, 1 if there is no file or the file must be replaced, and -1
- * if the file can be neither used nor replaced. */
+/* Maps the file at the path, if it exists. Returns 0 if it was mapped, 1 if a new file must be created, and -1 if the
+ * existing file can be neither used nor replaced. */
 static inline int brimful_map_existing(struct brimful_memory *memory, const struct brimful_settings *settings,
                                        char *why)
 {
     struct brimful_header header;
     struct stat about;
     int result = 1;
-    /* O_NONBLOCK: if the path is a pipe, opening it must not block the server. */
+    /* With O_NONBLOCK, opening a named pipe at the path does not block the server. */
     int file = open(settings->path, O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
 
     if (file < 0) {
@@ -186,9 +188,9 @@ static inline int brimful_map_existing(struct brimful_memory *memory, const stru
 }
 
 /* Creates a file under a temporary name in the directory of `path`, and writes the name to `temporary` (PATH_MAX
- * bytes). Returns the file's descriptor, or -1. The first name is always the same, so this function removes a temporary
- * file that a killed server has left. In a sticky directory, another user's file may have the first name. So the
- * further names contain the current time. */
+ * bytes). Returns the file's descriptor, or -1. The name that is tried first is always the same, so the temporary file
+ * of a server that was killed is removed here. In a sticky directory, a file of another user with this name cannot be
+ * removed. So the next names contain the current time. */
 static inline int brimful_create_temporary(const char *path, char *temporary, char *why)
 {
     int attempt, file = -1;
@@ -210,7 +212,7 @@ static inline int brimful_create_temporary(const char *path, char *temporary, ch
     return file < 0 ? brimful_failed(why, "cannot create", temporary, strerror(errno)) : file;
 }
 
-/* Renames a file to its final path, and replaces any file at that path. */
+/* Renames a file to its final path. Replaces a file that exists at that path. */
 static inline int brimful_put_in_place(const char *temporary, const char *path, char *why)
 {
     int failure;
@@ -218,7 +220,8 @@ static inline int brimful_put_in_place(const char *temporary, const char *path, 
     if (rename(temporary, path) == 0) {
         return 0;
     }
-    /* rename does not replace a directory by a file, so an empty directory is removed first. */
+    /* rename() does not replace a directory by a file, so try to remove the directory first. This succeeds if it is
+     * empty. */
     if (errno == EISDIR && brimful_is_in_sticky(path) && rmdir(path) == 0 && rename(temporary, path) == 0) {
         return 0;
     }
@@ -231,8 +234,8 @@ static inline int brimful_put_in_place(const char *temporary, const char *path, 
                               : strerror(failure));
 }
 
-/* Creates a file under a temporary name and renames it to the path, so that no process sees an incomplete file at the
- * path. A process that has mapped the previous file continues to write to the previous file. */
+/* Creates a file under a temporary name, fills it and renames it to the path. So other processes never see an
+ * incomplete file at the path. A process that has mapped the previous file continues to write to that file. */
 static inline int brimful_map_new(struct brimful_memory *memory, const struct brimful_settings *settings, char *why)
 {
     unsigned classes = settings->classes == 0 ? 1 : settings->classes;
@@ -249,7 +252,8 @@ static inline int brimful_map_new(struct brimful_memory *memory, const struct br
     if (file < 0) {
         return -1;
     }
-    /* Allocates all space now. Otherwise a later write to a full file system would end the server by SIGBUS. */
+    /* Allocate all space now. Otherwise, if the file system is full later, a write to the mapped file would end the
+     * server with SIGBUS. */
     failure = posix_fallocate(file, 0, (off_t) size);
     if (failure == 0 && fchmod(file, 0644) != 0) {
         failure = errno;
@@ -282,8 +286,8 @@ static inline int brimful_map_new(struct brimful_memory *memory, const struct br
     return 0;
 }
 
-/* Returns whether the kernel uses the processor's tick counter as its clock. If so, the kernel has checked that the
- * counter runs at a constant rate and agrees on all processors. */
+/* Returns whether the kernel's own clock uses the processor's tick counter. If it does, the kernel has checked that the
+ * counter has a constant rate and is the same on all processors. */
 static inline int brimful_kernel_uses_ticks(void)
 {
     char source[8] = "";
@@ -299,9 +303,9 @@ static inline int brimful_kernel_uses_ticks(void)
     return strncmp(source, "tsc\n", 4) == 0;
 }
 
-/* Maps the file at the path in `settings`. A compatible existing file is used again, so a server keeps its counters
- * over a reload; otherwise a new file is created. Returns 0, or -1 with the reason in `why` (BRIMFUL_WHY_BYTES).
- * After a failure, `memory` is zero, and the server continues without recording. */
+/* Maps the file at the path in `settings`. A compatible existing file is reused, so that a server keeps its counters
+ * when it reloads its configuration; otherwise, a new file is created. Returns 0, or -1 with the reason in `why`
+ * (BRIMFUL_WHY_BYTES). After a failure, `memory` is zero, and the server continues without recording. */
 static inline int brimful_map(struct brimful_memory *memory, const struct brimful_settings *settings, char *why)
 {
     int result;
@@ -309,8 +313,8 @@ static inline int brimful_map(struct brimful_memory *memory, const struct brimfu
     memset(memory, 0, sizeof(*memory));
     why[0] = '\0';
     if (strncmp(settings->path, BRIMFUL_RUN "/", sizeof(BRIMFUL_RUN)) == 0) {
-        /* /run is empty after a boot, so the directory may be missing. If it cannot be created, creating the file fails
-         * below and reports the reason. */
+        /* The directory may be missing, because /run is empty after a boot. If it cannot be created, creating the file
+         * fails below and reports why. */
         (void) brimful_make_root_directory(BRIMFUL_RUN);
     }
     result = brimful_map_existing(memory, settings, why);
@@ -326,7 +330,7 @@ static inline int brimful_map(struct brimful_memory *memory, const struct brimfu
     return 0;
 }
 
-/* Unmaps the file in the calling process. Does nothing if `memory` is zero. */
+/* Unmaps the file in the calling process, unless `memory` is zero. */
 static inline void brimful_unmap(struct brimful_memory *memory)
 {
     if (memory->header != NULL) {

@@ -1,23 +1,25 @@
 /*
- * The layout of the Server Module's memory (recorder.h has the writer): a brimful_header, followed by `slots` slots of
- * `slot_size` bytes. A slot has one writer: a worker process, or a thread of a worker process. The writer claims the
- * slot, and accesses it with relaxed loads and stores. Counters only grow, and are not reset when the owner of a slot
- * changes. The reader sums all slots and takes differences. All words are in the byte order of the machine.
+ * The layout of the file that the Server Module shares with `brimful watch` (recorder.h contains the writer): a
+ * brimful_header, followed by `slots` slots of `slot_size` bytes. A slot has one writer, its owner: a worker process,
+ * or a thread of a worker process. The owner claims the slot, and accesses it with relaxed atomic loads and stores.
+ * Counters never decrease; they are not reset when the owner of a slot changes. The reader adds up the counters of all
+ * slots, and computes differences between two readings. All words are in the byte order of the machine.
  *
- * The counters that a request changes are in many cache lines, which are cold when the request ends. So a request is
- * first written into one cache line, a `pending` entry of the slot. When the entries are full, they are added to the
- * sums together (they are *folded*). The counters of a slot are its sums plus the pending entries. Each class has two
- * copies of its sums. A fold writes the copies that are not current. Then it stores one word, `folded`, which says how
- * many requests the sums include and which copies are current. A writer that is killed before this store has folded
- * nothing, and the slot's next owner continues from the state before the fold. Only the buckets, for percentiles, exist
- * once. During a fold, and after a writer was killed in a fold, the buckets may count the requests of the fold twice.
+ * A request changes many counters, in cache lines that are usually not in a cache when the request ends. So a request
+ * is first written into a single cache line: a `pending` entry of the slot. When all entries are used, they are added
+ * to the sums together (they are *folded*). The counters of a slot are its sums plus its pending entries. Each class
+ * has two copies of its sums, one of which is current. A fold writes the other copies. Then it stores one word,
+ * `folded`, which says how many requests the sums include and which copies are current. If a writer is killed before
+ * this store, the slot remains in the state before the fold. The histogram buckets have only one copy. During a fold,
+ * and after a writer was killed in a fold, they may count the requests of the fold twice.
  *
  * A reader reads the slot's first cache line, then `what` of each pending entry, then the whole slot, then the first
- * cache line again. The reading is valid if `folded` has not changed. `recorded` counts a request as soon as the entry
- * contains everything but the times. `what` is written again after the times, and then says which times are valid.
+ * cache line again. The reading is valid if `folded` has not changed. The writer increases `recorded` when the entry of
+ * a request is complete except for its times. After it has written the times, it writes `what` again, which says which
+ * times are valid.
  *
- * `crates/monitor/src/module/layout.rs` is the same layout in Rust. A test compiles both and compares each offset.
- * Every change of a struct must increase BRIMFUL_LAYOUT.
+ * `crates/monitor/src/module/layout.rs` defines the same layout in Rust. A test compiles both and compares all offsets.
+ * Increase BRIMFUL_LAYOUT with every change of a struct.
  */
 #ifndef BRIMFUL_LAYOUT_H
 #define BRIMFUL_LAYOUT_H
@@ -35,9 +37,8 @@
 #define BRIMFUL_MAX_SLOTS 4096u /* maximum number of slots in a file */
 #define BRIMFUL_MAX_FILE_BYTES (UINT64_C(64) << 20)
 
-/* The phases of a request, in order. HEAD and SEND depend on the network and on how fast the client writes and reads.
- * UPSTREAM is the time of upstream servers. The sum of all phases is the time from the request's first byte to its log
- * line. */
+/* The phases of a request, in order. HEAD and SEND depend on the network and on the speed of the client. UPSTREAM is
+ * the time of upstream servers. The sum of all phases is the time from the request's first byte to its log line. */
 enum brimful_phase {
     BRIMFUL_HEAD,     /* receiving the request: from the first byte to the last byte of the head, and waiting for the
                        * body */
@@ -79,7 +80,7 @@ struct brimful_times {
     uint64_t sum_us2; /* sum of the squares of the times, in square microseconds; may wrap with long requests */
 };
 
-/* The folded requests of one class. */
+/* The sums over the folded requests of one class. */
 struct brimful_sums {
     uint64_t requests; /* number of requests that have a line in the access log, or would have one if it were enabled */
     uint64_t bytes;    /* bytes of response bodies */
@@ -91,7 +92,8 @@ struct brimful_sums {
     uint64_t unused;
 };
 
-/* The requests of one class. CPU time is measured for few requests, so it is added here at once, not folded later. */
+/* The counters of one class. CPU time is measured for few requests, so it is added here directly, without a pending
+ * entry. */
 struct brimful_class {
     struct brimful_sums sums[2];          /* two copies; `folded` says which copy is current */
     uint64_t cpu_count;                   /* number of requests in cpu_ns and cpu_sum_us2 */
@@ -106,7 +108,7 @@ struct brimful_class {
     uint64_t buckets[BRIMFUL_PHASES][BRIMFUL_BUCKETS]; /* histogram of each phase's times; see brimful_bucket */
 };
 
-/* A request that has been counted but not folded. This struct fills one cache line. */
+/* A request that was counted but not folded yet. The struct has the size of a cache line. */
 struct brimful_pending {
     uint64_t what;  /* the request's class and flags; BRIMFUL_WHAT_* says which bits */
     uint64_t bytes; /* size of the response body, in bytes */
@@ -122,8 +124,9 @@ struct brimful_pending {
 #define BRIMFUL_FOLDED_COUNT 16u /* from this bit of `folded` on: number of folded requests; lower bits: for each class,
                                   * the index of the current copy of its sums */
 
-/* The counters of one worker or thread. Every request writes to the first cache line. Then come members that are rarely
- * written, then the pending requests. The slot's request number n, counted from 0, has entry n % BRIMFUL_PENDING. */
+/* The counters of one owner: a worker process or thread. The first cache line contains members that every request
+ * writes. Members that are rarely written follow, and then the pending requests. The slot's n-th request, counted from
+ * 0, has the entry n % BRIMFUL_PENDING. */
 struct brimful_slot {
     uint32_t owner;          /* process id of the owner, in the server's pid namespace; 0: the slot is free */
     uint32_t thread;         /* thread id of the owner */

@@ -1,9 +1,9 @@
 /*
- * The default path of the recorder's file, and the rules for replacing another user's file at this path.
+ * The default path of the recorder's file, and the rules for a file of another user at this path.
  *
- * A server that root starts has its file in BRIMFUL_RUN, where only root can create files. Any other server has its
- * file in /dev/shm, where every user can create files. So another user may already have created a file, link or
- * directory of this name there.
+ * If root starts the server, the file is in BRIMFUL_RUN, where only root can create files. Otherwise, the file is in
+ * /dev/shm, where every user can create files. So another user may have created a file, link or directory with the same
+ * name there.
  */
 #ifndef BRIMFUL_PLACE_H
 #define BRIMFUL_PLACE_H
@@ -22,13 +22,13 @@
 #define BRIMFUL_RUN "/run/brimful"
 #define BRIMFUL_SHM "/dev/shm"
 
-/* The path of the file if the configuration does not name a path. `server` is a string constant, such as "nginx". */
+/* The default path of the file, for a configuration without a path. `server` is a string constant such as "nginx". */
 #define BRIMFUL_DEFAULT_PATH(server) \
     brimful_default_path(BRIMFUL_RUN "/" server, BRIMFUL_SHM "/brimful-" server)
 
 
-/* Creates a directory that every user may read and only root may write to. An existing directory gets the same
- * permissions if it belongs to root. Returns 0, or -1 and sets errno. Fails if this process does not run as root. */
+/* Creates a directory that every user may read and only root may write to. If the directory exists and belongs to root,
+ * its permissions are corrected. Returns 0, or -1 and sets errno. Fails if this process does not run as root. */
 static inline int brimful_make_root_directory(const char *path)
 {
     struct stat about;
@@ -49,7 +49,8 @@ static inline int brimful_make_root_directory(const char *path)
         if (about.st_uid != 0) {
             errno = EPERM;
         } else {
-            /* The permissions may differ, because of the umask or because an administrator has changed them. */
+            /* Correct the permissions: they may differ because of the umask, or because an administrator has changed
+             * them. */
             result = (about.st_mode & 07777) == 0755 ? 0 : fchmod(directory, 0755);
         }
     }
@@ -57,8 +58,8 @@ static inline int brimful_make_root_directory(const char *path)
     return result;
 }
 
-/* Returns whether the files of a directory are in memory. In most containers, the files in /run are on a disk. A worker
- * that writes to a mapped file on a disk may have to wait for the disk. */
+/* Returns whether the files of a directory are in memory. In most containers, /run is on a disk: a worker that writes
+ * to a mapped file there may have to wait for the disk. */
 static inline int brimful_is_in_memory(const char *directory)
 {
     struct statfs about;
@@ -67,16 +68,16 @@ static inline int brimful_is_in_memory(const char *directory)
            && ((uint32_t) about.f_type == TMPFS_MAGIC || (uint32_t) about.f_type == RAMFS_MAGIC);
 }
 
-/* Returns `of_root` if this process runs as root, /run is in memory and BRIMFUL_RUN exists or could be created.
- * Otherwise returns `of_others`. */
+/* Returns the path `of_root` if this process runs as root, /run is in memory, and BRIMFUL_RUN exists or could be
+ * created. Otherwise returns the path `of_others`. */
 static inline const char *brimful_default_path(const char *of_root, const char *of_others)
 {
     return geteuid() == 0 && brimful_is_in_memory("/run") && brimful_make_root_directory(BRIMFUL_RUN) == 0 ? of_root
                                                                                                           : of_others;
 }
 
-/* Returns whether a path is in a sticky directory, such as /dev/shm. There, only root and the owner of the directory
- * can replace another user's file, and no server depends on another user's file. */
+/* Returns whether a path is in a sticky directory, such as /dev/shm. In a sticky directory, only root and the
+ * directory's owner can replace a file of another user. No server may rely on such a file. */
 static inline int brimful_is_in_sticky(const char *path)
 {
     const char *slash = strrchr(path, '/');

@@ -1,6 +1,6 @@
 /*
- * Records requests. A request is first written into a pending entry of the slot. When the entries are full, they are
- * added to the sums of their classes (layout.h).
+ * Records requests. A request is first written into a pending entry of its slot. When all entries are used, they are
+ * added to the sums of their classes (see layout.h).
  */
 #ifndef BRIMFUL_RECORD_H
 #define BRIMFUL_RECORD_H
@@ -12,7 +12,7 @@
 #include "layout.h"
 #include "words.h"
 
-/* The complete record of one request. */
+/* All recorded properties of one request. */
 struct brimful_request {
     uint64_t time_ns[BRIMFUL_PHASES];
     uint64_t bytes;        /* size of the response body, in bytes */
@@ -30,12 +30,12 @@ struct brimful_request {
 #define BRIMFUL_HAS(phase) (UINT32_C(1) << (phase))
 
 
-/* Times below this bound are short. The squares of the short times of all pending requests, in square nanoseconds, have
- * a sum that fits into 64 bits. */
+/* Times below this bound are called short. The sum of the squares of a slot's pending short times, in square
+ * nanoseconds, fits into 64 bits. */
 #define BRIMFUL_SHORT_NS UINT64_C(1000000000)
 
-/* The square of a time, in square microseconds. Times longer than 35 minutes are replaced by 35 minutes, so that a
- * single square fits into 64 bits. A sum of squares may still wrap. */
+/* Returns the square of a time, in square microseconds. A time longer than 35 minutes counts as 35 minutes, so that its
+ * square fits into 64 bits. A sum of squares may still overflow. */
 static inline uint64_t brimful_square_us2(uint64_t ns)
 {
     uint64_t us;
@@ -48,8 +48,8 @@ static inline uint64_t brimful_square_us2(uint64_t ns)
     return us * us;
 }
 
-/* The index of the histogram's bucket for a time. Bucket b starts at (4 + b % 4) << (b / 4 + 6) ns and ends where the
- * next bucket starts. The first buckets start at 256, 320, 384, 448, 512 and 640 ns. */
+/* Returns the index of a time's bucket in the histogram. Bucket b starts at (4 + b % 4) << (b / 4 + 6) ns and ends
+ * where the next bucket starts. The first buckets start at 256, 320, 384, 448, 512 and 640 ns. */
 static inline unsigned brimful_bucket(uint64_t ns)
 {
     unsigned octave, bucket;
@@ -65,7 +65,7 @@ static inline unsigned brimful_bucket(uint64_t ns)
 /* The number of classes in this process's file. */
 static uint32_t brimful_classes __attribute__((unused));
 
-/* Number of pending requests of a slot. */
+/* Returns the number of pending requests of a slot. */
 static inline uint64_t brimful_pending_count(const struct brimful_slot *slot)
 {
     return brimful_get(&slot->recorded) - (brimful_get(&slot->folded) >> BRIMFUL_FOLDED_COUNT);
@@ -77,9 +77,9 @@ struct brimful_members {
     const struct brimful_pending *pending[BRIMFUL_PENDING];
 };
 
-/* Adds the times of one phase to the sums and buckets of a class. The squares of short times are summed in square
- * nanoseconds; only this sum is converted to square microseconds, and rounded down. A reader rounds the square of each
- * pending request down, so a fold never decreases the sum that a reader computes. */
+/* Adds the times of one phase to the sums and buckets of a class. The squares of short times are added up in square
+ * nanoseconds; then the sum is converted to square microseconds and rounded down once. For pending requests, a reader
+ * rounds each square down, so its sum never decreases by a fold. */
 static inline void brimful_fold_phase(struct brimful_times *times, uint64_t *buckets,
                                       const struct brimful_members *members, unsigned phase)
 {
@@ -105,8 +105,8 @@ static inline void brimful_fold_phase(struct brimful_times *times, uint64_t *buc
     times->sum_us2 += sum_us2 + sum_ns2 / 1000000;
 }
 
-/* Adds requests of one class to a copy of the current sums of the class. Readers ignore the copy until brimful_fold
- * makes it current. */
+/* Adds pending requests of one class to the copy of the class's sums that is not current. Readers ignore this copy
+ * until brimful_fold makes it current. */
 static inline void brimful_fold_class(struct brimful_class *class_, unsigned current,
                                       const struct brimful_members *members)
 {
@@ -136,7 +136,7 @@ static inline void brimful_fold_class(struct brimful_class *class_, unsigned cur
     }
 }
 
-/* Folds: adds the pending requests to the sums of their classes. layout.h explains how. */
+/* Folds: adds all pending requests of a slot to the sums of their classes. See layout.h. */
 static __attribute__((noinline, unused)) void brimful_fold(struct brimful_slot *slot)
 {
     uint64_t recorded = brimful_get(&slot->recorded), count = brimful_pending_count(slot);
@@ -159,20 +159,20 @@ static __attribute__((noinline, unused)) void brimful_fold(struct brimful_slot *
             }
         }
         left.count = others;
-        /* The index may be invalid, because other processes can write to the memory. */
+        /* Check the index: other processes can write to the memory, so it may be invalid. */
         if (index < brimful_classes) {
             brimful_fold_class(&slot->classes[index], current >> index & 1, &members);
             current ^= 1u << index;
         }
     }
     __atomic_store_n(&slot->folded, recorded << BRIMFUL_FOLDED_COUNT | current, __ATOMIC_RELEASE);
-    /* If a reader sees a store after this fence, it also sees the store to `folded`. */
+    /* With this fence, a reader that sees a later store also sees the store to `folded`. */
     __atomic_thread_fence(__ATOMIC_RELEASE);
 }
 
-/* The first half of brimful_record: counts the request. nginx calls this just before it writes the log line. A worker
- * that is killed during the write leaves both a count and a line, because SIGKILL takes effect when the system call
- * returns. For Apache, see request_count in apache/request.h. */
+/* The first half of brimful_record: counts the request. nginx's module calls it just before the log line is written. A
+ * worker that is killed during the write leaves both a count and a line, because SIGKILL takes effect only when the
+ * system call returns. For Apache, see request_count in apache/request.h. */
 static inline void brimful_count(struct brimful_slot *slot, unsigned class_index, const struct brimful_request *request)
 {
     uint64_t recorded = brimful_get(&slot->recorded);
@@ -188,7 +188,7 @@ static inline void brimful_count(struct brimful_slot *slot, unsigned class_index
     __atomic_store_n(&slot->recorded, recorded + 1, __ATOMIC_RELEASE);
 }
 
-/* Adds the CPU time and the blocks of a sampled request to the class. */
+/* Adds the CPU time and disk I/O of a sampled request to its class. */
 static BRIMFUL_APART void brimful_record_cpu(struct brimful_class *class_, const struct brimful_request *request)
 {
     uint64_t sum = 0;
@@ -209,7 +209,7 @@ static BRIMFUL_APART void brimful_record_cpu(struct brimful_class *class_, const
     brimful_add(&class_->blocks_count, 1);
 }
 
-/* The second half of brimful_record: the times of the request. */
+/* The second half of brimful_record: writes the times of the request. */
 static inline void brimful_record_times(struct brimful_slot *slot, unsigned class_index,
                                         const struct brimful_request *request)
 {
@@ -222,7 +222,8 @@ static inline void brimful_record_times(struct brimful_slot *slot, unsigned clas
     if (__builtin_expect(request->cpu_sampled != 0, 0)) {
         brimful_record_cpu(&slot->classes[class_index], request);
     }
-    /* Folds now. Folding in the next call of brimful_count would delay the log line of the next request. */
+    /* Fold now, after the log line was written. Folding in the next call of brimful_count would delay the log line of
+     * the next request. */
     if (__builtin_expect(brimful_pending_count(slot) >= BRIMFUL_PENDING, 0)) {
         brimful_fold(slot);
     }
@@ -238,7 +239,7 @@ static inline void brimful_record(struct brimful_slot *slot, unsigned class_inde
 
 /* ---- Busy time of a worker ---- */
 
-/* Marks the calling thread as busy from `now_ns` on, unless the thread is marked as busy already. */
+/* Marks the calling thread as busy from `now_ns` on, unless it is already marked as busy. */
 static inline void brimful_busy(struct brimful_slot *slot, uint64_t now_ns)
 {
     if (brimful_get(&slot->busy_since_ns) == 0) {
@@ -246,8 +247,8 @@ static inline void brimful_busy(struct brimful_slot *slot, uint64_t now_ns)
     }
 }
 
-/* Marks the calling thread as idle, and adds the latest busy time to `busy_ns`. For a moment this busy time is missing
- * from both members, but a reader never counts it twice. */
+/* Marks the calling thread as idle, and adds its latest busy time to `busy_ns`. Between the two stores, the busy time
+ * is in neither member; so a reader may miss it, but never counts it twice. */
 static inline void brimful_idle(struct brimful_slot *slot, uint64_t now_ns)
 {
     uint64_t since = brimful_get(&slot->busy_since_ns);
@@ -265,7 +266,8 @@ static inline void brimful_begin(struct brimful_slot *slot, uint64_t now_ns)
     brimful_busy(slot, now_ns);
 }
 
-/* Ends a request that brimful_begin counted. Marks the calling thread as idle if no request is left in progress. */
+/* Ends a request that brimful_begin has counted. If it was the last request in progress, marks the calling thread as
+ * idle. */
 static inline void brimful_end(struct brimful_slot *slot, uint64_t now_ns)
 {
     uint64_t in_progress = brimful_get(&slot->in_progress);
@@ -276,8 +278,8 @@ static inline void brimful_end(struct brimful_slot *slot, uint64_t now_ns)
     }
 }
 
-/* Adds the CPU time that the calling thread has used since its previous reading to the thread's slot. `reading` is the
- * result of brimful_thread_cpu, and `now_ns` the time of this reading. */
+/* Adds the calling thread's CPU time since its previous reading to its slot. `reading` is the result of
+ * brimful_thread_cpu, and `now_ns` is the time of this reading. */
 static inline void brimful_note_cpu(struct brimful_slot *slot, uint64_t reading, uint64_t now_ns)
 {
     if (reading > brimful_cpu_clock.seen_ns) {

@@ -6,8 +6,8 @@
  * The memory is one mapped file, which is created before the server forks. layout.h describes the contents of the file.
  * The headers included below are the complete writer.
  *
- * No function ever makes a request fail, and no function blocks a request. Only brimful_map allocates space. The
- * headers need GNU C (gcc or clang) and _GNU_SOURCE or -std=gnu11. A server's module calls, in this order:
+ * No function makes a request fail or wait. Only brimful_map allocates memory. The headers need GNU C (gcc or clang)
+ * and _GNU_SOURCE or -std=gnu11. The module of a server calls these functions, in this order:
  *
  *   brimful_add_rule  for each rule of its configuration, or brimful_default_rules if there is no rule;
  *   brimful_map       before it forks, as the user who owns the file;

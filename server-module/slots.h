@@ -1,6 +1,6 @@
 /*
- * Claims and releases the slots of the file. Each worker or thread claims a free slot. If no slot is free, it takes
- * over the slot of a dead worker or thread.
+ * Claims and releases the slots of the file. Each worker process or thread claims a free slot. If no slot is free, it
+ * claims a slot whose owner is dead.
  */
 #ifndef BRIMFUL_SLOTS_H
 #define BRIMFUL_SLOTS_H
@@ -16,7 +16,7 @@
 #include "file.h"
 #include "record.h"
 
-/* The members `owner` and `thread` of a slot as one word, so that one atomic instruction can claim the slot. */
+/* The members `owner` and `thread` of a slot as one word, so that a single atomic instruction can claim the slot. */
 typedef uint64_t __attribute__((may_alias)) brimful_owner;
 
 static inline brimful_owner brimful_owner_of(uint32_t process, uint32_t thread)
@@ -28,7 +28,7 @@ static inline brimful_owner brimful_owner_of(uint32_t process, uint32_t thread)
     return owner;
 }
 
-/* Returns whether the owner has ended. An owner counts as alive if this process cannot tell. */
+/* Returns whether the owner of a slot has ended. If this process cannot find out, the owner counts as alive. */
 static inline int brimful_is_dead(brimful_owner owner)
 {
     uint32_t both[2];
@@ -44,9 +44,9 @@ static inline struct brimful_slot *brimful_slot_at(const struct brimful_memory *
     return (struct brimful_slot *) (void *) at;
 }
 
-/* Claims the slot if it still belongs to `owner`, which is 0 (the slot is free) or dead. The unfinished requests of a
- * dead owner never end, so they are no longer counted as in progress. Its pending requests stay in the slot, and are
- * folded together with the requests of the new owner. */
+/* Claims a slot, if it still belongs to `owner`: 0 for a free slot, or a dead owner. The requests in progress of a dead
+ * owner never end, so their number is set to 0. The pending requests of the dead owner stay in the slot, and are folded
+ * later together with those of the new owner. */
 static inline int brimful_take(struct brimful_slot *slot, brimful_owner owner, brimful_owner mine)
 {
     brimful_owner *word = (brimful_owner *) (void *) slot;
@@ -59,8 +59,8 @@ static inline int brimful_take(struct brimful_slot *slot, brimful_owner owner, b
     return 1;
 }
 
-/* Measures the CPU time that a reading of the CPU clock takes. From now on, the calling thread's CPU time counts for
- * its slot. */
+/* Measures the CPU time of a reading of the CPU clock. From this call on, the calling thread's CPU time is added to its
+ * slot. */
 static inline void brimful_start_cpu_clock(void)
 {
     uint64_t before = brimful_thread_cpu();
@@ -78,8 +78,9 @@ static inline void brimful_start_cpu_clock(void)
     brimful_cpu_clock.seen_ns = before;
 }
 
-/* Frees the slots of dead owners. Without this, a dead owner would look busy forever. A process does this once, at its
- * first claim. The slot of a thread that dies later stays claimed until brimful_claim finds no free slot. */
+/* Frees the slots of dead owners, which would otherwise be counted as busy forever. A process does this once, before
+ * its first claim. If a thread dies later without releasing its slot, the slot stays claimed until brimful_claim finds
+ * no free slot. */
 static inline void brimful_sweep(struct brimful_memory *memory, brimful_owner mine)
 {
     uint32_t i;
@@ -97,9 +98,9 @@ static inline void brimful_sweep(struct brimful_memory *memory, brimful_owner mi
 
 static uint32_t brimful_swept_by __attribute__((unused)); /* the last process that swept */
 
-/* Claims a slot for the calling thread: a free slot, or else the slot of a dead owner. `process` and `thread` are the
- * ids of the calling process and thread (getpid, gettid). If all slots have living owners, counts the worker as lost
- * and returns NULL. */
+/* Claims a slot for the calling thread: a free slot or, if there is none, the slot of a dead owner. `process` and
+ * `thread` are the ids of the calling process and thread (getpid, gettid). If all owners are alive, counts the worker
+ * as lost and returns NULL. */
 static inline struct brimful_slot *brimful_claim(struct brimful_memory *memory, uint32_t process, uint32_t thread)
 {
     brimful_owner mine = brimful_owner_of(process, thread);

@@ -1,13 +1,13 @@
 /*
- * Reads and writes words of the shared memory, while other processes read them. Each word has only one writer, so
- * brimful_add needs no atomic addition: a load and a store are enough.
+ * Reads and writes words of the shared memory while other processes read them. Each word has only one writer. So
+ * brimful_add does not need an atomic addition: it loads the word and stores the sum.
  */
 #ifndef BRIMFUL_WORDS_H
 #define BRIMFUL_WORDS_H
 
 #include <stdint.h>
 
-/* Marks functions that few requests need. The compiler places such functions apart from frequently used code. */
+/* Marks functions that are rarely called. The compiler places them apart from code that is called often. */
 #define BRIMFUL_APART __attribute__((noinline, cold, unused))
 
 static inline void brimful_add(uint64_t *to, uint64_t more)

@@ -1,24 +1,23 @@
 /*
- * Measures two things for a client's connection: when the head of the next request arrived, and how long the server
- * waited for the client. Two filters see all data of the connection. They are directly above the filters that read and
- * write the socket, so they are below TLS.
+ * Measures two times for a client's connection: when the head of the next request arrived, and how long the server
+ * waited for the client. Two of Apache's filters, which all data of the connection passes, measure them. They are
+ * directly above the filters that read and write the socket, so they see encrypted data if the connection uses TLS.
  *
- * The phase HEAD begins with the read that finds the first byte, and ends with the last read that had to wait. Each
- * read is first tried without waiting, to find out whether it has to wait. So if a line has already arrived, the clock
- * is not read for it.
+ * The phase HEAD begins with the read that returns the first byte of the head, and ends with the last read that had to
+ * wait. Each line is first read without waiting. If it has already arrived, the clock is not read.
  *
- * The time of waiting for the client to read is measured in three ways:
+ * The time for which the server waits for the client to read is measured in three ways:
  *
- * - With the event MPM: the time from when the connection is returned to the MPM with unsent response data until the
- *   connection is resumed.
- * - For blocking writes, which the other MPMs and streaming handlers use: the time of a call of the network filter that
- *   may have to wait. This is a call while the filter holds data that the socket did not accept, or a call with more
- *   data than a socket accepts. The CPU time of the thread in the call is subtracted. The rest is ignored if it is less
- *   than a tenth of a millisecond. If all CPUs of the machine are busy, the rest includes the time for which the thread
- *   waited for a CPU after the client had read.
- * - For an HTTP/2 stream, whose data other threads send: the time of calls of at least a millisecond, and the time from
- *   the stream's last byte to its log line if this is at least a millisecond. Both times include waits that other
- *   streams of the connection cause.
+ * - With the event MPM: the time from when a worker returns the connection to the MPM with unsent response data until a
+ *   worker resumes the connection.
+ * - For blocking writes, which the other MPMs and streaming handlers use: the duration of a call of Apache's network
+ *   filter, if the call may have to wait. This is a call while the filter holds data that the socket did not accept, or
+ *   a call with more data than a socket accepts. The CPU time of the call is subtracted. The difference is ignored if
+ *   it is less than a tenth of a millisecond. If all CPUs of the machine are busy, the difference includes the time for
+ *   which the thread waited for a CPU.
+ * - For an HTTP/2 stream, whose data other threads send: the duration of a call, and the time from the stream's last
+ *   byte to its log line. Each is ignored if it is less than a millisecond. Both include waits that other streams of
+ *   the connection cause.
  */
 #ifndef BRIMFUL_APACHE_CONNECTION_H
 #define BRIMFUL_APACHE_CONNECTION_H
@@ -34,16 +33,18 @@
 #define CONNECTION_STREAM_WAIT_LEAST_NS UINT64_C(1000000)
 #define CONNECTION_BODY_WAIT_LEAST_NS UINT64_C(20000)
 
-/* Sizes in bytes. Apache's network filter does not try to send less data than CONNECTION_KEPT, and may wait if it holds
- * more than CONNECTION_HELD_MOST (THRESHOLD_MIN_WRITE and THRESHOLD_MAX_BUFFER of httpd 2.4, server/core_filters.c). A
- * socket with nothing else to send always accepts data of less than CONNECTION_FITS. */
+/* Sizes in bytes. They are used to estimate whether a write has to wait. Apache's network filter does not send less
+ * than CONNECTION_KEPT, and may wait if it buffers more than CONNECTION_HELD_MOST (THRESHOLD_MIN_WRITE and
+ * THRESHOLD_MAX_BUFFER of httpd 2.4, server/core_filters.c). A socket without unsent data accepts CONNECTION_FITS at
+ * once. */
 #define CONNECTION_KEPT 4096
 #define CONNECTION_HELD_MOST 65536
 #define CONNECTION_FITS 16384
 
 struct request;
 
-/* Members that every request needs are in the first cache line; the others are rarely needed. */
+/* The module's data for a connection. Members that every request needs are in the first cache line; the others are
+ * rarely needed. */
 struct connection {
     uint64_t begun_ns;    /* instant at which a worker took the connection over; 0 if a request has begun since */
     uint64_t first_ns;    /* instant at which the first byte of the head was found; 0 if no byte has arrived */
@@ -76,11 +77,11 @@ _Static_assert(offsetof(struct connection, sampled_answer) == WORKER_LINE, "the 
 static ap_filter_rec_t *connection_read_filter;
 static ap_filter_rec_t *connection_write_filter;
 
-/* Called when the whole response has been passed on. Apache may write the log line and free the request's memory
- * directly afterwards. Defined in request.h. */
+/* Called when the whole response was passed to the network filter. Apache may write the log line and free the request's
+ * memory directly afterwards. Defined in request.h. */
 static void request_is_answered(struct request *request, struct connection *connection);
 
-/* Stop measuring a request's CPU time, and continue measuring with the calling worker. Defined in request.h. */
+/* Stop measuring a request's CPU time, and continue the measurement on the calling worker. Defined in request.h. */
 static void request_pauses(struct request *request);
 static void request_goes_on(struct request *request);
 
@@ -89,7 +90,8 @@ static struct connection *connection_of(conn_rec *c)
     return ap_get_module_config(c->conn_config, &brimful_module);
 }
 
-/* Returns the part of the current wait, up to `now`, that counts as waiting for the client; 0 without a wait. */
+/* Returns how long the server has waited for the client in the current wait, up to `now`. Returns 0 if there is no
+ * wait, or if the wait is too short to count. */
 static uint64_t connection_waits(const struct connection *connection, uint64_t now)
 {
     uint64_t waits = worker_since(connection->waits_since_ns, now);
@@ -108,7 +110,7 @@ static uint64_t connection_waits(const struct connection *connection, uint64_t n
     return waits > worked && waits - worked >= CONNECTION_WAIT_LEAST_NS ? waits - worked : 0;
 }
 
-/* Returns the total time for which this connection has waited for its client to read, up to `now`. */
+/* Returns the total time for which the server has waited for this connection's client to read, up to `now`. */
 static uint64_t connection_waited(const struct connection *connection, uint64_t now)
 {
     return connection->client_ns + connection_waits(connection, now);
@@ -129,13 +131,13 @@ static int connection_has_bytes(apr_status_t status, apr_bucket_brigade *brigade
     return status == APR_SUCCESS && !APR_BRIGADE_EMPTY(brigade) && APR_BRIGADE_FIRST(brigade)->length != 0;
 }
 
-/* Returns whether a read found neither data nor the end of the connection. */
+/* Returns whether a read returned neither data nor the end of the connection. */
 static int connection_has_nothing(apr_status_t status, apr_bucket_brigade *brigade)
 {
     return APR_STATUS_IS_EAGAIN(status) || (status == APR_SUCCESS && APR_BRIGADE_EMPTY(brigade));
 }
 
-/* Updates the times of the head after a read that found bytes. `waited` says whether the read had to wait. */
+/* Updates the times of the head after a read that returned data. `waited` says whether the read had to wait. */
 static void connection_head(struct connection *connection, int waited)
 {
     connection->drained = 0;
@@ -155,7 +157,7 @@ static void connection_head(struct connection *connection, int waited)
     }
 }
 
-/* Waits for data without consuming the data. */
+/* Waits until data has arrived. The data is read later. */
 static apr_status_t connection_await(struct connection *connection, ap_filter_t *f, apr_bucket_brigade *brigade,
                                      apr_off_t bytes)
 {
@@ -181,7 +183,7 @@ static apr_status_t connection_await(struct connection *connection, ap_filter_t 
     return status;
 }
 
-/* Waits for a line of a head, after a read without waiting did not find the whole line. */
+/* Waits for a line of a head, after a read without waiting did not return the whole line. */
 static apr_status_t connection_await_line(struct connection *connection, ap_filter_t *f, apr_bucket_brigade *brigade,
                                           apr_off_t bytes)
 {
@@ -222,7 +224,7 @@ static __attribute__((noinline)) apr_status_t connection_read_line(struct connec
     return status;
 }
 
-/* Reads part of a body. A long read counts as waiting for the body. */
+/* Reads a part of a body. If the read takes long, its duration counts as waiting for the body. */
 static apr_status_t connection_read_body(struct connection *connection, ap_filter_t *f, apr_bucket_brigade *brigade,
                                          ap_input_mode_t mode, apr_read_type_e block, apr_off_t bytes)
 {
@@ -242,7 +244,7 @@ static apr_status_t connection_read_body(struct connection *connection, ap_filte
     return status;
 }
 
-/* Performs all reads that connection_read does not perform itself. */
+/* Performs the reads for which connection_read has no fast path. */
 static __attribute__((noinline)) apr_status_t connection_read_other(ap_filter_t *f, apr_bucket_brigade *brigade,
                                                                     ap_input_mode_t mode, apr_read_type_e block,
                                                                     apr_off_t bytes)
@@ -274,7 +276,8 @@ static __attribute__((noinline)) apr_status_t connection_read_other(ap_filter_t 
         connection->waited = 1;
         connection->head_here = 0;
     } else if (mode == AP_MODE_SPECULATIVE) {
-        /* The server only checks whether further requests have arrived while it sends a response. No request begins. */
+        /* The server checks whether further requests have arrived before it ends a response. This does not begin a
+         * request. */
         connection->drained = 0;
     } else if (connection->first_ns != 0 || connection_has_bytes(status, brigade)) {
         connection_head(connection, connection->waited || block == APR_BLOCK_READ);
@@ -300,7 +303,8 @@ static apr_status_t connection_read(ap_filter_t *f, apr_bucket_brigade *brigade,
 
 /* ---- Writing ---- */
 
-/* The properties of a brigade that decide whether the call that passes the brigade on may have to wait. */
+/* The properties of a brigade (a list of data buffers) that determine whether passing it to the next filter may have to
+ * wait. */
 struct passing {
     int ends_request, flushes;
     apr_size_t bytes;
@@ -375,7 +379,7 @@ static apr_status_t connection_write(ap_filter_t *f, apr_bucket_brigade *brigade
 
 /* ---- Life cycle ---- */
 
-/* Called when a worker takes over the connection. */
+/* Called when a worker begins to process the connection. */
 static void connection_begins(struct connection *connection)
 {
     uint64_t now;
@@ -416,8 +420,8 @@ static void connection_accepted(conn_rec *c)
     }
 }
 
-/* Called before the connection's protocol reads requests. All data that was read earlier belongs to the TLS
- * handshake. */
+/* Called before the connection's protocol reads requests. Data that was read before this belongs to the TLS handshake.
+ * */
 static int connection_is_processed(conn_rec *c)
 {
     struct connection *connection = connection_of(c);
@@ -430,8 +434,8 @@ static int connection_is_processed(conn_rec *c)
     return DECLINED;
 }
 
-/* For the event MPM: called when the worker leaves the connection. A worker resumes the connection when the client has
- * sent or read data. */
+/* For the event MPM: called when a worker returns the connection to the MPM. A worker resumes the connection when the
+ * client has sent or read data. */
 static void connection_suspended(conn_rec *c, request_rec *r)
 {
     struct connection *connection = connection_of(c);
@@ -440,7 +444,8 @@ static void connection_suspended(conn_rec *c, request_rec *r)
     if (connection == NULL) {
         return;
     }
-    /* If a handler has suspended the request itself (CONN_STATE_SUSPENDED), it does not wait for the client to read. */
+    /* If a handler has suspended the request (CONN_STATE_SUSPENDED), the server is not waiting for the client to read.
+     * */
     if (connection->unlogged != 0 && connection->waits_since_ns == 0 && c->cs != NULL
         && c->cs->state != CONN_STATE_SUSPENDED) {
         connection->waits_cpu_ns = 0;

@@ -10,11 +10,10 @@
  *     BrimfulCpuOneIn 16
  *     BrimfulSlots 300
  *
- * At each start and restart, before the server forks children, the module creates the file, or reuses a compatible
- * file. It does this with the rights of the user who starts the server. If this fails, the server runs without
- * recording, and the error log says why. A connection occupies a worker until the connection ends. With the event MPM,
- * it occupies a worker only until the connection returns to the MPM. So an idle kept-alive connection occupies a worker
- * with prefork and worker, but not with event.
+ * At each start and restart, before the server forks child processes, the module creates the file, or reuses a
+ * compatible file. It does this with the rights of the user who starts the server. If this fails, the server runs
+ * without recording, and the error log says why. With prefork and worker, a connection keeps its worker busy until it
+ * ends, also while it is idle. With the event MPM, it does so only until it is returned to the MPM.
  */
 #include "request.h"
 #include "upstream.h"
@@ -26,7 +25,8 @@
 #include "http_main.h"
 #include "mpm_common.h"
 
-/* Stands for the default path if the configuration does not name a path. configuration_ends replaces this value. */
+/* The value of `path` if the configuration switches recording on without a path. configuration_ends replaces it by the
+ * default path. */
 static const char by_default[] = "by default";
 
 /* ---- Directives; all of them apply to the whole server ---- */
@@ -116,8 +116,9 @@ static uint32_t ask_mpm(int question)
     return ap_mpm_query(question, &answer) == APR_SUCCESS && answer > 0 ? (uint32_t) answer : 1;
 }
 
-/* Returns the number of slots: one for each possible thread, and half as many more, because old children continue while
- * new children start. HTTP/2 has threads of its own: one and a half times as many as the MPM has. */
+/* Returns the number of slots for this number of worker threads: one for each, half as many again for new children that
+ * start while old ones still run, and 16. With HTTP/2, one and a half times as many threads are added before, because
+ * mod_http2 has threads of its own. */
 static uint32_t slots_needed(uint32_t workers)
 {
     uint64_t slots = workers;
@@ -184,8 +185,8 @@ static void child_begins(apr_pool_t *child, server_rec *server)
     workers_begin(child);
 }
 
-/* Called for each new client connection, HTTP/2 stream and connection to an upstream server. Only a connection to an
- * upstream server has neither a master connection nor an entry in the scoreboard (`sbh`). */
+/* Called for each new client connection, HTTP/2 stream and connection to an upstream server. Only connections to
+ * upstream servers have neither a master connection nor an entry in the scoreboard (`sbh`). */
 static int connected(conn_rec *c, void *socket)
 {
     (void) socket;
@@ -215,7 +216,7 @@ static void register_hooks(apr_pool_t *unused)
     ap_hook_child_init(child_begins, NULL, NULL, APR_HOOK_MIDDLE);
 
     ap_hook_pre_connection(connected, NULL, NULL, APR_HOOK_MIDDLE);
-    /* This hook runs after the TLS handshake, before HTTP takes over. */
+    /* This hook runs after the TLS handshake, before HTTP requests are read. */
     ap_hook_process_connection(connection_is_processed, NULL, NULL, APR_HOOK_LAST);
     ap_hook_suspend_connection(connection_suspended, NULL, NULL, APR_HOOK_REALLY_FIRST);
     ap_hook_resume_connection(connection_resumed, NULL, NULL, APR_HOOK_REALLY_FIRST);

@@ -4,7 +4,7 @@
  * internally, refused because of its head, or aborted by its client. The module counts requests in this hook.
  * Subrequests do not run this hook.
  *
- * HEAD      from the read that found the first byte to the last read that had to wait, plus waits for the body.
+ * HEAD      from the read that returned the first byte to the last read that had to wait, plus waits for the body.
  *           Unknown for HTTP/2.
  * PARSE     from the end of HEAD until all modules have seen the head, or until the log line of a refused request.
  *           HEAD and PARSE are unknown for a request that arrived in the same TLS record as the previous request.
@@ -14,9 +14,9 @@
  * LOG       from the first handler of the hook log_transaction to the last.
  *
  * CPU time is measured on one thread at a time. The measurement stops while the event MPM waits for the client to read,
- * and continues with the worker that resumes the connection. Otherwise, of all large responses, only those that never
- * waited would be measured, and these are the cheapest. If the worker has done other work in between, the CPU time is
- * not usable.
+ * and continues on the worker that resumes the connection. If the measurement ended at the first wait instead, only
+ * large responses without waits would be measured, and their CPU time is below average. If the worker works on another
+ * request in the middle of a measurement, the measured CPU time is discarded.
  */
 #ifndef BRIMFUL_APACHE_REQUEST_H
 #define BRIMFUL_APACHE_REQUEST_H
@@ -27,7 +27,7 @@
 #include "http_protocol.h"
 #include "mod_log_config.h"
 
-/* Members that every request needs come first, as in struct connection. */
+/* The record of a request. Members that every request needs come first, as in struct connection. */
 struct request {
     uint64_t turn;           /* turn of the worker in which it read the head; see struct worker */
     uint64_t first_ns, last_ns, read_ns, log_ns; /* the beginnings of HEAD, PARSE, PROCESS and LOG */
@@ -54,7 +54,7 @@ struct request {
 
 _Static_assert(offsetof(struct request, body_ns) == WORKER_LINE, "the first line has what each request needs");
 
-/* Stands for a request that began while recording was off. */
+/* The value that marks requests that began while recording was off. It is never written to. */
 static struct request request_not_recorded;
 
 static struct request *request_of(request_rec *r)
@@ -67,8 +67,8 @@ static int request_is_same_turn(const struct request *request)
     return request->turn == this_worker.turn;
 }
 
-/* Creates the record of a request when the head, or a part of the head, has been read. Members that are not initialized
- * here are set before they are used. Clearing the whole record would cost another call. */
+/* Creates the record of a request after the head, or a part of it, was read. Only some members are initialized here;
+ * the others are set before they are used. Clearing the whole record would cost a further function call. */
 static struct request *request_make(request_rec *r, struct connection *connection, uint64_t now)
 {
     struct request *request = worker_room(r->pool, sizeof(*request));
@@ -106,7 +106,8 @@ static struct request *request_make(request_rec *r, struct connection *connectio
     return request;
 }
 
-/* Hook create_request. The request of an HTTP/2 stream begins here: the main connection has already read its head. */
+/* Hook create_request. An HTTP/2 stream's request begins here, because Apache has already read its head on the main
+ * connection. */
 static int request_created(request_rec *r)
 {
     struct connection *connection = connection_of(r->connection);
@@ -118,7 +119,7 @@ static int request_created(request_rec *r)
     return OK;
 }
 
-/* Hook post_read_request. Apache also runs this hook for internal redirects, which are ignored. */
+/* Hook post_read_request. Apache also runs this hook for internal redirects; these calls are ignored. */
 static int request_read(request_rec *r)
 {
     struct connection *connection = connection_of(r->connection);
@@ -143,7 +144,7 @@ static int request_read(request_rec *r)
             request->blocks.read = 0;
             request->blocks.written = 0;
             request->blocks_from = brimful_thread_blocks();
-            /* The reading of the blocks is not part of the CPU time. */
+            /* Read the CPU clock after the blocks, so that reading the blocks does not count as CPU time. */
             request->cpu_read_ns = brimful_thread_cpu();
         }
         connection->current = request;
@@ -201,7 +202,8 @@ static BRIMFUL_APART struct request *request_refused(request_rec *r, struct conn
     struct request *request;
 
     if (connection != NULL && connection->first_ns == 0) {
-        /* No byte has arrived. The time for which the server waited for the request does not count. */
+        /* No byte of a request has arrived. The time until now was idle time of the connection, so it is not recorded.
+         * */
         connection->begun_ns = 0;
     } else if (connection != NULL && r->status == HTTP_REQUEST_TIME_OUT) {
         connection->last_ns = now;
@@ -219,7 +221,7 @@ static BRIMFUL_APART struct request *request_refused(request_rec *r, struct conn
     return request;
 }
 
-/* Computes the times of the phases. HEAD, UPSTREAM and SEND are recorded only if they contain a wait. */
+/* Computes the times of the phases. HEAD, UPSTREAM and SEND are recorded only if they are not zero. */
 static void request_phases(const struct request *request, struct brimful_request *record, uint64_t now)
 {
     uint64_t process = worker_since(request->read_ns, request->log_ns);
@@ -240,9 +242,9 @@ static void request_phases(const struct request *request, struct brimful_request
                   | (uint32_t) (request->client_ns != 0) << BRIMFUL_SEND | BRIMFUL_HAS(BRIMFUL_LOG);
 }
 
-/* Counts the request directly after its log line has been written. A worker that is killed earlier leaves neither a
- * line nor a count, and a worker that is killed later leaves both. Counting before the write would be worse: a write
- * mostly waits for access to the file, and the kernel writes nothing for a process that is killed during this wait. */
+/* Counts the request directly after its log line was written. If the worker is killed before the write, neither a line
+ * nor a count remains; if it is killed later, both remain. It is worse to count before the write: a worker often waits
+ * in the write for access to the file, and if it is killed there, the kernel does not write the line. */
 static void request_count(struct worker *worker)
 {
     if (worker->uncounted) {
@@ -258,7 +260,8 @@ static void request_count(struct worker *worker)
 
 static ap_log_writer *request_write_line;
 
-/* Replaces the function by which mod_log_config writes lines, and calls the replaced function. */
+/* Calls mod_log_config's function that writes a line, and counts the request. mod_log_config calls this function
+ * instead of its own. */
 static apr_status_t request_count_and_write(request_rec *r, void *file, const char **parts, int *lengths, int count,
                                             apr_size_t length)
 {
@@ -268,8 +271,8 @@ static apr_status_t request_count_and_write(request_rec *r, void *file, const ch
     return status;
 }
 
-/* Replaces the writer of mod_log_config. Called after the configuration has been read, because the configuration
- * determines the writer. */
+/* Replaces mod_log_config's function that writes lines. Called after the configuration was read, because the
+ * configuration determines that function. */
 static void request_hook_writer(void)
 {
     APR_OPTIONAL_FN_TYPE(ap_log_set_writer) *set_writer = APR_RETRIEVE_OPTIONAL_FN(ap_log_set_writer);
@@ -280,7 +283,7 @@ static void request_hook_writer(void)
     }
 }
 
-/* Returns the class of a request, by the URL that the client requested. */
+/* Returns the class of a request, by the URL that the client requested before any internal redirects. */
 static BRIMFUL_APART unsigned request_class(const request_rec *r, uint64_t bytes)
 {
     const char *path = r->parsed_uri.path != NULL ? r->parsed_uri.path : "";
@@ -288,7 +291,7 @@ static BRIMFUL_APART unsigned request_class(const request_rec *r, uint64_t bytes
     return brimful_classify(&settings, path, strlen(path), bytes);
 }
 
-/* Copies status, size and class of the response to `worker`. After internal redirects, this is the response that the
+/* Copies the response's status, size and class to `worker`. After internal redirects, this is the response that the
  * client received. */
 static void request_note_answer(const request_rec *r, struct worker *worker)
 {
@@ -304,7 +307,7 @@ static void request_note_answer(const request_rec *r, struct worker *worker)
                                                      : brimful_classify_size(&settings, worker->bytes));
 }
 
-/* The first handler of the hook log_transaction: ends PROCESS, and notes status, size and class of the response. */
+/* The first handler of the hook log_transaction: ends PROCESS, and copies the response's status, size and class. */
 static int request_is_logged(request_rec *r)
 {
     struct connection *connection = connection_of(r->connection);
@@ -339,7 +342,7 @@ static int request_is_logged(request_rec *r)
     return DECLINED;
 }
 
-/* Writes the CPU times of the request to `record`, and adds the CPU time of the worker to its slot. */
+/* Writes the CPU times of the request to `record`, and adds the worker's CPU time to its slot. */
 static BRIMFUL_APART void request_cpu(const struct request *request, struct brimful_request *record,
                                       struct brimful_slot *slot, uint64_t now)
 {

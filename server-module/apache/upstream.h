@@ -1,11 +1,12 @@
 /*
  * Measures how long mod_proxy waits for upstream servers. mod_proxy works on the request's thread, and the waits are
- * added to a counter of the worker. So a request's wait is the growth of this counter during the request.
+ * added to a counter of the worker. The wait of a request is the difference of this counter between the end and the
+ * start of the request.
  *
- * There are two ways to measure a wait. For HTTP, and other protocols for which mod_proxy uses connections with
- * filters, the wait is the time to establish the connection, plus each read that has to wait. For FastCGI, AJP and some
- * other protocols, mod_proxy reads the sockets directly. For them, and for refused connections, the wait is all of
- * mod_proxy's time except its waits for the client to read.
+ * There are two ways to measure a wait. For HTTP and some other protocols, mod_proxy reads through Apache's filters.
+ * Here, the wait is the time to establish the connection, plus the durations of the reads that have to wait. For
+ * FastCGI, AJP and the remaining protocols, mod_proxy reads the socket directly. For these, and for refused
+ * connections, the wait is the duration of mod_proxy's work without the time for which it waits for the client to read.
  */
 #ifndef BRIMFUL_APACHE_UPSTREAM_H
 #define BRIMFUL_APACHE_UPSTREAM_H
@@ -20,8 +21,8 @@
 static ap_filter_rec_t *upstream_read_filter;
 static ap_filter_rec_t *upstream_write_filter;
 
-/* Called when mod_proxy's work ends, or starts again with the next server of a balancer. Adds all of mod_proxy's time
- * to the wait, unless the filters have measured the wait. */
+/* Called when mod_proxy's work ends, or begins again with the next server of a balancer. If filters have not measured
+ * the wait, adds the duration of mod_proxy's work to the wait. */
 static void upstream_settle(struct worker *worker, const struct connection *connection, uint64_t now)
 {
     uint64_t all, client;
@@ -56,7 +57,7 @@ static int upstream_begins(proxy_worker **server, proxy_balancer **balancer, req
     return DECLINED;
 }
 
-/* Called when mod_proxy has finished. */
+/* Called when mod_proxy's work ends. */
 static int upstream_ends(int *status, request_rec *r)
 {
     (void) status;
@@ -76,7 +77,8 @@ static apr_status_t upstream_read(ap_filter_t *f, apr_bucket_brigade *brigade, a
         return ap_get_brigade(f->next, brigade, mode, block, bytes);
     }
     if (mode == AP_MODE_GETLINE) {
-        /* Most lines have already arrived. Reading them without waiting saves two readings of the clock. */
+        /* First try to read without waiting. Most lines have already arrived, and the clock need not be read for them.
+         * */
         status = ap_get_brigade(f->next, brigade, mode, APR_NONBLOCK_READ, bytes);
         if (!APR_STATUS_IS_EAGAIN(status) && (status != APR_SUCCESS || !APR_BRIGADE_EMPTY(brigade))) {
             return status;
@@ -88,14 +90,14 @@ static apr_status_t upstream_read(ap_filter_t *f, apr_bucket_brigade *brigade, a
     return status;
 }
 
-/* A write through this filter shows that mod_proxy uses a connection with this module's filters. */
+/* A call of this filter shows that mod_proxy uses a connection with this module's filters. */
 static apr_status_t upstream_write(ap_filter_t *f, apr_bucket_brigade *brigade)
 {
     this_worker.upstream_seen = 1;
     return ap_pass_brigade(f->next, brigade);
 }
 
-/* Called for a new connection to an upstream server. */
+/* Called after a connection to an upstream server was established. */
 static void upstream_connected(conn_rec *c)
 {
     struct worker *worker = &this_worker;
@@ -108,8 +110,8 @@ static void upstream_connected(conn_rec *c)
     ap_add_output_filter_handle(upstream_write_filter, NULL, NULL, c);
 }
 
-/* Registers the functions with mod_proxy, if mod_proxy is loaded. The hook is looked up at run time. If this module
- * were linked against mod_proxy, a server without mod_proxy would not start. */
+/* Registers functions with mod_proxy, if it is loaded. The registering functions are looked up at run time: if this
+ * module were linked against mod_proxy, a server without mod_proxy would not start. */
 static void upstream_hook_proxy(void)
 {
     typedef void (*hook_pre_request)(proxy_HOOK_pre_request_t *, const char *const *, const char *const *, int);

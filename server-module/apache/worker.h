@@ -1,8 +1,8 @@
 /*
  * The state of a worker: a thread of the server, or a process of the prefork MPM. Each worker has its own slot in the
- * recorder's memory. It claims the slot when it first has something to record, and releases the slot when it ends.
+ * recorder's memory. It claims the slot when it records its first request, and releases it when it ends.
  *
- * All instants and times are in nanoseconds of CLOCK_MONOTONIC, and CPU times in nanoseconds of the thread's CPU clock.
+ * Instants and times are in nanoseconds of CLOCK_MONOTONIC. CPU times are in nanoseconds of the thread's CPU clock.
  */
 #ifndef BRIMFUL_APACHE_WORKER_H
 #define BRIMFUL_APACHE_WORKER_H
@@ -19,14 +19,14 @@ extern module AP_MODULE_DECLARE_DATA brimful_module;
 
 #define WORKER_CLAIM_AGAIN_NS UINT64_C(1000000000)
 
-/* The recorder's memory, mapped before the server forks; all zero if there is no file. */
+/* The recorder's memory, which is mapped before the server forks. All members are zero if there is no file. */
 static struct brimful_memory memory;
 
 /* The module's settings, from the server's configuration. */
 static struct brimful_settings settings;
 
-/* Size of a cache line in bytes. With dozens of threads, hardly any data of a thread is in a cache when the thread
- * starts to work. So the members that every request needs are in the first cache line of struct worker, struct
+/* Size of a cache line in bytes. In a server with dozens of threads, the data of a thread is rarely in a cache when the
+ * thread begins to work. So the members that every request needs are in the first cache line of struct worker, struct
  * connection and struct request. */
 #define WORKER_LINE 64
 
@@ -38,7 +38,7 @@ struct worker {
     struct brimful_chance chance; /* state of brimful_is_sampled */
     uint64_t upstream_ns; /* total time for which the worker has waited for upstream servers; see upstream.h */
 
-    /* Properties of the request whose log line is being written, see request.h. */
+    /* Properties of the request whose log line is written next; see request.h. */
     uint64_t bytes;
     uint16_t status;
     uint8_t class_index;
@@ -54,8 +54,8 @@ struct worker {
 
 _Static_assert(offsetof(struct worker, proxied_at) == WORKER_LINE, "the first line has what each request needs");
 
-/* glibc reserves some space in each thread's static block for thread variables of modules that are loaded later. With
- * other C libraries, each access to the variable is a function call. */
+/* Reserve space for this variable in each thread's static block, which glibc permits for small modules. Otherwise, and
+ * with other C libraries, each access to the variable would be a function call. */
 #ifdef __GLIBC__
 #define WORKER_NEAR __attribute__((tls_model("initial-exec")))
 #else
@@ -74,7 +74,7 @@ static void *worker_room(apr_pool_t *pool, apr_size_t size)
 
 #define WORKER_TURNS 40 /* the counting bits of a turn; the bits above contain the thread's id */
 
-/* Begins a new turn, because the worker changes to other work. Returns the new turn. */
+/* Begins a new turn: a period of the worker's time in which it works on one connection. Returns its number. */
 static uint64_t worker_turns(struct worker *worker)
 {
     if (__builtin_expect(worker->turn >> WORKER_TURNS == 0, 0)) {
@@ -83,14 +83,14 @@ static uint64_t worker_turns(struct worker *worker)
     return ++worker->turn;
 }
 
-/* Returns whether a turn is a turn of this worker. */
+/* Returns whether the turn with this number was a turn of this worker. */
 static int worker_had(const struct worker *worker, uint64_t turn)
 {
     return worker->turn >> WORKER_TURNS == turn >> WORKER_TURNS;
 }
 
-/* Returns the time from one instant to another, or 0 if `to` is earlier than `from`: two threads may disagree about the
- * time by some nanoseconds. */
+/* Returns the time between two instants, or 0 if `to` is earlier than `from`. The clocks of two threads may differ by
+ * some nanoseconds. */
 static uint64_t worker_since(uint64_t from, uint64_t to)
 {
     return to > from ? to - from : 0;
@@ -100,8 +100,8 @@ static uint32_t worker_process;
 static pthread_key_t worker_key;
 static int worker_has_key;
 
-/* Claims a slot for the calling thread. After a failed attempt, waits WORKER_CLAIM_AGAIN_NS before the next attempt.
- * Returns NULL without a slot. */
+/* Claims a slot for the calling thread. If the last attempt failed less than WORKER_CLAIM_AGAIN_NS ago, does not try
+ * again. Returns NULL if the thread has no slot. */
 static BRIMFUL_APART struct brimful_slot *worker_claim(struct worker *worker, uint64_t now)
 {
     if (worker_has_key && now >= worker->claim_at) {
@@ -115,13 +115,14 @@ static BRIMFUL_APART struct brimful_slot *worker_claim(struct worker *worker, ui
     return worker->slot;
 }
 
-/* Returns the slot of the calling thread, or NULL if no slot was free. */
+/* Returns the slot of the calling thread, or NULL if no slot is free. */
 static struct brimful_slot *worker_slot(struct worker *worker, uint64_t now)
 {
     return __builtin_expect(worker->slot != NULL, 1) ? worker->slot : worker_claim(worker, now);
 }
 
-/* Prefetches the cache lines that the next request will write, while the server is still looking up the connection. */
+/* Prefetches the cache lines of the slot that the next request will write. The server is still looking up the
+ * connection meanwhile. */
 static void worker_makes_ready(const struct worker *worker)
 {
     if (worker->slot != NULL) {
@@ -130,7 +131,7 @@ static void worker_makes_ready(const struct worker *worker)
     }
 }
 
-/* Marks the worker as occupied by a connection. */
+/* Marks the worker as busy with a connection. */
 static void worker_is_busy(struct worker *worker, const void *connection, uint64_t now)
 {
     struct brimful_slot *slot = worker_slot(worker, now);
@@ -142,7 +143,7 @@ static void worker_is_busy(struct worker *worker, const void *connection, uint64
     }
 }
 
-/* Marks the worker as idle, unless another connection than `connection` occupies the worker. */
+/* Marks the worker as idle, unless it is busy with a connection other than `connection`. */
 static void worker_is_idle(struct worker *worker, const void *connection)
 {
     if (worker->busy_with == NULL || worker->busy_with != connection) {
@@ -156,7 +157,7 @@ static void worker_is_idle(struct worker *worker, const void *connection)
     }
 }
 
-/* Called at the end of a thread. */
+/* Called at the end of a thread, to release its slot. */
 static void worker_ends(void *ended)
 {
     struct worker *worker = ended;
@@ -167,8 +168,9 @@ static void worker_ends(void *ended)
     }
 }
 
-/* Called at the end of a process, to release the slot of the first thread: worker_ends is not called for this thread.
- * Threads that run until the process exits keep their slots. Later workers find such owners dead and take the slots. */
+/* Called at the end of a process. Releases the slot of the main thread, for which worker_ends is not called. Threads
+ * that still run when the process exits do not release their slots; later workers find out that these owners are dead
+ * and claim the slots. */
 static apr_status_t workers_end(void *unused)
 {
     (void) unused;
@@ -176,7 +178,7 @@ static apr_status_t workers_end(void *unused)
     return APR_SUCCESS;
 }
 
-/* Called in each new child process. */
+/* Called at the start of each child process. */
 static void workers_begin(apr_pool_t *child)
 {
     worker_process = (uint32_t) getpid();

@@ -1,13 +1,13 @@
 /*
- * Assigns the time of a request to phases, and measures the CPU time of the request.
+ * Assigns the time of a request to the phases, and measures its CPU time.
  */
 #ifndef NGX_HTTP_BRIMFUL_ACCOUNT_H
 #define NGX_HTTP_BRIMFUL_ACCOUNT_H
 
 #include "module.h"
 
-/* Called when a hook of the connection `who` runs. Begins a new turn if another connection's hook ran before, because
- * CPU time that is measured across turns is discarded. */
+/* Called when a hook runs for the connection `who`. If the last hook ran for another connection, begins a new turn. CPU
+ * time is measured only within a turn: it would otherwise include the work for other connections. */
 static void
 ngx_http_brimful_at_work(const void *who)
 {
@@ -17,7 +17,7 @@ ngx_http_brimful_at_work(const void *who)
     }
 }
 
-/* Adds the time since `changed_ns` to a phase. */
+/* Adds the time since `changed_ns` to `phase`. */
 static void
 ngx_http_brimful_charge(ngx_http_brimful_request_t *request, enum brimful_phase phase, uint64_t now)
 {
@@ -28,7 +28,7 @@ ngx_http_brimful_charge(ngx_http_brimful_request_t *request, enum brimful_phase 
     request->reads_body = 0;
 }
 
-/* Adds the time since `changed_ns` to the phase that the request has been in: SEND, UPSTREAM or PROCESS. */
+/* Adds the time since `changed_ns` to the phase that the request was in since then: SEND, UPSTREAM or PROCESS. */
 static void
 ngx_http_brimful_account(ngx_http_brimful_request_t *request, uint64_t now)
 {
@@ -46,7 +46,7 @@ static void
 ngx_http_brimful_start_cpu(ngx_http_brimful_request_t *request)
 {
     if (request->figures.cpu_sampled == 1) {
-        /* The reading of the blocks is not part of the CPU time. */
+        /* Read the CPU clock after the disk I/O, so that reading the disk I/O does not count as CPU time. */
         request->blocks_from = brimful_thread_blocks();
         request->cpu_from = brimful_thread_cpu();
         request->turn = ngx_http_brimful.turn;
@@ -54,8 +54,8 @@ ngx_http_brimful_start_cpu(ngx_http_brimful_request_t *request)
     }
 }
 
-/* Adds the CPU time since ngx_http_brimful_start_cpu to the phase PROCESS. Returns whether this function has read the
- * CPU clock. If so, `cpu_from` contains the reading, and the next measurement may start there. */
+/* Adds the CPU time since ngx_http_brimful_start_cpu to the phase PROCESS. Returns whether the CPU clock was read. If
+ * so, `cpu_from` contains the reading, which the next measurement can use as its start. */
 static ngx_int_t
 ngx_http_brimful_stop_cpu(ngx_http_brimful_request_t *request)
 {
@@ -75,7 +75,7 @@ ngx_http_brimful_stop_cpu(ngx_http_brimful_request_t *request)
     return 1;
 }
 
-/* Ends the measurement of a request that the worker sets aside. */
+/* Stops measuring the CPU time of a request while the worker does not work on it. */
 static void
 ngx_http_brimful_pause_cpu(ngx_http_brimful_request_t *request)
 {
@@ -84,8 +84,8 @@ ngx_http_brimful_pause_cpu(ngx_http_brimful_request_t *request)
     }
 }
 
-/* Starts a wait for the client to read. ngx_http_brimful_resume ends the wait. The worker may serve other requests
- * meanwhile. */
+/* Called when the request begins to wait for the client to read. The worker may serve other requests until
+ * ngx_http_brimful_resume ends the wait. */
 static void
 ngx_http_brimful_wait_to_send(ngx_http_brimful_request_t *request)
 {

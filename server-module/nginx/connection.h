@@ -1,13 +1,14 @@
 /*
- * Wraps c->recv and c->send_chain of each client connection; with TLS, after the handshake.
+ * Replaces the functions c->recv and c->send_chain of each client connection by wrappers. With TLS, this is done after
+ * the handshake.
  */
 #ifndef NGX_HTTP_BRIMFUL_CONNECTION_H
 #define NGX_HTTP_BRIMFUL_CONNECTION_H
 
 #include "account.h"
 
-/* Returns the module's data for a connection. NULL if the connection is not in the cycle's array, such as the
- * connection structure of an HTTP/2 stream. */
+/* Returns the module's data for a connection. Returns NULL if the connection is not an element of the cycle's array,
+ * for example the connection structure of an HTTP/2 stream. */
 static ngx_http_brimful_connection_t *
 ngx_http_brimful_beside(ngx_connection_t *c)
 {
@@ -33,8 +34,8 @@ ngx_http_brimful_client(ngx_http_request_t *r)
     return r->connection;
 }
 
-/* Receives part of a body, or data that nginx discards. If the next event is another call of this function, the server
- * has waited for the client in between. This module cannot know whether the body is complete. */
+/* Receives a part of a body, or data that nginx discards. If the next event of the connection is another call of this
+ * function, the time in between is a wait for the client. The module cannot know whether the body is complete. */
 static ssize_t
 ngx_http_brimful_recv_body(ngx_http_brimful_connection_t *connection, ngx_connection_t *c, u_char *buf, size_t size)
 {
@@ -59,8 +60,8 @@ ngx_http_brimful_recv_body(ngx_http_brimful_connection_t *connection, ngx_connec
     return n;
 }
 
-/* Decides, once per request, whether the CPU time of the next request is measured. If it is, each further call
- * before the request begins restarts the measurement. */
+/* Decides whether to measure the CPU time of the next request. The decision is made only once for each request. If the
+ * CPU time is measured, each further call before the request begins starts the measurement again. */
 static void
 ngx_http_brimful_choose(ngx_http_brimful_connection_t *connection)
 {
@@ -99,9 +100,9 @@ ngx_http_brimful_recv(ngx_connection_t *c, u_char *buf, size_t size)
         ngx_http_brimful_choose(connection);
     }
 
-    /* The time is marked before the call, because the data has normally arrived by then, and the call is already the
-     * server's work. It is only a mark, which is cheap, because the call often receives nothing: nginx checks for
-     * further data after each response. */
+    /* Take the mark before the call: normally, the data has already arrived, so the call is already work on the
+     * request. A mark is cheap. This matters because the call often receives nothing: nginx checks for further data
+     * after each response. */
     mark = brimful_mark();
     n = connection->recv(c, buf, size);
     if (n <= 0) {
@@ -140,13 +141,14 @@ ngx_http_brimful_send_chain(ngx_connection_t *c, ngx_chain_t *in, off_t limit)
     }
     r = ((ngx_http_request_t *) c->data)->main;
     if (ngx_http_brimful_seldom(r->discard_body || r->reading_body || r->lingering_close)) {
-        /* This may have been the last part of the response. Afterwards the connection may linger. */
+        /* This call may have sent the last part of the response. After that, nginx may only discard what the client
+         * sends. */
         ngx_http_brimful_account(&connection->request, brimful_now());
     }
     return out;
 }
 
-/* Wraps nginx's functions of a connection. */
+/* Replaces nginx's functions of a connection by this module's wrappers. */
 static void
 ngx_http_brimful_wrap(ngx_http_brimful_connection_t *connection, ngx_connection_t *c)
 {
@@ -160,7 +162,7 @@ ngx_http_brimful_wrap(ngx_http_brimful_connection_t *connection, ngx_connection_
     }
 }
 
-/* Resets the data that the module keeps for a connection. */
+/* Clears the module's data for a connection. */
 static void
 ngx_http_brimful_forget(ngx_http_brimful_connection_t *connection, ngx_connection_t *c)
 {
@@ -173,7 +175,7 @@ ngx_http_brimful_forget(ngx_http_brimful_connection_t *connection, ngx_connectio
 
 #if (NGX_HTTP_SSL)
 
-/* Called after the TLS handshake. The handshake has replaced this module's functions, so they are set again. */
+/* Called after the TLS handshake, which has set nginx's functions again. So they are replaced by the wrappers again. */
 static void
 ngx_http_brimful_handshake_done(ngx_connection_t *c)
 {
@@ -193,8 +195,8 @@ static void
 ngx_http_brimful_expect_handshake(ngx_http_brimful_connection_t *connection, ngx_connection_t *c)
 {
     if (c->ssl != NULL && c->ssl->handshaked) {
-        /* The handshake is already complete. This happens if the worker was suspended meanwhile. nginx may already have
-         * read data of a request. */
+        /* The handshake is already complete. This happens if the worker process was suspended during the handshake.
+         * nginx may already have read data of a request. */
         ngx_http_brimful_wrap(connection, c);
         if (!connection->active && c->buffer != NULL && c->buffer->last != c->buffer->start) {
             connection->first_ns = brimful_now();
@@ -227,7 +229,7 @@ ngx_http_brimful_first_read(ngx_event_t *rev)
 
 #endif
 
-/* Handles a new connection. Replaces ngx_http_init_connection at each listening socket, and calls this function. */
+/* Handles a new connection. Called instead of ngx_http_init_connection, at each listening socket, and calls it. */
 static void
 ngx_http_brimful_accepted(ngx_connection_t *c)
 {

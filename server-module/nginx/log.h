@@ -1,12 +1,13 @@
 /*
- * The LOG phase. The first handler of the phase counts a request, and the last handler records its times.
+ * nginx's LOG phase. The module's first handler in this phase counts a request; its last handler records the request's
+ * times.
  */
 #ifndef NGX_HTTP_BRIMFUL_LOG_H
 #define NGX_HTTP_BRIMFUL_LOG_H
 
 #include "request.h"
 
-/* Returns the size of the response body in bytes, as in the access log: $body_bytes_sent. */
+/* Returns the size of the response body in bytes, like the log variable $body_bytes_sent. */
 static uint64_t
 ngx_http_brimful_body_bytes(ngx_http_request_t *r)
 {
@@ -28,7 +29,7 @@ ngx_http_brimful_class(ngx_http_request_t *r, uint64_t bytes)
     return brimful_classify(ngx_http_brimful.settings, (const char *) r->unparsed_uri.data, length, bytes);
 }
 
-/* Counts a request that is about to be logged. */
+/* Counts a request whose log line will be written next. */
 static void
 ngx_http_brimful_count(ngx_http_brimful_request_t *request, ngx_http_request_t *r)
 {
@@ -47,7 +48,8 @@ ngx_http_brimful_count(ngx_http_brimful_request_t *request, ngx_http_request_t *
     ngx_http_brimful.logging = request;
 }
 
-/* The first handler of the LOG phase: ends PROCESS or the phase that the request is in, and counts the request. */
+/* The first handler in the LOG phase: ends the phase that the request is in, usually PROCESS, and counts the request.
+ * */
 static ngx_int_t
 ngx_http_brimful_log_begins(ngx_http_request_t *r)
 {
@@ -82,8 +84,8 @@ ngx_http_brimful_log_begins(ngx_http_request_t *r)
     return NGX_OK;
 }
 
-/* Estimates UPSTREAM from nginx's own measurement, in whole milliseconds. Used for an upstream server that is not
- * wrapped, because it belongs to no `upstream` block of the configuration. */
+/* Sets the time of UPSTREAM to nginx's own measurement, in whole milliseconds. Used for an upstream server without an
+ * `upstream` block in the configuration, whose functions the module has not wrapped. */
 static BRIMFUL_APART void
 ngx_http_brimful_estimate_upstream(ngx_http_brimful_request_t *request, ngx_http_request_t *r)
 {
@@ -102,7 +104,7 @@ ngx_http_brimful_estimate_upstream(ngx_http_brimful_request_t *request, ngx_http
     request->figures.has |= BRIMFUL_HAS(BRIMFUL_UPSTREAM);
 }
 
-/* Prepares a connection for the next request, after the request `r` has ended. */
+/* Resets a connection's data for the next request, after the request `r` has ended. */
 static void
 ngx_http_brimful_next(ngx_http_brimful_connection_t *connection, ngx_http_request_t *r, uint64_t now)
 {
@@ -111,7 +113,7 @@ ngx_http_brimful_next(ngx_http_brimful_connection_t *connection, ngx_http_reques
     if (connection->multiplexed) {
         connection->last_ns = now;
     } else if (r->header_in != NULL && r->header_in->pos < r->header_in->last) {
-        /* Data of the next request has already arrived. The time of that request begins now, when this request ends. */
+        /* Data of the next request has already arrived, so the next request begins now. */
         connection->first_ns = now;
         connection->last_ns = now;
         ngx_http_brimful_choose(connection);
@@ -130,7 +132,8 @@ ngx_http_brimful_log_cpu(ngx_http_brimful_request_t *request, uint64_t now)
     brimful_note_cpu(ngx_http_brimful.slot, cpu, now);
 }
 
-/* The last handler of the LOG phase: records the times of the request, and prepares the connection for the next. */
+/* The last handler in the LOG phase: records the times of the request, and resets the connection's data for the next
+ * request. */
 static ngx_int_t
 ngx_http_brimful_log_ends(ngx_http_request_t *r)
 {

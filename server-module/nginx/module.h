@@ -1,5 +1,5 @@
 /*
- * The state that all parts of the module share: the data of the worker, of each connection and of each request.
+ * The state that all parts of the module share: the data of the worker process, of connections and of requests.
  */
 #ifndef NGX_HTTP_BRIMFUL_MODULE_H
 #define NGX_HTTP_BRIMFUL_MODULE_H
@@ -9,13 +9,13 @@
 #include <ngx_event.h>
 #include <ngx_http.h>
 
-/* The module's hooks never run on nginx's thread pools. */
+/* The module's hooks never run on the threads of nginx's thread pools. */
 #define BRIMFUL_ONE_THREAD
 #include "recorder.h"
 
 #define ngx_http_brimful_seldom(condition) __builtin_expect(!!(condition), 0)
 
-/* A request whose head has been parsed. Instants are CLOCK_MONOTONIC, in ns. */
+/* A request whose head was parsed. Instants are in ns of CLOCK_MONOTONIC. */
 typedef struct {
     uint64_t changed_ns;      /* the request's time up to this instant is assigned to phases */
     uint32_t backends;        /* number of upstream peers that the request uses now */
@@ -30,8 +30,8 @@ typedef struct {
     ngx_uint_t turn;          /* the worker's turn at cpu_from */
 } ngx_http_brimful_request_t;
 
-/* The module's data for a client connection. It has the same index as the connection in the cycle's array. Members that
- * every request needs come first, because little of a connection is in a cache when the worker turns to the
+/* The module's data for a client connection. It has the same index as the connection in the cycle's array. The members
+ * that every request needs come first, because the data is rarely in a cache when the worker begins to work on the
  * connection. */
 typedef struct {
     ngx_atomic_uint_t number; /* nginx's number of the connection to which this data belongs */
@@ -52,9 +52,9 @@ typedef struct {
 #endif
 } ngx_http_brimful_connection_t;
 
-/* The distance in memory between the data of two connections, in bytes. It is the size of nginx's connection
- * structure if the module's data fits into that size: then a connection's offset is also the offset of its data,
- * without a division. */
+/* Distance between the data of two successive connections in memory, in bytes. If the module's data fits into the size
+ * of nginx's connection structure, that size is used: then data and connection have the same offset in their arrays,
+ * which saves a division. */
 #define NGX_HTTP_BRIMFUL_STRIDE ngx_max(sizeof(ngx_connection_t), sizeof(ngx_http_brimful_connection_t))
 
 
@@ -67,7 +67,7 @@ typedef struct {
     ngx_array_t upstreams; /* array of ngx_http_brimful_upstream_t */
 } ngx_http_brimful_conf_t;
 
-/* The state of the process: a worker, or the master before it forks. */
+/* The state of this process: a worker process, or the master process before it forks. */
 static struct {
     struct brimful_memory memory;
     const struct brimful_settings *settings; /* the settings with which `memory` was mapped */

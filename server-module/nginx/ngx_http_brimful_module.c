@@ -1,8 +1,8 @@
 /*
- * brimful's Server Module for nginx. For each phase, it records the time and CPU time of requests in shared memory
- * (../recorder.h).
+ * brimful's Server Module for nginx. It records the times and CPU times of requests, by phase, in shared memory (see
+ * ../recorder.h).
  *
- * Where the phases begin and end:
+ * The phases of a request begin and end as follows:
  *
  *   HEAD      from the first call of c->recv that receives bytes of the request to the last call before the head is
  *             complete. A pipelined request begins when the previous request ends. Waiting for the body is added.
@@ -15,15 +15,15 @@
  *             c->send_chain.
  *   LOG       from the first to the last handler of the LOG phase.
  *
- * If nginx waits for the client and for a peer at once, the time counts as SEND. With HTTP/2, requests share a
- * connection: HEAD is 0, and PARSE begins when the connection last received data or another request was parsed or
- * logged. SEND includes waiting for other streams, and waiting for a body is part of PROCESS.
+ * Time in which nginx waits both for the client and for a peer counts as SEND. With HTTP/2, requests share a
+ * connection: HEAD is 0, and PARSE begins at the latest of these events: the connection received data, or another
+ * request was parsed or logged. SEND includes waits for other streams, and waits for a body are part of PROCESS.
  *
  * A main request is counted once, in the LOG phase, where nginx also writes the line of the access log. A request that
  * was not parsed never reaches POST_READ, and has only HEAD, PARSE and LOG. Requests by HTTP/3 are not recorded.
  *
- * The CPU time of a phase is the CPU time of the worker from the beginning to the end of the phase. If a hook of
- * another request ran in between, the CPU time of the request is discarded.
+ * The CPU time of a phase is the CPU time of the worker process from the beginning to the end of the phase. If the
+ * worker has worked on another request in between, the CPU time of the request is discarded.
  */
 #include "log.h"
 #include "stream.h"
@@ -148,7 +148,7 @@ ngx_http_brimful_set_class(ngx_conf_t *cf, ngx_command_t *command, void *data)
     return NGX_CONF_OK;
 }
 
-/* Adds the module's handlers to the phases, and wraps the function `peer.init` of all upstreams. */
+/* Adds the module's handlers to nginx's phases, and wraps the function `peer.init` of all upstreams. */
 static ngx_int_t
 ngx_http_brimful_configured(ngx_conf_t *cf)
 {
@@ -170,8 +170,8 @@ ngx_http_brimful_configured(ngx_conf_t *cf)
     }
     *handler = ngx_http_brimful_post_read;
 
-    /* nginx runs the handlers of the LOG phase from first to last, and the handlers of other phases from last to
-     * first. */
+    /* nginx runs the handlers of the LOG phase from the first to the last of the array, but those of other phases from
+     * the last to the first. */
     if (ngx_array_push_n(log, 2) == NULL) {
         return NGX_ERROR;
     }
@@ -216,7 +216,8 @@ ngx_http_brimful_claim_slot(ngx_log_t *log)
     }
 }
 
-/* Runs before nginx forks the workers: maps the file, and replaces nginx's handler at all listening sockets. */
+/* Runs before nginx forks the worker processes: maps the file, and replaces nginx's function for new connections at all
+ * listening sockets. */
 static ngx_int_t
 ngx_http_brimful_init_module(ngx_cycle_t *cycle)
 {
@@ -231,8 +232,8 @@ ngx_http_brimful_init_module(ngx_cycle_t *cycle)
         return NGX_OK;
     }
     if (slot != NULL) {
-        /* nginx runs as a single process, and is reloading. Requests in progress still use the old memory, so it stays
-         * mapped. */
+        /* nginx runs as a single process and reloads its configuration. Requests in progress still use the old memory,
+         * so it is not unmapped. */
         brimful_release(slot);
         ngx_http_brimful.slot = NULL;
         ngx_memzero(&ngx_http_brimful.memory, sizeof(ngx_http_brimful.memory));
@@ -247,7 +248,7 @@ ngx_http_brimful_init_module(ngx_cycle_t *cycle)
         conf->settings.path = BRIMFUL_DEFAULT_PATH("nginx");
     }
     if (brimful_map(&ngx_http_brimful.memory, &conf->settings, why) != 0) {
-        /* This is logged as an error, because an error log of the default level does not contain warnings. */
+        /* Log this as an error, because the error log does not contain warnings by default. */
         ngx_log_error(NGX_LOG_ERR, cycle->log, 0, "brimful: %s; nginx goes on without it", why);
         return NGX_OK;
     }
@@ -271,7 +272,7 @@ ngx_http_brimful_init_process(ngx_cycle_t *cycle)
     {
         return NGX_OK;
     }
-    /* With mmap, the pages of connections that are never used take no memory. */
+    /* With mmap, pages for connections that are never used take no memory. */
     ngx_http_brimful.beside = mmap(NULL, cycle->connection_n * NGX_HTTP_BRIMFUL_STRIDE, PROT_READ | PROT_WRITE,
                                    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (ngx_http_brimful.beside == MAP_FAILED) {
@@ -283,8 +284,8 @@ ngx_http_brimful_init_process(ngx_cycle_t *cycle)
     ngx_http_brimful.chance.gap = brimful_now() ^ ((uint64_t) ngx_pid << 32);
     ngx_http_brimful_claim_slot(cycle->log);
 
-    /* The process that mapped the file may have ended: nginx maps the file before it becomes a daemon, and then a child
-     * is the master. */
+    /* The process that mapped the file may have ended: when nginx becomes a daemon, it forks after mapping the file,
+     * and the child becomes the master process. */
     __atomic_store_n(&ngx_http_brimful.memory.header->master_pid,
                      (uint32_t) (ngx_process == NGX_PROCESS_WORKER ? getppid() : ngx_pid), __ATOMIC_RELAXED);
     return NGX_OK;

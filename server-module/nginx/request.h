@@ -6,8 +6,8 @@
 
 #include "connection.h"
 
-/* Called when nginx destroys the request of an HTTP/2 stream. If the request was not logged, which is rare, it is no
- * longer counted as in progress. */
+/* Called when nginx destroys the request of an HTTP/2 stream. In rare cases, the request was not logged; then it is
+ * removed from the number of requests in progress. */
 static void
 ngx_http_brimful_stream_gone(void *data)
 {
@@ -49,8 +49,8 @@ ngx_http_brimful_stream_room(ngx_http_brimful_connection_t *connection, ngx_http
 
 #endif
 
-/* Returns the record of a main request on a connection, or NULL if the request is not recorded. nginx's module contexts
- * cannot store the record, because an internal redirect clears the contexts. */
+/* Returns the record of a main request on a connection, or NULL if the request is not recorded. The record is not
+ * stored in nginx's module context of the request, because an internal redirect clears that. */
 static ngx_http_brimful_request_t *
 ngx_http_brimful_find(ngx_http_request_t *r, ngx_http_brimful_connection_t *connection)
 {
@@ -62,7 +62,7 @@ ngx_http_brimful_find(ngx_http_request_t *r, ngx_http_brimful_connection_t *conn
     return connection != NULL && connection->active ? &connection->request : NULL;
 }
 
-/* Returns an uninitialized record for a request that begins, or NULL without memory. */
+/* Allocates a record, without initializing it, for a request that begins. Returns NULL if there is no memory. */
 static ngx_http_brimful_request_t *
 ngx_http_brimful_room(ngx_http_brimful_connection_t *connection, ngx_http_request_t *r)
 {
@@ -75,8 +75,8 @@ ngx_http_brimful_room(ngx_http_brimful_connection_t *connection, ngx_http_reques
     return &connection->request;
 }
 
-/* Initializes a record. `has` contains the bits of the phases that every such request has. The members are cleared
- * one by one, because a call that clears the whole record would be slower. */
+/* Initializes a record. `has` contains the bits of the phases that all such requests have. The members are set one by
+ * one, because clearing the whole record by a function call would be slower. */
 static void
 ngx_http_brimful_clear(ngx_http_brimful_request_t *request, uint64_t now, uint32_t has)
 {
@@ -97,8 +97,8 @@ ngx_http_brimful_clear(ngx_http_brimful_request_t *request, uint64_t now, uint32
     request->figures.resumed = 0;
 }
 
-/* Begins to measure the CPU time of a sampled request. If it has not been decided yet whether the request is sampled,
- * decides this first. */
+/* Starts to measure the CPU time of a request, if it is sampled. Decides whether it is sampled, if this was not decided
+ * before. */
 static BRIMFUL_APART void
 ngx_http_brimful_sample(ngx_http_brimful_request_t *request, ngx_http_brimful_connection_t *connection,
                         uint64_t now)
@@ -123,7 +123,7 @@ ngx_http_brimful_sample(ngx_http_brimful_request_t *request, ngx_http_brimful_co
     request->figures.cpu_ns[BRIMFUL_CPU_PROCESS] = 0;
 }
 
-/* Sets the times of HEAD and PARSE for a request whose first byte this module has seen. */
+/* Sets the times of HEAD and PARSE for a request whose first byte was received through this module's wrapper. */
 static void
 ngx_http_brimful_head(ngx_http_brimful_request_t *request, const ngx_http_brimful_connection_t *connection,
                       uint64_t now)
@@ -178,8 +178,8 @@ ngx_http_brimful_post_read(ngx_http_request_t *r)
     return NGX_DECLINED;
 }
 
-/* Returns the record of a request that was never parsed, or NULL if the request is not recorded. If the client was too
- * slow or disconnected before the head was complete, all time of the request counts as HEAD. */
+/* Returns the record of a request whose head was never parsed, or NULL if the request is not recorded. If the client
+ * was too slow, or disconnected before the head was complete, all time of the request counts as HEAD. */
 static BRIMFUL_APART ngx_http_brimful_request_t *
 ngx_http_brimful_unparsed(ngx_http_brimful_connection_t *connection, ngx_http_request_t *r)
 {

@@ -1,5 +1,5 @@
 /*
- * Wraps the send_chain of HTTP/2 streams. Each stream has a send_chain of its own.
+ * Wraps the function send_chain of HTTP/2 streams. Each stream has its own connection structure with this function.
  */
 #ifndef NGX_HTTP_BRIMFUL_STREAM_H
 #define NGX_HTTP_BRIMFUL_STREAM_H
@@ -30,8 +30,8 @@ ngx_http_brimful_stream_send_chain(ngx_connection_t *fc, ngx_chain_t *in, off_t 
 
 #endif
 
-/* A body filter that wraps the send_chain of a stream. It cannot be wrapped earlier, because nginx sets it only when it
- * sends the header of the response. */
+/* A body filter that wraps the function send_chain of a stream. This is not possible earlier: nginx sets the function
+ * when it sends the header of the response. */
 static ngx_int_t
 ngx_http_brimful_body_filter(ngx_http_request_t *r, ngx_chain_t *in)
 {

@@ -1,18 +1,19 @@
 /*
- * Measures the waits for upstream servers, by wrapping u->peer.get and u->peer.free of each upstream request.
+ * Measures the waits for upstream servers by wrappers of the functions u->peer.get and u->peer.free of each upstream
+ * request.
  */
 #ifndef NGX_HTTP_BRIMFUL_UPSTREAM_H
 #define NGX_HTTP_BRIMFUL_UPSTREAM_H
 
 #include "request.h"
 
-/* An upstream whose `peer.init` is wrapped, and nginx's own function. */
+/* An upstream whose function `peer.init` is wrapped, and nginx's function. */
 typedef struct {
     ngx_http_upstream_srv_conf_t *upstream;
     ngx_http_upstream_init_peer_pt init;
 } ngx_http_brimful_upstream_t;
 
-/* The wrapped balancer of one upstream request: nginx's own functions and their data. */
+/* The wrapped functions of one upstream request: nginx's functions and their data. */
 typedef struct {
     ngx_http_brimful_request_t *request;
     unsigned has_peer:1;
@@ -87,8 +88,8 @@ ngx_http_brimful_save_session(ngx_peer_connection_t *pc, void *data)
 
 #endif
 
-/* Replaces the function `peer.init` of each upstream. Calls the replaced function, then wraps the functions that it has
- * set for the request. */
+/* The wrapper of the function `peer.init` of an upstream. Calls nginx's function, and then wraps the functions that it
+ * has set for the request. */
 static ngx_int_t
 ngx_http_brimful_init_peer(ngx_http_request_t *r, ngx_http_upstream_srv_conf_t *upstream)
 {

@@ -228,7 +228,8 @@ class Cases:
         self.expect(f"{name}: as many lines", len(logged) == requests, logged)
         logged_s = sum(int(line.split()[2]) for line in logged) / 1e6
         answered_s = sum(seen[phase] for phase in ("parse", "process", "upstream", "send"))
-        # The log format %D (the response time) begins with the first line of a head, so it includes part of HEAD.
+        # The response time in Apache's log (%D) begins when the first line of the head was read, so it includes a part
+        # of HEAD.
         holds = answered_s <= logged_s + 0.005 * requests and logged_s <= answered_s + seen["head"] + 0.005 * requests
         self.expect(f"{name}: the phases are what %D says", holds, (seen, logged_s))
         for phase, (least, most) in bounds.items():
@@ -267,7 +268,8 @@ def try_cases(apache, mpm):
     cases.run("subrequests", lambda: send(get("/page.shtml", CLOSE)), 1, bytes=(1010, 1010))
     cases.run("a slow reader", lambda: read_slowly(apache), 1, send=some, process=(0, 0.2), bytes=(8e6, 8e6),
               measured=(1, 1), resumed=(0, 0))
-    # The event MPM sends files from the kernel. No worker waits for the client; workers resume the request instead.
+    # With the event MPM, the kernel sends the file, and no worker waits for the client. Workers resume the request
+    # instead.
     cases.run("a slow reader of a file", lambda: read_slowly(apache, "/sent/large"), 1, send=some, process=(0, 0.2),
               bytes=(8e6, 8e6), resumed=(1, 8e6) if mpm == "event" else (0, 0))
     cases.run("broken off", lambda: break_off(apache), 1, aborted=(1, 1), send=(0.2, 5), process=(0, 0.2))
@@ -321,7 +323,8 @@ def try_restarts(apache, cases):
         one.join()
     time.sleep(5)
     read, lines = apache.read(), len(apache.lines())
-    # A thread that is killed in the microsecond between writing the line and counting leaves an uncounted line.
+    # If a thread is killed between writing the line and counting, which takes about a microsecond, the line is not
+    # counted.
     cases.expect("as many requests as lines", 0 <= lines - read["requests"] <= 2 * 8, (read["requests"], lines))
     cases.expect("no worker was without a slot", read["lost"] == 0, read["lost"])
     print(f"  {read['requests']} requests, {lines} lines after restarts and killed children")

@@ -1,5 +1,5 @@
 /*
- * Helpers for the tests of the recorder: checks that are counted, and a directory to write to.
+ * Helpers for the recorder's tests: they count checks, and provide a directory for files.
  */
 #ifndef BRIMFUL_CHECK_H
 #define BRIMFUL_CHECK_H
@@ -19,7 +19,7 @@ static unsigned checks, failures;
 
 static const char *directory;
 
-/* Returns the path of a file in the test's directory. The next call overwrites the path. */
+/* Returns the path of a file in the directory of the test. The next call overwrites the returned string. */
 static const char *path_of(const char *name)
 {
     static char path[PATH_MAX];

@@ -1,7 +1,7 @@
 /*
- * Tests how the recorder creates its file if a file, link or directory of this name already exists. Prints failures and
- * the number of checks. The argument is a directory to write to: file_test DIR. Half of the checks need root, to act as
- * another user.
+ * Tests how the recorder creates its file if a file, link or directory with this name already exists. Prints the
+ * failures and the number of checks. The argument is a directory for files: file_test DIR. Half of the checks must run
+ * as root, because they act as another user.
  */
 #include <sys/wait.h>
 
@@ -100,9 +100,9 @@ static int gets_a_file(const struct brimful_settings *settings, char *why)
            && unlink(settings->path) == 0;
 }
 
-/* Runs a child process as another user. The child creates a file at `path` in the sticky directory. If `gets` is 0,
- * this must fail with the right message. Returns the child's exit status, which is 0 if the child's checks succeed. The
- * path is relative, because the other user may not be able to reach the directory. */
+/* Runs a child process as another user. The child must be able to create a file at `path`, in the sticky directory; if
+ * `gets` is 0, it must fail with the right message. Returns the exit status of the child, which is 0 if its checks
+ * succeed. The path is relative, because the other user may not have access to the parent directories. */
 static int status_of_another_user(const char *path, int gets)
 {
     struct brimful_settings settings = settings_for("");

@@ -180,8 +180,8 @@ def slow_reader(nginx):
         receive_all(one)
 
 
-# Each case: a name, the function that sends, the number of requests that it sends, and the expected values for a class:
-# the exact value of a count, or a lower bound of a phase in ms.
+# Each case has a name, a function that sends requests, the number of these requests, and the expected values of a
+# class: exact values of counts, and lower bounds of the times of phases in ms.
 CASES = [
     ("a small file", whole("/small"), 1, {("small", "requests"): 1, ("small", "bytes"): 1000}),
     ("an image, by its path", whole("/images/one.png?x"), 1, {("images", "bytes"): 5_000_000}),
@@ -216,7 +216,7 @@ CASES = [
 ]
 
 
-# The expected values with these names are lower bounds. All other expected values are exact.
+# Names of the expected values that are lower bounds. The others are exact values.
 AT_LEAST = (*dump.PHASES, "resumed")
 
 
@@ -279,14 +279,14 @@ def run_load(nginx):
     time.sleep(1)
     after = dump.read(nginx.memory)
     counted, logged = after["requests"] - before, len(nginx.lines()) - lines
-    # A request is counted just before its line is written. A worker that is killed in between, which is rare, leaves a
-    # counted request without a line. There are 4 killed workers.
+    # A request is counted just before its line is written. If a worker is killed in between, which is rare, a counted
+    # request has no line. Four workers are killed here.
     fine = 0 <= counted - logged <= 4 and logged > 100
     problems = [] if fine else [f"{counted} requests and {logged} lines"]
     return problems + (["a worker found no slot"] if after["lost"] else [])
 
 
-# The module samples one request in 16 on average, so it is almost certain to sample one of these.
+# Number of requests. On average, one in 16 is sampled, so it is almost certain that at least one of these is.
 COLD_REQUESTS = 400
 
 

@@ -1,5 +1,5 @@
 /*
- * Tests of the recorder. Prints failures and the number of checks. The argument is a directory to write to:
+ * Tests of the recorder. Prints the failures and the number of checks. The argument is a directory for files:
  * recorder_test DIR. Must be compiled with -pthread.
  */
 #include <pthread.h>
@@ -134,8 +134,8 @@ static void what_is_recorded_adds_up(void)
     CHECK(class_->buckets[BRIMFUL_PARSE][brimful_bucket(2000)] == 1);
     CHECK(class_->buckets[BRIMFUL_UPSTREAM][0] == 0 && slot->classes[5].sums[0].requests == 0);
     CHECK((char *) (class_ + 1) <= (char *) memory.header + memory.size);
-    /* The square of 1.9 us is 3.61 square microseconds. A reader counts 3 for each of the 3 pending requests. The fold
-     * must not decrease this sum, so it rounds down only once: 10. */
+    /* The square of 1.9 us is 3.61 square microseconds. For each of the 3 pending requests, a reader adds 3. The fold
+     * must not decrease this sum of 9: it rounds down only once, to 10. */
     request.time_ns[BRIMFUL_LOG] = 1900;
     for (i = 0; i < 3; i++) {
         brimful_record(slot, 4, &request);
@@ -158,8 +158,8 @@ static void what_is_recorded_adds_up(void)
     CHECK(!brimful_is_on(&memory));
 }
 
-/* Writes to the sums that are not current, and to buckets, like a worker that is killed while it folds. The next fold
- * must count each request exactly once in the sums. */
+/* Simulates a worker that is killed during a fold: writes to the copies of the sums that are not current, and to the
+ * buckets. The next fold must count each request exactly once in the sums. */
 static void what_was_folded_by_half_is_folded_once(void)
 {
     struct brimful_settings settings = settings_for("half");
@@ -190,7 +190,7 @@ static void what_was_folded_by_half_is_folded_once(void)
     }
     CHECK(request.bytes == 3 * BRIMFUL_PENDING + 5 && slot->recorded == request.bytes);
 
-    /* With an unknown class and impossible counts, a fold must not write beyond the slot. */
+    /* The class does not exist, and the counts are impossible. A fold must not write outside of the slot. */
     brimful_count(slot, 0, &request);
     slot->pending[(slot->recorded - 1) % BRIMFUL_PENDING].what = 200;
     slot->recorded = UINT64_MAX - 3;
@@ -245,7 +245,7 @@ static void counts_of_slots_are_bounded(void)
     CHECK(brimful_slot_count(&settings, 1) == 1);
 }
 
-/* Claims a slot in a process that then dies without releasing the slot. */
+/* Starts a process that claims a slot and ends without releasing it. */
 static pid_t claim_and_die(struct brimful_memory *memory)
 {
     pid_t child = fork();
@@ -364,8 +364,8 @@ static void time_is_that_of_the_kernel(void)
             before = brimful_read_clock(CLOCK_MONOTONIC);
             now = brimful_now();
             after = brimful_read_clock(CLOCK_MONOTONIC);
-            /* Some difference is normal: ticks are read slightly early or late, and the length of a tick has a relative
-             * error of about 10^-6. */
+            /* A small difference is normal: ticks are read slightly before or after the clock, and the length of a tick
+             * has a relative error of about 10^-6. */
             if (now + 10000 < before || now > after + 10000 || now < last) {
                 CHECK(now == 0);
                 return;
@@ -377,7 +377,7 @@ static void time_is_that_of_the_kernel(void)
     brimful_has_ticks = has_ticks;
 }
 
-/* Returns how often brimful_now differed from the kernel's clock by more than 10 us. */
+/* Returns how often the time of brimful_now differed from the kernel's clock by more than 10 us. */
 static void *tell_time(void *unused)
 {
     uint64_t begin = brimful_read_clock(CLOCK_MONOTONIC), before, now, after;
@@ -429,7 +429,7 @@ static void samples_are_of_one_in_so_many(void)
     for (i = 0; i < 16; i++) {
         CHECK(of_phase[i] > 500 && of_phase[i] < 750); /* as often as the other positions in a period of 16 */
     }
-    /* A worker that is one of four busy workers gets a request every 10 us, for 10 s. */
+    /* This worker is one of four busy workers. It serves a request every 10 us, for 10 s. */
     often.workers_most = 4;
     for (i = 0, sampled = 0; i < 1000000; i++) {
         now += 10000;
