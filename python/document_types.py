@@ -20,8 +20,8 @@ PACKAGE = HERE / "brimful" / "documents"
 WIDTH = 120
 INDENTED = {"initial_indent": "    ", "subsequent_indent": "    "}
 
-#: The names of the documents' schemas, and of the classes for them. If a schema's title is a verb form, the class has
-#: another name.
+#: Names of the schemas of documents, and names of their classes. A class's name may differ from its schema's title,
+#: which may be a verb form.
 DOCUMENTS = {
     "ab": "AbTest",
     "calibration": "Calibration",
@@ -83,7 +83,8 @@ def source(docstring: str, definitions: dict[str, dict], imported: Iterable[str]
     classes = {name: definition for name, definition in definitions.items() if "properties" in definition}
     parts = [dataclass(name, definition, "Part") for name, definition in classes.items()]
     parts += [document] if document else []
-    # Aliases come last: they are evaluated when the module is loaded, unlike annotations.
+    # Write aliases after the classes: unlike annotations, aliases are evaluated when the module is loaded, so the
+    # classes must exist.
     aliases = {name: definition for name, definition in definitions.items() if name not in classes}
     parts += [alias(name, aliases[name]) for name in ordered(aliases)]
     body = "\n\n\n".join(parts)
@@ -127,7 +128,8 @@ def ordered(aliases: dict[str, dict]) -> list[str]:
             for name in remaining
             if not set(re.findall(r"\w+", type_of(aliases[name]))) & (set(remaining) - {name})
         ]
-        # Without `remaining`, this loop would be endless if aliases referred to one another. So far, no aliases do.
+        # If aliases refer to one another, none is ever ready. `remaining` prevents an endless loop in this case, which
+        # does not occur so far.
         done += ready or remaining
     return done
 
@@ -173,7 +175,7 @@ def simple(kind: str, schema: dict) -> str:
             return f"tuple[{', '.join(type_of(item) for item in items)}]"
         return f"list[{type_of(schema.get('items', True))}]"
     if kind == "object":
-        # An object that a schema defines inline has no class, so its type is a dict.
+        # An object that is defined inline has no class of its own, so its type is a dict.
         return f"dict[str, {type_of(schema.get('additionalProperties', True))}]"
     return {"integer": "int", "number": "float", "string": "str", "boolean": "bool", "null": "None"}[kind]
 

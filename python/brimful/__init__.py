@@ -76,7 +76,7 @@ __all__ = [
     "watch",
 ]
 
-# With this module name, tracebacks show the exceptions as users catch them: `brimful.UsageError`.
+# Tracebacks show the exceptions under this module name, which users write to catch them: `brimful.UsageError`.
 for _exception in (BrimfulError, HostError, Interrupted, UsageError):
     _exception.__module__ = __name__
 

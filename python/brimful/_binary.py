@@ -18,7 +18,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-#: The environment variable with the path of a program to run instead of the package's own, for tests and development.
+#: An environment variable with the path of the program to run, for tests and development. Without it, the program in
+#: the package is run.
 BINARY_VARIABLE = "BRIMFUL_BINARY"
 
 
@@ -27,7 +28,7 @@ class BrimfulError(Exception):
 
     def __init__(self, message: str, exit_code: int) -> None:
         super().__init__(message)
-        #: The exit code of the command.
+        #: The exit code of the command that failed.
         self.exit_code = exit_code
 
     def __reduce__(self) -> "tuple[type[BrimfulError], tuple[str, int]]":
@@ -46,7 +47,7 @@ class HostError(BrimfulError, OSError):
 class Interrupted(KeyboardInterrupt):
     """Ctrl-C was pressed. The results until then are in `result`."""
 
-    #: The document of the run that was interrupted, if there is one.
+    #: The document of the interrupted run, if the program wrote one.
     result: object | None = None
 
 
@@ -57,7 +58,7 @@ class Finished:
     code: int
     stdout: str
     stderr: str
-    #: Whether Ctrl-C in this process ended the program.
+    #: Whether this process received Ctrl-C and interrupted the program.
     interrupted: bool
 
 
@@ -112,7 +113,7 @@ def run(arguments: Sequence[str], on_line: Callable[[str], None] | None = None) 
                 process.wait()
                 raise
             interrupted = True
-            # On a terminal, the program has already received this Ctrl-C. It ignores the second signal.
+            # On a terminal, the program has received the same Ctrl-C itself. It ignores this second signal.
             process.send_signal(signal.SIGINT)
         except BaseException:
             process.kill()

@@ -16,7 +16,7 @@ from ._scratch import Scratch
 
 D = TypeVar("D", bound=Document)
 
-#: Exit codes with which a command may have written its document.
+#: Exit codes of a command that may have written its document.
 DOCUMENT_EXIT_CODES = (0, 1, 3, 4)
 
 

@@ -29,12 +29,12 @@ class Document(Part):
 
     #: The whole document as parsed JSON.
     source: typing.ClassVar[dict[str, Any]] = {}
-    #: The text that the command printed.
+    #: The text report that the command printed.
     text: typing.ClassVar[str] = ""
-    #: The HTML of the report page, if the command makes one.
+    #: The report page as HTML, if the command makes one.
     page: typing.ClassVar[str | None] = None
-    #: The exit code of the command: 0 success; 1 an objective was missed; 3 a problem of this host; 4 the generator was
-    #: the limit. A command without a document raises an exception instead.
+    #: The exit code of the command: 0 success, 1 an objective was missed, 3 a problem of this host, 4 the load
+    #: generator was the limit. A command that writes no document raises an exception instead.
     exit_code: typing.ClassVar[int] = 0
 
     @classmethod

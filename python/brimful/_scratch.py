@@ -44,13 +44,12 @@ def _locked_directory() -> tuple[Path, int]:
     """Returns a new directory and the descriptor that holds its lock."""
     while True:
         path = Path(tempfile.mkdtemp(prefix=PREFIX))
-        # Until the directory is locked, another process may remove it as a leftover. In that case, another directory is
-        # made.
+        # Before the directory is locked, another process may remove it as a leftover. Then make another directory.
         try:
             lock = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
         except FileNotFoundError:
             continue
-        # Some file systems have no locks. Then only `close` removes the directory.
+        # Some file systems do not support locks. There, leftovers are not removed, and only `close` removes the directory.
         with contextlib.suppress(OSError):
             fcntl.flock(lock, fcntl.LOCK_EX)
         if os.fstat(lock).st_nlink > 0:
@@ -76,7 +75,8 @@ def _remove_if_left_over(path: Path) -> None:
     try:
         if os.fstat(directory).st_uid != os.getuid():
             return
-        # Locking fails while the process that made the directory runs, and if the file system has no locks.
+        # Locking fails if the process that made the directory is still running, or if the file system does not support
+        # locks.
         fcntl.flock(directory, fcntl.LOCK_EX | fcntl.LOCK_NB)
         shutil.rmtree(path, ignore_errors=True)
     except OSError:

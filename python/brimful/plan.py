@@ -24,7 +24,7 @@ from ._command import as_files, run_command
 from .documents import Calibration, Forecast, Record, Site, Solution, WhatIf
 from .documents.model import Model
 
-#: A model: a path, parsed JSON, a `Model`, or the result of `calibrate`.
+#: The types that are accepted as a model: a path, parsed JSON, a `Model`, or the result of `calibrate`.
 ModelLike = Union[str, "os.PathLike[str]", Mapping[str, Any], Model, Calibration]
 
 

@@ -21,14 +21,14 @@ from pathlib import Path
 import brimful
 from brimful import fleet
 
-#: Time by which the clock of the last host is ahead, in nanoseconds.
+#: How far the clock of the last host is ahead, in nanoseconds.
 AHEAD_NS = 3_000_000_000
 #: The port of the head node. Ray chooses all other ports.
 PORT = 6379
-#: The number of attempts to start a node.
+#: Maximum number of attempts to start a node.
 MAX_TRIES = 5
-#: A shell script that runs in namespaces of its own. It sets the host name ($1) and the boot id (the file $2), and then
-#: executes the program.
+#: A shell script that runs in its own namespaces. It sets the host name ($1) and the boot id (from the file $2), and
+#: then executes the program in the other arguments.
 AS_HOST = 'hostname "$1"; mount --bind "$2" /proc/sys/kernel/random/boot_id; shift 2; exec "$@"'
 
 
@@ -143,6 +143,6 @@ def count_nodes(head: str) -> int:
 
 if __name__ == "__main__":
     main(Path(sys.argv[1]), *sys.argv[2:])
-    # On a normal exit, Ray would wait for the host that is cut off.
+    # End without Ray's cleanup, which would wait for the host that the test has disconnected.
     sys.stderr.flush()
     os._exit(0)

@@ -50,7 +50,8 @@ class Commands(unittest.TestCase):
         with target("--service", "page=100us") as url:
             records = [brimful.load(url, rate=100, duration="500ms", seed=seed) for seed in range(4)]
             tested = brimful.ab(url, url, rate=100, slice="100ms", duration="2s")
-        # On a busy host the generator may be late, and invalid runs would be left out.
+        # The load generator may have been late on a busy host. Mark all runs as valid, because comparisons leave out
+        # invalid ones.
         runs = [record.source | {"verdict": {"valid": True, "reasons": []}} for record in records]
         compared = brimful.compare(runs[:2], runs[2:], max_regression=["throughput:50%"])
         self.assertEqual([figure.name for figure in compared.figures][:2], ["throughput", "mean"])
@@ -72,7 +73,7 @@ class Commands(unittest.TestCase):
             plan.solve(5)  # type: ignore[arg-type]
 
     def test_exceptions_survive_pickling(self) -> None:
-        # Ray transfers exceptions by pickle.
+        # Ray transfers exceptions between processes by pickle.
         for error in (brimful.HostError("no port is left", 3), brimful.UsageError("--rate 0", 2)):
             restored = pickle.loads(pickle.dumps(error))
             self.assertEqual((type(restored), str(restored)), (type(error), str(error)))

@@ -18,8 +18,8 @@ from brimful import Record
 
 from .far_cluster import AHEAD_NS
 
-#: Packets to the head node (client 1) take 2 ms from client 2, and 4 ms from client 3. Packets in the other direction
-#: have no delay.
+#: Packets to the head node (client 1) are delayed by 2 ms from client 2, and by 4 ms from client 3. Packets from the
+#: head node are not delayed.
 BED = ["testbed", "--clients", "3", "--rtt", "0ms..4ms", "--up-share", "100%", "--quiet"]
 HOSTS = ["{server}", "{client 1}", "{client 2}", "{client 3}"]
 
@@ -32,8 +32,8 @@ class FarHosts(unittest.TestCase):
         cls.addClassCleanup(directory.cleanup)
         cls.directory = Path(directory.name)
         inside = ["ip", "netns", "exec", "client1", sys.executable, "-m", "tests.far_cluster", directory.name, *HOSTS]
-        # Ray's tokens are switched off, because the driver may connect before the head node has made a token. They are
-        # not needed, because the test bed's network is isolated.
+        # Disable Ray's tokens: the driver may connect before the head node has made a token. They are not needed in the
+        # isolated network of the test bed.
         path = os.pathsep.join([os.getcwd(), str(Path(brimful.__file__).parents[1])])
         done = subprocess.run(
             [brimful.binary(), *BED, "--", *inside],
@@ -59,8 +59,8 @@ class FarHosts(unittest.TestCase):
             shard = part["shards"][0]
             true_offset_us = AHEAD_NS / 1e3 if host == "client3" else 0.0
             self.assertLessEqual(abs(shard["clock_ahead_us"] - true_offset_us), shard["clock_error_us"], host)
-            # The error is at least half of the delay, because the probes cannot distinguish the delays of the two
-            # directions.
+            # The delay is only in one direction, which the probes cannot detect. So the error must be at least half of
+            # the delay.
             self.assertGreaterEqual(shard["clock_error_us"], 1_000 if host == "client2" else 2_000, host)
 
     def test_shards_start_at_the_same_instant_within_the_stated_errors(self) -> None:
@@ -68,7 +68,7 @@ class FarHosts(unittest.TestCase):
         errors = []
         for part in self.records_by_host("together").values():
             shard = part["shards"][0]
-            # The instant at which the shard was due to start, by the clock that all hosts share.
+            # The planned start of the shard, on the monotonic clock that all hosts of the test bed share.
             start_times_us.append(part["started_monotonic_ns"] / 1e3 - shard["offset_us"])
             errors.append(shard["clock_error_us"])
         self.assertLessEqual(abs(start_times_us[0] - start_times_us[1]), sum(errors))

@@ -33,7 +33,7 @@ class KeepDirectory(unittest.TestCase):
         others = [self.directory / name for name in ("notes.json", "shard.json", "shards-1.json")]
         for other in others:
             other.write_text("precious")
-        # The unfinished file of an earlier run that was killed.
+        # An incomplete file of an earlier run that was killed.
         (self.directory / ".brimful-shard-7.part").write_text('{"schema"')
         with target("--service", "page=50us") as url:
             fleet.run(url, shards=3, directory=self.directory, **LOAD)
@@ -49,8 +49,8 @@ class KeepDirectory(unittest.TestCase):
             fleet.run(url, shards=2, directory=self.directory, **LOAD)
         own = self.directory / "shard-3.json"
         records = [(self.directory / f"shard-{index}.json").read_bytes() for index in (1, 2)]
-        # In turn, the contents are not JSON, not a document, not a Record, not the Record of a shard, and the Records
-        # of other shards.
+        # These contents are, in this order: not JSON, not a document, not a Record, not the Record of a shard, and the
+        # Records of two other shards.
         for content in (b"precious", b"[]", b'{"shards": [{"index": 3}]}', whole.text.encode(), *records):
             own.write_bytes(content)
             with self.assertRaisesRegex(brimful.UsageError, "shard-3.json is not the Record of a shard.*choose another"):
@@ -68,7 +68,7 @@ class KeepDirectory(unittest.TestCase):
             shard_records.prepare(self.directory)
         self.assertTrue(link.is_symlink())
         link.unlink()
-        # The file is first written under a temporary name, which may be a link as well.
+        # The temporary names, under which the file is first written, may be links too.
         for name in (".brimful-shard-1.part", "shard-1.next"):
             (self.directory / name).symlink_to(self.outside)
         shard_records.write(self.directory, 1, b"{}")
@@ -105,7 +105,7 @@ class ScratchDirectories(unittest.TestCase):
                 shards = Path(f"/proc/{driver.pid}/task/{driver.pid}/children").read_text().split()
                 self.assertEqual(len(shards), 2)
                 driver.send_signal(signal.SIGKILL)
-            # The shards stop by themselves. A zombie counts as stopped.
+            # Wait until the shards have stopped by themselves. A zombie process counts as stopped.
             wait_until(lambda: not any(is_running(pid) for pid in shards))
             self.assertEqual(len(list(self.directory.iterdir())), 3)
             with self.start(run.format(url, "300ms", None)) as driver:

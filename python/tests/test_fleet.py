@@ -58,7 +58,7 @@ class Fleet(unittest.TestCase):
             self.assertEqual(record.classes[name].counts.scheduled, of_class.counts.scheduled, name)
         offered = [[row["offered"] for row in result.rows()][:2] for result in (record, alone)]
         self.assertEqual(offered[0], offered[1])
-        # Records can be merged in any order and grouping. Expects the same result in every bin.
+        # Merge the shards' Records in another order and grouping. The merged histograms must be the same in every bin.
         parts = [outcome.shards[index] for index in (1, 2, 3)]
         pair = brimful.merge(parts[2], parts[0])
         again = brimful.merge(pair, parts[1])
@@ -75,7 +75,7 @@ class Fleet(unittest.TestCase):
         places = [LocalPlace() for _ in range(2)]
 
         def on_second(figures: Figures, present: int) -> None:
-            # By now the driver has a Record of the shard.
+            # After one second, the driver has a Record of the shard.
             if figures.t_s > 1.0 and not killed.is_set():
                 killed.set()
                 assert places[1].place.process is not None
@@ -194,7 +194,7 @@ class Fleet(unittest.TestCase):
             limit_only = subprocess.run([*no_load, "--calibrate", url], capture_output=True, text=True)
         record = json.loads(done.stdout)
         self.assertEqual((record["counts"]["scheduled"], len(record["shards"]), done.stderr), (50, 2, ""))
-        # The objective applies to the whole load, not to each shard.
+        # The objective applies to the whole load, so there is one result, not one for each shard.
         self.assertEqual([(slo["objective"], slo["met"]) for slo in record["objectives"]], [("p99<1ns", False)])
         self.assertEqual(refused.returncode, 2)
         self.assertIn("error: --shard is for one process", refused.stderr)
@@ -209,7 +209,7 @@ class Fleet(unittest.TestCase):
         record = json.loads(done.stdout)
         first, second = done.stderr.splitlines()[:2]
         self.assertIn("measuring the largest load that the shards can generate", first)
-        # On a busy machine the limit may have any value, so the test reads it from the output.
+        # The limit depends on how busy the machine is, so the test reads it from the output.
         each = float(re.search(r": ([0-9,]+)/s.* by each of 2$", second)[1].replace(",", ""))  # Rounded to whole calls.
         self.assertAlmostEqual(record["generator"]["max_rate"], 2 * each, delta=2)
         self.assertIn("beyond_client_max", [reason["code"] for reason in record["verdict"]["reasons"]])
@@ -374,7 +374,7 @@ class Tokens(unittest.TestCase):
         self.assertEqual(dict(os.environ), sent)
         with self.assertRaisesRegex(FleetError, "there is no Ray token for ray://192.0.2.9:10001"):
             on_ray._use_token("ray://192.0.2.9:10001")
-        # Ray has read the first token by now, and would continue to send it to the other address.
+        # Ray has already read the first token, and would send it to the other address, too.
         self.file("auth_tokens/192.0.2.9:10001").write_text("of that one")
         sys.modules["ray"] = mock.Mock()
         with self.assertRaisesRegex(FleetError, "a separate process for each cluster"):

@@ -14,7 +14,7 @@ try:
 except ImportError:
     HdrHistogram = None
 
-#: An hour in nanoseconds.
+#: The upper bound of the histograms: one hour in nanoseconds.
 LONGEST_NS = 3_600_000_000_000
 
 
@@ -44,7 +44,7 @@ class Histograms(unittest.TestCase):
         times = histograms["response_time_us"]
         self.assert_percentiles(record, lambda percent: times.get_value_at_percentile(percent) / 1e3, 0.001)
         self.assertAlmostEqual(times.get_mean_value() / 1e3 / record.response_time_us.mean, 1, delta=0.001)
-        # Each row has a value in milliseconds, and the number of values that do not exceed it.
+        # Each row contains a value in milliseconds, and the number of recorded values up to this one.
         rows = {}
         for line in path.read_text().splitlines()[2:]:
             if not line.startswith("#"):
@@ -67,6 +67,6 @@ class Histograms(unittest.TestCase):
         intervals = [row["completed"] for row in record.source["intervals"]]
         self.assertEqual(counts, intervals[: len(counts)])
         self.assertEqual((sum(counts), whole.get_total_count()), (200, 200))
-        # Times in intervals are kept with two significant digits.
+        # The histograms of intervals have a precision of two significant digits.
         self.assert_percentiles(record, lambda percent: whole.get_value_at_percentile(percent) / 1e3, 0.02)
         self.assertGreater(reader.get_start_time_sec(), 1_700_000_000)

@@ -49,7 +49,7 @@ class Licences(unittest.TestCase):
 
     def test_a_crate_without_licence_text_or_from_another_source_is_refused(self) -> None:
         licences = load_script()
-        # The folder of this file has no licence file.
+        # The directory of `manifest_path` contains no licence file.
         crate = {
             "name": "x",
             "version": "1.0.0",

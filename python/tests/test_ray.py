@@ -23,7 +23,7 @@ except ImportError:
     ray = None
 
 
-#: Source for a `sitecustomize.py` with which Python finds every package but this one.
+#: Content of a file `sitecustomize.py` that hides this package from Python.
 WITHOUT_PACKAGE = """
 import sys
 class Missing:
@@ -38,7 +38,7 @@ sys.meta_path.insert(0, Missing())
 class OnRay(unittest.TestCase):
     @classmethod
     def setUpClass(cls) -> None:
-        # As in Ray's own tests, each node has its own raylet and workers.
+        # Ray's own tests also start several nodes on one machine in this way: each node has its own processes.
         cls.client_port = free_port()
         head = {"num_cpus": 2, "include_dashboard": False, "ray_client_server_port": cls.client_port}
         cls.cluster = Cluster(initialize_head=True, head_node_args=head)
@@ -59,7 +59,7 @@ class OnRay(unittest.TestCase):
         self.assertEqual([part.lost_at_s for part in outcome.record.shards], [None, None])
 
     def test_a_fleet_can_use_the_client_port(self) -> None:
-        # The load runs in another process, which is not connected to the cluster.
+        # Run the load in another process, which is not connected to the cluster yet.
         command = [sys.executable, "-m", "brimful.fleet", "run", "--shards", "2", "--rate", "200", "--duration", "1s"]
         address = f"--address=ray://127.0.0.1:{self.client_port}"
         with target("--service", "page=100us") as url:
@@ -95,7 +95,7 @@ class OnRay(unittest.TestCase):
                 self.cluster.remove_node(third, allow_graceful=False)
 
         with target("--service", "page=100us") as url:
-            # Each of the three nodes runs one shard, including the node that is killed.
+            # The cluster has three nodes, one of which will be killed. Each runs one shard.
             outcome = fleet.run(
                 url, shards=3, address=self.cluster.address, rate=120, duration="20s", on_second=on_second, cpus_per_shard=2
             )
@@ -117,13 +117,13 @@ class OnRay(unittest.TestCase):
         self.assertEqual(sum(part.lost_at_s is not None for part in outcome.record.shards), 1)
 
     def test_a_host_without_the_package_is_reported(self) -> None:
-        # Python runs this file at its start.
+        # Python executes `sitecustomize.py` when it starts.
         with tempfile.TemporaryDirectory() as directory:
             Path(directory, "sitecustomize.py").write_text(WITHOUT_PACKAGE)
             node = self.cluster.add_node(num_cpus=4, env_vars={"PYTHONPATH": directory})
             self.cluster.wait_for_nodes()
             try:
-                # Two shards use all CPUs of the other two nodes, so the third shard runs on this node.
+                # Two of the shards use all CPUs of the other two nodes, so the third shard runs on this node.
                 with self.assertRaisesRegex(FleetError, "does not answer: its host has no Python package `brimful`: `pip"):
                     fleet.run("http://127.0.0.1:1/", shards=3, address=self.cluster.address, rate=1, cpus_per_shard=2)
             finally:
@@ -140,7 +140,7 @@ class OnRay(unittest.TestCase):
 class OnNoCluster(unittest.TestCase):
     def test_a_cluster_that_cannot_be_reached_is_reported(self) -> None:
         code = "from brimful import fleet; fleet.run('http://127.0.0.1:1/', shards=2, address={!r}, rate=1)"
-        # The command runs in another process, which is not connected to a cluster. No program listens at port 1.
+        # Run the load in another process, which is not connected to a cluster. Nothing listens on port 1.
         for address in ("127.0.0.1:1", "ray://127.0.0.1:1"):
             done = subprocess.run([sys.executable, "-c", code.format(address)], capture_output=True, text=True)
             self.assertIn(f"no Ray cluster can be reached at {address} (", done.stderr)

@@ -12,7 +12,7 @@ from . import Figures, Outcome, open_places, run_command_line
 from .crew import Crew, own_stdout, send
 from .driver import progress_line
 
-#: Flags that the driver sets for each shard. Users must not set them.
+#: Flags of `brimful load` that the driver sets for each shard, so users must not set them.
 DRIVER_FLAGS = (
     "--shard",
     "--start-at",
@@ -53,7 +53,8 @@ def _parser() -> argparse.ArgumentParser:
         epilog="All other flags are those of `brimful load`. They describe the whole load: --rate, --duration …",
         allow_abbrev=False,
     )
-    # The URL stays among the flags, because only `brimful load` knows which of its flags have a value.
+    # The URL is not an argument of this parser. It stays among the flags for `brimful load`, because only that command
+    # knows which flags have a value.
     _add_shards(run)
     add = run.add_argument
     add("--workload", type=Path, metavar="FILE", help="local TOML file with the request classes and their mix")
@@ -74,7 +75,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--json", action="store_true", help="print only the merged Record, as JSON")
     add("-o", "--out", type=Path, metavar="FILE", help="also write the merged Record to a file")
     add("-q", "--quiet", action="store_true", help="no progress on stderr")
-    # The parser of `crew`, the command that `brimful survey --shards N` runs.
+    # `crew` is a hidden command for `brimful survey --shards N`.
     _add_shards(commands.add_parser("crew", allow_abbrev=False))
     return parser
 

@@ -13,9 +13,9 @@ import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-#: The flag with which `brimful load` first measures its limit.
+#: The flag with which `brimful load` measures its limit (the highest load that it can generate) before the load.
 CALIBRATE = "--calibrate"
-#: The flag with which `brimful load` ends after it has measured its limit.
+#: The flag with which `brimful load` measures its limit, and ends without generating the load.
 LIMIT_ONLY = "--client-limit-only"
 
 
@@ -23,11 +23,12 @@ LIMIT_ONLY = "--client-limit-only"
 class ClientLimit:
     """The limit of one shard or of several, with the field names of `calibration` in a Record."""
 
-    #: Calls per second; None if the shard was the bottleneck at every load that it tried.
+    #: The limit in calls per second; None if the shard itself was the bottleneck at every load that was tried.
     max_rate: float | None
-    #: Whether the limit may be higher, because the server was saturated before the shard.
+    #: Whether the true limit may be higher, because the server was saturated before the shard.
     lower_bound: bool = False
-    #: Whether the second load generator of the measurement shared its CPU with other threads.
+    #: Whether the second load generator of the measurement shared CPUs with other threads, so that its result is too
+    #: low.
     second_shares_cpus: bool = False
 
     @staticmethod

@@ -11,10 +11,10 @@ import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-#: Number of times that a host's clock is read to measure its offset.
+#: Number of readings of a host's clock from which its offset is estimated.
 PROBES = 16
-#: Largest permitted offset of a host's clock. With a larger offset, the user must set the clock first; the logs of such
-#: hosts would not match either.
+#: Largest permitted offset of a host's clock from the driver's clock. With a larger offset, the load does not start:
+#: the user must set the clock first.
 MAX_OFFSET_NS = 60 * 1_000_000_000
 
 
@@ -22,11 +22,11 @@ MAX_OFFSET_NS = 60 * 1_000_000_000
 class Probe:
     """One reading of the other clock, between two readings of this one."""
 
-    #: This host's time when the request was sent.
+    #: The time on this host when the request was sent.
     asked_ns: int
-    #: The time in the answer.
+    #: The time on the other host, from its answer.
     shown_ns: int
-    #: This host's time when the answer arrived.
+    #: The time on this host when the answer arrived.
     answered_ns: int
 
 
@@ -59,7 +59,7 @@ def estimate(probes: Iterable[Probe]) -> Offset:
     """
     shortest = min(probes, key=lambda probe: probe.answered_ns - probe.asked_ns)
     middle = (shortest.asked_ns + shortest.answered_ns) // 2
-    # The error of the offset is half of the round trip, rounded up.
+    # The maximum error is half of the round trip, rounded up.
     half_trip = -(-(shortest.answered_ns - shortest.asked_ns) // 2)
     return Offset(shortest.shown_ns - middle, half_trip)
 

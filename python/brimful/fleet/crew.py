@@ -19,7 +19,8 @@ from .. import _binary
 from .client_limit import ClientLimit
 from .driver import Driver, Load, PlaceHandle
 
-#: Time between two readings of the shards' states. It is shorter than for a single load, because these loads are short.
+#: Time between two readings of the shards' states. It is shorter than the driver's default, because the loads of a
+#: survey are short.
 STATE_INTERVAL_S = 0.2
 
 
@@ -82,8 +83,8 @@ class Crew:
         )
         if order.get("calibrate"):
             total = driver.client_limit()
-            # A limit that is only a lower bound does not rule out a higher load, so it is left out. Each shard then
-            # checks its own lateness instead.
+            # Omit limits that are only lower bounds: the shards may be able to generate more than that. Without a
+            # limit, each shard checks its own lateness instead.
             self.limits = {boot: limit for boot, limit in driver.limits.items() if not limit.lower_bound}
             return {"calibration": dataclasses.asdict(total) | {"curve": []}}
         return {"record": driver.run().record.source}

@@ -28,20 +28,19 @@ from .client_limit import CALIBRATE, LIMIT_ONLY, ClientLimit, combined
 from .clock import Offset, measure
 from .place import Description, Figures, ShardState, Place
 
-#: Time between two readings of the shards' Records. A shard writes its Record each second, 0.15 s after the second
-#: ended.
+#: Time between two readings of the shards' Records. A shard writes its Record once per second.
 STATE_INTERVAL_S = 0.5
 #: Time between two calls of `on_second`.
 REPORT_INTERVAL_S = 1.0
-#: If the host of a shard has not answered for this time, the shard is lost.
+#: A shard is lost if its host has not answered for this time.
 ANSWER_TIMEOUT_S = 10.0
-#: Time between two checks whether a shard has measured its limit.
+#: Interval at which the driver checks whether a shard has measured its limit.
 LIMIT_INTERVAL_S = 0.2
-#: Maximum time to wait for the last results of stopped shards.
+#: Maximum time to wait for the final results after the shards were stopped.
 STOP_TIMEOUT_S = 10.0
-#: Exit codes of a shard that has run its load.
+#: Exit codes of a shard that may have run its load.
 RAN_CODES = (0, 1, 3, 4, 130)
-#: Exit codes of a shard that could not run its load. They count only if the shard has written no Record.
+#: Exit codes of a shard that may have refused to run its load. It has refused if it has also written no Record.
 REFUSED_CODES = (2, 3)
 
 
@@ -80,17 +79,17 @@ class FleetError(_binary.BrimfulError):
 class Load:
     """The load that the shards generate together."""
 
-    #: The URL and flags of `brimful load`. `{NAME}` in them is replaced by the path of the file NAME in `files`. With
-    #: `--calibrate`, the limit of the shards is measured first.
+    #: The URL and the flags of `brimful load`. `{NAME}` is replaced by the path of a file with the content
+    #: `files[NAME]`. With `--calibrate`, the limit of the shards is measured before the load.
     arguments: Sequence[str]
     seed: int
-    #: The contents of the files that every shard needs, by name.
+    #: The contents of files that every shard needs, by name.
     files: Mapping[str, str] = field(default_factory=dict)
-    #: CIDRs of the addresses to connect from, assigned to the shards in turn.
+    #: Ranges of addresses (CIDR) from which the shards connect, assigned to the shards in turn.
     source_ips: Sequence[str] = ()
-    #: CPUs, one per shard, assigned to the shards in turn.
+    #: CPUs to which the shards are pinned, assigned to the shards in turn.
     cpus: Sequence[int] = ()
-    #: Objectives of the merged load, such as `p99<50ms`.
+    #: Objectives that the merged results must meet, such as `p99<50ms`.
     slo: Sequence[str] = ()
 
 
@@ -98,12 +97,12 @@ class Load:
 class Outcome:
     """The results of a load."""
 
-    #: The merged Record.
+    #: The Record of the whole load, merged from the shards' Records.
     record: Record
-    #: The file of each shard's own Record, by the shard's index from 1; empty unless the caller named a directory. The
+    #: The files of the shards' own Records, by shard index from 1; empty unless the caller named a directory. The
     #: Record of a lost shard ends at the time of its loss.
     shards: dict[int, Path]
-    #: Seconds from the call to the scheduled start of all shards.
+    #: Seconds from the creation of the driver to the planned start of all shards.
     start_s: float
 
 
@@ -115,16 +114,16 @@ class Shard:
     place: PlaceHandle
     description: Description | None = None
     offset: Offset = Offset()
-    #: The shard's exit code; None while the shard runs.
+    #: The exit code of the shard's process; None while it is running.
     code: int | None = None
-    #: The reason why the shard is lost; None if it is not.
+    #: The reason why the shard is lost; None if it is not lost.
     lost: str | None = None
     stderr: str = ""
     figures: Figures | None = None
-    #: The time of the last answer, by `time.monotonic`.
+    #: The time of the last answer from the shard's host, by `time.monotonic`.
     answered_at: float = 0.0
     has_record: bool = False
-    #: The request for the shard's state that has not been answered yet; None if there is no such request.
+    #: The request for the shard's state that the host has not answered yet; None if there is no such request.
     pending: PendingAnswer | None = None
 
     @property
@@ -155,20 +154,22 @@ class Driver:
     ) -> None:
         self.load = load
         self.flags = [word for word in load.arguments if word != CALIBRATE]
-        #: The limit of each shard on a host, by the boot id of the host.
+        #: The limit of each shard on a host, by the host's boot id.
         self.limits = limits or {}
         self.shards = [Shard(index, place) for index, place in enumerate(places, 1)]
-        # The default allows all shards to start: shards on one host share the host's CPUs while they start.
+        # Time until the start. By default, it is longer for more shards: shards on one host share its CPUs while they
+        # start.
         self.lead_s = 1.0 + 0.1 * len(places) if lead_s is None else lead_s
-        #: The caller's directory for the shards' Records, if there is one.
+        #: The directory that the caller named for the shards' Records; None if there is none.
         self.directory = None if directory is None else Path(directory)
-        #: The temporary directory for the shards' Records if the caller named no directory.
+        #: The temporary directory for the shards' Records, if the caller named no directory.
         self.scratch: Scratch | None = None
         self.on_second = on_second
         self.on_note = on_note
         self.stop = stop or threading.Event()
         self.interval_s = interval_s
-        #: Whether the places (the parents of the shards' processes) stay usable for another load, except lost places.
+        #: Whether to keep the places (the processes that start the shards) for another load. Places that were lost are
+        #: not kept.
         self.keeps_places = keeps_places
         self.created_at = time.monotonic()
 
@@ -278,8 +279,8 @@ class Driver:
         record: bytes | None = None
         while True:
             state: ShardState = self.require(shard, shard.place.ask("state"), "has ended")
-            # The answer contains a Record only if the Record has changed, and a shard writes its last Record before it
-            # ends.
+            # The state contains a Record only if it has changed since the last call. The shard writes its last Record
+            # before it ends.
             record = state.record or record
             if state.code is not None:
                 state = dataclasses.replace(state, record=record)
@@ -329,7 +330,7 @@ class Driver:
             flags.append(f"--clock-ahead={shard.offset.flag()}")
         if self.limits and self.boot(shard) in self.limits:
             flags += self.limits[self.boot(shard)].flags()
-        # Only one shard watches the server.
+        # Only the first shard monitors the server.
         return [*flags, *(self.flags if shard.index == 1 else without_watching(self.flags))]
 
     def common_flags(self, shard: Shard) -> list[str]:
@@ -374,7 +375,7 @@ class Driver:
         """Reads the states of all shards at once. An answer that does not arrive in time is read by the next call."""
         deadline = time.monotonic() + timeout_s
         for shard in self.running():
-            # A host that has not answered yet is not asked again.
+            # Do not ask a host again before it has answered.
             shard.pending = shard.pending or shard.place.ask("state")
         for shard in self.running():
             try:
@@ -424,7 +425,7 @@ class Driver:
         try:
             return run_command(Record, ["merge", "--quiet"], files, {"lost": lost, "slo": list(self.load.slo)})
         except _binary.Interrupted as interrupted:
-            # The user interrupted the load, not the merge, so the merged Record is complete.
+            # Ctrl-C has interrupted the load, not the merging of the Records, so the merged Record is complete.
             if isinstance(interrupted.result, Record):
                 return interrupted.result
             raise

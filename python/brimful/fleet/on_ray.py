@@ -23,20 +23,21 @@ from .place import Place
 
 #: The URL scheme of the address of a cluster's client port.
 CLIENT_SCHEME = "ray://"
-#: The directory of token files, relative to the home directory. Each file has the name of its cluster's address.
+#: The directory of files with Ray's tokens, relative to the home directory. Each file is named after the address of its
+#: cluster.
 TOKEN_DIRECTORY = Path(".ray", "auth_tokens")
-#: Maximum time for which Ray may reserve the hosts. Ray may have to start some of them.
+#: Maximum time in which Ray must reserve the hosts. This includes the time to start hosts, if Ray starts them.
 READY_TIMEOUT_S = 60.0
-#: Maximum time for which a host may take to accept a connection.
+#: Maximum time in which a host must accept a connection.
 CONNECT_TIMEOUT_S = 10.0
-#: A cluster's client port forks a process for each connection while gRPC's threads run. A few of a hundred forked
-#: processes crash (ray-project/ray issue 63202). Ray then reports one of these messages, and this package tries to
-#: connect again.
+#: For each connection to the client port, a cluster forks a process while gRPC's threads are running. A few of a
+#: hundred such processes crash (ray-project/ray issue 63202). Ray then reports one of these messages, and this package
+#: connects again.
 CRASH_MESSAGES = "Starting Ray client server failed", "Proxy failed to Connect to backend"
 MAX_TRIES = 3
-#: Python's error on a host without this package, which Ray's message contains.
+#: Python's error message on a host without this package. Ray's error message contains it.
 PACKAGE_ERROR = "No module named 'brimful'"
-#: The message that replaces PACKAGE_ERROR for the user.
+#: The message to the user in that case.
 PACKAGE_MISSING = "no Python package `brimful`: `pip install brimful` there, for the Python that runs Ray"
 
 
@@ -184,7 +185,8 @@ def _use_token(address: str) -> None:
             )
         return
     settings = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN_PATH": str(file), "RAY_AUTH_TOKEN": None}
-    # Ray reads these variables only when it is imported, and keeps the token.
+    # Ray reads these variables only when it is imported, and then keeps the token. So they cannot be changed
+    # afterwards.
     if "ray" in sys.modules and any(os.environ.get(name) != value for name, value in settings.items()):
         raise FleetError(
             f"Ray was imported before the token for {address} was set: run the fleet before `import ray`, and use a "

@@ -21,7 +21,7 @@ from typing import Any
 from .. import _binary
 from .._scratch import Scratch
 
-#: Only this many bytes at the end of a shard's stderr are reported.
+#: Maximum number of bytes of a shard's stderr that are reported, from its end.
 MAX_STDERR_BYTES = 4_000
 
 
@@ -30,7 +30,7 @@ class Description:
     """A place and its host."""
 
     host: str
-    #: The boot id of the host's kernel, which identifies the host.
+    #: The boot id of the host's kernel. It identifies the host.
     boot: str
     pid: int
     version: str
@@ -41,13 +41,13 @@ class Description:
 class ShardState:
     """The state of a shard at one instant."""
 
-    #: The shard's exit code; None while the shard runs.
+    #: The exit code of the shard's process; None while it is running.
     code: int | None
-    #: The shard's Record so far, if it has changed since the last call.
+    #: The shard's Record so far; None if it has not changed since the last call.
     record: bytes | None = None
     #: The end of the shard's stderr.
     stderr: str = ""
-    #: Figures of the Record, for the progress line.
+    #: The results so far from the Record, for the progress line.
     figures: "Figures | None" = None
 
 
@@ -59,9 +59,10 @@ class Figures:
     scheduled: int = 0
     completed: int = 0
     failed: int = 0
-    #: Calls completed per second in the last whole interval.
+    #: Calls completed per second in the last complete interval of the Record.
     completed_per_s: float = 0.0
-    #: 99th percentile of the response time in the last whole interval; for several shards, the largest percentile.
+    #: 99th percentile of the response time in the last complete interval. For several shards, it is the largest of
+    #: their percentiles.
     p99_us: float | None = None
 
     def __add__(self, other: "Figures") -> "Figures":
@@ -79,7 +80,7 @@ class Figures:
     def from_record(record: Mapping[str, Any]) -> "Figures":
         """Reads the figures from a Record."""
         counts = record["counts"]
-        # The last interval may be unfinished.
+        # The last interval may be incomplete.
         whole = record["intervals"][:-1] or record["intervals"]
         last = whole[-1] if whole else {}
         length_s = last.get("length_s") or 1.0
@@ -100,7 +101,7 @@ class Place:
 
     scratch: Scratch | None = None
     process: "subprocess.Popen[bytes] | None" = None
-    #: Inode and modification time of the Record's file when it was last read.
+    #: Inode and modification time of the Record's file when it was last read; they show whether it has changed.
     read_version: tuple[int, int] = (0, 0)
 
     def describe(self) -> Description:
@@ -134,7 +135,7 @@ class Place:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.DEVNULL,
                 stderr=stderr,
-                # Ctrl-C goes to the driver, which then asks each shard to stop.
+                # A separate session: Ctrl-C reaches only the driver, which then asks each shard to stop.
                 start_new_session=True,
             )
         return self.process.pid
@@ -143,8 +144,8 @@ class Place:
         """Returns the state of the shard."""
         if self.process is None:
             return ShardState(code=None)
-        # The end of the process is checked before the Record is read. In the opposite order, the last Record would be
-        # missed if the shard wrote it between the two steps.
+        # Check first whether the process has ended, and then read the Record. In the opposite order, a last Record that
+        # was written between the two steps would be missed.
         code = self.process.poll()
         record = self._changed_record()
         figures = None
@@ -152,7 +153,7 @@ class Place:
             try:
                 figures = Figures.from_record(json.loads(record))
             except (ValueError, KeyError, TypeError):
-                # The merge will report the error in the Record.
+                # Ignore the error here: merging the Records will report it.
                 figures = None
         return ShardState(code=code, record=record, stderr=self._stderr_tail(), figures=figures)
 

@@ -14,9 +14,9 @@ from pathlib import Path
 
 from .. import _binary
 
-#: The names of the Records. Users merge them with `brimful merge DIR/shard-*.json`.
+#: File names of the shards' Records. Users can merge them with `brimful merge DIR/shard-*.json`.
 RECORDS_PATTERN = "shard-*.json"
-#: The names of Records that are not completely written. If an earlier run was killed, such a file may still exist.
+#: File names of Records that are being written. If an earlier run was killed, such a file may still exist.
 UNFINISHED_PATTERN = ".brimful-shard-*.part"
 SCHEMA = "brimful.record/"
 
@@ -49,7 +49,7 @@ def record_path(directory: Path, index: int) -> Path:
 def write(directory: Path, index: int, record: bytes) -> None:
     """Replaces the Record of a shard, as a whole."""
     unfinished = directory / UNFINISHED_PATTERN.replace("*", str(index))
-    # The name may be a link that another user has made. Never write through such a link.
+    # A link of another user may exist at this path. Remove it instead of writing to its target.
     unfinished.unlink(missing_ok=True)
     with open(os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o666), "wb") as file:
         file.write(record)
