@@ -60,7 +60,7 @@ def build(brimful: Path, out: Path) -> None:
 
 def run(*command: str) -> None:
     done = subprocess.run(command, check=False, capture_output=True, text=True)
-    # mdBook reports a page that it could not read on stderr, and goes on.
+    # If mdBook cannot read a page, it writes a message to stderr and continues.
     complaints = [line for line in done.stderr.splitlines() if "WARN" in line or "ERROR" in line]
     if done.returncode or complaints:
         raise Fault(f"{' '.join(command)}: {done.stderr}")

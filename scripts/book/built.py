@@ -6,7 +6,8 @@ from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-#: Pages of mdBook that repeat others, whose links are relative to another place.
+#: Generated pages that repeat the content of other pages. Their links are not checked, because they are relative to the
+#: other pages.
 SKIPPED = {"print.html", "404.html", "toc.html"}
 
 

@@ -14,9 +14,9 @@ the usual flags of a command, `--help` all of them, and `brimful help COMMAND` e
 | command | purpose |
 |---|---|
 """
-#: Sections of man pages that the pages of the book show first.
+#: Sections of a man page that become the first sections of the book's page, in this order.
 SYNOPSIS, OPTIONS, EXTRA = "SYNOPSIS", "OPTIONS", "EXTRA"
-#: Sections that the pages leave out, because the overview or the page's title has their content.
+#: Sections of a man page that the book leaves out, because the overview or the title of the page contains the same.
 SKIPPED = {"NAME", "VERSION", "AUTHORS", "SUBCOMMANDS"}
 
 
@@ -93,7 +93,7 @@ def parse(manual: str) -> dict[str, Section]:
             expects_term = False
         elif section.flags:
             lines = section.flags[-1][1]
-            # A list item begins on a line of its own in roff.
+            # In roff, the marker of a list item is on a separate line before the item's text.
             if lines and lines[-1] == "- ":
                 lines[-1] += prose(line)
             else:

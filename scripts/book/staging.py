@@ -6,7 +6,7 @@ import shutil
 from collections import Counter
 from pathlib import Path
 
-#: A link or picture: its text, its target and its anchor. Absolute URLs are left as they are.
+#: A relative link or picture in Markdown: its text, its target and its anchor. Absolute URLs do not match.
 LINK = re.compile(r"(!?\[(?:[^\[\]]|\[[^\]]*\])*\])\((?!https?:|mailto:)([^()\s#]*)(#[^()\s]+)?\)")
 CHAPTER = re.compile(r"^( *- )?\[([^\]]+)\]\(([^)]+)\)$")
 
@@ -24,7 +24,7 @@ class Staging:
         self.directory = directory
         self.summary = (root / "docs/SUMMARY.md").read_text().splitlines()
         chapters = [match for line in self.summary if (match := CHAPTER.match(line))]
-        #: Titles by repository path, in the order of the book.
+        #: Titles of the chapters by path in the repository, in the order of the book.
         self.chapters = {place("docs", match[3]): match[2] for match in chapters}
         self.generated: dict[str, str] = {}
         repeated = [name for name, count in Counter(place("docs", match[3]) for match in chapters).items() if count > 1]
@@ -82,12 +82,12 @@ class Staging:
             if not path.exists():
                 raise Fault(f"{page} links to {target}, which does not exist")
             if path.is_dir() or path.suffix == ".md":
-                # The book has no such page, so only the text is left, with the place in the source.
+                # The file is not a page of the book, so the link is replaced by its text and the file's path.
                 return f"{text.strip('![]')} (`{name}` in the source)"
             copy = self.source / staged(name)
             copy.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(path, copy)
-        # The manual often names a page by its file; the book has titles.
+        # If the text of a link is the file name of a chapter, replace it by the chapter's title.
         if text == f"[{Path(target).name}]" and name in self.chapters:
             text = f"[{self.chapters[name]}]"
         here = Path(staged(page)).parent
