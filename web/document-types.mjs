@@ -1,8 +1,8 @@
 // Generates the TypeScript types of the documents, src/documents/, from the JSON Schemas in schema/, which are
-// generated from the Rust types. A schema describes documents that are read, so a field that a document may lack is
-// optional.
+// generated from the Rust types. The types describe documents that are read, also from earlier versions, so fields that
+// a document may lack are optional.
 //
-// `npm run types` runs this, as does `npm run check`. The page itself is built without the types.
+// `npm run types` and `npm run check` run this script. Building the page does not need the types.
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 
 /** The documents that the pages show, and the definitions that they share. */

@@ -1,4 +1,5 @@
-// Saves each page of the report as PNGs: at 1200 and 380 px, light and dark, and as printed. See scripts/screenshots.
+// Saves screenshots (PNG) of each page of the report: 1200 and 380 px wide, in light and dark colours, and as printed.
+// scripts/screenshots runs this script.
 import { mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -33,7 +34,7 @@ try {
         if (overflow > 0) console.error(`${name}: the page is ${overflow} px wider than the window of ${width} px`);
       }
     }
-    // A4 at 96 dots per inch, without its margins.
+    // Size of an A4 page without its margins, in CSS pixels (96 per inch).
     await page.setViewportSize({ width: 718, height: 1047 });
     await page.emulateMedia({ colorScheme: "light", media: "print" });
     await page.goto(pathToFileURL(file).href);

@@ -1,7 +1,7 @@
-// Builds the report as one file, dist/report.html, with script and style inside: the page never fetches anything.
-// A comment in the file has the licences of the packages whose code it contains.
+// Builds the report page as a single file, dist/report.html, which contains scripts and styles, so that it loads
+// nothing from the network. A comment in the file contains the licences of the packages whose code is included.
 //
-// brimful replaces MARKER in that file by a document; `npm run dev` replaces it by the example survey.
+// brimful replaces MARKER in the file by a document; `npm run dev` replaces it by the example survey.
 import { defineConfig, type Plugin, type Rolldown } from "vite";
 import example from "./example.survey.json" with { type: "json" };
 

@@ -1,4 +1,4 @@
-// The page of `brimful ab`: the sentence, each figure with its difference, and the control.
+// The page of `brimful ab` (an A/B test): the main result, each metric with its difference, and the control runs.
 import { figureTable } from "./compare.ts";
 import type { AbSide, AbTest } from "./documents/ab.ts";
 import { seconds } from "./format.ts";

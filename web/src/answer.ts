@@ -1,7 +1,7 @@
-// Draws the result of a survey as one figure per objective: the completed rate, how the limited measure grows with the
-// load, and up to which rate the objective is met.
+// Draws the main results of a survey, one figure for each objective: the throughput, the limited metric as a function
+// of the load, and the highest load at which the objective is met.
 //
-// The plots of a figure are stacked over one axis of offered load.
+// All plots of a figure have the same axis of offered load.
 import type uPlot from "uplot";
 import { h, type Child } from "./dom.ts";
 import { count, percent, range, rate, timeUnit } from "./format.ts";
@@ -188,7 +188,7 @@ function limitedFigure(context: Context, isFirst: boolean): Part | null {
   const values = [...points.flatMap(({ y }) => y ?? []), ...(light === null ? [] : [light.y]), limit];
   const [low, high] = [Math.min(...values), Math.max(...values)];
   const span: [number, number] = isTime ? [low / 1.8, high * 2.2] : [-0.04 * high, high * 1.3];
-  // Slices without a value are drawn at the upper edge.
+  // A slice without a value is drawn at the upper edge of the plot.
   const edge = isTime ? high * 1.9 : high * 1.22;
   const levels = points.flatMap(({ x, y, level }): Mark[] => (level === null || y === null ? [] : [{ x, y, role: level.role, half: null }]));
   const marks = light === null ? levels : [...levels, light];
@@ -248,7 +248,8 @@ function shareBeyond(context: Context): Part | null {
   const shareOf = ({ beyond, calls }: Slice) => beyond / calls;
   const curve = risingAverage(slices.map((slice) => ({ y: shareOf(slice), calls: slice.calls })));
   const top = Math.min(Math.max(3 * permitted, 1.5 * (curve.at(-1) ?? 0)), 1.15);
-  // Shares from zero to all calls: the axis is linear up to the limit and logarithmic above.
+  // The axis covers shares from zero to one. It is about linear up to the permitted share, and about logarithmic above
+  // it.
   const height = (tick: number | undefined) => Math.asinh((tick ?? 0) / permitted);
   const ticks = [0, ...logTicks(permitted * 0.99, top, 99)].filter((tick, i, all) => i < 2 || height(tick) - height(all[i - 1]) > 0.5);
   const panel: Panel = {
@@ -278,7 +279,8 @@ function shareBeyond(context: Context): Part | null {
 
 /** The limited measure at the levels of the mix, where the document has it. */
 function levelPoints(survey: Survey, objective: Objective): Point[] {
-  // The response times of a closed level depend on its clients. Past saturation they grow with the duration.
+  // Leave out closed levels, whose response times depend on the number of clients, and levels past saturation, whose
+  // response times grow with the duration of the load.
   const levels = mixLevels(survey).filter((level) => level.clients == null && (objective.measure === "errors" || level.role !== "past_saturation"));
   return levels.flatMap((level) => {
     const y = levelFigure(level, objective);

@@ -1,5 +1,5 @@
-// The charts of a survey. Their lines show the whole mix. Other held-out loads are drawn beside the lines. Levels of a
-// single class are only in the tables.
+// The charts of a survey. The lines show the levels that request the mix of all classes. Other held-out loads are
+// single points beside the lines. Levels of a single class are not in the charts, only in the tables.
 import type uPlot from "uplot";
 import { count, signedPercent, wholePercent, number, percent, range, rate, seconds, timeUnit, type Format } from "./format.ts";
 import { axis, colour, logTicks, drawSaturationInterval, bandEdge, legendEntry, drawPredictions, figure, drawSaturation, predictionSeries, drawMarks, paintPlot, invisibleSeries, drawHorizontalLine, thinPredictionSeries } from "./plot.ts";
@@ -21,8 +21,8 @@ function throughput(survey: Survey): Chart {
   const comparisonOf = (level: Level) => level.throughput;
   const saturation = survey.saturation_rate.predicted;
   const ends = predictionInterval(survey.saturation_rate);
-  // Predicted throughput is the offered load up to the saturation rate, then constant. The line has a point at the
-  // bend, where there may be no level.
+  // The predicted throughput equals the offered load up to the saturation rate, and is constant above it. The line
+  // needs a point where it bends, even if there is no level at that load.
   const predictionAt = (x: number) => ({
     x,
     predicted: saturation == null ? null : Math.min(x, saturation),
@@ -59,8 +59,8 @@ function throughput(survey: Survey): Chart {
 }
 
 function responseTime(survey: Survey): Chart {
-  // Past saturation, the mean response time grows with the duration of the load. With such values on the chart, the
-  // other values would be too close together to read.
+  // Leave out levels past saturation: their mean response times grow with the duration of the load, and the scale that
+  // they need would make the other points hard to distinguish.
   const levels = mixLevels(survey).filter((level) => level.role !== "past_saturation");
   const others = otherLoads(survey);
   const comparisonOf = (level: Level) => level.response_time_s;
@@ -107,7 +107,8 @@ function steady(level: Level): number | null {
 }
 
 function utilization(survey: Survey): Chart {
-  // A closed run has no offered load. Its utilization is predicted for saturation, which is not a point of the line.
+  // A closed level has no offered load. Its utilization is predicted for saturation, so it is a single point beside the
+  // line.
   const isClosed = (level: Level) => level.role === "past_saturation" && level.clients != null;
   const levels = mixLevels(survey).filter((level) => !isClosed(level));
   const others = [...otherLoads(survey), ...mixLevels(survey).filter(isClosed)];
@@ -216,7 +217,7 @@ function cpu(survey: Survey): Chart {
   const levels = mixLevels(survey).filter((level) => level.cpu != null);
   const part = (level: Level, name: (typeof PARTS)[number]) => level.cpu?.[name] ?? 0;
   const upTo = (level: Level, i: number) => PARTS.slice(0, i + 1).reduce((sum, name) => sum + part(level, name), 0);
-  // Later series paint over earlier series, so the tallest series comes first.
+  // Later series are drawn over earlier series, so the highest series must be the first.
   const stacks = PARTS.map((_, i) => levels.map((level) => upTo(level, i))).reverse();
   const single = levels.length === 1;
   return {

@@ -1,4 +1,4 @@
-// The page of a comparison: the sentence, the response times of both sides, and each figure with its difference.
+// The page of a comparison: the main result, the response times of both sides, and each metric with its difference.
 import type { Compared, ComparedFigure, ComparedSide } from "./documents/comparison.ts";
 import { percent, rate, seconds, signedPercent, type Format } from "./format.ts";
 import { section, type Page } from "./page.ts";

@@ -1,9 +1,9 @@
-// Creates elements. Text is always inserted as text: this page never parses a string as HTML.
+// Creates elements. Strings are always inserted as text, never parsed as HTML.
 
 export type Child = Node | string | null | undefined;
 
-// Control characters, and characters that change the direction of writing. An attacker who chose a name in a document
-// could use them to make the name look like another name.
+// Control characters, and characters that change the writing direction. With these, a name in a document could be made
+// to look like another name.
 const INVISIBLE = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g;
 
 /** The text with its invisible characters shown as escapes. */

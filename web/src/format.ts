@@ -1,4 +1,4 @@
-// Formats numbers for readers. A number that is not known is shown as an en dash.
+// Formats numbers for people. An unknown number is shown as an en dash.
 
 export const NONE = "–";
 const THIN_SPACE = "\u202f";

@@ -1,4 +1,4 @@
-// The page of a history: the sentence, the changes, and a chart of each figure with its changes.
+// The page of a history: the main result, the changes, and a chart of each metric over the runs.
 import type { FigureChange, FigureHistory, History, PastRun } from "./documents/history.ts";
 import { date, percent, rate, seconds, signedPercent, type Format } from "./format.ts";
 import { empty, section, type Page } from "./page.ts";

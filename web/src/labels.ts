@@ -1,4 +1,5 @@
-// Labels inside a plot. A label is placed where it overlaps no other label or mark, if such a place exists.
+// Draws labels inside a plot. A label is placed where it does not overlap other labels or marks, if there is such a
+// position.
 import type uPlot from "uplot";
 
 /**

@@ -1,4 +1,4 @@
-// The page of a load: rates and times over the run, the outcomes of its calls, its classes and its sessions.
+// The page of a load: rates and times during the run, and its calls by outcome, class and session.
 import type { ClassRecord, Interval, Record, SessionFigures, SessionSummary, StatusTimes, Summary } from "./documents/record.ts";
 import { count, date, number, percent, rate, seconds, type Format } from "./format.ts";
 import { section, type Page } from "./page.ts";

@@ -1,4 +1,4 @@
-// Entry point of the report: shows the document inside this file on the page that belongs to its schema.
+// Entry point of the report: reads the document inside the HTML file, and shows the page for the document's schema.
 import "./style.css";
 import { abPage } from "./ab.ts";
 import { comparePage } from "./compare.ts";

@@ -1,4 +1,4 @@
-// Parses objectives like `p99<50ms`, and describes them and a survey's results for them in words.
+// Parses objectives like `p99<50ms`. Describes objectives, and the results of a survey for them, in words.
 import type { RateUnderObjective, Survey } from "./documents/survey.ts";
 import { NONE, rate, seconds, wholePercent, type Format } from "./format.ts";
 

@@ -1,4 +1,4 @@
-// The parts that all pages share: the structure, the sections, and the parser of the document.
+// Code that all pages share: the structure of a page, its sections, and reading the document.
 import { h, type Child } from "./dom.ts";
 
 export interface Page {

@@ -1,6 +1,7 @@
-// The parts that all charts share: the figure with title, legend, plot and table, and the drawing on uPlot's lines.
+// Code that all charts share: the figure with title, legend, plot and table, and drawings in addition to uPlot's lines.
 //
-// Colours are read from the style sheet at each drawing, so a change of the colour scheme only needs a redraw.
+// Each drawing reads the colours from the style sheet. So if the colour scheme changes, the charts are only drawn
+// again.
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
 import { h, svg, type Child } from "./dom.ts";
@@ -206,7 +207,7 @@ function fittingLabels(u: uPlot, splits: number[], texts: string[], scale: strin
     const half = textWidth(texts[i] ?? "") / 2;
     return { left: middle - half, right: middle + half, middle };
   });
-  // `u.over.clientWidth` cannot be used here: the plot has no size yet when its axes are laid out.
+  // `u.over.clientWidth` is not the width yet: the axes are laid out before the plot has a size.
   const width = u.valToPos(u.scales[scale]?.max ?? 0, scale);
   const shown = texts.map((text, i) => {
     const { middle, right } = ends[i]!;
@@ -265,7 +266,7 @@ export function paintPlot(u: uPlot, job: (context: CanvasRenderingContext2D) => 
   ctx.translate(bbox.left, bbox.top);
   ctx.scale(uPlot.pxRatio, uPlot.pxRatio);
   ctx.font = FONT;
-  // uPlot does not reset the dash pattern after its last line.
+  // uPlot leaves the dash pattern of its last line set, so set it to solid.
   ctx.setLineDash([]);
   job(ctx);
   ctx.restore();

@@ -1,4 +1,4 @@
-// The page of a survey, from top to bottom: capacity, verdict, charts, tables, and facts about the measurement.
+// The page of a survey: capacity, verdict, charts, tables, and facts about the measurement, in this order.
 import { answerSection } from "./answer.ts";
 import { charts } from "./charts.ts";
 import { h, type Child } from "./dom.ts";
@@ -60,7 +60,7 @@ function notices(survey: Survey): HTMLElement[] {
   }
   if (survey.stopped != null) {
     const { level, reason } = survey.stopped;
-    // Usually, a reason in the verdict already says why the survey stopped.
+    // Usually, the verdict already contains the reason why the survey stopped. Then do not repeat it.
     const isInVerdict = survey.verdict.reasons.some(({ message }) => message.includes(reason));
     const absent = missingParts(survey);
     const notices = [

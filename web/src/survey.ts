@@ -1,4 +1,4 @@
-// Values that the page derives from a survey's document.
+// Computes values for the page from the document of a survey.
 //
 // Times are seconds, rates are per second, utilizations and shares are fractions between 0 and 1.
 

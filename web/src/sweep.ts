@@ -1,4 +1,4 @@
-// The page of a sweep: the completed rate at each level, its response times, and its CPU use.
+// The page of a sweep: the throughput, the response times and the CPU use at each level of load.
 import type { Sweep, SweepLevel } from "./documents/sweep.ts";
 import { count, percent, rate, seconds, type Format } from "./format.ts";
 import { section, type Page } from "./page.ts";

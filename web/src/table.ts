@@ -1,4 +1,4 @@
-// Tables. A list of columns describes the head, the cells and the attributes that scripts read.
+// Makes tables from a list of columns, which defines the titles, the cells, and attributes for scripts.
 //
 // A cell has the attribute `data-key` and, if it shows a number, the number itself in `data-value`. In a narrow window,
 // each row of a wide table becomes a paragraph, in which `data-title` labels each cell.

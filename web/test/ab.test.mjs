@@ -1,4 +1,4 @@
-// The page of `brimful ab` shows both servers, each difference, and the control.
+// Tests that the page of `brimful ab` shows both servers, each difference, and the control runs.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { assertReadable, rows, withReport } from "./browser.mjs";

@@ -1,4 +1,4 @@
-// Tests that the page of a survey begins with the result as one figure per objective.
+// Tests the main results at the top of the page of a survey: one figure for each objective.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { assertReadable, badLabels, near, recordLabels, rows, withReport } from "./browser.mjs";
@@ -140,8 +140,8 @@ test("each slice is a point, and the curve is the share of all calls beyond the 
     assert.deepEqual(rates, sorted.map((slice) => slice.rate));
     curve.forEach((share, i) => assert.ok(i === 0 || share >= curve[i - 1], `${curve}`));
     near(sum(curve.map((share, i) => share * sorted[i].calls)), sum(slices.map((slice) => slice.beyond)));
-    // The shares at 357.7, 358.2 and 359.0/s do not increase with the rate, so the curve shows their average at all
-    // three.
+    // The measured shares at 357.7, 358.2 and 359.0/s do not increase with the rate. The curve must never decrease, so
+    // it shows their average at all three rates.
     for (const share of curve.slice(1, 4)) near(share, 8 / (425 + 429 + 428));
     const table = await rows(page, "answer-0");
     assert.deepEqual(table, sorted.map(({ rate, calls, beyond, figure }) => ({ rate, calls, beyond, figure })));
@@ -299,7 +299,7 @@ function shadedEnd(page, plot) {
       const { plot } = hosts[i];
       const { left, top, width, height } = plot.bbox;
       const image = plot.ctx.getImageData(left, top, width, height).data;
-      // The most frequent colour of a column is its background.
+      // The background of a column of pixels is its most frequent colour.
       const background = (x) => {
         const counts = new Map();
         for (let y = 0; y < height; y++) {

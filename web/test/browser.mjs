@@ -113,7 +113,7 @@ export function recordLabels() {
     labels.delete(this.canvas);
     return clearRect.apply(this, area);
   };
-  // Only labels inside a plot have an outline.
+  // Count a text as a label inside a plot if it has an outline: other texts have none.
   CanvasRenderingContext2D.prototype.strokeText = function (text, x, y) {
     const width = this.measureText(text).width;
     const left = x - { left: 0, center: width / 2, right: width }[this.textAlign];

@@ -1,4 +1,4 @@
-// The page of a comparison shows both sides and each difference of its document.
+// Tests that the page of a comparison shows both sides and each difference.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { assertReadable, rows, withReport } from "./browser.mjs";

@@ -1,4 +1,4 @@
-// Reads documents for the tests, and validates them against the schemas in schema/ at the root of the repository.
+// Reads documents for the tests, and validates them against the JSON Schemas in schema/.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import Ajv2020 from "ajv/dist/2020.js";

@@ -1,4 +1,4 @@
-// The page of a history shows each figure with its changes.
+// Tests that the page of a history shows each metric with its changes.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { assertReadable, rows, withReport } from "./browser.mjs";

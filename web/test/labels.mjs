@@ -1,4 +1,4 @@
-// Finds texts of charts that overlap other texts or exceed the canvas.
+// Finds texts in charts that overlap other texts or extend beyond the canvas.
 
 /** Runs before the script of a page. Records in `texts` each text drawn, with its box in pixels of its canvas. */
 export function recordTexts() {

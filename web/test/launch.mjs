@@ -1,4 +1,4 @@
-// Launches a headless Chromium and makes pages of documents, for the tests and for scripts/screenshots.
+// Starts a headless Chromium, and makes report pages of documents, for the tests and for scripts/screenshots.
 import { readFileSync } from "node:fs";
 import { chromium } from "playwright-core";
 

@@ -1,4 +1,4 @@
-// Tests that the page of a load shows the numbers of its Record.
+// Tests that the page of a load shows the values of its Record.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { assertReadable, rows, withReport } from "./browser.mjs";

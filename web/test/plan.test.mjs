@@ -1,4 +1,4 @@
-// Tests that the planner's pages show the numbers of their documents.
+// Tests that the pages of the planner show the values of their documents.
 import assert from "node:assert/strict";
 import { readdirSync } from "node:fs";
 import { test } from "node:test";

@@ -1,4 +1,4 @@
-// Tests that the page of a profile shows the numbers of its document.
+// Tests that the page of a profile shows the values of its document.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { assertReadable, rows, withReport } from "./browser.mjs";
@@ -40,7 +40,7 @@ test("axis labels do not overlap on a phone, for long and short logs, and large 
     await withReport(document, { viewport: { width: 380, height: 800 }, before: recordTexts }, async (page) => {
       const { bad, atBottom } = await page.evaluate(axisLabels);
       assert.deepEqual(bad, [], `${steps} steps of ${step_s} s, up to ${largest} bytes`);
-      // The bottom of each chart has the title of the axis and at least one label.
+      // Below each chart, there must be the title of the axis and at least one label.
       for (const chart of ["sizes", "popularity", "dispersion"]) assert.ok(atBottom[chart] >= 2, `${chart}: ${atBottom[chart]}`);
     });
   }

@@ -1,5 +1,5 @@
-// Tests that the built page (dist/report.html) in a headless Chromium shows the numbers of a survey, and fetches
-// nothing.
+// Tests that the built page (dist/report.html), in a headless Chromium, shows the values of a survey and loads nothing
+// from the network.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
@@ -106,7 +106,7 @@ test("every level, demand and station has a row with its numbers", async () => {
       [`${name}.measured`]: f.measured,
       [`${name}.holds`]: holds(f),
     });
-    // The cells of intervals contain text instead of a number.
+    // The cells of intervals have no numeric value (`data-value`), only text.
     const plain = (all) => all.map((row) => ({ ...row, ...Object.fromEntries(Object.keys(row).filter((k) => k.endsWith("interval90")).map((k) => [k, undefined])) }));
     const health = (l) => ({ error_share: l.error_share, "lateness.p50": l.lateness_p50_s, "lateness.p99": l.lateness_p99_s });
     assert.deepEqual(
@@ -189,7 +189,7 @@ test("every level, demand and station has a row with its numbers", async () => {
   });
 });
 
-// The columns of charts that compare predictions with measurements. Column 0 is x.
+// Indices of the data columns of charts that compare predictions with measurements. Column 0 contains x.
 const [HIGH, LOW, STEADY, PREDICTED, ROLES] = [1, 2, 3, 4, 5];
 
 test("each chart has and draws one point per level of the mix", async () => {
@@ -243,8 +243,7 @@ test("a prediction is a line, a band around it, and a thin line for a steady hos
       const i = columns[0].findIndex((x, at) => x === offered && columns[PREDICTED][at] === r.predicted);
       assert.deepEqual([HIGH, LOW, STEADY].map((column) => columns[column][i]), [r.interval90[1], r.interval90[0], steady]);
     }
-    // Two points that no line crosses: one inside the interval of the busiest level, one inside the interval of the
-    // bursts.
+    // Two points inside the predicted intervals, of the busiest level and of the bursts. No line passes through them.
     const near = ([low, high], share) => low + share * (high - low);
     const busiest = tested.at(-1);
     const bursts = example.levels.find((l) => l.workload === "bursts");
@@ -452,7 +451,8 @@ test("a reason that many levels share is listed once, and does not make the tabl
 test("predicted throughput is at most what is offered, and at most the capacity", async () => {
   const survey = structuredClone(example);
   const [low, high] = survey.saturation_rate.interval90;
-  // In this survey, a closed level has less throughput than predicted, and a level has less offered load than planned.
+  // Change the survey: the throughput of a closed level is less than predicted, and the offered load of another level
+  // is less than planned.
   const closed = survey.levels.find((l) => l.role === "past_saturation" && l.clients !== null);
   closed.offered = closed.throughput.measured = 0.9 * survey.saturation_rate.predicted;
   const short = survey.levels.find((l) => l.role === "held_out" && l.workload === "mix");
@@ -514,7 +514,7 @@ test("a stopped survey shows the parts it has and names those it lacks", async (
     assert.match(await page.textContent('[data-chart="cpu"] .empty'), /nothing to draw/);
     assert.doesNotMatch(await page.textContent("main"), /NaN|Infinity|undefined|null/);
   });
-  // If the verdict already has the reason for the stop, the page shows the reason only once.
+  // The verdict contains the reason why the survey stopped, so the page must not repeat it.
   survey.verdict = { valid: false, reasons: [{ code: "incomplete", message: "At the level X: The user ended it." }] };
   await withReport(survey, {}, async (page) => {
     assert.equal((await page.textContent("main")).split("The user ended it.").length, 2);
@@ -566,7 +566,7 @@ function pixels(page, chart, points, names) {
       });
       const style = getComputedStyle(document.documentElement);
       const named = names.map((name) => style.getPropertyValue(`--${name}`).trim());
-      // A canvas may round a colour by one.
+      // A canvas may round each channel of a colour up or down by one.
       const channels = (colour) => [1, 3, 5].map((at) => Number.parseInt(colour.slice(at, at + 2), 16));
       const same = (a, b) => channels(a).every((value, i) => Math.abs(value - channels(b)[i]) <= 1);
       return { drawn: drawn.map((colour, i) => (same(colour, named[i]) ? named[i] : colour)), named };

@@ -1,4 +1,4 @@
-// Tests that the example follows the schemas in schema/ at the root of the repository.
+// Tests that the example survey matches its JSON Schema in schema/.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { assertFollows, documentErrors, read, schemaErrors } from "./documents.mjs";

@@ -1,4 +1,4 @@
-// Tests that the page of a sweep shows the levels of its document.
+// Tests that the page of a sweep shows all levels of its document.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { assertReadable, rows, withReport } from "./browser.mjs";

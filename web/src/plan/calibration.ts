@@ -1,4 +1,4 @@
-// The page of a calibration: the demands with their intervals, and the runs they were fitted to.
+// The page of a calibration: the demands with their intervals, and the runs from which they were estimated.
 import type { Calibration, InsideDemand, Interval, Model, Station } from "../documents/calibration.ts";
 import { count, signedPercent, number, percent, rate, seconds } from "../format.ts";
 import { type Chart } from "../plot.ts";

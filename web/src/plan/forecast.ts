@@ -1,4 +1,5 @@
-// The page of a forecast: past and predicted arrivals, the limit, and the time for which each configuration suffices.
+// The page of a forecast: past and predicted arrivals, the limit, and how long the capacity of each configuration
+// suffices.
 import type { CostTable, Forecasted, ForecastPoint } from "../documents/forecast.ts";
 import { signedPercent, number, percent, rate } from "../format.ts";
 import { type Chart } from "../plot.ts";
@@ -68,7 +69,7 @@ function arrivals(forecast: Forecasted): Chart {
   const stretch = history.rates.length + ahead.length >= MANY_SEASONS * season ? season : 1;
   const peak = (rates: number[]) => Math.max(...rates) * forecast.peak.factor;
   const start = localSeconds(history.start);
-  // The rates are split from the end, so that the latest season is complete.
+  // The past rates are split into seasons from their end, so that the latest season is complete.
   const past = chunks([...history.rates].reverse(), stretch).map(peak).reverse();
   const first = history.rates.length - past.length * stretch;
   const points = chunks(ahead, stretch);

@@ -1,4 +1,4 @@
-// A chart of lines over one axis. The pages of the planner, of loads and of profiles use it.
+// A chart with several lines over one axis, for the pages of the planner, of loads and of profiles.
 import type uPlot from "uplot";
 import { NONE, type Format } from "../format.ts";
 import { axis, colour, logTicks, legendEntry, drawHorizontalLine, tickLabel, drawVerticalLine, type Chart } from "../plot.ts";

@@ -1,7 +1,7 @@
-// Texts about models that several pages of the planner share.
+// Texts about models, which several pages of the planner share.
 //
-// Times are in seconds, rates per second, utilizations are fractions, matrices are stations × classes.
-// Null means infinite.
+// Units: times are in seconds, rates per second; utilizations are fractions. Matrices have a row for each station and a
+// column for each class. Null means infinite.
 import type { ModelClass, Interval90, Station } from "../documents/what-if.ts";
 import { number, seconds, type Format } from "../format.ts";
 

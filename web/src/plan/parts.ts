@@ -1,4 +1,4 @@
-// The parts of the planner's, the load's and the profile's pages: head, caveats, bars and facts.
+// Parts of the pages of the planner, of loads and of profiles: header, caveats, bars, and lists of facts.
 import type { Machine } from "../documents/common.ts";
 import { h } from "../dom.ts";
 import { figure, type Chart } from "../plot.ts";

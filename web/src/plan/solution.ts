@@ -1,4 +1,5 @@
-// The page of a solved model: response times and utilizations against load, and the stations where time is spent.
+// The page of a solved model: response times and utilizations as functions of the load, and the response time at each
+// station.
 import type { Curve, Model, Solved } from "../documents/solution.ts";
 import type { Solution } from "../documents/what-if.ts";
 import { number, percent, rate, seconds } from "../format.ts";
