@@ -15,7 +15,7 @@ from .programs import GOACCESS, OURS, Log, Reader, Run, Writer
 
 GIB = 1 << 30
 QUICK_BYTES = 16 << 20
-# Number of lines in a log of one month of requests to a site, without and with `--quick`.
+# Number of lines of the simulated log of one month, without and with `--quick`.
 MONTH_LINES, QUICK_LINES = 13_200_000, 132_000
 MONTH_S = 31 * 86_400
 
@@ -92,7 +92,7 @@ def outcome(log: Log, runs: dict[str, list[Run]], failures: dict[str, str]) -> O
     ours = runs[OURS]
     rows = []
     for name, completed in runs.items():
-        # Ratios of this program's wall time to brimful's wall time, one for each round.
+        # Ratio of the other program's wall time to brimful's wall time, in each round.
         ratio = Estimate.spread([run.wall_s / our.wall_s for run, our in zip(completed, ours, strict=True)])
         figures = [
             rate(log.bytes, completed),

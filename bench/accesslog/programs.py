@@ -17,7 +17,8 @@ WRITER = "brimful-bench-accesslog"
 OURS = "brimful"
 GOACCESS = "GoAccess"
 LIMIT_S = 1800
-# Interval between readings of a program's peak memory. The last reading is at most this old when the program ends.
+# Interval between readings of a program's memory. The peak may be missed if it is reached within this time before the
+# program's end.
 PERIOD_S = 0.01
 
 
@@ -28,7 +29,7 @@ class Log:
     path: Path
     bytes: int
     lines: int
-    # GoAccess's name for the log's format.
+    # Name of the log's format in GoAccess.
     format: str
 
 

@@ -27,7 +27,7 @@ from ..monitor.bed import Running
 from ..side_by_side.servers import free_port
 from ..side_by_side.tools import Failed
 
-# Largest permitted share of requests that arrive in another second than in the log.
+# Maximum permitted share of requests that arrive in a different second than in the log.
 MAX_MOVED = 0.01
 LINE = re.compile(r"^([0-9.]+) ([0-9.]+) \S*[?&]n=([0-9]+)", re.MULTILINE)
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from ..side_by_side.tools import Failed
 
-# Longest time from the end of a load to the exit of `brimful load`.
+# Maximum time from the end of a load to the exit of `brimful load`, in seconds.
 EXIT_S = 30
 
 
@@ -19,7 +19,7 @@ def load(command: Sequence[str], what: str, length_s: float) -> None:
         )
     except subprocess.TimeoutExpired:
         raise Failed(f"{what}: not done after {limit_s:.0f} s") from None
-    # Exit code 4 means that the generator was the limit. The Record contains this verdict, so the run is kept.
+    # Exit code 4 means that the load generator was the limit. Such a run is kept: its Record contains this verdict.
     if done.returncode not in (0, 4):
         raise Failed(f"{what}: {last_line(done.stderr) or done.returncode}")
 

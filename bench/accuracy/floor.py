@@ -11,9 +11,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from statistics import fmean, median
 
-# Nominal share of measurements that an interval should contain.
+# Share of the measurements that should be within their intervals.
 COVERAGE = 0.9
-# Minimum number of other pairs. The interval of a repetition is computed from the differences in the other pairs.
+# Minimum number of other pairs. The interval of a repetition is computed from the differences within the other pairs.
 MIN_OTHERS = 3
 
 

@@ -19,12 +19,12 @@ from .client import last_line
 from .subjects import SUBJECTS, Subject
 
 LIMIT_S = 300
-# Number of clients that warm a server up, and the longest duration of the warm-up in seconds.
+# Number of clients that warm a server up, and maximum duration of the warm-up in seconds.
 WARM_UP_CLIENTS, WARM_UP_S = 8, 30
-# Time that an interrupted survey has to restore the server and to write its results.
+# Time in which an interrupted survey must restore the server and write its results, in seconds.
 EXIT_GRACE_S = 15
-# Shortest time from the end of a survey to the repetition of its levels. The survey of the next server usually takes
-# longer.
+# Minimum time from the end of a survey to the repetition of its levels, in seconds. Usually the survey of the next
+# server takes longer than this.
 MIN_GAP_S = 60
 
 
@@ -39,7 +39,7 @@ class Bench:
     generator_cpu: int
     level: str | None
     seed: int
-    # One in this many surveys of each server is thorough; none if it is zero.
+    # One survey in this number of each server's surveys is run with --thorough; none if it is zero.
     thorough_every: int = 3
 
     def key(self) -> dict:
@@ -134,7 +134,7 @@ class Visit:
             document = json.loads(self._kept.document.read_text())
             levels = reading.open_levels(document)
         except (OSError, *UNREADABLE):
-            # Not an error here: `row` reports that the document cannot be read.
+            # No error is raised here: `row` reports later that the document cannot be read.
             return []
         if not levels:
             return []
@@ -150,7 +150,7 @@ class Visit:
         self._server.close()
 
 
-# Exceptions that are raised while a document is read that is not a survey.
+# Exceptions that may be raised if the document that is read is not a survey.
 UNREADABLE = (ValueError, KeyError, TypeError, AttributeError)
 
 
@@ -177,7 +177,8 @@ def complete(command: Sequence[str], kept: Kept) -> str | None:
     """Runs a survey until it ends or LIMIT_S passes. Returns an error if there is no usable document."""
     kept.document.unlink(missing_ok=True)
     with kept.log.open("w") as log:
-        # The survey has its own session, so Ctrl-C reaches only this program, which then ends the survey cleanly.
+        # The survey runs in a session of its own, so that Ctrl-C reaches only this program, which then interrupts the
+        # survey.
         process = subprocess.Popen(
             command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=log, start_new_session=True
         )
@@ -187,8 +188,8 @@ def complete(command: Sequence[str], kept: Kept) -> str | None:
             stop(process)
     if not in_time:
         return f"not done after {LIMIT_S} s"
-    # If the survey wrote its document, the exit codes 1 (refuted), 3 (disturbed) and 4 (client-limited) are results,
-    # too.
+    # Exit codes 1 (the model is refuted), 3 (disturbed) and 4 (the client was the limit) are not failures if the survey
+    # has written its document.
     return None if kept.document.exists() else f"exit {process.returncode}: {last_line(kept.log.read_text())}"
 
 

@@ -10,8 +10,7 @@ from dataclasses import dataclass
 
 from ..side_by_side.tools import PLACES, output, version
 
-# The directories where Linux distributions install programs, and the directory where the archive from go.dev is
-# unpacked.
+# Directories in which Linux distributions install programs, and the directory of Go's archive from go.dev.
 ALL_PLACES = (*PLACES, "/usr/local/go/bin")
 
 
@@ -23,7 +22,7 @@ class Program:
     source: str
     version_argument: str = "--version"
     module: bool = False
-    # An argument, and a word that the program must print when it is run with this argument.
+    # An argument, and a word that the program's output with this argument must contain.
     lists: tuple[str, str] | None = None
 
     def path(self) -> str | None:
@@ -42,7 +41,8 @@ class Program:
         if self.module:
             return importlib.metadata.version(self.names[0])
         printed = output([self.path(), self.version_argument])
-        # `version` ignores the version of Go, because programs that were built with Go print it beside their own.
+        # Go itself needs this expression: `version` ignores versions of Go, because programs that are built with Go
+        # print it beside their own.
         compiler = re.match(r"go version go([\d.]+)", printed)
         return compiler[1] if compiler else version(self.path(), [self.version_argument])
 

@@ -11,18 +11,18 @@ from datetime import datetime
 from ..side_by_side.tools import Failed
 
 SCHEMA = "brimful.survey/1"
-# The levels whose response times are shown, as fractions of the predicted saturation rate.
+# The levels whose response times the report shows, as fractions of the predicted saturation rate.
 FRACTIONS = (0.5, 0.7, 0.8, 0.9)
-# The level at which the report also shows the response time corrected for the host's speed.
+# At this level, the report also shows the prediction that is corrected for the host's speed.
 GIVEN_HOST = 0.8
 PERCENTILES = ("p50", "p95", "p99")
-# The factor of the default objective, p99<10x.
+# The default objective is p99<10x: the 99th percentile is less than 10 times that at a light load.
 TIMES_LIGHT_LOAD = 10
-# First words of the headline of a survey that found no capacity.
+# Begin of the headline of a survey that could not determine the capacity.
 UNDETERMINED = "Not determined"
-# The only reason code of an invalid survey whose measurements are sound: its model is refuted.
+# The reason code of a survey whose model is refuted. If it is the only one, the survey's measurements are valid.
 REFUTED = "model_refuted"
-# Reason codes of a survey in which the client was the limit.
+# Reason codes that mean that the client was the limit.
 CLIENT_LIMITS = (
     "beyond_client_max",
     "generator_late",
@@ -44,7 +44,8 @@ class Predicted:
     predicted: float
     high: float
     measured: float
-    # The prediction, corrected for the host's speed during the measurement if the survey knows this speed.
+    # The prediction, corrected for the host's speed during the measurement; the prediction itself if that speed is
+    # unknown.
     given_host: float
 
     def holds(self) -> bool:
@@ -88,8 +89,7 @@ def figures(survey: dict, repeats: Sequence[dict] = ()) -> dict:
         "objective": objective(survey),
         "levels": [with_repetition(survey, level, repeats) for level in open_levels(survey)],
     }
-    # Use the duration that the survey reports: it excludes the time to parse the options. If it is absent, the row
-    # keeps the process's wall time.
+    # Prefer the duration in the survey's document, which excludes starting the program, to the process's wall time.
     return found | ({"seconds": survey["elapsed_s"]} if survey.get("elapsed_s") else {})
 
 
@@ -203,7 +203,7 @@ def with_interval(survey: dict) -> Iterator[Predicted]:
     for level in unfitted(survey):
         if not level["verdict"]["valid"]:
             continue
-        # The throughput of a closed level is the measured saturation rate, which `saturation` above counts already.
+        # Skip closed levels: their throughput is the measured saturation rate, which was already added as `saturation`.
         closed = level.get("clients") is not None
         where = "saturated" if closed else f"{level['workload']} at {level['fraction'] * 100:.0f} %"
         if not closed:

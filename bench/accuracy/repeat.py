@@ -14,21 +14,22 @@ from ..side_by_side.tools import Failed
 from . import client
 from .reading import open_levels
 
-# The arrival process of each workload, by the workload's name in the survey document. The process of "bursts" is ON_OFF
-# in crates/survey/src/predictions.rs.
+# The arrival process of each workload, by the workload's name in the survey's document. The process of "bursts" is the
+# constant ON_OFF in crates/survey/src/predictions.rs.
 ARRIVALS = {"mix": "poisson", "bursts": "mmpp:1.6,50%,200ms"}
-# The closed load that warms the server up before each level: its length in seconds, and its number of clients if the
-# survey's document has no number of connections.
+# The closed load that warms the server up before each level: its length in seconds, and its number of clients (if the
+# survey's document does not contain a number of connections).
 BUSY_S, BUSY_CLIENTS = 1.0, 32
-# Maximum number of attempts to measure a level. Another attempt follows if the level was disturbed. The last attempt
-# counts, as in a survey.
+# Maximum number of attempts to measure a level. If an attempt was disturbed, the level is measured again. As in a
+# survey, the last attempt counts.
 ATTEMPTS = 2
-# Length of the monitor's intervals, as in a survey.
+# Length of the monitor's intervals, the same as in a survey.
 INTERVAL = "31.25ms"
-# The limits of a survey's level: share of the server's CPU used by other programs, and share of failed calls
-# (MAX_OTHER_WORK in crates/core/src/server/kernel.rs, FAILED_SHARE in crates/survey/src/trial.rs).
+# The limits above which a level is disturbed, the same as in a survey: the CPU share of other programs, and the share
+# of failed calls (MAX_OTHER_WORK in crates/core/src/server/kernel.rs, FAILED_SHARE in crates/survey/src/trial.rs).
 MAX_OTHER_WORK, MAX_ERROR_SHARE = 0.15, 0.01
-# Seeds of repetitions start here. The seeds of a survey are smaller.
+# The first seed of repetitions. It is greater than any seed of a survey, so that the repetitions' random numbers
+# differ.
 FIRST_SEED = 1_000_000
 
 

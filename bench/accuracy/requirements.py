@@ -9,11 +9,12 @@ from . import floor
 from .floor import Pair
 from .measure import LIMIT_S
 
-# At least this many of 42 surveys must end in an answer: 14 servers, three surveys each.
+# Required number of surveys with an answer, and number of all surveys: three of each of 14 servers.
 ANSWERS, OF_SURVEYS = 38, 42
-# The level whose prediction error is compared with the floor (see floor.py), as a fraction of the saturation rate.
+# The level whose prediction error is judged, as a fraction of the saturation rate. The error is compared with the floor
+# (see floor.py).
 JUDGED_LEVEL = 0.8
-# Number of surveys of one server whose measured rates are compared.
+# Number of surveys of one server from which the spread of the measured rates is computed.
 COMPARED_SURVEYS = 3
 NOT_MEASURED = "not measured"
 

@@ -26,9 +26,9 @@ from .programs import PROGRAMS, missing
 SOURCES = Path(__file__).parent / "servers"
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "brimful-bench"
 TEXT_BYTES = 23_000
-# Longest time to wait for a server to start, in seconds. Java takes about a second, or several on a busy host.
+# Maximum time in which a server must start, in seconds. Java takes about a second, or several seconds on a busy host.
 START_TIMEOUT_S = 30
-# Minimum size of the expected page. A shorter response is an error page.
+# Minimum size of a valid page, in bytes. A shorter response is an error page.
 MIN_PAGE_BYTES = 200
 
 APACHE_GZIP = """\
@@ -134,7 +134,7 @@ class Subject:
     commands: Callable[[Place], list[list[str]]]
     path: str = "/"
     headers: tuple[str, ...] = ()
-    # Number of requests sent before the measurement, so that just-in-time compilers are done and caches are full.
+    # Number of requests before the measurement, so that just-in-time compilers have finished and caches are full.
     warm_up: int = 5000
 
     def missing(self) -> str | None:
@@ -146,7 +146,7 @@ class Subject:
         end."""
         directory.mkdir(parents=True)
         for path in (directory.parent, directory):
-            # The server's workers run as another user, which must be able to read these directories.
+            # The server's workers run as another user, which needs access to these directories.
             os.chmod(path, 0o755)
         place = Place(directory, free_port())
         commands = self.commands(place)
@@ -238,14 +238,14 @@ def on_uvicorn(place: Place) -> list[list[str]]:
     options = ["--loop", "uvloop", "--http", "httptools", "--backlog", "4096", "--timeout-keep-alive", "120"]
     quiet = ["--no-access-log", "--log-level", "warning"]
     where = ["--host", "127.0.0.1", "--port", str(place.port), "--app-dir", str(place.directory)]
-    # The server runs a copy, so that Python writes no __pycache__ beside the source.
+    # The server runs a copy of the script, so that Python does not write __pycache__ into the source directory.
     place.write("rows.py", (SOURCES / "rows.py").read_text())
     return [[program("uvicorn"), "-m", "uvicorn", "rows:app", *where, *options, *quiet]]
 
 
 def on_go(place: Place) -> list[list[str]]:
     def build(directory: Path) -> list[str]:
-        # GOTOOLCHAIN=local keeps Go from downloading another compiler.
+        # With GOTOOLCHAIN=local, Go does not download another compiler.
         return ["env", "GOTOOLCHAIN=local", program("go"), "build", "-o", str(directory), str(SOURCES / "rows.go")]
 
     return [[str(built("rows.go", output([program("go"), "version"]), build) / "rows"), str(place.port)]]
@@ -256,7 +256,8 @@ def on_java(place: Place) -> list[list[str]]:
         return [program("javac"), "-d", str(directory), str(SOURCES / "Rows.java")]
 
     classes = built("Rows.java", output([program("javac"), "-version"]), build)
-    # Without `nodelay`, the body of a response on a kept-alive connection is 40 ms late (Nagle and delayed ACKs).
+    # Without `nodelay`, Nagle's algorithm and delayed ACKs delay the body of a response by 40 ms on connections that
+    # stay open.
     options = ["-Dsun.net.httpserver.nodelay=true", "-Dsun.net.httpserver.maxIdleConnections=10000", "-Xmx256m"]
     return [[program("java"), *options, "-cp", str(classes), "Rows", str(place.port)]]
 
@@ -313,7 +314,7 @@ SUBJECTS = [
     Subject("node", "Node, 400 rows as JSON", ("node",), on_node, warm_up=15_000),
     Subject("uvicorn", "uvicorn, 100 rows as JSON", ("uvicorn", "httptools", "uvloop"), on_uvicorn),
     Subject("go-gzip", "Go's net/http, 200 rows as JSON, compressed", ("go",), on_go, headers=GZIP),
-    # Java needs a longer warm-up: its just-in-time compiler still makes it faster after 20,000 requests.
+    # Java needs a longer warm-up: its just-in-time compiler continues to optimize the code after 20,000 requests.
     Subject("java", "the JDK's HTTP server with 8 threads, 500 rows sorted, as JSON", ("java", "javac"), on_java,
             warm_up=40_000),
 ]  # fmt: skip

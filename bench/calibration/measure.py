@@ -20,7 +20,7 @@ from .subjects import Subject
 LEVELS = (0.2, 0.4, 0.6)
 ALONE = (0.3, 0.6)
 CLIENTS = 32
-# Requests per second of the run that measures the server's CPU use when idle.
+# Requests per second of the run that measures the CPU use of the almost idle server.
 IDLE_RATE = 0.4
 
 
@@ -56,7 +56,8 @@ class Bench:
 
     def _run(self, *arguments: str) -> str:
         done = subprocess.run([self.brimful, *arguments], text=True, capture_output=True, check=False)
-        # Exit code 4 means that the generator was the limit. The Record says so, and calibration leaves such a run out.
+        # Exit code 4 means that the load generator was the limit. The Record says so, and `brimful plan calibrate`
+        # leaves such a run out.
         if done.returncode not in (0, 4):
             raise Failed(f"brimful {arguments[0]}: {done.stderr.strip() or done.returncode}")
         return done.stdout

@@ -81,7 +81,7 @@ class Class:
     share: float
     unseen_share: float
     headers: str = ""
-    # The service demand that the reference server is configured with.
+    # The configured service demand of the reference server, in seconds; None for other servers.
     demand_s: float | None = None
 
 
@@ -112,7 +112,7 @@ class Subject:
     def running(self, program: str, directory: Path, cpu: int) -> Iterator[int]:
         """Starts the server on a CPU, yields its port, and ends the server."""
         port = free_port()
-        # The server has its own process group, because Apache signals its whole group when it ends.
+        # The server runs in a process group of its own, because Apache sends a signal to its whole group when it ends.
         command = ["taskset", "-c", str(cpu), program, *self.arguments(directory, port)]
         process = subprocess.Popen(command, stdout=subprocess.DEVNULL, process_group=0)
         try:

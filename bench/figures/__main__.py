@@ -28,7 +28,7 @@ FIGURES = {
     "syn-cost": "syn-cost",
     "wide": "wide",
 }
-# Descriptor limit: enough for the largest number of S-Client descriptors and for their responses in progress.
+# Limit of file descriptors. It suffices for the largest number of S-Clients, and for their responses in progress.
 DESCRIPTORS = 70_000
 
 

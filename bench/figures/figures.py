@@ -10,29 +10,31 @@ from .servers import Apache, Target
 from .testbed import SOURCES
 from .wide import SOURCES as WIDE_SOURCES
 
-# Banga & Druschel's server: 130 requests/s for 1294 bytes. Figures 5 and 6 do not depend on the length of its queue,
-# which a short one fills sooner. Figures 7 and 8 have the paper's queue of 1024 (`Plan.queue`), which bursts of 5 s and
-# more filled.
+# The server of Banga & Druschel (1997): 130 requests/s, and responses of 1294 bytes. Figures 5 and 6 do not depend on
+# the length of the listen queue, so it is short and fills sooner. Figures 7 and 8 have the paper's length of 1024
+# (`Plan.queue`), because a burst must last 5 s or longer to fill it.
 CAPACITY, SIZE, BACKLOG, PROCESSES = 130, 1294, 128, 8
-# A fixed amount of work. A demand of CPU time would hide the cost of SYNs: the kernel charges the time of an interrupt
-# to the thread that it interrupts, so that the target would count it as its own CPU time.
+# Each request does a fixed amount of work. If it used a fixed amount of CPU time instead, the cost of SYNs would be
+# invisible: the kernel charges the time of an interrupt to the interrupted thread, so the reference server would count
+# it as its own CPU time.
 DEMAND = "work:7.6ms"
 ATTEMPT = "500ms"
-# Number of S-Clients of Figure 8: more than the highest rate of a burst (6 · 125/s) times the timeout of an attempt, so
-# that one is always free.
+# Number of S-Clients in Figure 8. It exceeds the highest rate of a burst (6 · 125/s) times the timeout of an attempt,
+# so that an S-Client is always free.
 BURST_CLIENTS = 1000
-# Mosberger & Jin's server, by the title of their figure: queue=32 procs=32 timeout=1s, 1 KB, saturated at 800 calls/s.
+# The server of Mosberger & Jin (1998), from the title of their figure: queue=32 procs=32 timeout=1s, 1 KB, saturated at
+# 800 calls/s.
 CAPACITY_1998, SIZE_1998, BACKLOG_1998, PROCESSES_1998 = 800, 1024, 32, 32
 DEMAND_1998 = "work:1.15ms"
 # Pairs (a, b) as in Figure 8: for b % of the time, the rate is a times the mean. The paper's text names (6, 5). The
-# other pairs have half of this a, twice this b, or both.
+# other pairs have half of that a, twice that b, or both.
 BURSTS = [(3, 5), (6, 5), (3, 10), (6, 10)]
-# By default, Linux first repeats a SYN four times, one second apart, and then doubles the interval each time. With 0,
-# Linux doubles the interval from the first repetition on.
+# By default, Linux repeats a SYN four times, one second apart, and only then doubles the interval each time. With the
+# value 0, Linux doubles the interval from the first repetition on.
 DOUBLING = {"net.ipv4.tcp_syn_linear_timeouts": 0}
 
-# Delays and losses of a wide-area network. The paper did not measure them (§4.2). The router in the paper's Figure 3
-# causes them here.
+# Delays and losses of a wide-area network between clients and server. The paper did not measure with such a network
+# (§4.2). The router of the test bed, as in the paper's Figure 3, causes the delays and losses.
 WIDE = {
     "no delay": ("--rtt", "0ms"),
     "RTT 100 ms": ("--rtt", "100ms"),

@@ -38,9 +38,10 @@ http {{
     }}
 }}
 """
-# Timeout of an attempt, in seconds. RATE × ATTEMPT_S S-Clients make RATE attempts/s even if the server accepts none.
+# Timeout of an attempt, in seconds. If the server accepts no connections, RATE × ATTEMPT_S S-Clients make RATE
+# attempts/s.
 ATTEMPT_S = 0.5
-# Largest difference of the throughputs at which the curves still agree.
+# Maximum relative difference of the throughputs for which two curves are regarded as equal.
 SAME = 0.05
 
 
@@ -92,7 +93,7 @@ def load_of_host(lab, rate, host, hosts, seconds):
     arguments = ["--s-clients", clients, "--connect-timeout", f"{ATTEMPT_S:g}s", "-R", rate]
     arguments += ["--source-ip", f"198.18.{host}.16/29"]
     if hosts > 1:
-        # Each shard makes its share of the S-Clients, so it gets the number of all.
+        # Each shard is given the number of all S-Clients, and generates its share.
         arguments[1] = clients * hosts
         arguments += ["--shard", f"{host}/{hosts}"]
     url = f"http://{SERVER_ADDRESS}:{PORT}/page"

@@ -12,12 +12,14 @@ from .testbed import SERVER_ADDRESS, TestbedError, testbed
 from .wide import wide
 
 URL = f"http://{SERVER_ADDRESS}:{PORT}/page"
-# Time that a run may take to end by itself after its last call, in seconds: longer than every timeout of a run.
+# Maximum time in which a run must end by itself after its last call, in seconds. It is longer than all timeouts of a
+# run.
 END_TIMEOUT_S = 15
-# Time by which a load is longer than the measured window. The last interval of the Record may be short, and is then
-# outside of the window.
+# Seconds by which a load is longer than the measured window. The last interval of the Record may be incomplete; with
+# this, it is outside of the window.
 SPARE_S = 1
-# Loop steps per request at which Apache's capacity is measured, to interpolate the steps for a given capacity.
+# Numbers of loop iterations per request for which Apache's capacity is measured. The number for a desired capacity is
+# interpolated from these.
 TRIALS = (30_000, 90_000)
 
 
@@ -31,9 +33,9 @@ class Lab:
     server_sysctls: dict = field(default_factory=dict)
     client_sysctls: dict = field(default_factory=dict)
     steered: bool = True
-    # CPUs of the client hosts, where a figure has several. On a machine with two CPUs they share one.
+    # CPUs of the client hosts, if a figure has several. On a machine with two CPUs, the client hosts share one.
     client_cpus: tuple = ()
-    # Flags of `brimful testbed` for a wide-area network between client and server; empty for a direct link.
+    # Flags of `brimful testbed` for a wide-area network between client and server. Empty if there is none.
     wide: tuple = ()
 
     def bed(self):
@@ -56,7 +58,8 @@ def point(lab, server, arguments, warm_up, window, lasting=None):
     with lab.bed() as (server_host, client_host):
         listening(server.start(server_host), server_host)
         limit = lasting + END_TIMEOUT_S if lasting else warm_up + window + SPARE_S / 2
-        # Without --foreground, timeout also signals its process group. A second signal ends a load without a Record.
+        # Without --foreground, `timeout` would send the signal also to its process group, so the load would receive it
+        # twice. A second signal ends a load without a Record.
         limited = ["timeout", "--foreground", "--signal=INT", "--preserve-status", f"{limit:g}"]
         command = [*limited, *lab.load(arguments, lasting or warm_up + window + SPARE_S)]
         generator = client_host.start(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)

@@ -5,10 +5,11 @@ from .svg import Axis, Chart, Series, picture
 from .syncost import slope, slope_of_ends
 
 NAMES = {"apache": "Apache prefork", "target": "brimful target"}
-# The two points of Figure 7 that the text names (Banga & Druschel 1997, §5.3): at saturation, and at the highest rate.
-# The text's cost of a SYN, 325 µs, does not follow from them: they give 219 µs.
+# The two points of Figure 7 that the paper's text contains (Banga & Druschel 1997, §5.3): at saturation, and at the
+# highest rate. They do not agree with the cost of 325 µs per SYN in the text: the points result in 219 µs.
 THROUGHPUT_1997 = [(130, 130), (2065, 75)]
-# Figure 2 of Mosberger & Jin 1998, reply rate by offered rate, from the figure's own data.
+# Figure 2 of Mosberger & Jin (1998): reply rate as a function of the offered rate, from the data of the original
+# figure.
 REPLIES_1998 = [
     (100, 100), (200, 200), (300, 300), (400, 399), (500, 497), (600, 594), (700, 672), (800, 778), (900, 792),
     (1000, 792), (1100, 788), (1200, 781), (1300, 780), (1400, 776), (1500, 772), (1600, 768), (1700, 768), (1800, 763),

@@ -11,7 +11,7 @@ from xml.sax.saxutils import escape
 WIDTH, LEGEND, HEIGHT = 820, 260, 320
 LEFT, RIGHT, TOP, BOTTOM = 70, 20, 40, 54
 COLOURS = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000"]
-#: Colours for readers who prefer a dark screen, by the colours that `draw` writes.
+#: For each colour that `draw` writes, the colour that replaces it on a dark background.
 DARK = {"#fff": "#15191e", "#222": "#dde3ea", "#ddd": "#3a424c", "#000000": "#ffffff", "#0072b2": "#56a8dc"}
 FONT = 'font-family="Helvetica, Arial, sans-serif" font-size="13" fill="#222"'
 

@@ -30,10 +30,11 @@ with open({path!r}, "w", buffering=1) as out:
         rounds += 1
         print(time.monotonic_ns(), rounds, file=out)
 """
-# Fills the accept queue. After the timeouts, the client's sockets are closed, but the accept queue keeps the
-# connections.
+# Flags of the load that fills the accept queue. After the timeouts, the client's sockets are closed, but the
+# connections stay in the accept queue.
 FILL = ["-R", 1000, "--new-connection", "--connect-timeout", "50ms", "--timeout", "50ms"]
-# The timeout is shorter than the time to the first repeated SYN, and keeps the number of ports in use low.
+# Flags of the load of SYNs. The timeout is shorter than the time to the first repeated SYN, and limits the number of
+# ports in use.
 FLOOD = ["--new-connection", "--connect-timeout", "100ms"]
 SETTLE_S = 1
 
@@ -59,13 +60,13 @@ def rows(lab, rates, seconds, say):
                 stretches.append(stretch(server, client, seconds))
                 verdicts.append(verdict(finish(generator)))
                 stretches.append(stretch(server, client, seconds))
-            # Wait for the end of the round that was in progress at the last snapshot.
+            # Wait until the spinner has finished the round that was in progress at the last snapshot.
             time.sleep(SETTLE_S)
             samples = read_spins(server.outside("spins").read_text())
         found = [
             between(*pair, lab.server_cpu, lab.client_cpu) | {"rounds": rounds(samples, *pair)} for pair in stretches
         ]
-        # Intervals without SYNs and intervals with SYNs alternate.
+        # Compare each interval with SYNs with the intervals without SYNs before and after it.
         for before, during, after, valid in zip(found[::2], found[1::2], found[2::2], verdicts):
             yield {"series": series} | during | costs(before, during, after) | {"valid": valid}
 

@@ -4,7 +4,7 @@ Lines that begin with `#` have the title, the commands, the servers and the mach
 columns with their units in brackets. `COLUMNS` lists all names and units.
 """
 
-# Shares of a CPU are from 0 to 1. Rates are per second of the measured window.
+# Titles of the table's columns. Shares of a CPU are from 0 to 1; rates are per second, over the measured window.
 COLUMNS = {
     "server": "name",
     "series": "name",

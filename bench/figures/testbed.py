@@ -14,16 +14,15 @@ import contextlib
 import subprocess
 from pathlib import Path
 
-# RFC 2544 reserves 198.18.0.0/15 for benchmarks.
+# An address in the network 198.18.0.0/15, which RFC 2544 reserves for benchmarks.
 SERVER_ADDRESS = "198.18.0.1"
 CLIENT_ADDRESS = "198.18.0.2"
 PREFIX = 15
-# Further addresses of the client: one address has too few free ports for tens of thousands of sockets.
+# Further addresses of the client: a single address has too few free ports for tens of thousands of sockets.
 SOURCES = "198.18.16.0/29"
 PORTS = "1024 65535"
 
-# The directory for a host's server files. The directory is in memory, is private to the host, and disappears with the
-# host.
+# Directory for the server's files on a host. It is in memory, only visible on the host, and removed with it.
 FILES = Path("/run")
 HOLD = f"mount -t sysfs sysfs /sys && mount -t tmpfs tmpfs {FILES} && ip link set lo up && echo ready && exec cat"
 
@@ -38,7 +37,8 @@ class Host:
     def __init__(self, cpu):
         self.cpu = cpu
         command = ["unshare", "--net", "--mount", "--pid", "--fork", "sh", "-c", HOLD]
-        # The process has its own session, so Ctrl-C reaches only this program, which then closes the pipes in order.
+        # The process runs in a session of its own, so that Ctrl-C reaches only this program, which then closes the
+        # pipes in order.
         self.holder = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
         )

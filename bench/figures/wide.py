@@ -12,7 +12,7 @@ from pathlib import Path
 
 from .testbed import FILES, TestbedError
 
-# Further addresses of the client: one address has too few ports for tens of thousands of sockets.
+# Further addresses of the client: a single address has too few free ports for tens of thousands of sockets.
 SOURCES = "198.18.1.0/29"
 HOLD = (
     f"mount --rbind /run/netns /mnt && mount -t tmpfs tmpfs {FILES} && mkdir /run/netns && "
@@ -25,7 +25,7 @@ class WideHost:
 
     def __init__(self, name, inside, cpu):
         self.name, self.inside, self.cpu = name, inside, cpu
-        # The process stays in this program's PID namespace, so that /proc shows it.
+        # The process stays in this program's PID namespace, so that this program sees it in /proc.
         command = ["nsenter", f"--target={inside}", "--mount", "ip", "netns", "exec", name, "sh", "-c"]
         self.keeper = subprocess.Popen(
             [*command, "echo ready && exec cat"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True

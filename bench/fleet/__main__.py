@@ -29,7 +29,7 @@ def main() -> int:
     path = options.build.resolve() / PROGRAM
     if not path.exists():
         return command.missing("fleet", PROGRAM, options.build, "make build")
-    # The package reads this variable when it is imported.
+    # The package reads this variable when it is imported below.
     os.environ["BRIMFUL_BINARY"] = str(path)
     sys.path.insert(0, str(command.BENCH.parent / "python"))
     from . import cases

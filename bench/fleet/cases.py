@@ -18,15 +18,16 @@ from brimful.fleet.place import Place
 from . import largest as largest_load
 from . import offsets as clock_offsets
 
-#: Number of request classes in the merged Records.
+#: Number of request classes in the Records that are merged.
 CLASSES = 20
-#: Length of the run whose Record is merged, in seconds. The Record of such a run has 300 intervals.
+#: Length of the runs whose Records are merged, in seconds. Such a Record has 300 intervals.
 SECONDS = 600
 #: Number of Records that one task merges.
 FAN_IN = 32
-#: Rates in the case `overhead`, in calls per second. Work done once per second costs more per call at a low rate.
+#: Rates in the case `overhead`, in calls per second. Work that is done once per second costs more per call at a low
+#: rate.
 RATES = [5_000, 20_000]
-#: Number of triples of runs in the case `overhead`, without and with `--quick`.
+#: Number of groups of three runs in the case `overhead`, without and with `--quick`.
 TRIPLES = {False: 15, True: 2}
 
 
@@ -158,7 +159,7 @@ def by_ray(options: argparse.Namespace, files: Sequence[Path]) -> dict:
     import ray
 
     if not ray.is_initialized():
-        # With these variables, the package and the command need not be installed.
+        # With these variables, the tests also work if the package and the command are not installed.
         variables = {"PYTHONPATH": str(Path(brimful.__file__).parents[1]), "BRIMFUL_BINARY": brimful.binary()}
         ray.init(
             address=options.address, log_to_driver=False, logging_level="ERROR", runtime_env={"env_vars": variables}

@@ -12,12 +12,13 @@ from collections.abc import Callable
 import brimful
 from brimful import fleet
 
-#: Loads to try, as shares of the predicted largest load.
+#: Loads that are tried, as shares of the predicted maximum load, without and with `--quick`.
 SHARES, QUICK_SHARES = (0.1, 0.2, 0.35, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.1, 1.2), (0.2,)
 DURATION, QUICK_DURATION = "3s", "500ms"
-#: Number of tries of each load. One valid try is enough, because other work on the host may have disturbed the others.
+#: Maximum number of tries of each load. One valid try suffices: other programs on the host may have disturbed the
+#: others.
 TRIES = 3
-#: The search ends after this many invalid loads in a row.
+#: The search ends after this number of successive loads without a valid try.
 MISSES = 2
 
 

@@ -9,14 +9,14 @@ from collections.abc import Iterator, Sequence
 
 RATE = 10_000.0
 LENGTH_S = 20.0
-#: Number of random draws of the clocks' errors.
+#: Number of times that the errors of the clocks are drawn.
 DRAWS = 5
 SHARDS = (8, 64)
-#: Largest clock errors, in seconds, of hosts in one rack, in one region, and in a wide-area network.
+#: Maximum errors of the clocks, in seconds: for hosts in one rack, in one region, and in a wide-area network.
 ERRORS_S = (0.0001, 0.001, 0.01)
-#: Lengths of the windows in which arrivals are counted, in seconds.
+#: Lengths of the time windows in which arrivals are counted, in seconds.
 WINDOWS_S = (0.001, 0.01, 0.1)
-#: The bursts: a period of 0.1 s, of which a tenth has five times the mean rate.
+#: A process with bursts: in the first tenth of each period of 0.1 s, the rate is five times the mean.
 PERIOD_S, ON, HIGH = 0.1, 0.1, 5.0
 
 
@@ -55,8 +55,8 @@ def bursts(draw: random.Random, length_s: float) -> Iterator[float]:
     """Poisson arrivals, at one rate for a tenth of each period and at another rate for the rest."""
     low = (1 - ON * HIGH) / (1 - ON)
     for at in poisson(draw, length_s * HIGH):
-        # All arrivals are generated at the high rate. Outside the bursts, most arrivals are dropped, so that the low
-        # rate remains.
+        # Arrivals are generated at the high rate all the time. Outside of the bursts, most are dropped at random, so
+        # that the rest have the low rate.
         at /= HIGH
         if (at % PERIOD_S) < ON * PERIOD_S or draw.random() < low / HIGH:
             yield at
@@ -77,10 +77,10 @@ def figures(schedule: Sequence[float], length_s: float) -> dict:
     for window_s in WINDOWS_S:
         counts = [0] * round(length_s / window_s)
         for at in schedule:
-            # Clock errors move some calls outside of the run; they are not counted.
+            # Do not count calls that the clock errors have moved out of the run.
             if 0 <= at < length_s:
                 counts[min(int(at / window_s), len(counts) - 1)] += 1
-        # In the first and the last window, some shards have not begun yet or have already ended.
+        # Leave out the first and the last window: there, some shards have not begun yet, or have already ended.
         counts = counts[1:-1]
         mean = sum(counts) / len(counts)
         variance = sum((count - mean) ** 2 for count in counts) / (len(counts) - 1)

@@ -24,7 +24,7 @@ except ImportError:
 NOISE = 2.0
 #: Minimum number of values between two steps.
 MIN_SEGMENT = 8
-#: A change counts as found if it is at most this number of runs from a true one.
+#: A detected change is correct if its distance from a true change, in runs, is at most this.
 TOLERANCES = (0, 1, 2, 3)
 
 Series = list[float]

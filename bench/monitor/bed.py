@@ -82,7 +82,7 @@ class Server(Nginx):
 
     def __init__(self, path: str, directory: Path, cpu: int) -> None:
         super().__init__(path, directory, cpu)
-        # This connection stays open, because a saturated server may be slow to accept a new one.
+        # Keep this connection open, because a saturated server may take long to accept another one.
         self._status_connection = http.client.HTTPConnection("127.0.0.1", self._status, timeout=30)
 
     @property
@@ -108,8 +108,8 @@ class Running:
         pinned = [] if cpu is None else ["taskset", "-c", str(cpu)]
         self.command = list(command)
         self._output, self._errors = tempfile.TemporaryFile("w+"), tempfile.TemporaryFile("w+")
-        # The command has its own session. A signal to its process group reaches all its processes, and Ctrl-C in the
-        # terminal reaches none of them.
+        # The command runs in a session of its own. So a signal to its process group reaches all its processes, and
+        # Ctrl-C at the terminal reaches none of them.
         self._process = subprocess.Popen(
             [*pinned, *command],
             stdin=subprocess.DEVNULL,
@@ -121,7 +121,7 @@ class Running:
 
     @property
     def pids(self) -> list[int]:
-        # taskset replaces itself by the command, which so has the same process ID.
+        # taskset executes the command in its own process, so the process ID is that of the command.
         return family(self._process.pid)
 
     @property
@@ -175,7 +175,7 @@ class Running:
         return self
 
     def __exit__(self, *_: object) -> None:
-        # Signal the whole group: other processes may still run after the first has ended.
+        # Send the signal to the whole group: other processes may still be running after the first one has ended.
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self.pid, signal.SIGKILL)
         self._process.wait()

@@ -19,7 +19,7 @@ class Figure:
     unit: str
     required: float | None = None
     aim: float | None = None
-    # Whether large values are good. If false, small values are good.
+    # Whether the bound is a lower bound; otherwise it is an upper bound.
     at_least: bool = False
 
     def meets(self, value: float, bound: float | None) -> bool:

@@ -13,7 +13,7 @@ PERIOD_S = 0.02
 
 
 def main(directory: Path, seconds: float) -> None:
-    # Bypass the page cache, so that the disk's counters move. O_DIRECT needs memory aligned to a page.
+    # Bypass the page cache, so that the disk is really written to. O_DIRECT needs memory that is aligned to a page.
     block = mmap.mmap(-1, BLOCK_BYTES)
     descriptor = os.open(directory / "file", os.O_RDWR | os.O_CREAT | os.O_DIRECT)
     begun = time.monotonic()

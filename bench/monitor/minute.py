@@ -22,9 +22,10 @@ from .shared import SHARED, Readings, compared
 from .stats import Estimate
 from .tools import missing
 
-# Calls per second, and calls per connection. They cause traffic of every kind, and leave the server some idle time.
+# Rate of the load in calls per second, and calls per connection. With these, all metrics have values, and the server
+# has some idle time.
 RATE, CALLS = 4000, 8
-# The share of the minute in which programs grow to their normal size. Memory growth is measured after this part.
+# Share of the minute in which programs may grow to their normal size. Memory growth is measured after this.
 SETTLING = 1 / 4
 WATCH = "brimful watch"
 
@@ -102,7 +103,8 @@ def minute(bed: Bed) -> tuple[Readings, dict[str, list[tuple[float, int]]]]:
         }
         lead_s = start_s(bed, server.port)
         running = {WATCH: stack.enter_context(Running(commands[WATCH]()))}
-        # brimful loads its eBPF programs first, so it starts earlier to begin sampling together with the others.
+        # brimful starts earlier than the others, because it first loads its eBPF programs. So all begin to sample
+        # together.
         time.sleep(lead_s)
         begun = time.monotonic()
         running |= {tool: stack.enter_context(Running(commands[tool]())) for tool in commands if tool in installed}
@@ -113,7 +115,7 @@ def minute(bed: Bed) -> tuple[Readings, dict[str, list[tuple[float, int]]]]:
                 program.check()
                 sizes.setdefault(tool, []).append((at, resident_kib(program.pid)))
             if exporter:
-                # node_exporter is usually scraped periodically, so this program scrapes it, too.
+                # node_exporter is used by scraping it periodically, so scrape it during the measurement too.
                 exporter.scrape()
             time.sleep(1 - (time.monotonic() - begun) % 1)
         time.sleep(max(0, begun + seconds - time.monotonic()))

@@ -17,14 +17,15 @@ from .stats import Estimate
 
 BACKLOG, CONNECTS = 8, 50
 # Pause before the first SYN and after the last SYN, in seconds. The monitor takes its first sample in the first pause,
-# and its last sample in the second pause.
+# and its last sample in the second.
 QUIET_S = 1.5
 RUNS = (("full", "ebpf", ()), ("full", "plain", ("--no-ebpf",)), ("drained", "ebpf", ()))
 FIGURES = {"SYN": "syn_per_s", "accepted": "accepted_per_s", "dropped": "dropped_per_s"}
 
 
 def measure(bed: Bed) -> Outcome:
-    # The kernel repeats a SYN every second at first. This time ends between two repetitions.
+    # Duration of the overflow, in seconds. The kernel first repeats a SYN every second, so the overflow ends between
+    # two repetitions.
     overflowing_s = 2.6 if bed.quick else 6.6
     try:
         host = Host(bed.server_cpu)
@@ -43,7 +44,7 @@ def measure(bed: Bed) -> Outcome:
                 [f"{kind}: brimful watch {' '.join(flags)}".strip(), *(f"{count:.6g}" for count in ours.values())]
             )
             outcome.raw[f"{kind} {key}"] = {"packets": true_counts, "brimful": ours}
-            # Round the difference: the product of a rate and a time is not exactly a whole number.
+            # Round the difference: the counts are products of a rate and a time, which are not exactly whole numbers.
             error = sum(abs(round(ours[name] - true_counts[name], 3)) for name in FIGURES)
             outcome.measured[f"{kind} {key}"] = Estimate.exact(error)
     finally:

@@ -18,14 +18,16 @@ from .clock import cpu_s
 from .toggle import Slice
 from .tools import missing
 
-# Length of a slice, in seconds: one sampling period at 1 Hz, so that each slice contains one sample.
+# Length of a slice, in seconds. It equals the sampling interval at 1 Hz, so that each slice contains one sample.
 SLICE_S = 1.0
-# Time after each switch that is not measured: the monitor takes its overdue sample, and the queues settle.
+# Time after each switch of the monitor that is not measured: the monitor takes a sample that was due, and the queues of
+# requests become normal again.
 SETTLE_S = 0.15
 CONTROL, WATCH, WATCH_10, SYSSTAT = "control", "brimful watch, 1 Hz", "brimful watch, 10 Hz", "sar and pidstat, 1 Hz"
-# The monitor that each quartet of slices switches: brimful at 1 Hz in half of the quartets, no monitor in a quarter.
+# The monitor that is switched on and off in the slices of each quartet: brimful at 1 Hz in half of the quartets, and no
+# monitor (control) in a quarter.
 TURNS = (WATCH, CONTROL, WATCH, WATCH_10, WATCH, CONTROL, WATCH, SYSSTAT)
-# nginx counts as saturated if it uses at least this share of its CPU.
+# nginx is saturated if it uses at least this share of its CPU.
 SATURATED = 0.95
 
 
@@ -38,7 +40,7 @@ def measure(bed: Bed) -> Outcome:
         running: dict[str, list[Running]] = {CONTROL: []}
         for name, commands in monitors(bed, server, lasting):
             running[name] = [stack.enter_context(Running(command, bed.server_cpu)) for command in commands]
-        # Wait until all monitors have started and taken their first samples.
+        # Wait until all monitors have started and have taken their first samples.
         time.sleep(2)
         switches = {name: Switch(programs) for name, programs in running.items()}
         found: dict[str, list[list[Slice]]] = {name: [] for name in switches}

@@ -8,12 +8,13 @@ import urllib.request
 
 from .bed import Bed, Running
 
-# sar reports CPUs, tasks and switches, paging, swapping, disks, memory, pressure, interfaces, sockets, TCP and
+# Arguments of sar for CPUs, tasks and switches, paging, swapping, disks, memory, pressure, interfaces, sockets, TCP and
 # interrupts.
 SAR = ("-u ALL -P ALL -w -B -W -b -d -r -q CPU,IO,MEM -n DEV,EDEV,SOCK,TCP,ETCP -I SUM").split()
-# pidstat reports CPU time, memory and context switches.
+# Arguments of pidstat for CPU time, memory and context switches.
 PIDSTAT = "-u -r -w".split()
-# By default, node_exporter leaves out processes and connections by state. Debian's build also leaves out loopback.
+# Arguments of node_exporter that enable the metrics of processes and of connections by state, which it leaves out by
+# default. In Debian's build, the loopback device must be enabled too.
 NODE_EXPORTER = (
     "--collector.tcpstat --collector.processes --collector.netdev.device-exclude=^$ --log.level=error".split()
 )
@@ -57,7 +58,7 @@ def averages(printed: str) -> dict[str, dict[str, float]]:
         if not line.startswith("Average:"):
             continue
         words = line.split()[1:]
-        # A line of column names has no number; a line of values has at least one.
+        # Skip lines of column titles: unlike lines of values, they contain no number.
         if not any(map(is_number, words)):
             columns = words
             continue

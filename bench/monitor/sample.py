@@ -19,7 +19,7 @@ from .tools import missing
 
 TASKS = 300
 SHAPES = {"threads": f"1 process of {TASKS} threads", "processes": f"{TASKS} processes of 1 thread"}
-# After this time, in seconds, the programs have started, and none of them is taking a sample.
+# Time after which the monitors have started and are not taking a sample, in seconds.
 START_S = 2.5
 
 
@@ -85,7 +85,7 @@ def outside(bed: Bed, shape: str, port: int, samples: int) -> dict[str, float | 
     between two samples, first after the start, so that the cost of starting is not included.
     """
     lasting = START_S + samples + 3
-    # brimful reads every thread; pidstat does so with -t.
+    # brimful reads the values of every thread; pidstat does this only with -t.
     threads = ["-t"] if shape == "threads" else []
     flags = ["--process", NAME, "--port", port, "--interval", "1s", "--duration", f"{lasting:g}s"]
     commands = {

@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 
 Table = dict[str, dict[str, float]]
 
-# Number of events by which the counts of two monitors may differ, because their minutes do not begin and end together.
+# Number of events by which the counts of two monitors may differ, because their measurements do not begin and end at
+# the same instant.
 EDGE_EVENTS = 2
 PAGE_KIB = 4
 SECTOR_KIB = 0.5
@@ -25,7 +26,7 @@ class Readings:
     sar: Table
     pidstat: Table
     vmstat: dict[str, float]
-    # Two scraped pages: one from the beginning of the minute, one from the end.
+    # Two scraped pages: from the beginning and from the end of the minute.
     node_exporter: list[Table]
 
     def sum_of(self, tool: Table, columns: str, row: str = "") -> float:
@@ -46,7 +47,7 @@ class Theirs:
     """How to compute a figure from a tool's output."""
 
     value: Callable[[Readings], float]
-    # The rounding error: half a unit of the last digit that the tool prints.
+    # Maximum rounding error of the tool's output: half a unit of its last digit.
     rounded: float = 0.0
     differs: str = ""
 
@@ -57,8 +58,7 @@ class Shared:
 
     name: str
     ours: Callable[[dict], float | None]
-    # The change of the rate that one event causes, as a function of the measured seconds: 1/seconds for a plain
-    # counter.
+    # By how much one event changes the rate, as a function of the measured seconds: 1/seconds for a counter of events.
     event: Callable[[float], float] = field(default=lambda seconds: 1 / seconds)
     sar: Theirs | None = None
     pidstat: Theirs | None = None
@@ -100,7 +100,8 @@ def compared(shared: Shared, readings: Readings) -> Iterator[Line]:
         except KeyError as absent:
             yield Line(tool, ours, float("nan"), False, f"not measured: {absent}")
             continue
-        # The largest difference that rounding and the different ends of the two minutes can cause.
+        # Maximum difference that can result from rounding, and from the different beginnings and ends of the two
+        # measurements.
         slack = theirs.rounded + EDGE_EVENTS * shared.event(readings.seconds)
         small = abs(ours - value) <= slack
         remark = theirs.differs or (f"within rounding and edges, {slack:.2g}" if small else "")
@@ -175,11 +176,11 @@ def share(name: str, sar_columns: str, vmstat_column: str, modes: str) -> Shared
     )
 
 
-# Number of connections that may open or close between the last readings of the two tools.
+# Number of connections that may be opened or closed between the last readings of the two tools.
 RATE_AT_END = 50
 MEAN = "the tool's mean over the minute, ours at the end"
 ALL_PORTS = "the tool's covers all ports"
-# Largest size of a single request to the disk, in KiB.
+# Maximum size of a single disk request, in KiB.
 REQUEST_KIB = 64
 SHARED = (
     share("user", "%usr %nice", "us", "user nice"),
@@ -259,7 +260,8 @@ SHARED = (
     Shared(
         "pressure.cpu.some",
         at("pressure", "cpu", "some"),
-        # The kernel updates the PSI totals every two seconds, which is EDGE_EVENTS times one second of stall.
+        # The kernel updates the totals of PSI every two seconds. So a total may lack two seconds of stall, which are
+        # EDGE_EVENTS (2) events of one second each.
         event=lambda seconds: 1 / seconds,
         sar=sar("%scpu", scale=0.01),
         node_exporter=grown("node_pressure_cpu_waiting_seconds_total"),

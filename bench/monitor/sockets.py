@@ -21,7 +21,7 @@ def main(role: str, *arguments: str) -> None:
 def serve(port: int, number: int) -> list[socket.socket]:
     listener = socket.create_server(("", port), backlog=4096)
     print("listening", flush=True)
-    # The result contains the listener, too: if it were dropped, Python would close the socket.
+    # Return the listener too: otherwise, Python would close it.
     return [listener.accept()[0] for _ in range(number)] + [listener]
 
 

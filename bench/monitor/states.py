@@ -25,8 +25,8 @@ from .tools import missing
 
 PORT = 8080
 SOCKETS = 10_000
-# The number of connections that have SOCKETS sockets on this host. If the clients run on this host, both sockets of a
-# connection are here; otherwise only one is.
+# Number of connections for which this host has SOCKETS sockets. If the clients run on the same host as the server, both
+# sockets of a connection are on this host; otherwise only one is.
 LAYOUTS = {"half": SOCKETS // 2, "all": SOCKETS}
 WORDS = {"half": "clients on the same host", "all": "clients elsewhere"}
 EXPORTER_PORT = 9100
@@ -139,7 +139,7 @@ def scrapes_us(server: Host, path: str, rounds: int) -> list[float]:
         expect(asking, "ready")
         found = []
         for _ in range(rounds):
-            # The family includes the waiting nsenter, which uses no CPU time.
+            # `family` also includes the waiting process nsenter, which uses no CPU time.
             before = cpu_s(family(exporter.pid))
             print(1, file=asking.stdin, flush=True)
             expect(asking, "done")

@@ -15,7 +15,7 @@ from statistics import fmean, median
 from ..side_by_side.report import figure
 
 TRIMMED = 0.1
-# Student's t for 95 %, two-sided, by degrees of freedom from 1.
+# Quantiles of Student's t distribution for two-sided 95 % intervals, for 1, 2, 3 and more degrees of freedom.
 T_95 = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228)
 Z_95 = 1.959964
 

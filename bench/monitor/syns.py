@@ -85,7 +85,7 @@ def main(kind: str, backlog: int, connects: int, seconds: float) -> None:
         client.close()
     accepted += accept_waiting(listener)
     print(json.dumps({"syns": counter.finish(), "accepted": accepted}), flush=True)
-    # Keep the listener open for the monitor's last sample.
+    # Keep the listener open until the monitor has taken its last sample.
     sys.stdin.read()
 
 

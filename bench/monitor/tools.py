@@ -5,7 +5,7 @@ from pathlib import Path
 
 from ..side_by_side.tools import find_program, version
 
-# For each program: its possible file names, the arguments that print its version, and where it comes from.
+# For each program: its possible file names, the arguments with which it prints its version, and how to install it.
 KNOWN = {
     "brimful": (["brimful"], ["--version"], "make build"),
     "probe": (["brimful-bench-monitor"], ["--version"], "make bench-monitor"),

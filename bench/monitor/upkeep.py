@@ -15,14 +15,15 @@ from .bed import Bed, Running, Server, note
 from .case import Case, Figure, Outcome
 from .stats import Estimate
 
-# With this header field, wrk opens a connection for each request.
+# A header field with which wrk opens a connection for each request.
 CLOSE = ("-H", "Connection: close")
-# Pause after each switch, in seconds. Loading or detaching the eBPF programs takes a fraction of this time.
+# Pause after the monitor is switched on or off, in seconds. Loading or detaching the eBPF programs takes a fraction of
+# this time.
 SETTLE_S = 0.7
 SLICE_S = 2
-# Number of intervals in which runs of the eBPF program are counted, and length of an interval in seconds.
+# Number of time intervals in which the executions of the eBPF program are counted, and their length in seconds.
 STRETCHES, STRETCH_S = 5, 2
-# A sampling interval longer than the measurement. Only the eBPF program that counts connections runs.
+# A sampling interval that is longer than the measurement, so that only the eBPF program that counts connections runs.
 NEVER = "1h"
 
 

@@ -18,7 +18,7 @@ from .program import Program
 OURS = "brimful"
 CURVE_POINTS = 1000
 NETWORKS = 200
-# Number of large random networks on which the linearizer is timed.
+# Number of large random networks on which the solver called linearizer is timed.
 SIMILAR_NETWORKS = 12
 
 
@@ -117,7 +117,8 @@ def linearizer(bed: Bed) -> Outcome:
     size = (20, 100, 1000)
     runs = solved(bed, outcome, "linearizer", size)
     outcome.measured["seconds"] = Estimate.spread([1e3 * s for s in runs.seconds[OURS]])
-    # The linearizer converges more slowly if several stations are about equally busy.
+    # The time of the linearizer differs between networks: it converges more slowly if several stations are about
+    # equally busy.
     times: dict[int, list[float]] = {number: [] for number in range(SIMILAR_NETWORKS)}
     for _ in range(bed.repetitions):
         for number in times:

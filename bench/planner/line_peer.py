@@ -15,7 +15,8 @@ from importlib.metadata import version
 
 warnings.filterwarnings("ignore")
 
-# The library prints to standard output. Send that to standard error, so that it is not mistaken for an answer.
+# The library prints messages to standard output. Redirect these to standard error, so that they are not read as
+# answers.
 ANSWERS = os.fdopen(os.dup(1), "w")
 os.dup2(2, 1)
 
@@ -94,8 +95,8 @@ def network(request: dict) -> dict:
     if len(closed) == 0:
         throughput, present = pfqn_mvams(*arguments, np.ones(len(network.queues)), network.servers)[:2]
     else:
-        # A station's rate is constant beyond the end of its table of multipliers. LINE needs the rates for one customer
-        # more than the closed classes have.
+        # A station's rate is constant beyond the end of its table of multipliers. The library LINE needs a rate for one
+        # customer more than the closed classes have.
         levels = int(closed.sum()) + 1 + max([4, *(len(table) for table in network.multipliers if table)])
         throughput, present = pfqn_mvaldmx(*arguments, network.rate(levels), np.full(len(network.queues), levels))[:2]
     return {

@@ -16,7 +16,7 @@ from ..side_by_side.tools import Failed
 HERE = Path(__file__).resolve().parent
 START_S = 300
 
-# Solvers that no package registry contains, with the registries that were searched.
+# Solvers that are not available from a package registry, with the registries that were searched.
 UNOBTAINABLE = {
     "PDQ": "PDQ is not available: Debian has no package of it, and `pdq` on PyPI is another program",
     "JMT": (
@@ -38,7 +38,7 @@ class Peer:
     def ask(self, request: dict, limit_s: float) -> dict:
         """The solver's answer. Raises Failed if it exceeds the time limit or reports an error."""
         self.start()
-        # Octave returns a line only after it has read the beginning of the next line, so an empty line follows each
+        # Octave returns a line only after it has read the beginning of the next line, so write an empty line after the
         # request.
         self._process.stdin.write(json.dumps(request) + "\n\n")
         self._process.stdin.flush()

@@ -25,13 +25,12 @@ from pathlib import Path
 
 from shared import MARK, ROOT, groups_and_namespaces, parser, processes, target
 
-#: The latest kill, in seconds after the start of the command. Kills fall between the start of Python and some seconds
-#: into the load.
+#: Maximum time from the start of the command to the kill, in seconds. A kill may happen from the start of Python to
+#: some seconds into the load.
 LATEST_KILL_S = 8.0
 GRACE_S = 1.0
 MAX_AGE_S = 2.0
-#: Matches a line of progress at 2 s or later. By then the driver has a Record of each shard, and keeps the Record
-#: before it prints the line.
+#: Matches a line of progress at 2 s or later. The driver prints it only after it has stored a Record of each shard.
 SEEN = re.compile(r"^([2-9]|\d{2,})s: ")
 
 
@@ -47,7 +46,8 @@ def main() -> int:
     with target(program) as (url, _):
         for number in range(1, options.count + 1):
             after_s = drawn.uniform(0, LATEST_KILL_S)
-            # About half of the loads are short. Then the kill may hit the merge, or come after the driver has ended.
+            # About half of the loads are short, so that some kills happen while the Records are merged, or after the
+            # driver has ended.
             duration_s = drawn.choice([60.0, drawn.uniform(1, 4)])
             wrong, age_s = trial(program, url, options.shards, duration_s, after_s)
             ages += [] if age_s is None else [age_s]

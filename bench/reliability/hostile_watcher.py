@@ -26,14 +26,14 @@ from shared import calls_ended, parser, target
 
 MAX_GROWTH = 64 << 20
 MAX_MESSAGE = 4 << 20
-#: Maximum number of elements in a collection of the messages that this program sends. The generator accepts this number
-#: in a collection of any kind.
+#: Maximum number of elements of a collection in this program's messages. The load generator accepts this number in
+#: collections of all kinds.
 MAX_ELEMENTS = 6_000
 PROTOCOL = "brimful.watch/3"
 NONCE = "0123456789abcdef0123456789abcdef"
 
-#: For each collection: a sample with `*` in place of the elements, and one element. `#` is replaced by the element's
-#: number.
+#: For each collection: a sample with `*` in place of the elements, and one element. In the element, `#` is replaced by
+#: the element's number.
 COLLECTIONS = {
     "module classes": ('{"module":{"servers":[{"classes":[*]}]}}', "{}"),
     "module servers": ('{"module":{"servers":[*]}}', "{}"),
@@ -114,7 +114,7 @@ class Watcher(threading.Thread):
         with connection, self.listener:
             try:
                 interval_s = self.begin(connection)
-                # The generator waits for a first sample before it begins the load.
+                # Send one sample first: the load generator waits for it before it begins the load.
                 connection.sendall(sample("{}").replace(b"%AT%", str(time.monotonic_ns()).encode()))
                 while True:
                     time.sleep(interval_s / 10)

@@ -101,7 +101,7 @@ def trial(program: Path, kind: str, url: str, server: int, after_s: float) -> tu
             following = [*load, "-n", "5"]
             files = {"kept.json"}
         else:
-            # Temporary files of an output are deleted when a later run opens the same output.
+            # A later run that writes the same output must delete the temporary files of the killed run.
             following = [*load[:3], "-n", "5", "--html", "report.html", "--out", "survey.json"]
             files = {"report.html", "survey.json"}
         done = subprocess.run(following, env=environment, cwd=place, capture_output=True, text=True, timeout=120)

@@ -29,7 +29,7 @@ http {
     server { listen 127.0.0.1:1; }
 }
 """
-# Files that nginx itself creates when it tests a configuration.
+# Files that nginx itself creates when it tests its configuration, so they may remain.
 SERVERS_OWN = {"error.log", "nginx.pid"}
 LIMIT_S = 900
 
@@ -122,7 +122,7 @@ def main() -> int:
             except AssertionError as error:
                 failed += 1
                 print(f"killed after {1000 * delay_s:.1f} ms: {error}")
-                # Continue in a clean directory.
+                # Run the next trial in a new directory.
                 place_of_next = Path(place) / f"next-{instant}"
                 bed = Bed(arguments.brimful.resolve(), place_of_next)
     print(f"{arguments.count} installations of {1000 * whole_s:.0f} ms killed: {failed} failed")

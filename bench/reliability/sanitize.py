@@ -115,7 +115,8 @@ class Server:
         self.reload_signal = signal.SIGHUP if kind == "nginx" else signal.SIGUSR1
         for directory in ["www", "reports", "full"]:
             (place / directory).mkdir()
-        # The server's workers run as another user, which must be able to enter this directory and to write reports.
+        # The server's workers run as another user, which needs access to this directory and must be able to write
+        # reports there.
         place.chmod(0o755)
         self.reports.chmod(0o1777)
         (place / "www/small").write_text("x" * 1000)
@@ -143,7 +144,7 @@ class Server:
             subprocess.check_output(["gcc", f"-print-file-name={name}"], text=True).strip()
             for name in ["libasan.so", "libubsan.so"]
         ]
-        # The servers themselves leak memory on purpose, so leaks are not reported.
+        # The servers do not free all their memory at exit, so leaks are not reported.
         asan = f"log_path={self.reports}/asan:detect_leaks=0:abort_on_error=0"
         environment = {
             **os.environ,
@@ -218,7 +219,7 @@ def disturb(brimful: Path, server: Server, requests: int, reloads: int, kills: i
             if server.reported():
                 running.terminate()
             done = server.logged() - first
-            # Spread reloads and kills evenly over the requests.
+            # Distribute reloads and kills evenly over the requests.
             if reloaded < reloads and done * reloads >= reloaded * requests:
                 server.reload()
                 reloaded += 1
@@ -242,7 +243,8 @@ def fill(brimful: Path, server: Server) -> None:
         return "No space left on device" in new_lines
 
     wait_until("the server warns that the file system is full", warned)
-    # Old workers may still close connections, so some requests may fail. It is enough that the server serves again.
+    # Some requests may fail, because old workers still close connections. So only wait until the server serves requests
+    # again.
     before = server.logged()
     load(brimful, server, 1, 2000).wait(LIMIT_S)
     if server.process.poll() is not None or server.logged() == before:
@@ -267,7 +269,7 @@ def check(kind: str, arguments: argparse.Namespace) -> bool:
 
             wait_until("the requests end", is_quiet)
             logged, counted = server.logged(), server.counted()
-            # nginx's module counts a request before the log line is written, Apache's after it.
+            # nginx's module counts a request before its log line is written; Apache's module counts it afterwards.
             between = counted - logged if kind == "nginx" else logged - counted
             if not 0 <= between <= killed:
                 wrong.append(f"counted {counted}, logged {logged}")

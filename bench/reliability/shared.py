@@ -8,13 +8,14 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 
-#: An environment variable that all processes started by a command inherit. Its value differs in each trial.
+#: An environment variable that a command passes on to all processes that it starts. Each trial has a different value,
+#: so that these processes can be found.
 MARK = "BRIMFUL_RELIABILITY"
 
-#: Prefix of the names of the control groups that tests create.
+#: Prefix of the names of control groups that tests create.
 TESTS = "brimful-test-"
 
-#: The counts of calls that ended before anything was sent.
+#: Names of the counts of calls that ended before their request was sent.
 BEFORE_SENDING = [
     "client_limited",
     "abandoned",

@@ -35,7 +35,7 @@ OUTPUTS = {
 WAYS = ["full at 0 %", "full at 50 %", "full at 95 %", "EIO", "EFBIG", "directory removed"]
 PAGE = 4096
 WHOLE = "a complete Record"
-#: Messages of a load that refuses to start because of the output.
+#: Messages of a load that does not start, because it cannot write to the output.
 REFUSED = re.compile(r"cannot write .*: choose another place|is not a file that can be replaced")
 
 
@@ -94,7 +94,7 @@ def fail(program: Path, server: Server, url: str, output: str, way: str) -> str:
             if share == 0:
                 fill(place)
         elif way == "EIO":
-            # Writes to a terminal fail with EIO once its other end is closed.
+            # Writing to a terminal fails with EIO after the other end of the terminal was closed.
             terminal, other_end = os.openpty()
             stack.callback(os.close, other_end)
             name = directory / OUTPUTS[output]
@@ -110,7 +110,7 @@ def fail(program: Path, server: Server, url: str, output: str, way: str) -> str:
         stack.callback(setattr, server, "on_call", lambda: None)
         command = [*prefix, str(program), "load", url, "--json", "-c", "2", "-n", str(CALLS), output, str(name)]
         done = subprocess.run(command, capture_output=True, text=True, timeout=120)
-        # If brimful refuses the output before the load, no Record is lost.
+        # If brimful refuses the output before the load begins, there is no Record that could be lost.
         refused = done.returncode in (2, 3) and not done.stdout and REFUSED.search(done.stderr)
         return "refused before the load" if refused else judge(done)
 

@@ -80,7 +80,7 @@ def soak(name: str, command: list[str], out: Path, lasts_s: float) -> str:
             time.sleep(READING_INTERVAL_S)
         stderr.seek(0)
         errors = stderr.read().strip()
-    # The last two seconds are left out: memory may grow at the end, when the Record is made.
+    # Leave out the start and the last two seconds: memory may grow at the end, when the Record is made.
     steady = [reading for reading in readings if lasts_s / 10 <= reading[0] <= lasts_s - 2]
     if not steady:
         print(f"{name}: ended after {readings[-1][0] if readings else 0:.0f} s: {errors[-300:]}", flush=True)

@@ -60,7 +60,7 @@ def main() -> int:
         bed = Bed(
             build, Path(directory), options.server_cpu, options.generator_cpu, options.quick, seconds, options.vts
         )
-        # Without its sources, the case of the other module is left out.
+        # Leave out the case of nginx-module-vts, unless its sources are given or the case is named.
         cases = [case for case in CASES if case != vts.CASE or options.vts or vts.CASE.name in (options.case or ())]
         return suite.measure(document, cases, bed, options.case, out)
 

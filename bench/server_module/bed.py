@@ -31,7 +31,7 @@ class Bed(Workplace):
     generator_cpu: int
     quick: bool
     seconds: int
-    # The sources of nginx-module-vts.
+    # Directory with the sources of nginx-module-vts, another module for nginx; None without it.
     vts: Path | None = None
 
     def program(self, name: str) -> str:
@@ -77,8 +77,8 @@ class Load:
             code = self._process.wait(within_s)
         except subprocess.TimeoutExpired:
             raise Failed(f"the load is still running after {within_s:.0f} s") from None
-        # Exit code 1 means that calls failed because workers were killed; 4 means that the generator was the limit. The
-        # Record reports both.
+        # Exit code 1 means that calls failed, because workers were killed; 4 means that the load generator was the
+        # limit. Both are reported in the Record.
         if code not in (0, 1, 4):
             raise Failed(f"brimful load: exit {code}: {self._text(self._errors)}")
         return json.loads(self._text(self._output))

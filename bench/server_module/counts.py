@@ -18,7 +18,7 @@ from .servers import Server
 REQUESTS, QUICK_REQUESTS = 1_000_000, 50_000
 CLIENTS = 32
 WORKERS = 2
-# Interval between reloads or kills.
+# Interval between two reloads or kills, in seconds.
 EVENT_S = 1.0
 
 
@@ -38,7 +38,7 @@ def measure(bed: Bed, kind: str) -> Outcome:
     with bed.server(kind, workers=WORKERS, logs=True) as server:
         made = 0
         while made < wanted:
-            # Calls on connections of a killed worker fail. The loop repeats the load until enough calls have responses.
+            # Calls on connections of a killed worker fail, so the load is repeated until enough calls have responses.
             with bed.load(server.url, "--clients", CLIENTS, "--requests", wanted - made) as load:
                 while not load.ended():
                     time.sleep(EVENT_S / 5 if bed.quick else EVENT_S)

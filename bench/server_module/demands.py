@@ -23,7 +23,7 @@ from .bed import Bed
 from .memory import Counted
 from .servers import Server
 
-# The request classes. Each class requests one file, of this size in bytes.
+# The request classes. All requests of a class are for one file of this size, in bytes.
 CLASSES = {"tiny": 500, "small": 12_000, "medium": 100_000, "large": 600_000}
 WATCHED = (0.4, 0.3, 0.2, 0.1)
 PREDICTED = ((0.7, 0.2, 0.08, 0.02), (0.1, 0.6, 0.25, 0.05), (0.25, 0.25, 0.25, 0.25), (0.9, 0.1, 0.0, 0.0))

@@ -20,7 +20,7 @@ SUMS = struct.Struct(f"=4Q{3 * len(PHASES)}Q16x")
 CPU = struct.Struct("=6Q80x")
 CLASS_BYTES = 2 * SUMS.size + CPU.size + len(PHASES) * BUCKETS * 8
 ENABLED = 28
-# An unused word in the padding behind the class names, in the same page as ENABLED.
+# Offset of an unused word behind the class names. It is in the same page of memory as ENABLED.
 UNUSED = HEADER.size + CLASSES_MOST * NAME_BYTES
 
 

@@ -7,17 +7,18 @@ from ..monitor.case import Case, Figure, Outcome
 from . import toggle
 from .bed import Bed
 
-# A host's speed drifts within a fifth of a second, so short slices are more comparable. The control's confidence
-# interval is a quarter as wide with slices of 20 ms as with slices of 200 ms, in runs of equal length.
+# Length of a slice, in seconds. Slices are short, because the speed of a host changes within a fifth of a second. With
+# slices of 20 ms, the control's confidence interval is a quarter as wide as with slices of 200 ms, in runs of equal
+# length.
 SLICE_S = 0.02
-# The memory layout differs from start to start, and with it the cache misses of the server and the module. Results
-# therefore differ more between starts than between the quartets of one start.
+# Number of starts of the server, without and with `--quick`. The memory layout, and with it the number of cache misses,
+# differs from start to start. So results differ more between starts than between the quartets of one start.
 STARTS, QUICK_STARTS = 16, 2
-# Seconds of measurement for each start of the server. Longer runs have more starts.
+# Seconds of measurement after each start of the server. A longer measurement has more starts.
 START_S = 26
 CLIENTS = 64
-# The classes and workers of a large configuration: these classes and that of all other requests. The module has at most
-# 16 classes.
+# The classes of a large configuration. Together with the class of all other requests, the module has at most 16
+# classes.
 CLASSES = [f"class{i:02}" for i in range(15)]
 WORKERS = 8
 
@@ -62,7 +63,7 @@ def measure(bed: Bed, kind: str, flags: Sequence[object] = ("--clients", CLIENTS
             bed.server(kind, **configuration) as server,
             bed.load(server.url, *flags, "--duration", f"{1.5 * seconds + 60:.0f}s") as load,
         ):
-            # A warm-up that is not counted fills the caches and opens all connections.
+            # A warm-up whose results are discarded: it fills the caches and opens all connections.
             toggle.measure(server, load, 2, SLICE_S, f"overhead-{kind}, start {start + 1} of {starts}, warm-up")
             runs.append(toggle.measure(server, load, seconds, SLICE_S, f"overhead-{kind}, start {start + 1}"))
     outcome = Outcome()

@@ -15,7 +15,7 @@ from .bed import Bed
 from .memory import PHASES, Counted
 
 REQUESTS, QUICK_REQUESTS = 2000, 200
-# The permitted error: the larger of PERCENT of the logged time and MICROSECONDS.
+# Maximum permitted error: PERCENT of the logged time or MICROSECONDS, whichever is larger.
 PERCENT, MICROSECONDS = 1.0, 50.0
 
 
@@ -64,8 +64,8 @@ def measure(bed: Bed, kind: str, path: str, extra: str, rate: int, microseconds:
     by_log = sum(logged) / len(logged)
     by_module = sum(mean_us(counted).values())
     error_us = abs(by_module - by_log)
-    # The error is in percent of the logged time. For short logged times, the divisor is a constant, so that an error of
-    # MICROSECONDS counts as PERCENT.
+    # The error as a percentage of the logged time. If the logged time is short, it is replaced by a constant, so that
+    # an error of MICROSECONDS counts as PERCENT.
     outcome.measured["off"] = Estimate.exact(100 * error_us / max(by_log, 100 * MICROSECONDS / PERCENT))
     outcome.table(
         f"{kind}: mean of {len(logged)} requests, µs",

@@ -113,7 +113,7 @@ class Server:
             raise Failed(f"{kind} with the module does not start: {error}: {self._complaint()}") from None
 
     def _place_files(self, files: dict[str, int]) -> None:
-        # The workers run as another user.
+        # The server's workers run as another user, which needs access to this directory.
         os.chmod(self.directory.parent, 0o755)
         for name in ("www", "modules-enabled", "conf.d"):
             (self.directory / name).mkdir()
@@ -150,7 +150,7 @@ class Server:
         if done.returncode:
             raise Failed(done.stderr.strip())
         if not built.exists():
-            # Keep the built module for later installations.
+            # Keep the module that was built, so that later installations need not build it again.
             shutil.copy(next((self.directory / "modules").glob("*.so")), built)
 
     def _command(self, program: str, config: Path) -> list[str]:
@@ -164,7 +164,7 @@ class Server:
 
     @property
     def pids(self) -> list[int]:
-        # taskset executes the server in its own process.
+        # taskset executes the server in its own process, so the process ID is that of the server.
         return family(self._process.pid)
 
     @property

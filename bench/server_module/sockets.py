@@ -29,9 +29,11 @@ from .bed import Bed, Traffic
 
 CLIENTS = 64
 POLL_S = 0.004
-# Loading the programs takes some tenths of a second, and the first slices have cold caches.
+# Time that is not measured, in seconds: loading the eBPF programs takes some tenths of a second, and in the first
+# slices, their data is not in the caches.
 LOADING_S = 3.0
-# The kernel begins to attach before the links are visible, and still detaches after they have disappeared.
+# Time before and after an observed attachment that counts as attached, in seconds. The kernel begins to attach programs
+# before the links are visible, and continues to detach them after the links have disappeared.
 ATTACH_MARGIN_S = 0.03
 DEFAULT, CONTROL = "attached", "nothing attached"
 
@@ -113,7 +115,7 @@ def poll(pid: int, seconds: float) -> list[Reading]:
 def is_attached(pid: int) -> bool:
     """Whether a process holds a link of an eBPF program, or a tracepoint."""
     for name in os.listdir(f"/proc/{pid}/fd"):
-        # The process may have closed the descriptor since the directory was listed.
+        # The process may have closed the file descriptor after the directory was listed.
         with contextlib.suppress(FileNotFoundError):
             held = os.readlink(f"/proc/{pid}/fd/{name}")
             if held.startswith(("anon_inode:bpf_link", "anon_inode:bpf-perf", "anon_inode:[perf_event]")):

@@ -26,11 +26,12 @@ from .servers import Server
 
 PATTERNS = ((False, True, True, False), (True, False, False, True))
 MODULE, CONTROL = "module", "control"
-# The subjects of successive quartets. A quarter of the quartets is the control.
+# What is switched on and off in successive quartets of slices. In the control, a quarter of the quartets, nothing is.
 TURNS = (MODULE, MODULE, CONTROL, MODULE)
-# Pause after a switch, so that requests in progress end: Apache takes 5 ms for 64 concurrent requests.
+# Pause after a switch, in seconds, so that requests in progress end before the measurement. Apache needs 5 ms for 64
+# concurrent requests.
 SETTLE_S = 0.006
-# A server counts as saturated if it uses at least this share of its CPU.
+# A server is saturated if it uses at least this share of its CPU.
 SATURATED = 0.95
 
 
@@ -62,7 +63,7 @@ def measure(server: Server, load: Load, seconds: float, slice_s: float, name: st
     """Measures quartets of the module and of the control for this time."""
 
     def switch_unused(on: bool) -> None:
-        # In a control quartet, the module stays on.
+        # In a quartet of the control, the module stays on.
         server.memory.switch(True)
         server.memory.switch_unused(on)
 

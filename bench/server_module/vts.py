@@ -17,12 +17,13 @@ from . import toggle
 from .bed import Bed
 from .overhead import CLASSES, CLIENTS, QUICK_STARTS, START_S, WORKERS, class_flags, class_rules, files
 
-# nginx of Debian's package nginx-dev.
+# The sources of nginx in Debian's package nginx-dev.
 NGINX_SOURCES = Path("/usr/share/nginx/src")
-# A load that continues needs some milliseconds until all of its connections are busy again.
+# Length of a slice, in seconds. After a pause, a load needs some milliseconds until all of its connections are busy
+# again.
 SLICE_S = 0.1
 STARTS = 8
-# nginx is built with -Werror, and newer compilers have more warnings.
+# nginx is built with -Werror, but newer compilers print more warnings.
 NO_ERRORS = "-Wno-error"
 
 HTTP = """\

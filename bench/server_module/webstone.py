@@ -16,15 +16,16 @@ from .bed import Bed
 from .servers import Server
 
 CLIENTS = 30
-# Kind of file, number of files, mean size in KB, share of the requests. Workload B has files of a quarter of the size.
+# For each kind of file: number of files, mean size in KB, share of the requests. The files of workload B have a quarter
+# of the size.
 FILES = (
     ("html", 24, 7.5, 0.192),
     ("images", 29, 13.28, 0.754),
     ("sound", 20, 179.0, 0.05),
     ("video", 4, 2304.0, 0.004),
 )
-# Slices are short, and the server is started several times, for the reasons in overhead.py. A slice has about 200
-# connections, and the longest connection lasts a few milliseconds.
+# Length of a slice, in seconds. overhead.py explains why slices are short and the server is started several times. A
+# slice has about 200 connections, each of which lasts at most a few milliseconds.
 SLICE_S = 0.02
 STARTS, QUICK_STARTS = 8, 2
 START_S = 26
@@ -71,7 +72,7 @@ def table_3(bed: Bed, kind: str) -> Outcome:
     outcome.measured = {
         "connections": slower,
         "bits": toggle.loss_of_runs(of_module, "bytes_per_s"),
-        # R = N/X for clients without think time (the response time law).
+        # Without think time, R = N/X (response time law), so the response time changes inversely to the throughput.
         "response": inverse(slower),
     }
     per_s = {on: mean(quartets, "connections_per_s", on) for on in (True, False)}

@@ -29,7 +29,7 @@ def main() -> int:
         if programs.path(name) is None:
             return command.missing("side_by_side", name, options.build, "make bench")
     command.raise_descriptor_limit()
-    # The harness stays on the server's CPU, so that it does not disturb the generator.
+    # This program runs on the server's CPU, so that it does not disturb the load generator.
     os.sched_setaffinity(0, {options.server_cpu})
     now = datetime.now(UTC)
     document = command.head("brimful.bench/1", now) | {
@@ -67,7 +67,7 @@ def run_case(case: Case, bench: Bench, options: argparse.Namespace) -> dict:
     repetitions = 1 if case.long else options.repetitions
     runs = []
     for repetition in range(repetitions):
-        # Each repetition begins with a different generator.
+        # Each repetition begins with a different load generator.
         turn = repetition % max(len(entries), 1)
         for entry in entries[turn:] + entries[:turn]:
             command.say(f"{case.name}: {entry.tool}, repetition {repetition + 1} of {repetitions}")

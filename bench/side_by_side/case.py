@@ -27,15 +27,16 @@ class Case:
     title: str
     server: str
     entries: tuple[Entry, ...]
-    # `columns` are the metrics in the case's table. For the metrics in `compared`, a second table has the ratios of
-    # brimful's values to the other generators' values.
+    # `columns` are the metrics in the table of the case. For the metrics in `compared`, a second table contains the
+    # ratios of brimful's values to those of the other load generators.
     columns: tuple[str, ...]
     compared: tuple[str, ...] = ()
     requirements: tuple[Requirement, ...] = ()
-    # Runs one generator once, given the bench, this case, the entry and the seconds; returns its values.
+    # A function that runs one load generator once and returns its values. Its arguments are the bench, this case, the
+    # entry and the number of seconds.
     measure: Callable[..., dict] = field(kw_only=True)
     rate: int = 0
-    # Whether the case is a single run of --growth-seconds.
+    # Whether the case is a single long run of --growth-seconds.
     long: bool = False
 
     @property

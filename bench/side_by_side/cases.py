@@ -43,12 +43,12 @@ KEEP_ALIVE = (
     k6("closed.js", CLIENTS=64),
 )
 PIPELINED = (*brimful("--clients", "1024", "--pipeline", "16"), wrk(64, "-s", "pipeline.lua"), h2load(64, "-m16"))
-# 64 connections with 16 streams each.
+# HTTP/2 on 64 connections with 16 concurrent streams each.
 STREAMS = (*brimful("--http", "2", "--clients", "1024", "--streams", "16"), h2load_http2(64, 16))
-# More attempts than one core can make, so that the measured rate is the generator's maximum.
+# Flags for more connection attempts than one CPU can make, so that the measured rate is the generator's maximum.
 ATTEMPTS = ("--s-clients", "2000", "--connect-timeout", "20ms")
 HTTPERF_ATTEMPTS = httperf(60_000, "--timeout=0.02")
-# A header field with which every generator makes the server close the connection.
+# A header field that makes the server close the connection after the response. All generators send it.
 CLOSE = "Connection: close"
 
 
@@ -152,7 +152,7 @@ CASES = (
         (
             *brimful("--new-connection", "--close", "server", "--clients", "64"),
             wrk(64, "-H", CLOSE),
-            # This rate exceeds httperf's maximum, so httperf never waits. The server counts the connections.
+            # httperf cannot reach this rate, so it never waits between connections. The server counts the connections.
             httperf(20_000, "--timeout=5", f"--add-header={CLOSE}\\n"),
             ab(64),
             hey(64, "-disable-keepalive"),

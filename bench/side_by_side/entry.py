@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-# Name of an earlier version of brimful in the tables.
+# The name that replaces `brimful` in the tables for an earlier version.
 BEFORE = "before"
 
 
@@ -15,7 +15,7 @@ class Setting:
     port: int
     seconds: int
     connections: int = 0
-    # The certificate of a TLS server; None for a server without TLS.
+    # Path of the certificate of a TLS server; None for a server without TLS.
     authority: Path | None = None
 
     @property
@@ -30,13 +30,13 @@ class Entry:
     tool: str
     argv: Callable[[Setting], list[str]]
     stdin: Callable[[Setting], str] | None = None
-    # The number of connections among which the rate is divided equally, if each connection follows its own schedule.
-    # None if all connections follow one schedule.
+    # If each connection of the generator has a schedule of its own: the number of connections among which the rate is
+    # divided equally. None if all connections follow one schedule.
     connections: int | None = None
-    # Additional run time that this generator uses to calibrate itself, in seconds.
+    # Additional seconds that the generator runs to calibrate itself.
     extra_seconds: int = 0
     good_exits: tuple[int, ...] = (0,)
-    # brimful's flags. They are used again to determine the engine that brimful chooses.
+    # brimful's flags, with which the engine that brimful chooses is determined.
     flags: tuple[str, ...] = ()
 
     @property

@@ -20,9 +20,10 @@ from pathlib import Path
 
 from .stats import percentile
 
-# Arrivals during this time are ignored, because generators connect and their runtimes warm up.
+# Arrivals in this time after the start are ignored: the generator opens its connections, and just-in-time compilers are
+# at work.
 WARM_UP_NS = 1_000_000_000
-# Lateness is measured relative to the delay at this percentile of all delays.
+# Percentile of the delays that counts as on time. The lateness of a request is its delay minus this delay.
 ON_TIME = 1
 
 

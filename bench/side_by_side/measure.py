@@ -21,16 +21,18 @@ from .servers import LARGE_BYTES, PAGE_BYTES, Nginx, Server, Trivial
 from .tools import Failed, Programs
 
 SCRIPTS = Path(__file__).parent / "scripts"
-# Interval between readings of a running generator's memory.
+# Interval between readings of a running generator's memory, in seconds.
 PERIOD_S = 0.2
-# Connections per second that the slow server serves, as in Figure 7 of Banga & Druschel (1997).
+# Connections per second that the slow server accepts, as in Figure 7 of Banga & Druschel (1997).
 SLOW_PER_SECOND = 130
-# Delay of the holding server's responses, and think time of brimful's clients. brimful spreads the clients' first calls
-# over the think time, so all clients have connected before the first call is answered. When the last call is answered,
-# the first client is about to call again: at that moment all connections are open and idle.
+# Delay of the responses of the server with delayed responses, and think time of brimful's clients, in seconds. brimful
+# distributes the clients' first calls over the think time, so all clients have connected before the first response.
+# When the last call gets its response, the first client has not called again yet: at this moment, all connections are
+# open and idle.
 HOLD_S = 3
 THINK_S = 2
-# The two numbers of connections at which a generator's memory is compared.
+# The two numbers of connections with which a generator's memory is measured. Their difference shows the memory per
+# connection.
 CONNECTIONS = (2000, 10000)
 
 
@@ -44,7 +46,7 @@ class Finished:
     core_busy_s: float
     peak_rss_kib: int
     output: str
-    # Readings of the generator's resident memory: seconds since the generator's start, and KiB.
+    # Readings of the generator's memory: seconds since its start, and resident memory in KiB.
     memory: list[tuple[float, int]] = field(repr=False)
 
 
@@ -92,7 +94,7 @@ class Generator:
         self._entry = entry
         self._cpu = bench.generator_cpu
         self._limit_s = 3 * setting.seconds + 60
-        # The results have program names without directories.
+        # The results contain the names of programs without their directories.
         self.command = ["taskset", "-c", str(self._cpu), *argv]
         self._output, self._errors = tempfile.TemporaryFile("w+"), tempfile.TemporaryFile("w+")
         real = [*self.command[:3], bench.programs.path(entry.program), *argv[1:]]
@@ -101,7 +103,7 @@ class Generator:
         self._process = subprocess.Popen(
             real,
             cwd=SCRIPTS,
-            # brimful verifies the server's certificate; the other generators do not.
+            # Only brimful verifies the server's certificate.
             env=os.environ | ({"SSL_CERT_FILE": str(setting.authority)} if setting.authority else {}),
             stdin=subprocess.PIPE if entry.stdin else subprocess.DEVNULL,
             stdout=self._output,
@@ -116,7 +118,7 @@ class Generator:
 
     @property
     def pid(self) -> int:
-        # taskset executes the generator in its own process.
+        # taskset executes the generator in its own process, so the process ID is that of the generator.
         return self._process.pid
 
     def finish(self) -> Finished:
@@ -150,8 +152,9 @@ class Generator:
         return bool(poll.poll(1000 * seconds))
 
     def _peak(self, maxrss_kib: int) -> int:
-        # The kernel's maximum for a child begins at the memory of this program, which forked the child. A smaller
-        # generator's peak is therefore taken from the periodic readings. The last reading may be PERIOD_S old.
+        # The kernel's value for the peak memory of a child process is at least the memory of this program at the fork.
+        # So for a smaller generator, the maximum of the periodic readings is used. The last reading may be PERIOD_S
+        # old.
         own = host.memory_kib(os.getpid())[1]
         return max(self._peak_kib, maxrss_kib if maxrss_kib > own else 0)
 
@@ -181,7 +184,7 @@ def growth(bench: Bench, case: Case, entry: Entry, seconds: int) -> dict:
         "growth_low_kib_per_min": 60 * (slope - half_width),
         "growth_high_kib_per_min": 60 * (slope + half_width),
     }
-    # Store one reading per second.
+    # Store only one reading per second.
     return run | {"memory_kib": [kib for _, kib in finished.memory][:: round(1 / PERIOD_S)]}
 
 
@@ -238,7 +241,7 @@ def memory_per_connection(bench: Bench, case: Case, entry: Entry, _seconds: int)
 def memory_with_connections_kib(bench: Bench, case: Case, entry: Entry, number: int) -> int:
     """Resident memory with this number of open connections, after each has had its response."""
     server = bench.start(case.server)
-    # Enough time to open all connections and to wait for the responses.
+    # A duration in which all connections can be opened and all responses received.
     setting = Setting(server.port, 3 * (HOLD_S + THINK_S), number)
     try:
         with Generator(bench, entry, setting) as generator:

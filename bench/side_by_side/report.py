@@ -78,7 +78,7 @@ def case_text(document: dict, result: dict) -> str:
         [f"{ours} / {peer}"] + [cell(ratios(result, ours, peer, metric)) for metric in case.compared]
         for peer in peers
         for ours in tools
-        # An earlier version of brimful is compared only with the current version on the same engine.
+        # An earlier version of brimful is compared only with the current version with the same engine.
         if ours.startswith("brimful") and peer in (peer.replace(BEFORE, "brimful"), ours.replace("brimful", BEFORE))
     ]
     compared = [row for row in compared if any(entry != "-" for entry in row[1:])]

@@ -13,7 +13,7 @@ from typing import Protocol
 
 from .tools import Failed
 
-# The page of Banga & Druschel (1997). It fits into one TCP segment together with the response head.
+# Size of the page in Banga & Druschel (1997). Together with the response's head, it fits into one TCP segment.
 PAGE_BYTES = 1294
 LARGE_BYTES = 1 << 20
 # File name of a TLS server's private key.
@@ -30,7 +30,7 @@ class Counted:
 
 class Server(Protocol):
     port: int
-    # The certificate of a TLS server; None without TLS.
+    # Path of the certificate of a TLS server; None without TLS.
     authority: Path | None
 
     def counted(self) -> Counted: ...
@@ -103,7 +103,7 @@ class Nginx:
     ) -> None:
         directory = directory / "nginx"
         (directory / "www").mkdir(parents=True, exist_ok=True)
-        # nginx's worker runs as another user.
+        # nginx's worker runs as another user, which needs access to this directory.
         os.chmod(directory.parent, 0o755)
         (directory / "www" / "index.html").write_text("x" * page)
         self.port, self._status = free_port(), free_port()
@@ -173,7 +173,7 @@ def wait_for(port: int, timeout_s: float = 10) -> None:
     deadline = time.monotonic() + timeout_s
     while True:
         try:
-            # Send a whole request. A mere connection could remain in the accept queue.
+            # Send a whole request: a connection without a request may stay in the accept queue.
             urllib.request.urlopen(f"http://127.0.0.1:{port}/").close()
             return
         except OSError:

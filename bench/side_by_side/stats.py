@@ -4,7 +4,8 @@ import math
 from collections.abc import Sequence
 from statistics import fmean, median
 
-# Number of blocks, and Student's t for a two-sided 95 % interval with BLOCKS - 2 degrees of freedom.
+# Number of blocks of a run, and the quantile of Student's t distribution for a two-sided 95 % interval with BLOCKS - 2
+# degrees of freedom.
 BLOCKS = 12
 T_95 = 2.228
 

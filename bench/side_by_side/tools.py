@@ -13,7 +13,7 @@ class Failed(Exception):
     """A program failed or is missing. The benchmark reports it and goes on."""
 
 
-# For each program: the arguments that make it print its version, and the place from which it can be installed.
+# For each program: the arguments with which it prints its version, and how to install it.
 KNOWN = {
     "brimful": (["--version"], "make build"),
     "brimful-bench-server": (["--version"], "make bench"),
@@ -29,7 +29,7 @@ KNOWN = {
     "vegeta": (["-version"], "go install github.com/tsenart/vegeta/v12@latest"),
 }
 
-# Directories in which Debian, cargo and go install programs. They are searched even if PATH lacks them.
+# Directories in which Debian, cargo and go install programs. They are searched even if they are not in PATH.
 PLACES = ("/usr/sbin", "~/.cargo/bin", "~/go/bin")
 
 

@@ -26,7 +26,7 @@ class AgainstSchedule(unittest.TestCase):
         self.assertLess(max(lateness.against_schedule(arrivals, 1000)), 0.002)
 
     def test_known_delays_are_measured(self) -> None:
-        # Exponential delays: their median is the mean times ln 2. With this mean, requests do not overtake one another.
+        # Exponential delays, whose median is the mean times ln 2. The mean is so small that requests keep their order.
         rng = random.Random(1)
         arrivals = [at + int(rng.expovariate(1 / 50_000)) for at in schedule(1000, 11)]
         found = sorted(lateness.against_schedule(sorted(arrivals), 1000))
@@ -61,8 +61,8 @@ class Measure(unittest.TestCase):
             return lateness.measure(Path(file.name), *arguments)
 
     def test_each_connection_is_measured_against_its_own_schedule(self) -> None:
-        # Ten connections start 5.3 ms apart, as in wrk2. The arrivals match ten schedules exactly, but no common
-        # schedule.
+        # Ten connections start 5.3 ms apart, as in wrk2. The arrivals are exactly on time by the ten schedules of the
+        # connections, but not by a single schedule.
         arrivals = sorted((at, c) for c in range(10) for at in schedule(100, 5, begun=SECOND + c * 5_300_000))
         apart = self.measure(arrivals, 1000, 10, 5)
         self.assertLess(apart["lateness_max_us"], 0.002)

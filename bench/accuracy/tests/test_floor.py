@@ -22,7 +22,7 @@ class Floor(unittest.TestCase):
         self.assertEqual(pair(0.25, 1).floor(), 0)
 
     def test_the_ratio_is_that_of_the_medians(self) -> None:
-        # Errors ln 2, ln 4, ln 8 and floors ln 2, ln 2, ln 16: medians ln 4 and ln 2.
+        # The errors are ln 2, ln 4, ln 8, with the median ln 4; the floors are ln 2, ln 2, ln 16, with the median ln 2.
         found = [pair(2, 2), pair(1 / 4, 1 / 2), pair(8, 16)]
         self.assertAlmostEqual(floor.over_floor(found), 2)
         self.assertIsNone(floor.over_floor([]))
@@ -52,7 +52,8 @@ class Score(unittest.TestCase):
     def test_the_interval_score_is_the_width_plus_a_penalty(self) -> None:
         self.assertAlmostEqual(floor.interval_score(1, 3, 2), 2)
         self.assertAlmostEqual(floor.interval_score(1, 3, 1), 2)
-        # The width 2, plus the distance from the interval times 2/α, which is 20 for α = 0.1.
+        # The score is the width 2 plus a penalty: the distance of the value from the interval times 2/α, which is 20
+        # for α = 0.1.
         self.assertAlmostEqual(floor.interval_score(1, 3, 0.5), 2 + 20 * 0.5)
         self.assertAlmostEqual(floor.interval_score(1, 3, 3.1), 2 + 20 * 0.1)
 
@@ -62,13 +63,14 @@ class Score(unittest.TestCase):
         self.assertEqual(floor.repetition_half_width([3, 1, 2]), 3)
 
     def test_the_survey_and_the_repetition_are_scored_on_the_same_pairs(self) -> None:
-        # Floors: ln 2, ln 2, ln 2 and ln 4. The interval of the last pair's repetition is too narrow by ln 2.
+        # The floors are ln 2, ln 2, ln 2 and ln 4. So the interval of the last pair's repetition, which has the
+        # half-width ln 2, misses the measurement by ln 2.
         found = [pair(1, 2), pair(1, 1 / 2), pair(1, 2), pair(1, 4, (2, 4))]
         scored = floor.scores(found)
         one = math.log(2)
-        # The survey: three widths of ln 4, and one of ln 2 with a penalty of 20 ln 2.
+        # Scores of the survey: three times the width ln 4, and once the width ln 2 plus the penalty 20 ln 2.
         self.assertAlmostEqual(scored.survey, (3 * 2 * one + one + 20 * one) / 4)
-        # The repetition: three widths of 2 ln 4, and one of 2 ln 2 with a penalty of 20 ln 2.
+        # Scores of the repetition: three times the width 2 ln 4, and once the width 2 ln 2 plus the penalty 20 ln 2.
         self.assertAlmostEqual(scored.repetition, (3 * 4 * one + 2 * one + 20 * one) / 4)
         self.assertEqual((scored.pairs, scored.survey_holds, scored.repetition_holds), (4, 3, 3))
 

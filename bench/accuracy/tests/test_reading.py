@@ -91,7 +91,8 @@ class Intervals(unittest.TestCase):
             return reading.Predicted("response", "50 %", 9, 10, 13, measured, 10).holds_twice()
 
         self.assertEqual([doubled(measured) for measured in (7.9, 8.1, 15.9, 16.1)], [False, True, True, False])
-        # The interval at twice its width, around the corrected prediction 20, contains the measurement.
+        # The measurement 21 is not in the doubled interval around the prediction 10, but in the one around the
+        # corrected prediction 20.
         self.assertTrue(reading.Predicted("response", "50 %", 9, 10, 13, 21, 20).holds_twice())
 
     def test_only_valid_surveys_list_figures_beyond_twice_their_interval(self) -> None:

@@ -50,7 +50,7 @@ class Records(unittest.TestCase):
 
     def test_the_doubts_are_those_of_a_level(self) -> None:
         self.assertEqual(repeat.figures(record(1, "generator_late"), 0)["reasons"], ["generator_late"])
-        # Other programs use 1 − 0.19 (idle) − 0.65 (server) = 16 % of the CPU. The limit is 15 %.
+        # Other programs use 1 − 0.19 (idle) − 0.65 (server) = 16 % of the CPU, which exceeds the limit of 15 %.
         self.assertEqual(repeat.figures(record(1, idle=0.19), 0)["reasons"], ["other_work"])
         self.assertEqual(repeat.figures(record(1, idle=0.21), 0)["reasons"], [])
         self.assertEqual(repeat.figures(record(1, error_share=0.01), 0)["reasons"], ["server_errors"])

@@ -151,7 +151,8 @@ class RateUnderTheObjective(unittest.TestCase):
         self.assertEqual(self.judged("rate under", off)[1], "**missed**")
 
     def test_the_interval_counts_for_all_surveys_that_were_measured_well(self) -> None:
-        # Half-widths of 10 %, 10 % and 5 %. Only the first interval contains its measurement.
+        # The half-widths are 10 %, 10 % and 5 %; the survey with other work does not count. Only the first interval
+        # contains the measured rate.
         made = [
             row("nginx", 0, self.survey(1000, 1100)),
             row("node", 0, self.survey(1000, 1101, "model_refuted")),
@@ -162,7 +163,7 @@ class RateUnderTheObjective(unittest.TestCase):
         self.assertEqual(self.judged("half-width", *made), ["median 10.0 %, worst 10.0 % (3 of 4 surveys)", "met"])
 
     def test_the_spread_needs_three_rates_of_one_server(self) -> None:
-        # The spread is (1100 − 900) / 1000 = 20 %.
+        # Expected spread: (1100 − 900) / 1000 = 20 %.
         three = [row("nginx", i, self.survey(1000, rate)) for i, rate in enumerate((900, 1000, 1100))]
         two = [row("node", i, self.survey(1000, rate)) for i, rate in enumerate((500, None, 1000))]
         found = self.judged("measured rate", *three, *two)
@@ -198,7 +199,8 @@ class Twice(unittest.TestCase):
         return made
 
     def test_the_error_at_80_percent_is_judged_by_the_floor(self) -> None:
-        # The errors are ln 2, ln 2, ln 4, and the floors ln 2, ln 4, ln 4. The ratio of their medians is 0.5.
+        # The errors are ln 2, ln 2, ln 4, and the floors are ln 2, ln 4, ln 4. The ratio of their medians is 0.5, which
+        # meets the requirement.
         found = self.surveys(0.8, (0.020, 0.005), (0.005, 0.040), (0.040, 0.040))
         text = report.text(document(*found))
         found = cells(text, "R at 80 %", "## requirements")
@@ -213,8 +215,8 @@ class Twice(unittest.TestCase):
         self.assertEqual(found[3:], ["1.00 (1 levels measured twice without doubt)", "not measured"])
 
     def test_scores_stand_beside_those_of_the_repetition(self) -> None:
-        # Every interval of the survey is ln 4 wide and contains the measurement. Every repetition differs by ln 2, so
-        # the intervals of the repetitions are as wide.
+        # Every interval of the survey has the width ln 4 and contains the measurement. Every repetition differs from
+        # the measurement by ln 2, so the intervals of the repetitions have the width ln 4, too.
         text = report.text(document(*self.surveys(0.8, *[(0.010, 0.020)] * 4)))
         self.assertEqual(cells(text, "mix at 80 %")[5:], ["1.39", "1.39", "1.00", "4 of 4", "4 of 4"])
 
@@ -249,7 +251,8 @@ class Answers(unittest.TestCase):
     def test_failed_surveys_are_no_answers(self) -> None:
         dead = {"server": "node", "repetition": 0, "seconds": 1.0, "error": "exit 2: no"}
         text = report.text(document(dead, *[row("nginx", i, survey()) for i in range(9)]))
-        # The same share of 10 surveys, 38/42 · 10 = 9.05, is rounded up to 10: all surveys must answer.
+        # The requirement is 38 of 42 surveys. The same share of 10 surveys, 9.05, is rounded up to 10, so one failed
+        # survey is too many.
         self.assertEqual(cells(text, "surveys that end")[1:], ["≥ 10 of 10", "-", "9 of 10 (9 valid)", "**missed**"])
 
     def test_results_that_do_not_say_it_are_not_measured(self) -> None:

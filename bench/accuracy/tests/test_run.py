@@ -188,7 +188,7 @@ class Visiting(unittest.TestCase):
         self.assertNotIn("--process", warm_up)
         for line in (surveyed, busy, repeated):
             self.assertIn("--process 123", line)
-        # The second survey of the first server is not thorough, so its levels have the usual length.
+        # Only one survey in three is thorough. This is the second one of its server, so it is not.
         self.assertNotIn("--thorough", surveyed)
         self.assertNotIn("--level", surveyed)
         self.assertIn("--rate 800.000 --arrivals poisson --duration 2s --seed 1000101 ", repeated)

@@ -21,7 +21,7 @@ def reached(rate: float, cores: float) -> dict:
 class Compare(unittest.TestCase):
     def test_saturation_is_the_free_share_of_the_cpu_over_the_demand(self) -> None:
         found = measure.compare({"model": MODEL}, {"page": 2.0, "large": 1.0}, [reached(400, 0.9), reached(500, 1.0)])
-        # Expected: (1 - 0.1) / (2/3 · 1 ms + 1/3 · 4 ms) = 450/s.
+        # Expected capacity: (1 - 0.1) / (2/3 · 1 ms + 1/3 · 4 ms) = 450/s.
         self.assertAlmostEqual(found["predicted"], 450)
         self.assertAlmostEqual(found["ratio"], 1)
         self.assertAlmostEqual(found["ratio_per_cpu_second"], 450 / (900 / 1.9))

@@ -1,8 +1,9 @@
-//! Counts the false alarms of `brimful compare` on simulated pairs of equal servers.
+//! Measures how often `brimful compare` finds a difference between simulated runs of two equal servers (false alarms).
 //!
-//! Each run is a queue with one server, Poisson arrivals and exponential service times, at a utilization of 0.7. Its
-//! response times are correlated, because calls wait for the same earlier calls. The server of each run is faster or
-//! slower by a random factor, as hosts are. A pair is a false alarm if any figure differs.
+//! Each run is a queue with one server, Poisson arrivals and exponential service times, at a utilization of 0.7.
+//! Successive response times are correlated, because calls wait for the same earlier calls. The speed of the server
+//! varies from run to run by a random factor, like that of a real host. A pair is a false alarm if any metric differs
+//! significantly.
 #![forbid(unsafe_code)]
 
 use brimful_core::event::{CallSpec, ClassId, End, Event, Observer, Outcome};
@@ -16,9 +17,9 @@ use rand_distr::{Distribution, Exp, Normal};
 use rand_pcg::Pcg64Mcg;
 use std::collections::BTreeMap;
 
-/// Calls per second.
+/// Rate of the Poisson arrivals, in calls per second.
 const RATE: f64 = 200.0;
-/// Mean CPU time of a call, in seconds.
+/// Mean service time of a call, in seconds.
 const SERVICE_S: f64 = 0.7 / RATE;
 
 /// Counts false alarms of `brimful compare`.
@@ -72,7 +73,7 @@ fn main() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// One run: a Record with the monitor's figures of the server's CPU time.
+/// Simulates one run. The Record contains the CPU time of the server as the monitor would measure it.
 fn simulate(random: &mut Pcg64Mcg, service_s: f64, seconds: u64, number: usize) -> anyhow::Result<Record> {
     let (gap, service) = (Exp::new(RATE)?, Exp::new(1.0 / service_s)?);
     let window = Nanos::from_secs(seconds);
@@ -104,7 +105,7 @@ fn simulate(random: &mut Pcg64Mcg, service_s: f64, seconds: u64, number: usize) 
     Ok(derive(&collector.into_account(), facts))
 }
 
-/// A call that was due and answered at these times.
+/// Adds a call that was due at `due` and ended at `at`.
 fn observe(collector: &mut Collector, due: Nanos, at: Nanos) {
     let mut call = PerCall::default();
     let class = ClassId(0);
@@ -121,7 +122,7 @@ fn observe(collector: &mut Collector, due: Nanos, at: Nanos) {
     }
 }
 
-/// The monitor's figures of a server that was busy for these parts of each second.
+/// The monitor's metrics of a server that was busy for these shares of each second.
 fn server(busy: &[f64]) -> Server {
     let interval = |(second, cores): (usize, &f64)| ServerInterval {
         t_s: second as f64,

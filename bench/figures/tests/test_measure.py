@@ -69,7 +69,8 @@ class Fluid(unittest.TestCase):
         self.assertEqual(figures.fluid(self.server, 40, 3, 0.05, 10), 40)
 
     def test_a_burst_that_overflows_the_queue_loses_the_excess_once_per_period(self):
-        # 600/s for half a second exceed the capacity by (600 - 130)·0.5 = 235 calls; 137 fit into the queue.
+        # For half a second, 600/s exceed the capacity by (600 - 130)·0.5 = 235 calls, of which 137 fit into the queue.
+        # The others are lost, once in each period of 10 s.
         self.assertAlmostEqual(figures.fluid(self.server, 100, 6, 0.05, 10), 100 - (235 - 137) / 10)
 
 
@@ -84,8 +85,8 @@ class SynCost(unittest.TestCase):
         self.assertAlmostEqual(cost, 3)
 
     def test_a_stretch_is_compared_with_the_quiet_before_and_after(self):
-        # The spinner's speed changes by itself, and some softirqs occur without SYNs. Neither must count as the cost of
-        # SYNs.
+        # The speed of the spinner changes even without SYNs, and some softirq time is used without SYNs. Neither may
+        # count as a cost of SYNs.
         before, after = {"rounds": 100, "server_softirq": 0.02}, {"rounds": 120, "server_softirq": 0.04}
         found = syncost.costs(before, {"rounds": 88, "server_softirq": 0.13, "syn": 10_000}, after)
         self.assertAlmostEqual(found["work"], 0.8)

@@ -119,7 +119,7 @@ class Accounts(unittest.TestCase):
                 running.check()
             pids = running.pids
             running.pause()
-            # Signals are delivered with a delay.
+            # Wait until the processes have stopped: signals are delivered with a delay.
             while any(Path(f"/proc/{pid}/stat").read_text().split()[2] != "T" for pid in pids):
                 running.check()
             running.resume()

@@ -36,7 +36,7 @@ class TrimmedMean(unittest.TestCase):
         for number, scale in ((5, 0), (30, 0), (30, 10)):
             covered = 0
             for _ in range(1000):
-                # Some slices are disturbed.
+                # In 5 % of the slices, a disturbance adds to the value.
                 values = [rng.gauss(1, 1) + (rng.gauss(0, scale) if rng.random() < 0.05 else 0) for _ in range(number)]
                 found = stats.trimmed_mean(values)
                 covered += found.low <= 1 <= found.high

@@ -1,8 +1,9 @@
-//! Times the monitor from inside for `bench/monitor`, by the CPU clock of the sampling thread, and prints one JSON
-//! object. It uses only the monitor's public interface, like `brimful watch`.
+//! Measures the CPU time of the monitor's parts for `bench/monitor`, and prints one JSON object. The monitor runs in
+//! this process, through its public interface, as in `brimful watch`.
 //!
-//! Times are in microseconds and contain one reading of the CPU clock, a system call of about a microsecond. *eBPF* is
-//! the monitor with its default settings, *plain* the monitor without eBPF.
+//! Times are in microseconds of the sampling thread's CPU clock. Each includes one reading of this clock, a system call
+//! of about a microsecond. The monitor is measured twice: *eBPF* means with its default settings, and *plain* means
+//! without eBPF.
 #![forbid(unsafe_code)]
 
 mod proc_net_tcp;
@@ -20,7 +21,8 @@ use std::process::ExitCode;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// Longest time to wait for the connection counts. Counting is expensive, so not every sample contains them.
+/// Maximum time to wait for a sample with the counts of connections. Counting is expensive, so not every sample
+/// contains them.
 const COUNT_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Times the parts of the monitor and prints JSON.
@@ -68,29 +70,29 @@ enum Part {
     },
 }
 
-/// Results of the command `sample` for one sampler.
+/// Results of the command `sample` for one monitor.
 #[derive(Debug, Serialize)]
 struct Sampled {
     sources: BTreeMap<String, String>,
-    /// Threads in the last full sample, to check that the monitor found all of them.
+    /// Number of threads in the last full sample, which shows whether the monitor has read all of them.
     threads: Option<u64>,
     full_us: Vec<f64>,
-    /// Durations of full samples that follow one another without a pause, so that the caches are warm.
+    /// Times of full samples that follow one another without a pause, so that the data is in the caches.
     warm_us: Vec<f64>,
-    /// Samples of a single group, made between the full samples.
+    /// Times of samples of a single group of metrics, which are taken between the full samples.
     groups_us: BTreeMap<&'static str, Vec<f64>>,
 }
 
-/// Results of one way to count connections.
+/// Results of one method of counting connections.
 #[derive(Debug, Default, Serialize)]
 struct Counted {
     source: String,
-    /// The last counts, without the listening socket.
+    /// The counts of the last sample, without the listening socket.
     connections: BTreeMap<State, u64>,
     us: Vec<f64>,
 }
 
-/// Results of the command `lookup` for one sampler. Samples in which sock_diag walked over all sockets are left out.
+/// Results of the command `lookup` for one monitor. Samples in which sock_diag has read all sockets are left out.
 #[derive(Debug, Default, Serialize)]
 struct LookedUp {
     source: String,
@@ -120,8 +122,8 @@ fn run(part: &Part) -> Result<()> {
     writeln!(stdout(), "{document}").context("cannot write to stdout")
 }
 
-/// Runs both samplers alternately, half an interval apart, so that the caches are as cold for each as they would be for
-/// a single sampler.
+/// Takes samples with both monitors alternately, half an interval apart, so that the data is as rarely in the caches as
+/// with a single monitor.
 fn sample(
     processes: &[ProcessSelector],
     port: u16,
@@ -134,7 +136,7 @@ fn sample(
     }
     let mut measured = BTreeMap::new();
     let mut due = Instant::now();
-    // Round 0 is a warm-up. Then rounds alternate between a full sample and each group alone.
+    // Round 0 is a warm-up. After that, full samples alternate with samples of each single group.
     for round in 0..=samples * 2 {
         for (name, sampler) in &mut samplers {
             due += interval / 2;
@@ -193,8 +195,8 @@ fn states(port: u16, rounds: u32) -> Result<BTreeMap<&'static str, Counted>> {
     Ok(measured)
 }
 
-/// The counts and the time of the first sample that counts the connections of a port; `None` if there is none within
-/// `COUNT_TIMEOUT`.
+/// Takes samples until one contains the counts of a port's connections. Returns these counts and the time of the
+/// sample; `None` after `COUNT_TIMEOUT`.
 fn counted(sampler: &mut Sampler, port: u16) -> Option<(BTreeMap<State, u64>, f64)> {
     let begun = Instant::now();
     while begun.elapsed() < COUNT_TIMEOUT {
@@ -210,7 +212,7 @@ fn counted(sampler: &mut Sampler, port: u16) -> Option<(BTreeMap<State, u64>, f6
     None
 }
 
-/// Samples one port and all ports alternately.
+/// Takes samples of one port and of all ports alternately.
 fn lookup(ports: &[u16], rounds: u32) -> Result<BTreeMap<&'static str, LookedUp>> {
     ensure!(ports.len() > 1, "lookup compares one port with several: name at least two, such as --ports 8080,8081");
     let mut measured = BTreeMap::new();
@@ -228,7 +230,7 @@ fn lookup(ports: &[u16], rounds: u32) -> Result<BTreeMap<&'static str, LookedUp>
     Ok(measured)
 }
 
-/// The CPU time of a sample, in microseconds. `None` if the sample also dumped all connections, which *plain* does in
+/// The CPU time of a sample, in microseconds. `None` if the sample also read all connections, which *plain* does in
 /// some samples.
 fn look_up(sampler: &mut Sampler, ebpf: bool) -> Option<f64> {
     let (sample, us) = timed(|| sampler.sample());
@@ -245,7 +247,7 @@ fn config(processes: &[ProcessSelector], ports: &[u16], groups: &[GroupName], eb
     MonitorConfig { processes: processes.to_vec(), ports: ports.to_vec(), intervals, ebpf, ..MonitorConfig::default() }
 }
 
-/// Number of threads of the first program.
+/// Number of threads of the first watched program.
 fn threads(sample: &Sample) -> Option<u64> {
     let programs = Rates::between(sample, sample).process?.figures.process;
     programs.first()?.threads
@@ -263,7 +265,7 @@ fn see(
     (counted.source, counted.connections) = (source, connections);
 }
 
-/// The result of `work`, and the CPU time of this thread that it took, in microseconds.
+/// Runs `work`. Returns its result, and the CPU time of this thread in microseconds.
 fn timed<T>(work: impl FnOnce() -> T) -> (T, f64) {
     let begun = cpu_us();
     let done = work();

@@ -1,5 +1,6 @@
 //! Counts the connections of a port by state as other programs do: by reading /proc/net/tcp, which has a line for every
-//! socket of the namespace. The parser is as cheap as possible: one buffer, and two fields of each line.
+//! socket of the network namespace. The parser is as fast as possible: it reuses one buffer, and parses two fields of
+//! each line.
 
 use brimful_core::server::State;
 use std::collections::BTreeMap;
@@ -7,8 +8,8 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
-/// The states in the order of the kernel's numbers (include/net/tcp_states.h), from 1. `None` for CLOSE and LISTEN,
-/// which are not connections.
+/// The states of connections, in the order of the kernel's numbers from 1 (include/net/tcp_states.h). `None` for CLOSE
+/// and LISTEN, which are not states of connections.
 const STATES: [Option<State>; 11] = [
     Some(State::Established),
     Some(State::SynSent),
@@ -23,14 +24,15 @@ const STATES: [Option<State>; 11] = [
     Some(State::Closing),
 ];
 
-/// IPv4 connections of a local port by state. States without connections are left out.
+/// Counts the IPv4 connections of a local port by state. States without connections are left out.
 pub fn count_connections(port: u16) -> io::Result<BTreeMap<State, u64>> {
     let mut text = Vec::new();
     File::open(Path::new("/proc/net/tcp"))?.read_to_end(&mut text)?;
     Ok(count(&text, port))
 }
 
-/// Counts lines like `0: 0100007F:1F90 0200007F:C350 01 …`: number, local address, remote address, state.
+/// Counts the connections in lines like `0: 0100007F:1F90 0200007F:C350 01 …`: number, local address, remote address,
+/// state.
 fn count(text: &[u8], port: u16) -> BTreeMap<State, u64> {
     let mut counts = [0u64; STATES.len()];
     for line in text.split(|&byte| byte == b'\n') {

@@ -1,10 +1,10 @@
-//! Measures the error of the delays of the test bed's router. A client sends datagrams at a constant rate to the
-//! server. Each datagram contains the time at which it was sent.
+//! Measures how exact the delays of the test bed's router are. A client sends datagrams to the server at a constant
+//! rate. Each datagram contains the time at which it was sent.
 //!
-//! The program prints two errors: the delay in excess of the requested delay, in microseconds. `router` is the lateness
-//! of packets that leave the router, as the router itself measures it. `end to end` is measured from the sender's
-//! `send` to the receiver's `recv`. It includes the work of two sockets, the wait until the router reads a packet, and
-//! the wake-up of the receiver. A first run without delay measures this overhead.
+//! The program prints two errors, which are the actual delay minus the requested delay, in microseconds. `router` is
+//! the lateness of packets that leave the router, measured by the router itself. `end to end` is measured from the
+//! sender's `send` to the receiver's `recv`. It also includes the processing in two sockets, the time until the router
+//! reads a packet, and the wake-up of the receiver. A first run without a delay measures this overhead.
 #![forbid(unsafe_code)]
 
 use anyhow::Context;
@@ -105,7 +105,7 @@ fn measure(args: &Args, rtt: RttRange) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Sends datagrams at the requested rate; returns their number.
+/// Sends datagrams at the requested rate, and returns their number.
 fn send(socket: &UdpSocket, args: &Args, cpu: Option<usize>) -> anyhow::Result<u64> {
     prepare(cpu)?;
     let mut datagram = vec![0; args.size.clamp(8, 1400)];
@@ -123,11 +123,11 @@ fn send(socket: &UdpSocket, args: &Args, cpu: Option<usize>) -> anyhow::Result<u
     Ok(total)
 }
 
-/// Receives datagrams until none has arrived for a second. Returns the lateness of each in nanoseconds.
+/// Receives datagrams until none has arrived for a second. Returns the lateness of each datagram in nanoseconds.
 fn receive(socket: &UdpSocket, delay: Nanos, cpu: Option<usize>) -> Vec<u64> {
     let mut errors = Vec::new();
     let mut datagram = [0; 2048];
-    // Pinning may fail; the measurement is then less exact.
+    // If pinning the thread fails, the measurement is only less exact.
     let _ = prepare(cpu);
     while let Ok(length) = socket.recv(&mut datagram) {
         let arrived = now();
@@ -138,7 +138,7 @@ fn receive(socket: &UdpSocket, delay: Nanos, cpu: Option<usize>) -> Vec<u64> {
     errors
 }
 
-/// Pins this thread to a CPU and makes its timers exact.
+/// Pins this thread to a CPU, and sets the slack of its timers to the minimum.
 fn prepare(cpu: Option<usize>) -> anyhow::Result<()> {
     if let Some(cpu) = cpu {
         cpus::pin_this_thread(cpu)?;

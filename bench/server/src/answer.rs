@@ -1,7 +1,7 @@
-//! The trivial server: one thread, one epoll instance, a fixed small response per request.
+//! A minimal HTTP server with one thread and one epoll instance. All responses are small and equal.
 //!
-//! Responses to requests that arrive together are sent in one write. While a response cannot be written, the server
-//! does not read from that connection.
+//! Responses to requests that arrive together are sent in one write. While a connection has responses that cannot be
+//! written yet, the server does not read from it.
 
 use crate::Counters;
 use crate::head::{Finder, RequestCounts};
@@ -16,21 +16,22 @@ use std::mem::MaybeUninit;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-/// Number of responses stored back to back, so that one write can send several without copying.
+/// Number of responses in a buffer, one after another, so that one write can send several of them without copying.
 const BATCH: usize = 64;
 const EVENTS: usize = 256;
 const LISTENER: u64 = u64::MAX;
 
-/// The responses, with the fields that every origin server sends. They contain the date, as RFC 9110 §6.6.1 requires,
-/// so they are rendered again every second.
+/// The rendered responses, with the header fields that every origin server sends. They contain the date, as RFC 9110
+/// §6.6.1 requires, so they are rendered again every second.
 #[derive(Debug)]
 struct Answers {
     second: i64,
-    /// `BATCH` responses that keep the connection open.
+    /// `BATCH` responses after which the connection stays open.
     keep: Vec<u8>,
-    /// `BATCH` responses that keep the connection open and confirm an HTTP/1.0 client's `Connection: keep-alive`.
+    /// `BATCH` responses after which the connection stays open. They contain `Connection: keep-alive`, which an
+    /// HTTP/1.0 client has requested.
     keep_asked: Vec<u8>,
-    /// One response that closes the connection.
+    /// One response after which the connection is closed.
     close: Vec<u8>,
 }
 
@@ -54,12 +55,12 @@ fn second() -> i64 {
     clock_gettime(ClockId::RealtimeCoarse).tv_sec
 }
 
-/// When the server answers a request.
+/// The time at which the server responds to a request.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Mode {
-    /// Immediately.
+    /// At once.
     AtOnce,
-    /// Immediately. Records the arrivals of the first `limit` requests, and polls instead of sleeping.
+    /// At once. The server also records the arrival times of the first `limit` requests, and polls instead of sleeping.
     Stamp { limit: usize },
     /// After this delay.
     Hold(Duration),
@@ -71,14 +72,14 @@ pub(crate) struct Answering {
     epoll: OwnedFd,
     mode: Mode,
     counters: &'static Counters,
-    /// The open connections, indexed by descriptor.
+    /// The open connections, indexed by file descriptor.
     connections: Vec<Option<Connection>>,
     finder: Finder,
     scratch: Box<[u8]>,
     answers: Answers,
-    /// Delayed requests in the order in which they are due. The delay is the same for all.
+    /// Delayed requests, in the order of their due times. All have the same delay.
     held: VecDeque<Held>,
-    /// Recorded arrivals: nanoseconds of `CLOCK_MONOTONIC`, and the connection's number.
+    /// Recorded arrivals: the time in nanoseconds of `CLOCK_MONOTONIC`, and the number of the connection.
     stamps: Vec<(u64, u64)>,
 }
 
@@ -86,17 +87,18 @@ pub(crate) struct Answering {
 struct Connection {
     socket: OwnedFd,
     number: u64,
-    /// The beginning of a request that has not arrived completely.
+    /// The received bytes of a request that is still incomplete.
     partial: Vec<u8>,
     /// Bytes that could not be written yet.
     unsent: Vec<u8>,
-    /// Whether the connection waits to write instead of to read.
+    /// Whether epoll reports when the connection is writable, instead of readable.
     blocked: bool,
-    /// Whether the connection closes when everything is written.
+    /// Whether to close the connection after everything was written.
     close: bool,
 }
 
-/// Requests that wait for their response. `number` identifies the connection, because descriptors are reused.
+/// Requests of a connection that wait for their delayed responses. `number` identifies the connection, because file
+/// descriptors are reused.
 #[derive(Debug)]
 struct Held {
     due: Instant,
@@ -111,7 +113,7 @@ impl Answering {
         rustix::io::ioctl_fionbio(&listener, true)?;
         epoll::add(&epoll, &listener, EventData::new_u64(LISTENER), EventFlags::IN)?;
         let limit = if let Mode::Stamp { limit } = mode { limit } else { 0 };
-        // Fill the memory first, so that recording an arrival causes no page fault.
+        // Write to the memory now, so that recording an arrival later causes no page fault.
         let mut stamps = vec![(u64::MAX, u64::MAX); limit];
         stamps.clear();
         Ok(Answering {
@@ -128,7 +130,7 @@ impl Answering {
         })
     }
 
-    /// Serves until it is stopped; returns the recorded arrivals as bytes.
+    /// Serves requests until the server is stopped. Returns the recorded arrivals as bytes.
     pub(crate) fn run(mut self) -> io::Result<Vec<u8>> {
         let mut events = [const { MaybeUninit::<Event>::uninit() }; EVENTS];
         while !self.counters.stop.load(Ordering::Relaxed) {
@@ -167,7 +169,8 @@ impl Answering {
                 Ok(socket) => socket,
                 Err(Errno::AGAIN) => return Ok(()),
                 Err(Errno::INTR | Errno::CONNABORTED) => continue,
-                // The server has no descriptor or memory left. It fails, because the comparison would be invalid.
+                // No file descriptors or no memory are left. The server fails, because the comparison would not be
+                // valid.
                 Err(errno) => return Err(errno.into()),
             };
             let number = self.counters.connections.fetch_add(1, Ordering::Relaxed);
@@ -182,7 +185,7 @@ impl Answering {
         }
     }
 
-    /// Handles an event of a connection, and drops the connection if it has ended.
+    /// Handles an event of a connection. Removes the connection if it has ended.
     fn handle_event(&mut self, descriptor: usize) {
         let Some(mut connection) = self.connections.get_mut(descriptor).and_then(Option::take) else { return };
         let is_open = if connection.blocked { self.flush(&mut connection) } else { self.read(&mut connection) };
@@ -191,7 +194,7 @@ impl Answering {
         }
     }
 
-    /// Reads requests and answers them. This method, `answer`, `flush` and `update_interest` return whether the
+    /// Reads requests and responds to them. Like `answer`, `flush` and `update_interest`, returns whether the
     /// connection stays open.
     fn read(&mut self, connection: &mut Connection) -> bool {
         let n = match recv(&connection.socket, &mut *self.scratch, RecvFlags::empty()) {
@@ -235,7 +238,7 @@ impl Answering {
         self.stamps.extend(std::iter::repeat_n((at, number), requests));
     }
 
-    /// Answers the delayed requests that are due.
+    /// Responds to the delayed requests that are due.
     fn release(&mut self) {
         while self.held.front().is_some_and(|held| held.due <= Instant::now())
             && let Some(held) = self.held.pop_front()
@@ -263,7 +266,7 @@ impl Answering {
         send_repeated(connection, &unsent, unsent.len()) && self.update_interest(connection)
     }
 
-    /// Makes epoll report when the socket can be written if bytes are unsent, else when it can be read.
+    /// Sets the event that epoll reports: writable if bytes are unsent, otherwise readable.
     fn update_interest(&self, connection: &mut Connection) -> bool {
         let blocked = !connection.unsent.is_empty();
         if blocked != std::mem::replace(&mut connection.blocked, blocked) {
@@ -275,8 +278,8 @@ impl Answering {
     }
 }
 
-/// Sends the first `len` bytes of `pattern` repeated. Keeps the bytes that the socket does not accept in `unsent`.
-/// Returns whether the connection is still usable.
+/// Sends `len` bytes of the repeated `pattern`. Bytes that the socket does not accept are stored in `unsent`. Returns
+/// whether the connection is still usable.
 fn send_repeated(connection: &mut Connection, pattern: &[u8], mut len: usize) -> bool {
     while len > 0 {
         let piece = &pattern[..len.min(pattern.len())];
@@ -327,7 +330,7 @@ mod tests {
         receive_answers(&mut client, 200);
         client.write_all(b" / HTTP/1.0\r\n\r\nGET / HTTP/1.1\r\n\r\n").unwrap();
         let mut rest = Vec::new();
-        // The server does not read the second request. When the server closes the socket, the kernel therefore resets
+        // Reading may fail: the server closes the socket without having read the second request, so the kernel resets
         // the connection after the response.
         let _ = client.read_to_end(&mut rest);
         let rest = String::from_utf8(rest).unwrap();

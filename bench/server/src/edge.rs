@@ -1,4 +1,4 @@
-//! Servers at their limit: one with a full accept queue, and one that serves few connections per second.
+//! Overloaded servers: one whose accept queue is full, and one that serves only a few connections per second.
 
 use crate::Counters;
 use crate::head::Finder;
@@ -10,14 +10,14 @@ use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Backlog of the server with a full queue. Linux accepts one connection more than the backlog.
+/// Backlog of the server with a full accept queue. On Linux, the queue contains one connection more than the backlog.
 pub(crate) const FULL_BACKLOG: i32 = 1;
-/// Time that the slow server waits for the request of a connected client.
+/// Maximum time that the slow server waits for the request of a connected client.
 const REQUEST_TIMEOUT: Duration = Duration::from_millis(100);
 
 const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok";
 
-/// Fills its own accept queue and never accepts.
+/// Fills the server's own accept queue, and never accepts a connection.
 pub(crate) fn full(_listener: &OwnedFd, addr: SocketAddr) -> io::Result<Vec<u8>> {
     let _held = (0..=FULL_BACKLOG).map(|_| TcpStream::connect(addr)).collect::<io::Result<Vec<_>>>()?;
     loop {
@@ -25,24 +25,23 @@ pub(crate) fn full(_listener: &OwnedFd, addr: SocketAddr) -> io::Result<Vec<u8>>
     }
 }
 
-/// Serves one connection per `slot`. Only answered requests are counted.
+/// Serves one connection in each time slot of length `slot`. Only requests with a response are counted.
 pub(crate) fn slow(listener: &OwnedFd, slot: Duration, counters: &Counters) -> io::Result<Vec<u8>> {
     let mut free = Instant::now();
     loop {
         let socket = accept_with(listener, SocketFlags::CLOEXEC)?;
         counters.connections.fetch_add(1, Ordering::Relaxed);
-        // If the server was idle, the slot begins now. Otherwise, the slot begins when the last slot ends, so that no
-        // time is lost.
+        // The next slot begins when the last slot ends, so that no time is lost; if the server was idle, it begins now.
         free = free.max(Instant::now() - slot) + slot;
         thread::sleep(free.saturating_duration_since(Instant::now()));
-        // Ignore errors: a client may have closed its connection.
+        // Ignore errors: the client may have closed its connection.
         if answer_one(&socket).unwrap_or(false) {
             counters.requests.fetch_add(1, Ordering::Relaxed);
         }
     }
 }
 
-/// Reads a request and answers it. Returns `false` if the client sent no request.
+/// Reads a request and responds. Returns `false` if the client sent no request in time.
 fn answer_one(socket: &OwnedFd) -> rustix::io::Result<bool> {
     sockopt::set_socket_timeout(socket, sockopt::Timeout::Recv, Some(REQUEST_TIMEOUT))?;
     let mut input = [0; 4096];

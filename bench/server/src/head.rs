@@ -1,17 +1,17 @@
-//! Finds requests in a stream. A request ends with its blank line, because no request has a body.
+//! Finds the requests in a stream of bytes. A request ends with its blank line, because no request has a body.
 
 /// Whether the connection stays open after the response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Persistence {
-    /// It stays open, the default of HTTP/1.1.
+    /// The connection stays open, which is the default of HTTP/1.1.
     Keep,
-    /// It stays open because an HTTP/1.0 client asked for this. The response must confirm it.
+    /// The connection stays open because an HTTP/1.0 client has requested it. The response must confirm this.
     KeepAsked,
-    /// It closes.
+    /// The connection is closed.
     Close,
 }
 
-/// Numbers of requests by persistence. A request that closes the connection is the last.
+/// Number of requests for each persistence. At most one request closes the connection: the last.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct RequestCounts {
     pub(crate) keep: usize,
@@ -25,8 +25,8 @@ impl RequestCounts {
     }
 }
 
-/// Finds requests in a stream of bytes. A load generator repeats its requests, so the input is compared with the last
-/// request first, and searched only if it differs.
+/// Finds requests in a stream of bytes. A load generator usually repeats the same request. So the input is first
+/// compared with the last request, and searched for a blank line only if it differs.
 #[derive(Debug, Default)]
 pub(crate) struct Finder {
     last: Vec<u8>,
@@ -34,7 +34,8 @@ pub(crate) struct Finder {
 }
 
 impl Finder {
-    /// Counts the complete requests at the beginning of `input`, and returns their total length.
+    /// Counts the complete requests at the beginning of `input`. Returns the counts and the total length of these
+    /// requests.
     pub(crate) fn find_all(&mut self, input: &[u8]) -> (RequestCounts, usize) {
         let (mut counts, mut used) = (RequestCounts::default(), 0);
         while !counts.close
@@ -50,7 +51,8 @@ impl Finder {
         (counts, used)
     }
 
-    /// The length and the persistence of the first request in `input`; `None` while its blank line is missing.
+    /// Returns the length and the persistence of the first request in `input`; `None` if its blank line has not
+    /// arrived.
     pub(crate) fn find(&mut self, input: &[u8]) -> Option<(usize, Persistence)> {
         if let Some(persistence) = self.persistence
             && input.starts_with(&self.last)
@@ -65,7 +67,7 @@ impl Finder {
     }
 }
 
-/// The persistence that a request head asks for (RFC 9112 §9.3).
+/// The persistence that a request's head asks for (RFC 9112 §9.3).
 fn persistence(head: &[u8]) -> Persistence {
     let mut lines = head.split(|&b| b == b'\n').map(<[u8]>::trim_ascii_end);
     let old = lines.next().is_some_and(|request| request.ends_with(b" HTTP/1.0"));
@@ -97,7 +99,7 @@ mod tests {
         let two = [&one[..], b"GET /b HTTP/1.1\r\n\r\n"].concat();
         assert_eq!(finder.find(&one[..one.len() - 1]), None);
         assert_eq!(finder.find(&two), Some((one.len(), Persistence::Keep)));
-        // The finder compares the input with the last request first, so the same request is found again.
+        // The second call compares the input with the last request. It must find the same request.
         assert_eq!(finder.find(&two), Some((one.len(), Persistence::Keep)));
         assert_eq!(finder.find(&one[..one.len() - 1]), None);
         assert_eq!(finder.find(&two[one.len()..]), Some((two.len() - one.len(), Persistence::Keep)));

@@ -1,7 +1,7 @@
-//! Servers for comparing load generators, one behaviour each, on a free port of 127.0.0.1.
+//! Servers for comparing load generators. Each command is a server with one behaviour, on a free port of 127.0.0.1.
 //!
-//! The first line on stdout is the port. The server answers every line on stdin with its counts as a line of JSON. It
-//! ends when stdin ends, so it cannot outlive the harness that started it. Pin it with `taskset`.
+//! The first line on stdout is the port. For every line on stdin, the server prints its counts as a line of JSON. It
+//! ends at the end of stdin, so it ends with the program that started it. Use `taskset` to pin it to a CPU.
 #![forbid(unsafe_code)]
 
 mod answer;
@@ -52,7 +52,7 @@ enum Args {
     },
 }
 
-/// The counts so far. The serving thread writes them, and the reporting thread reads them.
+/// The counts so far. The thread that serves writes them, and the thread that reports reads them.
 #[derive(Debug, Default)]
 struct Counters {
     connections: AtomicU64,
@@ -71,7 +71,7 @@ fn main() -> ExitCode {
 }
 
 fn run(args: &Args) -> io::Result<()> {
-    // The counters are never freed: the serving thread uses them until the process ends.
+    // The counters are never freed, because the thread that serves uses them until the process ends.
     let counters: &'static Counters = Box::leak(Box::default());
     let backlog = match args {
         Args::Full => edge::FULL_BACKLOG,
@@ -98,7 +98,7 @@ fn run(args: &Args) -> io::Result<()> {
     Ok(())
 }
 
-/// The serving thread. When it is stopped, it returns the recorded arrivals, if any.
+/// Handle of the thread that serves. When the server stops, the thread returns the recorded arrivals, if there are any.
 type Server = JoinHandle<Vec<u8>>;
 
 fn serve(listener: OwnedFd, mode: Mode, counters: &'static Counters) -> io::Result<Server> {
@@ -106,7 +106,7 @@ fn serve(listener: OwnedFd, mode: Mode, counters: &'static Counters) -> io::Resu
     Ok(spawn(move || answering.run()))
 }
 
-/// Starts the serving thread. If it fails, the process exits, so that the harness does not measure a broken server.
+/// Starts the thread that serves. If it fails, the process exits, so that no broken server is measured.
 fn spawn(serve: impl FnOnce() -> io::Result<Vec<u8>> + Send + 'static) -> Server {
     thread::spawn(move || {
         serve().unwrap_or_else(|error| {
@@ -116,7 +116,7 @@ fn spawn(serve: impl FnOnce() -> io::Result<Vec<u8>> + Send + 'static) -> Server
     })
 }
 
-/// Prints the port, then the counts for every line on stdin.
+/// Prints the port, and then the counts for every line on stdin.
 fn report(addr: SocketAddr, counters: &Counters) -> io::Result<()> {
     let mut stdout = io::stdout();
     writeln!(stdout, "{}", addr.port())?;
@@ -133,7 +133,7 @@ fn report(addr: SocketAddr, counters: &Counters) -> io::Result<()> {
 
 fn listen(backlog: i32) -> io::Result<(OwnedFd, SocketAddr)> {
     let socket = net::socket_with(AddressFamily::INET, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
-    // Accepted sockets inherit this option.
+    // Accepted sockets inherit this option from the listening socket.
     sockopt::set_tcp_nodelay(&socket, true)?;
     net::bind(&socket, &SocketAddr::from((Ipv4Addr::LOCALHOST, 0)))?;
     net::listen(&socket, backlog)?;

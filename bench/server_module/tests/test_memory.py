@@ -26,7 +26,8 @@ def memory(classes: list[str], workers: list[list[int]]) -> bytes:
     head += b"".join(name.encode().ljust(48, b"\0") for name in classes)
     data = bytearray(head.ljust(HEADER_SIZE, b"\0"))
     for requests in workers:
-        # The 20th request is pending, at index 19 % 16. The second sums of the second class are the current ones.
+        # The 20th request is pending, in the entry 19 % 16. Bit 1 says that the second copy of the second class's sums
+        # is current.
         slot = bytearray(SLOT.pack(7, 7, 1, 0, 0, 0, 0, 20, 19 << 16 | 2, 5000, 0))
         places = [bytes(PENDING.size)] * PENDING_MOST
         places[19 % PENDING_MOST] = PENDING.pack(5 << 32 | 0b111111 << 16, 10, *[1000] * len(PHASES))

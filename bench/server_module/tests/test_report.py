@@ -44,8 +44,8 @@ class ReportTest(unittest.TestCase):
     def test_demands_include_a_share_of_the_time_outside_phases(self) -> None:
         nothing = (0,) * len(PHASES)
         classes = {name: Class(10, 0, 1, 1000 * (i + 1), 0, nothing, nothing) for i, name in enumerate(CLASSES)}
-        # Each run has 40 requests, which spend 10 × (1 + 2 + 3 + 4) = 100 µs within the phases. The CPU time is 200 µs
-        # on average, so 100 µs are outside the phases: 2.5 µs for each request.
+        # Each run has 40 requests, which use 10 × (1 + 2 + 3 + 4) = 100 µs of CPU time within the phases. The mean CPU
+        # time of a run is 200 µs, so 100 µs are used outside of the phases: 2.5 µs for each request.
         found = demands_us([Run(Counted(classes, 0, 0), 1.0, cpu_s) for cpu_s in (150e-6, 250e-6)])
         for us, expected in zip(found.values(), (3.5, 4.5, 5.5, 6.5), strict=True):
             self.assertAlmostEqual(us, expected)

@@ -3,7 +3,7 @@ import unittest
 from ...monitor.case import Outcome
 from ..sockets import ATTACH_MARGIN_S, Reading, Span, between, judge, quartets, slices
 
-# Starts of the slices, length of a slice, and interval between readings, all in milliseconds.
+# Times in milliseconds: the starts of the slices, the length of a slice, and the interval between readings.
 BEGINS = [400, 1400, 2100, 3700, 4400, 5500]
 LENGTH, STEP = 200, 4
 
@@ -40,7 +40,7 @@ class SocketsTest(unittest.TestCase):
         outcome = Outcome()
         judge(outcome, readings(0.04), 0.18, 0.99)
         whole = outcome.measured["throughput"]
-        # The loss is 4 % during six slices of 200 ms each, in 6.6 s.
+        # The loss is 4 % during six slices of 200 ms, in a total time of 6.6 s.
         self.assertAlmostEqual(whole.value, 4 * 6 * 0.2 / 6.6, delta=0.05)
         self.assertLess(whole.low, whole.value)
         (attached, nothing) = outcome.tables[0]["rows"]

@@ -1,14 +1,14 @@
-//! Checks that the confidence intervals of simulated metrics contain the exact values, for random networks.
+//! Checks, on random networks, that the confidence intervals of simulated metrics contain the exact values.
 
 use crate::networks::{errors, network};
 use brimful_model::{Method, ModelError, SimulationOptions, simulate, solve};
 use serde_json::{Value, json};
 
-/// Half-width of a 95 % interval in standard errors.
+/// Half-width of a 95 % confidence interval, in standard errors.
 const HALF_WIDTH_95: f64 = 1.96;
 
-/// Compares simulations with exact solutions. Returns the number of metrics, the number of 95 % intervals that contain
-/// the exact value, and the largest error in standard errors with the number of its network.
+/// Simulates random networks and solves them exactly. Returns the number of metrics, the number of 95 % intervals that
+/// contain the exact value, and the largest error, in standard errors, with the number of its network.
 pub fn simulate_networks(networks: u64, events: u64) -> Result<Value, ModelError> {
     let (mut figures, mut covered, mut farthest) = (0, 0, (0.0f64, 0));
     for number in 0..networks {

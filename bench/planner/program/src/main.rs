@@ -1,8 +1,8 @@
 //! Times the solvers and the simulator for `bench/planner`. Reads one request as a JSON object from standard input, and
 //! prints the answer as a JSON object.
 //!
-//! Times are seconds of this process's CPU clock, so that other programs on the core are not counted. The program is
-//! single-threaded.
+//! Times are in seconds of this process's CPU clock, so that other programs on the same CPU do not affect them. The
+//! program has only one thread.
 #![forbid(unsafe_code)]
 
 mod agreement;
@@ -21,19 +21,19 @@ use std::hint::black_box;
 use std::io::{Read, stdin};
 use std::process::ExitCode;
 
-/// A request: the task to do.
+/// A request: the task to run.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum Request {
     /// Solve a model `repetitions` times.
     Solve { model: Model, method: String, repetitions: usize },
-    /// Solve a model along a range of changes, `repetitions` times.
+    /// Solve a model for a range of changes, `repetitions` times.
     Curve { model: Model, change: String, repetitions: usize },
     /// Simulate a model once.
     Simulate { model: Model, events: u64, seed: u64 },
     /// Return the random networks with their exact solutions.
     Networks { networks: u64 },
-    /// Compare simulations of the random networks with their exact solutions.
+    /// Compare simulations of random networks with the exact solutions.
     Agreement { networks: u64, events: u64 },
 }
 
@@ -74,7 +74,7 @@ fn answer() -> Result<Value, Box<dyn Error>> {
     }
 }
 
-/// Repeats a task. Returns the CPU seconds of each repetition, and the last result.
+/// Runs a task several times. Returns the CPU seconds of each run, and the last result.
 fn timed<T, E>(repetitions: usize, mut what: impl FnMut() -> Result<T, E>) -> Result<(Vec<f64>, T), E> {
     let mut seconds = Vec::new();
     loop {
@@ -92,7 +92,8 @@ fn cpu_s() -> f64 {
     spent.tv_sec as f64 + spent.tv_nsec as f64 * 1e-9
 }
 
-/// Peak memory of this process. The value that wait4 reports to the parent includes the parent's memory at the fork.
+/// Peak memory of this process. It is read here, because the value that wait4 returns to the parent process includes
+/// the parent's memory at the fork.
 fn peak_rss_kib() -> Option<u64> {
     let status = read_to_string("/proc/self/status").ok()?;
     status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?.trim().strip_suffix(" kB")?.parse().ok()
