@@ -1,7 +1,8 @@
-//! Gives the program the facts that `brimful --version --verbose` prints: the commit, the target and the compiler.
+//! Sets environment variables for the compiler with the facts that `brimful --version --verbose` prints: the commit,
+//! the target and the compiler's version.
 //!
-//! The commit is the one from which cargo last built the program: a commit that changes no source does not rebuild it.
-//! `BRIMFUL_COMMIT` overrides it.
+//! The commit may be older than the checkout: cargo builds the program again only if a source has changed. The
+//! environment variable `BRIMFUL_COMMIT` replaces it.
 
 #![allow(clippy::disallowed_macros, reason = "a build script gives cargo its instructions on stdout")]
 
@@ -9,7 +10,7 @@ use std::path::Path;
 use std::process::Command;
 use std::{env, fs};
 
-/// Git writes the commit into this file when it makes an archive of the sources (see `.gitattributes`).
+/// The file into which git writes the commit when it makes an archive of the sources (see `.gitattributes`).
 const ARCHIVED_COMMIT: &str = "commit.txt";
 
 fn main() {
@@ -33,7 +34,7 @@ fn commit() -> String {
 
 fn archived_commit() -> Option<String> {
     let text = fs::read_to_string(Path::new(ARCHIVED_COMMIT)).ok()?;
-    // In a checkout, the file contains the placeholder that git replaces.
+    // In a checkout, the file contains only the placeholder (which begins with `$`) for the commit.
     (!text.starts_with('$')).then(|| text.chars().take(12).collect())
 }
 
@@ -43,7 +44,7 @@ fn checked_out_commit() -> Option<String> {
     Some(if changes.is_empty() { commit } else { commit + " with changes" })
 }
 
-/// The output of a command; `None` if it fails.
+/// Returns the output of a command; `None` if it fails.
 fn output(program: &str, args: &[&str]) -> Option<String> {
     let done = Command::new(program).args(args).output().ok().filter(|done| done.status.success())?;
     Some(String::from_utf8(done.stdout).ok()?.trim().to_owned())

@@ -9,12 +9,12 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
 
-/// The command of a reference server with this service time, on the port that `ab` chooses.
+/// The command line that starts a reference server with this service time. `ab` sets the port.
 fn target(service: &str) -> String {
     format!("{} target --listen 127.0.0.1:{{port}} --service page={service}", env!("CARGO_BIN_EXE_brimful"))
 }
 
-/// Flags of a short comparison: 10 rounds of slices of 200 ms.
+/// Flags for a short test: 10 rounds of slices of 200 ms.
 const SHORT: [&str; 8] = ["--path", "/page", "--slice", "200ms", "-d", "25s", "--rate", "100"];
 
 #[test]
@@ -22,7 +22,7 @@ fn twice_the_work_is_twice_the_cpu_time() {
     let (a, b) = (target("200us"), target("400us"));
     let args =
         [&["ab", "--a", &a, "--b", &b, "--until", "20%", "--json", "--max-regression", "cpu:5%"], &SHORT[..]].concat();
-    // Whether the generator keeps up depends on the machine.
+    // On a busy machine, the load generator may be late, so several exit codes are accepted.
     let done = run(&args).exits(&[1, 3, 4]);
     let tested: AbTest = documents::document(&done.stdout);
     assert_eq!((tested.stopping.figure.as_str(), tested.design.control_is_second_process), ("cpu", true));
@@ -59,7 +59,7 @@ fn commands_that_fail_are_named_with_what_they_wrote() {
     let ab = |b: &str| run(&[&["ab", "--a", &a, "--b", b], &SHORT[..]].concat());
     ab("cat /no-such-file").fails(3, "No such file or directory");
     ab("sleep 0.2; exit 3").fails(3, "B ended (exit status: 3) before it answered");
-    // B dies in its first slice.
+    // Server B ends while the first slices are measured.
     let dying = format!("{} & sleep 2; kill $!", target("100us"));
     let done = ab(&dying).exits(&[3]);
     assert!(done.stderr.contains("B ended") || done.stderr.contains("B ("), "{}", done.stderr);
@@ -77,7 +77,8 @@ fn unlike_answers_are_refused() {
         .fails(2, "they answer differently: A 200 (100 %), B 404 (100 %)");
 }
 
-/// The process group of each server that `ab` has started. Each command writes its number to a file.
+/// The process group of each server that `ab` has started. The commands create a file for each, whose name is the
+/// group's number.
 fn groups(directory: &Path) -> Vec<Pid> {
     let numbers = fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
     numbers.filter_map(|name| Pid::from_raw(name.parse().ok()?)).collect()
@@ -87,7 +88,7 @@ fn groups(directory: &Path) -> Vec<Pid> {
 fn servers_end_with_ab_whether_it_is_interrupted_or_killed() {
     for signal in [Signal::INT, Signal::KILL] {
         let directory = tempfile::tempdir().unwrap();
-        // A shell with a child, so that the whole group must be ended.
+        // The command runs in a shell with a child process, so that `ab` must end the whole process group.
         let command = format!("touch {}/$$; {}; true", directory.path().display(), target("100us"));
         let args = [&["ab", "--a", &command, "--b", &command], &SHORT[..]].concat();
         let mut ab = Running::start(brimful(&args));
@@ -108,7 +109,7 @@ fn script(path: &Path, text: &str) {
     fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
 }
 
-/// The recipe in docs/ci.md, with a shorter measurement, and with stand-ins for git, make and gh.
+/// Runs the recipe in docs/ci.md with a shorter measurement. Scripts replace git, make and gh.
 #[test]
 fn the_recipe_for_a_pull_request_posts_the_comparison() {
     let page = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/ci.md")).unwrap();

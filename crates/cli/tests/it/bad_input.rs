@@ -1,11 +1,12 @@
-//! Tests bad input and paths that do not exist: the exit code, and a message that says what to do.
+//! Tests invalid input, and paths that do not exist: the exit code must be right, and the message must say what to do.
 
 use crate::program::run;
 use brimful_testkit::RefusingPort;
 use std::fs;
 use std::net::TcpListener;
 
-/// A listening socket that accepts no connection, for commands that must fail before they send a request.
+/// A listener that never accepts a connection, for commands that must fail before they send a request. Also returns its
+/// URL.
 fn listener() -> (TcpListener, String) {
     let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
     let address = listener.local_addr().unwrap().to_string();
@@ -16,7 +17,8 @@ fn listener() -> (TcpListener, String) {
 fn urls_that_cannot_be_loaded() {
     let pace = ["--rate", "10"];
     let load = |url: &str| run(&[&["load", url], &pace[..]].concat());
-    // One name has a label that is too long, the other is too long as a whole. Neither is sent to a name server.
+    // A label of the first name is too long; the second name as a whole is too long. Neither must be sent to a name
+    // server.
     for name in ["x".repeat(64), ["x"; 128].join(".")] {
         load(&format!("http://{name}/")).fails(2, "check the spelling");
     }
@@ -118,7 +120,7 @@ fn files_that_cannot_be_written_are_errors_before_the_load() {
     let dir = tempfile::tempdir().unwrap();
     let (nowhere, directory) = (dir.path().join("no/such/record.json"), dir.path());
     for path in [nowhere.to_str().unwrap(), directory.to_str().unwrap()] {
-        // The load would take an hour if the path were not checked first.
+        // If the path were not checked before the load, this command would take an hour.
         let load = ["load", &address, "--rate", "10", "--duration", "1h", "--out", path];
         run(&load).fails(3, "choose another place with --out");
         let survey = ["survey", "--demo", "--report", path];

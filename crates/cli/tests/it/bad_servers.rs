@@ -1,4 +1,5 @@
-//! Tests misbehaving servers, and a host without file descriptors: the Record counts every call by its kind of failure.
+//! Tests loads of misbehaving servers, and a host without free file descriptors. The Record must count every call by
+//! the way in which it failed.
 
 use crate::documents;
 use crate::program::{Running, brimful, lock_machine_shared, run, words};
@@ -12,7 +13,8 @@ use std::thread;
 /// Number of calls of one run, at 200 per second.
 const CALLS: u64 = 20;
 
-/// The counts of a load in which no call is completed. Asserts the exit code, unless the host made the generator late.
+/// Runs a load in which no call can complete, and returns its counts. Asserts the exit code; 4 is also accepted,
+/// because the load generator may be late on a busy host.
 fn counts(url: &str, rest: &[&str], code: i32) -> Counts {
     let calls = CALLS.to_string();
     let args = [&["load", url, "--json", "--rate", "200", "--requests", &calls], rest].concat();
@@ -24,7 +26,7 @@ fn counts(url: &str, rest: &[&str], code: i32) -> Counts {
     assert!(done.stderr.contains("WARNING: 20 of 20 calls failed (100 %): "), "{}", done.stderr);
     let nobody = done.stderr.contains("Check that a server listens at");
     assert_eq!(nobody, record.counts.established == 0, "{}", done.stderr);
-    // The window is the 0.1 s of the schedule, however long the last call took to fail.
+    // The window is the length of the schedule, 0.1 s, even if the last call failed later.
     assert_eq!(record.window_s, 0.1);
     assert!((record.rates.offered - 200.0).abs() < 1e-9, "{:?}", record.rates);
     record.counts
@@ -44,7 +46,7 @@ fn failures_of_servers_are_distinguished() {
     assert_eq!(counts(&server.url(), &["--connect-timeout", "50ms"], 3).abandoned, CALLS);
 }
 
-/// A server that answers this many requests and then ends.
+/// A server that responds to this number of requests and then ends.
 fn dies_after(requests: usize) -> (String, thread::JoinHandle<()>) {
     let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
     let url = format!("http://{}/", listener.local_addr().unwrap());
@@ -52,7 +54,7 @@ fn dies_after(requests: usize) -> (String, thread::JoinHandle<()>) {
         let mut left = requests;
         while left > 0 {
             let (conn, _) = listener.accept().unwrap();
-            // The check that the server listens makes a connection without a request.
+            // Before the load, brimful checks that the server listens. This connection has no request.
             if Request::read(&mut BufReader::new(&conn)).is_some() {
                 let answer = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok";
                 (&conn).write_all(answer).unwrap();
@@ -124,7 +126,7 @@ fn a_lack_of_descriptors_counts_as_client_limited() {
     assert!(reason.is_some_and(|reason| reason.message.contains("ulimit -n")), "{:#?}", record.verdict);
 }
 
-/// If the limit on descriptors is too low even to start a load, the error says how to raise the limit.
+/// If the limit of file descriptors is too low to start a load, the error message says how to raise it.
 #[test]
 fn a_lack_of_all_descriptors_says_what_to_do() {
     let server = RawServer::never_answers();

@@ -1,8 +1,8 @@
 //! Tests the manual in `docs/` and the book that is built from it: the table of contents, the links, the commands in
-//! code blocks, and the figures that the manual repeats from the benchmarks.
+//! code blocks, and the numbers that the manual repeats from results of benchmarks.
 //!
 //! Other tests run the commands of single pages and compare their output: `examples`, `first_commands`, `other_tools`,
-//! `papers` and `plan_docs`. Here the flags and values of all other commands are parsed, without running them.
+//! `papers` and `plan_docs`. Here, the command lines of all other pages are parsed, but not run.
 
 use crate::program::{Running, brimful, lock_machine_shared};
 use std::collections::{BTreeMap, BTreeSet};
@@ -13,7 +13,7 @@ use std::process::Command;
 
 /// The chapters that `scripts/book` generates.
 const GENERATED: [&str; 2] = ["docs/flags.md", "docs/documents.md"];
-/// Directories without pages of ours.
+/// Directories that contain no pages of the manual.
 const SKIPPED: [&str; 5] = ["target", "node_modules", ".git", "dist", "__pycache__"];
 
 fn root() -> PathBuf {
@@ -99,7 +99,8 @@ fn the_commands_of_the_manual_have_valid_flags() {
             continue;
         }
         for command in commands_in_code(&fs::read_to_string(&path).unwrap()) {
-            // Help is printed only if all words before it are valid. What follows `--` is another command.
+            // `--help` makes the program check the words before it without running the command. Words after `--` are
+            // another program's command.
             let at = command.iter().position(|word| word == "--").unwrap_or(command.len());
             let words: Vec<&str> = command[..at].iter().map(String::as_str).chain(["--help"]).collect();
             let _machine = lock_machine_shared();
@@ -129,7 +130,7 @@ fn the_figures_of_how_we_know_are_those_of_their_sources() {
         let [link] = &links(source)[..] else { panic!("{figure}: no source") };
         let source = fs::read_to_string(root().join("docs").join(link)).unwrap();
         let known = numbers(&source);
-        // Values of other tools are in the first cell, in parentheses.
+        // The first cell of a row may contain values of other tools, in parentheses.
         let others =
             figure.rsplit_once('(').filter(|(_, others)| others.contains(": ")).map_or("", |(_, others)| others);
         for number in numbers(&format!("{value} {others}")) {
@@ -161,7 +162,7 @@ fn all_reasons_of_a_verdict_are_explained() {
     }
 }
 
-/// The targets of a page's links and pictures, outside of code, without those to the web.
+/// The targets of a page's links and pictures. Links in code and links to other sites are left out.
 fn links(page: &str) -> Vec<String> {
     let mut in_code = false;
     let mut prose = String::new();
@@ -176,7 +177,7 @@ fn links(page: &str) -> Vec<String> {
     targets.filter(|target| !target.contains("://") && !target.contains(' ')).collect()
 }
 
-/// The anchors of a page's titles, as hosting sites and mdBook make them.
+/// The anchors of a page's titles. Sites that host the repository and mdBook generate the same ones.
 fn anchors_of(page: &Path) -> BTreeSet<String> {
     let mut anchors = BTreeSet::new();
     let mut in_code = false;
@@ -191,12 +192,12 @@ fn anchors_of(page: &Path) -> BTreeSet<String> {
     anchors
 }
 
-/// The words of the commands in a page's code blocks, without the word `brimful`, up to a pipe or the like. Commands of
-/// other pages' tests, and of programs that are not installed here, are left out.
+/// The command lines of `brimful` in a page's code blocks, as words without `brimful`. Words after a pipe or the like,
+/// and commands that other tests check, are left out.
 fn commands_in_code(page: &str) -> Vec<Vec<String>> {
     let mut commands = Vec::new();
     for block in page.split("\n```").skip(1).step_by(2) {
-        // A block that shows errors is compared word for word by `first_commands`.
+        // `first_commands` already compares a block with an error word for word.
         let shows_errors = block.contains("[exit code 2]");
         for line in block.replace("\\\n", " ").lines() {
             let Some(line) = line.trim().trim_start_matches("$ ").strip_prefix("brimful ") else { continue };
@@ -209,7 +210,7 @@ fn commands_in_code(page: &str) -> Vec<Vec<String>> {
     commands
 }
 
-/// The words of a command line with quotation marks, up to a word of the shell or a comment.
+/// Splits a command line into words, and removes quotation marks. Ends at an operator of the shell or a comment.
 fn words_until_shell(line: &str) -> Vec<String> {
     let mut words = Vec::new();
     let mut word = String::new();
@@ -246,7 +247,7 @@ fn normalized(path: &Path) -> String {
     parts.join("/")
 }
 
-/// Adds the files below a directory whose names have this extension.
+/// Adds all files with this extension in a directory and its subdirectories.
 fn collect(directory: &Path, extension: &str, found: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(directory).unwrap().map(Result::unwrap) {
         let path = entry.path();

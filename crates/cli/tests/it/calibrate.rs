@@ -1,13 +1,13 @@
-//! Tests `load --calibrate`: the maximum load of this client, and loads beyond it. On a busy machine the maximum may
-//! have any value, so its value is not asserted.
+//! Tests `load --calibrate`: the maximum load of this client, and loads that exceed it. The maximum depends on how busy
+//! the machine is, so its value is not asserted.
 
 use crate::documents;
 use crate::program::{Running, brimful, lock_machine_shared, start_target};
 use brimful_core::record::{ReasonCode, Record};
 use brimful_testkit::{CertificateFlaw, Certificates, Nginx, NginxOptions, full_backlog_listener};
 
-/// The maximum of a calibration. Asserts that the curve is in order, and that the client was not the limit at the
-/// maximum.
+/// Returns the maximum rate of a calibration. Asserts that the loads of the curve increase, and that the client was not
+/// the limit at the maximum.
 fn maximum(record: &Record) -> f64 {
     let calibration = record.calibration.as_ref().expect("the Record has a calibration");
     let max = calibration.max_rate.expect("the calibration has a maximum");
@@ -44,8 +44,8 @@ fn the_load_of_a_workload_follows_the_calibration() {
         .unwrap();
     let (_target, url) = start_target(&["--service", "a=0us"]);
     let asks = ["load", &url, "--calibrate", "--workload", file.to_str().unwrap(), "-d", "200ms", "--json", "--quiet"];
-    // The load is preceded by calls that measure the size of a response. These calls have no schedule, so `--tick` must
-    // not affect them.
+    // Before the load, some calls measure the size of a response. They have no schedule, so `--tick` must not make them
+    // fail.
     let asks = [&asks[..], &["--tick", "1ms"]].concat();
     let record = documents::record(&Running::start(brimful(&asks)).finish().exits(&[0, 4]).stdout);
     assert_eq!((record.counts.scheduled, record.target.starts_with(&url)), (10, true), "{}", record.target);
@@ -57,11 +57,12 @@ fn without_a_load_only_the_curve_is_shown() {
     let _machine = lock_machine_shared();
     let dir = tempfile::tempdir().unwrap();
     let out = dir.path().join("record.json");
-    // S-Clients make attempts that get no response. No other kind of load works without a responding server.
+    // S-Clients do not need a response, so a listener with a full accept queue suffices for them. Other loads need a
+    // server that responds.
     let full = full_backlog_listener();
     let s_clients =
         ["load", &full.url(), "--calibrate", "--s-clients", "2", "--connect-timeout", "20ms", "-d", "100ms"];
-    // The load after the calibration gets no response, either.
+    // The load of S-Clients that follows the calibration gets no response either, so the exit code is not 0.
     let done = Running::start(brimful(&[&s_clients[..], &["--quiet"]].concat())).finish().exits(&[3, 4]);
     assert!(done.stdout.contains("\nClient      can offer ") && done.stderr.is_empty(), "{done:#?}");
 
@@ -76,7 +77,7 @@ fn without_a_load_only_the_curve_is_shown() {
     assert!(record.counts.completed > 0 && record.counts.connect_attempts >= record.counts.completed);
 }
 
-/// The built-in server that is loaded for the calibration uses the same protocol as the server under test.
+/// In a calibration, the load of the built-in server has the same protocol as the load of the server under test.
 #[test]
 fn the_calibration_uses_the_protocol_of_the_load() {
     let _machine = lock_machine_shared();
@@ -102,7 +103,7 @@ fn the_calibration_uses_the_protocol_of_the_load() {
         assert!(maximum(&record) > 0.0 && record.counts.completed > 0, "{how:?}: {:?}", record.counts);
         assert_eq!((record.http.as_deref(), record.tls.is_some()), (Some(http), tls), "{how:?}");
         assert!(record.target.starts_with(if tls { "https://127." } else { "http://127." }), "{}", record.target);
-        // Persistent connections are opened before the first call. On a busy machine, the load may open a few more.
+        // With keep-alive, most connections are opened before the first call, so there are fewer handshakes than calls.
         let mostly_new = 2 * record.counts.handshakes > record.counts.completed;
         let (handshakes, established) = (record.counts.handshakes, record.counts.established);
         assert!(handshakes <= established && (tls || handshakes == 0), "{how:?}: {:?}", record.counts);
@@ -110,7 +111,7 @@ fn the_calibration_uses_the_protocol_of_the_load() {
     }
 }
 
-/// An nginx with an untrusted certificate.
+/// An nginx with a certificate that the client does not trust.
 fn untrusted_nginx() -> Nginx {
     let certificates = Certificates::new();
     let extra = certificates.issue("DNS:elsewhere.example", CertificateFlaw::SelfSigned).for_nginx();

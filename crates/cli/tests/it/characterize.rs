@@ -1,4 +1,5 @@
-//! Tests `brimful characterize` and `brimful fileset` with generated logs, and with real ones if there are any.
+//! Tests `brimful characterize` and `brimful fileset` with generated logs, and with real logs if there are any on this
+//! machine.
 
 use crate::documents::document;
 use crate::plan::{Files, path_argument};
@@ -13,8 +14,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-/// Two hours of log lines in Combined format: in the first hour a request every two seconds, in the second hour one
-/// every second. The requests are pages, images, and responses 304 and 404.
+/// Two hours of log lines in Combined format. In the first hour, there is a request every two seconds; in the second
+/// hour, there is one every second. The requests are for pages and images; some responses are 304 and 404.
 fn log() -> String {
     let stamps = (0..1800).map(|i| 2 * i).chain(3600..7200);
     let line = |(i, second): (usize, u32)| {
@@ -51,14 +52,14 @@ fn profile(args: &[&str]) -> Profile {
     profile
 }
 
-/// Runs the command with this text on its stdin.
+/// Runs the command with this input on its stdin.
 fn with_stdin(args: &[&str], stdin: &[u8]) -> Done {
     let _machine = lock_machine_shared();
     let mut command = brimful(&[&["characterize"], args].concat());
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let mut pipe = child.stdin.take().unwrap();
     let stdin = stdin.to_vec();
-    // Writing fails if the program has stopped reading.
+    // Writing fails if the program stops reading before the end.
     let feeder = std::thread::spawn(move || drop(pipe.write_all(&stdin)));
     let output = child.wait_with_output().unwrap();
     feeder.join().unwrap();
@@ -222,7 +223,7 @@ fn logs_of_several_servers_are_merged() {
     let part = |keep: fn(usize) -> bool| -> String {
         log().lines().enumerate().filter(|(i, _)| keep(*i)).map(|(_, line)| line.to_owned() + "\n").collect()
     };
-    // The logs of two servers. The log of server b was rotated, so it is in two files.
+    // The logs of two servers. The log of the second server was rotated, so it consists of two files.
     let paths = [
         files.write("b.log", part(|i| i % 3 == 0 && i >= 2000)),
         files.write("b.log.1", part(|i| i % 3 == 0 && i < 2000)),
@@ -288,7 +289,7 @@ fn a_workload_is_written_and_its_files_are_created() {
     assert_eq!(workload.validate(), Ok(()));
     let in_document = profile(&[&path]).workload.unwrap();
     assert_eq!(workload, in_document);
-    // No server listens there, but the workload is read before the connection fails.
+    // The workload is read before the load begins. The load then fails, because no server listens on port 1.
     run(&["load", "127.0.0.1:1", "--workload", &out, "--requests", "1"]).exits(&[3]);
 
     let root = files.path("www");
@@ -352,8 +353,8 @@ fn control_characters_are_escaped() {
     let path = files.write("e\u{1b}[2J.log", log);
     let _machine = lock_machine_shared();
     for flags in [&["--format", "combined"][..], &[], &["--format", "\u{1b}[2J%h"]] {
-        // With CLICOLOR_FORCE, the output is the same as on a terminal with colours. For a pipe, all escape codes would
-        // be removed.
+        // With CLICOLOR_FORCE, the output has colours as on a terminal. Without it, all escape sequences would be
+        // removed, because stdout is a pipe.
         let output = brimful(&[&["characterize", path.as_str()], flags].concat()).env("CLICOLOR_FORCE", "1").output();
         let output = output.unwrap();
         let shown = String::from_utf8(output.stdout).unwrap();
@@ -387,9 +388,9 @@ fn after_ctrl_c_the_lines_read_so_far_are_shown_and_marked() {
         });
         pipe.write_all(log().as_bytes()).unwrap();
         kill_process(Pid::from_child(&child), Signal::INT).unwrap();
-        // Within this time, the thread that handles signals has set the flag that ends the reading.
+        // Wait until the signal has been handled: the thread that handles signals sets the flag that ends the reading.
         std::thread::sleep(Duration::from_secs(1));
-        // Writing fails if the program has already ended. The program does not wait for the end of the stream.
+        // Writing fails if the program has already ended, because it does not wait for the end of its input.
         let _ = pipe.write_all(log().repeat(4).as_bytes());
         (stdout, stderr) = (Some(out.join().unwrap()), Some(err.join().unwrap()));
         drop(pipe);
@@ -399,7 +400,7 @@ fn after_ctrl_c_the_lines_read_so_far_are_shown_and_marked() {
     assert!(stdout.contains("Interrupted: ") || stderr.contains("interrupted before"), "{stdout}\n{stderr}");
 }
 
-/// Prints the reason why a part of a test is skipped.
+/// Prints why a part of a test is skipped.
 #[allow(clippy::disallowed_macros, reason = "a test that is left out says so")]
 fn note(text: &str) {
     println!("{text}");
@@ -439,7 +440,7 @@ fn real_logs_are_read_completely() {
     }
 }
 
-/// A log line with the service time in microseconds.
+/// A log line that contains the service time in microseconds.
 fn timed(second: u32, url: &str, bytes: &str, took_us: u64) -> String {
     let (day, clock) = (second / 86_400, second % 86_400);
     let (hour, minute, second) = (clock / 3600, clock / 60 % 60, clock % 60);
@@ -452,7 +453,8 @@ fn timed(second: u32, url: &str, bytes: &str, took_us: u64) -> String {
 #[test]
 fn times_are_shown_by_class_url_and_hour() {
     let files = Files::new();
-    // Two hours, in which /report takes 100 times as long as the rest. Everything is slower from 1 to 2 o'clock.
+    // Two hours of lines. Requests for /report take 100 times as long as others. From 1 to 2 o'clock, all requests take
+    // longer.
     let line = |i: u32| {
         let slower = if i >= 3600 { 3 } else { 1 };
         match i % 10 {
@@ -491,7 +493,7 @@ fn ranges_of_sizes_are_checked() {
     characterize(&[&path, "--size-classes", "1k", "--classes", "3"]).fails(2, "--classes");
     let found = profile(&[&path, "--size-classes", "1k"]);
     assert_eq!(found.classes.iter().map(|class| class.requests).sum::<u64>(), found.peak.requests);
-    // The workload in the profile has the same classes as the profile.
+    // The workload that the profile contains must have a class for each class of the profile.
     assert_eq!(found.workload.unwrap().classes.len(), found.classes.len());
 }
 
@@ -519,8 +521,8 @@ fn seconds_of_the_peak_are_written_and_drawn() {
 #[test]
 fn regular_peak_hours_are_named() {
     let files = Files::new();
-    // Four weeks from Monday, 2 March 2026. On weekdays from 9 to 17 o'clock there is a request every five minutes,
-    // otherwise one an hour.
+    // Four weeks of lines, from Monday, 2 March 2026. On weekdays from 9 to 17 o'clock, there is a request every five
+    // minutes; at other times, there is one every hour.
     let is_busy = |hour: u32| (hour / 24) % 7 < 5 && (9..17).contains(&(hour % 24));
     let seconds =
         (0..28 * 24).flat_map(|hour| (0..if is_busy(hour) { 12 } else { 1 }).map(move |i| 3600 * hour + 300 * i));

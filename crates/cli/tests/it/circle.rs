@@ -1,6 +1,6 @@
-//! Validates the workload model. Menascé, Almeida & Dowdy (1999, §4) had planned this validation, but had no permission
-//! for it. A log is characterized, its Workload loads nginx, and the log of *that* load is characterized. The two
-//! profiles must be alike.
+//! Validates workload models from logs: a log is characterized, the resulting Workload loads nginx, and nginx's log of
+//! that load is characterized too. The two profiles must be alike. Menascé, Almeida & Dowdy (1999, §4) planned this
+//! validation, but were not permitted to do it.
 
 use crate::program::run;
 use brimful_core::profile::Profile;
@@ -11,15 +11,16 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-/// Rate of the first log in calls per second (`RATE`), and length of this log in seconds (`SECONDS`).
+/// Rate of the first log in calls per second (`RATE`), and its length in seconds (`SECONDS`).
 const RATE: u64 = 150;
 const SECONDS: u64 = 20;
 
-/// The log of a site with a popular page, images and a download. A third of the responses are `304`.
+/// The log of a site with a popular page, images and a download. A third of the responses have status 304.
 fn a_log() -> String {
     let mut log = String::new();
     for call in 0..RATE * SECONDS {
-        // A hash spreads requests and classes evenly, without any order that would look like a burst.
+        // A hash of the call's number chooses the time and the class. So both are spread evenly, without an order that
+        // would look like a burst.
         let draw = call.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
         let second = call / RATE;
         let (path, status, bytes) = match draw % 100 {
@@ -70,22 +71,24 @@ fn the_log_of_a_characterized_load_has_the_same_profile() {
     assert_eq!(again.lines.malformed, 0);
     assert_eq!(again.classes.len(), once.classes.len(), "{:#?}", again.classes);
     for (before, after) in once.classes.iter().zip(&again.classes) {
-        // With 3,000 calls, a share is exact to 2 percentage points. The 2 % of downloads have most of the bytes.
+        // With 3,000 calls, the standard errors of shares are below 2 percentage points, so differences of 4 are
+        // tolerated. Mean sizes must be equal to 5 %.
         assert!((before.share_requests - after.share_requests).abs() < 0.04, "{before:?} {after:?}");
         assert!((after.mean_bytes / before.mean_bytes.max(1.0) - 1.0).abs() < 0.05 || before.mean_bytes == 0.0);
     }
     let share_of_304 = |profile: &Profile| profile.status["304"] as f64 / profile.requests as f64;
     assert!((share_of_304(&once) - share_of_304(&again)).abs() < 0.04);
-    // Arrival times are tested in `brimful-workload`, because a busy machine may not keep the schedule.
+    // Arrival times are not compared, because a busy machine may not keep the schedule. Tests of `brimful-workload`
+    // check them.
 }
 
-/// Rate of new sessions per second in the second log (`SESSION_RATE`), and length of that log in seconds
+/// Rate of new sessions per second in the second log (`SESSION_RATE`), and the length of this log in seconds
 /// (`SESSIONS_S`).
 const SESSION_RATE: f64 = 12.0;
 const SESSIONS_S: f64 = 30.0;
 
-/// The log of users who request three pages on average, each with embedded objects, and think for two to five seconds
-/// between pages. Some sessions start before the log, and some end after it.
+/// The log of users who request three pages on average, each with embedded objects, and pause for two to five seconds
+/// between pages. Some sessions begin before the log, and some end after it.
 fn a_log_of_sessions() -> String {
     let mut state = 7_u64;
     let mut draw = move || {
@@ -127,7 +130,7 @@ fn the_log_of_characterized_sessions_has_the_same_sessions() {
     let at = |name: &str| dir.path().join(name).to_str().unwrap().to_owned();
     let (first, profile, workload, root) = (at("first.log"), at("profile.json"), at("workload.toml"), at("www"));
     fs::write(&first, a_log_of_sessions()).unwrap();
-    // A pause of more than nine seconds ends a session.
+    // A session ends when its client sends no request for nine seconds.
     let common = ["--format", FORMAT, "--session-gap", "9s", "--quiet"];
     for out in [&profile, &workload] {
         run(&[&["characterize", &first, "--out", out], &common[..]].concat()).exits(&[0]);
@@ -141,7 +144,7 @@ fn the_log_of_characterized_sessions_has_the_same_sessions() {
     let extra = format!("location / {{ root {root}; access_log {second} timed; }}");
     let nginx = Nginx::start(NginxOptions { extra, http, ..NginxOptions::default() });
     let (url, seconds) = (nginx.url(), format!("{SESSIONS_S}s"));
-    // The mean lengths of a hundred random sessions may differ by a fifth between seeds, so the seed is fixed.
+    // The seed is fixed: with other seeds, the mean length of about a hundred random sessions may differ by a fifth.
     let chance = ["--seed", "1", "--source-ip", "127.20.0.0/16"];
     let load = [&["load", &url, "--workload", &workload, "--duration", &seconds, "--json"], &chance[..]].concat();
     let record: Value = serde_json::from_str(&run(&load).exits(&[0, 4]).stdout).unwrap();
@@ -157,8 +160,8 @@ fn the_log_of_characterized_sessions_has_the_same_sessions() {
         "the server's log contains each call exactly once"
     );
     let [before, after] = [&once, &again].map(|profile| profile.sessions.clone().unwrap());
-    // Each log has a few hundred sessions. Arrival and think times are tested in `brimful-workload`, because they may
-    // be longer on a busy machine.
+    // Each log has a few hundred sessions, which limits the precision of means. Arrival and think times may be longer
+    // on a busy machine, so they are tested in `brimful-workload` instead.
     for (what, before, after) in [
         ("sessions", before.sessions as f64, after.sessions as f64),
         ("requests", before.requests.mean, after.requests.mean),

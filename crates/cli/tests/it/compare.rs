@@ -1,4 +1,4 @@
-//! Tests `brimful compare` on Records with known figures, and on Records of real loads.
+//! Tests `brimful compare` on Records with known metrics, and on Records of real loads.
 
 use crate::documents;
 use crate::plan::{Files, check_golden, check_golden_file};
@@ -8,10 +8,10 @@ use serde_json::{Value, json};
 use std::fs;
 use std::path::Path;
 
-/// Deviations of five runs from their mean, as shares.
+/// Relative deviations of five runs from their mean.
 const DEVIATIONS: [f64; 5] = [-0.012, 0.008, 0.0, 0.014, -0.01];
 
-/// A Record of a run with this throughput, with response times and CPU time in proportion to `time`.
+/// A Record of a run with this throughput. Response times and CPU time are proportional to `time`.
 pub fn record(number: usize, throughput: f64, time: f64) -> Value {
     let mut record: Value = serde_json::from_str(include_str!("../data/idle.record.json")).unwrap();
     let completed = (throughput * 20.0).round() as u64;
@@ -38,8 +38,8 @@ pub fn record(number: usize, throughput: f64, time: f64) -> Value {
     record
 }
 
-/// Five runs of A with 4,000 calls per second, in the directory `a`, and five of B, in `b`. B has `throughput` times
-/// as many calls per second, and response times of `time` times the length.
+/// Five runs of A, with 4,000 calls per second, in the directory `a`, and five runs of B in the directory `b`. The
+/// throughput of B is that of A times `throughput`, and B's response times are those of A times `time`.
 fn replications(throughput: f64, time: f64) -> Files {
     let files = Files::new();
     for (side, first, throughput, time) in [("a", 10, 1.0, 1.0), ("b", 20, throughput, time)] {
@@ -52,7 +52,7 @@ fn replications(throughput: f64, time: f64) -> Files {
     files
 }
 
-/// Runs `compare` in the directory of these files, with lines of 80 columns.
+/// Runs `compare` in the directory of these files. Lines have 80 columns.
 fn compare_in(files: &Files, args: &[&str]) -> Done {
     let mut command = brimful(&[&["compare"], args].concat());
     command.current_dir(files.path("")).env("COLUMNS", "80").env("NO_COLOR", "1");
@@ -79,7 +79,7 @@ fn several_runs_of_each_side_give_a_sentence_and_a_table() {
     let throughput = figure(&compared, "throughput");
     let [low, high] = throughput.interval95.unwrap();
     assert!(throughput.differs && low < 0.08 && 0.08 < high && high - low < 0.05, "{throughput:?}");
-    // Each run has its own label `run`, and all of a side have the same `commit`.
+    // The label `run` differs between the runs of a side, so only the common label `commit` is shown.
     assert_eq!(compared.a.labels.into_iter().collect::<Vec<_>>(), [("commit".to_owned(), "abc123".to_owned())]);
 }
 
@@ -145,7 +145,7 @@ fn one_run_of_each_side_says_what_is_not_known() {
     let url = format!("{}/page", url.trim_end_matches('/'));
     for name in ["a.json", "b.json"] {
         let path = files.write(name, "");
-        // Whether the generator keeps up depends on the machine.
+        // On a busy machine, the load generator may be late, so several exit codes are accepted.
         run(&["load", &url, "-c", "2", "-d", "3s", "--interval", "100ms", "--watch", "-q", "--out", &path])
             .exits(&[0, 4]);
         let mut record: Value = serde_json::from_str(&fs::read_to_string(&path).unwrap()).unwrap();
@@ -163,12 +163,12 @@ fn one_run_of_each_side_says_what_is_not_known() {
     }
     let text = words(&compare_in(&files, &["a.json", "b.json"]).exits(&[0]).stdout);
     assert!(text.contains("differences from run to run are not known"), "{text}");
-    // The differences of a run from itself are zero, however long its intervals are.
+    // A run does not differ from itself: all differences are zero, even if the intervals are wide.
     let text = words(&compare_in(&files, &["a.json", "a.json"]).exits(&[0]).stdout);
     assert!(text.contains("WARNING: a.json and a.json are the same run.") && !text.contains("* <0.001"), "{text}");
 }
 
-/// Writes a changed copy of a run of A to `changed.json`, and compares it with B.
+/// Compares a changed copy of a run of A with B. The copy is written to `changed.json`.
 fn compare_changed(change: impl FnOnce(&mut Value)) -> Done {
     let files = replications(1.0, 1.0);
     let mut changed = record(10, 4_000.0, 1.0);
@@ -218,10 +218,10 @@ fn other_differences_between_the_runs_are_warnings() {
         let text = warning(change);
         assert!(text.contains("WARNING: ") && text.contains(expected), "{expected}: {text}");
     }
-    // A run of another length is no reason for a warning.
+    // Runs of different lengths can be compared without a warning.
     let text = warning(|record| record["window_s"] = json!(40.0));
     assert!(!text.contains("WARNING"), "{text}");
-    // An invalid run among valid ones is left out.
+    // A run that is not valid is left out if others are valid.
     let files = replications(1.0, 1.0);
     let mut invalid = record(15, 100.0, 9.0);
     invalid["verdict"] = json!({"valid": false, "reasons": [{"code": "generator_late", "message": "Late. Wait."}]});

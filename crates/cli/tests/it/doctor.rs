@@ -22,8 +22,8 @@ fn the_host_is_examined() {
         assert_eq!(finding["fix"].is_string(), finding["status"] == "shortfall", "{finding:#}");
         assert!(finding["value"].is_string() && finding["means"].is_string(), "{finding:#}");
     }
-    // Shortfalls are counted in the text itself, not in the JSON document: steal and timers are measured for each
-    // output and may differ.
+    // Count the problems in the text, not in the JSON output: steal and timers are measured for each output, and may
+    // differ.
     let shortfalls = text.matches("fix: ").count();
     let last = text.lines().last().unwrap();
     assert!(last.starts_with(&format!("{shortfalls} shortfall")) || (shortfalls == 0 && last.starts_with("nothing")));
@@ -31,10 +31,10 @@ fn the_host_is_examined() {
 
 #[test]
 fn the_exit_code_tells_whether_a_limit_is_too_low() {
-    // The speed of the host is never a shortfall.
+    // The speed of a host is never reported as a problem.
     let done = run(&["doctor", "speed"]).exits(&[0]);
     assert_eq!(done.stdout.lines().filter(|line| line.starts_with("ok ")).count(), 1, "{}", done.stdout);
-    // The test lowers the process's limit on descriptors. 16 is too low for every load.
+    // A process that may open only 16 file descriptors cannot make a load, so this is a problem.
     let few = with_descriptor_limit(16, &brimful(&["doctor", "descriptors", "--json"])).output().unwrap();
     let findings: serde_json::Value = serde_json::from_slice(&few.stdout).unwrap();
     assert_eq!((few.status.code(), &findings[0]["status"]), (Some(3), &serde_json::json!("shortfall")));

@@ -1,4 +1,5 @@
-//! Checks documents on stdout: they parse as their types, serialize to the same text, and have counts that add up.
+//! Checks documents that the program prints: they must parse as their types, serialize to the same text, and have
+//! counts that add up.
 
 use brimful_core::counts::Counts;
 use brimful_core::record::{Interval, Record, SCHEMA};
@@ -27,7 +28,8 @@ pub fn survey(text: &str) -> Survey {
     survey
 }
 
-/// Parses a document, and asserts that it has exactly the keys of its type, from which the schemas are generated.
+/// Parses a document, and asserts that it contains exactly the fields of its type. (The schemas are generated from the
+/// types.)
 pub fn document<T: Serialize + DeserializeOwned>(text: &str) -> T {
     let value: serde_json::Value = serde_json::from_str(text).unwrap_or_else(|e| panic!("{e} in:\n{text}"));
     let document: T = serde_json::from_str(text).unwrap_or_else(|e| panic!("{e} in:\n{text}"));

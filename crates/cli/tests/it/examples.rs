@@ -1,12 +1,12 @@
-//! Tests that the terminal sessions in `examples/*/README.md`, and the files that they write, match the present
+//! Tests that the terminal sessions in `examples/*/README.md`, and the files that they write, match the output of the
 //! program.
 //!
 //! In a `console` block, the command after `$ ` is run in a copy of the example's directory, and must print exactly the
-//! lines below it. With `BRIMFUL_BLESS=1`, sessions and files are rewritten.
+//! lines below it. With `BRIMFUL_BLESS=1`, the sessions and files are rewritten.
 //!
 //! The commands of `README.md`, `docs/first-answer.md` and `docs/tutorial.md` measure, so their numbers always differ.
-//! They are run in order, and must print lines that start like the lines on the page. Surveys are only started, and the
-//! lines on the page are compared with an example survey. A comparison of two servers is made shorter.
+//! They are run in order, and must print lines that begin like those on the page. Surveys are only started; the lines
+//! on the page are compared with an example survey. A comparison of two servers is run with a shorter duration.
 
 use crate::documents;
 use crate::program::{Running, lock_machine_exclusively, lock_machine_shared, wait_until};
@@ -17,7 +17,7 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-/// Tolerance of numbers in files, whose last digits differ between mathematical libraries.
+/// Relative tolerance of numbers in files. Their last digits differ between mathematical libraries.
 const TOLERANCE: f64 = 1e-6;
 
 #[test]
@@ -29,9 +29,9 @@ fn the_commands_of_readme_and_tutorial_work() {
         symlink(root.join("examples"), dir.path().join("examples")).unwrap();
         let mut servers = Vec::new();
         for (command, shown) in commands(&fs::read_to_string(root.join(page)).unwrap()) {
-            // The server gets an address of its own, because another program may use the port.
+            // Use an address that no other process uses: the port on the page may be in use on 127.0.0.1.
             let here = own_address();
-            // The host may have only one CPU.
+            // Leave out the choice of CPUs: the host may have only one.
             let run = command.replace("127.0.0.1", &here.to_string()).replace(" --cpus 0", "").replace(" --cpus 1", "");
             let run = run.replace("make ", &format!("make --dry-run --directory {} ", root.display()));
             if let Some(server) = run.strip_suffix('&') {
@@ -43,13 +43,13 @@ fn the_commands_of_readme_and_tutorial_work() {
             let what = format!("{page}: {run}");
             if command.starts_with("brimful survey") {
                 begins(&run, dir.path());
-                // The example survey has another objective.
+                // The objective of the example survey differs from that on the page.
                 assert_has_lines(&shown.replace("p99 < 2ms", "p99 < 150ms"), &an_example(), &what);
                 continue;
             }
             let short = run.replace("--until 5%", "--rate 50 --slice 100ms --duration 5s");
             let done = shell(&short, dir.path()).output().unwrap();
-            // On a busy host the generator may be the limit, and an objective may be missed.
+            // On a busy host, the load generator may be late (4), and an objective may be missed (1).
             let codes: &[i32] = match command.split(' ').nth(1) {
                 Some("load") if command.contains("--slo") => &[0, 1, 4],
                 Some("load" | "ab") => &[0, 4],
@@ -61,14 +61,14 @@ fn the_commands_of_readme_and_tutorial_work() {
     }
 }
 
-/// The port at which the server of a command line listens.
+/// The port in a command line that starts a server.
 fn port(command: &str) -> u16 {
     let (_, rest) = command.split_once("--listen ").unwrap();
     let (_, port) = rest.split(' ').next().unwrap().rsplit_once(':').unwrap();
     port.parse().unwrap()
 }
 
-/// Asserts that a survey with this command line starts. A complete survey would take minutes, and its result depends on
+/// Asserts that a survey with this command line starts. A whole survey would take minutes, and its results depend on
 /// the machine.
 fn begins(command: &str, dir: &Path) {
     let mut survey = Running::start(shell(&format!("exec {command}"), dir));
@@ -77,7 +77,7 @@ fn begins(command: &str, dir: &Path) {
     survey.finish();
 }
 
-/// The text of an example survey.
+/// The text report of an example survey.
 fn an_example() -> String {
     let document = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../web/example.survey.json");
     brimful_report::survey::text(&documents::survey(&fs::read_to_string(document).unwrap()), Detail::Main)
@@ -91,7 +91,7 @@ fn readme_is_one_screen() {
     assert!(widest.chars().count() <= 120, "{widest}");
 }
 
-/// The commands in `console` blocks, each with the lines shown below it.
+/// The commands in `console` blocks, each with the expected lines below it.
 pub fn commands(page: &str) -> Vec<(String, String)> {
     let mut found: Vec<(String, String)> = Vec::new();
     let mut in_session = false;
@@ -107,8 +107,8 @@ pub fn commands(page: &str) -> Vec<(String, String)> {
     found
 }
 
-/// Asserts that the printed lines have the names of the shown lines, in the same order. A name ends before two spaces,
-/// and excludes the `*` that marks disturbed levels. Sentences have no name.
+/// Asserts that the printed lines begin with the same names as the lines on the page, in the same order. A name ends
+/// before two spaces; the `*` that marks disturbed levels is not a part of it. Sentences are ignored.
 pub fn assert_has_lines(shown: &str, printed: &str, what: &str) {
     let names = |text: &str| -> Vec<String> {
         let named = text.lines().filter_map(|line| line.split_once("  "));
@@ -122,13 +122,13 @@ pub fn assert_has_lines(shown: &str, printed: &str, what: &str) {
     }
 }
 
-/// An address in 127.0.0.0/8 that only this process uses. It is derived from the process ID.
+/// An address in 127.0.0.0/8 that no other process uses: it is derived from the process ID.
 fn own_address() -> Ipv4Addr {
     let [_, high, middle, low] = std::process::id().to_be_bytes();
     Ipv4Addr::new(127, 64 + high % 64, middle, low.max(1))
 }
 
-/// A background program, which is killed when this value is dropped.
+/// A program in the background. Dropping this value kills it.
 struct Server(Child);
 
 impl Drop for Server {
@@ -176,7 +176,7 @@ fn entries(dir: &Path) -> Vec<PathBuf> {
     paths
 }
 
-/// Runs the commands in the text's terminal sessions. Returns the text with the current output of each command.
+/// Runs the commands in the terminal sessions of a text. Returns the text with the actual output of each command.
 fn play(text: &str, dir: &Path) -> String {
     let (mut played, mut in_session, mut commands) = (String::new(), false, 0);
     for line in text.lines() {
@@ -198,7 +198,7 @@ fn play(text: &str, dir: &Path) -> String {
     played
 }
 
-/// A shell command in which `brimful` is the program under test.
+/// A shell command. The name `brimful` in it is the program under test.
 pub fn shell(command: &str, dir: &Path) -> Command {
     let program = Path::new(env!("CARGO_BIN_EXE_brimful"));
     let path = format!("{}:{}", program.parent().unwrap().display(), std::env::var("PATH").unwrap_or_default());
@@ -208,7 +208,7 @@ pub fn shell(command: &str, dir: &Path) -> Command {
     shell
 }
 
-/// The output of a shell command, followed by its exit code if that is not 0.
+/// The output of a shell command, followed by its exit code unless that is 0.
 fn output(command: &str, dir: &Path) -> String {
     let done = shell(&format!("{{ {command}\n}} 2>&1"), dir).output().unwrap();
     let mut shown = String::from_utf8(done.stdout).unwrap();
@@ -218,7 +218,7 @@ fn output(command: &str, dir: &Path) -> String {
     shown
 }
 
-/// Asserts that two files are equal, or that two CSV files have the same numbers within the tolerance.
+/// Asserts that two files are equal. CSV files may differ in numbers by the tolerance.
 fn same_numbers(now: &str, committed: &str, path: &Path) {
     let hint = "run the tests once with BRIMFUL_BLESS=1, and look at what changed";
     assert_eq!(now.lines().count(), committed.lines().count(), "{}: {hint}", path.display());

@@ -1,16 +1,16 @@
-//! Tests that control characters are escaped on the terminal if they occur in names that other users of the host
-//! choose.
+//! Tests that control characters in names that other users of the host have chosen are escaped on the terminal.
 
 use crate::program::{Done, brimful, lock_machine_shared};
 use brimful_testkit::{Nginx, NginxOptions};
 use std::process::{Child, Command};
 
-/// A name that clears the screen, switches to right-to-left text, moves the cursor, and starts another line.
+/// A name that would clear the screen, switch to right-to-left text, move the cursor, and begin another line.
 const NAME: &str = "e\x1b[2J\u{202e}\u{9b}H\nx";
-/// The escaped name, on one line. Prometheus has its own escape for a line break in a label.
+/// The same name, escaped so that it is harmless and on one line. Prometheus escapes a line break in a label
+/// differently.
 const SHOWN: &str = r"e\u001b[2J\u202e\u009bH\u000ax";
 
-/// A process with that name.
+/// A process that has this name.
 struct Hostile {
     child: Child,
     _dir: tempfile::TempDir,
@@ -22,7 +22,7 @@ impl Hostile {
         let path = dir.path().join(NAME);
         std::os::unix::fs::symlink("/bin/sleep", &path).unwrap();
         let child = Command::new(&path).arg("3600").spawn().unwrap();
-        // A process has the name of the file that it executes.
+        // The name of a process is the name of the file that it executes.
         let comm = format!("/proc/{}/comm", child.id());
         crate::program::wait_until(|| std::fs::read_to_string(&comm).is_ok_and(|name| name.starts_with(NAME)));
         Hostile { child, _dir: dir }
@@ -36,14 +36,15 @@ impl Drop for Hostile {
     }
 }
 
-/// Runs the program with the output of a terminal with colours. For a pipe, all escape codes would be removed.
+/// Runs the program with coloured output, as on a terminal. Otherwise, all escape sequences would be removed, because
+/// stdout is a pipe.
 fn in_colour(args: &[&str]) -> Done {
     let _machine = lock_machine_shared();
     let output = brimful(args).env("CLICOLOR_FORCE", "1").output().unwrap();
     let text = |bytes| String::from_utf8(bytes).unwrap();
     let (stdout, stderr) = (text(output.stdout), text(output.stderr));
     for written in [&stdout, &stderr] {
-        // The program's own escape sequences set colours: `ESC [`, numbers, and `m`.
+        // Find escape sequences other than the program's own, which only set colours: `ESC [`, numbers, and `m`.
         let mut foreign = written.split('\x1b').skip(1).filter(|rest| {
             let end = rest.trim_start_matches('[').trim_start_matches(|c: char| c.is_ascii_digit() || c == ';');
             !end.starts_with('m')

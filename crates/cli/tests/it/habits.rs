@@ -1,4 +1,4 @@
-//! Tests command lines that users of other load generators write: the requests that the server receives, and the
+//! Tests command lines in the style of other load generators. Checks the requests that the server receives, and the
 //! Record.
 
 use crate::documents;
@@ -24,7 +24,7 @@ fn a_url_alone_defines_a_load() {
     assert!(done.stderr.contains("until 20 calls are made"), "{}", done.stderr);
     let done = run(&["load", &nginx.url(), "-n", "20", "--quiet"]).exits(&[0, 4]);
     assert!(!done.stderr.contains("no load is defined"), "{}", done.stderr);
-    // A load without flags is a closed loop, so a flag of open loops is an error.
+    // Without `--rate`, a load is closed, so a flag of open loads is an error whose message names `--rate`.
     run(&["load", &nginx.url(), "--arrivals", "poisson"]).fails(2, "--rate 1000");
 }
 
@@ -39,7 +39,7 @@ fn a_body_is_posted_from_the_command_line_or_a_file() {
     for (flags, line, body) in [
         (&["-b", "a=1"][..], "> POST /form HTTP/1.1", "a=1"),
         (&["--data", "a=1", "-X", "put"], "> PUT /form HTTP/1.1", "a=1"),
-        // The content of a file is sent unchanged.
+        // Braces in a body from a file are not a template: the content is sent unchanged.
         (&["--body", &from_file], "> POST /form HTTP/1.1", r#"{"seq":"{seq}"}"#),
     ] {
         let args = ["load", &url, "-c", "1", "-n", "2", "--print", "1"];

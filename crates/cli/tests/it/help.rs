@@ -4,7 +4,7 @@ use crate::program::{Running, brimful, lock_machine_shared, run};
 use std::fs;
 use std::path::Path;
 
-/// Number of lines on one screen.
+/// Maximum number of lines of the short help, so that it fits on one screen.
 const SCREEN: usize = 50;
 
 #[test]
@@ -54,12 +54,12 @@ fn the_usual_flags_fit_one_screen_and_all_flags_two_and_a_half() {
         let [usual, all] = ["-h", "--help"].map(|flag| help(&[command, flag]).lines().count());
         assert!(usual <= SCREEN && 2 * all <= 5 * SCREEN, "{command}: {usual} and {all} lines");
     }
-    // The flags that -h leaves out are in the longer forms of help.
+    // Flags that `-h` leaves out must be in `--help` and in `help load`.
     let [usual, all, long] = [&["load", "-h"][..], &["load", "--help"], &["help", "load"]].map(help);
     assert!(!usual.contains("--clock-ahead") && all.contains("--clock-ahead") && long.contains("-15us/300us"));
 }
 
-/// The help of a command, on a terminal with 120 columns.
+/// The help text of a command, formatted for a terminal with 120 columns.
 fn help(args: &[&str]) -> String {
     let _machine = lock_machine_shared();
     let mut command = brimful(args);
@@ -67,14 +67,15 @@ fn help(args: &[&str]) -> String {
     Running::start(command).finish().exits(&[0]).stdout
 }
 
-/// Asserts that lines fit 120 columns, that every flag has a description, and that hidden flags and commands are hidden.
+/// Asserts that lines have at most 120 columns, that every flag has a description, and that hidden flags and commands
+/// are not shown.
 fn check_readable(help: &str) {
     let lines: Vec<&str> = help.lines().collect();
     for (i, line) in lines.iter().enumerate() {
         assert!(line.chars().count() <= 120, "the line is too long: {line}");
         let is_flag = line.trim_start().starts_with('-') && !line.trim_start().starts_with("- ");
         if is_flag {
-            // The description is on the flag's line, after two spaces, or begins the next line.
+            // The description of a flag is on the same line, after two spaces, or begins on the next line.
             let beside = line.trim_start().contains("  ");
             let below = lines.get(i + 1).is_some_and(|next| {
                 let next = next.trim_start();
@@ -94,7 +95,7 @@ fn the_version_is_that_of_the_package() {
     }
     let verbose = run(&["--version", "--verbose"]).exits(&[0]).stdout;
     assert!(verbose.starts_with(&version), "{verbose}");
-    // Lines that begin with a space continue a fact.
+    // Skip lines that begin with a space: they continue the previous fact.
     let facts = verbose.lines().skip(1).filter(|line| !line.starts_with(' '));
     let names: Vec<&str> = facts.map(|line| line.split(' ').next().unwrap()).collect();
     assert_eq!(names, ["commit", "target", "compiler", "kernel", "io_uring", "ebpf"], "{verbose}");

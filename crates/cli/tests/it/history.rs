@@ -1,4 +1,4 @@
-//! Tests `brimful history` on Records with known figures, and `--record-to` on real loads.
+//! Tests `brimful history` on Records with known metrics, and `--record-to` with real loads.
 
 use crate::compare::record;
 use crate::documents;
@@ -18,7 +18,7 @@ use std::time::{Duration, UNIX_EPOCH};
 const FIRST_START_S: u64 = 1_787_274_000;
 const DAY_S: u64 = 86_400;
 
-/// A number between −0.5 and 0.5, which looks random (SplitMix64).
+/// A number between −0.5 and 0.5 that depends on the seed in a random-looking way (SplitMix64).
 fn scatter(seed: u64) -> f64 {
     let mut bits = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     for (shift, factor) in [(30, 0xbf58_476d_1ce4_e5b9_u64), (27, 0x94d0_49bb_1331_11eb)] {
@@ -27,7 +27,7 @@ fn scatter(seed: u64) -> f64 {
     (bits ^ (bits >> 31)) as f64 / u64::MAX as f64 - 0.5
 }
 
-/// The Record of a nightly run whose response times are `time` times as long, apart from a scatter of ±1 %.
+/// The Record of a nightly run. Its response times are the usual ones times `time`, with random differences of ±1 %.
 fn nightly(number: u64, time: f64) -> Value {
     let throughput = 200.0 * (1.0 + 0.01 * scatter(number));
     let mut record = record(0, throughput, time * (1.0 + 0.02 * scatter(1_000 + number)));
@@ -38,17 +38,17 @@ fn nightly(number: u64, time: f64) -> Value {
     record
 }
 
-/// Forty nights, of which the last ten have response times of `time` times the length.
+/// Records of forty nights. In the last ten, response times are the usual ones times `time`.
 fn forty_nights(time: f64) -> Vec<Value> {
     (0..40).map(|number| nightly(number, if number < 30 { 1.0 } else { time })).collect()
 }
 
-/// The text of a file of JSON lines.
+/// The content of a file of JSON lines with these Records.
 fn lines(records: &[Value]) -> String {
     records.iter().map(|record| format!("{record}\n")).collect()
 }
 
-/// Runs `history` in the directory of these files, with lines of 80 columns.
+/// Runs `history` in the directory of these files. Lines have 80 columns.
 fn history_in(files: &Files, args: &[&str]) -> Done {
     let mut command = brimful(&[&["history"], args].concat());
     command.current_dir(files.path("")).env("COLUMNS", "80").env("NO_COLOR", "1");
@@ -56,7 +56,7 @@ fn history_in(files: &Files, args: &[&str]) -> Done {
     Running::start(command).finish()
 }
 
-/// Hides the repositories around the directory of these files, and those that a git hook names, from git.
+/// Lets git find only a repository in the directory of these files, not one around it, or one that a git hook has set.
 fn only_own_repository(command: &mut Command, files: &Files) {
     command.env("GIT_CEILING_DIRECTORIES", files.path("").parent().unwrap());
     for variable in ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE"] {
@@ -262,14 +262,14 @@ fn a_short_series_and_gaps_say_how_many_runs_are_needed() {
     let text = history_in(&files, &["two.jsonl"]).exits(&[0]).stdout;
     assert!(text.starts_with("In 2 runs no change can be found yet: that takes 4 more runs.\n"), "{text}");
     assert!(text.contains("needs 4 more runs"), "{text}");
-    // Only five runs were watched, so the CPU time of the others is not known.
+    // Only five of the runs have CPU times, because the others were not watched.
     let mut records = forty_nights(1.1);
     records[5..].iter_mut().for_each(|record| record["server"] = Value::Null);
     let history = history_of(&records);
     let cpu = figure(&history, "cpu");
     assert_eq!((cpu.runs_needed, cpu.noise, cpu.values[4].is_some(), cpu.values[5]), (Some(1), None, true, None));
     assert_eq!(changes(&history, "p99").len(), 1);
-    // Runs in the middle of a series that lack a figure do not hide its change.
+    // If some runs in the middle of a series lack a metric, its change must still be found.
     let mut records = forty_nights(1.1);
     records[20..29].iter_mut().for_each(|record| record["server"] = Value::Null);
     let history = history_of(&records);
@@ -289,7 +289,7 @@ fn a_truncated_last_line_is_a_note_and_another_broken_line_an_error() {
     let history = document_in(&files, &["cut.jsonl"]);
     assert_eq!(history.runs.len(), 39);
     assert!(history.notes[0].starts_with("cut.jsonl:40 is left out: the line is cut short"), "{:?}", history.notes);
-    // The last line needs no newline.
+    // The last line need not end in a newline.
     files.write("whole.jsonl", text.trim_end());
     assert_eq!(document_in(&files, &["whole.jsonl"]).runs.len(), 40);
     for broken in ["{\"schema\":\n", "[]\n", "{\"schema\":\"brimful.sweep/1\"}\n", "\u{1b}[2J\n"] {
@@ -341,7 +341,7 @@ fn each_load_appends_its_run_after_it_was_delivered() {
     let load =
         |flags: &[&str]| run(&[&["load", &url, "-n", "20", "-c", "2", "-q", "--record-to", path], flags].concat());
     for commit in ["commit=a", "commit=b"] {
-        // Whether the generator keeps up depends on the machine.
+        // On a busy machine, the load generator may be late (exit code 4).
         load(&["--label", commit]).exits(&[0, 4]);
     }
     let text = fs::read_to_string(&file).unwrap();
@@ -354,7 +354,7 @@ fn each_load_appends_its_run_after_it_was_delivered() {
     run(&["load", &url, "--calibrate", "--record-to", path]).fails(2, "define a load");
 }
 
-/// Runs the commands of the first block in docs/history.md, against a server and with a `git` of the test.
+/// Runs the commands of the first block in docs/history.md with a real server. A script replaces `git`.
 #[test]
 fn the_recipe_of_the_manual_works() {
     let _machine = lock_machine_shared();
@@ -369,7 +369,7 @@ fn the_recipe_of_the_manual_works() {
     let recipe =
         recipe.replace("http://127.0.0.1:8080/", &url).replace("-d 60s", "-d 1s").replace("git rev", "./git rev");
     for _ in 0..2 {
-        // Whether the generator keeps up depends on the machine. If it did not, the history has no valid run.
+        // On a busy machine, the load generator may be late. Then the history contains no valid run.
         let done = shell(&recipe, &files.path("")).output().unwrap();
         assert!([0, 2].contains(&done.status.code().unwrap()), "{done:?}");
     }

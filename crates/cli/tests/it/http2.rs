@@ -1,4 +1,4 @@
-//! Tests `--http 2`: Records and text, with TLS, with prior knowledge, and against servers without HTTP/2.
+//! Tests `--http 2`: Records and reports, with TLS, with prior knowledge, and with servers that do not support HTTP/2.
 
 use crate::documents;
 use crate::program::{run, words};
@@ -78,7 +78,7 @@ fn a_body_from_a_file_is_sent_in_frames() {
     let class =
         format!("[[class]]\nname = \"put\"\nmethod = \"PUT\"\npath = \"/\"\nbody_file = \"{}\"\n", body.display());
     fs::write(&workload, class).unwrap();
-    // The server grants a window as large as the body.
+    // The flow-control window that the server grants is as large as the request body.
     let server = http2_server(settings(&[(4, 1 << 20)]), |peer, _| {
         let window = frame(kind::WINDOW_UPDATE, 0, 0, &(1u32 << 29).to_be_bytes());
         let (mut goes_on, mut bytes) = (peer.send(&window), 0);
@@ -100,7 +100,7 @@ fn a_body_from_a_file_is_sent_in_frames() {
 
 #[test]
 fn failures_specific_to_http2_are_counted_and_explained() {
-    // On each connection, the server answers the first stream, resets the second and ignores the third.
+    // On each connection, the server responds to the first stream, resets the second and ignores the third.
     let server = http2_server(settings(&[]), |peer, _| {
         let Some(first) = peer.request() else { return };
         peer.send(&answer(first, b"x"));

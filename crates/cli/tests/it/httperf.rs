@@ -1,7 +1,7 @@
-//! Compares `brimful httperf` with the real httperf: the same command lines against one nginx must give the same
-//! report, key by key.
+//! Compares `brimful httperf` with the original httperf. With the same command line and the same nginx, both must print
+//! the same report, line by line.
 //!
-//! Counts must be equal. Rates must follow the schedule, as far as a busy host permits. Times are not compared.
+//! Counts must be equal. Rates must agree with the schedule, within a tolerance for busy hosts. Times are not compared.
 
 use crate::program::{Done, Running, brimful, lock_machine_exclusively, run};
 use brimful_testkit::{CertificateFlaw, Certificates, Nginx, NginxOptions, RawServer, RefusingPort, with_length};
@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex};
 
 const REAL: &str = "/usr/bin/httperf";
 
-/// The lines of a report: the text of each line, in which `#` replaces each number, and the numbers.
+/// The lines of a report. Each has a text, in which `#` replaces the numbers, and the numbers.
 type Report = Vec<(String, Vec<f64>)>;
 
 /// Parses the report in httperf's output.
@@ -27,7 +27,7 @@ fn keys_and_numbers(line: &str) -> (String, Vec<f64>) {
     let (mut keys, mut number, mut numbers) = (String::new(), String::new(), Vec::new());
     for c in line.chars().chain(['\n']) {
         let in_number = c.is_ascii_digit() || (c == '.' && !number.is_empty());
-        // The 2 of 2xx and the powers of ten belong to the text of a line, not to its numbers.
+        // The 2 in `2xx` and powers of ten are part of the text of a line, not numbers.
         let of_key = keys.ends_with(|last: char| last.is_alphanumeric() || last == '^' || last == '*');
         if in_number && !of_key {
             number.push(c);
@@ -45,12 +45,12 @@ fn keys_and_numbers(line: &str) -> (String, Vec<f64>) {
         keys.push(c);
     }
     let keys = keys.trim_end();
-    // The number of entries in this histogram depends on the longest session.
+    // This histogram has a number for each session length up to the longest, so the number of numbers varies.
     let keys = if keys.starts_with("Session length histogram:") { "Session length histogram:" } else { keys };
     (keys.to_owned(), numbers)
 }
 
-/// The values that autobench extracts from a report: the numbers that follow certain words.
+/// The values that the program autobench extracts from a report: the numbers after certain words.
 fn autobench_figures(output: &str) -> [f64; 9] {
     let number_after = |line: &str, word: &str| {
         let line = output.lines().find(|found| found.starts_with(line)).unwrap_or_else(|| panic!("no {line}"));
@@ -71,16 +71,17 @@ fn autobench_figures(output: &str) -> [f64; 9] {
     ]
 }
 
-/// Whether the rate or the server determines the pace of a test. This determines which values must be equal.
+/// What determines the pace of a test: the rate on the command line, or the server. Different values must be equal in
+/// the two cases.
 #[derive(Clone, Copy, PartialEq)]
 enum Paced {
-    /// The rate determines the pace of the test, so rates are equal.
+    /// The rate determines the pace, so rates must be equal.
     ByRate,
-    /// The server determines the pace of the test, so only counts are equal.
+    /// The server determines the pace, so only counts must be equal.
     ByServer,
 }
 
-/// Lines whose numbers are counts or sizes.
+/// Lines whose numbers are counts or sizes, which must be equal.
 const EXACT: [&str; 7] = [
     "Connection length [replies/conn]:",
     "Request size [B]:",
@@ -91,7 +92,7 @@ const EXACT: [&str; 7] = [
     "Session length histogram:",
 ];
 
-/// Asserts that both reports agree.
+/// Asserts that the report of brimful agrees with that of httperf.
 fn compare(line: &str, paced: Paced, real: &str, ours: &str) {
     let context = format!("{line}\n\nreal:\n{real}\nours:\n{ours}");
     let (theirs, mine) = (report(real), report(ours));
@@ -128,7 +129,7 @@ fn real(args: &[String]) -> Done {
     Running::start(command).finish()
 }
 
-/// A server with two kinds of files, a path at which it closes the connection, and a path that fails.
+/// An nginx with two kinds of files, a path at which it closes the connection, and a path with an error.
 fn nginx(dir: &Path) -> Nginx {
     let mut files = vec![("index.html".to_owned(), b"hello\n".to_vec()), ("large".to_owned(), vec![b'x'; 50_000])];
     files.extend((0..10).map(|n| (format!("set/{n}.html"), vec![b's'; 100])));
@@ -206,7 +207,7 @@ fn the_report_is_that_of_the_real_httperf() {
     }
 }
 
-/// Both programs request the same paths in the same order.
+/// Both programs must request the same paths in the same order.
 #[test]
 fn files_are_requested_in_the_order_of_the_real_httperf() {
     let asked = Arc::new(Mutex::new(Vec::new()));
@@ -305,7 +306,7 @@ fn the_program_name_selects_httperf_and_messages_can_be_printed() {
 #[test]
 fn tls_works() {
     let certificates = Certificates::new();
-    // The certificate is for another host name, but httperf accepts any.
+    // The certificate is for another host name, but httperf does not verify certificates.
     let identity = certificates.issue("DNS:www.example.org", CertificateFlaw::None);
     let (listen, extra) = ("ssl".to_owned(), identity.for_nginx());
     let nginx = Nginx::start(NginxOptions { listen, extra, ..NginxOptions::default() });

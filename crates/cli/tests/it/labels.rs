@@ -1,4 +1,4 @@
-//! Tests `--label` and the other fields of a Record that identify its run.
+//! Tests `--label`, and the other fields of a Record that identify its run.
 
 use crate::documents;
 use crate::plan::Files;
@@ -20,7 +20,7 @@ fn a_record_says_which_run_on_which_machine_against_which_software_it_is_of() {
     assert!(record.server_software.is_some_and(|name| name.starts_with("nginx")));
     assert!(record.machine.is_some_and(|machine| !machine.host.is_empty() && !machine.kernel.is_empty()));
     assert_eq!(record.brimful_version.as_deref(), Some(env!("CARGO_PKG_VERSION")));
-    // Without a label, a Record has no such field.
+    // Without a label, the Record does not contain the field.
     let (_target, url) = start_target(&[]);
     let record = load(&url, &[]);
     assert!(!serde_json::to_string(&record).unwrap().contains("\"labels\""));

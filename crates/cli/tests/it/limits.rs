@@ -1,4 +1,4 @@
-//! Tests servers with limits: a limit on the rate of clients, and a CPU quota.
+//! Tests servers with limits: a limit on the request rate of a client, and a CPU quota.
 
 use crate::documents;
 use crate::program::{Running, brimful, lock_machine_shared, run, start_target};
@@ -6,7 +6,7 @@ use brimful_core::record::ReasonCode;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Starts the reference server. Returns it and its address.
+/// Starts the reference server. Returns the program and its address.
 fn target(more: &[&str]) -> (Running, String) {
     start_target(&[&["--service", "a=300us"], more].concat())
 }
@@ -27,12 +27,12 @@ fn a_survey_names_a_limit_on_the_rate_of_its_client() {
     refused.fails(2, "a rate limit of no requests a second");
 }
 
-/// A control group with a quota of 2 % of a CPU, which is less than a server gets even on a busy host. The group is
-/// removed when this value is dropped.
+/// A control group with a quota of 2 % of a CPU. A server would get more than this even on a busy host, so the quota
+/// has an effect. Dropping this value removes the group.
 struct Group(PathBuf);
 
 impl Group {
-    /// Makes the group for the test with this name. Returns `None` if this host does not permit control groups.
+    /// Creates the control group for the test with this name. `None` if this process may not create control groups.
     fn make(test: &str) -> Option<Group> {
         let name = format!("brimful-test-{test}-{}", std::process::id());
         let v1 = Path::new("/sys/fs/cgroup/cpu").join(&name);
@@ -50,7 +50,7 @@ impl Group {
 
 impl Drop for Group {
     fn drop(&mut self) {
-        // Removing fails if the group was only partly made.
+        // Removing fails if the group was not created completely.
         let _ = fs::remove_dir(&self.0);
     }
 }
@@ -99,8 +99,8 @@ fn the_effect_of_a_quota_is_predicted_measured_and_undone() {
         done
     };
     if may {
-        // On a busy machine a survey may end before it changes the quota, so it is tried three times. The accuracy of
-        // predictions is tested with simulated servers.
+        // On a busy machine, a survey may end before it changes the quota, so it is tried up to three times. The
+        // accuracy of predictions is tested elsewhere, with simulated servers.
         let what_if = (0..3).find_map(|_| documents::survey(&surveyed().stdout).what_if);
         let what_if = what_if.expect("the change was made in one of three surveys");
         assert_eq!((&*what_if.change, what_if.saturation_rate.predicted > Some(0.0)), ("quota=50%", true));

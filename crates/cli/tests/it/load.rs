@@ -10,7 +10,7 @@ use brimful_core::{Nanos, Rate};
 use brimful_testkit::{Apache, ApacheOptions, Mpm, Nginx, NginxOptions};
 use std::fs;
 
-/// Runs `load`. Whether the generator keeps its schedule depends on the machine, so exit code 4 is accepted, too.
+/// Runs `load`. Exit code 4 is also accepted: on a busy machine, the load generator may be late.
 fn load(args: &[&str]) -> (Record, Done) {
     let args = [&["load", "--json"], args].concat();
     let done = run(&args).exits(&[0, 4]);
@@ -22,7 +22,8 @@ fn load(args: &[&str]) -> (Record, Done) {
 
 const CALLS: u64 = 40;
 
-/// Runs every kind of load, with kept connections and with a new one for each call. All calls succeed.
+/// Runs a load of every kind, both with connections that stay open and with a new connection for each call. Asserts
+/// that all calls succeed.
 fn run_all_loads(url: &str) {
     let calls = CALLS.to_string();
     for pace in [&["--rate", "400"][..], &["--rate", "400", "--arrivals", "poisson"], &["--clients", "3"]] {
@@ -35,8 +36,8 @@ fn run_all_loads(url: &str) {
             if !connections.is_empty() {
                 assert_eq!(counts.established, CALLS);
             } else if pace[0] == "--rate" {
-                // On a busy host, the first response may arrive after the last call is due, so that no connection is
-                // reused. This does not happen in every run.
+                // On a busy host, the first response may arrive after the last call is due. Then no connection is
+                // reused; this does not happen in every run.
                 let reused = |counts: &Counts| counts.established < CALLS;
                 let in_another_run = || (0..10).any(|_| reused(&load(&args).0.counts));
                 assert!(reused(&counts) || in_another_run(), "no connection was used twice: {pace:?}, {counts:#?}");
@@ -60,16 +61,16 @@ fn all_loads_on_nginx() {
 
 #[test]
 fn all_loads_on_apache_event() {
-    // Apache has a worker for each call, and one more. With few free workers, Apache closes kept connections, and calls
-    // on them are lost.
+    // If few workers are free, Apache closes connections that should stay open, and calls on them fail. So it has one
+    // worker more than there are calls.
     let max_workers = CALLS as usize + 1;
     run_all_loads(&Apache::start(ApacheOptions { max_workers, ..Default::default() }).url());
 }
 
 #[test]
 fn all_loads_on_apache_prefork() {
-    // Apache has a process for every connection that an open load may keep. A connection without a process would wait
-    // for 75 s.
+    // An open load may open a connection for every call, and Apache needs a process for each. A connection without a
+    // process would wait for 75 s.
     let options = ApacheOptions { mpm: Mpm::Prefork, max_workers: CALLS as usize, ..ApacheOptions::default() };
     run_all_loads(&Apache::start(options).url());
 }
@@ -81,7 +82,7 @@ fn the_number_of_calls_is_rate_times_duration() {
     assert_eq!((record.counts.scheduled, record.seed, record.interrupted), (600, 11, false));
     assert_eq!(record.window_s, 1.2);
     let offered: Vec<u64> = record.intervals.iter().map(|interval| interval.offered).collect();
-    // No call is due in later intervals: they contain only late responses.
+    // No calls are due in later intervals. These exist only if responses are late.
     assert!(offered.starts_with(&[500, 100]) && offered[2..].iter().all(|calls| *calls == 0), "{offered:?}");
     let accounts = std::path::Path::new("/proc/self/schedstat").exists();
     assert_eq!(record.generator.host.cpu_wait_s.is_some(), accounts, "{:?}", record.generator);
@@ -123,16 +124,16 @@ fn a_workload_mixes_its_classes() {
         let (page, moved) = (&record.classes["page"].counts, &record.classes["moved"].counts);
         assert_eq!((page.status.s2xx, moved.status.s3xx), (page.scheduled, moved.scheduled));
         assert_eq!(page.scheduled + moved.scheduled, 2000);
-        // The tolerance is five standard deviations of a binomial share of 2000 calls.
+        // The tolerance is five standard deviations of a binomially distributed share of 2,000 calls.
         let seen = page.scheduled as f64 / 2000.0;
         assert!((seen - share).abs() < 0.056, "{seen} of the calls instead of {share}");
     }
-    // A class that the mix does not name gets no calls.
+    // A class that the mix does not contain receives no calls.
     let (record, _) = load(&[&[nginx.url().as_str()], &with[..], &["--mix", "moved=1"]].concat());
     assert_eq!(record.counts.status.s3xx, 2000);
 }
 
-/// The Record states the kind of load, so that readers need not derive it from the command line.
+/// The Record contains the kind of load, so that readers need not derive it from the command line.
 #[test]
 fn a_record_has_the_load_that_was_made() {
     let nginx = Nginx::start(NginxOptions::default());

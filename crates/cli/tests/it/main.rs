@@ -1,6 +1,6 @@
 //! Tests of the binary `brimful`: help, documents, messages, exit codes, signals.
 //!
-//! Only counts, texts and exit codes are asserted, never times, because the machine may be busy with other programs.
+//! Only counts, texts and exit codes are asserted, not times, because the machine may be busy with other programs.
 //! Golden files are rewritten by `BRIMFUL_BLESS=1 cargo test -p brimful-cli`.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 

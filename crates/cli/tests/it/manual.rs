@@ -24,7 +24,7 @@ fn every_command_has_a_man_page() {
     for name in ["brimful.1", "brimful-load.1", "brimful-plan-what-if.1", "brimful-module-install.1", "brimful-man.1"] {
         assert!(page(name).starts_with(".ie"), "{name} is not a man page");
     }
-    // The man page has the long descriptions, which `--help` does not have.
+    // The man page must have the long descriptions of flags, which `--help` does not contain.
     let load = page("brimful-load.1");
     assert!(load.contains("with Hurst parameter H") && load.contains("Examples:"), "{load}");
     let pages = fs::read_dir(&place).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());

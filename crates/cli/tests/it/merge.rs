@@ -1,4 +1,5 @@
-//! Tests `brimful load --shard` and `brimful merge`: the Records of the parts of a load, and of the whole load.
+//! Tests `brimful load --shard` and `brimful merge`: the Records of a load's shards, and the merged Record of the whole
+//! load.
 
 use crate::documents;
 use crate::plan::Files;
@@ -22,7 +23,7 @@ const CLASSES: &str = r#"
     weight = 0.3
 "#;
 
-/// A load of two classes by two shards that start together, and the same load by one process.
+/// Records of a load of two classes by two shards that start at the same time, and of the same load by one process.
 struct Runs {
     files: Files,
     shards: [Record; 2],
@@ -63,7 +64,7 @@ impl Runs {
         run(&[&["merge"], &paths[..], flags].concat())
     }
 
-    /// Writes a changed copy of the second shard's Record to `changed.json`.
+    /// Writes a changed copy of the Record of the second shard to `changed.json`.
     fn change(&self, change: impl FnOnce(&mut Value)) {
         let mut record = serde_json::to_value(&self.shards[1]).unwrap();
         change(&mut record);
@@ -90,7 +91,7 @@ fn two_shards_of_a_schedule_make_the_whole_schedule() {
     assert_eq!(merged.generator.threads, 3);
     assert!(merged.generator.host_probe.unwrap().arithmetic_mops <= a.generator.host_probe.unwrap().arithmetic_mops);
     assert_eq!(merged.generator.busy, a.generator.busy.max(b.generator.busy));
-    // Verdicts depend on how busy the machine is, so they are not compared.
+    // Verdicts depend on how busy the machine is, so they are removed before the comparison.
     let unjudged = |mut shards: Vec<ShardOrigin>| {
         shards.iter_mut().for_each(|shard| shard.reasons.clear());
         shards
@@ -107,7 +108,8 @@ fn two_shards_of_a_schedule_make_the_whole_schedule() {
     let one = words(&runs.merge(&["2.json"], &[]).exits(&[0, 4]).stdout);
     assert!(one.contains("note: This is shard 2/2 of a load: `brimful merge` it with the others."), "{one}");
 
-    // Shards that started one after another did not make one load at the requested rate. The merge prints a warning.
+    // If the shards did not start at the same time, the merged load did not have the requested rate. `merge` must print
+    // a warning.
     runs.change(|record| record["started_at"] = json!("2024-01-01T00:00:00Z"));
     assert!(runs.merge(&["1.json", "changed.json"], &[]).stderr.contains("give all shards the same --start-at"));
     assert_eq!(runs.merge(&["1.json", "changed.json"], &["--quiet"]).stderr, "");
@@ -224,7 +226,8 @@ fn a_shard_starts_by_the_fleets_clock_and_ends_with_its_parent() {
     let kept = crate::plan::path_argument(&files.path("kept.json"));
     let _machine = lock_machine_shared();
     let (_target, address) = target::start(&["--service", "page=50us"]);
-    // This host's clock is 100 s behind the fleet's clock, so the common start is 2 s from now.
+    // This host's clock is 100 s behind the fleet's clock. So by the fleet's clock, a start in 2 s is 102 s ahead of
+    // this host's time.
     let agreed = SystemTime::now() + Duration::from_secs(102);
     let agreed_s = agreed.duration_since(SystemTime::UNIX_EPOCH).unwrap().as_secs_f64().to_string();
     let mut shard = brimful(&[

@@ -1,5 +1,5 @@
-//! Tests `brimful module`: installs the module in real servers, uses it, and removes it. Each server has its own
-//! directory and configuration.
+//! Tests `brimful module`: it installs the Server Module in real web servers, uses it, and removes it. Each server has
+//! its own directory and configuration.
 
 use crate::documents;
 use crate::program::{Done, Running, brimful, lock_machine_shared, run, wait_until};
@@ -12,9 +12,11 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use tempfile::TempDir;
 
+/// Path of Debian's nginx.
 pub const NGINX: &str = "/usr/sbin/nginx";
 
-/// Makes a directory with a server configuration, which includes files from two subdirectories.
+/// Creates a directory with a server configuration, and the two subdirectories that the configuration includes files
+/// from.
 pub fn make_prefix(config: &str) -> TempDir {
     let directory = tempfile::tempdir().unwrap();
     fs::write(directory.path().join("nginx.conf"), config).unwrap();
@@ -28,23 +30,24 @@ fn make_directories(directory: &Path) {
     }
 }
 
+/// A configuration of nginx that includes files for modules and for `http`.
 pub const NGINX_CONF_WITH_MODULES: &str = "pid nginx.pid;\nerror_log error.log;\ninclude modules-enabled/*.conf;\nevents {}\nhttp {\n\
                          access_log off;\n\
                          include conf.d/*.conf;\nserver { listen 127.0.0.1:1; }\n}\n";
 
-/// Runs `brimful module ACTION SERVER --prefix DIRECTORY`, with `more` as further arguments.
+/// Runs `brimful module ACTION SERVER --prefix DIRECTORY` with the arguments in `more`.
 pub fn module(action: &str, server: &str, directory: &Path, more: &[&str]) -> Done {
     let prefix = directory.to_str().unwrap();
     run(&[&["module", action, server, "--prefix", prefix], more].concat())
 }
 
-/// All files and subdirectories in a directory, at any depth: paths and contents. The content of a directory is empty.
+/// Paths and contents of all files and subdirectories, at any depth. The content of a directory is empty.
 fn all_files(directory: &Path) -> Vec<(PathBuf, Vec<u8>)> {
     let content = |path: &Path| if path.is_dir() { Vec::new() } else { fs::read(path).unwrap() };
     all_paths(directory).into_iter().map(|path| (path.clone(), content(&path))).collect()
 }
 
-/// The paths of all files and subdirectories in a directory, at any depth, sorted.
+/// Paths of all files and subdirectories, at any depth, sorted.
 fn all_paths(directory: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in fs::read_dir(directory).unwrap() {
@@ -58,13 +61,13 @@ fn all_paths(directory: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// All files except those that nginx itself writes when it tests a configuration.
+/// All files except those that nginx itself creates when it tests a configuration.
 pub fn files_without_logs(directory: &Path) -> Vec<(PathBuf, Vec<u8>)> {
     let found = all_files(directory).into_iter();
     found.filter(|(path, _)| !path.ends_with("error.log") && !path.ends_with("nginx.pid")).collect()
 }
 
-/// nginx's module, which is built only once.
+/// The Server Module for nginx. It is built only once for all tests.
 pub fn built_module() -> &'static Vec<u8> {
     static MODULE: OnceLock<Vec<u8>> = OnceLock::new();
     MODULE.get_or_init(|| {
@@ -131,10 +134,10 @@ fn install_and_remove(server: &Daemon, name: &str, more: &[&str], graceful: Sign
         .stdout;
     assert!(said.contains("now has the module") && said.contains("on: "), "{said}");
 
-    // The old workers serve and log requests until they are stopped.
+    // After a reload, old workers continue to serve requests for some time. Wait until they have ended.
     wait_until(|| !server.workers().iter().any(|worker| former.contains(worker)));
 
-    // No request is lost during the reload, and each request is counted once.
+    // No request may be lost during a reload, and each must be counted once.
     let load = {
         let _machine = lock_machine_shared();
         let url = server.url();
@@ -188,8 +191,8 @@ fn names(directory: &Path) -> Vec<PathBuf> {
     all_paths(directory).into_iter().filter(|path| !is_written_by_server(path)).collect()
 }
 
-/// Whether the server itself wrote this file. Apache replaces its `server.pid` at each reload, by way of a file with a
-/// random suffix.
+/// Whether the server itself wrote this file. At each reload, Apache replaces its `server.pid` by a file that first has
+/// a random suffix.
 fn is_written_by_server(path: &Path) -> bool {
     ["client_body", "proxy", "fastcgi", "scgi", "uwsgi", "error.log", "cgisock", "server.pid"]
         .iter()
@@ -200,7 +203,7 @@ fn is_written_by_server(path: &Path) -> bool {
 fn changes_that_nginx_refuses_are_undone() {
     let directory = make_prefix(NGINX_CONF_WITH_MODULES);
     let before = all_files(directory.path());
-    // nginx's own binary has the right signature, but it is not a module.
+    // The file of nginx itself contains the signature that a module needs, but it is not a module.
     let given = format!("--module={NGINX}");
     let done = module("install", "nginx", directory.path(), &["--yes", &given]);
     assert!(done.stderr.contains("refuses the module") && done.stderr.contains("all changes were undone"), "{done:#?}");
@@ -235,7 +238,7 @@ fn a_configuration_without_includes_is_not_edited() {
         assert!(said.contains(line), "{said}");
     }
     assert_eq!(fs::read_to_string(at("nginx.conf")).unwrap(), config);
-    // The module cannot be removed while the configuration contains these lines.
+    // While the configuration contains these lines, the module cannot be removed.
     let load = format!("include {};\n", at("brimful-load.conf").display());
     let with_lines =
         format!("{load}{config}").replace("http {", &format!("http {{ include {};", at("brimful-http.conf").display()));
@@ -255,7 +258,7 @@ fn changed_files_are_kept() {
     fs::write(at("given.so"), built_module()).unwrap();
     let given = format!("--module={}", at("given.so").display());
     module("install", "nginx", directory.path(), &["--yes", &given]).exits(&[0]);
-    // The module is installed a second time, with other classes.
+    // Install the module a second time, with other classes.
     module("install", "nginx", directory.path(), &["--yes", &given, "--class", "all=size 0-"]).exits(&[0]);
     assert!(fs::read_to_string(at("conf.d/brimful.conf")).unwrap().contains("brimful_class all size 0-;"));
     let changed = fs::read_to_string(at("conf.d/brimful.conf")).unwrap() + "# mine\n";
@@ -265,7 +268,7 @@ fn changed_files_are_kept() {
     assert!(said.contains("brimful.conf.kept was changed"), "{said}");
     assert_eq!(fs::read_to_string(at("conf.d/brimful.conf.kept")).unwrap(), changed);
     module("remove", "nginx", directory.path(), &[]).fails(2, "has no module that brimful installed");
-    // Files that another program created are not overwritten.
+    // A file that another program has created must not be overwritten.
     fs::write(at("conf.d/brimful.conf"), "# somebody else's\n").unwrap();
     module("install", "nginx", directory.path(), &["--yes", &given]).fails(2, "brimful did not write it");
 }

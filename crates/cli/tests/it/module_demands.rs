@@ -1,5 +1,5 @@
-//! Tests demands that the Server Module measures: a load of two classes, `brimful plan calibrate`, and a survey. The
-//! tests assert the sources of the demands and the relations between them, never their values.
+//! Tests service demands that the Server Module measures: a load of two classes, `brimful plan calibrate`, and a
+//! survey. The values of the demands depend on the machine, so only their sources and relations are asserted.
 
 use crate::documents;
 use crate::plan::{Files, path_argument, plan};
@@ -9,7 +9,7 @@ use brimful_testkit::{Apache, ApacheOptions, Daemon, Mpm, Nginx, NginxOptions};
 use serde_json::Value;
 use std::fs;
 
-/// Size of the files of the two classes, in bytes.
+/// Size of the small file, which is requested by the light class, in bytes.
 const LIGHT: usize = 500;
 const HEAVY: usize = 1 << 20;
 const CLASSES: [&str; 4] = ["--class", "light=url /light", "--class", "heavy=url /heavy"];
@@ -31,15 +31,15 @@ fn nginx() -> Nginx {
 fn apache() -> Apache {
     Apache::start(ApacheOptions {
         mpm: Mpm::Event,
-        // With fewer workers, Apache closes kept connections when some calls are late, even while a request is on its
-        // way.
+        // With fewer workers, Apache closes connections that should stay open when some calls are late, even if a
+        // request has just been sent.
         max_workers: 64,
         files: files(),
         extra: "IncludeOptional conf.d/*.conf\n".to_owned(),
     })
 }
 
-/// Installs the module with these classes, and makes it measure the CPU time of every request.
+/// Installs the Server Module with these classes. It measures the CPU time of every request instead of a sample.
 fn install(server: &Daemon, name: &str, classes: &[&str]) {
     let directory = server.directory();
     for made in ["modules-enabled", "conf.d"] {
@@ -52,7 +52,7 @@ fn install(server: &Daemon, name: &str, classes: &[&str]) {
     let install = ["module", "install", name, "--yes", "--reload", "--cpu-one-in", "1"];
     run(&[&install[..], &place, classes].concat()).exits(&[0]);
     wait_until(|| !server.workers().iter().any(|worker| former.contains(worker)));
-    // Apache checks once a second whether it needs more workers, so new workers may not run yet.
+    // Apache starts further workers only once per second, so they may not exist yet.
     run(&["load", &server.url(), "--clients", "1", "-n", "1", "--quiet"]).exits(&[0, 4]);
 }
 
@@ -62,7 +62,7 @@ fn workload(files: &Files) -> String {
     files.write("two.toml", class("light", 2) + &class("heavy", 1))
 }
 
-/// The Record of a load during which the server was watched.
+/// Runs a load while the server is watched, and returns the path of its Record.
 fn record(server: &Daemon, files: &Files, name: &str) -> String {
     let (url, workload, out) = (server.url(), workload(files), path_argument(&files.path(name)));
     let load = ["load", &url, "--workload", &workload, "--rate", "150", "--duration", "4s", "--watch"];
@@ -86,7 +86,8 @@ fn calibrates(server: &Daemon, name: &str) {
     assert_eq!((inside[0]["class"].as_str(), inside[1]["class"].as_str()), (Some("heavy"), Some("light")));
     assert!(class(0, "demand_s") > class(1, "demand_s"), "a megabyte costs more than half a kilobyte: {inside:#}");
     assert!((0..2).all(|index| class(index, "sampled") > 20.0), "{inside:#}");
-    // With a single mix, the classes can be separated only by the module's measurements.
+    // The Record contains only one mix of the classes. So regression cannot separate them, only the module's
+    // measurements can.
     assert!(inside[0]["regression_s"].is_null() && found["merged"] == serde_json::json!([]), "{found:#}");
     assert_eq!(found["uncertainty"][0][0]["source"], "direct");
     let text = plan(&["calibrate", &record, "--servers", "1"]).exits(&[0]).stdout;
@@ -95,7 +96,8 @@ fn calibrates(server: &Daemon, name: &str) {
     let model = path_argument(&files.path("model.json"));
     plan(&["calibrate", &record, "--servers", "1", "--out", &model]).exits(&[0]);
     let model: Model = serde_json::from_str(&fs::read_to_string(model).unwrap()).unwrap();
-    // If a disk was used during the load, the demands at the disk may be joint.
+    // If the load also used a disk, the demands at the disk may have been measured only together. So only the CPU is
+    // checked.
     assert!(model.joint_demands.iter().all(|joint| joint.station != "cpu"), "{model:?}");
     assert!(model.demands[0][0] > model.demands[0][1], "{model:?}");
 }
@@ -121,8 +123,8 @@ fn classes_with_other_names_are_not_used() {
     assert!(warnings.contains("it knows no class") && warnings.contains(remedy), "{warnings}");
 }
 
-/// A survey uses the Server Module's measurements if the module has the same classes as the load, and says so
-/// otherwise. The accuracy of the demands is tested with the simulated servers of `brimful-survey`.
+/// A survey uses the Server Module's measurements if the module has the same classes as the load; otherwise, it says
+/// that it does not. The accuracy of the demands is tested in `brimful-survey`, with simulated servers.
 #[test]
 fn a_survey_uses_the_servers_measurements_of_classes_with_the_same_names() {
     const NOT_USED: &str = "what the Server Module measures is not used";

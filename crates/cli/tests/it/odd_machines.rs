@@ -1,5 +1,5 @@
-//! Tests that the program starts on machines without some feature, reports which features are unavailable, and does the
-//! rest. Each row of the table in docs/install.md has a test, except musl.
+//! Tests that the program starts on machines that lack some feature, says what is not available, and does the rest.
+//! Each row of the table in docs/install.md has a test, except musl.
 
 use crate::documents::record;
 use crate::program::{Done, Running, brimful, lock_machine_shared, start_target, words};
@@ -9,8 +9,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
 
-/// Runs a command under a seccomp filter that refuses system calls with EPERM. The arguments are the numbers of the
-/// calls, separated by commas, and the command.
+/// A Python program that runs a command under a seccomp filter, which makes system calls fail with EPERM. Its arguments
+/// are the numbers of these system calls, separated by commas, and the command.
 const REFUSE: &str = r#"
 import ctypes, os, struct, sys
 def instruction(code, if_true, if_false, operand):
@@ -28,13 +28,14 @@ assert libc.prctl(38, 1, 0, 0, 0) == 0  # PR_SET_NO_NEW_PRIVS
 assert libc.prctl(22, 2, ctypes.byref(program), 0, 0) == 0  # PR_SET_SECCOMP, SECCOMP_MODE_FILTER
 os.execv(sys.argv[2], sys.argv[2:])
 "#;
-/// The numbers of io_uring_setup, io_uring_enter and io_uring_register. They are the same on all architectures.
+/// Numbers of the system calls io_uring_setup, io_uring_enter and io_uring_register, which are the same on all
+/// architectures.
 const IO_URING_CALLS: &str = "425,426,427";
-/// The numbers of bpf and perf_event_open. Docker's filter refuses them, and io_uring's calls, to processes without
-/// capabilities.
+/// Numbers of the system calls bpf and perf_event_open. Docker's filter refuses these and those of io_uring to
+/// processes without capabilities.
 const BPF_CALLS: &str = if cfg!(target_arch = "x86_64") { "321,298" } else { "280,241" };
 
-/// `brimful` with these arguments, without the system calls that Docker's filter refuses.
+/// The command `brimful` with these arguments, without the system calls that Docker's filter refuses.
 fn in_container(args: &[&str]) -> Command {
     let program = env!("CARGO_BIN_EXE_brimful");
     let mut command = Command::new("python3");
@@ -42,7 +43,8 @@ fn in_container(args: &[&str]) -> Command {
     command
 }
 
-/// `brimful` with these arguments after a shell command, in a mount namespace of its own.
+/// The command `brimful` with these arguments, in a separate mount namespace in which the shell commands `mounts` were
+/// run.
 fn with_other_mounts(mounts: &str, args: &[&str]) -> Command {
     let mut command = Command::new("unshare");
     command.args(["--mount", "sh", "-c", &format!("{mounts}\nexec \"$@\""), "sh", env!("CARGO_BIN_EXE_brimful")]);
@@ -50,10 +52,10 @@ fn with_other_mounts(mounts: &str, args: &[&str]) -> Command {
     command
 }
 
-/// Runs a command that prints the Record of a small load.
+/// Runs a command that prints the Record of a small load, and returns the Record.
 fn load(command: Command) -> Record {
     let _machine = lock_machine_shared();
-    // 4: other work on this host made calls late.
+    // Exit code 4 means that calls were late, because the host was busy.
     let record = record(&Running::start(command).finish().exits(&[0, 4]).stdout);
     assert_eq!(record.counts.completed, 50);
     record
@@ -113,7 +115,7 @@ fn nothing_needs_the_file_system_of_bpf() {
 #[test]
 fn without_a_place_to_write_only_files_fail() {
     let (_target, url) = start_target(&[]);
-    // Nobody can create files in /proc, not even root.
+    // Nobody can create a file in /proc, not even root.
     let in_proc = |args: &[&str]| {
         let mut command = brimful(args);
         command.current_dir("/proc").env("HOME", "/proc");
@@ -125,7 +127,7 @@ fn without_a_place_to_write_only_files_fail() {
 
 #[test]
 fn other_users_than_root_make_loads_and_watch_their_own_programs() {
-    // Other users may not be permitted to enter the build directory.
+    // Copy the program, because other users may not have access to the build directory.
     let place = tempfile::tempdir().unwrap();
     fs::set_permissions(place.path(), fs::Permissions::from_mode(0o755)).unwrap();
     let program = place.path().join("brimful");
@@ -142,7 +144,7 @@ fn other_users_than_root_make_loads_and_watch_their_own_programs() {
     load(as_nobody(&program, &load_arguments(url)));
     let watched = finish(as_nobody(&program, &["watch", "--once", "--json", "--port", port(url)])).exits(&[0]);
     assert!(watched.stdout.contains("no eBPF") || !cfg!(feature = "ebpf"), "{}", watched.stdout);
-    // The programs of other users are hidden.
+    // A user may not inspect the processes of other users, so the program on this port is not found.
     let (_target, url) = start_target(&[]);
     finish(as_nobody(&program, &["watch", "--once", "--port", port(&url)])).fails(3, "run as root");
 }

@@ -1,11 +1,11 @@
-//! Tests `docs/from-other-tools.md`: every brimful command in it is run against nginx for a moment.
+//! Tests `docs/from-other-tools.md`: every brimful command on this page is run for a moment against nginx.
 
 use crate::program::{Running, brimful, lock_machine_shared};
 use brimful_testkit::{Nginx, NginxOptions, words};
 use std::fs;
 use std::path::Path;
 
-/// The command with a shorter duration.
+/// The command with a shorter duration, against this nginx.
 fn short(mut words: Vec<String>, nginx: &Nginx) -> Vec<String> {
     for word in &mut words {
         *word = word.replace("http://server/", &nginx.url());
@@ -20,7 +20,7 @@ fn short(mut words: Vec<String>, nginx: &Nginx) -> Vec<String> {
             "--server" => "127.0.0.1".to_owned(),
             "--port" => nginx.addr().port().to_string(),
             "--stage" => format!("100ms:{}", words[at].split_once(':').unwrap().1),
-            // A busy host may be slow, so the objective is relaxed.
+            // A busy host may be slow, so replace the objective by one that it meets.
             "--slo" => words[at].replace("200ms", "10m"),
             _ => continue,
         };
@@ -46,9 +46,9 @@ fn every_brimful_command_on_the_page_works() {
         let mut command = brimful(&short(words(line), &nginx));
         command.current_dir(dir.path());
         let done = Running::start(command).finish();
-        // Exit code 4 means that the host made the generator late.
+        // Exit code 4 means that the load generator was late, because the host was busy.
         let done = done.exits(&[0, 4]);
-        // httperf's report has another format, in which responses are counted on the line `Reply status`.
+        // The report in httperf's format counts the responses in the line `Reply status`.
         let answered = done.stdout.contains("\nErrors      none\n") || done.stdout.contains("Reply status");
         let failed = done.stdout.contains("FAILING") || !answered;
         assert!(!failed, "{line}: {}", done.stdout);

@@ -13,7 +13,8 @@ const SHORT: [&str; 4] = ["--clients", "1", "--requests", "20"];
 
 #[test]
 fn colours_are_for_terminals_or_forced_and_no_color_wins() {
-    // Every run asserts that pipes get no escape codes. This test shows that the assertion can fail.
+    // `Running::finish` asserts that output to pipes has no escape sequences. This test shows that such output can have
+    // them, so that the assertion can fail.
     let coloured = |variables: &[(&str, &str)]| {
         let output = brimful(&["doctor"]).envs(variables.iter().copied()).output().unwrap();
         assert!(matches!(output.status.code(), Some(0 | 3)), "{output:?}");
@@ -85,7 +86,7 @@ fn a_full_disk_leaves_the_former_file_unchanged() {
     let small = SmallDisk::mount("64k");
     let out = small.path().join("record.json");
     fs::write(&out, "the former").unwrap();
-    // The disk has space for a file name, but not for a document.
+    // After this, the disk has space for a file name, but not for a document.
     small.fill();
     let done = run(&[&["load", &server.url(), "--out", out.to_str().unwrap()], &SHORT[..]].concat()).exits(&[3]);
     assert!(done.stderr.contains("cannot write") && done.stderr.contains("No space left"), "{}", done.stderr);
@@ -184,7 +185,7 @@ fn an_existing_file_is_replaced_only_by_a_complete_one() {
     let server = RawServer::never_answers();
     let _machine = lock_machine_shared();
     let load = Running::start(brimful(&["load", &server.url(), "--rate", "100", "--out", out.to_str().unwrap()]));
-    // The check that the server listens makes one connection.
+    // Brimful checks that the server listens by one connection. The second connection belongs to the load.
     wait_until(|| server.connections() >= 2);
     load.kill();
     assert_eq!(fs::read_to_string(&out).unwrap(), "the former");

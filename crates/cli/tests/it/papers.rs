@@ -1,12 +1,13 @@
-//! Tests that `docs/papers.md` is true: every command that begins with `brimful` runs, and every test, benchmark and make
-//! target in the other rows exists. The tests themselves are part of `make test`; benchmarks need an idle machine.
+//! Tests that `docs/papers.md` is true: every command that begins with `brimful` runs, and every test, benchmark and
+//! make target in the other rows exists. The tests themselves are run by `make test`; benchmarks need an idle machine.
 
 use crate::program::{Running, brimful, lock_machine_shared, run};
 use brimful_testkit::{Nginx, NginxOptions, words};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Exit codes of the commands: success, and a host that lacks something or made the generator late.
+/// Accepted exit codes of the commands: success (0), a feature that this host lacks (3), or a load generator that was
+/// late (4).
 const RAN: [i32; 3] = [0, 3, 4];
 
 fn root() -> PathBuf {
@@ -25,7 +26,7 @@ fn commands() -> Vec<String> {
     .collect()
 }
 
-/// Copies the files of a directory, and of its directories.
+/// Copies a directory with all its files and subdirectories.
 fn copy(from: &Path, to: &Path) {
     fs::create_dir_all(to).unwrap();
     for entry in fs::read_dir(from).unwrap().map(Result::unwrap) {
@@ -85,7 +86,7 @@ fn every_test_and_benchmark_in_the_tables_exists() {
     }
 }
 
-/// Whether a crate has a file or module of the filter's modules, with a test of its name if it has one.
+/// Whether some crate has the module of this test filter and, if the filter names a test, this test.
 fn has_test(filter: &str) -> bool {
     let (modules, test) = filter.rsplit_once("::").unwrap();
     let modules = modules.trim_end_matches("::tests").trim_end_matches("tests");

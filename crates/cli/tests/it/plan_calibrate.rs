@@ -1,4 +1,4 @@
-//! Tests `brimful plan calibrate`: a model fitted to Records of a server whose demands are known.
+//! Tests `brimful plan calibrate`: a model is calibrated from Records of a simulated server whose demands are known.
 
 use crate::plan::{
     Files, assert_same_keys_as_example, check_golden, embedded_document, json, numbers, path_argument, plan,
@@ -10,10 +10,11 @@ use std::fs;
 /// Length of the load, in seconds.
 const SECONDS: f64 = 20.0;
 
-/// Time after the load for which the server is watched while one response is pending, in seconds.
+/// Time for which the server is still watched after the load, because a response is pending, in seconds.
 const DRAIN: f64 = 10.0;
 
-/// The Record of a run with this rate for each class. A light request takes 1 ms of CPU time, a heavy one 5 ms.
+/// The Record of a simulated run with these rates of the classes. A light request needs 1 ms of CPU time, a heavy
+/// request needs 5 ms.
 fn record(rates: &[(&str, f64)]) -> Value {
     let mut record: Value = serde_json::from_str(include_str!("../data/idle.record.json")).unwrap();
     let busy: f64 = rates.iter().map(|(class, x)| x * demand(class)).sum();
@@ -36,7 +37,7 @@ fn record(rates: &[(&str, f64)]) -> Value {
     };
     let classes: serde_json::Map<String, Value> =
         rates.iter().map(|(class, x)| ((*class).to_owned(), of(x * completed / rate))).collect();
-    // The values of single seconds vary, in different ways for server and generator, but their means are exact.
+    // The values of the seconds vary around their exact mean, in different ways for the load generator and the server.
     let wobble = |i: u32| 1.0 + 0.05 * f64::from(i % 4 % 3) - 0.0375;
     let course = (0..(SECONDS + DRAIN) as u32).map(|i| {
         let share = if f64::from(i) < SECONDS { 1.0 } else { 0.0 };
@@ -72,7 +73,7 @@ fn demand(class: &str) -> f64 {
     if class == "heavy" { 0.005 } else { 0.001 }
 }
 
-/// The files of a complete set of runs.
+/// Writes the Records of a set of runs that suffices for a calibration. Returns their paths.
 fn runs(files: &Files) -> Vec<String> {
     [
         ("idle", &[][..]),
@@ -130,7 +131,7 @@ fn the_model_fitted_to_records_can_be_solved() {
     let calibration = json(&calibrate(&runs, &[]));
     assert_eq!(solved["saturation_rate"], calibration["saturation"]["rate"]);
     assert_eq!(calibration["model"], model);
-    // The calibration document contains the model, too.
+    // The calibration document contains the model, so it can be used as one.
     let whole = files.write("calibration.json", calibration.to_string());
     assert_eq!(json(&["solve", &whole]), solved);
 }
@@ -205,7 +206,7 @@ fn a_single_run_has_no_interval_and_says_so() {
     let found = json(&calibrate(&runs[1..2], &[]));
     assert!(found["uncertainty"][0][0]["ci95"].is_null() && found["saturation"]["ci95"].is_null(), "{found:#}");
     assert!(found["model"].get("demand_ci95_half_width").is_none(), "{found:#}");
-    // If the intervals of the demands are unknown, predictions have no intervals either.
+    // If the demands have no intervals, the predictions must have none.
     let solved = plan(&["solve", &out]).exits(&[0]).stdout;
     assert!(!solved.contains("90 %"), "{solved}");
 }

@@ -5,7 +5,7 @@ use crate::program::{Running, brimful, lock_machine_shared};
 use std::fs;
 use std::path::Path;
 
-/// The commands of a page and their output: from each `$ brimful plan` to the end of its block.
+/// The commands of a page and their expected output: from each `$ brimful plan` to the end of its code block.
 fn sessions(page: &str) -> Vec<(Vec<String>, String)> {
     let blocks = page.split("\n```").filter_map(|block| block.split_once("$ brimful plan "));
     let read = |(_, session): (&str, &str)| {

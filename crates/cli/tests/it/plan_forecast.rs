@@ -1,15 +1,15 @@
-//! Tests `brimful plan forecast`: dates, configurations, and unusable histories.
+//! Tests `brimful plan forecast`: dates, configurations, and histories that cannot be used.
 
 use crate::plan::{
     Files, assert_same_keys_as_example, check_golden, embedded_document, json, paper_model, path_argument, plan,
 };
 use std::fs;
 
-/// Two hundred days from 2026-01-01, with a growth of 0.25 % per day and less traffic at weekends.
+/// The arrival rates of two hundred days from 2026-01-01, which grow by 0.25 % per day and are lower at weekends.
 fn history(first_rate: f64) -> String {
     let day = |i: u32| {
         let season = if i % 7 < 5 { 1.1 } else { 0.75 };
-        // Small irregular noise, because the back-test of a history without noise would have no errors to measure.
+        // Small irregular noise. Without noise, the back-test would find no errors, so its tests would be meaningless.
         let noise = f64::from(i * i % 11) / 200.0;
         let count = 86_400.0 * first_rate * 1.0025_f64.powi(i as i32) * season * (1.0 + noise);
         format!("{},{count:.0}\n", 1_767_225_600 + 86_400 * i)
@@ -40,7 +40,7 @@ fn the_date_of_the_limit_and_the_cheapest_configuration() {
     assert_same_keys_as_example("forecast.json", &found);
     let likely = found["crossing"]["likely"].as_str().unwrap();
     assert!(done.stdout.contains(&format!("around {}", &likely[..10])), "{likely}");
-    // A rate and the equivalent objective give the same result.
+    // A limit on the rate, and an objective that is met up to the same rate, must give the same result.
     let rate = found["limit"]["rate"].as_f64().unwrap().to_string();
     assert_eq!(json(&["forecast", &series, "--limit", &rate])["crossing"]["likely"], likely);
 }

@@ -1,5 +1,5 @@
-//! Tests that real programs recover the known demands of a server: `brimful target`, `load --watch`, `plan calibrate`,
-//! and the commands that read a model.
+//! Tests that the known demands of a server are recovered with real programs: `brimful target`, `load --watch`, `plan
+//! calibrate`, and the commands that read a model.
 
 use crate::documents;
 use crate::plan::{Files, assert_plans_read, json, numbers, path_argument};
@@ -9,7 +9,7 @@ use rustix::process::Signal;
 use serde_json::Value;
 use std::fs;
 
-/// CPU time of the artificial work of each class, in seconds per request.
+/// Configured CPU time of each class of the server, in seconds per request.
 const WORK_S: [f64; 2] = [0.002, 0.008];
 
 #[test]
@@ -17,7 +17,7 @@ fn the_demands_of_the_target_are_recovered() {
     let files = Files::new();
     let (target, url) = start_target(&["--service", "a=2ms,b=8ms"]);
     let address = url.trim_start_matches("http://");
-    // A busy machine may disturb runs. If no run is usable, all runs are repeated, up to two times.
+    // On a busy machine, runs may be disturbed. If no run is usable, all runs are made again, up to two times.
     let usable = (0..3).find_map(|_| {
         let runs = measured(&files, address);
         let records = runs.each_ref().map(|path| documents::record(&fs::read_to_string(path).unwrap()));
@@ -37,34 +37,35 @@ fn the_demands_of_the_target_are_recovered() {
     assert_eq!((indices(&found["used"]), indices(&reported)), (used.clone(), left_out), "{found:#}");
     let demands = numbers(&found["model"]["demands"][0]);
     for (class, demand) in found["model"]["classes"].as_array().unwrap().iter().zip(demands) {
-        // If only one class has usable runs, it is not named by its path. Runs 2 and 3 are of /b.
+        // If only one class has usable runs, the model's class is not named after the path. Runs 2 and 3 request /b.
         let of_b = class["name"] == "/b" || used.iter().all(|index| *index >= 2);
         let burnt = WORK_S[usize::from(of_b)];
-        // These short runs have few calls. On a busy machine, a call's CPU time and its end may fall into different
-        // intervals.
+        // The tolerance is large, because the runs are short. On a busy machine, the CPU time of a call may be in
+        // another interval than its end.
         assert!(demand > 0.5 * burnt && demand < 2.0 * burnt + 0.001, "{demand} of {burnt}: {found:#}");
     }
     assert_eq!(found["uncertainty"][0][0]["source"], "single_class_run");
 
-    // The model is read from a file of its own, and from the calibration document.
+    // The model can be read from its own file, and from the calibration document.
     let whole = files.write("calibration.json", found.to_string());
     assert_eq!(assert_plans_read(&files, &out)["throughput"], assert_plans_read(&files, &whole)["throughput"]);
 }
 
-/// The Records of two runs of each class, at different rates.
+/// Makes two runs of each class, at different rates. Returns the paths of their Records.
 fn measured(files: &Files, address: &str) -> [String; 4] {
     [("/a", "4"), ("/a", "90"), ("/b", "4"), ("/b", "15")].map(|(path, rate)| {
         let _machine = lock_machine_shared();
         let file = files.path(&format!("{}{rate}.json", &path[1..]));
         let (url, out) = (format!("http://{address}{path}"), file.to_str().unwrap());
         let load = ["load", &url, "--rate", rate, "--duration", "1500ms", "--watch", "--out", out, "--quiet"];
-        // The Record says if a busy host made calls late. That does not matter here, so exit code 4 is accepted.
+        // Exit code 4 is accepted: on a busy host, calls may be late, which does not matter here.
         Running::start(brimful(&load)).finish().exits(&[0, 4]);
         out.to_owned()
     })
 }
 
-/// Whether the Record shows that a busy host delayed neither the generator nor the server.
+/// Whether the load generator and the server were not disturbed too much: apart from lateness, there is no reason for
+/// an invalid run, and the throughput is close to the offered load.
 fn is_usable(record: &Record) -> bool {
     let late = record.verdict.reasons.iter().all(|reason| reason.code == ReasonCode::GeneratorLate);
     late && record.rates.completed >= 0.95 * record.rates.offered

@@ -1,6 +1,5 @@
-//! Tests that `brimful plan calibrate --as-the-paper` derives Table 2 of Menascé et al. (CMG 1999) from an access log
-//! and utilizations with the paper's proportions, and that the errors of the model's predictions do not exceed those in
-//! the paper.
+//! Tests `brimful plan calibrate --as-the-paper`: from a log and utilizations with the paper's proportions, it must
+//! derive Table 2 of Menascé et al. (CMG 1999), and its prediction errors must not exceed those in the paper.
 
 use crate::plan::{Files, json, numbers, path_argument, plan};
 use serde_json::Value;
@@ -8,20 +7,22 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-/// Table 2 of Menascé et al. (CMG 1999) without its rows for network links: demands in seconds, resources × classes.
+/// Table 2 of Menascé et al. (CMG 1999) without the rows of network links. Demands are in seconds, with a row for each
+/// resource and a column for each class.
 const TABLE_2: [(&str, [f64; 4]); 4] = [
     ("cpu", [0.000_4, 0.008_52, 0.064_76, 0.334_4]),
     ("disk1", [0.000_74; 4]),
     ("disk2", [0.000_67; 4]),
     ("disk3", [0.001_74, 0.001_84, 0.013_99, 0.072_25]),
 ];
-/// Relative errors of the predictions in the paper: of throughput (131 instead of 120 per second) and of utilization.
+/// Relative errors of the paper's predictions: of the throughput (131 instead of 120 per second), and of the
+/// utilization.
 const PAPER_THROUGHPUT_ERROR: f64 = 0.092;
 const PAPER_UTILIZATION_ERROR: f64 = 0.065;
-/// Requests per second at which the paper's server saturates, by its Tables 1 and 2.
+/// Requests per second at which the paper's server saturates, according to its Tables 1 and 2.
 const SATURATION: f64 = 123.25;
 
-/// Writes the log and the utilizations of the example. Returns their paths.
+/// Writes the log and the utilizations. Returns their paths.
 fn traffic(files: &Files) -> [String; 2] {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/paper/traffic.awk");
     let done = Command::new("awk").arg("-f").arg(&script).current_dir(files.path("")).output();
@@ -35,7 +36,7 @@ fn calibrate<'a>(traffic: &'a [String; 2], more: &[&'a str]) -> Vec<&'a str> {
     [&site, more].concat()
 }
 
-/// The class-1 demands that the paper measured separately.
+/// Flags with the demands of class 1, which the paper measured separately.
 const MEASURED: [&str; 4] = ["--demand", "cpu.class1=0.4ms", "--demand", "disk3.class1=1.74ms"];
 
 fn resource<'a>(site: &'a Value, name: &str) -> &'a Value {
@@ -69,13 +70,13 @@ fn table_2_is_derived_from_a_log_and_utilizations() {
     );
     assert!(resource(&site, "cpu")["why"].as_str().unwrap().contains("as in the paper"), "{site}");
 
-    // The model predicts the throughput, and each class's utilization of the CPU.
+    // The model must predict the throughput, and the CPU utilization by each class.
     let model: Value = serde_json::from_str(&fs::read_to_string(&out).unwrap()).unwrap();
     let solved = json(&["solve", &out]);
     let saturation = solved["saturation_rate"].as_f64().unwrap();
     assert!((saturation / SATURATION - 1.0).abs() < PAPER_THROUGHPUT_ERROR, "{saturation}");
     for (found, truth) in numbers(&model["demands"][0]).iter().zip(TABLE_2[0].1) {
-        // At the same rate, utilizations are in proportion to the demands.
+        // At a given rate, utilizations are proportional to demands.
         assert!((found / truth - 1.0).abs() < PAPER_UTILIZATION_ERROR, "{found} and {truth}");
     }
 }
@@ -124,7 +125,7 @@ fn wrong_rules_name_what_there_is() {
     fails(&["--alone", "/no/such/file"], "cannot read /no/such/file");
     fails(&["--programs", "/no/such/file"], "cannot read /no/such/file");
     fails(&["--access", "images=1mbit"], "there is no class `images`");
-    // Two steps are too few to determine the demand of a response without a body.
+    // With only two time steps, the demand of a response without a body cannot be determined, so it must be given.
     let utilization = fs::read_to_string(&traffic[1]).unwrap();
     let two: String = utilization.lines().take(3).map(|line| format!("{line}\n")).collect();
     let short = [traffic[0].clone(), files.write("short.csv", two)];
@@ -155,12 +156,13 @@ fn the_network_follows_from_the_sizes() {
         model["stations"].as_array().unwrap().iter().map(|station| station["name"].as_str().unwrap()).collect();
     assert_eq!(names[4..], ["in-link", "out-link", "round-trips", "access-link"]);
     let row = |station: usize| numbers(&model["demands"][station]);
-    // A response without a body has a head of 300 bytes. Six segments have 40 bytes of TCP and IP headers each: the
-    // response, an acknowledgement, and four segments that open and close the connection.
+    // A response without a body has 300 bytes of header fields. There are six segments, each with 40 bytes of TCP and
+    // IP headers: the response, an acknowledgement, and four to open and close the connection.
     let bytes = 300.0 + 6.0 * 40.0;
     assert!((row(5)[0] - bytes * 8.0 / 10e6).abs() < 1e-12 && (row(6)[0] - 0.120).abs() < 1e-12, "{model}");
     assert!((row(7)[0] - 2.0 * bytes * 8.0 / 128e3).abs() < 1e-9, "{model}");
-    // A response of 45 kB needs 32 segments, four more for the connection, and three flights of segments.
+    // A response of 45 kB needs 32 segments. With slow start, these take three round trips; opening the connection
+    // takes another.
     assert!((row(6)[3] - 0.240).abs() < 1e-12, "{model}");
     assert!((row(5)[3] / (45_553.0 * 8.0 / 10e6) - 1.0).abs() < 0.1, "{model}");
     let solved = json(&["solve", &out]);

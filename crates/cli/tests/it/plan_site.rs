@@ -1,17 +1,17 @@
-//! Tests `brimful plan calibrate --log`: it recovers the demands from which an access log and utilizations were
-//! generated.
+//! Tests `brimful plan calibrate --log`: from a generated access log and utilizations, it must recover the demands with
+//! which they were generated.
 
 use crate::plan::{Files, plan};
 use serde_json::Value;
 
-/// Demand of a request with 500 bytes and of a request with 50,000 bytes, in seconds.
+/// Demands of a request with a response of 500 bytes, and of one with 50,000 bytes, in seconds.
 const DEMANDS: [f64; 2] = [0.002, 0.020];
-/// Share of one CPU that other work uses.
+/// Share of a CPU that other programs use.
 const BACKGROUND: f64 = 0.05;
 const STEPS: u32 = 24;
 const STEP_S: u32 = 60;
 
-/// Number of requests of each class in a step. The classes vary independently.
+/// Number of requests of each class in a time step. The numbers of the classes vary independently.
 fn requests(step: u32) -> [u32; 2] {
     [600 + 700 * (step % 4), 60 + 240 * (step % 5)]
 }
@@ -21,7 +21,8 @@ fn busy(step: u32) -> f64 {
     BACKGROUND + work / f64::from(STEP_S)
 }
 
-/// Day and time of day, beginning at 23:50 so that midnight passes. The clocks are one hour ahead of UTC.
+/// Day and time of day of a second of the log. The log begins at 23:50, so that it contains a midnight. The time zone
+/// is one hour ahead of UTC.
 fn clock(second: u32) -> (u32, String) {
     let second = 23 * 3600 + 50 * 60 + second;
     (second / 86_400, format!("{:02}:{:02}:{:02}", second / 3600 % 24, second / 60 % 60, second % 60))
@@ -44,7 +45,7 @@ fn log() -> String {
     log
 }
 
-/// The output of `sar -u 60`.
+/// Output like that of `sar -u 60`.
 fn sar() -> String {
     let header = "        CPU     %user     %nice   %system   %iowait    %steal     %idle\n";
     let mut text = format!("Linux 6.1.0 (web1) \t2026-11-22 \t_x86_64_\t(2 CPU)\n\n{}{header}", clock(0).1);
@@ -56,7 +57,7 @@ fn sar() -> String {
     text
 }
 
-/// The output of `vmstat -t 60`, in whole percent.
+/// Output like that of `vmstat -t 60`, which has whole percentages.
 fn vmstat(zone: &str) -> String {
     let mut text = format!(
         "procs -----------memory---------- ---swap-- -----io---- -system-- ------cpu----- -----timestamp-----\n r  b   \
@@ -95,12 +96,13 @@ fn demands_are_fitted_to_a_log_and_the_output_of_monitors() {
     let log = files.write("access.log", log());
     let (sar, cet, utc) =
         (files.write("sar", sar()), files.write("cet", vmstat("CET")), files.write("utc", vmstat("UTC")));
-    // Times without a zone are in the zone of the log.
+    // Times without a time zone in the utilizations are in the time zone of the log.
     let site = found(&["--log", &log, "--utilization", &sar], 0.02);
     assert_eq!(site["steps"], STEPS - 2, "the first and the last step may be incomplete in the log");
     assert!(site["notes"].to_string().contains("UTC+01"), "{site}");
     found(&["--log", &log, "--utilization", &sar, "--timezone", "Europe/Berlin"], 0.02);
-    // Whole percentages of two CPUs are coarse compared with the demand of the cheap class, so the tolerance is larger.
+    // The percentages of two CPUs are whole numbers, which is a coarse measure of the light class's demand. So the
+    // tolerance is larger.
     found(&["--log", &log, "--utilization", &cet, "--servers", "2"], 0.2);
 
     let done = plan(&["calibrate", "--log", &log, "--utilization", &utc]).exits(&[2]);
@@ -109,7 +111,7 @@ fn demands_are_fitted_to_a_log_and_the_output_of_monitors() {
     assert!(done.stderr.contains("`vmstat -t`"), "{}", done.stderr);
 }
 
-/// A record of process accounting (`struct acct_v3`).
+/// Encodes a record of process accounting (`struct acct_v3`).
 fn accounting(name: &str, from_s: u32, elapsed_s: f32, cpu_ticks: u16) -> Vec<u8> {
     let mut record = vec![0; 64];
     record[1] = 3;
@@ -138,7 +140,7 @@ fn the_servers_are_those_of_the_cpu_in_whichever_column_of_a_csv_it_is() {
 fn the_program_behind_the_outliers_is_named() {
     let files = Files::new();
     let log = files.write("access.log", log());
-    // A job uses 0.4 CPUs in every sixth minute. The first step begins at 22:50 UTC.
+    // A job uses 0.4 CPUs in every sixth minute. `start_s` is the start of the first step: 22:50 UTC.
     let job = |step: u32| step % 6 == 3;
     let start_s: u32 = 1_795_387_800;
     let rows = (0..STEPS).map(|step| {
@@ -161,8 +163,7 @@ fn the_program_behind_the_outliers_is_named() {
     plan(&[&args[..], &["--programs", &log]].concat()).fails(2, "pacct of process accounting");
 }
 
-/// A Record of a run of 20 seconds at `rate` requests per second, each with this CPU time and this size of its
-/// response.
+/// The Record of a run of 20 s at `rate` requests per second. Each request has this CPU time and this response size.
 fn alone(rate: f64, cpu_s: f64, bytes: f64) -> String {
     let mut record: Value = serde_json::from_str(include_str!("../data/idle.record.json")).unwrap();
     let completed = (20.0 * rate) as u64;
@@ -180,7 +181,7 @@ fn runs_of_a_class_alone_are_known_demands() {
     let log = files.write("access.log", log().replace("200 50000 ", "304 - "));
     let sar = files.write("sar", sar());
     let site = ["calibrate", "--json", "--log", &log, "--utilization", &sar];
-    // In this log, the requests with a demand of 20 ms have responses without a body.
+    // In this log, the requests with the demand 20 ms have responses without a body.
     let empty = files.write("empty.json", alone(20.0, 0.020, 250.0));
     let found = plan(&[&site[..], &["--alone", &empty, "--attribution", "size"]].concat()).exits(&[0]).stdout;
     let found: Value = serde_json::from_str(&found).unwrap();
@@ -190,7 +191,7 @@ fn runs_of_a_class_alone_are_known_demands() {
     assert!(demands[0]["known"].as_str().unwrap().contains("empty.json"), "{found}");
     assert!((demands[1]["demand"].as_f64().unwrap() / DEMANDS[0] - 1.0).abs() < 0.05, "{found}");
 
-    // A line through three runs with different response sizes has the intercept 20 ms.
+    // Three runs with different response sizes. The line through their CPU times has the intercept 20 ms.
     let runs =
         [1e5, 2e5, 4e5].map(|bytes| files.write(&format!("{bytes}.json"), alone(20.0, 0.020 + 1e-8 * bytes, bytes)));
     let line = ["--attribution", "cpu=size", "--alone", &runs[0], "--alone", &runs[1], "--alone", &runs[2]];

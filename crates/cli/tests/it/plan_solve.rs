@@ -10,7 +10,7 @@ use std::fs;
 use std::io::Write;
 use std::process::Stdio;
 
-/// The `--method` that solves a reference case; `auto` if the case's solver has no method of its own.
+/// The value of `--method` for the solver of a reference case; `auto` if there is no such value.
 fn method(case: &Value) -> &'static str {
     match case["solver"].as_str().unwrap() {
         "open_seidmann" | "closed_seidmann_mva" => "seidmann",
@@ -52,7 +52,7 @@ fn every_reference_network_is_solved() {
                 );
             }
         }
-        // Without `--method`, the best method is chosen, and the reason is stated.
+        // Without `--method`, brimful chooses the method and says why.
         let chosen = json(&["solve", &path]);
         assert!(chosen["why"].as_str().is_some_and(|why| why.len() > 10), "{name}: {chosen}");
     }

@@ -8,8 +8,8 @@ use std::fs;
 
 #[test]
 fn the_papers_faster_cpu() {
-    // Menascé et al. (CMG 1999) replaced a CPU of 168 MHz by one of 250 MHz. They give "0.592 s" and "183 tps" as
-    // results.
+    // Reproduces a result of Menascé et al. (CMG 1999), who replaced a CPU of 168 MHz by one of 250 MHz: a response
+    // time of "0.592 s", and "183 tps".
     let files = Files::new();
     let path = files.write("paper.json", model(&case("paper_open_120tps")).to_string());
     let found = json(&["what-if", &path, "--method", "seidmann", "--set", "CPU.demand=0.672x"]);
@@ -30,7 +30,7 @@ fn the_text_shows_before_and_after() {
     let html = path_argument(&files.path("page.html"));
     let found = json(&[&asked[..], &objectives, &["--html", &html]].concat());
     assert_eq!(embedded_document("what-if", &html), found);
-    // The document contains the changed model, which can be used again.
+    // The document contains the changed model, so another command can read it.
     let next = json(&["solve", &files.write("next.json", found.to_string())]);
     assert_eq!(next["throughput"], found["after"]["solution"]["throughput"]);
     assert_same_keys_as_example("what-if.json", &found);

@@ -1,5 +1,5 @@
-//! Runs the program under test as a child process. All waits are limited: a program that does not end is killed, and
-//! its test fails.
+//! Runs the program under test as a child process. All waits have a time limit: a program that does not end is killed,
+//! and its test fails.
 
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use std::io::{BufRead, BufReader, Read};
@@ -10,25 +10,26 @@ use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Time limit of every wait, sufficient even on a busy host. It only protects tests from hanging.
+/// Time limit of all waits. It is long enough even for a busy host, and only prevents tests from hanging.
 pub const WAIT_LIMIT: Duration = Duration::from_secs(600);
 
-/// Lock that represents the machine. Tests that make load share it; tests that other load would disturb lock it
-/// exclusively.
+/// A lock for the load on the machine. Tests that make load share it; tests whose results other load would change lock
+/// it exclusively.
 static MACHINE: RwLock<()> = RwLock::new(());
 
-/// Locks the machine in shared mode, for tests that run several programs at once. They must not call [`run`] while they
-/// hold the lock: `run` locks it again, which deadlocks if another thread waits for the exclusive lock.
+/// Locks the machine in shared mode, for tests that run several programs at the same time. While a test holds this
+/// lock, it must not call [`run`]: `run` also locks the machine, and would wait forever if another thread waits for the
+/// exclusive lock.
 pub fn lock_machine_shared() -> RwLockReadGuard<'static, ()> {
     MACHINE.read().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Locks the machine exclusively, for tests whose measurements other load would distort.
+/// Locks the machine exclusively, for tests whose measurements other load would change.
 pub fn lock_machine_exclusively() -> RwLockWriteGuard<'static, ()> {
     MACHINE.write().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Starts the reference server on a free port, with these further arguments. Returns it with its URL.
+/// Starts the reference server on a free port, with these additional arguments. Returns the program and its URL.
 pub fn start_target(args: &[&str]) -> (Running, String) {
     let mut target = Running::start(brimful(&[&["target", "--listen", "127.0.0.1:0"], args].concat()));
     let line = target.stdout_line();
@@ -36,7 +37,7 @@ pub fn start_target(args: &[&str]) -> (Running, String) {
     (target, url)
 }
 
-/// The command `brimful` with these arguments, independent of the terminal in which the tests run.
+/// The command `brimful` with these arguments. It does not depend on the terminal in which the tests run.
 pub fn brimful<S: AsRef<str>>(args: &[S]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_brimful"));
     command.args(args.iter().map(AsRef::as_ref)).env("COLUMNS", "100");
@@ -46,18 +47,18 @@ pub fn brimful<S: AsRef<str>>(args: &[S]) -> Command {
     command
 }
 
-/// Runs `brimful` until it ends.
+/// Runs `brimful` until it ends, while the machine is locked in shared mode.
 pub fn run<S: AsRef<str>>(args: &[S]) -> Done {
     let _machine = lock_machine_shared();
     Running::start(brimful(args)).finish()
 }
 
-/// The words of a text, joined by single spaces, so that line breaks do not matter.
+/// Replaces line breaks and runs of spaces in a text by single spaces.
 pub fn words(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Polls until a condition is true.
+/// Waits until a condition is true, by polling.
 pub fn wait_until(happened: impl Fn() -> bool) {
     let began = Instant::now();
     while !happened() {
@@ -66,22 +67,24 @@ pub fn wait_until(happened: impl Fn() -> bool) {
     }
 }
 
-/// The outcome of a program that has ended.
+/// The exit code and the output of a program that has ended.
 #[derive(Debug)]
 pub struct Done {
+    /// The exit code.
     pub code: i32,
     pub stdout: String,
     pub stderr: String,
 }
 
 impl Done {
-    /// Asserts that the exit code is one of these.
+    /// Asserts that the exit code is one of `codes`.
     pub fn exits(self, codes: &[i32]) -> Done {
         assert!(codes.contains(&self.code), "one of {codes:?} was expected: {self:#?}");
         self
     }
 
-    /// Asserts that the program failed with this exit code, with this message on stderr and nothing on stdout.
+    /// Asserts that the program failed with this exit code, that stderr contains this message, and that stdout is
+    /// empty.
     pub fn fails(self, code: i32, message: &str) {
         assert!(self.stderr.contains(message), "{message:?} was expected: {self:#?}");
         assert!(!says_something_twice(&self.stderr), "{}", self.stderr);
@@ -89,13 +92,13 @@ impl Done {
     }
 }
 
-/// Whether the text of an error already contains its last cause.
+/// Whether an error message repeats the message of its cause.
 fn says_something_twice(stderr: &str) -> bool {
     let Some((rest, cause)) = stderr.trim_end().rsplit_once(": ") else { return false };
     cause.len() > 10 && rest.contains(cause)
 }
 
-/// A running program in a process group of its own. It is killed when this value is dropped.
+/// A running program, in a process group of its own. Dropping this value kills it.
 pub struct Running {
     child: Child,
     stdout: Lines,
@@ -104,6 +107,7 @@ pub struct Running {
 }
 
 impl Running {
+    /// Starts a program.
     pub fn start(mut command: Command) -> Running {
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
         let mut child = command.spawn().expect("start the program under test");
@@ -113,23 +117,24 @@ impl Running {
         let pid = Pid::from_child(&child);
         thread::spawn(move || {
             if wait_for_end.recv_timeout(WAIT_LIMIT) == Err(RecvTimeoutError::Timeout) {
-                // Killing fails only if the program has just ended.
+                // Sending the signal fails only if the program has just ended.
                 let _ = kill_process(pid, Signal::KILL);
             }
         });
         Running { child, stdout, stderr, watchdog: Some(ended) }
     }
 
+    /// The process ID.
     pub fn pid(&self) -> u32 {
         self.child.id()
     }
 
-    /// The next line of stdout.
+    /// Waits for the next line on stdout.
     pub fn stdout_line(&mut self) -> String {
         self.stdout.next().expect("stdout has another line")
     }
 
-    /// Waits for a line with `part` on stderr.
+    /// Waits for a line on stderr that contains `part`.
     pub fn stderr_line(&mut self, part: &str) -> String {
         while let Some(line) = self.stderr.next() {
             if line.contains(part) {
@@ -139,23 +144,24 @@ impl Running {
         panic!("no line with {part:?} came: {}", self.stderr.seen)
     }
 
+    /// Sends a signal to the program.
     pub fn signal(&self, signal: Signal) {
         kill_process(Pid::from_child(&self.child), signal).expect("signal the program under test");
     }
 
-    /// Sends SIGINT to the process group, as Ctrl-C on a terminal does.
+    /// Sends SIGINT to the process group, like Ctrl-C on a terminal.
     pub fn ctrl_c(&self) {
         kill_process_group(Pid::from_child(&self.child), Signal::INT)
             .expect("signal the group of the program under test");
     }
 
-    /// Kills the program, as a crash would.
+    /// Kills the program with SIGKILL, which it cannot handle.
     pub fn kill(mut self) {
         self.child.kill().expect("kill the program under test");
         self.child.wait().expect("wait for the program under test");
     }
 
-    /// Waits for the program's end. Asserts that its output has no escape codes.
+    /// Waits until the program ends. Asserts that its output contains no escape sequences.
     pub fn finish(mut self) -> Done {
         let status = self.child.wait().expect("wait for the program under test");
         self.watchdog = None;
@@ -174,7 +180,7 @@ impl Drop for Running {
     }
 }
 
-/// The lines of a pipe, read by a thread of its own so that the program never waits for the test.
+/// The lines from a pipe. A separate thread reads them, so that the program never waits for the test to read.
 struct Lines {
     source: Receiver<String>,
     seen: String,
@@ -187,7 +193,7 @@ impl Lines {
             let mut pipe = BufReader::new(pipe);
             let mut line = Vec::new();
             while matches!(pipe.read_until(b'\n', &mut line), Ok(1..)) {
-                // Sending fails if the test has ended; the pipe is still drained.
+                // Sending fails if the test has ended. Continue to read, so that the program does not wait.
                 let _ = sender.send(String::from_utf8(std::mem::take(&mut line)).expect("output is UTF-8"));
             }
         });

@@ -1,4 +1,5 @@
-//! Tests redirects on nginx: they are counted as responses, and followed within the server with `--follow`.
+//! Tests redirects by nginx. Without `--follow`, they are counted as responses; with `--follow`, they are followed if
+//! they lead to the same server.
 
 use crate::documents;
 use crate::program::run;
@@ -6,8 +7,8 @@ use brimful_core::record::{Interval, NotFollowed, Record, Redirects};
 use brimful_testkit::{Nginx, NginxOptions};
 use std::fs;
 
-/// An nginx with redirects: `/old` leads to a page, `/chain` to a page by two steps, `/loop` to itself, and `/away` to
-/// another server.
+/// An nginx with redirects: `/old` leads to a page, `/chain` leads to a page in two steps, `/loop` leads to itself, and
+/// `/away` leads to another server.
 fn nginx() -> Nginx {
     let extra = "location = /old { return 301 /index.html; } location = /chain { return 302 old; } \
                  location = /loop { return 301 /loop; } location = /away { return 301 http://other.example/; } \
@@ -55,11 +56,11 @@ fn a_client_waits_for_the_last_response_and_the_schedule_does_not_change() {
             assert_eq!((counts.scheduled, counts.completed, counts.status.s3xx), (80, 80, 40), "{counts:?}");
             assert_eq!((counts.status.s2xx, counts.imbalance(), counts.errors()), (40, (0, 0), 0));
             assert_eq!(redirects(&chain).not_followed, NotFollowed::default());
-            // The response time counts from when the first call was due, so it is at least as long as the service time.
+            // The response time begins when the first call was due, so it is at least the service time.
             let (whole, service) = (followed.response_time_us.unwrap(), followed.service_time_us.unwrap());
             assert!(whole.min > service.min && whole.mean > chain.response_time_us.unwrap().mean);
             match load[0] {
-                // Each connection makes three calls, one after another.
+                // Each connection makes three calls in a row: the two redirects and the page.
                 "-c" => assert_eq!(chain.counts.connect_attempts + counts.connect_attempts, 2),
                 _ => assert!((chain.rates.offered - 200.0).abs() < 1.0, "{}", chain.rates.offered),
             }

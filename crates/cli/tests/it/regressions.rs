@@ -1,7 +1,7 @@
-//! Tests for bugs that users of other load generators, log analysers and monitors reported, and that brimful once had,
-//! too.
+//! Tests for bugs that users of other load generators, log analysers and monitors have reported, and that brimful also
+//! had once.
 //!
-//! Each test is named after the symptom.
+//! The name of each test describes the correct behaviour.
 
 mod certificates;
 mod closing;

@@ -1,5 +1,5 @@
-//! Tests a server on another host: `brimful watch --serve` in a time namespace, which has its own clock, and `brimful
-//! load --watch-from`.
+//! Tests a server on another host, with `brimful watch --serve` and `brimful load --watch-from`. The other host is
+//! simulated by a time namespace, which has another clock.
 
 use crate::documents;
 use crate::program::{Done, Running, brimful, lock_machine_shared, wait_until};
@@ -13,12 +13,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 
-/// Time by which the other host's clock is ahead of this host's clock, in seconds.
+/// How far the clock of the other host is ahead of this host's clock, in seconds.
 const AHEAD: f64 = 54_321.0;
-/// A token that no server in these tests has.
+/// A wrong token: no server in these tests has it.
 const TOKEN: &str = "00112233445566778899aabbccddeeff";
 
-/// Starts `brimful watch --serve` as if on another host. Returns the program, its address and its token.
+/// Starts `brimful watch --serve` on the simulated other host. Returns the program, its address and its token.
 pub fn serve(args: &[&str]) -> (Running, String, String) {
     let watch = brimful(&[&["watch", "--serve", "127.0.0.1:0", "--quiet"], args].concat());
     let mut command = Command::new("unshare");
@@ -32,8 +32,8 @@ pub fn serve(args: &[&str]) -> (Running, String, String) {
     (serving, address, token)
 }
 
-/// Starts a relay between a load generator and the monitor. Returns the relay's address, and a counter of the lines
-/// from the monitor.
+/// Starts a relay between the load generator and the monitor. Returns the address of the relay, and the number of lines
+/// that the monitor has sent.
 fn relay(server: &str) -> (String, Arc<AtomicUsize>) {
     let (listener, server) = (TcpListener::bind("127.0.0.1:0").unwrap(), server.to_owned());
     let (address, lines) = (listener.local_addr().unwrap().to_string(), Arc::new(AtomicUsize::new(0)));
@@ -56,8 +56,8 @@ fn relay(server: &str) -> (String, Arc<AtomicUsize>) {
     (address, lines)
 }
 
-/// Number of lines before the first sample: greeting, welcome, sixteen readings of the clock, and the list of the
-/// watched items.
+/// Number of lines that the monitor sends before its first sample: greeting, welcome, sixteen readings of the clock,
+/// and the list of watched programs and ports.
 const BEFORE_SAMPLES: usize = 19;
 
 fn port(url: &str) -> String {
@@ -91,7 +91,7 @@ fn samples_of_another_clock_are_mapped_to_the_loads_clock() {
     let (address, lines) = relay(&address);
     let args = [&nginx.url(), "--clients", "2", "--duration", "1h", "--watch-from", &address];
     let loading = Running::start(load(&args, Some(&token)));
-    // The load ends after the seventh sample, however long responses take.
+    // The load ends after the seventh sample, even if responses take long.
     wait_until(|| lines.load(Ordering::Relaxed) >= BEFORE_SAMPLES + 7);
     loading.ctrl_c();
     let record = record(&loading.finish().exits(&[130]), &token);
@@ -106,8 +106,8 @@ fn samples_of_another_clock_are_mapped_to_the_loads_clock() {
     let during = |t_s: f64| (-1.0..record.duration_s + 1.0).contains(&t_s);
     assert!(server.intervals.iter().all(|interval| during(interval.t_s)), "{:#?}", server.intervals);
     let busy: f64 = server.intervals.iter().filter_map(|i| Some(i.process_cores? * i.length_s)).sum();
-    // On a busy machine samples are late. CPU time before the first sample and after the last one in the window is
-    // extrapolated.
+    // On a busy machine, samples are late, so the samples do not cover the whole window. The CPU time of the rest is
+    // extrapolated, so the tolerance is large.
     assert!(busy >= 0.5 * process.cpu_s, "{busy} s of {process:?}");
     for part in ["clock", "monitor", "process", "listener", "cpu"] {
         assert!(!server.sources[part].starts_with("none"), "{:#?}", server.sources);
@@ -118,7 +118,7 @@ fn samples_of_another_clock_are_mapped_to_the_loads_clock() {
 #[test]
 fn a_load_whose_monitor_is_killed_has_a_record() {
     let _machine = lock_machine_shared();
-    // The load cannot end before the monitor does.
+    // The monitor is killed while the load is in progress: the server responds only after that.
     let killed = Arc::new(AtomicBool::new(false));
     let may_answer = killed.clone();
     let server = RawServer::with_handler(move |_| {

@@ -1,4 +1,5 @@
-//! Tests `brimful replay` against nginx: the requests and times in nginx's own log are compared with the replayed log.
+//! Tests `brimful replay` against nginx. The requests and times in nginx's own log are compared with the log that was
+//! replayed.
 
 use crate::documents;
 use crate::program::run;
@@ -10,8 +11,8 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-/// A log of twenty seconds with 15 requests for pages in each second. One page in five has status 304. At the end are a
-/// POST, a request without a path, and a malformed line.
+/// A log of twenty seconds, with 15 requests for pages in each second. One response in five has status 304. The last
+/// lines are a POST, a request without a path, and a malformed line.
 fn a_log() -> String {
     let mut log = String::new();
     let mut line = |second: usize, request: &str, status: u16| {
@@ -26,12 +27,12 @@ fn a_log() -> String {
     log + "what is this\n"
 }
 
-/// Starts an nginx that writes a log. Returns the nginx and the path of the log.
+/// Starts an nginx that writes a log. Returns the server and the path of the log.
 fn nginx(dir: &Path) -> (Nginx, String) {
     nginx_with(dir, "")
 }
 
-/// Starts an nginx with these additional directives for its server, and a log in the format that [`arrived`] reads.
+/// Starts an nginx with additional directives in its `server` block. Its log has the format that [`arrived`] reads.
 fn nginx_with(dir: &Path, more: &str) -> (Nginx, String) {
     fs::set_permissions(dir, Permissions::from_mode(0o755)).unwrap();
     let log = dir.join("second.log").to_str().unwrap().to_owned();
@@ -50,7 +51,7 @@ struct Arrived {
     bytes: u64,
 }
 
-/// All requests that nginx received. Stops nginx.
+/// Stops nginx, and returns all requests that it has received.
 fn arrived(nginx: Nginx, log: &str) -> Vec<Arrived> {
     drop(nginx);
     let text = fs::read_to_string(log).unwrap();
@@ -67,7 +68,8 @@ fn arrived(nginx: Nginx, log: &str) -> Vec<Arrived> {
             bytes: after[1].parse().unwrap(),
         }
     };
-    // If every response is 4xx, brimful checks whether the port speaks TLS. That check is not one of the requests.
+    // If all responses are 4xx, brimful checks whether the port speaks TLS. nginx logs that attempt as a request, which
+    // is left out here.
     text.lines().filter(|line| !line.contains(r#""\x16\x03"#)).map(one).collect()
 }
 
@@ -76,7 +78,7 @@ fn number(path: &str) -> Option<usize> {
     path.split_once("n=")?.1.parse().ok()
 }
 
-/// A log line with a timestamp `ms` milliseconds after a fixed instant.
+/// A log line whose time stamp is `ms` milliseconds after a fixed time.
 fn fine(ms: u64, request: &str, bytes: u64) -> String {
     let at = 1_772_445_600_000 + ms;
     let (second, ms) = (at / 1000, at % 1000);
@@ -103,8 +105,8 @@ fn the_requests_of_the_log_are_sent() {
     assert_eq!((record.classes["2xx"].counts.completed, record.classes["304"].counts.completed), (240, 60));
     assert!(done.stderr.contains("303 lines read = 300 parsed + 1 malformed + 2 filtered out"), "{}", done.stderr);
     assert!(done.stderr.contains("not sent: 1 with other methods (--methods), 1 without a path"), "{}", done.stderr);
-    // The log lasts twenty seconds, less half of the first and half of the last second. It is replayed at twenty times
-    // the speed.
+    // From the middle of its first to the middle of its last second, the log lasts 19 s: 0.95 s at twenty times the
+    // speed.
     assert!(record.duration_s > 0.95, "{}", record.duration_s);
     let log = LogReplay { files: vec![first.clone()], speed: 20.0, flattened: false, max_gap_s: None };
     assert_eq!(record.workload.unwrap().load, Some(Load::Log(log)));
@@ -130,7 +132,7 @@ fn flags_select_and_change_the_requests() {
 
     let (server, second) = nginx(dir.path());
     fs::write(&second, "").unwrap();
-    // The log has 15 requests per second, and at this speed the duration covers six seconds of the log.
+    // At 20 times the speed, 300 ms cover six seconds of the log, which has 15 requests per second.
     let args = ["replay", &log, &server.url(), "--speed", "20x", "--duration", "300ms", "--json"];
     let record = documents::record(&run(&args).exits(&[0, 4]).stdout);
     assert_eq!(record.counts.scheduled, 90);
@@ -159,7 +161,8 @@ fn responses_have_the_sizes_in_the_log() {
 #[test]
 fn logs_of_several_servers_are_merged() {
     let dir = tempfile::tempdir().unwrap();
-    // Twenty seconds with a request every 10 ms, alternately on two servers. The second server's log is rotated.
+    // Twenty seconds with a request every 10 ms, alternately to two servers. The log of the second server consists of
+    // two files, because it was rotated.
     let part = |numbers: &mut dyn Iterator<Item = u64>| -> String {
         numbers.map(|n| fine(10 * n, &format!("GET /page0?n={n}"), 6)).collect()
     };
@@ -181,7 +184,7 @@ fn logs_of_several_servers_are_merged() {
 #[test]
 fn a_replay_keeps_the_times_of_the_log() {
     let dir = tempfile::tempdir().unwrap();
-    // Ten seconds with one request every 40 ms, and occasional bursts of forty requests within a few milliseconds.
+    // Ten seconds with a request every 40 ms, and a few bursts of forty requests within some milliseconds.
     let mut times: Vec<u64> = (0..250).map(|i| 40 * i).collect();
     times.extend((0..10).flat_map(|bunch| (0..40).map(move |i| 300 + bunch * 937 + i / 4)));
     times.sort_unstable();
@@ -194,8 +197,8 @@ fn a_replay_keeps_the_times_of_the_log() {
     let mut behind: Vec<f64> =
         asked.iter().map(|asked| asked.at_s - times[number(&asked.path).unwrap()] as f64 / 1e3).collect();
     behind.sort_by(f64::total_cmp);
-    // nginx received each request between its due time and its response, however busy the machine was. nginx's clock
-    // has a resolution of a millisecond, and is read once per turn of its loop.
+    // nginx received each request between its due time and its response, even on a busy machine. nginx reads its clock
+    // once per iteration of its event loop, with a resolution of a millisecond.
     let spread_s = behind[behind.len() - 1] - behind[0];
     let within_s = record.response_time_us.unwrap().max / 1e6 + 0.02;
     assert!(spread_s <= within_s, "arrivals spread over {spread_s} s, more than {within_s} s");
@@ -232,7 +235,7 @@ fn bursts_are_compared_with_a_constant_rate() {
     let is_flat =
         |record: &Record| matches!(&record.workload.as_ref().unwrap().load, Some(Load::Log(l)) if l.flattened);
     assert!(!is_flat(&as_logged) && is_flat(&flattened));
-    // The last calls of both runs are due at the same time.
+    // In both runs, the last calls are due at the same time.
     let planned = |record: &Record| record.window_s;
     assert!((planned(&as_logged) - planned(&flattened)).abs() < 0.2 * planned(&as_logged));
     assert_eq!(pair["comparison"]["valid"], as_logged.verdict.valid && flattened.verdict.valid);

@@ -1,5 +1,6 @@
-//! Tests that results survive full disks, limits and kills, and that other users of the machine cannot interfere by
-//! files, locks or names that they create first. `make test-safety` runs only these tests.
+//! Tests that results are not lost when a disk is full, a limit is reached or the program is killed. Also tests that
+//! other users of the machine cannot interfere, by files, locks or names that they have created before. `make
+//! test-safety` runs only these tests.
 
 mod limits;
 mod module_install;
@@ -15,10 +16,10 @@ use crate::program::{Done, Running, brimful, lock_machine_shared};
 use rustix::process::geteuid;
 use std::path::Path;
 
-/// User ID of a user other than the one that runs the tests.
+/// ID of a user who does not run the tests.
 const NOBODY: u32 = 65_534;
 
-/// Whether this process can act as other users. If not, prints that the test is skipped.
+/// Whether this process can act as other users. If it cannot, prints that the test is skipped.
 #[allow(clippy::disallowed_macros, reason = "a test that is left out says so")]
 fn is_root() -> bool {
     let root = geteuid().is_root();
@@ -28,7 +29,7 @@ fn is_root() -> bool {
     root
 }
 
-/// Runs `brimful` until it ends, with this directory for temporary files.
+/// Runs `brimful` until it ends. Its temporary files are in this directory.
 fn run_in(temporary: &Path, args: &[&str]) -> Done {
     let _machine = lock_machine_shared();
     let mut command = brimful(args);

@@ -1,4 +1,5 @@
-//! Tests `brimful load` with sessions against nginx. nginx's access log has the clients, their connections and times.
+//! Tests `brimful load` with sessions against nginx. nginx's access log shows the clients, their connections and the
+//! times of requests.
 
 use crate::documents;
 use crate::program::run;
@@ -11,7 +12,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-/// A workload of forty sessions per second with three bursts of three calls each.
+/// A workload with forty new sessions per second. Each has three bursts of three calls.
 fn workload(between_bursts: &str) -> String {
     format!(
         "[[class]]\nname = \"page\"\npath = \"/page\"\n[[class]]\nname = \"image\"\nweight = 2\npath = \"/image\"\n\
@@ -20,10 +21,11 @@ fn workload(between_bursts: &str) -> String {
     )
 }
 
-/// The requests of each session: the time in milliseconds, and the connection's number.
+/// The requests of each session: the time in milliseconds and the number of the connection. Sessions are identified by
+/// their client addresses.
 type Visits = BTreeMap<String, Vec<(u64, u64)>>;
 
-/// Loads nginx for two seconds. Returns the Record, and the requests of each client address in nginx's log.
+/// Loads nginx with sessions for two seconds. Returns the Record, and the requests in nginx's log by client address.
 fn drive(dir: &Path, between_bursts: &str, threads: &str) -> (Record, Visits) {
     fs::set_permissions(dir, Permissions::from_mode(0o755)).unwrap();
     let at = |name: &str| dir.join(name).to_str().unwrap().to_owned();
@@ -57,12 +59,12 @@ fn check(between_bursts: &str, threads: &str) -> (SessionFigures, Visits) {
     assert_eq!(figures.bursts.map(|bursts| bursts.mean), Some(3.0));
     assert!(figures.lifetime_s.unwrap().mean >= 0.6, "a session has two think times: {figures:?}");
     let whole: Visits = visits.into_iter().filter(|(_, visit)| visit.len() == 9).collect();
-    // Sessions that the end of the run cut off may have made some of their calls.
+    // Sessions that were cut off at the end of the run may have made all calls in the log without being completed.
     assert!(whole.len() as u64 >= completed && completed > 0);
     for (address, visit) in &whole {
         for burst in [3, 6] {
             let thought = visit[burst].0 - visit[burst - 1].0;
-            // The log's times are in whole milliseconds.
+            // The times in the log are in whole milliseconds, so a difference of 2 ms is tolerated.
             assert!(thought + 2 >= 300, "{address} thought for {thought} ms");
         }
     }
@@ -112,7 +114,7 @@ fn flags_that_do_not_fit_sessions_are_refused() {
         fs::write(path, format!("[[class]]\nname = \"a\"\npath = \"/\"\n[load.sessions]\n{text}\n")).unwrap();
         load(&[]).fails(2, message);
     }
-    // A rate on the command line replaces the load of the workload.
+    // A rate on the command line replaces the load in the workload file.
     fs::write(path, workload("close")).unwrap();
     let done = load(&["--rate", "50", "--requests", "5", "--json"]).exits(&[0, 4]);
     assert_eq!(documents::record(&done.stdout).sessions, None);
@@ -148,10 +150,11 @@ fn the_record_has_the_defined_sessions_and_the_text_their_outcome() {
     assert_eq!((asked.between_bursts, asked.connections), (BetweenBursts::Close, 6));
 }
 
-/// The requests that a server received: the request line and the Cookie field of each.
+/// The requests that a server has received: request line and `Cookie` field of each.
 type Asked = Arc<Mutex<Vec<(String, String)>>>;
 
-/// A server that sets a cookie for clients without one, and counts its responses in another cookie.
+/// A server that sets a cookie `id` for clients without one, and counts its responses in another cookie. Also returns
+/// the requests that it receives.
 fn cookie_server() -> (RawServer, Asked) {
     let asked = Asked::default();
     let noted = Arc::clone(&asked);
@@ -189,14 +192,13 @@ fn each_session_sends_back_its_own_cookies() {
             for (id, cookies) in of_ids {
                 assert_eq!((cookies[0].as_str(), cookies.len()), ("", 7));
                 let both = format!("{id}; seen=yes");
-                // The server may answer one of the later two calls of the first burst before the other one has a
-                // connection.
+                // The last two calls of the first burst are concurrent: one may be answered before the other is sent.
                 assert!(cookies[1..3].iter().all(|sent| *sent == id || *sent == both), "{cookies:?}");
                 assert!(cookies[3..].iter().all(|sent| *sent == both), "{cookies:?}");
             }
         }
     }
-    // Without --cookies, no cookies are sent.
+    // Without `--cookies`, no cookies are sent.
     let (server, asked) = cookie_server();
     run(&["load", &server.url(), "--wsess", "2,3,0", "--quiet"]).exits(&[0, 4]);
     assert!(asked.lock().unwrap().iter().all(|(_, cookies)| cookies.is_empty()));
@@ -219,7 +221,7 @@ fn sessions_in_a_file_are_made_as_written() {
     let lines: Vec<String> = asked.lock().unwrap().iter().map(|(line, _)| line.clone()).collect();
     let first = ["GET /foo.html", "GET /pict1.gif", "GET /pict2.gif", "POST /foo2.html"];
     let mut expected = [&first[..], &["GET /foo3.html"], &first].concat();
-    // The two requests of a burst may arrive in any order.
+    // The two requests of a burst may arrive in either order.
     let sorted = |lines: &mut [&str]| [1, 6].into_iter().for_each(|at| lines[at..at + 2].sort_unstable());
     let mut lines: Vec<&str> = lines.iter().map(String::as_str).collect();
     assert_eq!(lines.len(), expected.len(), "{lines:?}");
@@ -227,7 +229,7 @@ fn sessions_in_a_file_are_made_as_written() {
     sorted(&mut expected);
     assert_eq!(lines, expected);
 
-    // The Record contains all sessions, and its workload makes the same load again.
+    // The Record contains counts of all sessions, and a workload that makes the same load again.
     let record = documents::record(&fs::read_to_string(out).unwrap());
     let workload = record.workload.unwrap();
     let asked_for = workload.sessions().unwrap();

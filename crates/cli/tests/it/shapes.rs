@@ -1,4 +1,4 @@
-//! Tests shapes of load other than a steady rate or a fixed number of clients: S-Clients, stages, bursts, traces and
+//! Tests loads other than a constant rate or a fixed number of clients: S-Clients, stages, bursts, traces and
 //! pipelining. Also tests the choice of the I/O engine.
 
 use crate::documents;
@@ -13,7 +13,7 @@ fn load(args: &[&str]) -> Record {
     documents::record(&run(&args).exits(&[0, 4]).stdout)
 }
 
-/// The number of calls due in each second, up to the last second that has any. Later seconds contain only late
+/// Number of calls that were due in each second, up to the last second with such calls. Later seconds contain only late
 /// responses.
 fn offered(record: &Record) -> Vec<u64> {
     assert!(record.intervals.iter().all(|interval| interval.length_s <= 1.0), "{:#?}", record.intervals);
@@ -35,12 +35,12 @@ fn s_clients_overload_a_server_that_accepts_nothing() {
         let Counts { connect_attempts, abandoned, .. } = record.counts;
         assert_eq!(abandoned, connect_attempts);
         assert!(record.generator.max_open_connections <= 50);
-        // There are at most D/T = 50/0.1 s = 500 attempts per second: D S-Clients make one attempt each at a time,
-        // which lasts until the connect timeout T.
+        // Each of the D S-Clients makes one attempt at a time, which lasts until the connect timeout T. So there are at
+        // most D/T = 50/0.1 s = 500 attempts per second.
         assert!(connect_attempts <= 1000, "{:#?}", record.counts);
         connect_attempts
     };
-    // A busy host may reduce the number of attempts in one run, but hardly in every run.
+    // A busy host may reduce the number of attempts in one run, but not in every run.
     let most = (0..10).map(|_| attempts()).find(|attempts| *attempts >= 900);
     assert!(most.is_some(), "none of ten runs made 90 % of the attempts");
 }
@@ -48,7 +48,7 @@ fn s_clients_overload_a_server_that_accepts_nothing() {
 #[test]
 fn s_clients_make_one_call_per_connection() {
     let nginx = Nginx::start(NginxOptions::default());
-    // The time limit is longer than an attempt takes on any host.
+    // The connect timeout is longer than an attempt takes on any host.
     let record = load(&[&nginx.url(), "--s-clients", "2", "--connect-timeout", "2s", "--requests", "50"]);
     let counts = record.counts;
     assert_eq!((counts.scheduled, counts.established, counts.status.s2xx), (50, 50, 50), "{counts:#?}");
@@ -60,7 +60,7 @@ fn stages_ramp_to_their_rates() {
     let record =
         load(&[&nginx.url(), "--stage", "1s:400", "--stage", "1s:400", "--stage", "0s:0", "--stage", "500ms:0"]);
     assert_eq!(record.window_s, 2.5);
-    // The rate rises from 0 to 400/s in the first second, which is half of 400 calls. Then it is constant.
+    // In the first second, the rate rises from 0 to 400/s, which is a mean of 200/s. After that, it is constant.
     assert_eq!(offered(&record), [200, 400]);
 }
 
@@ -94,13 +94,13 @@ fn pipelined_calls_share_connections() {
             load(&[&nginx.url(), "--clients", "40", "--pipeline", "8", "--requests", "2000", "--engine", engine]);
         let counts = record.counts;
         assert_eq!((counts.status.s2xx, counts.errors()), (2000, 0), "{counts:#?}");
-        // nginx closes a connection after 1,000 requests.
+        // nginx closes a connection after 1,000 requests, so a few connections are replaced.
         assert!(record.generator.max_open_connections <= 6, "{:?}", record.generator);
     }
 }
 
-/// Mosberger & Jin (1998, §4.3): a connection that is closed by RST has no TIME_WAIT state, so its port can be used
-/// again at once.
+/// A connection that is closed by RST has no TIME_WAIT state, so its port can be reused at once (Mosberger & Jin 1998,
+/// §4.3).
 #[test]
 fn connections_closed_by_rst_leave_no_time_wait() {
     const LOCAL: &str = "127.0.0.77";
@@ -138,7 +138,7 @@ fn the_record_names_the_engine_and_sockets_have_the_given_buffers() {
     }
 }
 
-/// WebMonitor (Almeida, Almeida & Yates 1997, §5) reports averages of 15 experiments.
+/// WebMonitor reports the means of 15 experiments (Almeida, Almeida & Yates 1997, §5).
 #[test]
 fn a_repeated_load_has_a_record_of_each_run_and_means_of_all() {
     let nginx = Nginx::start(NginxOptions::default());

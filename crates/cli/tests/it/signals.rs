@@ -1,4 +1,5 @@
-//! Tests Ctrl-C and other signals: measurements are kept and marked, and changes to the host are undone.
+//! Tests Ctrl-C and other signals: results so far are kept and marked as interrupted, and changes to the host are
+//! undone.
 
 use crate::documents;
 use crate::program::{Running, WAIT_LIMIT, brimful, lock_machine_shared, start_target, wait_until};
@@ -12,7 +13,8 @@ use std::sync::mpsc::channel;
 use std::thread;
 use std::time::Duration;
 
-/// `brimful` with these arguments and the default action for SIGHUP. The tests may have inherited SIGHUP as ignored.
+/// The command `brimful` with these arguments and the default action for SIGHUP. Without this, SIGHUP might be ignored,
+/// because the test process itself ignores it.
 fn on_a_terminal(args: &[&str]) -> Command {
     let brimful = brimful(args);
     let mut env = Command::new("env");
@@ -29,11 +31,12 @@ fn an_interrupted_load_leaves_its_record() {
     for signal in [Signal::INT, Signal::TERM, Signal::HUP] {
         let (served, requests) = channel();
         let server = RawServer::with_handler(move |_| {
-            // Sending fails once the test has ended.
+            // Sending fails after the test has ended.
             let _ = served.send(());
             b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok".to_vec()
         });
-        // With a single client, each later request shows that the response to the request before it has arrived.
+        // There is a single client, so when the server receives a request, the client has received the previous
+        // response.
         let pace = ["--clients", "1", "--think", "3ms", "--duration", "1h", "--out", out.to_str().unwrap()];
         let load = Running::start(on_a_terminal(&[&["load", &server.url()], &pace[..]].concat()));
         for _ in 0..50 {
@@ -53,7 +56,7 @@ fn a_load_under_nohup_ignores_sighup() {
     let _machine = lock_machine_shared();
     let (served, requests) = channel();
     let server = RawServer::with_handler(move |_| {
-        // Sending fails once the test has received enough.
+        // Sending fails after the test has received enough.
         let _ = served.send(());
         b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok".to_vec()
     });
@@ -70,7 +73,7 @@ fn a_load_under_nohup_ignores_sighup() {
     assert!(documents::record(&load.finish().exits(&[130]).stdout).interrupted);
 }
 
-/// The CPUs that each thread of a process may use.
+/// The CPUs on which each thread of a process may run.
 fn affinity(pid: u32) -> Vec<String> {
     let tasks = fs::read_dir(format!("/proc/{pid}/task")).unwrap();
     let mut statuses: Vec<_> = tasks.map(|task| task.unwrap().path().join("status")).collect();
@@ -112,7 +115,7 @@ fn a_servers_cpus_are_restored_however_its_survey_ends() {
     survey("a first look").kill();
     wait_until(|| affinity(target.pid()) == before);
 
-    // A second Ctrl-C ends the survey at once, during a pause that the first Ctrl-C does not end.
+    // A second Ctrl-C must end the survey at once. Here it comes during a pause that the first Ctrl-C does not end.
     let impatient = survey("the idle server");
     impatient.ctrl_c();
     thread::sleep(Duration::from_millis(1100));
@@ -126,9 +129,9 @@ fn calls_in_flight_at_an_interruption_are_accounted_for() {
     let _machine = lock_machine_shared();
     let server = RawServer::never_answers();
     let load = Running::start(brimful(&["load", &server.url(), "--json", "--rate", "100", "--timeout", "1h"]));
-    // The check that the server listens makes one more connection.
+    // Five calls are waiting. The sixth connection is that of the check that the server listens.
     wait_until(|| server.connections() >= 6);
-    // Two signals in quick succession, as `timeout -s INT` sends them, count as one.
+    // Two signals shortly after each other, as `timeout -s INT` sends them, count as one.
     load.ctrl_c();
     load.ctrl_c();
     let record = documents::record(&load.finish().exits(&[130]).stdout);

@@ -1,15 +1,16 @@
-//! A small file system that can be filled. Mounting it needs root.
+//! A small file system in memory that tests can fill. Mounting it needs root.
 
 use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-/// A file system that is unmounted when this value is dropped.
+/// A mounted file system. Dropping this value unmounts it.
 pub struct SmallDisk {
     dir: tempfile::TempDir,
 }
 
 impl SmallDisk {
+    /// Mounts a file system of this size.
     pub fn mount(size: &str) -> SmallDisk {
         let dir = tempfile::tempdir().unwrap();
         let small = SmallDisk { dir };
@@ -17,6 +18,7 @@ impl SmallDisk {
         small
     }
 
+    /// Path at which the file system is mounted.
     pub fn path(&self) -> &Path {
         self.dir.path()
     }
@@ -26,7 +28,7 @@ impl SmallDisk {
         assert!(status.success(), "{program} failed: this test mounts a file system and needs root for that");
     }
 
-    /// Fills the free space.
+    /// Fills the free space of the file system.
     pub fn fill(&self) {
         let full = fs::write(self.path().join("other"), vec![0; 1 << 20]);
         assert!(full.is_err(), "filling the file system must end with an error");

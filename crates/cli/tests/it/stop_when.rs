@@ -1,15 +1,15 @@
-//! Tests `load --stop-when`: a load ends when a condition holds, and its Record says which one.
+//! Tests `load --stop-when`: a load ends when a condition is met, and its Record contains that condition.
 
 use crate::documents;
 use crate::program::{run, words};
 use brimful_core::record::Record;
 use brimful_testkit::RawServer;
 
-/// Planned duration of the loads in these tests, in seconds: much longer than any condition needs.
+/// Planned duration of the loads in seconds. It is much longer than the time until a condition is met.
 const PLANNED_S: &str = "60";
 
-/// Runs an open load that must end with exit code 1, and returns its Record. Exit code 4, for a busy host that made the
-/// generator late, is accepted, too.
+/// Runs an open load that a condition must end, and returns its Record. The exit code is 1, or 4 if the load generator
+/// was late on a busy host.
 fn stopped(url: &str, condition: &str, rest: &[&str]) -> Record {
     let load = ["load", url, "--rate", "200", "-d", PLANNED_S, "--json", "--stop-when", condition];
     let done = run(&[&load, rest].concat());

@@ -1,6 +1,6 @@
-//! Tests `brimful survey` of real servers, with levels much too short for reliable measurements. The tests assert only
-//! what does not depend on how busy the machine is. The accuracy of predictions is tested with the simulated servers of
-//! `brimful-survey`.
+//! Tests `brimful survey` of real servers. The levels are much too short for reliable results, so only properties are
+//! asserted that do not depend on how busy the machine is. `brimful-survey` tests the accuracy of predictions with
+//! simulated servers.
 
 use crate::documents;
 use crate::plan::{Files, assert_plans_read, numbers, plan};
@@ -14,8 +14,8 @@ use std::fs;
 /// Maximum number of tries of a survey that other programs can disturb.
 const TRIES: usize = 3;
 
-/// Parses the survey of a program that has ended. Asserts that the exit code and the first sentence agree with the
-/// verdict, and that a survey without all its levels says so.
+/// Parses the survey of a program that has ended. Asserts that the exit code and the first sentence match the verdict,
+/// and that an incomplete survey says that it is incomplete.
 fn ended(done: &Done, document: &str) -> Survey {
     use ReasonCode::{
         Incomplete, Interrupted, ModelRefuted, OtherWork, RateLimited, ServerChanged, ServerDied, ServerErrors,
@@ -45,7 +45,7 @@ fn ended(done: &Done, document: &str) -> Survey {
     survey
 }
 
-/// Asserts that every command that reads models reads this survey's model, at 70 % of the predicted saturation rate.
+/// Asserts that the commands of `brimful plan` accept this survey as a model, at 70 % of the predicted saturation rate.
 fn is_planned_with(survey: &Survey, document: &str) {
     let files = Files::new();
     let path = files.write("survey.json", document);
@@ -56,9 +56,9 @@ fn is_planned_with(survey: &Survey, document: &str) {
     let close = |value: f64, expected: f64| (value / expected - 1.0).abs() < 1e-6;
     assert!(close(solved["saturation_rate"].as_f64().unwrap(), predicted), "{predicted}: {solved:#}");
     assert!(close(numbers(&solved["throughput"]).iter().sum(), 0.7 * predicted), "{predicted}: {solved:#}");
-    // At the rates in its model, the solution of the model equals the survey's own prediction. If the survey observed
-    // pauses of the server, its prediction also contains the time for which calls wait until a pause ends. The model
-    // does not contain this time.
+    // At the model's rates, its solution equals the prediction of the survey. If the survey has observed pauses of the
+    // server, its prediction is higher: it includes the time for which calls wait until a pause ends, which is not in
+    // the model.
     let there = |level: &&&Level| (level.fraction - 0.7).abs() < 1e-9 && level.workload == "mix";
     if let Some(level) = of_role(survey, Role::HeldOut).iter().find(there) {
         let [response, solved] = [level.steady_response_s.unwrap(), solved["mean_response_time"].as_f64().unwrap()];
@@ -73,15 +73,15 @@ fn of_role(survey: &Survey, role: Role) -> Vec<&Level> {
     survey.levels.iter().filter(|level| level.role == role).collect()
 }
 
-/// At least one survey in three completes all its levels, however busy the machine is. The accuracy of predictions is
-/// tested with the simulated servers of `brimful-survey`.
+/// On every machine, at least one survey in three completes all its levels. The accuracy of predictions is tested in
+/// `brimful-survey`, with simulated servers.
 #[test]
 fn the_demonstration_predicts_before_it_measures() {
     let whole = (0..TRIES).map(|_| demonstration()).find(|survey| survey.stopped.is_none());
     predicts_and_measures(&whole.expect("none of three demonstrations completed all its levels"));
 }
 
-/// Runs a demonstration, and asserts what is true whether or not it completes all its levels.
+/// Runs a demonstration survey. Asserts the properties that are true even if it does not complete all its levels.
 fn demonstration() -> Survey {
     let dir = tempfile::tempdir().unwrap();
     let report = dir.path().join("report.html");
@@ -105,7 +105,7 @@ fn demonstration() -> Survey {
     let done = Running::start(brimful(&args)).finish();
     drop(machine);
     let survey = ended(&done, &done.stdout);
-    // The predictions are printed before the levels are measured.
+    // The predictions must be printed before the held-out levels are measured.
     let said = |what: &str| done.stderr.find(what);
     assert!(
         said("held out: ")
@@ -117,7 +117,7 @@ fn demonstration() -> Survey {
     assert_eq!(survey.command[1..], command);
     assert_eq!(survey.report.as_deref(), report.to_str());
 
-    // The report contains the document that was written.
+    // The HTML report must contain the same document as stdout.
     let page = fs::read_to_string(&report).unwrap();
     assert!(!page.contains("hunter2") && !done.stdout.contains("hunter2"), "the page or stdout contains a secret");
     let (_, rest) = page.split_once(r#"<script type="application/json" id="survey">"#).unwrap();
@@ -126,7 +126,7 @@ fn demonstration() -> Survey {
     survey
 }
 
-/// Asserts that a demonstration with all its levels has predictions and measurements.
+/// Asserts that a demonstration survey with all its levels has predictions and measurements.
 fn predicts_and_measures(survey: &Survey) {
     for workload in ["mix", "light", "heavy"] {
         let calibrated = |level: &&Level| level.workload == workload;
@@ -134,7 +134,8 @@ fn predicts_and_measures(survey: &Survey) {
     }
     assert!(!of_role(survey, Role::HeldOut).is_empty());
     for level in of_role(survey, Role::HeldOut) {
-        // A busy host may delay all responses beyond the window. In that case there is no error to compute.
+        // On a busy host, all responses may arrive after the window. Then the throughput is zero, and there is no error
+        // of prediction.
         let answered = level.throughput.measured != Some(0.0);
         let Comparison { predicted, error, .. } = level.throughput;
         assert_eq!((predicted.is_some(), error.is_some()), (true, answered), "{level:#?}");
@@ -146,7 +147,7 @@ fn predicts_and_measures(survey: &Survey) {
     assert!(survey.saturation_rate.predicted.is_some_and(|rate| rate > 0.0), "{:?}", survey.saturation_rate);
 }
 
-/// The CPUs that each of these processes may use.
+/// The CPUs on which each of these processes may run.
 fn affinity(pids: &[u32]) -> Vec<String> {
     let allowed = |pid: &u32| {
         let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
@@ -156,8 +157,8 @@ fn affinity(pids: &[u32]) -> Vec<String> {
     pids.iter().map(allowed).collect()
 }
 
-/// An nginx that compresses its page for each call. This makes the server the limit, rather than a client that was
-/// built without optimization.
+/// An nginx that compresses its page for each call. So the server is the limit, even if the load generator was built
+/// without optimization.
 fn compressing_nginx() -> Nginx {
     let words: String = (0..4_000_u64).map(|i| format!("{:x} ", i.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40)).collect();
     Nginx::start(NginxOptions {
@@ -180,7 +181,7 @@ fn nginx_is_found_by_its_port_and_its_cpus_are_restored() {
     let mut running = Running::start(brimful(&[&on[..], &["--level", "300ms", "--max-load", "100%"], &files].concat()));
     running.stderr_line("a first look");
     assert_eq!(affinity(&pids), ["0", "0"]);
-    // The survey is interrupted here. The server's CPUs must be restored however a survey ends.
+    // The survey is interrupted at this line. Then the CPUs of the server must be restored.
     running.stderr_line("calibration, block 2");
     running.ctrl_c();
     let done = running.finish();
@@ -231,7 +232,7 @@ fn a_server_that_dies_ends_the_survey_and_keeps_its_levels() {
     assert!(fs::read_to_string(&report).unwrap().contains(&stopped.level));
 }
 
-/// Starts the reference server. Returns it and its address.
+/// Starts the reference server. Returns the program and its address.
 fn target() -> (Running, String) {
     start_target(&["--service", "a=300us"])
 }
@@ -262,7 +263,7 @@ fn a_report_that_cannot_be_written_loses_no_document() {
     assert!(!survey.levels.is_empty() && survey.report.is_none());
 }
 
-/// Runs a survey of this server up to the third block of calibration, and interrupts it.
+/// Runs a survey of this server until the third block of the calibration, and then interrupts it.
 fn interrupted(url: &str, more: &[&str], token: &str) -> (Done, Survey) {
     let short = ["--level", "300ms", "--max-load", "100%", "--json", "--report", "/dev/null"];
     let mut survey = brimful(&[&["survey", url], more, &short].concat());
@@ -276,8 +277,8 @@ fn interrupted(url: &str, more: &[&str], token: &str) -> (Done, Survey) {
     (done, survey)
 }
 
-/// A black-box survey measures only responses: its levels have no utilization. The predictions are tested with the
-/// simulated servers of `brimful-survey`.
+/// A black-box survey observes only responses, so its levels have no utilization. The predictions are tested in
+/// `brimful-survey`, with simulated servers.
 #[test]
 fn a_black_box_is_surveyed_by_its_responses_alone() {
     let _machine = lock_machine_shared();

@@ -1,11 +1,11 @@
-//! Tests `load --sweep`: a load at rising levels, with a Record for each.
+//! Tests `load --sweep`: a load at increasing levels, with a Record for each level.
 
 use crate::program::{run, words};
 use brimful_core::sweep::{Sweep, SweepKind};
 use brimful_testkit::RawServer;
 
-/// Runs a sweep with levels of a second, and returns its document. Exit code 4, for a busy host that made the generator
-/// late, is accepted, too.
+/// Runs a sweep with levels of one second, and returns its document. Exit code 4 is also accepted, because the load
+/// generator may be late on a busy host.
 fn sweep(args: &[&str], code: i32) -> Sweep {
     let done = run(&[args, &["-d", "1s", "--json"]].concat());
     let sweep: Sweep = serde_json::from_str(&done.stdout).unwrap();

@@ -6,12 +6,13 @@ use rustix::process::Signal;
 use std::io::{Read, Write};
 use std::net::TcpStream;
 
+/// Starts the reference server. Returns the program and its address.
 pub fn start(args: &[&str]) -> (Running, String) {
     let (target, url) = start_target(args);
     (target, url.trim_start_matches("http://").to_owned())
 }
 
-/// Makes one request. Returns status and body of the response.
+/// Sends one request. Returns the status and the body of the response.
 fn get(address: &str, path: &str) -> (u16, String) {
     let mut stream = TcpStream::connect(address).unwrap();
     write!(stream, "GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n").unwrap();

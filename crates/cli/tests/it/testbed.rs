@@ -1,5 +1,5 @@
-//! Tests the test bed with real programs in it. The tests need root, or user namespaces, `/dev/net/tun` and iproute2.
-//! Without these they fail and say so. Only lower bounds of times are asserted.
+//! Tests the test bed with real programs in it. The tests need root or user namespaces, `/dev/net/tun` and iproute2;
+//! without these, they fail and say so. Times are only compared with lower bounds.
 
 use crate::documents;
 use crate::program::{Done, Running, brimful, lock_machine_shared, run, wait_until};
@@ -11,14 +11,15 @@ use std::path::Path;
 use std::process::Command;
 use tempfile::TempDir;
 
-/// Starts a server on the server's host and waits until it listens. `$B` is brimful.
+/// Shell commands that start a server on the host `server`, and wait until it listens. `$B` is the program brimful.
 const SERVE: &str = "ip netns exec server $B target --listen {server}:80 --service 'page=100us/64KiB' > target.log & \
                      until grep -q listening target.log; do sleep 0.05; done; ";
 
-/// Exit codes of a load: success, or a machine that was busy with other programs.
+/// Accepted exit codes of a load: success (0), or a late load generator on a busy machine (4).
 const LOADED: [i32; 2] = [0, 4];
 
-/// Runs a script in a test bed, in a directory of its own.
+/// Runs a script in a test bed, in a temporary directory. Returns the outcome, the test bed's document and the
+/// directory.
 fn bed(flags: &[&str], script: &str) -> (Done, Testbed, TempDir) {
     let _machine = lock_machine_shared();
     let directory = tempfile::tempdir().unwrap();
@@ -49,9 +50,9 @@ fn connections_have_the_given_round_trip_times() {
         assert_eq!(client.rtt_s.map(|rtt| (rtt * 1e6).round()), [least_us; 2]);
         let record = record(&directory, &format!("{}.json", client.host.name));
         assert_eq!(record.counts.completed, 20, "{record:#?}");
-        // Connecting takes one round trip, and a request takes at least one.
+        // Connecting takes one round trip, and a request takes at least another.
         for times in [record.connect_time_us, record.first_byte_us] {
-            // The tolerance is the resolution of a histogram.
+            // The tolerance is the resolution of the histogram, 0.2 %.
             assert!(times.unwrap().min >= least_us * 0.998, "{times:?}");
         }
         assert!(client.up.packets >= 20 * 4 && client.down.bytes >= 20 * 65_536, "{client:#?}");
@@ -61,7 +62,8 @@ fn connections_have_the_given_round_trip_times() {
     assert!(document.seed > 0 && document.duration_s > 0.0);
 }
 
-/// Banga & Druschel (1997, §4.2): T must be larger than the round trip.
+/// If the timeout T of an S-Client is shorter than the round trip, every attempt is abandoned (Banga & Druschel 1997,
+/// §4.2).
 #[test]
 fn a_connect_timeout_below_the_round_trip_is_named_as_the_cause() {
     let load = "ip netns exec client1 $B load http://{server}/ --s-clients 4 --connect-timeout 50ms -d 1s";
@@ -71,8 +73,8 @@ fn a_connect_timeout_below_the_round_trip_is_named_as_the_cause() {
     assert!(said.contains(": a connection takes 1") && said.contains("raise it above this time"), "{said}");
 }
 
-/// Banga & Druschel (1997, §4.3) compare the load of one client host with that of two, at the real server. Two hosts
-/// that make the shards of one schedule send nginx the same requests as one host.
+/// The load by one client host is compared with the load by two, at a real server (Banga & Druschel 1997, §4.3). Two
+/// hosts that run the shards of one schedule must send nginx the same requests as a single host.
 #[test]
 fn two_client_hosts_make_the_requests_of_one_at_nginx() {
     let nginx = "printf '%s' \"daemon off; pid $PWD/pid; error_log $PWD/error.log; events { } \
@@ -130,10 +132,11 @@ fn the_rate_limits_throughput_and_the_queue_limits_waiting() {
     let (done, document, directory) = bed(&flags, &format!("{SERVE}{load}"));
     done.exits(&LOADED);
     let record = record(&directory, "load.json");
-    // 64 KiB at 2 Mbit/s take 262 ms.
+    // Sending 64 KiB at 2 Mbit/s takes 262 ms.
     assert!(record.response_time_us.unwrap().min >= 262_144.0, "{record:#?}");
     assert_eq!((document.shape.rate_bits_per_s, document.shape.queue_s), (Some(2e6), 0.02));
-    // To send ten packets, the server's first window, takes 60 ms, but the queue holds packets for only 20 ms.
+    // The server first sends ten packets at once, which takes 60 ms at this rate. But the queue has room for only 20
+    // ms, so some are dropped.
     assert!(document.clients[0].down.queue_full_packets > 0, "{document:#?}");
 }
 
@@ -194,7 +197,7 @@ fn host_names_are_known_only_inside_the_test_bed() {
     assert_eq!(names(), before);
 }
 
-/// Whether any process has this word in its command line.
+/// Whether the command line of any process contains this word.
 fn runs(word: &str) -> bool {
     let processes = fs::read_dir("/proc").unwrap();
     processes.flatten().any(|process| {
@@ -221,7 +224,7 @@ fn nothing_is_left_behind_however_it_ends() {
              until [ $(grep -slx sleep /proc/[0-9]*/comm | wc -l) = 2 ]; do sleep 0.05; done; echo started; exec sleep {time}"
         );
         let mut bed = bed_in(directory.path(), &[], &script);
-        // The tests may have inherited SIGHUP as ignored.
+        // Use the default action for SIGHUP: the test process may ignore it, and the program would inherit that.
         let mut command = Command::new("env");
         command.arg("--default-signal=HUP").arg(bed.get_program()).args(bed.get_args());
         command.current_dir(directory.path());
@@ -240,7 +243,8 @@ fn nothing_is_left_behind_however_it_ends() {
     }
 }
 
-/// A test bed continues to work after the end of another one that created the directory of names which both share.
+/// Two test beds share the directory of names. The second must continue to work after the end of the first, which has
+/// created the directory.
 #[test]
 fn a_test_bed_that_ends_does_not_disturb_another_one() {
     let _machine = lock_machine_shared();
@@ -272,7 +276,7 @@ fn a_command_that_ignores_signals_is_killed() {
     running.finish().exits(&[137]);
 }
 
-/// Runs a command without capabilities, like an ordinary user.
+/// Runs a command without capabilities, like an ordinary user's.
 fn unprivileged(arguments: &[&str]) -> Command {
     let brimful = brimful(arguments);
     let mut command = Command::new("setpriv");
@@ -284,7 +288,7 @@ fn unprivileged(arguments: &[&str]) -> Command {
 fn users_have_a_test_bed_in_a_user_namespace() {
     let _machine = lock_machine_shared();
     let brimful = brimful(&["testbed", "--quiet", "--", "sh", "-c", "ip netns exec client1 true && exit 5"]);
-    // The script runs with another user ID and without capabilities.
+    // Run the script as another user and without capabilities.
     let mut command = Command::new("unshare");
     command.args(["--user", "--map-user=1000", "--map-group=1000"]).arg(brimful.get_program()).args(brimful.get_args());
     Running::start(command).finish().exits(&[5]);

@@ -1,4 +1,4 @@
-//! Tests servers with TLS: their Records, and the errors for untrusted certificates.
+//! Tests servers with TLS: their Records, and the error messages for certificates that are not trusted.
 
 use crate::documents;
 use crate::program::{run, words};
@@ -8,7 +8,7 @@ use brimful_testkit::{
 };
 
 fn nginx(identity: &Identity) -> Nginx {
-    // Debian's nginx uses TLS 1.3 only if the configuration asks for it.
+    // Debian's nginx uses TLS 1.3 only if the configuration names it.
     let extra = format!("{} ssl_protocols TLSv1.2 TLSv1.3;", identity.for_nginx());
     Nginx::start(NginxOptions { listen: "ssl".to_owned(), extra, ..NginxOptions::default() })
 }
@@ -93,8 +93,8 @@ fn untrusted_certificates_are_errors_before_the_run() {
     run(&["load", &url, "--insecure", "-n", "1"]).fails(2, "is not TLS: if it speaks plain HTTP, write http://");
 }
 
-/// An http:// URL of a port that speaks TLS is reported with the advice to write https://. nginx responds 400 to such
-/// requests. Other servers reset the connection or send a TLS alert, which is not HTTP.
+/// If the port of an http:// URL speaks TLS, the report advises to write https://. nginx responds 400 to such requests;
+/// other servers reset the connection, or send a TLS alert, which is not HTTP.
 #[test]
 fn an_http_url_of_a_tls_server_is_reported() {
     let certificates = Certificates::new();
@@ -103,12 +103,12 @@ fn an_http_url_of_a_tls_server_is_reported() {
         (nginx(&identity), RawServer::start_tls(&identity, TlsBehaviour::with_response(with_length(b"x"))));
     let hint = "The server speaks TLS on this port: write https:// in place of http://.";
     for (url, all_4xx) in [(nginx.url(), true), (raw.url(), false)] {
-        // Responses with any status are completed calls. Every other outcome is a failure.
+        // A response with any status completes its call. If there is no response, the call has failed.
         let codes = if all_4xx { [0, 4] } else { [1, 4] };
         for how in [&[][..], &["--http", "2"]] {
             let load = ["load", &url, "--clients", "1", "-n", "3"];
             let done = run(&[&load[..], how].concat());
-            // nginx sends its 400 in HTTP/1, so it is not a response to an HTTP/2 request.
+            // nginx responds with HTTP/1, which is not a response to an HTTP/2 request.
             let done = done.exits(if how.is_empty() { &codes } else { &[1, 4] });
             assert!(words(&done.stdout).contains(hint), "{url} {how:?}: {}", done.stdout);
         }
@@ -142,7 +142,8 @@ fn flags_of_tls_that_do_not_fit_are_refused() {
 
 #[test]
 fn failures_during_a_run_are_counted_and_named_once() {
-    // The handshake before the run uses the first connection. Later connections get another certificate.
+    // The first connection is for the handshake before the run. From the second connection on, the server sends another
+    // certificate.
     let certificates = Certificates::new();
     let (good, bad) = (
         certificates.issue("IP:127.0.0.1", CertificateFlaw::None),

@@ -1,4 +1,4 @@
-//! Tests servers on Unix sockets: nginx, Node, and a server with a full accept queue.
+//! Tests servers at Unix sockets: nginx, Node.js, and a server with a full accept queue.
 
 use crate::documents;
 use crate::program::{run, wait_until};
@@ -7,10 +7,10 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-/// An nginx that also listens on a Unix socket. Its page depends on the Host header.
+/// An nginx that also listens at a Unix socket. Its page contains the `Host` field of the request.
 fn nginx() -> (Nginx, tempfile::TempDir, PathBuf) {
     let dir = tempfile::tempdir().unwrap();
-    // nginx's workers run as another user, who must have access to the directory.
+    // nginx's workers run as another user, which needs access to the directory.
     std::fs::set_permissions(dir.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
     let socket = dir.path().join("web.sock");
     let extra = format!(
@@ -49,7 +49,7 @@ fn the_url_with_a_socket_gives_host_and_path() {
     let args = ["load", "http://app.example/host", "--unix-socket", &path, "-c", "1", "-n", "2", "--print", "1"];
     let shown = run(&args).exits(&[0, 4]).stderr;
     assert!(shown.contains("> Host: app.example") && shown.contains("< app.example"), "{shown}");
-    // A redirect is followed on the same socket.
+    // A redirect must be followed at the same socket.
     let url = format!("unix:{path}:/hop");
     let args = ["load", &url, "-c", "1", "-n", "5", "--follow", "1", "--json"];
     let record = documents::record(&run(&args).exits(&[0, 4]).stdout);
@@ -94,7 +94,7 @@ fn a_full_accept_queue_counts_as_a_failure_of_the_server() {
     }
 }
 
-/// A Node process, which is killed when this value is dropped.
+/// A Node.js process. Dropping this value kills it.
 struct Node(Child);
 
 impl Drop for Node {

@@ -1,4 +1,4 @@
-//! Tests `load --warm-up`: the results of the run exclude the calls of the warm-up.
+//! Tests `load --warm-up`: the results must not include the calls of the warm-up.
 
 use crate::documents;
 use crate::program::{run, words};
@@ -34,7 +34,7 @@ fn an_automatic_warm_up_ends_when_response_times_are_steady() {
     let done = run(&load).exits(&[0, 4]);
     let length = documents::record(&done.stdout).warm_up_s.unwrap();
     assert!((4.5..=60.0).contains(&length), "the warm-up took {length} s");
-    // On a busy host, response times may never be steady.
+    // On a busy host, response times may never be steady. Then the program must say so.
     assert!(length < 60.0 || words(&done.stderr).contains("response times still changed"), "{}", done.stderr);
 }
 

@@ -14,7 +14,7 @@ use rustix::process::Signal;
 use std::fs;
 use std::process::{Child, Command};
 
-/// Flags for many samples in a short time.
+/// Flags for frequent samples, so that the tests are short.
 const OFTEN: [&str; 2] = ["--interval", "50ms"];
 
 fn nginx() -> (Nginx, String) {
@@ -38,7 +38,8 @@ fn once_prints_one_server_object() {
     let listener = server.connections.listener.expect("nginx listens");
     assert_eq!((listener.backlog, listener.accept_queue), (511, 0));
     assert_eq!(server.intervals.len(), 1);
-    // If the first sample is late, the interval is shorter. The second sample is never taken before it is due.
+    // If the first sample is late, the interval is shorter than 200 ms, but its end is not before the second sample is
+    // due.
     let ServerInterval { t_s, length_s, .. } = server.intervals[0];
     assert!(length_s > 0.0 && t_s < 60.0 && t_s + length_s >= 0.2, "{:?}", server.intervals);
     assert!(server.overhead.samples == 3 && server.overhead.monitor_cpu_s > 0.0, "{:?}", server.overhead);
@@ -69,8 +70,8 @@ fn programs_and_ports_have_short_forms() {
 fn the_text_of_one_interval_has_every_figure_of_webmonitor() {
     let (_nginx, port) = nginx();
     let text = run(&["watch", "--port", &port, "--once", "--interval", "100ms"]).exits(&[0]).stdout;
-    // The rows of the Kernel Module in Table 2 of the WebMonitor paper (Almeida, Almeida & Yates 1997), by this
-    // project's names.
+    // The rows of the Kernel Module in Table 2 of the WebMonitor paper (Almeida, Almeida & Yates 1997), under the names
+    // that brimful uses.
     for name in [
         "user",
         "system",
@@ -190,7 +191,7 @@ fn the_summary_names_dropped_connections_as_the_bottleneck() {
     assert!(text.contains("accept queue 1/0") && text.contains("SYN/s dropped"), "{text}");
 }
 
-/// A program with a unique name.
+/// A process with a unique name, which sleeps.
 struct Sleeper {
     _dir: tempfile::TempDir,
     path: std::path::PathBuf,
@@ -202,7 +203,7 @@ impl Sleeper {
         let dir = tempfile::tempdir().unwrap();
         let name = format!("sleeper{}", std::process::id());
         let path = dir.path().join(&name);
-        // A process has the name of the link through which it is executed.
+        // The name of a process is the name of the link that was executed.
         std::os::unix::fs::symlink("/bin/sleep", &path).unwrap();
         Sleeper { _dir: dir, path, name }
     }

@@ -1,4 +1,4 @@
-//! Tests client certificates and keys in the forms that `openssl` and other tools write.
+//! Tests client certificates and keys in the formats that `openssl` and other tools write.
 
 use crate::documents;
 use crate::program::run;
@@ -7,14 +7,14 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Runs `openssl` in a directory, with this command line.
+/// Runs `openssl` with these arguments in a directory.
 fn openssl(directory: &Path, line: &str) {
     let output = Command::new("openssl").args(line.split(' ')).current_dir(directory).output();
     let output = output.unwrap_or_else(|error| panic!("{error}: install openssl (apt-get install openssl)"));
     assert!(output.status.success(), "{line}: {}", String::from_utf8_lossy(&output.stderr));
 }
 
-/// A server that answers 200 to clients with a certificate from any issuer, and 400 to clients without one.
+/// An nginx that responds 200 to clients with a certificate of any issuer, and 400 to clients without a certificate.
 fn nginx(certificates: &Certificates) -> Nginx {
     let identity = certificates.issue("IP:127.0.0.1", CertificateFlaw::None);
     let extra = format!(
@@ -25,14 +25,14 @@ fn nginx(certificates: &Certificates) -> Nginx {
     Nginx::start(NginxOptions { listen: "ssl".to_owned(), extra, ..NginxOptions::default() })
 }
 
-/// A listening socket, for runs that end before any handshake.
+/// A server for runs that fail before the TLS handshake. Also returns its URL.
 fn listener() -> (RawServer, String) {
     let server = RawServer::never_answers();
     let url = format!("https://{}/", server.addr());
     (server, url)
 }
 
-/// Makes a certificate of X.509 version 1 (`openssl x509 -req` without extensions) and its key.
+/// Creates a certificate of X.509 version 1 (`openssl x509 -req` without extensions), and its key.
 fn version_1(directory: &Path, key: &str) {
     let config = "[req]\ndistinguished_name=name\nprompt=no\n[name]\nCN=client\n";
     fs::write(directory.join("conf"), config).unwrap();

@@ -12,8 +12,8 @@ fn load(args: &[&str]) -> Record {
     documents::record(&run(&[&["load", "--json"], args].concat()).exits(&[0, 4]).stdout)
 }
 
-/// A server that waits for close_notify keeps no connection open. Python's asyncio waits, and so do aiohttp and
-/// uvicorn. The bug: without close_notify, connections stayed open until the timeout.
+/// Some servers keep a TLS connection open until the client replies to close_notify: Python's asyncio, and with it
+/// aiohttp and uvicorn. The bug: brimful did not reply, so connections stayed open until the timeout.
 #[test]
 fn a_tls_server_that_waits_for_close_notify_keeps_no_connection_open() {
     let certificates = Certificates::new();
@@ -70,8 +70,8 @@ fn an_http2_call_that_the_server_refused_is_retried() {
     assert_eq!(record.counts.imbalance(), (0, 0));
 }
 
-/// A call whose idle connection the server closes fails as `closed_on_reuse`, and `--retry-closed` retries it. This
-/// server closes each connection as soon as it has received the second request.
+/// If the server closes a connection when a call is about to reuse it, the call fails as `closed_on_reuse`; with
+/// `--retry-closed`, it is made again. This server closes each connection when it has received the second request.
 #[test]
 fn a_closed_idle_connection_is_not_counted_as_a_reset_and_its_call_can_be_retried() {
     let steps = [Step::Request, Step::Send(with_length(b"hello")), Step::Request, Step::Close];

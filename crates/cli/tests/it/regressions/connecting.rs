@@ -1,4 +1,4 @@
-//! Tests connecting: the addresses used, the number of connections, and clients that cannot connect.
+//! Tests how clients connect: the addresses, the number of connections, and clients that cannot connect.
 
 use crate::documents;
 use crate::program::{Done, Running, brimful, lock_machine_shared, run, wait_until};
@@ -13,14 +13,14 @@ use std::sync::{Arc, Mutex};
 
 const ENGINES: [&str; 2] = ["epoll", "auto"];
 
-/// A server at this address that answers every request.
+/// A server at this address that responds to every request.
 fn server_at(address: SocketAddr) -> RawServer {
     let listener = TcpListener::bind(address).unwrap();
     let answering = [Step::Request, Step::Send(with_length(b"hello"))];
     RawServer::start_on(listener, script(answering))
 }
 
-/// Two servers, at 127.0.0.2 and 127.0.0.3, on the same port.
+/// Two servers on the same port, at 127.0.0.2 and 127.0.0.3.
 fn two_servers() -> [RawServer; 2] {
     (0..100)
         .find_map(|_| {
@@ -37,12 +37,13 @@ fn load(args: &[&str]) -> Done {
     run(&[&["load", "--json"], args].concat())
 }
 
-/// The number of calls and of connections of each address.
+/// For each address: its name, its number of calls, and its number of connections.
 fn shares(record: &Record) -> Vec<(&str, u64, u64)> {
     record.addresses.iter().map(|of| (of.address.as_str(), of.calls, of.connections)).collect()
 }
 
-/// Clients that cannot connect wait before they retry. The bug: five clients caused 80,083 refusals in one second.
+/// Clients that cannot connect must wait before they try again. The bug: five clients caused 80,083 refused connections
+/// in one second.
 #[test]
 fn closed_loop_clients_do_not_spin_while_a_server_is_away() {
     for engine in ENGINES {
@@ -50,7 +51,8 @@ fn closed_loop_clients_do_not_spin_while_a_server_is_away() {
         let done = load(&[&server.url(), "-c", "5", "-d", "1s", "--engine", engine]).exits(&[1, 4]);
         let counts = documents::record(&done.stdout).counts;
         assert_eq!(counts.completed, 20);
-        // The waits between a client's attempts are at most 10, 20, 40 … 640 ms, and at least half of each.
+        // The upper bounds of the waits between a client's attempts are 10, 20, 40 … 640 ms. Each wait is at least half
+        // of its bound.
         assert!((5..=60).contains(&counts.refused), "{engine}: {counts:?}");
     }
 }
@@ -80,8 +82,8 @@ fn an_open_load_is_not_delayed_by_refusals() {
     assert_eq!(counts.scheduled, 500, "{counts:?}");
 }
 
-/// The load does not start without a descriptor for each client. The bug: clients caused 3,060,904 failures in one
-/// second.
+/// A load must not start if there are not enough file descriptors for its clients. The bug: the clients caused
+/// 3,060,904 failures in one second.
 #[test]
 fn more_clients_than_descriptors_are_refused_at_the_start() {
     let server = RawServer::content_length("hello");
@@ -125,7 +127,7 @@ fn a_name_with_several_addresses_is_loaded_at_all_of_them() {
         let [first, second] = servers.each_ref().map(|server| server.addr().to_string());
         assert_eq!(shares(&record), [(first.as_str(), 20, 20), (second.as_str(), 20, 20)]);
         assert!(record.addresses.iter().all(|address| address.response_time_us.is_some() && address.share == 0.5));
-        // One more connection to each server was opened to check whether the server accepts connections.
+        // Before the load, brimful has opened one connection to each server, to check that it accepts connections.
         assert_eq!(servers.each_ref().map(RawServer::connections), [21, 21]);
     }
 }
@@ -152,8 +154,8 @@ fn only_the_first_address_is_loaded_with_the_flag() {
     assert!(connections[0] <= 1 && connections[1] >= 20, "{connections:?}");
 }
 
-/// If no server listens at one address of a name, the load uses only the other addresses. For example, `localhost` is
-/// also ::1, but many servers listen only on 127.0.0.1.
+/// If one address of a name refuses connections, the load must use the other addresses. For example, `localhost` also
+/// has the address ::1, but many servers listen only at 127.0.0.1.
 #[test]
 fn an_address_that_refuses_at_the_start_is_not_loaded() {
     let server = server_at("127.0.0.2:0".parse().unwrap());
@@ -200,7 +202,7 @@ fn host_and_url_do_not_change_when_connections_go_elsewhere() {
         .fails(2, "no --connect-to matches web.test:80");
 }
 
-/// Runs `brimful` in its own mount namespace with this file as /etc/hosts.
+/// Runs `brimful` in a separate mount namespace, in which this file replaces /etc/hosts.
 fn with_hosts(hosts: &Path, args: &[&str]) -> Running {
     let load = brimful(args);
     let mut command = Command::new("unshare");
@@ -219,10 +221,11 @@ fn a_server_that_moves_to_another_address_is_found_again() {
     let _machine = lock_machine_shared();
     let load = with_hosts(hosts.path(), &["load", &url, "-c", "2", "-d", "5m", "--json"]);
     wait_until(|| old.connections() > 2);
-    // The file is written in place, because the file itself is mounted.
+    // Write to the same file: only this file is mounted, so a new file would not be visible.
     std::fs::write(&hosts, "127.0.0.3 web.test\n").unwrap();
     drop(old);
-    // After a lookup of the name, one connection only checks the new address. The second one carries load.
+    // After the name was resolved again, the first connection checks the new address. The second connection belongs to
+    // the load.
     wait_until(|| new.connections() > 1);
     load.signal(Signal::INT);
     let record = documents::record(&load.finish().exits(&[130]).stdout);
@@ -231,8 +234,8 @@ fn a_server_that_moves_to_another_address_is_found_again() {
     assert!(before.completed > 0 && after.connections >= 1, "{:?}", record.addresses);
 }
 
-/// `brimful httperf` uses an address of the name at which the server listens. The original httperf uses the first
-/// address, which may be an IPv6 address at which no server listens.
+/// `brimful httperf` must use an address at which the server listens. The original httperf uses the first address of
+/// the name, which may be an IPv6 address without a server.
 #[test]
 fn httperf_finds_the_address_that_a_server_listens_at() {
     let server = server_at("127.0.0.3:0".parse().unwrap());
@@ -259,7 +262,7 @@ fn an_ipv6_zone_in_a_url_is_used_but_not_sent() {
             into.lock().unwrap().push(request.header("host").unwrap_or_default().to_owned());
         }
     });
-    // Interface 1 is the loopback interface.
+    // The zone 1 is the loopback interface, by its number.
     for url in [format!("http://[::1%251]:{port}/"), format!("http://[::1%1]:{port}/")] {
         let done = load(&[&url, "-n", "1", "-c", "1"]).exits(&[0, 4]);
         assert_eq!(documents::record(&done.stdout).counts.completed, 1);

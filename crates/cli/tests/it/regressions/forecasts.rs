@@ -1,15 +1,15 @@
-//! Tests forecasts from histories with an outlier, with closed days, and without any change.
+//! Tests forecasts from unusual histories: with an outlier, with days without requests, and without any change.
 
 use crate::plan::{Files, json};
 use serde_json::Value;
 
-/// 140 days from a Thursday, with `requests` per second on each day.
+/// A history of 140 days, from a Thursday on, with this rate of requests on each day.
 fn history(requests: impl Fn(usize) -> f64) -> String {
     let line = |i: usize| format!("{},{:.0}\n", 1_767_225_600 + 86_400 * i, 86_400.0 * requests(i));
     "time,requests\n".to_owned() + &(0..140).map(line).collect::<String>()
 }
 
-/// The rate of a growing site on day `i`, with quieter weekends and a little irregular noise.
+/// The rate of a growing site on day `i`. It is lower at weekends, and has a little irregular noise.
 fn site(i: usize) -> f64 {
     let noise = (i as f64 * 0.618_033_988_75).fract() - 0.5;
     1000.0 * (1.0 + i as f64 / 1000.0) * [1.0, 1.1, 0.7, 0.6, 1.0, 1.05, 1.1][i % 7] * (1.0 + 0.05 * noise)

@@ -1,5 +1,5 @@
-//! Tests histograms for other tools: compressed HdrHistogram V2 in Records, and the files that `--hdr` writes.
-//! `python/tests/test_histograms.py` reads all these histograms with another implementation.
+//! Tests histograms for other tools: compressed HdrHistograms (V2) in Records, and the files that `--hdr` writes.
+//! `python/tests/test_histograms.py` reads them with another implementation.
 
 use crate::documents;
 use crate::program::run;
@@ -8,10 +8,10 @@ use brimful_testkit::RawServer;
 use std::fs;
 use std::path::Path;
 
-/// The first bytes of a compressed V2 histogram, in base64.
+/// The first bytes of every compressed histogram of version 2, in base64.
 const COMPRESSED: &str = "HISTFAAA";
 
-/// Makes a load of forty calls. Its results do not matter.
+/// Runs a load of forty calls, whose results do not matter.
 fn load(url: &str, rest: &[&str]) -> Record {
     let args = [&["load", url, "--rate", "400", "--requests", "40", "--json"], rest].concat();
     documents::record(&run(&args).exits(&[0, 4]).stdout)
@@ -48,12 +48,12 @@ fn a_record_with_uncompressed_histograms_is_read_as_before() {
     assert_eq!(total_count(&percentiles), record.counts.completed);
 }
 
-/// Parses a Record of an earlier version without the checks of [`documents::record`].
+/// Parses a Record of an earlier version, without the checks of [`documents::record`].
 fn documents_of_earlier_version(text: &str) -> Record {
     serde_json::from_str(text).unwrap()
 }
 
-/// The total count in the footer of a percentile file.
+/// The total number of values in the footer of a percentile file.
 fn total_count(percentiles: &Path) -> u64 {
     let text = read(percentiles);
     let count = text.split("Total count    =").nth(1).and_then(|rest| rest.split(']').next());

@@ -1,8 +1,8 @@
-//! Tests that the program can be copied to another host.
+//! Tests that the program can be copied to another host, because it needs only common libraries.
 
 use std::process::Command;
 
-/// Libraries that every Linux with glibc has. The dynamic loader and the kernel's vDSO are among them.
+/// Libraries that exist on every Linux with glibc, including the dynamic loader and the kernel's vDSO.
 const EVERYWHERE: [&str; 5] = ["libc.so", "libm.so", "libgcc_s.so", "linux-vdso", "ld-linux"];
 
 #[test]

@@ -1,4 +1,4 @@
-//! Tests access logs as other servers, proxies and their users write them.
+//! Tests access logs of other servers and proxies, and logs that users have changed.
 
 use crate::documents::{document, record};
 use crate::program::{Done, run, words};
@@ -11,7 +11,7 @@ use std::fs;
 use std::io::Write as _;
 use std::process::{Command, Stdio};
 
-/// A directory with the files of a test.
+/// A temporary directory for the files of a test.
 struct Files(tempfile::TempDir);
 
 impl Files {
@@ -30,14 +30,14 @@ fn server() -> RawServer {
     RawServer::content_length("hello\n")
 }
 
-/// A line in Common format, with a timestamp `second` seconds after 10 o'clock (before it if negative).
+/// A log line in Common format. Its time stamp is `second` seconds after 10 o'clock; `second` may be negative.
 fn line(second: i64, path: &str) -> String {
     let at = 36_000 + second;
     let (hour, minute, second) = (at / 3600, at / 60 % 60, at % 60);
     format!("10.0.0.1 - - [02/Mar/2026:{hour:02}:{minute:02}:{second:02} +0000] \"GET {path} HTTP/1.1\" 200 6\n")
 }
 
-/// A log of 300 lines in 30 s. `stamp` changes the timestamp of the line with index `at`.
+/// A log of 300 lines in 30 s. `stamp` changes the time stamp of line number `at`.
 fn thirty_seconds(at: usize, stamp: impl Fn(&str) -> String) -> String {
     (0..300)
         .map(|call| {
@@ -47,7 +47,7 @@ fn thirty_seconds(at: usize, stamp: impl Fn(&str) -> String) -> String {
         .collect()
 }
 
-/// The timestamp of a download that started 50 minutes earlier.
+/// The time stamp of a request that started 50 minutes earlier, such as a long download.
 fn early(usual: &str) -> String {
     usual.replace(":10:00:", ":09:10:")
 }
@@ -89,7 +89,7 @@ fn one_stamp_of_2038_does_not_stall_a_replay() {
         assert_eq!(record.counts.completed, 300, "{}", done.stderr);
         assert!(done.stderr.contains("1 have timestamps far ahead of the lines around them"), "{}", done.stderr);
     }
-    // Two logs are merged. The line with the wrong timestamp is the first line of one log.
+    // Merge two logs. The line with the wrong time stamp is the first line of one of them.
     let other: String = (0..300).map(|call| line(call / 10, &format!("/other?n={call}"))).collect();
     let (log, other) = (files.write("future.log", thirty_seconds(0, in_2038)), files.write("other.log", other));
     let (record, done) = replay(&[&log, &other, &server.url(), "--speed", "60x"]);
@@ -187,7 +187,7 @@ fn microseconds_before_a_pid_are_not_seconds() {
     assert!(profile.format_sample.iter().any(|field| field.field == "took" && field.value == "5.04 ms"));
     let text = words(&run(&["characterize", &log]).exits(&[0]).stdout);
     assert!(text.contains("beware The log does not name the unit of its times"), "{text}");
-    // The format that the message suggests is accepted.
+    // The program must accept the format that its error message suggests.
     let instead = text.split("give --format '").nth(1).unwrap().split('\'').next().unwrap();
     let otherwise: Profile = document(&run(&["characterize", &log, "--format", instead, "--json"]).exits(&[0]).stdout);
     assert!(otherwise.service_s.unwrap().mean > 1.0, "{instead}");

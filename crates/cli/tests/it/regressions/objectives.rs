@@ -1,4 +1,4 @@
-//! Tests objectives as gates: a broken server must not pass, however fast it responds.
+//! Tests objectives that decide whether a build passes: a broken server must fail them, even if it responds fast.
 
 use crate::documents;
 use crate::program::{Done, run, words};
@@ -9,11 +9,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
-/// Number of calls of one run.
+/// Number of calls of each run.
 const CALLS: &str = "40";
 
-/// Runs a load and asserts its exit code. Exit code 4, for a busy host that made the generator late, is accepted, too.
-/// Objectives are judged in either case.
+/// Runs a load and asserts its exit code. Exit code 4 is also accepted, because the load generator may be late on a
+/// busy host; objectives are judged in either case.
 fn judged(args: &[&str], code: i32) -> Done {
     let done = run(args);
     let is_late = ["INVALID: these figures", "\"valid\": false"].iter().any(|said| done.stdout.contains(said));
@@ -46,7 +46,7 @@ fn a_gate_does_not_pass_a_server_that_answers_503_or_429() {
     }
 }
 
-/// The load in docs/ci.md fails for a server that responds 503. The test shortens the duration.
+/// Runs the load in docs/ci.md, with a shorter duration, against a server that responds 503. It must fail.
 #[test]
 fn the_recipe_for_ci_fails_a_server_that_answers_503() {
     let recipe = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/ci.md")).unwrap();
@@ -69,7 +69,7 @@ fn the_recipe_for_ci_fails_a_server_that_answers_503() {
     assert!(recipe.contains(".verdict.error_share < 0.001"));
 }
 
-/// A server that answers one in `every` requests with a 503, and the others with a page after `delay`.
+/// A server that responds 503 to one in `every` requests, and to the others with a page after `delay`.
 fn sometimes_503(delay: Duration, every: usize) -> RawServer {
     let answered = AtomicUsize::new(0);
     RawServer::with_handler(move |_| {
@@ -103,7 +103,7 @@ fn a_gate_expects_the_statuses_that_it_is_given() {
     let absent = RawServer::status(404);
     let said = words(&load(&absent.url(), &["--slo", "p95<1h", "--expect-status", "200,3xx"], 1).stdout);
     assert!(said.contains("no answer was as expected: 40 of 40 were 404"), "{said}");
-    // A 404 may be expected for some calls. If all responses are 404, the text asks whether the path is right.
+    // Some calls may be expected to get 404. But if all responses are 404, the text asks whether the path is right.
     let said = words(&load(&absent.url(), &["--slo", "p95<1h"], 0).stdout);
     assert!(said.contains("All 40 responses were 4xx (404):") && said.contains("Is the path right?"), "{said}");
 }

@@ -1,4 +1,4 @@
-//! Tests URLs and bodies in the forms that users of curl, wrk, oha and httperf write.
+//! Tests URLs and bodies as users of curl, wrk, oha and httperf write them.
 
 use crate::documents;
 use crate::plan::Files;
@@ -10,13 +10,13 @@ use std::io::Write;
 use std::process::Stdio;
 use std::sync::{Arc, Mutex};
 
-/// A server that answers 200 to exactly this request target, and 404 to every other target.
+/// An nginx that responds 200 to requests with exactly this target, and 404 to all others.
 fn nginx(target: &str, listen: &str) -> Nginx {
     let extra = format!("if ($request_uri = '{target}') {{ return 200; }} return 404;");
     Nginx::start(NginxOptions { extra, listen: listen.to_owned(), ..NginxOptions::default() })
 }
 
-/// A server that records its requests.
+/// A server that stores the requests that it receives, and responds with the result of `answer`.
 fn recorder(answer: impl Fn(&Request) -> Vec<u8> + Send + Sync + 'static) -> (RawServer, Arc<Mutex<Vec<Request>>>) {
     let seen = Arc::new(Mutex::new(Vec::new()));
     let kept = Arc::clone(&seen);

@@ -1,7 +1,7 @@
 //! Tests surveys of servers with few workers, and of servers that respond only with redirects.
 //!
-//! The servers run in this process, so only their responses are observed. A survey is interrupted as soon as its output
-//! suffices for the test. A test that a busy machine can disturb is tried three times.
+//! The servers run in this process, so the surveys observe only their responses. A survey is interrupted as soon as its
+//! output suffices for the test. A test that other programs can disturb is tried up to three times.
 
 use crate::documents;
 use crate::program::{Done, Running, brimful, lock_machine_shared, run};
@@ -13,7 +13,7 @@ use std::time::Duration;
 const TRIES: usize = 3;
 const SERVICE: Duration = Duration::from_micros(300);
 
-/// Runs a survey until stderr has a line with `until`, and then interrupts the survey.
+/// Runs a survey until a line on stderr contains `until`, and then interrupts it.
 fn survey_until(url: &str, until: &str, more: &[&str]) -> Survey {
     let short = ["survey", url, "--black-box", "--level", "300ms", "--json", "--report", "/dev/null"];
     let mut running = Running::start(brimful(&[&short[..], more].concat()));
@@ -22,7 +22,7 @@ fn survey_until(url: &str, until: &str, more: &[&str]) -> Survey {
     documents::survey(&running.finish().exits(&[130]).stdout)
 }
 
-/// Makes up to three surveys, and returns the first for which `is_right` is true.
+/// Makes up to [`TRIES`] surveys. Returns the first for which `is_right` is true.
 fn tried(survey: impl Fn() -> Survey, is_right: impl Fn(&Survey) -> bool) -> Survey {
     let _machine = lock_machine_shared();
     let mut last = None;
@@ -36,8 +36,9 @@ fn tried(survey: impl Fn() -> Survey, is_right: impl Fn(&Survey) -> bool) -> Sur
     panic!("{TRIES} surveys did not find what they should; the last one: {last:#?}");
 }
 
-/// The survey uses no more connections than the server has workers. Gunicorn with threads, Apache prefork and Puma give
-/// each connection a worker. The bug: 32 idle connections occupied all workers, and no call got a response.
+/// A survey must not use more connections than the server has workers, if each worker serves only one connection:
+/// Gunicorn with threads, Apache prefork, Puma. The bug: 32 idle connections occupied all workers, and no call got a
+/// response.
 #[test]
 fn a_survey_does_not_starve_a_server_that_gives_each_connection_a_worker() {
     let server = WorkerServer::with_keep_alive(4, SERVICE);
@@ -49,8 +50,8 @@ fn a_survey_does_not_starve_a_server_that_gives_each_connection_a_worker() {
     assert!(survey.levels.iter().all(|level: &Level| level.clients.is_none_or(|clients| clients <= 4)));
 }
 
-/// The survey uses one connection at a time if the server serves only one at a time, like Python's HTTPServer and other
-/// servers with a single thread.
+/// A survey uses a single connection if the server serves only one at a time, like Python's HTTPServer and other
+/// servers with one thread.
 #[test]
 fn a_server_with_one_connection_at_a_time_is_surveyed_with_one() {
     let server = WorkerServer::with_keep_alive(1, SERVICE);
@@ -59,8 +60,8 @@ fn a_server_with_one_connection_at_a_time_is_surveyed_with_one() {
     assert_eq!(survey.connections.most, Some(1));
 }
 
-/// The survey makes each call on a new connection if the server closes each connection, like Unicorn, php -S and
-/// gunicorn's sync workers.
+/// A survey makes each call on a new connection if the server closes each connection, like Unicorn, `php -S` and the
+/// sync workers of Gunicorn.
 #[test]
 fn a_server_that_closes_each_connection_is_surveyed_with_a_new_one_for_each_call() {
     let server = WorkerServer::without_keep_alive(2, SERVICE);
@@ -99,16 +100,16 @@ fn a_survey_of_error_pages_says_at_once_what_is_missing() {
     }
 }
 
-/// Runs a survey that ends after its first call.
+/// Runs a survey of a server that it cannot survey: it must end after the first calls.
 fn survey(url: &str) -> Done {
     run(&["survey", url, "--black-box", "--report", "/dev/null", "--quiet"])
 }
 
-/// In a pool of connections, calls wait for a connection instead of failing.
+/// With a limit on connections, calls must wait for a free connection instead of failing.
 #[test]
 fn calls_of_an_open_load_wait_for_one_of_the_pooled_connections() {
     let server = WorkerServer::with_keep_alive(16, Duration::from_millis(2));
-    // The load is ten times the capacity of three connections.
+    // The rate of this load is ten times the capacity of three connections.
     let load = ["load", &server.url(), "-R", "2000", "-n", "100", "--max-connections", "3", "--json"];
     for engine in ["epoll", "auto"] {
         let before = server.connections();

@@ -1,4 +1,4 @@
-//! Tests programs that are watched by name.
+//! Tests how programs are watched that are given by name.
 
 use crate::documents;
 use crate::program::run;
@@ -8,14 +8,14 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-/// A process that is killed when this value is dropped.
+/// A process. Dropping this value kills it.
 struct Killed(Child);
 
 impl Killed {
     fn start(program: &Path, arguments: &[&str]) -> Killed {
         let child = Command::new(program).args(arguments).stdin(Stdio::piped()).spawn();
         let killed = Killed(child.unwrap());
-        // Until the new process executes the program, its name is that of the test program.
+        // Wait until the new process has executed the program. Until then, it has the name of the test program.
         let name = program.file_name().unwrap().as_encoded_bytes();
         let comm = format!("/proc/{}/comm", killed.0.id());
         crate::program::wait_until(|| fs::read(&comm).is_ok_and(|now| now.starts_with(&name[..name.len().min(15)])));
@@ -30,7 +30,7 @@ impl Drop for Killed {
     }
 }
 
-/// The process IDs of each of these programs.
+/// The IDs of the processes with each of these names.
 fn pids(names: &[&str]) -> Vec<Vec<u32>> {
     let mut args = vec!["watch", "--once", "--json", "--interval", "100ms", "--groups", "process"];
     args.extend(names.iter().flat_map(|name| ["--process", name]));
@@ -51,7 +51,7 @@ fn names_with_the_same_prefix_are_watched_separately_and_unknown_names_match_not
     let found = pids(&["verylongservername-worker", "verylongservername-master"]);
     assert_eq!(found, [[worker.0.id()], [master.0.id()]]);
     run(&["watch", "--once", "--process", "verylongservername-nobody"]).fails(3, "no process named");
-    // An upgrade deletes the executable file of the running process.
+    // When a program is upgraded, the file of the running process is deleted.
     fs::remove_file(directory.path().join("verylongservername-worker")).unwrap();
     assert_eq!(pids(&["verylongservername-worker"]), [[worker.0.id()]]);
     let cut = &pids(&["verylongservern"])[0];

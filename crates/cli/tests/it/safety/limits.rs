@@ -1,4 +1,5 @@
-//! Tests values that need more memory than any machine has, and arrivals that take too long to generate.
+//! Tests that the program rejects values that need more memory than any machine has, and arrivals that would take too
+//! long to generate.
 
 use crate::program::run;
 use brimful_testkit::RawServer;

@@ -1,4 +1,4 @@
-//! Tests a `brimful module install` that is killed: the installation can be repeated or removed.
+//! Tests that a `brimful module install` that was killed can be repeated or removed.
 
 use crate::module::{NGINX_CONF_WITH_MODULES, built_module, files_without_logs, make_prefix, module};
 use crate::program::{brimful, lock_machine_shared};
@@ -9,7 +9,8 @@ use std::process::Stdio;
 use std::thread::sleep;
 use std::time::Instant;
 
-/// Number of trials. Each kills the installation at another time; the times are spread evenly over its duration.
+/// Number of trials. Each trial kills the installation at a different time; the times are spread evenly over its
+/// duration.
 const INSTANTS: u32 = 20;
 
 #[test]
@@ -33,8 +34,8 @@ fn a_killed_installation_can_be_repeated_or_removed() {
     run_in(&scratch, &remove).exits(&[0]);
 
     for instant in 0..INSTANTS {
-        // Every second trial kills a second installation, with other files. Afterwards, half of the trials repeat the
-        // installation.
+        // In every second trial, a second installation, with other files, is killed. In half of the trials, the
+        // installation is then repeated.
         let (is_second, is_repeated) = (instant % 2 == 1, instant / 2 % 2 == 1);
         if is_second {
             run_in(&scratch, &install).exits(&[0]);

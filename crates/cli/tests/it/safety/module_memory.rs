@@ -1,4 +1,4 @@
-//! Tests the Server Module's shared memory if another user of the machine has put a file in its place.
+//! Tests the Server Module if another user of the machine has created a file at the path of its shared memory.
 
 use crate::module::built_module;
 use crate::program::{run, wait_until};
@@ -17,12 +17,12 @@ fn requests(memory: &Path) -> Option<u64> {
     Some(ServerSample::from_bytes(&fs::read(memory).ok()?, Nanos::ZERO).ok()?.requests())
 }
 
-/// Removes a file when this value is dropped, even if the test fails.
+/// The path of a file. Dropping this value removes the file, even if the test has failed.
 struct Removed(PathBuf);
 
 impl Drop for Removed {
     fn drop(&mut self) {
-        // The file does not exist if the test failed before it created the file.
+        // Removing fails if the test failed before the file was created.
         let _ = fs::remove_file(&self.0);
     }
 }
@@ -55,19 +55,19 @@ fn a_planted_file_or_link_in_dev_shm_does_not_stop_recording() {
     }
 }
 
-/// A program that is terminated and waited for when this value is dropped.
+/// A running program. Dropping this value terminates the program and waits for its end.
 struct Started(Child);
 
 impl Drop for Started {
     fn drop(&mut self) {
-        // The program may have ended already.
+        // Sending the signal fails if the program has already ended.
         let _ = kill_process(Pid::from_child(&self.0), Signal::TERM);
         let _ = self.0.wait();
     }
 }
 
-/// Starts nginx as `user`, with a directive that names no file. Before that, a shell runs `before`. nginx has its own
-/// /run and /dev/shm, both in memory.
+/// Starts nginx as `user`, with a directive of the module that names no path. The shell commands `before` are run
+/// first. nginx has a separate /run and /dev/shm, which are both in memory.
 fn nginx_of_its_own_run(directory: &Path, before: &str, user: u32) -> Started {
     fs::write(directory.join("module.so"), built_module()).unwrap();
     let place = directory.display();
@@ -89,7 +89,7 @@ fn nginx_of_its_own_run(directory: &Path, before: &str, user: u32) -> Started {
     Started(command.spawn().unwrap())
 }
 
-/// Asserts that this server counts requests in the file at `path` in the server's own mount namespace.
+/// Asserts that this server counts its requests in the file at `path`, as seen in the server's mount namespace.
 fn counts_into(started: &Started, directory: &Path, path: &str) {
     let socket = directory.join("socket");
     wait_until(|| socket.exists());

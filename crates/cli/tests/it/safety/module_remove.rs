@@ -1,4 +1,5 @@
-//! Tests `brimful module`, run by root, for a server whose directory another user can write to.
+//! Tests `brimful module`, run by root, if another user can write to the server's directory. It must not remove files
+//! or run programs of that user's choice.
 
 use crate::module::{NGINX, NGINX_CONF_WITH_MODULES, built_module, files_without_logs, make_prefix, module};
 use crate::safety::{NOBODY, is_root};
@@ -7,8 +8,7 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt, lchown};
 use std::path::Path;
 
-/// Writes a manifest of nginx's module in this directory. The manifest says that brimful created everything that `made`
-/// lists.
+/// Writes a manifest of nginx's module into this directory, as if brimful had created all files in `made`.
 fn write_manifest(directory: &Path, binary: &Path, made: Value) {
     let text = json!({
         "schema": "brimful.module-manifest/1", "server": "nginx", "version": "nginx/1", "binary": binary,
@@ -18,7 +18,7 @@ fn write_manifest(directory: &Path, binary: &Path, made: Value) {
     fs::write(directory.join("modules/ngx_http_brimful_module.json"), text.to_string()).unwrap();
 }
 
-/// Writes a program that creates the file `mark` when it runs.
+/// Writes a program that creates the file `mark` when it is run.
 fn write_program(path: &Path, mark: &Path) {
     fs::write(path, format!("#!/bin/sh\ntouch '{}'\nexec {NGINX} \"$@\"\n", mark.display())).unwrap();
     fs::set_permissions(path, Permissions::from_mode(0o755)).unwrap();
@@ -48,7 +48,7 @@ fn root_does_not_run_or_rename_what_another_users_manifest_names() {
         let more: &[&str] = if action == "install" { &["--yes"] } else { &[] };
         module(action, "nginx", directory.path(), more).fails(3, "belongs to user 65534");
     }
-    // It is not sufficient that the directory itself belongs to root.
+    // The directory itself belongs to root here, but this does not suffice.
     lchown(directory.path(), Some(0), Some(0)).unwrap();
     module("remove", "nginx", directory.path(), &[]).fails(3, "modules belongs to user 65534");
     lchown(directory.path().join("modules"), Some(0), Some(0)).unwrap();
@@ -102,7 +102,7 @@ fn a_manifest_with_files_that_install_does_not_make_is_refused() {
         assert_eq!(files_without_logs(directory.path()), before, "{made}");
     }
     assert_eq!(fs::read_to_string(&victim).unwrap(), "not the module's");
-    // A manifest that lists missing files does no harm.
+    // The manifest lists a file that does not exist, which must do no harm.
     write_manifest(directory.path(), Path::new(NGINX), json!([{"kind": "file", "path": &outside, "hash": "0"}]));
     module("remove", "nginx", directory.path(), &[]).exits(&[0]);
 }
@@ -115,7 +115,7 @@ fn an_installation_in_roots_own_directory_is_removed() {
     fs::write(file.path(), built_module()).unwrap();
     let given = format!("--module={}", file.path().display());
     module("install", "nginx", directory.path(), &["--yes", &given]).exits(&[0]);
-    // The manifest names the directory by another path.
+    // A path of the same directory that contains `..`.
     let name = directory.path().join("conf.d/..");
     module("remove", "nginx", &name, &[]).exits(&[0]);
     assert_eq!(files_without_logs(directory.path()), before);

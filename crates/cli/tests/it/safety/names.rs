@@ -1,4 +1,5 @@
-//! Tests output files whose names another user has used first, and output files that other users must not read.
+//! Tests output files at paths where another user has created something before, and output files that other users must
+//! not read.
 
 use crate::documents;
 use crate::program::{Running, brimful, lock_machine_shared, run, wait_until};

@@ -1,5 +1,5 @@
-//! Tests that `brimful fleet` and `survey --shards` load no Python modules from the working directory. Other users may
-//! have put files there, for example in `/tmp`.
+//! Tests that `brimful fleet` and `survey --shards` do not load Python modules from the working directory: in a
+//! directory like `/tmp`, other users may have created them.
 
 use crate::plan::{Files, path_argument};
 use crate::program::{Done, Running, brimful, lock_machine_shared};
@@ -7,8 +7,8 @@ use crate::target;
 use std::fs;
 use std::path::Path;
 
-/// A working directory with Python modules that have the names of the package and of modules of Python's library. Each
-/// module creates the file `ran` when Python loads it.
+/// A working directory with Python modules named like this package and like modules of Python's library. Each module
+/// creates the file `ran` if Python loads it.
 fn planted() -> Files {
     let files = Files::new();
     fs::create_dir_all(files.path("brimful/fleet")).unwrap();
@@ -23,7 +23,7 @@ fn planted() -> Files {
     files
 }
 
-/// Runs `brimful` in the directory of `files`. If `installed`, Python finds the package of this checkout.
+/// Runs `brimful` in the directory of `files`. If `installed` is true, Python finds the package of this checkout.
 fn run_there(files: &Files, installed: bool, args: &[&str]) -> Done {
     let _machine = lock_machine_shared();
     let mut command = brimful(args);
@@ -58,7 +58,7 @@ fn a_survey_with_shards_runs_no_python_of_the_working_directory() {
     let url = format!("http://{address}/");
     for installed in [true, false] {
         let files = planted();
-        // There is no cluster, so the survey ends after the fleet has searched for one.
+        // No cluster exists at this address, so the survey ends after it has tried to connect to one.
         let survey = ["survey", "--shards=1", "--address=127.0.0.1:1", "--black-box", "--quiet", &url];
         let done = run_there(&files, installed, &survey);
         assert!(!files.path("ran").exists(), "with the package: {installed}; {done:#?}");

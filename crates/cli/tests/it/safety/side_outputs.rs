@@ -1,4 +1,4 @@
-//! Tests that a load always delivers its Record, even if another file cannot be written or read.
+//! Tests that a load prints its Record even if another file cannot be written or read.
 
 use crate::documents;
 use crate::program::{Done, Running, brimful, lock_machine_shared, run};
@@ -12,11 +12,11 @@ use std::process::Command;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Type of the WINDOW_UPDATE frame (RFC 9113 §6.9).
+/// Type of the WINDOW_UPDATE frame of HTTP/2 (RFC 9113 §6.9).
 const WINDOW_UPDATE: u8 = 8;
 const EACH_ENGINE: [&str; 2] = ["epoll", "uring"];
 
-/// The Record on stdout of a load that failed with this error on stderr.
+/// The Record on stdout. Asserts that the load failed with this exit code and this error on stderr.
 fn record_beside_error(done: Done, code: i32, error: &str) -> Record {
     assert!(done.stderr.contains(error), "{error:?} was expected: {done:#?}");
     documents::record(&done.exits(&[code]).stdout)
@@ -65,7 +65,7 @@ fn a_keep_directory_that_is_removed_during_the_load_leaves_the_record() {
     assert_eq!(record.counts.completed, 5);
 }
 
-/// Makes a file of 1 MiB. Also returns a function that truncates the file to 10 bytes during the load.
+/// Creates a file of 1 MiB. Returns its path and a function that truncates it to 10 bytes, for use during the load.
 fn shrinking(directory: &Path) -> (String, impl Fn() + Send + Sync + 'static) {
     let path = directory.join("body");
     fs::write(&path, vec![b'x'; 1 << 20]).unwrap();
@@ -73,7 +73,7 @@ fn shrinking(directory: &Path) -> (String, impl Fn() + Send + Sync + 'static) {
     (path.to_str().unwrap().to_owned(), move || file.lock().unwrap().set_len(10).unwrap())
 }
 
-/// Asserts that the first call succeeded, that all later calls failed at the client, and that the Record names the
+/// Asserts that the first call succeeded, that all later calls failed in the client, and that the Record names the
 /// file.
 fn check_only_first_call_succeeded(done: Done) {
     let record = documents::record(&done.exits(&[4]).stdout);
@@ -106,10 +106,11 @@ fn a_body_file_that_shrinks_during_an_http2_load_fails_only_its_own_calls() {
         let (body, shrink) = shrinking(directory.path());
         let is_answered = AtomicBool::new(false);
         let server = http2_server(settings(&[]), move |peer, _| {
-            // The connection's window is the total size of all bodies.
+            // The window of the connection permits the bodies of all calls.
             peer.send(&frame(WINDOW_UPDATE, 0, 0, &(16_u32 << 20).to_be_bytes()));
             let Some(stream) = peer.request() else { return };
-            // An answer to a later call could arrive before the client reads the file, and the call would succeed.
+            // Respond only to the first request. A response to a later request might arrive before the client has read
+            // the truncated file, so that the call would succeed.
             if !is_answered.swap(true, Ordering::Relaxed) {
                 shrink();
                 peer.send(&answer(stream, b"hello"));
@@ -133,7 +134,7 @@ fn a_file_size_limit_leaves_the_record_on_stdout() {
     let url = server.url();
     let load = brimful(&["load", &url, "-n", "200", "--json", "--trace", &trace, "--out", &out]);
     let mut shell = Command::new("bash");
-    // The limit is 8 blocks of 1 KiB.
+    // The limit of a file's size is 8 blocks of 1 KiB.
     shell.args(["-c", "ulimit -f 8; exec \"$0\" \"$@\""]).arg(load.get_program()).args(load.get_args());
     let done = Running::start(shell).finish();
     assert!(done.stderr.contains("File too large") && done.stderr.contains("cannot write all of"), "{done:#?}");
@@ -151,14 +152,14 @@ fn a_repetition_whose_file_cannot_be_written_is_on_stdout() {
     let server = RawServer::content_length("hello");
     let load = brimful(&["load", &server.url(), "-n", "20", "--repeat", "2", "--out", out.to_str().unwrap()]);
     let mut shell = Command::new("bash");
-    // The limit is 1 KiB.
+    // The limit of a file's size is 1 KiB.
     shell.args(["-c", "ulimit -f 1; exec \"$0\" \"$@\""]).arg(load.get_program()).args(load.get_args());
     let record = record_beside_error(Running::start(shell).finish(), 3, "the document is on stdout instead");
     assert_eq!(record.counts.completed, 20);
 }
 
-/// If a replay cannot create all files for the responses, it still delivers the Record, and the error names the reason.
-/// The log is on stdin, so the files are created during the replay.
+/// If a replay cannot create the files for all responses, it must still print the Record, and an error with the reason.
+/// The log is read from stdin, so the files are created during the replay.
 #[test]
 fn a_replay_that_cannot_create_all_files_leaves_the_record_and_says_why() {
     let _machine = lock_machine_shared();
@@ -168,7 +169,7 @@ fn a_replay_that_cannot_create_all_files_leaves_the_record_and_says_why() {
     let line = |second: u32, bytes: u32| {
         format!("127.0.0.1 - - [01/Mar/2026:10:00:{second:02} +0000] \"GET / HTTP/1.1\" 200 {bytes} \"-\" \"-\"\n")
     };
-    // To sort the requests by time, brimful reads some lines and seconds of the log in advance.
+    // brimful reads some seconds and lines of the log in advance, to sort the requests by time.
     fs::write(&log, (0..400).map(|n| line(n / 20, 100)).collect::<String>() + &line(40, 1 << 20)).unwrap();
     let server = RawServer::content_length("hello");
     let root = place.path().to_str().unwrap();
@@ -196,7 +197,7 @@ fn a_truncated_log_leaves_the_record_of_the_replayed_part() {
     fs::write(&packed, &whole[..whole.len() - 6]).unwrap();
     let server = RawServer::content_length("hello");
     let done = run(&["replay", packed.to_str().unwrap(), &server.url(), "--json", "--speed", "10x"]);
-    // The Record describes the part of the log that was replayed, whether brimful reports the truncated log as an error
-    // or in a note.
+    // The Record is about the part of the log that was replayed. The truncated log is reported as an error or as a
+    // note.
     assert_eq!(documents::record(&done.stdout).counts.completed, 3, "{}", done.stderr);
 }

@@ -1,5 +1,5 @@
-//! Tests random arrivals, objectives, distributions and log formats in the syntax that users write: each is rejected,
-//! or gives its first result, within 10 ms. `BRIMFUL_STRINGS=100000` tries this number of strings of each kind.
+//! Tests random strings in the syntax of arrivals, objectives, distributions and log formats. Each must be rejected, or
+//! yield its first result, within 10 ms. `BRIMFUL_STRINGS=100000` tests this number of strings of each kind.
 
 use brimful_accesslog::format::Format;
 use brimful_core::workload::Spread;
@@ -8,8 +8,8 @@ use brimful_workload::{ArrivalProcess, Arrivals};
 use rustix::time::{ClockId, clock_gettime};
 use std::time::Duration;
 
-/// CPU time that a string may take. A string that hangs takes seconds; builds without optimization take a few times as
-/// long as release builds.
+/// Maximum CPU time for a string. A string that hangs takes seconds. Without optimization, the program is a few times
+/// slower.
 const LIMIT: Duration = Duration::from_millis(if cfg!(debug_assertions) { 100 } else { 10 });
 
 const NUMBERS: [&str; 24] = [
@@ -84,7 +84,7 @@ const WORDS: [&str; 40] = [
     "combined",
 ];
 
-/// SplitMix64 (Steele, Lea & Flood 2014).
+/// A generator of random numbers: SplitMix64 (Steele, Lea & Flood 2014).
 struct Random(u64);
 
 impl Random {
@@ -100,7 +100,7 @@ impl Random {
         from[self.below(from.len())]
     }
 
-    /// A string of a known form with random values, or of random parts.
+    /// A random string: one of these forms with random values, or random parts.
     fn text(&mut self, forms: &[&str]) -> String {
         if self.below(4) == 0 {
             let parts = [&WORDS[..], &NUMBERS, &TIMES, &SIGNS];
@@ -130,7 +130,8 @@ fn cpu_time() -> Duration {
     Duration::new(now.tv_sec.unsigned_abs(), now.tv_nsec.unsigned_abs() as u32)
 }
 
-/// Calls `read` with random strings. `read` returns whether it accepted the string.
+/// Calls `read` with random strings, and asserts that each call is quick. `read` returns whether it has accepted the
+/// string.
 fn each_is_quick(forms: &[&str], read: impl Fn(&str, &mut Random) -> bool) {
     let count = std::env::var("BRIMFUL_STRINGS").ok().and_then(|count| count.parse().ok()).unwrap_or(2_000);
     let mut random = Random(1997);

@@ -1,4 +1,4 @@
-//! Tests a test bed on a machine with another user. Needs root, as the test bed does.
+//! Tests that another user of the machine cannot disturb a test bed. Needs root, like the test bed itself.
 
 use crate::program::{Running, brimful, lock_machine_exclusively};
 use rustix::fs::{FlockOperation, flock};

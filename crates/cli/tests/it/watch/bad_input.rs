@@ -1,4 +1,4 @@
-//! Tests the errors of `brimful watch`.
+//! Tests the error messages of `brimful watch`.
 
 use crate::program::run;
 use brimful_testkit::RefusingPort;

@@ -1,4 +1,4 @@
-//! Tests `--log`: lines are complete, whatever happens to the directory.
+//! Tests `watch --log`: all lines are complete, even if the disk is full or files in the directory are removed.
 
 use super::{OFTEN, nginx};
 use crate::program::{Running, brimful, lock_machine_shared, run, wait_until};
@@ -9,7 +9,7 @@ use serde::de::DeserializeOwned;
 use std::fs;
 use std::path::Path;
 
-/// Parses every line, and asserts that the lines are in the order of their times.
+/// Parses every line, and asserts that the lines are in the order of time.
 fn lines<T: Serialize + DeserializeOwned>(path: &Path) -> Vec<LogLine<T>> {
     let text = fs::read_to_string(path).unwrap();
     assert!(text.ends_with('\n') || text.is_empty(), "the last line is incomplete:\n{text}");
@@ -37,7 +37,7 @@ fn each_group_has_its_own_file_that_is_appended_to() {
     let logs = dir.path().join("new/logs");
     let args = [&["watch", "--port", &port, "-q", "-n", "4", "--log", logs.to_str().unwrap()], &OFTEN[..]].concat();
     run(&args).exits(&[0]);
-    // The file ends with a partial line, as after a crash.
+    // The file ends in an incomplete line, as after a crash.
     let kernel = logs.join("kernel.jsonl");
     let torn = fs::read_to_string(&kernel).unwrap() + "{\"at\":\"20";
     fs::write(&kernel, &torn).unwrap();
@@ -95,7 +95,7 @@ fn no_line_is_lost_if_a_full_disk_gets_space_again() {
 fn lines_stay_complete_on_a_full_disk_and_missing_ones_are_counted() {
     let small = SmallDisk::mount("64k");
     let log = small.path().to_str().unwrap();
-    // A file of 64 KiB has space for about 50 lines.
+    // The file system has 64 KiB, enough for about 50 lines.
     let done = run(&["watch", "-q", "-d", "3s", "--groups", "kernel", "--interval", "10ms", "--log", log]).exits(&[3]);
     let kernel: Vec<LogLine<Kernel>> = lines(&small.path().join("kernel.jsonl"));
     assert!(!kernel.is_empty());

@@ -1,4 +1,4 @@
-//! Tests `--prometheus`: the metrics are fetched and parsed as Prometheus does.
+//! Tests `watch --prometheus`: the metrics are fetched and parsed as Prometheus does it.
 
 use super::{OFTEN, nginx};
 use crate::program::{Running, brimful, lock_machine_shared};
@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::io::{Read, Write};
 use std::net::TcpStream;
 
-/// Makes a request. Returns status and body of the response.
+/// Sends a request. Returns the status and the body of the response.
 fn fetch(address: &str, request: &str) -> (u16, String) {
     let mut stream = TcpStream::connect(address).unwrap();
     stream.write_all(request.as_bytes()).unwrap();
@@ -16,7 +16,7 @@ fn fetch(address: &str, request: &str) -> (u16, String) {
     (head.split(' ').nth(1).unwrap().parse().unwrap(), body.to_owned())
 }
 
-/// Every series with its value, parsed by the grammar of the text format 0.0.4.
+/// All time series of the page with their values, parsed by the grammar of Prometheus's text format 0.0.4.
 fn series(page: &str) -> BTreeMap<String, f64> {
     let is_name =
         |name: &str| name.starts_with("brimful_") && name.bytes().all(|b| b.is_ascii_lowercase() || b == b'_');
@@ -72,7 +72,7 @@ fn counters_are_served_during_the_watch() {
     let (status, why) = fetch(&address, "GET /metrics HTTP/1.1\r\nHost: evil.example\r\n\r\n");
     assert!(status == 421 && why.contains("--prometheus-host NAME") && !why.contains("brimful_"), "{why}");
     assert_eq!(fetch(&address, "nonsense\r\n\r\n").0, 400);
-    // The server responds to a client even if other clients have sent only half a request.
+    // The server must respond to a client while other clients have sent only a part of their requests.
     let half = || {
         let mut stream = TcpStream::connect(&address).unwrap();
         stream.write_all(b"GET /metrics HTTP/1.1\r\n").unwrap();

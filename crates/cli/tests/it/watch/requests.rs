@@ -1,5 +1,5 @@
-//! Tests requests recorded by a Server Module, in all outputs of `brimful watch`. The server is a program that only
-//! writes to the shared memory as the module does (`crates/monitor/tests/it/module/server.c`).
+//! Tests how `brimful watch` reports requests that a Server Module has recorded, in all its outputs. Instead of a web
+//! server, a program writes to the shared memory like the module (`crates/monitor/tests/it/module/server.c`).
 
 use super::OFTEN;
 use crate::documents;
@@ -10,7 +10,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
-/// An imitated server: a program that records requests in shared memory on command, as the module does.
+/// A program that records requests in shared memory on command, like the Server Module in a web server.
 struct ImitatedServer {
     directory: tempfile::TempDir,
     child: Child,
@@ -59,7 +59,7 @@ impl ImitatedServer {
         self.directory.path().join("logs/module.jsonl")
     }
 
-    /// Watches with these arguments while this many requests are served. Returns the final output.
+    /// Runs `watch` with these arguments while this number of requests is recorded. Returns its final output.
     fn watched(&mut self, args: &[&str], requests: u32) -> String {
         let logs = self.directory.path().join("logs");
         let watch = Running::start(brimful(&[args, &["--log", logs.to_str().unwrap()], &OFTEN[..]].concat()));

@@ -1,4 +1,5 @@
-//! Tests the live screen, on a terminal made by `script`: the screen opens, closes, and is followed by the summary.
+//! Tests the live screen of `brimful watch`, on a terminal that the program `script` provides: the screen opens and
+//! closes, and the summary follows.
 
 use super::nginx;
 use crate::program::{WAIT_LIMIT, lock_machine_shared, wait_until};
@@ -11,7 +12,7 @@ use std::sync::{Arc, Mutex};
 const SCREEN_OPENED: &str = "\x1b[?1049h";
 const SCREEN_CLOSED: &str = "\x1b[?1049l";
 
-/// A terminal of 80 × 24 characters in which `brimful` runs. It is killed when this value is dropped.
+/// A terminal of 80 × 24 characters, in which `brimful` runs. Dropping this value kills both programs.
 struct Terminal {
     script: Child,
     keys: ChildStdin,
@@ -62,7 +63,7 @@ impl Terminal {
         Pid::from_raw(children.split_ascii_whitespace().next().unwrap().parse().unwrap()).unwrap()
     }
 
-    /// The output after the screen was closed.
+    /// Waits for the end with this exit code. Returns the output after the screen was closed.
     fn end(mut self, code: i32) -> String {
         let status = self.script.wait().unwrap();
         self.shows(SCREEN_CLOSED);
@@ -89,7 +90,7 @@ fn the_screen_shows_the_server_and_the_terminal_is_restored() {
     let mut terminal = Terminal::start(&format!("watch --port {port} --interval 100ms"), &[]);
     terminal.shows("accept queue");
     assert!(terminal.output().contains(SCREEN_OPENED), "{:?}", terminal.output());
-    // Only changed cells are drawn. Ctrl-L redraws the whole screen.
+    // Only cells that have changed are drawn. Ctrl-L makes the program draw the whole screen again.
     terminal.press("?\x0c");
     terminal.shows("hypervisor");
     terminal.press("? \x0c");
