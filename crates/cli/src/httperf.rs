@@ -16,7 +16,7 @@ use crate::output::{print, print_note};
 use crate::progress;
 use brimful_core::record::Record;
 use brimful_core::{Nanos, record};
-use brimful_report::httperf::{HttperfFigures, HttperfSessionFigures, text};
+use brimful_report::httperf::{HttperfMetrics, HttperfSessionMetrics, text};
 use brimful_run::{RunObserver, RunOutput, run};
 use brimful_stats::ConnectionDetail;
 use options::{Options, Period};
@@ -58,11 +58,11 @@ pub fn main(words: &[String]) -> anyhow::Result<Exit> {
 }
 
 /// The values in httperf's report that the Record does not contain.
-fn extra(options: &Options, record: &Record, detail: Option<ConnectionDetail>) -> HttperfFigures {
+fn extra(options: &Options, record: &Record, detail: Option<ConnectionDetail>) -> HttperfMetrics {
     let cpu_s = cpu_s(&record.generator);
-    let Some(detail) = detail else { return HttperfFigures { cpu_s, ..HttperfFigures::default() } };
+    let Some(detail) = detail else { return HttperfMetrics { cpu_s, ..HttperfMetrics::default() } };
     let duration = Nanos::from_secs_f64(record.duration_s);
-    let sessions = HttperfSessionFigures {
+    let sessions = HttperfSessionMetrics {
         rate: detail.session_rate(duration),
         fail_time_s: detail.fail_time_us().map(|times| times.mean / 1e6),
         lengths: detail.session_lengths().to_vec(),
@@ -72,12 +72,12 @@ fn extra(options: &Options, record: &Record, detail: Option<ConnectionDetail>) -
         Period::OneAfterAnother => u32::from(record.counts.connect_attempts > 1),
         _ => detail.max_connect_burst(),
     };
-    HttperfFigures {
+    HttperfMetrics {
         max_connect_burst: burst,
         reply_size: detail.response_size(),
         cpu_s,
         sessions: options.has_sessions().then_some(sessions),
-        verbose: options.verbose.then(descriptor_limit),
+        descriptor_limit: options.verbose.then(descriptor_limit),
     }
 }
 

@@ -10,7 +10,7 @@ use std::fmt::Write;
 
 /// Metrics in httperf's report that the Record does not contain.
 #[derive(Clone, Debug, Default)]
-pub struct HttperfFigures {
+pub struct HttperfMetrics {
     /// Maximum number of connection attempts that began within the same millisecond.
     pub max_connect_burst: u32,
     /// Mean sizes of a reply's head and of its content, in bytes.
@@ -18,15 +18,15 @@ pub struct HttperfFigures {
     /// CPU time in user mode and in the kernel, in seconds.
     pub cpu_s: (f64, f64),
     /// Metrics of sessions, if the run has sessions.
-    pub sessions: Option<HttperfSessionFigures>,
+    pub sessions: Option<HttperfSessionMetrics>,
     /// With `--verbose`, the maximum number of open file descriptors. A verbose report also lists the samples of the
     /// reply rate. `None` for a report that is not verbose.
-    pub verbose: Option<u64>,
+    pub descriptor_limit: Option<u64>,
 }
 
 /// Metrics of sessions in httperf's report that the Record does not contain.
 #[derive(Clone, Debug, Default)]
-pub struct HttperfSessionFigures {
+pub struct HttperfSessionMetrics {
     /// Sessions completed per second, in samples of five seconds.
     pub rate: ReplyRate,
     /// Mean time from the start of a failed session to its failure, in seconds.
@@ -36,11 +36,11 @@ pub struct HttperfSessionFigures {
 }
 
 /// Formats the report as text that ends in a newline.
-pub fn text(record: &Record, extra: &HttperfFigures) -> String {
+pub fn text(record: &Record, extra: &HttperfMetrics) -> String {
     let mut groups = vec![total(record), connections(record), requests(record), replies(record, extra)];
     groups.extend([resources(record, extra), errors(record)]);
     groups.extend(extra.sessions.as_ref().map(|sessions| session_lines(record, sessions)));
-    let samples = extra.verbose.map_or_else(String::new, |descriptors| samples(record, descriptors));
+    let samples = extra.descriptor_limit.map_or_else(String::new, |descriptors| samples(record, descriptors));
     format!("{samples}Maximum connect burst length: {}\n\n{}", extra.max_connect_burst, groups.join("\n"))
 }
 
@@ -95,7 +95,7 @@ fn requests(record: &Record) -> String {
     format!("Request rate: {rate:.1} req/s ({:.1} ms/req)\nRequest size [B]: {size:.1}\n", per(1e3, rate))
 }
 
-fn replies(record: &Record, extra: &HttperfFigures) -> String {
+fn replies(record: &Record, extra: &HttperfMetrics) -> String {
     let mean = |summary: Option<Summary>| ms(summary.map_or(0.0, |summary| summary.mean));
     let (response, service) = (mean(record.first_byte_us), mean(record.service_time_us));
     let (head, body) = (whole(extra.reply_size.0), whole(extra.reply_size.1));
@@ -118,7 +118,7 @@ fn rate_line(name: &str, rate: &ReplyRate, digits: usize) -> String {
     format!("{name}: min {min:.digits$} avg {mean:.digits$} max {max:.digits$} stddev {stddev:.digits$}")
 }
 
-fn resources(record: &Record, extra: &HttperfFigures) -> String {
+fn resources(record: &Record, extra: &HttperfMetrics) -> String {
     let (user, system) = extra.cpu_s;
     let percent = |s: f64| 100.0 * per(s, record.duration_s);
     let bytes_per_s = per((record.bytes.sent + record.bytes.received) as f64, record.duration_s);
@@ -148,7 +148,7 @@ fn errors(record: &Record) -> String {
     )
 }
 
-fn session_lines(record: &Record, extra: &HttperfSessionFigures) -> String {
+fn session_lines(record: &Record, extra: &HttperfSessionMetrics) -> String {
     let figures = record.sessions.unwrap_or_default();
     let mean = |summary: Option<brimful_core::record::SessionSummary>| summary.map_or(0.0, |summary| summary.mean);
     // The mean session rate covers the whole duration of the test, as in httperf.
@@ -186,13 +186,13 @@ mod tests {
     use brimful_core::record::{SessionFigures, SessionSummary};
 
     /// Values from Figure 1 of the httperf paper that the Record of the fixture does not contain.
-    fn extra() -> HttperfFigures {
-        HttperfFigures {
+    fn extra() -> HttperfMetrics {
+        HttperfMetrics {
             max_connect_burst: 1,
             reply_size: (222.4, 1024.9),
             cpu_s: (5.531, 12.441),
             sessions: None,
-            verbose: None,
+            descriptor_limit: None,
         }
     }
 
@@ -201,7 +201,7 @@ mod tests {
         let mut record = record();
         record.reply_rate.samples = 3;
         record.account = Some(PackedAccount { replies: vec![250, 42], ..PackedAccount::default() });
-        let text = text(&record, &HttperfFigures { verbose: Some(1024), ..extra() });
+        let text = text(&record, &HttperfMetrics { descriptor_limit: Some(1024), ..extra() });
         let first = "httperf: maximum number of open descriptors = 1024\nreply-rate = 50.0    \nreply-rate = 8.4     \n\
                      reply-rate = 0.0     \nMaximum connect burst length: 1\n";
         assert!(text.starts_with(first), "{text}");
@@ -244,8 +244,8 @@ Errors: fd-unavail 0 addrunavail 0 ftab-full 0 other 0
         record.sessions =
             Some(SessionFigures { started: 450, completed: 240, connections, lifetime_s, ..SessionFigures::default() });
         let rate = ReplyRate { samples: 9, min: Some(0.0), mean: Some(0.59), max: Some(2.4), ..ReplyRate::default() };
-        let sessions = HttperfSessionFigures { rate, fail_time_s: Some(58.5), lengths: vec![4, 7, 240] };
-        let text = text(&record, &HttperfFigures { sessions: Some(sessions), ..extra() });
+        let sessions = HttperfSessionMetrics { rate, fail_time_s: Some(58.5), lengths: vec![4, 7, 240] };
+        let text = text(&record, &HttperfMetrics { sessions: Some(sessions), ..extra() });
         let last = "other 0\n\nSession rate [sess/s]: min 0.00 avg 1.30 max 2.40 stddev 0.00 (240/450)\n\
                     Session: avg 6.45 connections/session\nSession lifetime [s]: 123.9\nSession failtime [s]: 58.5\n\
                     Session length histogram: 4 7 240\n";
@@ -257,7 +257,7 @@ Errors: fd-unavail 0 addrunavail 0 ftab-full 0 other 0
         let mut record = record();
         (record.duration_s, record.connect_time_us, record.first_byte_us) = (0.0, None, None);
         (record.service_time_us, record.counts) = (None, Default::default());
-        let text = text(&record, &HttperfFigures::default());
+        let text = text(&record, &HttperfMetrics::default());
         assert!(!text.contains("NaN") && !text.contains("inf"), "{text}");
     }
 }

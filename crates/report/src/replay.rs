@@ -30,14 +30,14 @@ pub struct Comparison {
     /// Whether both runs are valid. If one is not, the load generator may have caused the differences.
     pub valid: bool,
     /// The compared metrics.
-    pub figures: Vec<Figure>,
+    pub figures: Vec<ComparedMetric>,
     /// The effect of bursts, in a sentence.
     pub verdict: String,
 }
 
 /// One metric in both replays.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Figure {
+pub struct ComparedMetric {
     /// Name of the metric, with its unit if it has one: `per second`, `s`.
     pub figure: &'static str,
     /// Value of the metric with the log's bursts.
@@ -67,7 +67,7 @@ impl<'a> Pair<'a> {
     /// Compares two replays.
     pub fn new(as_logged: &'a Record, flattened: &'a Record) -> Pair<'a> {
         let figure = |name, unit, measured: fn(&Record) -> Measured| {
-            Figure::new(name, unit, measured(as_logged), measured(flattened))
+            ComparedMetric::new(name, unit, measured(as_logged), measured(flattened))
         };
         let figures = vec![
             figure("offered per second", Unit::Rate, |record| (Some(record.rates.offered), None)),
@@ -91,8 +91,8 @@ impl<'a> Pair<'a> {
     }
 }
 
-impl Figure {
-    fn new(figure: &'static str, unit: Unit, as_logged: Measured, flattened: Measured) -> Figure {
+impl ComparedMetric {
+    fn new(figure: &'static str, unit: Unit, as_logged: Measured, flattened: Measured) -> ComparedMetric {
         let ((first, first_half), (second, second_half)) = (as_logged, flattened);
         let both = first.zip(second).filter(|(first, second)| *first > 0.0 && *second > 0.0);
         let ratio = both.map(|(first, second)| first / second);
@@ -102,7 +102,7 @@ impl Figure {
             let half = first.hypot(second).exp();
             [ratio / half, ratio * half]
         });
-        Figure { figure, as_logged: first, flattened: second, ratio, ratio_ci95, unit }
+        ComparedMetric { figure, as_logged: first, flattened: second, ratio, ratio_ci95, unit }
     }
 
     fn shown(&self) -> Vec<String> {
@@ -122,7 +122,7 @@ impl Figure {
 }
 
 impl Comparison {
-    fn figure(&self, name: &str) -> Option<&Figure> {
+    fn figure(&self, name: &str) -> Option<&ComparedMetric> {
         self.figures.iter().find(|figure| figure.figure.starts_with(name))
     }
 
@@ -195,7 +195,7 @@ impl Comparison {
 pub fn text(pair: &Pair<'_>) -> String {
     let columns =
         [words("", 0), figure("as logged", 2, None), figure("flattened", 2, None), figure("ratio (95 %)", 2, None)];
-    let rows: Vec<Vec<String>> = pair.comparison.figures.iter().map(Figure::shown).collect();
+    let rows: Vec<Vec<String>> = pair.comparison.figures.iter().map(ComparedMetric::shown).collect();
     let calls = format!(
         "{} calls as logged in {}, {} at a constant rate in {}",
         quantity::count(pair.as_logged.counts.scheduled),
@@ -255,15 +255,15 @@ mod tests {
 
     #[test]
     fn a_ratio_has_an_interval_where_both_have_one() {
-        let figure = Figure::new("x", Unit::Rate, (Some(6.0), Some(0.3)), (Some(2.0), Some(0.1)));
+        let figure = ComparedMetric::new("x", Unit::Rate, (Some(6.0), Some(0.3)), (Some(2.0), Some(0.1)));
         let [low, high] = figure.ratio_ci95.unwrap();
         // Each value has a relative error of 5 %. The errors are independent, so that of the ratio's logarithm is √2 ×
         // 5 % = 7.07 %.
         assert!((figure.ratio.unwrap() - 3.0).abs() < 1e-12);
         assert!((low - 3.0 * (-0.070_71_f64).exp()).abs() < 1e-4 && (high - 3.0 * 0.070_71_f64.exp()).abs() < 1e-4);
-        assert_eq!(Figure::new("x", Unit::Rate, (Some(6.0), None), (Some(2.0), Some(0.1))).ratio_ci95, None);
-        assert_eq!(Figure::new("x", Unit::Rate, (Some(6.0), None), (Some(0.0), None)).ratio, None);
-        assert_eq!(Figure::new("x", Unit::Rate, (None, None), (Some(1.0), None)).ratio, None);
+        assert_eq!(ComparedMetric::new("x", Unit::Rate, (Some(6.0), None), (Some(2.0), Some(0.1))).ratio_ci95, None);
+        assert_eq!(ComparedMetric::new("x", Unit::Rate, (Some(6.0), None), (Some(0.0), None)).ratio, None);
+        assert_eq!(ComparedMetric::new("x", Unit::Rate, (None, None), (Some(1.0), None)).ratio, None);
     }
 
     #[test]

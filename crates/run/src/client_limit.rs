@@ -187,15 +187,15 @@ impl Generators {
             let is_late = matches!(reason.code, ReasonCode::GeneratorLate | ReasonCode::GeneratorStalled);
             !is_late || record.generator.busy >= MIN_BUSY
         };
-        let doubt = record.verdict.reasons.iter().find(is_caused_by_load);
+        let limit_reason = record.verdict.reasons.iter().find(is_caused_by_load);
         // Keep only the first clause of the verdict's reason, which says what happened. The other clauses describe the
         // consequences for a user's run, and do not apply to a calibration.
-        let doubt = doubt.map(|reason| {
+        let limit_reason = limit_reason.map(|reason| {
             reason.message.split(". ").flat_map(|part| part.split("; ")).next().unwrap_or_default().to_owned()
         });
         let one = load * delivered_share(&[(&whole, &record)]);
         let two = load * delivered_share(&[(&half, &halves.0), (&other_half, &halves.1)]);
-        Ok((ThroughputPair { one, two, doubt }, record))
+        Ok((ThroughputPair { one, two, limit_reason }, record))
     }
 
     /// The plan of a generator on `cpus` that makes `load` calls or attempts per second.

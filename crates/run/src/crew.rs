@@ -33,7 +33,7 @@ pub struct Crew {
     answers: Receiver<String>,
 }
 
-/// An order to make a load.
+/// An order to the crew's program: the load to generate.
 #[derive(Serialize)]
 struct Order {
     /// The workload as a TOML document, including its load.

@@ -89,11 +89,11 @@ impl Drop for Guardian {
 /// # Errors
 /// If `input` cannot be read.
 pub fn run_guardian(input: impl BufRead, mut output: impl Write) -> io::Result<()> {
-    // Writing fails only if the first process has already ended. In that case, it has not changed the server.
+    // Writing fails only if the process that started the guardian has ended. Then it has not changed the server yet.
     let _ = writeln!(output, "{READY}").and_then(|()| output.flush());
     let mut undo = None;
     for line in input.split(b'\n') {
-        // An incomplete line is ignored: the first process changes the server only after it has written the whole line.
+        // Ignore an incomplete line: the process that writes it changes the server only after the whole line.
         undo = serde_json::from_slice::<ServerChange>(&line?).ok().or(undo);
     }
     match undo {

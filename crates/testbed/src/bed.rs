@@ -66,7 +66,7 @@ impl RunningTestbed {
     /// Starts a test bed.
     ///
     /// # Errors
-    /// [`TestbedError`] if the privilege, a TUN device or the program `ip` is missing.
+    /// [`TestbedError`] if this process may not create network namespaces, or a TUN device or the program `ip` is missing.
     pub fn start(settings: NetworkSettings, cpus: Cpus) -> Result<RunningTestbed, TestbedError> {
         let mut hosts = Vec::new();
         let mut devices = Vec::new();
@@ -132,7 +132,7 @@ impl RunningTestbed {
             let rtt = settings.rtts.range_for_client(index, settings.clients);
             let sources = HostNumber(index + 1).ipv4_network();
             let rtt_s = [rtt.min.as_secs_f64(), rtt.max.as_secs_f64()];
-            let ClientCounts { up, down, drawn } = counts;
+            let ClientCounts { up, down, drawn_rtts: drawn } = counts;
             clients.push(testbed::Client { host, sources, rtt_s, drawn, up, down });
         }
         let network = testbed::Shape {

@@ -63,7 +63,7 @@ impl Flows {
     }
 
     /// Number of round-trip times drawn so far.
-    pub fn drawn(&self) -> u64 {
+    pub fn drawn_rtts(&self) -> u64 {
         self.drawn
     }
 }
@@ -100,7 +100,7 @@ mod tests {
         );
         let next = flows.rtt(&syn(4000, 8));
         assert_ne!(next, first);
-        assert_eq!((flows.rtt(&answer(4000)), flows.drawn()), (next, 2));
+        assert_eq!((flows.rtt(&answer(4000)), flows.drawn_rtts()), (next, 2));
     }
 
     #[test]
@@ -123,8 +123,8 @@ mod tests {
             assert_eq!(flows.rtt(&answer(1)), kept);
             assert!(flows.young.len() + flows.old.len() <= 20);
         }
-        assert_eq!(flows.drawn(), 101);
+        assert_eq!(flows.drawn_rtts(), 101);
         flows.rtt(&answer(100));
-        assert_eq!(flows.drawn(), 102, "the flow was forgotten");
+        assert_eq!(flows.drawn_rtts(), 102, "the flow was forgotten");
     }
 }

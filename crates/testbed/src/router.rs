@@ -82,7 +82,7 @@ pub struct ClientCounts {
     /// Counts of the packets to the client.
     pub down: LinkCounts,
     /// Number of round-trip times that were drawn for the client's connections.
-    pub drawn: u64,
+    pub drawn_rtts: u64,
 }
 
 impl Router {
@@ -166,7 +166,7 @@ impl Router {
         self.clients.iter().map(|client| ClientCounts {
             up: client.up.counts(),
             down: client.down.counts(),
-            drawn: client.flows.as_ref().map_or(0, Flows::drawn),
+            drawn_rtts: client.flows.as_ref().map_or(0, Flows::drawn_rtts),
         })
     }
 
@@ -331,6 +331,6 @@ mod tests {
         let (to, back) = drain(&mut router)[0];
         assert_eq!((to, (back - Nanos::from_secs(1)).0 - there.0 <= 1), (1, true), "{there} there, {back} back");
         assert!(there >= MS(5) && there <= MS(250), "{there}");
-        assert_eq!(router.clients().map(|client| client.drawn).collect::<Vec<_>>(), [1, 0]);
+        assert_eq!(router.clients().map(|client| client.drawn_rtts).collect::<Vec<_>>(), [1, 0]);
     }
 }

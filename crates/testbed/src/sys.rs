@@ -30,7 +30,7 @@ struct InterfaceRequest {
 /// Moves the calling thread into new namespaces of the kinds in `flags`.
 pub fn unshare(flags: UnshareFlags) -> io::Result<()> {
     debug_assert!(!flags.contains(UnshareFlags::FILES));
-    // SAFETY: `unshare` can only invalidate file descriptors of other threads with the flag FILES, which is removed
+    // SAFETY: only with the flag FILES can `unshare` invalidate file descriptors of other threads. The flag is removed
     // here.
     unsafe { unshare_unsafe(flags.difference(UnshareFlags::FILES)) }
 }

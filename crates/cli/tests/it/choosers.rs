@@ -14,8 +14,8 @@ use std::path::Path;
 fn load(args: &[&str]) -> Record {
     let done = run(&[&["load", "--json"], args].concat());
     let record = documents::record(&done.stdout);
-    // Exit code 1 means that more calls failed than succeeded. Exit code 4 is also accepted: on a busy machine, the load
-    // generator may be late.
+    // Exit code 1 means that more calls failed than succeeded. Exit code 4 is also accepted: on a busy machine, the
+    // load generator may be late.
     let code = i32::from(record.verdict.failing == Some(true));
     assert_eq!(done.code, if record.verdict.valid { code } else { 4 }, "{:#?}", record.verdict);
     record

@@ -56,9 +56,8 @@ fn is_planned_with(survey: &Survey, document: &str) {
     let close = |value: f64, expected: f64| (value / expected - 1.0).abs() < 1e-6;
     assert!(close(solved["saturation_rate"].as_f64().unwrap(), predicted), "{predicted}: {solved:#}");
     assert!(close(numbers(&solved["throughput"]).iter().sum(), 0.7 * predicted), "{predicted}: {solved:#}");
-    // At the model's rates, its solution equals the prediction of the survey. If the survey has observed pauses of the
-    // server, its prediction is higher: it includes the time for which calls wait until a pause ends, which is not in
-    // the model.
+    // The solution of the model at its own rates must equal the survey's prediction. If the survey has observed pauses
+    // of the server, its prediction is higher: it also contains the time for which calls wait until a pause ends.
     let there = |level: &&&Level| (level.fraction - 0.7).abs() < 1e-9 && level.workload == "mix";
     if let Some(level) = of_role(survey, Role::HeldOut).iter().find(there) {
         let [response, solved] = [level.steady_response_s.unwrap(), solved["mean_response_time"].as_f64().unwrap()];

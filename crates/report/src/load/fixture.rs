@@ -23,7 +23,7 @@ pub fn summary(mean: f64) -> Option<Summary> {
     })
 }
 
-/// Returns the Record of the run in Figure 1.
+/// Returns the Record of the run in Figure 1 of the httperf paper.
 pub fn record() -> Record {
     let counts = Counts {
         scheduled: 27_000,

@@ -28,12 +28,12 @@ pub struct Against {
     /// Whether all differences of metrics that are known in both profiles are within the permitted limits.
     pub alike: bool,
     /// The compared metrics.
-    pub differences: Vec<Figure>,
+    pub differences: Vec<ComparedMetric>,
 }
 
 /// The values of one metric in both profiles.
 #[derive(Debug, Serialize)]
-pub struct Figure {
+pub struct ComparedMetric {
     /// Name of the metric.
     pub figure: String,
     /// Value of the metric in the earlier profile, if it is known.
@@ -51,7 +51,7 @@ pub struct Figure {
 impl Against {
     /// Makes the comparison with the profile in the file `path`.
     pub fn new(path: String, comparison: &Comparison) -> Against {
-        let figure = |d: &Difference| Figure {
+        let figure = |d: &Difference| ComparedMetric {
             figure: d.metric.clone(),
             before: d.before,
             after: d.after,

@@ -23,11 +23,11 @@ const STEP: f64 = 2.0;
 /// The search ends when the ratio of the lowest load above the client's limit to the highest load below it is at most
 /// this.
 const RESOLUTION: f64 = 1.1;
-/// Number of pairs of runs at a level whose result is clear.
+/// Minimum number of pairs of runs at one load.
 pub(super) const MIN_PAIRS: usize = 3;
-/// Maximum number of pairs of runs at a level.
+/// Maximum number of pairs of runs at one load.
 const MAX_PAIRS: usize = 5;
-/// Maximum number of pairs of runs at all levels together.
+/// Maximum number of pairs of runs in the whole search.
 const BUDGET: usize = 36;
 /// Tolerated gain in throughput from one generator to two, as a share of the throughput of one.
 const TOLERATED_GAIN: f64 = 0.02;
@@ -43,7 +43,7 @@ pub struct ThroughputPair {
     pub two: f64,
     /// The reason why the verdict names the client as the limit in the run of one generator; `None` for another
     /// verdict.
-    pub doubt: Option<String>,
+    pub limit_reason: Option<String>,
 }
 
 /// Number of levels that the search needs to reach a load of at least `rate`.
@@ -137,10 +137,10 @@ impl Level {
     /// Whether enough pairs were measured for a clear result: the verdicts agree, and the gain is significantly above
     /// or below the tolerated gain.
     fn is_clear(&self) -> bool {
-        let doubts = self.doubts().count();
+        let limit_reasons = self.limit_reasons().count();
         let (gain, half_width) = self.gain();
         let is_gain_known = (gain - self.tolerated_gain()).abs() > half_width.unwrap_or(f64::INFINITY);
-        self.pairs.len() >= MIN_PAIRS && (doubts == self.pairs.len() || (doubts == 0 && is_gain_known))
+        self.pairs.len() >= MIN_PAIRS && (limit_reasons == self.pairs.len() || (limit_reasons == 0 && is_gain_known))
     }
 
     fn result(&self) -> ClientLevel {
@@ -149,8 +149,8 @@ impl Level {
         let (gain, half_width) = self.gain();
         let sufficient = (1.0 - TOLERATED_SHORTFALL) * self.load;
         let is_significant = gain > self.tolerated_gain() && half_width.is_some_and(|half_width| gain > half_width);
-        let limited = if 2 * self.doubts().count() > self.pairs.len() {
-            self.doubts().next().cloned()
+        let limited = if 2 * self.limit_reasons().count() > self.pairs.len() {
+            self.limit_reasons().next().cloned()
         } else if is_significant {
             Some(format!("two generators deliver {} more", quantity::rate(gain)))
         } else if one < sufficient && two >= sufficient {
@@ -170,8 +170,8 @@ impl Level {
         }
     }
 
-    fn doubts(&self) -> impl Iterator<Item = &String> {
-        self.pairs.iter().filter_map(|pair| pair.doubt.as_ref())
+    fn limit_reasons(&self) -> impl Iterator<Item = &String> {
+        self.pairs.iter().filter_map(|pair| pair.limit_reason.as_ref())
     }
 
     fn tolerated_gain(&self) -> f64 {
@@ -206,8 +206,9 @@ mod tests {
             runs += 1;
             (load.min(generators * client) * noise(runs)).min(server).min(load)
         };
-        let measure =
-            |load| Ok::<_, Infallible>(Some(ThroughputPair { one: run(1.0, load), two: run(2.0, load), doubt: None }));
+        let measure = |load| {
+            Ok::<_, Infallible>(Some(ThroughputPair { one: run(1.0, load), two: run(2.0, load), limit_reason: None }))
+        };
         let Ok(calibration) = search(measure, f64::INFINITY, &mut |_| notes += 1);
         assert_eq!(notes, calibration.curve.len());
         assert!(calibration.curve.is_sorted_by(|a, b| a.load <= b.load));
@@ -234,7 +235,7 @@ mod tests {
     #[test]
     fn a_search_ends_at_the_rate_that_is_enough() {
         for (enough, max) in [(500.0, 2_000.0), (2_000.0, 2_000.0), (9_000.0, 16_000.0)] {
-            let measure = |load| Ok::<_, Infallible>(Some(ThroughputPair { one: load, two: load, doubt: None }));
+            let measure = |load| Ok::<_, Infallible>(Some(ThroughputPair { one: load, two: load, limit_reason: None }));
             let Ok(calibration) = search(measure, enough, &mut |_| ());
             assert_eq!((calibration.max_rate, calibration.lower_bound), (Some(max), true));
             assert_eq!(calibration.curve.len() as u32, levels_up_to(enough));
@@ -264,8 +265,8 @@ mod tests {
         let mut runs = 0;
         let measure = |load: f64| {
             runs += 1;
-            let doubt = late(runs, load).then(|| "it was late".to_owned());
-            Ok::<_, Infallible>(Some(ThroughputPair { one: load, two: load, doubt }))
+            let limit_reason = late(runs, load).then(|| "it was late".to_owned());
+            Ok::<_, Infallible>(Some(ThroughputPair { one: load, two: load, limit_reason }))
         };
         let Ok(calibration) = search(measure, f64::INFINITY, &mut |_| ());
         calibration
@@ -303,7 +304,7 @@ mod tests {
         let mut pairs = 0;
         let measure = |load: f64| {
             pairs += 1;
-            Ok::<_, Infallible>((pairs <= 7).then_some(ThroughputPair { one: load, two: load, doubt: None }))
+            Ok::<_, Infallible>((pairs <= 7).then_some(ThroughputPair { one: load, two: load, limit_reason: None }))
         };
         let Ok(calibration) = search(measure, f64::INFINITY, &mut |_| ());
         assert_eq!((calibration.max_rate, calibration.lower_bound), (Some(2.0 * START_RATE), true));

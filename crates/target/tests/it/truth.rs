@@ -73,8 +73,8 @@ fn every_nanosecond_is_booked_once() {
         assert_eq!(keeping[0].get("/__truth").status, 200);
     }
     let truth = truth_of(&target, 100);
-    // The server's CPU time and the kernel's are read one after another, so they differ only by turns that have not
-    // ended yet.
+    // The server's CPU time and the kernel's are read one after another. They differ only by CPU time that the workers
+    // have not accounted yet.
     let end = (target.cpu_times().total_cpu_s, cpu_of(&target));
     let (booked, used) = (end.0 - start.0, end.1 - start.1);
     assert!((booked - used).abs() < 0.002, "booked {booked} s, used {used} s");
