@@ -26,7 +26,7 @@ from .servers import Server
 
 PATTERNS = ((False, True, True, False), (True, False, False, True))
 MODULE, CONTROL = "module", "control"
-# What is switched on and off in successive quartets of slices. In the control, a quarter of the quartets, nothing is.
+# The setting that is switched in successive quartets of slices. In a quarter of the quartets (control), none is.
 TURNS = (MODULE, MODULE, CONTROL, MODULE)
 # Pause after a switch, in seconds, so that requests in progress end before the measurement. Apache needs 5 ms for 64
 # concurrent requests.

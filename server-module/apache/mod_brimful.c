@@ -116,9 +116,9 @@ static uint32_t ask_mpm(int question)
     return ap_mpm_query(question, &answer) == APR_SUCCESS && answer > 0 ? (uint32_t) answer : 1;
 }
 
-/* Returns the number of slots for this number of worker threads: one for each, half as many again for new children that
- * start while old ones still run, and 16. With HTTP/2, one and a half times as many threads are added before, because
- * mod_http2 has threads of its own. */
+/* Returns the number of slots for this number of worker threads: 1.5 slots for each thread, because new children start
+ * while old ones are still running, and 16 more. If mod_http2 is loaded, the number of threads is first multiplied by
+ * 2.5, because mod_http2 has threads of its own. */
 static uint32_t slots_needed(uint32_t workers)
 {
     uint64_t slots = workers;

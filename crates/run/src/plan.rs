@@ -48,7 +48,7 @@ pub(crate) enum PlannedLoad {
 pub(crate) enum PlannedPace {
     /// The next attempt begins this time after a connection was established, but at once after an abandoned attempt.
     Think(Nanos),
-    /// The next attempt begins when an arrival of this process is due and the S-Client has no attempt in progress.
+    /// The next attempt begins when an arrival of this arrival process is due and the S-Client is free.
     Arrivals(Box<Arrivals>),
 }
 

@@ -39,7 +39,7 @@ pub(crate) struct Connection {
     last: Option<usize>,
 }
 
-/// What happens to a connection after a turn.
+/// The action that follows a turn of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Next {
     /// Wait until the socket is ready for these events, then begin another turn.
@@ -70,7 +70,7 @@ enum Phase {
     },
 }
 
-/// What happens after a response was written completely.
+/// The action that follows when a response was written completely.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Then {
     Read,

@@ -66,7 +66,8 @@ impl RunningTestbed {
     /// Starts a test bed.
     ///
     /// # Errors
-    /// [`TestbedError`] if this process may not create network namespaces, or a TUN device or the program `ip` is missing.
+    /// [`TestbedError`] if this process may not create network namespaces, or if a TUN device or the program `ip` is
+    /// missing.
     pub fn start(settings: NetworkSettings, cpus: Cpus) -> Result<RunningTestbed, TestbedError> {
         let mut hosts = Vec::new();
         let mut devices = Vec::new();

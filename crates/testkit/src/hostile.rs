@@ -112,7 +112,7 @@ fn ends() -> [(&'static str, Step); 3] {
 #[derive(Clone, Copy, PartialEq)]
 enum Complete {
     Never,
-    /// They are complete only if FIN follows: the end of the connection is the end of the body.
+    /// The bytes are complete only if FIN follows: the end of the connection is the end of the body.
     ByClose,
     Always,
 }

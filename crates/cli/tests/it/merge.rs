@@ -226,8 +226,8 @@ fn a_shard_starts_by_the_fleets_clock_and_ends_with_its_parent() {
     let kept = crate::plan::path_argument(&files.path("kept.json"));
     let _machine = lock_machine_shared();
     let (_target, address) = target::start(&["--service", "page=50us"]);
-    // This host's clock is 100 s behind the fleet's clock. So by the fleet's clock, a start in 2 s is 102 s ahead of
-    // this host's time.
+    // This host's clock is 100 s behind the fleet's clock. On the fleet's clock, the time in 2 s is this host's current
+    // time plus 102 s.
     let agreed = SystemTime::now() + Duration::from_secs(102);
     let agreed_s = agreed.duration_since(SystemTime::UNIX_EPOCH).unwrap().as_secs_f64().to_string();
     let mut shard = brimful(&[

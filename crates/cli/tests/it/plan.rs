@@ -33,7 +33,7 @@ pub fn model(case: &Value) -> Value {
 pub struct Files(TempDir);
 
 impl Files {
-    /// Creates the directory.
+    /// Creates the temporary directory.
     pub fn new() -> Files {
         Files(tempfile::tempdir().unwrap())
     }

@@ -197,7 +197,7 @@ fn records(calibration: &Calibration) -> String {
 
 /// Explains why the model does not use the variability of service times that the Server Module measured. `None` if the
 /// model uses it, or if it was not measured.
-fn turns(inside: &InsideDemands, basis: ScvBasis) -> Option<String> {
+fn unused_variability(inside: &InsideDemands, basis: ScvBasis) -> Option<String> {
     let (scv, workers) = (inside.scv.filter(|_| basis != ScvBasis::Measured)?, inside.workers?);
     Some(format!(
         "scv {} as measured inside the server; its {} workers take turns on fewer CPUs, so that waits are of another \
@@ -258,8 +258,8 @@ fn notes(found: &Calibrated) -> String {
             }
         };
         text += &fact("response", &format!("{} spent elsewhere; {scv}", seconds(Some(response.delay))));
-        if let Some(turns) = found.inside.as_ref().and_then(|inside| turns(inside, response.basis)) {
-            text += &fact("service", &turns);
+        if let Some(reason) = found.inside.as_ref().and_then(|inside| unused_variability(inside, response.basis)) {
+            text += &fact("service", &reason);
         }
     }
     for warning in &found.warnings {

@@ -38,7 +38,7 @@ pub struct Forecasted {
 pub struct Limit {
     /// Arrivals per second.
     pub rate: f64,
-    /// What happens at this rate, as a text for people.
+    /// The reason why this rate is the limit, as a text for people.
     pub reason: String,
 }
 

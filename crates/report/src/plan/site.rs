@@ -23,7 +23,7 @@ pub struct Site {
     pub steps: u64,
     /// Mean length of a step, in seconds.
     pub step_s: f64,
-    /// Number of requests in these steps.
+    /// Number of requests in the steps that both the logs and the utilizations cover.
     pub requests: u64,
     /// The model, with the demands of each resource that its `rule` computes.
     pub model: Model,

@@ -26,7 +26,7 @@ const BEFORE_RETRANSMISSION: Nanos = Nanos(950_000_000);
 /// The outcome of the connection attempts to all addresses of a host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ReachOutcome {
-    /// These addresses accept connections. The list is not empty.
+    /// The addresses that accept connections, at least one.
     Accepts(Vec<SocketAddr>),
     /// No address accepts a connection, and this address did not reply within the time limit.
     Silent(SocketAddr),

@@ -74,7 +74,7 @@ fn every_nanosecond_is_booked_once() {
     }
     let truth = truth_of(&target, 100);
     // The server's CPU time and the kernel's are read one after another. They differ only by CPU time that the workers
-    // have not accounted yet.
+    // have not added to an account yet.
     let end = (target.cpu_times().total_cpu_s, cpu_of(&target));
     let (booked, used) = (end.0 - start.0, end.1 - start.1);
     assert!((booked - used).abs() < 0.002, "booked {booked} s, used {used} s");
