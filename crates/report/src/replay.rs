@@ -46,7 +46,7 @@ pub struct ComparedMetric {
     pub flattened: Option<f64>,
     /// `as_logged` divided by `flattened`.
     pub ratio: Option<f64>,
-    /// The ratio's 95 % confidence interval, if both metrics have one.
+    /// The ratio's 95 % confidence interval, if both values have one.
     pub ratio_ci95: Option<[f64; 2]>,
     /// The unit in which the metric is shown.
     #[serde(skip)]
@@ -257,8 +257,8 @@ mod tests {
     fn a_ratio_has_an_interval_where_both_have_one() {
         let figure = ComparedMetric::new("x", Unit::Rate, (Some(6.0), Some(0.3)), (Some(2.0), Some(0.1)));
         let [low, high] = figure.ratio_ci95.unwrap();
-        // Each value has a relative error of 5 %. The errors are independent, so that of the ratio's logarithm is √2 ×
-        // 5 % = 7.07 %.
+        // Each value has a relative error of 5 %. The errors are independent, so the error of the ratio's logarithm is
+        // √2 × 5 % = 7.07 %.
         assert!((figure.ratio.unwrap() - 3.0).abs() < 1e-12);
         assert!((low - 3.0 * (-0.070_71_f64).exp()).abs() < 1e-4 && (high - 3.0 * 0.070_71_f64.exp()).abs() < 1e-4);
         assert_eq!(ComparedMetric::new("x", Unit::Rate, (Some(6.0), None), (Some(2.0), Some(0.1))).ratio_ci95, None);

@@ -37,7 +37,7 @@ CRASH_MESSAGES = "Starting Ray client server failed", "Proxy failed to Connect t
 MAX_TRIES = 3
 #: Python's error message on a host without this package. Ray's error message contains it.
 PACKAGE_ERROR = "No module named 'brimful'"
-#: The message to the user in that case.
+#: The message to the user about a host without this package.
 PACKAGE_MISSING = "no Python package `brimful`: `pip install brimful` there, for the Python that runs Ray"
 
 

@@ -71,8 +71,7 @@ fn autobench_figures(output: &str) -> [f64; 9] {
     ]
 }
 
-/// What determines the pace of a test: the rate on the command line, or the server. Different values must be equal in
-/// the two cases.
+/// The origin of a test's pace: the rate on the command line, or the server. In each case, other values must be equal.
 #[derive(Clone, Copy, PartialEq)]
 enum Paced {
     /// The rate determines the pace, so rates must be equal.

@@ -65,7 +65,7 @@ pub struct Resource {
 pub struct SiteProgram {
     /// Name of the program.
     pub name: String,
-    /// Mean number of CPUs that the program used in these steps.
+    /// Mean number of CPUs that the program used in the steps of `outliers`.
     pub cores: f64,
     /// Mean number of CPUs that the program used in all other steps.
     pub usual_cores: f64,
