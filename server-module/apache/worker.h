@@ -121,8 +121,8 @@ static struct brimful_slot *worker_slot(struct worker *worker, uint64_t now)
     return __builtin_expect(worker->slot != NULL, 1) ? worker->slot : worker_claim(worker, now);
 }
 
-/* Prefetches the cache lines of the slot that the next request will write. The server is still looking up the
- * connection meanwhile. */
+/* Prefetches the cache lines of the slot to which the next request will be recorded. They are loaded while the caller
+ * looks up the connection. */
 static void worker_makes_ready(const struct worker *worker)
 {
     if (worker->slot != NULL) {

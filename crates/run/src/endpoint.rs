@@ -4,7 +4,7 @@ mod name;
 mod reach;
 mod url;
 
-pub use name::{ConnectTo, ConnectToError, Name};
+pub use name::{ConnectTo, ConnectToError, ServerHosts};
 
 use crate::RunError;
 use brimful_core::tls::NegotiatedTls;
@@ -29,7 +29,7 @@ pub struct Endpoint {
     /// Further addresses of the host that accept connections.
     pub further_addresses: Vec<Address>,
     /// The host name, which can be resolved again; `None` for a Unix socket.
-    pub name: Option<Name>,
+    pub name: Option<ServerHosts>,
     /// Value of the `Host` header.
     pub authority: String,
     /// Path and query; at least `/`.
@@ -85,7 +85,8 @@ impl Endpoint {
                     url: url.clone(),
                     why: format!("no --connect-to matches {host}:{port}; an empty HOST and PORT match any"),
                 };
-                let name = Name::by_rules(&host, port, &detour.connect_to, detour.first_address).ok_or_else(no_rule)?;
+                let name =
+                    ServerHosts::by_rules(&host, port, &detour.connect_to, detour.first_address).ok_or_else(no_rule)?;
                 let unresolvable = |source| RunError::Unresolvable { url: url.clone(), source };
                 let addresses = name.resolve(look_up).map_err(unresolvable)?;
                 let reach = if detour.first_address { reach_first } else { reach_all };
@@ -115,7 +116,7 @@ impl Endpoint {
     /// # Errors
     /// If the name cannot be resolved.
     pub fn for_server(host: &str, port: u16, patience: Nanos) -> io::Result<Endpoint> {
-        let name = Name::of_host(host, port);
+        let name = ServerHosts::of_host(host, port);
         let mut addresses = name.resolve(look_up)?;
         if let [_, _, ..] = addresses[..]
             && let Some(ReachOutcome::Accepts(accepting)) = reach_all(&addresses, patience)
@@ -145,7 +146,7 @@ impl Endpoint {
 
     /// The destination of a run's connections. The name is resolved again when a connection fails.
     pub fn destination(&self) -> Destination {
-        let look_up = self.name.as_ref().and_then(Name::look_up_again);
+        let look_up = self.name.as_ref().and_then(ServerHosts::look_up_again);
         Destination::new(self.address.clone(), self.further_addresses.clone(), look_up)
     }
 

@@ -20,7 +20,7 @@ mod stream;
 mod warm_up;
 
 pub use crew::Crew;
-pub use endpoint::{ConnectOverrides, ConnectTo, ConnectToError, Endpoint, Name};
+pub use endpoint::{ConnectOverrides, ConnectTo, ConnectToError, Endpoint, ServerHosts};
 pub use error::RunError;
 pub use guardian::{GUARDIAN_COMMAND, Guardian, ServerChange, run_guardian};
 pub use observer::{CallHook, Exchange, MessagePrefix, ResultsSoFar, RunObserver};

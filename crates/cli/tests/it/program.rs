@@ -13,8 +13,8 @@ use std::time::{Duration, Instant};
 /// Time limit of all waits. It is long enough even for a busy host, and only prevents tests from hanging.
 pub const WAIT_LIMIT: Duration = Duration::from_secs(600);
 
-/// A lock for the load on the machine. Tests that make load share it; tests whose results other load would change lock
-/// it exclusively.
+/// A lock for the load on the machine. Tests that generate load hold it shared; tests whose results other load would
+/// change hold it exclusively.
 static MACHINE: RwLock<()> = RwLock::new(());
 
 /// Locks the machine in shared mode, for tests that run several programs at the same time. While a test holds this

@@ -21,7 +21,7 @@ pub const SCHEMA: &str = "brimful.calibration/1";
 pub struct Calibration {
     /// Identifier of the document's schema: always [`SCHEMA`].
     pub schema: String,
-    /// A sentence that names the bottleneck and its rate.
+    /// A sentence that names the bottleneck and the rate at which it saturates.
     pub headline: String,
     /// The rate at which each station saturates, in the order in which the stations saturate.
     pub limits: Vec<StationLimit>,

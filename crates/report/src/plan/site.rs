@@ -15,7 +15,7 @@ pub const SCHEMA: &str = "brimful.site/1";
 pub struct Site {
     /// Identifier of the document's schema: always [`SCHEMA`].
     pub schema: String,
-    /// A sentence that names the bottleneck and its rate.
+    /// A sentence that names the bottleneck and the rate at which it saturates.
     pub headline: String,
     /// Estimated demands at each resource, such as a CPU or a disk.
     pub resources: Vec<Resource>,
@@ -97,7 +97,7 @@ pub struct SiteDemand {
     /// 95 % confidence interval of `demand`. It covers the variation between steps, but not an error of the rule
     /// itself. Absent if it is unknown.
     pub demand_ci95: Option<Interval>,
-    /// Where the demand is known from, if it was given instead of estimated.
+    /// Source of the demand, if it was given instead of estimated.
     pub known: Option<String>,
     /// Estimate by least squares over the steps.
     pub regression: Option<f64>,

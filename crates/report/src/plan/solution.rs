@@ -20,7 +20,7 @@ pub const SCHEMA: &str = "brimful.solution/1";
 pub struct Solved {
     /// Identifier of the document's schema: always [`SCHEMA`].
     pub schema: String,
-    /// A sentence that names the bottleneck and its rate.
+    /// A sentence that names the bottleneck and the rate at which it saturates.
     pub headline: String,
     /// The analytic solution. If the network has none, its fields are absent, and only `simulation` has results.
     #[serde(flatten)]

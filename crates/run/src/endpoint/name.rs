@@ -78,22 +78,22 @@ fn without_brackets(part: &str) -> String {
 
 /// The host names that resolve to the server's addresses, and the server's port. A host may be an IP address.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Name {
+pub struct ServerHosts {
     hosts: Vec<String>,
     port: u16,
     /// Whether to use only the first address that accepts a connection.
     first_only: bool,
 }
 
-impl Name {
-    /// Returns the [`Name`] of a host to which no rules apply.
-    pub(super) fn of_host(host: &str, port: u16) -> Name {
-        Name { hosts: vec![host.to_owned()], port, first_only: false }
+impl ServerHosts {
+    /// Returns a single host, to which no rules apply.
+    pub(super) fn of_host(host: &str, port: u16) -> ServerHosts {
+        ServerHosts { hosts: vec![host.to_owned()], port, first_only: false }
     }
 
-    /// Returns the [`Name`] that the first matching rule determines for this host and port; `None` if no rule matches.
-    /// Without rules, it is the [`Name`] of the host itself.
-    pub(super) fn by_rules(host: &str, port: u16, rules: &[ConnectTo], first_only: bool) -> Option<Name> {
+    /// Returns the hosts that the first matching rule determines for this host and port; `None` if no rule matches.
+    /// Without rules, returns the host itself.
+    pub(super) fn by_rules(host: &str, port: u16, rules: &[ConnectTo], first_only: bool) -> Option<ServerHosts> {
         let rule = rules.iter().find(|rule| rule.matches(host, port));
         if rule.is_none() && !rules.is_empty() {
             return None;
@@ -101,7 +101,7 @@ impl Name {
         let addresses = rule.map(|rule| rule.addresses.clone()).filter(|addresses| !addresses.is_empty());
         let to_port = rule.and_then(|rule| rule.to_port);
         let hosts = addresses.unwrap_or_else(|| vec![host.to_owned()]);
-        Some(Name { hosts, port: to_port.unwrap_or(port), first_only })
+        Some(ServerHosts { hosts, port: to_port.unwrap_or(port), first_only })
     }
 
     /// Resolves the addresses, without duplicates, in the order of the resolver.
@@ -161,7 +161,7 @@ mod tests {
 
     fn found(host: &str, port: u16, rules: &[&str]) -> Option<(Vec<String>, u16)> {
         let rules: Vec<ConnectTo> = rules.iter().map(|rule| rule.parse().unwrap()).collect();
-        Name::by_rules(host, port, &rules, false).map(|name| (name.hosts, name.port))
+        ServerHosts::by_rules(host, port, &rules, false).map(|name| (name.hosts, name.port))
     }
 
     fn to(hosts: &[&str], port: u16) -> Option<(Vec<String>, u16)> {
@@ -191,16 +191,16 @@ mod tests {
         let listeners = [(); 2].map(|()| std::net::TcpListener::bind("127.0.0.1:0").unwrap());
         let [one, other] = listeners.each_ref().map(|listener| listener.local_addr().unwrap());
         let (_taken, refusing) = super::super::reach::tests::refusing();
-        let name = Name { hosts: vec!["a.test".to_owned()], port: 80, first_only: false };
+        let name = ServerHosts { hosts: vec!["a.test".to_owned()], port: 80, first_only: false };
         assert_eq!(name.choose(&[refusing], &[refusing, one]), [refusing, one]);
         assert_eq!(name.choose(&[one], &[refusing, other]), [other]);
         assert_eq!(name.choose(&[one], &[refusing]), []);
-        let name = Name { first_only: true, ..name };
+        let name = ServerHosts { first_only: true, ..name };
         assert_eq!(name.choose(&[other], &[one, other]), [other]);
         assert_eq!(name.choose(&[refusing], &[other, one]).len(), 1);
         assert!(name.look_up_again().is_some());
         for literal in ["127.0.0.1", "::1", "fe80::1%eth0"] {
-            let name = Name { hosts: vec![literal.to_owned()], ..name.clone() };
+            let name = ServerHosts { hosts: vec![literal.to_owned()], ..name.clone() };
             assert!(name.look_up_again().is_none(), "{literal}");
         }
     }
