@@ -50,7 +50,7 @@ pub struct TlsOptions {
     /// The TLS settings of the client.
     pub security: Arc<Security>,
     /// The TLS parameters that a handshake before the run negotiated. They are copied to the Record.
-    pub spoken: Option<TlsSpoken>,
+    pub spoken: Option<NegotiatedTls>,
 }
 
 /// The load: which calls are made, and when.

@@ -38,11 +38,12 @@ pub fn unshare(flags: UnshareFlags) -> io::Result<()> {
 /// Sets real-time scheduling for the calling thread: when the thread is ready, it runs before all ordinary threads on
 /// its CPU (`SCHED_FIFO`, sched(7)).
 pub fn set_realtime_scheduling() -> io::Result<()> {
-    let lowest_priority = libc::sched_param { sched_priority: 1 };
+    // The kernel's `struct sched_param` has one field. The system call is made directly, because musl's function always
+    // fails.
+    let lowest_priority: libc::c_int = 1;
+    let policy = libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK;
     // SAFETY: thread number 0 is the calling thread, and the pointer is valid during the call.
-    match unsafe {
-        libc::sched_setscheduler(0, libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK, &raw const lowest_priority)
-    } {
+    match unsafe { libc::syscall(libc::SYS_sched_setscheduler, 0, policy, &raw const lowest_priority) } {
         0 => Ok(()),
         _ => Err(io::Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(io::Errno::PERM)),
     }

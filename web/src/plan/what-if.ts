@@ -1,6 +1,6 @@
 // The page of a what-if analysis: the results before and after a change side by side, or the results for a range of
 // changes.
-import type { Changed, Curve, Headroom, Outlook } from "../documents/what-if.ts";
+import type { Changed, Curve, Headroom, ModelResults } from "../documents/what-if.ts";
 import { signedPercent, number, percent, rate, seconds, type Format } from "../format.ts";
 import { type Chart } from "../plot.ts";
 import { section, type Page } from "../page.ts";

@@ -89,7 +89,7 @@ fn headline(what_if: &WhatIf) -> String {
 }
 
 /// Describes how the results change from the first to the last point of a curve.
-fn along(before: &Outlook, curve: &Curve) -> String {
+fn along(before: &ModelResults, curve: &Curve) -> String {
     let today = limits(&before.stations, before.intervals.as_ref());
     let (Some(first), Some(last), [axis]) = (curve.points.first(), curve.points.last(), curve.axes.as_slice()) else {
         return format!("{today}; {} points along {} ranges.", curve.points.len(), curve.axes.len());
@@ -128,7 +128,7 @@ pub fn text(changed: &Changed) -> String {
 }
 
 /// A table of the response times of each class. A class that the changes add has no response time before them.
-fn classes(before: &Outlook, after: &Outlook) -> String {
+fn classes(before: &ModelResults, after: &ModelResults) -> String {
     let mut columns = vec![words("class", 0), words("offered", 2), figure("before", 2, Some("mean response time"))];
     let known = before.intervals.is_some() || after.intervals.is_some();
     let interval = || if known { vec![figure("90 %", 1, None)] } else { Vec::new() };
