@@ -13,7 +13,7 @@ mod notable;
 mod tests;
 
 pub use arrivals::{csv, seconds_csv};
-pub use comparison::{Against, Compared, Figure, comparison};
+pub use comparison::{Against, Compared, ComparedMetric, comparison};
 
 use crate::format::{fact, harmless, shorten, wrap};
 use brimful_core::Nanos;

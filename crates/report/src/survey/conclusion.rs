@@ -182,7 +182,7 @@ fn inflicted(survey: &Survey) -> Option<String> {
 
 /// Says that the Server Module measured the classes' demands, from how many requests, and the variability of service
 /// times if it is known.
-fn from_inside(inside: &InsideServer) -> String {
+fn from_inside(inside: &ModuleMeasurements) -> String {
     let mut said = format!(
         "how the classes' demands differ was measured inside the server (Server Module), in {} requests",
         quantity::count(inside.sampled)
