@@ -135,8 +135,8 @@ impl ModuleDemand {
 pub(crate) const NORMAL_95: f64 = 1.96;
 
 impl Workers {
-    /// The workers of the server with the largest share of busy workers; `None` if no server reports its maximum number
-    /// of workers.
+    /// The workers of the server with the largest share of busy workers; `None` if no server reports its maximum and
+    /// its busy number of workers.
     pub fn from_record(record: &Record) -> Option<Workers> {
         let servers = &record.server.as_ref()?.module.as_ref()?.servers;
         let limited = servers.iter().filter_map(|server| {

@@ -91,7 +91,7 @@ pub struct SiteDemands {
     /// Demand of each class in seconds, by the rule.
     pub demands: Vec<Estimate>,
     /// Groups of classes that share one demand, because only the joint demand of the group is known. Empty if the user
-    /// chose the rule.
+    /// chose a rule other than regression.
     pub joint: Vec<Vec<usize>>,
     /// Demand of a response without a body that the rule [`SiteRule::Size`] used, in seconds.
     pub intercept: Option<Estimate>,

@@ -61,7 +61,7 @@ pub struct Peak {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum PeakBasis {
-    /// The maximum is at a measured load, and β is significantly greater than 0.
+    /// The maximum is not beyond the highest measured load, and β is significantly greater than 0.
     Measured,
     /// The maximum is beyond the highest measured load, and β is significantly greater than 0.
     Extrapolated,

@@ -18,7 +18,8 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use statrs::distribution::{ChiSquared, ContinuousCDF};
 
-/// Minimum number of windows for an index of a curve. With 20 windows, the standard error is a third of the index.
+/// Minimum number of windows for an index of a curve, except for the first. With 20 windows, the standard error is a
+/// third of the index.
 const MIN_WINDOWS: usize = 20;
 
 /// The index of dispersion in windows of the same length.

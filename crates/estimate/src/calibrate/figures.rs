@@ -7,7 +7,7 @@ use brimful_core::server::Server;
 use brimful_core::workload::LoadKind;
 use std::collections::BTreeMap;
 
-/// One interval of the load generator's time series, a second or more.
+/// One interval of the load generator's time series.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TimeSlice {
     /// Number of calls completed in the interval.
@@ -42,7 +42,7 @@ pub(super) fn mean_seconds(times_us: Option<Summary>) -> Option<f64> {
 }
 
 /// Length of an epoch in seconds, and the number of arrivals in each epoch. The epochs are the load generator's
-/// intervals, without those that are incomplete.
+/// intervals of the first interval's length that end within the window.
 pub(super) fn arrivals(record: &Record) -> Option<(f64, Vec<u64>)> {
     let length = record.intervals.first()?.length_s;
     let whole = |i: &&Interval| i.length_s == length && i.t_s + length <= record.window_s * (1.0 + 1e-9);
@@ -54,7 +54,7 @@ pub(super) fn is_bursty(counts: &[u64]) -> bool {
     dispersion(counts, 1).is_ok_and(|dispersion| dispersion.ci95.low > 1.0)
 }
 
-/// Divides the run into the load generator's intervals. The CPU time of each of the monitor's intervals is divided
+/// Divides the window into the load generator's intervals. The CPU time of each of the monitor's intervals is divided
 /// among them in proportion to the overlap.
 pub(super) fn time_slices(record: &Record, server: &Server, by_process: bool) -> Vec<TimeSlice> {
     let course = busy_by_interval(server, by_process).unwrap_or_default();

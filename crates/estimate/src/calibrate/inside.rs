@@ -110,7 +110,7 @@ impl InsideDemands {
     }
 
     /// Squared coefficient of variation of service times and its standard error. `None` if more workers than this
-    /// number of CPUs share the CPUs.
+    /// number of CPUs share the CPUs, or if the number of workers is unknown.
     pub(super) fn service_scv(&self, servers: u32) -> Option<(f64, f64)> {
         let takes_turns = self.workers.is_none_or(|workers| workers > u64::from(servers));
         self.scv.zip(self.scv_standard_error).filter(|_| !takes_turns)

@@ -1,5 +1,6 @@
 //! Finds the load at which the measured throughput stops growing, without a queueing model: by the Kneedle algorithm
-//! and by the universal scalability law. Both use all runs of the model's mix, including runs past saturation.
+//! and by the universal scalability law. Both use the valid runs of the model's mix. The Kneedle algorithm also uses
+//! open runs past saturation.
 
 use super::figures::{load_kind, mean_seconds};
 use super::judge::{authority, past_saturation};

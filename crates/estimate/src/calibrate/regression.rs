@@ -16,7 +16,7 @@ pub(super) fn observe(runs: &[Run]) -> Vec<Observation> {
 /// Otherwise the background is fitted if the runs determine it, and is 0 if they do not.
 ///
 /// `known` is the known part of each class's demand. With `known`, or with fewer runs than classes, the law has only
-/// one unknown: a demand that all classes have in common.
+/// one unknown demand, which all classes have in common.
 pub(super) fn regress(
     classes: usize,
     observations: &[Observation],

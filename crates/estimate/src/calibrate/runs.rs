@@ -71,7 +71,7 @@ pub(super) struct Run {
     pub seconds: f64,
     /// Utilization of each disk, by name.
     pub disks: BTreeMap<String, f64>,
-    /// The intervals of the time series, a second or more each. Empty if the Record has no time series.
+    /// The intervals of the time series that lie in the window. Empty if the Record has no time series.
     pub slices: Vec<TimeSlice>,
     /// Mean response time and half width of its confidence interval, in seconds. `None` unless the load was open and
     /// its calls were sent on time.
@@ -83,13 +83,13 @@ pub(super) struct Run {
     /// Bytes received in `seconds`, by class.
     bytes: Vec<Option<f64>>,
     /// The Server Module's measurement of each class. `None` without the module; an error if its classes do not match
-    /// those of the load.
+    /// those of the load, or if it measured too few requests.
     pub module: Option<Result<Vec<Option<ModuleDemand>>, ModuleMismatch>>,
     /// Number of workers that can compete for the CPUs, if the module reports it.
     pub threads: Option<u64>,
 }
 
-/// Measurements of the idle server. A value is `None` if no Record contains it.
+/// Measurements of the idle server: means over its Records. A value is `None` unless all of these Records contain it.
 #[derive(Default)]
 pub(super) struct IdleServer {
     /// Indices of the Records of the idle server.

@@ -115,7 +115,7 @@ fn outliers(bytes: &[f64], residuals: &[f64]) -> Vec<Outlier> {
     let mean = bytes.iter().sum::<f64>() / n;
     let spread: f64 = bytes.iter().map(|b| (b - mean).powi(2)).sum();
     let left: f64 = residuals.iter().map(|r| r * r).sum();
-    // Lower bound of the residual sum of squares, in view of rounding errors.
+    // Lower bound of the other points' residual variance, in view of rounding errors.
     let floor = f64::EPSILON * left;
     let judged = bytes.iter().zip(residuals).enumerate().filter_map(|(point, (b, residual))| {
         let one_minus_leverage = 1.0 - 1.0 / n - (b - mean).powi(2) / spread;

@@ -136,7 +136,7 @@ impl Measurement {
     }
 
     /// CPU seconds per call, without the `idle_busy` CPUs that the server keeps busy without calls. `None` if the CPUs
-    /// cannot be observed.
+    /// cannot be observed, or if the result is not positive.
     pub(super) fn cost(&self, idle_busy: f64) -> Option<f64> {
         let cost = (self.kernel.busy? - idle_busy) / self.rate();
         (cost.is_finite() && cost > 0.0).then_some(cost)
@@ -168,7 +168,7 @@ pub(super) struct ModelledResponse {
 /// The measurements of one load, combined over all blocks.
 #[derive(Clone, Debug)]
 pub(super) struct PooledMeasurement {
-    /// Mean values over all blocks.
+    /// The measurements of all blocks, combined: means, and the sum of the durations.
     pub measurement: Measurement,
     /// The mean response time that the model predicts, averaged over all blocks.
     pub modelled: Option<ModelledResponse>,

@@ -19,7 +19,7 @@ use statrs::distribution::{ContinuousCDF, StudentsT};
 /// Minimum utilization of a measurement that shows the host's slowness. Below it, the CPU time of a call depends more
 /// on the cost of waking the server than on the host's speed.
 const MIN_UTILIZATION: f64 = 0.3;
-/// Minimum number of calls in a measurement or stretch for an estimate of the host's slowness.
+/// Minimum number of calls in a measurement whose throughput is used to estimate the host's slowness.
 const MIN_CALLS: f64 = 20.0;
 /// Minimum ratio of the differences between parts of calibration to the expected later drift. Below it, the differences
 /// are not enlarged, because both are almost zero.

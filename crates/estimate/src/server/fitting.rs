@@ -98,7 +98,7 @@ fn class_demands(facts: &ServerFacts, loads: &PooledLoads, mean: f64) -> Vec<f64
 }
 
 /// The queueing network of the server, with one request of the mix per second. `cpu` is the station of the CPUs. A pool
-/// in `bottleneck` becomes a second station.
+/// in `bottleneck` becomes a second station, or replaces the station of the CPUs if it includes the CPU time.
 fn network(facts: &ServerFacts, cpu: &CpuFit, bottleneck: &Bottleneck) -> Model {
     let new_station =
         |name: &str, kind| Station { name: name.to_owned(), kind, scheduling: Scheduling::Fcfs, ..Station::default() };

@@ -58,7 +58,7 @@ pub(super) fn pause_thresholds(measurements: &BTreeMap<OfferedLoad, Vec<&Measure
 
 /// The lengths of the gaps between completed calls, from all measurements of one load.
 struct GapLengths {
-    /// Lengths in seconds, in descending order. Gaps shorter than two parts of a run are not detected and not included.
+    /// Lengths in seconds, in descending order. Gaps shorter than 1.5 parts of a run are not detected and not included.
     lengths: Vec<f64>,
     calls: f64,
     seconds: f64,
@@ -173,7 +173,7 @@ fn common_second_modes(gaps: &BTreeMap<OfferedLoad, GapLengths>) -> BTreeMap<Off
     shortest
 }
 
-/// The gaps in which calls were in progress and none was completed, if they last at least two parts of the run. Under
+/// The gaps in which calls were in progress and none was completed, if they last at least 1.5 parts of the run. Under
 /// an open load, a call is in progress from its arrival on.
 pub(super) fn gaps(completed: &CompletedCalls, arrivals: &[(f64, usize)], is_closed: bool) -> Vec<Pause> {
     let part_s = completed.part_s;

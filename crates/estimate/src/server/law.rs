@@ -18,7 +18,7 @@ use brimful_core::survey::Law;
 
 /// Maximum power p that is tried.
 const MAX_POWER: u32 = 4;
-/// Cross-validation errors that differ by much less than this relative error count as equal.
+/// Relative cross-validation errors well below this value count as equal.
 const INDISTINCT: f64 = 0.005;
 /// Minimum relative error that is assumed for a law.
 const MIN_LAW_ERROR: f64 = 0.01;

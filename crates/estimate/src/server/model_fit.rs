@@ -16,7 +16,7 @@ const REPLAYS: u64 = 5;
 /// A model that was fitted to one set of blocks.
 #[derive(Clone, Debug)]
 pub(super) struct ModelFit {
-    /// The queueing network without pauses and without arrival rates.
+    /// The queueing network without pauses, with one request of the mix per second.
     pub network: Model,
     /// The CPUs. They are a station of `network` only if calls wait for the CPUs.
     pub cpu: CpuFit,

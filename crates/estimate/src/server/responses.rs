@@ -52,7 +52,8 @@ const MIN_PRIOR_SPREAD: f64 = 0.02;
 struct Prior {
     scv: f64,
     standard_deviation: f64,
-    /// Whether the Server Module measured the prior. Response times then determine only the delay.
+    /// Whether the Server Module measured the prior and workers do not share the CPUs. Response times then determine
+    /// only the delay.
     is_measured: bool,
 }
 

@@ -12,7 +12,7 @@ use crate::window::RunStretch;
 
 /// Minimum number of stretches of a measurement.
 const MIN_STRETCHES: usize = 4;
-/// Minimum number of stretches of all measurements together.
+/// Minimum degrees of freedom of an estimate, summed over all measurements.
 const MIN_ALL_STRETCHES: f64 = 24.0;
 
 /// An estimate of the squared coefficient of variation of the CPU time of a call, over all classes.
