@@ -62,8 +62,8 @@ pub(crate) fn find_client_limit(
 }
 
 impl ClientLimit {
-    /// Stops the survey if this client cannot offer `rate`. `saturation` is the highest rate of the whole survey; the
-    /// message states how many CPUs or generator processes (shards) this rate needs.
+    /// Stops the survey if this client cannot offer `rate`. `saturation` is the server's saturation rate; the message
+    /// states how many CPUs or generator processes (shards) this rate needs.
     pub fn check(&self, runner: &Runner<'_>, rate: f64, saturation: f64) -> Result<(), Halt> {
         let Some(limit) = self.limit.filter(|limit| rate > *limit) else { return Ok(()) };
         let setup = runner.setup;

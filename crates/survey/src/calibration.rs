@@ -139,7 +139,7 @@ pub(crate) fn calibrate(
         servers: setup.servers(),
         idle_busy: idle.busy,
         // `idle.background` was measured without load and may contain a brief disturbance. So it is limited to the CPU
-        // usage by other work during calibration.
+        // usage by work other than calls during calibration.
         background: idle.background.unwrap_or(0.0).min(other_load(&measured.levels) + idle_load),
         is_saturated,
         served_at_once: served_at_once.and_then(|served| u32::try_from(served).ok()),
@@ -194,8 +194,8 @@ impl Calibrator<'_, '_> {
         Ok(Capacity { rate: best.rate / busy, ..best })
     }
 
-    /// Offers loads with more and more clients. The search ends if the server is saturated, if more clients would delay
-    /// the calls of other clients too much, or if the load generator is the limit.
+    /// Offers loads with more and more clients. The search ends at `max_clients`, if more clients would delay the calls
+    /// of other clients too much, or if the load generator is the limit.
     fn search(&mut self, max_clients: u64, first_rate: f64) -> Result<Capacity, Halt> {
         let max_delay_s = self.runner.setup.impact_limits.max_delay.as_secs_f64();
         let mut found = Capacity::unknown();
@@ -283,7 +283,8 @@ impl Calibrator<'_, '_> {
         Ok(())
     }
 
-    /// Offers the load of a step, and waits for the pause after it. Returns `None` if the load generator was the limit.
+    /// Offers the load of a step, and waits for the pause after it. Returns `None` if the load generator was the limit,
+    /// if no call was completed, or if the throughput is unknown.
     fn measure(&mut self, place: OfferedLoad, step: LoadStep, capacity: f64) -> Result<Option<Measured>, Halt> {
         let setup = self.runner.setup;
         let trial = self.runner.measure(&step.workload, step.duration)?;

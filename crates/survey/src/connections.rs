@@ -8,9 +8,9 @@
 //!   because the other calls wait. The connections are opened slowly, so that the calls put little load on the server.
 //! - **Repetition**: if the server is slow for a moment, some calls remain unanswered. So a result counts only if two
 //!   measurements agree.
-//! - **The pool** is the set of connections that open loads may use; calls wait for one of them. Its size is the number
-//!   of connections that the server serves, or the user's choice. Closed loads have at most as many clients as the pool
-//!   has connections.
+//! - **The pool** is the set of connections that open loads may use; calls wait for one of them. Its size is a number
+//!   per CPU of the server or the user's choice, but at most the number of connections that the server serves at the
+//!   same time. Closed loads have at most as many clients as the pool has connections.
 
 use crate::bench::{IdleConnections, Pool};
 use crate::first_look::InitialMeasurement;
@@ -35,7 +35,7 @@ const LONGEST_OPENING: Nanos = Nanos::from_secs(2);
 const MIN_TIMEOUT: Nanos = Nanos::from_millis(500);
 /// Minimum timeout of a call in the measurement of connections, as a multiple of the duration of a single call.
 const TIMEOUT_IN_CALLS: f64 = 10.0;
-/// Maximum number of repetitions of the measurement, until two results agree.
+/// Maximum number of measurements, unless two results agree earlier.
 const MAX_MEASUREMENTS: usize = 3;
 
 /// The connections that the loads of the survey use.

@@ -10,9 +10,10 @@ use brimful_estimate::OfferedLoad;
 const LEVELS: [u32; 4] = [10, 20, 40, 60];
 /// The lowest level of calibration, in percent of the capacity.
 pub(crate) const LIGHTEST_LEVEL: u32 = LEVELS[0];
-/// Duration of a step (one load of calibration) with an open load, in units of [`Setup::level_duration`].
+/// Duration of a step (one load of calibration) with an open load, without its warm-up, in units of
+/// [`Setup::level_duration`].
 const LEVEL_STEP: f64 = 0.1;
-/// Duration of a step with closed-loop clients, in units of [`Setup::level_duration`].
+/// Duration of a step with closed-loop clients, without its warm-up, in units of [`Setup::level_duration`].
 const CLIENTS_STEP: f64 = 0.05;
 /// Minimum duration of a step, without its warm-up.
 const SHORTEST_STEP: Nanos = Nanos::from_millis(200);

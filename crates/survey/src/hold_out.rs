@@ -18,7 +18,7 @@ const HANDSHAKES: f64 = 0.002;
 /// is needed.
 const DELIBERATE_HANDSHAKES: f64 = 0.5;
 
-/// Measures all held-out levels. Levels above `--max-load` are left out.
+/// Measures all held-out levels. Levels above `--max-load` are left out if this limit also applies after calibration.
 pub(crate) fn measure_held_out_levels(
     runner: &mut Runner<'_>,
     calibration: &Calibration,

@@ -198,14 +198,14 @@ enum Kind {
 }
 
 fn figures(level: &Level) -> [Figure; 5] {
-    // Near saturation, a mean refutes the model only if the prediction interval permits it.
+    // Near saturation, a mean refutes the model only if it is outside of the range that the prediction interval permits.
     let mean_tolerance = if level.fraction < SENSITIVE {
         Tolerance { least: RESPONSE / 2.0, most: RESPONSE }
     } else {
         Tolerance { least: RESPONSE, most: f64::INFINITY }
     };
-    // A percentile refutes the model only if the prediction interval permits it. The 99th percentile depends on few
-    // calls, so its tolerance is larger.
+    // A percentile, too, refutes the model only if it is outside of the range that the prediction interval permits. The
+    // 99th percentile depends on few calls, so its tolerance is larger.
     let percentile_tolerance = Tolerance { least: RESPONSE, most: f64::INFINITY };
     let p99_tolerance = Tolerance { least: 2.0 * RESPONSE, most: f64::INFINITY };
     let time = |phrase, comparison, tolerance| Figure { phrase, kind: Kind::Time, comparison, tolerance };

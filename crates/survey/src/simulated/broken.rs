@@ -115,12 +115,7 @@ fn a_client_that_is_the_limit() {
     // must stop before it measures these levels.
     let mut bench = Simulated::single_class(cpu(1), 0.001);
     bench.client_max = Some(400.0);
-    has_reason(
-        &mut bench,
-        20.0,
-        ReasonCode::BeyondClientMax,
-        "to its saturation takes some 3 CPUs like these for the generator",
-    );
+    has_reason(&mut bench, 20.0, ReasonCode::BeyondClientMax, "needs about 3 CPUs like these for the generator");
 }
 
 #[test]
