@@ -103,7 +103,7 @@ pub(super) fn absolute(key: &str, value: &str, unit: Unit) -> Result<Amount, Str
     if amount.step == Step::Set {
         Ok(amount)
     } else {
-        Err(format!("`{key}={value}` is a factor, but a new class has no previous value: give an absolute value"))
+        Err(format!("`{key}={value}` is relative, but there is no previous value: give an absolute value"))
     }
 }
 
