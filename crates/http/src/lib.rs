@@ -10,7 +10,7 @@
 //! - [`CookieJar`]: the cookies of one user.
 //!
 //! This crate opens no socket and reads no clock. Bodies are not stored. An incomplete head is stored until the rest
-//! arrives. Parsing HTTP/1 allocates memory only when the buffer for heads grows.
+//! arrives. Parsing HTTP/1 allocates memory only when the buffers for heads grow.
 //!
 //! Source: RFC 9112 (HTTP/1.1), Fielding, Nottingham & Reschke 2022. Section numbers in comments refer to RFC 9112. In
 //! `http2`, section numbers refer to RFC 9113 (HTTP/2), Thomson & Benfield 2022.

@@ -334,7 +334,7 @@ mod tests {
     use crate::http2::render::block;
     use Version::{Http2, Http10, Http11};
 
-    /// Renders an HTTP/1.1 request with these headers and this body, and returns it as text.
+    /// Renders a request of this version with these headers and this body, and returns it as text.
     fn render(
         method: &str,
         headers: &[(&str, &str)],

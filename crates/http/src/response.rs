@@ -206,8 +206,8 @@ impl ResponseParser {
         }
     }
 
-    /// Consumes some of `bytes`, which all belong to the current stage. Returns the number of bytes consumed, and
-    /// whether they belong to the response. `bytes` must not be empty.
+    /// Consumes those bytes at the start of `bytes` that the current stage can use. Returns their number, and whether
+    /// they belong to the response. `bytes` must not be empty.
     fn step(
         &mut self,
         bytes: &[u8],

@@ -52,8 +52,8 @@ fn time_of_day(token: &[u8]) -> Option<(i64, i64, i64)> {
     Some((number(hour, 1, 2)?, number(minute, 1, 2)?, number(second, 1, 2)?))
 }
 
-/// Parses a number of `min_digits` to `max_digits` digits at the start of a token. Returns `None` if there are more
-/// digits.
+/// Parses a number of `min_digits` to `max_digits` digits at the start of a token. Returns `None` if there are fewer or
+/// more digits.
 fn number(token: &[u8], min_digits: usize, max_digits: usize) -> Option<i64> {
     let digits = token.iter().take_while(|byte| byte.is_ascii_digit()).count();
     let value = token.iter().take(digits.min(max_digits)).fold(0, |sum, digit| sum * 10 + i64::from(digit - b'0'));

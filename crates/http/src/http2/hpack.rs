@@ -3,7 +3,8 @@
 //! - Each connection has its own [`Decoder`], whose table changes with every block: if a block is missed or decoded
 //!   only in part, the connection is unusable.
 //! - Memory is bounded: the table by 4,096 bytes, the default of the protocol; the fields of one block by
-//!   [`MAX_HEAD_BYTES`] and by [`MAX_FIELDS`], however few bytes encode them. The size of an entry is defined in §4.1.
+//!   [`MAX_HEAD_BYTES`] and by [`MAX_FIELDS`], however few bytes encode them. The size of an entry or a field is
+//!   that of §4.1.
 //! - No input makes the decoder panic. Once its buffers have grown, only new table entries need memory to be allocated.
 //!
 //! This crate has its own decoder, because the existing crates (`hpack` and its forks) panic on a single byte
@@ -144,7 +145,7 @@ pub(crate) fn integer(rest: &mut &[u8], prefix: u8) -> Result<u64, HpackError> {
     Ok(number)
 }
 
-/// Decodes a string, plain or Huffman-coded (§5.2), and appends it to `into`.
+/// Decodes a string, plain or Huffman-coded (§5.2), and replaces the content of `into` by it.
 fn string(rest: &mut &[u8], into: &mut Vec<u8>) -> Result<(), HpackError> {
     into.clear();
     let coded = rest.first().ok_or(HpackError::Broken)? & 0x80 != 0;

@@ -100,7 +100,7 @@ impl<T> Http2<T> {
         if self.idle_frames > MAX_IDLE_FRAMES { Err(flood(what)) } else { Ok(()) }
     }
 
-    /// Begins a DATA frame. Sends WINDOW_UPDATE for each receive window of which half is used.
+    /// Begins a DATA frame. Sends WINDOW_UPDATE for each receive window of which more than half is used.
     fn begin_data(&mut self, frame: Frame) -> Result<Closed<T>, Fault> {
         let exceeded = Fault { code: code::FLOW_CONTROL_ERROR, error: ParseError::BadFrame("a window was exceeded") };
         self.input = Input::Data { frame, left: frame.length, padding: (!frame.has(flag::PADDED)).then_some(0) };

@@ -62,7 +62,7 @@ struct Exchange<T> {
 
 #[derive(Debug)]
 enum State<T> {
-    /// The body of the request is being received. The number is that of the bytes received since the stream's last
+    /// The body of the request is being received. The number counts the bytes of DATA frames since the stream's last
     /// WINDOW_UPDATE.
     Receiving(T, u32),
     /// The request is complete and has no response yet.

@@ -23,7 +23,7 @@ static CODE: Code = Code::new();
 
 /// The Huffman code that [`CODE_LENGTHS`] defines.
 struct Code {
-    /// The symbols (byte values), sorted by the length of their codes and then by value.
+    /// The symbols (byte values and [`END_OF_STRING`]), sorted by the length of their codes and then by value.
     symbols: [u16; 257],
     /// The first code of each length.
     first: [u32; MAX_CODE_BITS + 2],
