@@ -24,7 +24,7 @@ pub struct TimerKey {
     pub stream: u32,
 }
 
-/// A queue of deadlines. Each deadline is `after` later than the time at which it was set, and each is set later than
+/// A queue of deadlines. Each deadline is `after` later than the time at which it was set, and none is set earlier than
 /// the one before.
 #[derive(Debug)]
 pub struct Deadlines {

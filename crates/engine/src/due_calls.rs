@@ -203,8 +203,7 @@ impl<P> DueCalls<P> {
         Some(call)
     }
 
-    /// Queues a call to be sent again. All data about the earlier attempt is reset, except the counts in
-    /// [`Call::earlier`].
+    /// Queues a call to be sent again. All data about the earlier attempt is reset, except [`Call::earlier`].
     pub fn push_retry(&mut self, call: Call<P>) {
         let Call { spec, due, observer_data, earlier, .. } = call;
         self.retries.push_back(Call { earlier, ..Call::new(spec, due, 0, observer_data) });

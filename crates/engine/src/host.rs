@@ -20,7 +20,7 @@ pub fn raise_descriptor_limit() {
 /// ring has its own table of descriptors.
 ///
 /// # Errors
-/// [`EngineError::Descriptors`] if the limit on descriptors is lower than `needed`.
+/// [`EngineError::Descriptors`] if the limit on descriptors leaves fewer than `needed` for connections.
 pub fn check_descriptors(needed: u64, shards: u64, uring: bool) -> Result<(), EngineError> {
     let Some(limit) = getrlimit(Resource::Nofile).current.filter(|_| needed > 0) else { return Ok(()) };
     let shards = shards.max(1);

@@ -173,7 +173,7 @@ pub trait Io<'a>: Sized {
     /// never comes.
     fn notify_when_sent(&mut self, token: Token);
 
-    /// Number of bytes that were sent on the connection in this slot, but that the kernel may not have accepted yet.
+    /// Number of bytes that were sent on the connection in this slot, but that do not count as accepted by the kernel.
     fn unsent(&self, slot: u32) -> usize;
 
     /// Closes the connection, and discards all data that the kernel has not accepted.

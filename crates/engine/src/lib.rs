@@ -80,7 +80,7 @@ pub struct Config {
     /// How clients use connections.
     pub connections: ConnectionPolicy,
     /// Minimum number of connections that all shards together have open at once; 0 if unknown. [`run`] returns an error
-    /// if the limit on descriptors is lower.
+    /// if the limit on descriptors does not allow this number of connections.
     pub min_connections: u64,
     /// Start of the run, as a time of `CLOCK_MONOTONIC`. If this time has passed, the run starts as soon as all threads
     /// are ready.

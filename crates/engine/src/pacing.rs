@@ -39,7 +39,7 @@ pub struct WaitTimes {
     pub busy_waited: Nanos,
     /// Time at which the latest check for events began.
     pub polled_at: Nanos,
-    /// Maximum time by which a sleep, together with the check for events that ends it, took longer than planned.
+    /// Maximum time by which a check for events, including its sleep, if any, took longer than planned.
     pub overslept: Nanos,
 }
 

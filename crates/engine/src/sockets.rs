@@ -74,7 +74,7 @@ impl<'a, I: Io<'a>> Sockets<I> {
         self.hold(now);
     }
 
-    /// Number of bytes that were sent on the connection in this slot, but that the kernel may not have accepted yet.
+    /// Number of bytes that were sent on the connection in this slot, but that do not count as accepted by the kernel.
     pub fn unsent(&self, slot: u32) -> usize {
         self.io.unsent(slot)
     }

@@ -165,8 +165,8 @@ impl<P> SessionConnections<P> {
 mod tests {
     use super::*;
 
-    /// Expects that numbers with the same low bits spread about evenly over a hash table of 1,024 buckets. The numbers
-    /// of one shard's sessions are such numbers: multiples of `step`.
+    /// Expects that the low bits of the hashes spread the multiples of `step` about evenly over a hash table of 1,024
+    /// buckets. The sessions of one shard have such numbers.
     #[test]
     fn every_nth_number_is_spread_over_the_buckets() {
         for step in [1u32, 2, 64, 1 << 10, 1 << 20, 3, 1000] {

@@ -50,7 +50,7 @@ struct Socket<'a> {
     /// Whether a failed write has consumed the socket's error. The next read then reports the end of the stream,
     /// although the connection was reset.
     broken: bool,
-    /// Whether [`Io::notify_when_sent`] was called, and [`IoEvent::Sent`] has not been reported yet.
+    /// Whether [`IoEvent::Sent`] must be reported once the kernel has accepted all bytes.
     notify_sent: bool,
     fd: OwnedFd,
     unsent: SendQueue<'a>,

@@ -416,7 +416,7 @@ impl Slot {
         }
     }
 
-    /// Upper bound of the number of plaintext bytes in the last `encrypted` bytes that were sent.
+    /// Estimated number of plaintext bytes in the last `encrypted` bytes that were sent.
     fn plaintext_in_last(&self, mut encrypted: usize) -> usize {
         let mut plaintext: usize = 0;
         for sent in self.sends.iter().rev() {
@@ -434,7 +434,8 @@ impl Slot {
 }
 
 /// Opens up to `count` connections and secures them, one after another. Stops at the first connection that is not
-/// secured within `timeout`. The reason is not reported here, because the run will meet the same error and report it.
+/// established within `timeout`, or not secured within `timeout` after that. The reason is not reported here, because
+/// the run will meet the same error and report it.
 pub fn open_secured(settings: &Settings, security: &Security, timeout: Nanos, count: u64) -> Vec<WarmConnection> {
     let config = security.shard_config();
     let mut scratch = Scratch::default();

@@ -82,9 +82,9 @@ struct Slot<'a> {
     /// Whether a failed send has consumed the socket's error. The next receive then reports the end of the stream,
     /// although the connection was reset.
     broken: bool,
-    /// Whether [`Io::notify_when_sent`] was called, and [`IoEvent::Sent`] has not been reported yet.
+    /// Whether [`IoEvent::Sent`] must be reported once the kernel has accepted all bytes.
     notify_sent: bool,
-    /// Number of bytes that the latest send did not send, or that are in a send under way.
+    /// Number of bytes of the latest send that do not count as accepted by the kernel; see [`LONG_REQUEST`].
     short: usize,
     unsent: SendQueue<'a>,
     /// The buffer of the send under way.

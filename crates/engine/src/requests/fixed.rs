@@ -2,10 +2,11 @@
 //! requests are rendered for one call, each in one buffer.
 //!
 //! A class with up to [`MAX_RENDERED`] requests, or [`MAX_RENDERED_HTTP2`] with HTTP/2, is rendered before the run.
-//! Each request has a second form, which asks the server to close the connection. This form is rendered before the run
-//! for the first [`MAX_EAGER`] requests of a class. For other requests, it is rendered when it is first sent. Larger
-//! classes, and classes with placeholders, have templates: reading a rendered request from main memory takes longer
-//! than rendering it again.
+//! Each request has a second form for the last call on a connection, which asks the server to close the connection if
+//! the server is the side that closes. This form is rendered before the run for the first [`MAX_EAGER`] requests of a
+//! class. For other requests, it is rendered when it is first sent. Larger classes whose requests differ only in their
+//! path, and classes with placeholders, have templates: reading a rendered request from main memory takes longer than
+//! rendering it again.
 
 use super::template::{Draws, Template};
 use super::{RequestSettings, Requests};
@@ -25,12 +26,13 @@ const MAX_RENDERED: usize = 1 << 10;
 /// Maximum number of requests of a class that are rendered before the run with HTTP/2, whose header blocks take longer
 /// to render.
 const MAX_RENDERED_HTTP2: usize = 1 << 17;
-/// Maximum number of requests of a class whose connection-closing form is rendered before the run.
+/// Maximum number of requests of a class whose form for the last call on a connection is rendered before the run.
 const MAX_EAGER: usize = 1 << 10;
 
 /// All requests of a workload, for all shards of a run. The [`RequestId`] of a call identifies its request. In classes
 /// that identify calls by number, it is the number of the call within the class. In all other classes, it is the index
-/// of the call's target, counted over all these classes as in `Mix` of `brimful-workload`.
+/// of the call's target among the targets of all classes, where a class that identifies calls by number counts as one
+/// target. `Mix` of `brimful-workload` counts in the same way.
 #[derive(Clone, Debug)]
 pub struct FixedRequests {
     classes: Vec<ClassRequests>,
@@ -54,7 +56,7 @@ struct ClassRequests {
 #[derive(Clone, Debug)]
 enum TargetChoice {
     /// The call's [`RequestId`] less `first` is the target's index in this class; `first` is the number of targets in
-    /// the classes before.
+    /// the classes before, where a class that identifies calls by number counts as one target.
     ByIndex { first: u32 },
     /// Targets are used in turn, by the call's number.
     InOrder,
@@ -65,7 +67,7 @@ enum TargetChoice {
 }
 
 /// How the requests of a class are produced. In a pair of templates, the first is for a connection that stays open, and
-/// the second asks the server to close the connection.
+/// the second is for the last call on a connection.
 #[derive(Clone, Debug)]
 enum Source {
     /// The requests of each target, rendered before the run.
@@ -76,8 +78,7 @@ enum Source {
     PerTarget(Vec<[Template; 2]>),
 }
 
-/// The two forms of a request: one for a connection that stays open, and one that asks the server to close the
-/// connection.
+/// The two forms of a request: one for a connection that stays open, and one for the last call on a connection.
 #[derive(Clone, Debug)]
 struct Forms {
     kept_open: Request,
@@ -298,7 +299,7 @@ impl ClassRequests {
 impl Forms {
     fn max_request_bytes(&self) -> usize {
         let kept_open = self.kept_open.bytes().len();
-        // The connection-closing form may not have been rendered yet. It is longer than the other form by at most this
+        // The form for the last call may not have been rendered yet. It is longer than the other form by at most this
         // line.
         let last = || kept_open + "Connection: close\r\n".len();
         self.last.get().map_or_else(last, |request| request.bytes().len()).max(kept_open)
@@ -421,8 +422,8 @@ mod tests {
             let requests = FixedRequests::render(&workload, &settings).unwrap();
             let row = "/%C3%B6/k%C3%BCrz";
             for (class, path) in [(0, "/%C3%BC?q=%27"), (1, "/%C3%9F"), (2, row), (3, "/%C3%A4"), (4, "/%C3%A9.html")] {
-                // If a class identifies calls by index, its indices continue those of the targets in the classes
-                // before.
+                // If a class identifies calls by index, its indices continue those of the classes before. Class 3
+                // identifies calls by number, and counts as one target.
                 let request = requests.render_call(&call(class, if class == 3 { 0 } else { u32::from(class) }), false);
                 assert_eq!(String::from_utf8_lossy(request.target()), path, "{version:?}");
                 assert!(request.bytes().len() <= (&requests).max_request_bytes());

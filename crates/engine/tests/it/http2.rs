@@ -517,8 +517,8 @@ fn bytes_that_are_not_http2_are_malformed(case: Case) {
     assert_eq!(count(&calls, reset), 5);
 }
 
-/// Makes the calls on one connection that allows few streams. The server responds only after all calls have arrived.
-/// Expects that the response time of each call includes its wait for a stream: calls that were due later have waited
+/// Makes the calls on one connection. The server responds only after all calls have arrived. Expects that the response
+/// time of each call includes this wait, even if the call waits for a stream: calls that were due later have waited
 /// less.
 fn waiting_for_a_stream_counts_as_response_time(case: Case) {
     let server = http2_server(settings(&[]), |peer, _| {

@@ -26,7 +26,7 @@ pub enum HandshakeError {
     Tls(rustls::Error),
     /// The server did not agree on the requested protocol.
     Protocol,
-    /// The server closed the connection before the handshake was complete.
+    /// The server closed the connection, before or directly after the end of the handshake.
     Ended,
     /// The connection was reset, or failed for another reason.
     Broken,

@@ -309,7 +309,7 @@ mod tests {
             prop_assert_eq!(received(Tampering { pieces, ..unchanged.clone() }), received(unchanged));
         }
 
-        /// Flips bits of one byte. Expects that the client receives at most the response up to the flipped bits, and
+        /// Flips bits of one byte. Expects that the client receives only bytes from the beginning of the response, and
         /// that the connection ends.
         #[test]
         fn a_changed_byte_is_detected(at in 0_usize..42_000, bits in 1_u8.., pieces in prop::collection::vec(1_usize..5_000, 0..4)) {

@@ -23,7 +23,7 @@ impl Slot<'_> {
 }
 
 impl Uring<'_> {
-    /// Sends the gathered requests. A connection that could not send all of its requests stays in the list.
+    /// Sends the gathered requests. A connection whose next send must wait for a later turn stays in the list.
     pub(super) fn send_gathered(&mut self) {
         let mut kept = 0;
         for nth in 0..self.gathering.len() {

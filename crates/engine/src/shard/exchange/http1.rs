@@ -13,7 +13,7 @@ use brimful_core::{End, Event, Nanos, Observer, ResponseSize, Workload};
 use brimful_http::{ParseStep, Protocol, Request, Response};
 use std::borrow::Cow;
 
-/// What is known to follow a response on its connection.
+/// The data or event that is known to follow a response on its connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Following {
     Nothing,
