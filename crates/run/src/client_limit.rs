@@ -4,8 +4,8 @@
 //!
 //! - **A generator** is one run of the engine with the plan's threads, on the plan's CPUs. The second generator runs at
 //!   the same time in this process, on free CPUs. Without free CPUs, it shares the server's CPUs and slows the server
-//!   down, so the measured throughput of two generators is too low. In that case, only the verdict of the single
-//!   generator's run decides, and the Record says so.
+//!   down, so the measured throughput of two generators is too low. In that case, the limit may show only in the
+//!   verdict of the single generator's run, and the Record says that CPUs were shared.
 //! - **The load** is a Poisson process of calls, with the plan's use of connections. The plan's arrival process does
 //!   not matter, because the client's work depends only on the number of calls. A built-in server responds at once. Its
 //!   responses have the size of the measured server's responses and use the same protocol, including HTTP/2 and TLS
@@ -52,8 +52,8 @@ const SAMPLE_CALLS: u64 = 20;
 const SAMPLE_TIME: Nanos = Nanos::from_secs(1);
 
 /// Typical duration of a search that ends as soon as the client has offered `enough` calls per second. With `None`, the
-/// search ends only at the client's limit. A search takes at most a few times as long, because the number of pairs of
-/// runs is limited.
+/// search ends only at the client's limit. A search takes longer if its results are not clear, but the number of pairs
+/// of runs is limited.
 pub fn typical_duration(enough: Option<f64>) -> Nanos {
     let levels = enough.map_or(TYPICAL_LEVELS, |rate| search::levels_up_to(rate).min(TYPICAL_LEVELS));
     let pairs = u64::from(levels) * search::MIN_PAIRS as u64;
@@ -217,7 +217,7 @@ fn generator_connections(like: &ConnectionPolicy, places: &CpuPlacement) -> Conn
     ConnectionPolicy {
         warm_connections: like.warm_connections.max(WARM_CONNECTIONS * places.workers as u64),
         // `max_per_shard` protects the measured server. The built-in server needs no such limit, so the limit is raised
-        // to at least the number of warm connections.
+        // to at least `WARM_CONNECTIONS`.
         max_per_shard: like.max_per_shard.map(|most| most.max(WARM_CONNECTIONS)),
         // Limit the response timeout to the run's length, so that the run does not last longer to wait for unanswered
         // calls.

@@ -28,7 +28,7 @@ pub struct Endpoint {
     pub address: Address,
     /// Further addresses of the host that accept connections.
     pub further_addresses: Vec<Address>,
-    /// The host name, which can be resolved again; `None` for a Unix socket.
+    /// The host names, which can be resolved again; `None` for a Unix socket.
     pub name: Option<ServerHosts>,
     /// Value of the `Host` header.
     pub authority: String,

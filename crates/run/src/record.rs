@@ -86,8 +86,9 @@ pub(crate) fn finish(
     Ok(RunOutput { record: derive(&account, facts), detail: shard_observer.into_detail() })
 }
 
-/// Derives the Record that is used if this process is killed after this call. The Record says when the process was
-/// lost. Values that are known only at the end of a run are absent. Returns `None` if the backup has no results yet.
+/// Derives the Record that is used if this process is killed after this call. In a fleet, the Record says when this
+/// process was lost; otherwise, it is marked as interrupted. Values that are known only at the end of a run are absent.
+/// Returns `None` if the backup has no results yet.
 pub fn partial_record(plan: &RunPlan, backup: &ResultBackup) -> Option<Record> {
     // `collect` requests the shards' results so far and waits for them.
     backup.collect().ok()?;

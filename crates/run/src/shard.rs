@@ -65,7 +65,8 @@ impl<'p> SharedLoad<'p> {
     pub fn load(&self, shard: Shard) -> Result<ShardLoad, RunError> {
         let extent = self.plan.extent();
         let seed = self.plan.options().load.seed;
-        // In these loads, a class is chosen when a call ends, so each shard draws from a random stream of its own.
+        // In a load of clients or sessions, a class is chosen when a call ends, so each shard draws from its own random
+        // stream.
         let shard_mix = || self.mix.clone().for_shard(shard, seed);
         Ok(match self.plan.load() {
             // All shards compute the same schedule. Each shard makes only its own share of the calls.
@@ -245,7 +246,7 @@ impl StreamedRequests {
     }
 }
 
-/// A request in two variants, which differ in the `Connection` field.
+/// A request in two forms: for a connection that stays open, and for the last call of a connection.
 #[derive(Clone, Debug)]
 pub(crate) struct RenderedCall {
     /// The request for a connection that stays open.

@@ -134,8 +134,8 @@ struct Level {
 }
 
 impl Level {
-    /// Whether enough pairs were measured for a clear result: the verdicts agree, and the gain is significantly above
-    /// or below the tolerated gain.
+    /// Whether enough pairs were measured for a clear result: either all verdicts name the client as the limit, or none
+    /// does and the gain is significantly above or below the tolerated gain.
     fn is_clear(&self) -> bool {
         let limit_reasons = self.limit_reasons().count();
         let (gain, half_width) = self.gain();

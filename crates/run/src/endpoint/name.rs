@@ -8,7 +8,7 @@ use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::str::FromStr;
 use std::sync::Arc;
 
-/// Time limit of the connection attempts to new addresses after a name lookup during a run.
+/// Time limit of the connection attempts to the resolved addresses after a name lookup during a run.
 const PATIENCE: Nanos = Nanos::from_secs(1);
 
 /// A rule like curl's `--connect-to HOST:PORT:ADDRESS:PORT`: connections to HOST:PORT go to ADDRESS:PORT instead. An

@@ -1,7 +1,7 @@
 //! Finds the addresses of a host that accept connections (RFC 8305, "Happy Eyeballs"). Each attempt begins a short time
 //! after the previous one, or as soon as the previous one has failed. Once a connection is established, all remaining
 //! addresses are tried at once and have half a second to reply. So an address that never replies delays the result by
-//! at most half a second.
+//! less than a second.
 
 use brimful_core::Nanos;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -54,9 +54,9 @@ pub fn reach_first(addresses: &[SocketAddr], patience: Nanos) -> Option<ReachOut
     reach(addresses, patience, Duration::ZERO)
 }
 
-/// Measures the round trip to an address that did not reply within `patience`. Returns `None` if no connection is
-/// established before the kernel sends its SYN again, or within `patience`. A server with a slow round trip is far
-/// away, not overloaded.
+/// Measures the round trip to an address that did not reply within `patience`. Returns `None` if a connection is now
+/// established within `patience`, or if none is established before the kernel sends its SYN again. A server with a slow
+/// round trip is far away, not overloaded.
 pub fn slow_round_trip(address: SocketAddr, patience: Nanos) -> Option<Nanos> {
     if patience >= BEFORE_RETRANSMISSION {
         return None;

@@ -31,8 +31,8 @@ pub enum ServerLocation {
     Socket(PathBuf),
 }
 
-/// Parses a URL. With `socket`, the server is at that Unix socket, and the URL only determines the `Host` header and
-/// the path of requests.
+/// Parses a URL. With `socket`, the server is at that Unix socket, and the URL only determines the scheme, the `Host`
+/// header and the path of requests.
 pub fn parse(text: &str, socket: Option<&Path>) -> Result<ParsedUrl, RunError> {
     if let Some((is_secure, rest)) = strip_unix_scheme(text) {
         let bad = |why: &str| RunError::BadUrl { url: text.to_owned(), why: why.to_owned() };
