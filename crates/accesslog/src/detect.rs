@@ -185,7 +185,7 @@ impl Formats {
         most.map(|counted| counted.sample.clone()).unwrap_or_default()
     }
 
-    /// Notes on how lines were read. Only formats that have read at least one line have notes.
+    /// Notes on how lines were read. Only formats that have read at least one request have notes.
     pub fn remarks(&self) -> Vec<String> {
         self.formats
             .iter()

@@ -290,8 +290,8 @@ impl Format {
         }
     }
 
-    /// All formats that a server's configuration file defines or uses, the most used first. Formats keep their names.
-    /// Reads nginx's `log_format` and `access_log`, and Apache's `LogFormat` and `CustomLog`.
+    /// All formats that a server's configuration file defines or uses, the most used first. Each format has the name
+    /// that the file gives it. Reads nginx's `log_format` and `access_log`, and Apache's `LogFormat` and `CustomLog`.
     pub fn from_configuration(text: &str) -> Result<Vec<Format>, LogError> {
         configuration::formats(text)
     }

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 /// Length of a step of the history, in seconds. An hour is short enough to show daily patterns. Daylight saving time
-/// changes most clocks by a whole hour, so every local day consists of whole steps.
+/// changes most clocks by a whole hour, so their days have a whole number of steps.
 pub const HISTORY_STEP_S: i64 = 3600;
 const STEP_NS: i64 = HISTORY_STEP_S * 1_000_000_000;
 /// The longest plausible gap between two requests, in hours. A longer gap means that a timestamp is wrong.

@@ -355,7 +355,7 @@ impl Results {
         }
     }
 
-    /// Marks a log as cut short, because its thread did not read it to its end.
+    /// Marks a log as cut short, because no thread has read it to its end.
     fn mark_unread(&mut self, place: usize) {
         if let Some(source) = self.read.sources.get_mut(place) {
             source.cut_short = Some("there was no thread to read it with".to_owned());

@@ -56,7 +56,7 @@ pub struct GeneratedWorkload {
 ///
 /// # Errors
 /// [`LogError::NoRequests`] if the window has no URL that can be requested. Also if `choice` requires sessions, but the
-/// profile has too few.
+/// sessions of the profile cannot be used.
 pub fn workload(profile: &Profile, choice: ArrivalChoice) -> Result<GeneratedWorkload, LogError> {
     let mut names = BTreeSet::new();
     let mut classes: Vec<RequestClass> = Vec::new();

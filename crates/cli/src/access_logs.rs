@@ -38,8 +38,8 @@ pub fn describe_line_counts(lines: &Lines) -> String {
     )
 }
 
-/// Converts an error of the log reader into an error with the right exit code: bad input, or the environment if the
-/// operating system refused the file. The message says what to do if the cause is known.
+/// Converts an error of the log reader into an error with the right exit code: the environment if a file cannot be read
+/// or a pattern matches no file, and otherwise bad input. The message says what to do if the cause is known.
 pub fn log_error(error: LogError) -> anyhow::Error {
     let hint = match &error {
         LogError::Io { source, .. } => match source.kind() {

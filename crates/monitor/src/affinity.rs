@@ -94,8 +94,7 @@ impl FormerAffinity {
                 let own = self.threads.get(&tid).filter(|former| started_in(pid, tid) == Some(former.started));
                 let former = own.or_else(|| self.threads.get(&known)).and_then(|former| to_cpu_set(&former.cpus));
                 let (Some(former), Some(thread)) = (former, to_pid(tid)) else { continue };
-                // A thread that has other CPUs now was moved by another program after the pinning, so it is not
-                // restored.
+                // A thread that has other CPUs now was moved again after the pinning, so it is not restored.
                 if sched_getaffinity(Some(thread)).is_ok_and(|now| is_within(&now, &pinned)) {
                     // The thread may have ended by now. The error is ignored then.
                     let _ = sched_setaffinity(Some(thread), &former);

@@ -49,7 +49,8 @@ pub(crate) enum EbpfError {
     NoKernelTypes,
     /// The kernel does not have the hook of a program.
     #[error(
-        "this kernel lacks the function that eBPF program `{program}` is attached to ({why}): boot Linux {needs} or newer"
+        "this kernel lacks a tracepoint or function that eBPF program `{program}` needs ({why}): boot Linux {needs} or \
+         newer"
     )]
     TooOld {
         /// The program's name.

@@ -68,8 +68,8 @@ struct Port {
     drops: u64,
 }
 
-/// Interval at which all listening sockets are listed. Between the lists, only known sockets are looked up, which is
-/// faster.
+/// Maximum time between two lists of all listening sockets. Between the lists, only known sockets are looked up, which
+/// is faster.
 const SEARCH_INTERVAL: Nanos = Nanos::from_secs(5);
 
 impl ListenerWatch {

@@ -177,8 +177,8 @@ impl NetworkSample {
 mod tests {
     use super::*;
 
-    /// A copy of /proc/net from a kernel of this release. The formats differ between releases, but the values are the
-    /// same.
+    /// A directory with files of /proc/net in the format of this kernel release. The formats differ between releases,
+    /// but the values are the same.
     fn kernel(release: &str) -> std::path::PathBuf {
         Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/data/linux-{release}/proc/net"))
     }

@@ -1,4 +1,4 @@
-//! Derives metrics from raw samples. All functions are pure functions of two samples.
+//! Derives metrics from raw samples. The metrics of a period are computed by pure functions of its samples.
 
 use crate::group::{Group, PeriodMetrics};
 use crate::groups::{GroupName, GroupValue, ListedGroup, PerGroup};

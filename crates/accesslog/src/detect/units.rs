@@ -20,7 +20,7 @@ const MIN_MEDIAN_NS: u64 = 20_000;
 const MAX_MEDIAN_NS: u64 = 120_000_000_000;
 /// Maximum plausible rate of one response, in bytes per second: 100 Gbit/s.
 const MAX_BYTES_PER_S: f64 = 12.5e9;
-/// A unit is plausible if at most one response in this many exceeds [`MAX_BYTES_PER_S`].
+/// A unit is plausible only if at most one response in this many exceeds [`MAX_BYTES_PER_S`].
 const EXCEPTIONS: usize = 100;
 /// Maximum percentage of zeros in a column of microseconds or nanoseconds. Nearly every request takes at least a
 /// microsecond.
@@ -29,7 +29,8 @@ const MAX_ZERO_PERCENT: usize = 2;
 const MAX_WRITE_DELAY_NS: i64 = 2_000_000_000;
 /// Minimum number of lines for judging a unit by the order of the lines.
 const MIN_ORDERED_LINES: usize = 8;
-/// A unit is implausible if, with it, at least this many more responses are out of order than with the best unit.
+/// A unit is implausible if, with it, at least this many more responses are out of order than with the best unit, and
+/// at least twice as many.
 const MIN_DISORDER: usize = 2;
 
 /// A request whose duration is a number in an unknown unit.

@@ -13,7 +13,8 @@ use brimful_core::text::strip_bom_bytes;
 use std::collections::BTreeMap;
 use std::io::{self, ErrorKind, Read};
 
-/// Maximum number of lines from which formats are detected, of all logs together.
+/// Maximum number of lines from which formats are detected, of all logs together. It may be exceeded, because each log
+/// contributes at least [`MIN_LINES`].
 const MAX_LINES: usize = 500;
 /// Minimum number of lines of each log from which formats are detected, if the log has that many.
 const MIN_LINES: usize = 20;

@@ -93,8 +93,8 @@ fn read_notes(reference: &str, read: &mut ReadRuns) -> Result<(), UsageError> {
     Ok(())
 }
 
-/// Reads one document, or one per line. A file with one document of another kind is skipped if `others_allowed`, and
-/// otherwise an error. A line with a document of another kind is always an error.
+/// Reads one document, or one per line. If `others_allowed`, a file is skipped if its only document, or the document on
+/// its first line, is of another kind. Any other document of another kind is an error.
 fn read_documents(name: &str, bytes: &[u8], others_allowed: bool, read: &mut ReadRuns) -> Result<(), UsageError> {
     let bytes = strip_bom_bytes(bytes);
     if !has_lines(Path::new(name), bytes) {

@@ -74,7 +74,7 @@ pub struct Options {
     pub help: bool,
     /// Whether to use as many local ports as necessary. It has no effect.
     pub hog: bool,
-    /// HTTP version, `1.0` or `1.1`.
+    /// HTTP version: `1.0` or `1.1`. Any other value means 1.1.
     pub http_version: String,
     /// Maximum number of connections of a session.
     pub max_connections: Option<u32>,

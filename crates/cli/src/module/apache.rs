@@ -208,8 +208,8 @@ impl Server for Apache {
     }
 }
 
-/// The directory with the modules of a server that has this root directory. It is below the root if the user named the
-/// root (`is_named`).
+/// The directory with the modules of a server that has this root directory. It is `modules` below the root if that
+/// exists, or if the user named the root (`is_named`).
 fn modules_directory(root: &Path, is_named: bool) -> PathBuf {
     let own = root.join("modules");
     if is_named || own.is_dir() {

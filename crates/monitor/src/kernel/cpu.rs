@@ -66,7 +66,7 @@ fn growth(from: &CpuTicks, to: &CpuTicks) -> Option<CpuTicks> {
     })
 }
 
-/// Growth of a counter that may fall slightly: the kernel may correct a CPU's idle time between two readings, and lxcfs
+/// Growth of a counter that may fall slightly: a CPU may become idle or busy while its idle time is read, and lxcfs
 /// rounds. A fall by more than a second means that the counter was reset.
 fn steady(from: u64, to: u64) -> Option<u64> {
     const MAX_FALL_TICKS: u64 = 100;

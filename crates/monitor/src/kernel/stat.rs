@@ -36,7 +36,7 @@ pub struct SoftirqSample {
 pub(crate) struct SystemStat {
     /// CPU time of all CPUs together, including CPUs that are offline by now. It is not suitable for rates.
     pub cpu: Option<CpuTicks>,
-    /// Number of interrupts from all devices.
+    /// Number of interrupts of all kinds, including timer interrupts.
     pub interrupts: Option<u64>,
     /// Number of context switches.
     pub context_switches: Option<u64>,

@@ -1,6 +1,6 @@
-//! Tests the group `kernel` with copies of /proc and /sys. The copies have the formats of several kernels (tests/data).
-//! Tests also change them: counters wrap around, CPUs and disks come and go, the machine is suspended, and samples are
-//! late.
+//! Tests the group `kernel` with invented files of /proc and /sys, in the formats of several kernels (tests/data). The
+//! tests also change these files: counters wrap around, CPUs and disks come and go, the machine is suspended, and
+//! samples are late.
 
 use super::*;
 use crate::{PerGroup, Rates, Sample};

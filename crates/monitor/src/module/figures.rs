@@ -19,8 +19,8 @@ const REST_US: f64 = 4_000.0;
 /// Minimum CPU time per process, in clock ticks, for which the kernel's accounting is used. Below it, the workers' own
 /// readings of their CPU time are more precise.
 const MIN_TICKS: u64 = 10;
-/// Maximum share of requests in classes without any sampled request. These classes are assumed to have the mean CPU
-/// time of the other classes.
+/// Maximum share of requests in classes with fewer than two sampled requests. These classes are assumed to have the
+/// mean CPU time of the other classes.
 const MAX_UNSAMPLED: f64 = 0.01;
 
 /// Growth of a server's counters between two samples.
@@ -166,7 +166,8 @@ impl<'s> Growth<'s> {
     }
 
     /// The server's CPU time minus the sampled CPU time of all requests, divided by the number of requests. Returns
-    /// `None` if there are too few requests for a meaningful result, or too many requests in classes without samples.
+    /// `None` if CPU time is not measured, if there are too few requests for a meaningful result, or if more than
+    /// [`MAX_UNSAMPLED`] of the requests are in classes with fewer than two sampled requests.
     fn unexplained(&self) -> Option<Unexplained> {
         let requests = self.requests();
         if self.later.cpu_one_in == 0 {

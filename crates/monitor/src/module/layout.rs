@@ -231,7 +231,7 @@ pub enum LayoutError {
         "it has layout {0}, and this brimful reads {LAYOUT_VERSION}: rebuild the module with `brimful module install`"
     )]
     Layout(u32),
-    /// The header states sizes that exceed the limits or the file.
+    /// The header states impossible numbers or sizes, or the file ends before its last slot.
     #[error("its header is damaged ({0}): restart the server, which makes a new one")]
     Damaged(&'static str),
 }

@@ -133,7 +133,8 @@ impl From<io::Error> for LinkError {
     }
 }
 
-/// Removes control characters from text of the other side, so that it is safe for a terminal.
+/// Escapes control characters in text of the other side, so that it is safe for a terminal, and cuts it to 500
+/// characters.
 pub fn sanitize(text: &str) -> String {
     one_line(text.trim()).chars().take(500).collect()
 }

@@ -127,8 +127,8 @@ fn accept(listener: &TcpListener, state: &Arc<ServerState>) {
             .map_err(|error| error.to_string())
         });
         if let Err(why) = started {
-            // No file descriptor or thread is free. The connection stays in the accept queue, so the socket stays
-            // ready. The pause prevents this loop from spinning.
+            // No file descriptor or thread is free. A connection that was not accepted stays in the accept queue, so
+            // the socket stays ready. The pause prevents this loop from spinning.
             state.notices.log_unauthenticated(format!("cannot accept a connection: {why}"));
             let _ = sys::wait(&mut fds[..1], sys::now() + Nanos::from_millis(100));
         }

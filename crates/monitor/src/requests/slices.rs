@@ -87,7 +87,7 @@ impl SlicePlan {
     }
 
     /// Counts the requests of a slice that has ended: `begun` requests began, of which `open` were still open at the
-    /// end. If too many are open, the next slices are twice as long.
+    /// end. If too many are open, the next slices are twice as long, up to [`MAX_LENGTH`].
     pub fn end_slice(&mut self, begun: u64, open: u64) {
         self.begun = self.begun.saturating_add(begun);
         self.open = self.open.saturating_add(open);

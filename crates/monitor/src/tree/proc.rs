@@ -77,7 +77,8 @@ struct Units {
 }
 
 impl ProcReader {
-    /// Opens the files of the processes that `accounts` already contains. `root` contains /proc.
+    /// Opens the files of the processes that `accounts` already contains. Processes that have ended are removed from
+    /// `accounts`. `root` contains /proc.
     pub fn open(root: &Path, accounts: &mut Accounts) -> ProcReader {
         let proc = root.join("proc");
         let mut reader = ProcReader {
@@ -177,7 +178,7 @@ impl ProcReader {
         procfs::forks(self.stat.as_ref()?.read(&mut self.buffer).ok()?)
     }
 
-    /// Looks for new children of the processes in `accounts`.
+    /// Looks for new descendants of the processes in `accounts`, by the lists of the children of main threads.
     fn find_children(&mut self, accounts: &mut Accounts, selection: &Selection) {
         let begun = Search::begin();
         let mut parents: Vec<u32> = accounts.pids().collect();

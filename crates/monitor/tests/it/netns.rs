@@ -291,6 +291,6 @@ fn a_namespace_that_is_not_there_is_an_error() {
     for netns in [NetNamespace::Process(gone), "no-such-namespace".parse().unwrap()] {
         let error = Sampler::open(&MonitorConfig { netns, ..MonitorConfig::default() }).unwrap_err().to_string();
         assert!(error.starts_with("cannot enter the network namespace"), "{error}");
-        assert!(error.ends_with("`sudo lsns -t net` lists those there are"), "{error}");
+        assert!(error.ends_with("`sudo lsns -t net` lists the existing ones"), "{error}");
     }
 }

@@ -35,7 +35,8 @@ pub(super) enum Origin {
 /// The rule of each resource.
 ///
 /// # Errors
-/// When a flag names a resource or a class that does not exist, or gives two rules for the same resources.
+/// When a flag names a resource or a class that does not exist, or gives two rules for the same resources, or when
+/// `--as-the-paper` has no rule for a resource.
 pub(super) fn rules(
     args: &CalibrateArgs,
     resources: &[String],
