@@ -1,6 +1,6 @@
 /*
  * The state of a worker: a thread of the server, or a process of the prefork MPM. Each worker has its own slot in the
- * recorder's memory. It claims the slot when it records its first request, and releases it when it ends.
+ * recorder's memory. It claims the slot when it first has something to record, and releases it when it ends.
  *
  * Instants and times are in nanoseconds of CLOCK_MONOTONIC. CPU times are in nanoseconds of the thread's CPU clock.
  */

@@ -84,8 +84,9 @@ ngx_http_brimful_log_begins(ngx_http_request_t *r)
     return NGX_OK;
 }
 
-/* Sets the time of UPSTREAM to nginx's own measurement, in whole milliseconds. Used for an upstream server without an
- * `upstream` block in the configuration, whose functions the module has not wrapped. */
+/* Estimates the wait for upstream servers from nginx's own measurement, in whole milliseconds, and moves this time from
+ * PROCESS to UPSTREAM. Used for an upstream server without an `upstream` block in the configuration, whose functions the
+ * module has not wrapped. */
 static BRIMFUL_APART void
 ngx_http_brimful_estimate_upstream(ngx_http_brimful_request_t *request, ngx_http_request_t *r)
 {

@@ -7,7 +7,8 @@ use brimful_core::history::{Direction, FigureChange, FigureHistory, History, Pas
 use brimful_core::quantity::{count, pluralize};
 use brimful_core::text::one_line;
 
-/// Maximum number of changes in the text's table. The document and the HTML page contain all changes.
+/// Maximum number of changes in a table of the text or the Markdown. The document and the HTML page contain all
+/// changes.
 const MAX_CHANGES: usize = 20;
 
 /// Number of characters of the date at the start of an RFC 3339 time.

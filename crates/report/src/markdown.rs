@@ -2,7 +2,7 @@
 
 use brimful_core::text::one_line;
 
-/// Escapes the characters that Markdown or HTML interprets as numeric character references. An invisible character
+/// Replaces each character that Markdown or HTML interprets by a numeric character reference. An invisible character
 /// (word joiner) after `@` prevents that GitHub notifies the user of that name.
 pub(crate) fn escaped(text: &str) -> String {
     let mut shown = String::new();

@@ -6,8 +6,9 @@ use rand::RngExt;
 use rand_pcg::Pcg64Mcg;
 use std::str::FromStr;
 
-/// Maximum round-trip time. The router's timer wheel can delay a packet for at most 8.6 s. If a link has half of this
-/// time, 8.6 s suffice for its delay, a quarter more for a reordered packet, and 4 s for the queue of the rate limit.
+/// Maximum round-trip time. The router's timer wheel can delay a packet for at most 8.6 s. If a link has half of the
+/// round-trip time, 8.6 s suffice for its delay, a quarter more for a reordered packet, and 4 s for the queue of the
+/// rate limit.
 pub const MAX_RTT: Nanos = Nanos::from_secs(5);
 
 const _: () = assert!(MAX_RTT.0 / 8 * 5 + 4_000_000_000 < WHEEL_HORIZON.0);

@@ -73,7 +73,8 @@ fn at_unix_socket(record: &Record) -> bool {
     record.target.starts_with("http+unix://") || record.target.starts_with("https+unix://")
 }
 
-/// Whether the server was at its limit: it did not keep up with an open load, or its programs used nearly all CPU time.
+/// Whether the server was at its limit: it did not keep up with an open load, its programs used nearly all CPU time, or
+/// the load was made by S-Clients, which overload a server.
 fn is_full(record: &Record) -> bool {
     let is_open =
         matches!(load(record), None | Some(Load::Open { .. } | Load::Stages { .. } | Load::Trace(_) | Load::Log(_)));

@@ -71,8 +71,8 @@ pub(super) fn sensitivity(model: &Model, solution: &Solution) -> Option<String> 
     })
 }
 
-/// Caveats about classes that the monitor could not measure separately. Their results are means over the requests of
-/// all these classes.
+/// Caveats about classes whose demands were measured only together. The results of each of them are means over the
+/// requests of all these classes.
 pub(super) fn together(model: &Model) -> impl Iterator<Item = String> {
     model.joint_demands.iter().map(|joint| {
         format!(

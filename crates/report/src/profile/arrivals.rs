@@ -7,7 +7,7 @@ use brimful_core::profile::{Arrivals, Profile};
 use brimful_core::quantity::{count, percent};
 use brimful_forecast::Timestamp;
 
-/// Number of columns to the right of a chart, which the chart leaves free for a number.
+/// Number of columns that remain free to the right of a chart.
 const MARGIN: usize = 8;
 const SHADES: [char; 5] = [' ', '░', '▒', '▓', '█'];
 const LEVELS: [char; 9] = ['·', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
