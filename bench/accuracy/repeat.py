@@ -25,8 +25,9 @@ BUSY_S, BUSY_CLIENTS = 1.0, 32
 ATTEMPTS = 2
 # Length of the monitor's intervals, the same as in a survey.
 INTERVAL = "31.25ms"
-# The limits above which a level is disturbed, the same as in a survey: the CPU share of other programs, and the share
-# of failed calls (MAX_OTHER_WORK in crates/core/src/server/kernel.rs, FAILED_SHARE in crates/survey/src/trial.rs).
+# Limits of a level, the same as in a survey: it is disturbed if the CPU share of other programs is greater than the
+# first, or if the share of failed calls is at least the second (MAX_OTHER_WORK in crates/core/src/server/kernel.rs,
+# FAILED_SHARE in crates/survey/src/trial.rs).
 MAX_OTHER_WORK, MAX_ERROR_SHARE = 0.15, 0.01
 # The first seed of repetitions. It is greater than any seed of a survey, so that the repetitions' random numbers
 # differ.

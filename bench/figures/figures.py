@@ -12,7 +12,7 @@ from .wide import SOURCES as WIDE_SOURCES
 
 # The server of Banga & Druschel (1997): 130 requests/s, and responses of 1294 bytes. Figures 5 and 6 do not depend on
 # the length of the listen queue, so it is short and fills sooner. Figures 7 and 8 have the paper's length of 1024
-# (`Plan.queue`), because a burst must last 5 s or longer to fill it.
+# (`Plan.queue`): in the paper, bursts of 5 s and longer filled this queue.
 CAPACITY, SIZE, BACKLOG, PROCESSES = 130, 1294, 128, 8
 # Each request does a fixed amount of work. If it used a fixed amount of CPU time instead, the cost of SYNs would be
 # invisible: the kernel charges the time of an interrupt to the interrupted thread, so the reference server would count

@@ -26,7 +26,8 @@ from .servers import Server
 
 PATTERNS = ((False, True, True, False), (True, False, False, True))
 MODULE, CONTROL = "module", "control"
-# The setting that is switched in successive quartets of slices. In a quarter of the quartets (control), none is.
+# What is switched in successive quartets of slices: the module, or, in a quarter of the quartets (control), an unused
+# word of its memory.
 TURNS = (MODULE, MODULE, CONTROL, MODULE)
 # Pause after a switch, in seconds, so that requests in progress end before the measurement. Apache needs 5 ms for 64
 # concurrent requests.

@@ -6,7 +6,7 @@ use std::fs;
 use std::net::TcpListener;
 
 /// A listener that never accepts a connection, for commands that must fail before they send a request. Also returns its
-/// URL.
+/// address.
 fn listener() -> (TcpListener, String) {
     let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
     let address = listener.local_addr().unwrap().to_string();

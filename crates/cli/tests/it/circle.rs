@@ -71,8 +71,8 @@ fn the_log_of_a_characterized_load_has_the_same_profile() {
     assert_eq!(again.lines.malformed, 0);
     assert_eq!(again.classes.len(), once.classes.len(), "{:#?}", again.classes);
     for (before, after) in once.classes.iter().zip(&again.classes) {
-        // With 3,000 calls, the standard errors of shares are below 2 percentage points, so differences of 4 are
-        // tolerated. Mean sizes must be equal to 5 %.
+        // With 3,000 calls, the standard error of a share is below 1 percentage point, so a difference of 4 does not
+        // occur by chance. The relative difference of mean sizes must be less than 5 %.
         assert!((before.share_requests - after.share_requests).abs() < 0.04, "{before:?} {after:?}");
         assert!((after.mean_bytes / before.mean_bytes.max(1.0) - 1.0).abs() < 0.05 || before.mean_bytes == 0.0);
     }
@@ -144,7 +144,7 @@ fn the_log_of_characterized_sessions_has_the_same_sessions() {
     let extra = format!("location / {{ root {root}; access_log {second} timed; }}");
     let nginx = Nginx::start(NginxOptions { extra, http, ..NginxOptions::default() });
     let (url, seconds) = (nginx.url(), format!("{SESSIONS_S}s"));
-    // The seed is fixed: with other seeds, the mean length of about a hundred random sessions may differ by a fifth.
+    // The seed is fixed: with other seeds, the mean length of the random sessions may differ by a fifth.
     let chance = ["--seed", "1", "--source-ip", "127.20.0.0/16"];
     let load = [&["load", &url, "--workload", &workload, "--duration", &seconds, "--json"], &chance[..]].concat();
     let record: Value = serde_json::from_str(&run(&load).exits(&[0, 4]).stdout).unwrap();

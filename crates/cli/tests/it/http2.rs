@@ -78,7 +78,7 @@ fn a_body_from_a_file_is_sent_in_frames() {
     let class =
         format!("[[class]]\nname = \"put\"\nmethod = \"PUT\"\npath = \"/\"\nbody_file = \"{}\"\n", body.display());
     fs::write(&workload, class).unwrap();
-    // The flow-control window that the server grants is as large as the request body.
+    // The flow-control windows that the server grants are larger than the request bodies of all calls together.
     let server = http2_server(settings(&[(4, 1 << 20)]), |peer, _| {
         let window = frame(kind::WINDOW_UPDATE, 0, 0, &(1u32 << 29).to_be_bytes());
         let (mut goes_on, mut bytes) = (peer.send(&window), 0);

@@ -52,7 +52,7 @@ fn connections_have_the_given_round_trip_times() {
         assert_eq!(record.counts.completed, 20, "{record:#?}");
         // Connecting takes one round trip, and a request takes at least another.
         for times in [record.connect_time_us, record.first_byte_us] {
-            // The tolerance is the resolution of the histogram, 0.2 %.
+            // An error of 0.2 % is tolerated.
             assert!(times.unwrap().min >= least_us * 0.998, "{times:?}");
         }
         assert!(client.up.packets >= 20 * 4 && client.down.bytes >= 20 * 65_536, "{client:#?}");

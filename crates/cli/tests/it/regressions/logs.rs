@@ -37,7 +37,7 @@ fn line(second: i64, path: &str) -> String {
     format!("10.0.0.1 - - [02/Mar/2026:{hour:02}:{minute:02}:{second:02} +0000] \"GET {path} HTTP/1.1\" 200 6\n")
 }
 
-/// A log of 300 lines in 30 s. `stamp` changes the time stamp of line number `at`.
+/// A log of 300 lines in 30 s. `stamp` changes the time stamp of the line with the index `at`.
 fn thirty_seconds(at: usize, stamp: impl Fn(&str) -> String) -> String {
     (0..300)
         .map(|call| {

@@ -109,7 +109,7 @@ fn survey(url: &str) -> Done {
 #[test]
 fn calls_of_an_open_load_wait_for_one_of_the_pooled_connections() {
     let server = WorkerServer::with_keep_alive(16, Duration::from_millis(2));
-    // The rate of this load is ten times the capacity of three connections.
+    // The rate of this load exceeds the capacity of three connections, which is 1,500 calls per second.
     let load = ["load", &server.url(), "-R", "2000", "-n", "100", "--max-connections", "3", "--json"];
     for engine in ["epoll", "auto"] {
         let before = server.connections();
