@@ -10,8 +10,8 @@
 //!
 //! **Duet** (Bulej, Horký, Tůma, Farquet & Prokopec, *Duet Benchmarking*, ICPE 2020). Both servers are loaded at the
 //! same time, each on its own CPUs, so that a disturbance of the host affects both. In a round, A and B are measured
-//! together twice, the second time with exchanged CPUs. In every second round, A and the control are measured together
-//! in the same way.
+//! together twice, one of these times with exchanged CPUs. In every second round, A and the control are measured
+//! together in the same way.
 //!
 //! **The control** is a server that should not differ from A; it is compared with A exactly as B is. If A is a command,
 //! the control is a second process of the same command. Two processes of one program may differ (addresses, hash seeds,
