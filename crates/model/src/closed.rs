@@ -40,7 +40,7 @@ pub(crate) struct Steady {
     pub(crate) throughput: Vec<f64>,
     /// R: residence times in seconds, centres × classes.
     pub(crate) residence: Vec<Vec<f64>>,
-    /// For each centre, the probabilities that 0, 1, … customers are present. There are as many probabilities as the
+    /// For each centre, the probabilities that 0, 1, … customers are present. There is one probability fewer than the
     /// centre has multipliers.
     pub(crate) probabilities: Vec<Vec<f64>>,
 }

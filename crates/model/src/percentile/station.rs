@@ -331,8 +331,8 @@ impl<'a> StationView<'a> {
     }
 
     /// The stretch that an arrival finds. The arrival must wait for one service to end if all servers are busy, and for
-    /// one more per waiting closed customer. Each of these services delays a geometrically distributed number of open
-    /// requests.
+    /// one more per waiting closed customer. After each of these services, the arrival waits for a geometrically
+    /// distributed number of open requests.
     fn stretch_at_arrival(&self, stretch: f64) -> Stretch {
         if !self.station.rate_multipliers.is_empty() {
             return self.load_dependent_stretch(stretch);

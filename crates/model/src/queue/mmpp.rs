@@ -132,8 +132,8 @@ impl MmppM1 {
 }
 
 /// G: for each phase, the probabilities of the phase in which the process first reaches the next lower level. It is
-/// computed by logarithmic reduction. The arguments are the rates of arrivals A0 = `up`, of services A2 = `down` and of
-/// changes within a level A1 = `local`.
+/// computed by logarithmic reduction. The arguments are the rates of arrivals A0 = `up` and of changes within a level
+/// A1 = `local`. The rates of services A2 are 1.
 fn reduce(up: Matrix, local: Matrix) -> Matrix {
     let stay = inverse(negated(local));
     let (mut high, mut low) = (product(stay, up), stay);
