@@ -54,8 +54,8 @@ type Slot = Option<Box<Times>>;
 pub(crate) struct AnswerTimes {
     /// Times of completed calls. The slots are in the order of [`StatusClass::ALL`].
     completed: [Slot; CLASSES],
-    /// Times of responses with a status that the workload does not expect. The slots are in the order of
-    /// [`StatusClass::ALL`].
+    /// Times of responses that do not meet the expectations of the workload (status, length or content). The slots are
+    /// in the order of [`StatusClass::ALL`].
     unexpected: [Slot; CLASSES],
     /// Times of completed calls of unknown status class, from a Record of an earlier version.
     unattributed: Slot,

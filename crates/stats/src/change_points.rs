@@ -315,8 +315,8 @@ mod tests {
     use rand::RngExt;
     use rand_distr::{Distribution, Normal};
 
-    /// A series of random values. Each of `levels` has a number of values and their mean; the values scatter with a
-    /// range of 1.
+    /// A series of random values. Each of `levels` has a number of values and their mean; the values scatter around it
+    /// with a standard deviation of 1.
     fn series(random: &mut Pcg64Mcg, levels: &[(usize, f64)]) -> Vec<f64> {
         let noise = Normal::new(0.0, 1.0).unwrap();
         levels.iter().flat_map(|&(count, level)| vec![level; count]).map(|level| level + noise.sample(random)).collect()

@@ -117,8 +117,8 @@ impl Part {
     }
 
     fn merge(mut self, mut other: Part) -> Result<Part, StatsError> {
-        // Records are always merged in the order of their shards, so neither the result nor a message depends on the
-        // order in which they were added.
+        // The part with the lowest shard comes first, so neither the result nor a message depends on which of the two
+        // parts was added first.
         if other.names.keys().next() < self.names.keys().next() {
             mem::swap(&mut self, &mut other);
         }

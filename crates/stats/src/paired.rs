@@ -175,7 +175,7 @@ mod tests {
 
     #[test]
     fn the_difference_of_a_round_is_that_of_logarithms_and_the_host_cancels() {
-        // The host becomes four times as slow from round to round, but B always takes twice as long as A.
+        // The host becomes four times as slow over the five rounds, but B always takes twice as long as A.
         let rounds: Vec<PairedRound> = [1.0, 1.3, 2.0, 2.9, 4.0]
             .iter()
             .enumerate()

@@ -55,7 +55,7 @@ impl ResultBackup {
         let mut kept = lock(&self.kept);
         let Kept { shards, sum, at } = &mut *kept;
         for exchange in shards {
-            // The exchange is locked only to take the Account, so the shard never waits while it is added up.
+            // The exchange is locked only to take the Account and to give it back, not while the Account is added up.
             let Some((mut filled, until)) = lock(exchange).filled.take() else { continue };
             *at = until.max(*at);
             match sum {

@@ -26,7 +26,8 @@ const LESS_LOAD: &str = "Lower --rate or --clients, give the generator more --th
 pub struct Evidence<'a> {
     /// Counts and times of the calls of all classes together.
     pub totals: &'a ClassRecord,
-    /// Number of calls that were answered with status 5xx or 429, although the workload expects no particular status.
+    /// Number of completed calls that were answered with status 5xx or 429. Classes for which the workload expects
+    /// particular statuses are left out.
     pub error_answers: u64,
     /// Counts and times of the calls of each class.
     pub classes: &'a BTreeMap<String, ClassRecord>,
@@ -55,9 +56,9 @@ pub struct Evidence<'a> {
     pub shards: &'a [ShardOrigin],
 }
 
-/// Judges a run. If the generator's host lacked a resource for any call, the run is invalid. An interrupted run is
-/// invalid only if no call was completed, because its completed calls are valid measurements of a shorter run. Failures
-/// of the server never make a run invalid.
+/// Judges a run. If the generator's host lacked a resource for any call, the run is invalid. An interruption makes a
+/// run invalid only if no call was completed. Otherwise, the completed calls are valid measurements of a shorter run.
+/// Failures of the server never make a run invalid.
 pub fn judge(evidence: &Evidence<'_>) -> Verdict {
     let reason = |code, message| Reason { code, message };
     let counts = &evidence.totals.counts;
@@ -87,7 +88,7 @@ pub fn judge(evidence: &Evidence<'_>) -> Verdict {
 }
 
 /// Whether more calls failed than were completed. A call that failed because the generator's host lacked a resource is
-/// not a failure of the server. S-Clients abandon attempts by design, so these do not count either.
+/// not a failure of the server. S-Clients abandon attempts by design, so these count only if no call was completed.
 fn failing(counts: &Counts, load: LoadKind) -> bool {
     let failed = counts.errors() - counts.client_limited;
     let by_design = if load == LoadKind::SClients { counts.abandoned } else { 0 };
@@ -171,7 +172,8 @@ fn begun_late(evidence: &Evidence<'_>) -> Option<String> {
     behind.then(|| format!("calls {}", how_late(lateness)))
 }
 
-/// Lateness as a share of the mean response time; `None` if the share is acceptable.
+/// Lateness as a share of the mean response time; `None` if the lateness is acceptable, or if one of the times is not
+/// known.
 fn lateness_within_response(calls: &ClassRecord) -> Option<f64> {
     let (lateness, response) = (calls.lateness_us?, calls.response_time_us?);
     let too_much = nanos(lateness.p99) > TOLERATED_LATENESS && lateness.mean > MAX_LATENESS_SHARE * response.mean;

@@ -43,7 +43,7 @@ pub fn is_steady(intervals: &[Interval]) -> bool {
 mod tests {
     use super::*;
 
-    /// A series that falls exponentially from `initial` to 100, with noise from a deterministic generator.
+    /// A series that falls exponentially from 100 + `initial` to 100, with noise from a deterministic generator.
     fn falling(length: usize, initial: f64, time_constant: f64) -> Vec<f64> {
         let mut state = 1_u64;
         let mut noise = || {

@@ -36,7 +36,8 @@ pub(super) fn headline(history: &History) -> String {
     }
 }
 
-/// The number of runs that a history needs, if no metric has that number of runs.
+/// The smallest number of further runs after which a change of some metric can be found; `None` if a metric already has
+/// enough runs.
 fn needed_by_all(figures: &[FigureHistory]) -> Option<u64> {
     figures.iter().map(|figure| figure.runs_needed).collect::<Option<Vec<_>>>()?.into_iter().min()
 }

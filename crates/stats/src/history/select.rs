@@ -84,9 +84,9 @@ fn without_other_loads(runs: Vec<NamedRun>, notes: &mut Vec<String>) -> Vec<Name
     leave_out(runs, |index| reasons[index].clone(), "of another load than most", notes)
 }
 
-/// Leaves out runs whose load came from another machine than most runs. If no machine has more than half of the runs,
-/// none is left out. A machine is identified by its host name and CPU, not by its kernel, because a kernel update must
-/// not end the history.
+/// Leaves out runs whose load came from another machine than most runs. If no machine has more than half of the runs
+/// whose machine is known, none is left out. A machine is identified by its host name and CPU model, not by its kernel,
+/// because a kernel update must not end the history.
 fn without_other_machines(runs: Vec<NamedRun>, notes: &mut Vec<String>) -> Vec<NamedRun> {
     let name = |machine: &Machine| match &machine.cpu_model {
         Some(model) => format!("{}, {model}", machine.host),
