@@ -160,8 +160,8 @@ impl Arrivals {
         Arrivals::from_parts(Ticks::even(), Curve::Trace(trace, speed))
     }
 
-    /// Skips `n` calls. Even ticks are skipped in one step. Random gaps are drawn one by one, because the number of
-    /// random draws per gap varies.
+    /// Skips `n` calls. Even ticks are skipped in one step. Random gaps are drawn one by one, because a tick is the sum
+    /// of all gaps before it.
     pub(crate) fn skip_calls(&mut self, n: u64) {
         let Some(all_but_last) = n.checked_sub(1) else { return };
         match &mut self.ticks {

@@ -92,7 +92,7 @@ impl Mix {
         self
     }
 
-    /// Returns the call that the random number `u` selects, which is uniformly distributed on [0, 1). In a numbered
+    /// Returns the call that the random number `u` selects. `u` is uniformly distributed on [0, 1). In a numbered
     /// class, this is the class's next call.
     pub(crate) fn call_at(&self, u: f64) -> CallSpec {
         let slot = self.slots.shares.index_at(u);

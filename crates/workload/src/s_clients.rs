@@ -148,7 +148,7 @@ impl<C: Chooser> Workload for SClients<C> {
         match outcome.end {
             End::Abandoned => self.free.push(Reverse(outcome.at)),
             // A refusal, or an error because the host has no free port, takes almost no time. If the client made its
-            // next attempt immediately, D clients would cause a busy loop. So the client waits for another `timeout`.
+            // next attempt immediately, D clients would cause a busy loop. So the client waits for `timeout`.
             End::Refused | End::ClientLimited(_) => self.free.push(Reverse(outcome.at + self.timeout)),
             // The connection was established earlier, and the client has been free since then.
             _ => {}

@@ -66,7 +66,7 @@ pub enum ArrivalsError {
     /// A Hurst parameter is out of range.
     #[error("H = {0} is not self-similar: write an H above 0.5 and at most 0.99; web traffic has 0.7 to 0.9")]
     Hurst(f64),
-    /// Stages are combined with a process that changes its rate itself.
+    /// Stages are combined with a process other than constant and Poisson arrivals.
     #[error("stages cannot be combined with {0}: use constant or poisson arrivals with them")]
     StagesWithProcess(Box<ArrivalProcess>),
     /// No call is due in the stages.

@@ -28,8 +28,8 @@ pub struct Mmpp {
 }
 
 impl Mmpp {
-    /// Minimum of `sojourn`. Most shorter bursts would contain no call, so the process would practically be a Poisson
-    /// process.
+    /// Minimum of `sojourn`. At usual rates, most shorter bursts would contain no call, so the process would
+    /// practically be a Poisson process.
     pub const SHORTEST_SOJOURN: Nanos = Nanos::from_millis(1);
 
     /// Checks and sets the parameters. `ratio` must be at least 1, `share` between 0 and 1, their product at most 1,

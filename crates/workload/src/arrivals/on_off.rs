@@ -52,7 +52,8 @@ impl fmt::Display for OnOff {
     }
 }
 
-/// Returns an error if the bursts alone exceed the mean rate, so that the rate between bursts would be negative.
+/// Returns an error if a parameter is out of range, or if the bursts alone exceed the mean rate, so that the rate
+/// between bursts would be negative.
 pub(super) fn check_burst(ratio: f64, share: f64) -> Result<(), ArrivalsError> {
     if !(ratio.is_finite() && ratio >= 1.0) {
         return Err(ArrivalsError::Ratio(ratio));

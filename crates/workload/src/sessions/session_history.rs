@@ -18,8 +18,8 @@ const MAX_SPAN_S: f64 = 86_400.0;
 const SAMPLE_SESSIONS: usize = 10_000;
 /// The simulated time is at least this quantile of the session lengths.
 const COVERED_QUANTILE: f64 = 0.999;
-/// Maximum number of successive think times of a session that are drawn one by one. If there are more, the mean is used
-/// for the others.
+/// If a session has at most this number of think times, each of them is drawn. If it has more, the mean is used for
+/// some of them.
 const MAX_DRAWN_THINK_TIMES: u32 = 100;
 
 /// Simulates the sessions before the run.

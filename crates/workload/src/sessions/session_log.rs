@@ -69,7 +69,7 @@ enum Entry {
 struct Place {
     line: usize,
     column: usize,
-    /// Whether the line begins with white space, and nothing else precedes the position.
+    /// Whether the position is after the start of its line. At the start of a call, only white space can precede it.
     indented: bool,
 }
 

@@ -174,7 +174,7 @@ impl SessionState {
         self.phase == Phase::OtherCalls && self.calls_left > 0 && self.in_flight < max_in_flight
     }
 
-    /// Handles an answer that arrived at `at`. Returns whether the session must be queued for its new due time.
+    /// Handles an answer that arrived at `at`. Returns whether the session must be queued for its next call.
     pub fn handle_answer(&mut self, at: Nanos, plan: &Plan, window: Nanos) -> bool {
         self.end_call(at);
         if self.failed || !matches!(self.phase, Phase::FirstCall | Phase::OtherCalls) {
