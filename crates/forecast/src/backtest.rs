@@ -21,7 +21,7 @@ pub(crate) const MAX_WIDENING: f64 = 2.0;
 /// The preferred candidate is kept if its error is at most the smallest error of all candidates times this factor.
 const MAX_ERROR_RATIO: f64 = 1.05;
 
-/// A forecast is not credible if it exceeds the highest past rate times this factor.
+/// A forecast is not credible if the upper end of its 95 % interval exceeds the highest past rate times this factor.
 pub(crate) const MAX_CREDIBLE_RATIO: f64 = 10.0;
 
 /// Absolute errors below this share of the rates count as rounding errors.
@@ -170,8 +170,8 @@ struct Tally {
 }
 
 impl Tally {
-    /// Adds the errors of one forecast. Closed steps are left out. Errors up to `rounding`, in arrivals per second,
-    /// count as 0.
+    /// Adds the errors of one forecast. Closed steps are left out. For the intervals, errors up to `rounding`, in
+    /// arrivals per second, count as 0.
     fn count(&mut self, fitted: &Fitted, future: &[f64], rounding: f64, is_closed: impl Fn(usize) -> bool) {
         let (t80, t95) = fitted.quantiles();
         let predicted = fitted.predict(future.len()).into_iter().zip(future).enumerate();

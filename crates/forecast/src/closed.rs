@@ -32,7 +32,7 @@ impl ClosedSteps {
         let is_closed_at: Vec<bool> = (0..period).map(|index| is_closed(rates, index, period)).collect();
         let closed = is_closed_at.iter().filter(|closed| **closed).count();
         let inner_period = periods.iter().copied().rfind(|inner_period| period % inner_period == 0).unwrap_or(period);
-        // If every step is zero, the rate is constant, so no step is closed.
+        // If every step of the period would be closed, the rate is almost always zero, so no step counts as closed.
         if closed == 0 || closed == period {
             ClosedSteps::default()
         } else {
