@@ -137,7 +137,8 @@ fn impossible_records_are_rejected() {
     }
 }
 
-/// Runs whose CPU time varies by about 1 %. In the run with the index `odd`, other work keeps `cpus` CPUs busy.
+/// Runs whose CPU time varies by about 1 %. In the run with load that has the index `odd`, `cpus` more CPUs are busy
+/// than the requests explain.
 fn with_cron_job(odd: Option<usize>, cpus: f64, seed: u64) -> Vec<Value> {
     let mut rng = Pcg64::seed_from_u64(seed);
     let mut noise = || 0.01 * ((0..12).map(|_| rng.random::<f64>()).sum::<f64>() - 6.0);
