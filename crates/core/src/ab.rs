@@ -172,8 +172,8 @@ pub struct AbControl {
 pub enum ControlOutcome {
     /// The control found no difference: the confidence interval contains zero.
     Equal,
-    /// The control found a difference, but even the upper end of its interval is smaller than the difference of B from
-    /// A.
+    /// The control found a difference, but a clearly smaller one: even the end of its interval that is farther from
+    /// zero is nearer to zero than both ends of the interval of B's difference from A.
     Small,
     /// The control found a difference that is not clearly smaller than the difference of B from A. Therefore, the
     /// difference of B from A is not evidence.

@@ -215,7 +215,7 @@ pub struct PackedBatch {
 pub struct HostLimitedCalls {
     /// Number of calls that failed because no file descriptor was available (`EMFILE`, `ENFILE`).
     pub descriptors: u64,
-    /// Number of calls that failed because no local port was available (`EADDRNOTAVAIL`).
+    /// Number of calls that failed because no local port was available (`EADDRNOTAVAIL`, `EADDRINUSE`).
     pub ports: u64,
     /// Number of calls that failed because no socket memory was available (`ENOBUFS`, `ENOMEM`).
     pub memory: u64,

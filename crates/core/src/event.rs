@@ -15,8 +15,7 @@ use crate::units::Nanos;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ClassId(pub u16);
 
-/// Identifier of a request that the engine sends. If a class has one fixed request, the identifier is the index of the
-/// class.
+/// Identifier of a request that the engine sends. The code that provides the requests defines its meaning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct RequestId(pub u64);
 
@@ -322,7 +321,7 @@ pub enum UnfollowedReason {
 pub enum ExhaustedResource {
     /// File descriptors (`EMFILE`, `ENFILE`).
     Descriptors,
-    /// Local ports (`EADDRNOTAVAIL`).
+    /// Local ports (`EADDRNOTAVAIL`, `EADDRINUSE`).
     Ports,
     /// Socket memory (`ENOBUFS`, `ENOMEM`).
     Memory,

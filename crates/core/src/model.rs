@@ -132,7 +132,8 @@ pub enum StationKind {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Scheduling {
-    /// Processor sharing. The network has a product-form solution for every distribution of the service times.
+    /// Processor sharing. With such stations, a network has a product-form solution for every distribution of the
+    /// service times.
     #[default]
     Ps,
     /// First come, first served. The mean wait is the same for all classes.

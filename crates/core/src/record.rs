@@ -124,8 +124,9 @@ pub struct Record {
     /// HTTP/2 error codes that the server sent, with their counts and an example of the error text.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub http2_errors: Vec<Http2Error>,
-    /// Whether the scheme is probably wrong: the URL begins with `http://` and all calls failed, but a later TLS
-    /// handshake on the same port succeeded.
+    /// Whether the scheme is probably wrong: the URL begins with `http://`; no call was completed and some responses
+    /// were malformed or reset, or all responses had a status of 4xx; and a later TLS handshake on the same port
+    /// succeeded.
     #[serde(default, skip_serializing_if = "is_default")]
     pub wants_tls: bool,
     /// Number of bytes sent and received, including the heads of requests and responses, excluding the overhead of TLS.

@@ -15,7 +15,7 @@ pub fn is_secret_header(name: &str, others: &[String]) -> bool {
     secret.any(|secret| secret.trim().eq_ignore_ascii_case(name.trim()))
 }
 
-/// Masks user names and passwords in a URL, or in a text that contains URLs.
+/// Masks the user name and the password in a URL, or in the first URL of a text.
 pub fn without_credentials(text: &str) -> Cow<'_, str> {
     let start = text.find("://").map_or(0, |at| at + 3);
     let rest = &text[start..];

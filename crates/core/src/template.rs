@@ -4,7 +4,7 @@
 //! {seq}            the number of the call within its class, from 0: unique in a load
 //! {uuid}           a random UUID (version 4)
 //! {rand:1-500}     a random integer from 1 to 500, uniformly distributed
-//! {csv.user}       the field `user` of the class's CSV file: call n uses row n; after the last row, row 1
+//! {csv.user}       the field `user` of the class's CSV file: call n uses row n, from 0; after the last row, the first
 //! ```
 //!
 //! All other text in braces is copied unchanged, so JSON needs no escapes.

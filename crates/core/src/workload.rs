@@ -250,8 +250,8 @@ pub enum LoadKind {
     Open,
     /// Closed load: each client makes its next call after the answer to its previous call.
     Closed,
-    /// S-Clients (Banga & Druschel 1997): each client always has one connection attempt in progress, and abandons
-    /// attempts that take too long.
+    /// S-Clients (Banga & Druschel 1997): each client makes one connection attempt after another, and abandons attempts
+    /// that take too long.
     SClients,
 }
 

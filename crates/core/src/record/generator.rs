@@ -15,14 +15,14 @@ pub struct Generator {
     pub cpu_system_s: Option<f64>,
     /// Utilization of the busiest thread: the fraction of time for which it worked, excluding waiting and busy-waiting.
     pub busy: f64,
-    /// Longest time for which a thread did not run although it had work, in seconds, because it was stopped or had no
-    /// CPU.
+    /// Longest time for which a thread was not able to handle events, in seconds, because it worked, was stopped or had
+    /// no CPU.
     pub longest_gap_s: Option<f64>,
     /// Number of threads; each runs one shard.
     pub threads: u64,
     /// Maximum number of simultaneously open connections, over all threads.
     pub max_open_connections: u64,
-    /// Name of the kernel interface for network I/O: `io_uring` or `epoll`.
+    /// Name of the kernel interface for network I/O: `uring` (io_uring) or `epoll`.
     pub engine: String,
     /// Time between two clock ticks in seconds, if calls could begin only at clock ticks. Each call was late by up to
     /// this time.

@@ -81,9 +81,9 @@ impl FileSet {
     }
 
     /// Returns the size of a file in bytes: a quantile of the distribution of sizes. The probability of the quantile is
-    /// the fractional part of (file + 0.5) times the golden ratio; these values cover the unit interval evenly and do
-    /// not correlate with popularity. The size depends only on the file's number, so `brimful fileset` and the workload
-    /// compute the same size.
+    /// the fractional part of (file + 0.5) times 0.618…, the reciprocal of the golden ratio; these values cover the
+    /// unit interval evenly and do not correlate with popularity. The size depends only on the file's number, so
+    /// `brimful fileset` and the workload compute the same size.
     pub fn file_bytes(&self, file: u32) -> Option<u64> {
         const GOLDEN_RATIO: f64 = 0.618_033_988_749_894_9;
         let share = ((f64::from(file) + 0.5) * GOLDEN_RATIO).fract();
