@@ -93,7 +93,7 @@ pub enum TargetError {
         /// The requested address.
         addr: SocketAddr,
     },
-    /// Only root may listen on the port.
+    /// The program has no permission to listen on the port.
     #[error(
         "no permission to listen on {addr}: choose a port from 1024 up, or grant the capability with \
          `setcap cap_net_bind_service+ep` on this program"

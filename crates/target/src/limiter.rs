@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 /// The capacity of the bucket is the number of tokens that are added in this time, but at least one token.
 const FULL_AFTER: Duration = Duration::from_millis(100);
 
-/// A rate limit: a fixed number of requests per second is admitted.
+/// A rate limit: on average, at most a fixed number of requests per second is admitted.
 #[derive(Debug)]
 pub(crate) struct Limiter {
     per_s: f64,

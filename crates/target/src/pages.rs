@@ -1,5 +1,5 @@
 //! The responses of the server. All responses except the true CPU times are rendered once at the start, so that no
-//! memory is copied or allocated for a response.
+//! memory is copied or allocated for a response over HTTP/1.
 
 use crate::service::{ServiceClass, TRUTH};
 use brimful_http::response_header_block;

@@ -20,7 +20,7 @@ pub(crate) struct Pool {
 struct State {
     /// Number of the next request that arrives.
     next: u64,
-    /// Requests with lower numbers than this have been admitted to service.
+    /// Requests with lower numbers than this may be served.
     admitted: u64,
     /// The threads that wait for a free slot, in order of arrival.
     queue: VecDeque<Thread>,

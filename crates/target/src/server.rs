@@ -123,8 +123,8 @@ impl Target {
                 let worker = pinned.map(|()| Worker::new(shared, index, sampler));
                 match worker {
                     Ok(worker) => {
-                        // Sending fails only if another worker has failed. Then its error is returned, and the server
-                        // stops.
+                        // Sending fails only if `start` has already returned an error, because another worker has
+                        // failed or could not be started. Then the server stops.
                         let _ = ready.send(Ok(()));
                         drop(ready);
                         worker.run();

@@ -59,7 +59,7 @@ pub(crate) enum Charge {
     Served(usize),
     /// The class with this index: the turn wrote the rest of a response of this class, or ended its connection.
     Class(usize),
-    /// A class that is not known yet: the turn received a part of a request.
+    /// A class that is not known yet: the worker accepted the connection, or received a part of a request.
     Pending,
     /// No class.
     Other,

@@ -37,9 +37,9 @@ pub(crate) struct Walker {
     /// The cache lines of the buffer, which form one cycle.
     lines: Arc<[Line]>,
     at: u32,
-    /// The result of the computation so far. It is combined with `mask` and added to the index of the next line, so
-    /// that the CPU cannot fetch that line before the computation has ended. The mask is zero, but the compiler does
-    /// not know that.
+    /// The result of the computation so far. Its bits in `mask` change the index of the next line, so that the
+    /// CPU cannot fetch that line before the computation has ended. The mask is zero, but the compiler does not know
+    /// that.
     value: u32,
     mask: u32,
     lines_per_ns: f64,

@@ -28,14 +28,14 @@ use std::time::Duration;
 pub(crate) const LISTENER: u64 = u64::MAX;
 /// Event number of the eventfd that signals the workers to stop.
 pub(crate) const STOP: u64 = u64::MAX - 1;
-/// Maximum number of events that a single worker takes from epoll at once.
+/// Maximum number of events that the only worker, or a worker of a stopping server, takes from epoll at once.
 const MAX_EVENTS: usize = 64;
 /// Maximum number of connections that a worker accepts between two readings of its CPU clock.
 const MAX_ACCEPTS: usize = 64;
 /// Time for which a stopping server continues to respond to requests that have arrived.
 pub(crate) const GRACE: Duration = Duration::from_secs(1);
-/// If there are no free file descriptors, the server pauses for this time before it tries to accept again, unless a
-/// connection is closed earlier.
+/// If there are no free file descriptors, the server tries to accept again when a worker has waited for this time
+/// without an event, or when a connection is closed.
 const ACCEPT_PAUSE: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
 
 /// The sockets and connections, which all workers share.
