@@ -90,7 +90,7 @@ impl Daemon {
             .stdout(output.try_clone().expect("duplicate a log's descriptor"))
             .stderr(output);
         let (pid, keeper) = spawn_with_keeper(command);
-        // If this function panics from here on, dropping `daemon` stops the server.
+        // From here on, dropping `daemon` stops the server if it does not become ready or this function panics.
         let daemon = Daemon { pid, keeper, addr: SocketAddr::from((Ipv4Addr::LOCALHOST, port)), dir };
         match daemon.wait_until_ready(workers) {
             true => Ok(daemon),

@@ -57,7 +57,7 @@ pub struct LogSpec {
 pub enum Burstiness {
     /// The rate is constant.
     None,
-    /// The rate is 3.25 times the mean during a quarter of the time, and 0.25 times the mean otherwise.
+    /// The rate is 3.25 times the mean during a quarter of the time on average, and 0.25 times the mean otherwise.
     OnOff,
 }
 

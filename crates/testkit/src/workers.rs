@@ -28,8 +28,8 @@ struct Shared {
 }
 
 impl WorkerServer {
-    /// Starts a server that keeps each connection open until the client closes it. Each response takes `service` of CPU
-    /// time.
+    /// Starts a server that keeps each connection open until the client closes it. Before each response, the worker
+    /// computes until the time `service` has passed.
     pub fn with_keep_alive(workers: usize, service: Duration) -> WorkerServer {
         WorkerServer::start(workers, service, false)
     }

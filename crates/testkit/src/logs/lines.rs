@@ -26,7 +26,7 @@ impl Lines {
         Lines { random, start, subsecond, format, urls, stamp: Vec::new(), stamp_second: None }
     }
 
-    /// Appends the line of a request that arrives `second` after the start of the log.
+    /// Appends the line of a request that arrives `second` seconds after the start of the log.
     pub fn push(&mut self, line: &mut Vec<u8>, second: f64, client: u32) {
         push_client(line, client);
         line.extend_from_slice(b" - - ");
@@ -131,7 +131,7 @@ const AGENTS: [&[u8]; 16] = [
 ];
 
 fn agent(client: u32) -> &'static [u8] {
-    // The client's number is hashed, so that the user agent does not depend on its order.
+    // The client's number is hashed, so that clients with consecutive numbers have unrelated user agents.
     AGENTS[(Random(u64::from(client)).next() >> 60) as usize]
 }
 
