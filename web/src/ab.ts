@@ -1,4 +1,4 @@
-// The page of `brimful ab` (an A/B test): the main result, each metric with its difference, and the control runs.
+// The page of `brimful ab` (an A/B test): the main result, each metric with its difference, and the A/A control.
 import { figureTable } from "./compare.ts";
 import type { AbSide, AbTest } from "./documents/ab.ts";
 import { seconds } from "./format.ts";
