@@ -99,8 +99,8 @@ static inline void brimful_sweep(struct brimful_memory *memory, brimful_owner mi
 static uint32_t brimful_swept_by __attribute__((unused)); /* the last process that swept */
 
 /* Claims a slot for the calling thread: a free slot or, if there is none, the slot of a dead owner. `process` and
- * `thread` are the ids of the calling process and thread (getpid, gettid). If all owners are alive, counts the worker
- * as lost and returns NULL. */
+ * `thread` are the ids of the calling process and thread (getpid, gettid). If all owners are alive, adds one to the
+ * header's `lost` and returns NULL. */
 static inline struct brimful_slot *brimful_claim(struct brimful_memory *memory, uint32_t process, uint32_t thread)
 {
     brimful_owner mine = brimful_owner_of(process, thread);
