@@ -103,7 +103,7 @@ struct brimful_class {
                                            * they are not in cpu_count */
     uint64_t blocks_count;                /* number of requests in blocks_read and blocks_written: those of cpu_count */
     uint64_t blocks_read;                 /* blocks of 512 bytes that the requests' threads read from disks */
-    uint64_t blocks_written;              /* blocks of 512 bytes that the requests' threads wrote, into the page cache */
+    uint64_t blocks_written;              /* blocks of 512 bytes that the requests' threads wrote into the page cache */
     uint64_t unused[7];
     uint64_t buckets[BRIMFUL_PHASES][BRIMFUL_BUCKETS]; /* histogram of each phase's times; see brimful_bucket */
 };
