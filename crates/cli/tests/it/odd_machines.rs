@@ -88,7 +88,7 @@ fn without_io_uring_the_load_is_made_with_epoll() {
 #[test]
 fn without_ebpf_a_server_is_watched_by_proc_and_sock_diag() {
     let (_target, url) = start_target(&[]);
-    let watch = ["watch", "--once", "--json", "--port", port(&url)];
+    let watch = ["watch", "--once", "--json", "--requests", "--port", port(&url)];
     let sources = |command| {
         let done = finish(command).exits(&[0]);
         let server: serde_json::Value = serde_json::from_str(&done.stdout).unwrap();
@@ -98,6 +98,7 @@ fn without_ebpf_a_server_is_watched_by_proc_and_sock_diag() {
     assert!(refused["connections"].as_str().unwrap().starts_with("sock_diag"), "{refused:#}");
     assert!(refused["connections"].as_str().unwrap().contains("run as root"), "{refused:#}");
     assert!(refused["process"].as_str().unwrap().starts_with("/proc"), "{refused:#}");
+    assert!(refused["requests"].as_str().unwrap().starts_with("none: they take eBPF"), "{refused:#}");
     let without_types = sources(with_other_mounts("mount -t tmpfs none /sys", &watch));
     assert!(without_types["connections"].as_str().unwrap().contains("/sys/kernel/btf/vmlinux"), "{without_types:#}");
 }
