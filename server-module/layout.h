@@ -66,7 +66,7 @@ struct brimful_header {
                             * no request */
     uint32_t workers_most; /* maximum requests or connections that the server handles at a time; 0: no limit */
     uint32_t master_pid;   /* process id of the main process of the server that last opened the file */
-    uint32_t lost;         /* number of times that a worker found no free slot */
+    uint32_t lost;         /* number of workers that found no free slot */
     uint64_t created_ns;   /* creation time of the file, CLOCK_REALTIME in ns */
     char server[BRIMFUL_NAME_BYTES]; /* name and version of the server, such as "Apache/2.4.66 (event)" */
     char class_names[BRIMFUL_MAX_CLASSES][BRIMFUL_NAME_BYTES];

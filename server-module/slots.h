@@ -97,10 +97,11 @@ static inline void brimful_sweep(struct brimful_memory *memory, brimful_owner mi
 }
 
 static uint32_t brimful_swept_by __attribute__((unused)); /* the last process that swept */
+static BRIMFUL_PER_THREAD int brimful_is_lost __attribute__((unused)); /* the thread is counted in the header's `lost` */
 
 /* Claims a slot for the calling thread: a free slot or, if there is none, the slot of a dead owner. `process` and
- * `thread` are the ids of the calling process and thread (getpid, gettid). If all owners are alive, adds one to the
- * header's `lost` and returns NULL. */
+ * `thread` are the ids of the calling process and thread (getpid, gettid). If all owners are alive, counts the
+ * thread in the header's `lost`, unless it was counted before, and returns NULL. */
 static inline struct brimful_slot *brimful_claim(struct brimful_memory *memory, uint32_t process, uint32_t thread)
 {
     brimful_owner mine = brimful_owner_of(process, thread);
@@ -125,7 +126,10 @@ static inline struct brimful_slot *brimful_claim(struct brimful_memory *memory, 
             }
         }
     }
-    (void) __atomic_fetch_add(&memory->header->lost, 1, __ATOMIC_RELAXED);
+    if (!brimful_is_lost) {
+        brimful_is_lost = 1;
+        (void) __atomic_fetch_add(&memory->header->lost, 1, __ATOMIC_RELAXED);
+    }
     return NULL;
 }
 

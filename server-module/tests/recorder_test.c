@@ -285,6 +285,7 @@ static void slots_of_the_dead_are_taken_over(void)
         slot[i] = brimful_claim(&memory, self, self);
     }
     CHECK(slot[1] != NULL && slot[2] != NULL && slot[3] == NULL && memory.header->lost == 1);
+    CHECK(brimful_claim(&memory, self, self) == NULL && memory.header->lost == 1); /* a retry is the same worker */
     CHECK(slot[1]->connections + slot[2]->connections == 5 && slot[1]->in_progress == 0);
     CHECK(slot[1]->busy_since_ns == 0 && slot[1]->owners + slot[2]->owners == 7);
     brimful_release(slot[1]);

@@ -64,7 +64,7 @@ pub struct ServerSample {
     pub cpu_one_in: u32,
     /// Maximum number of requests or connections that the server handles at a time; 0 for no limit.
     pub workers_most: u32,
-    /// Number of times that a worker found no free slot in the file. Without a slot, its requests are not recorded.
+    /// Number of workers that found no free slot in the file. Their requests are not recorded.
     pub lost: u32,
     /// Number of workers now.
     pub workers: u64,

@@ -56,7 +56,7 @@ pub mod header {
     pub const WORKERS_MOST_OFFSET: usize = 36;
     /// Offset of the process id of the process that created the file.
     pub const MASTER_PID_OFFSET: usize = 40;
-    /// Offset of the number of times that a worker found no free slot.
+    /// Offset of the number of workers that found no free slot.
     pub const LOST_OFFSET: usize = 44;
     /// Offset of the file's creation time, 64 bits, in nanoseconds of CLOCK_REALTIME.
     pub const CREATED_NS_OFFSET: usize = 48;
@@ -208,7 +208,7 @@ pub struct Header {
     pub workers_most: u32,
     /// The process that created the file or adopted it last, by its id in the server's PID namespace.
     pub master_pid: u32,
-    /// Number of times that a worker found no free slot.
+    /// Number of workers that found no free slot.
     pub lost: u32,
     /// Creation time of the file, CLOCK_REALTIME in nanoseconds.
     pub created_ns: u64,
