@@ -4,6 +4,7 @@
 #   bench/peers.sh            all that are not installed yet
 #   bench/peers.sh k6 oha     only these
 #
+# zrk and gcannon are in no registry. `make bench` builds them where --sources names their sources (bench/README.md).
 # Debian's packages need root. The script names those that it cannot install; the comparison runs without them.
 set -euo pipefail
 
@@ -27,6 +28,10 @@ get() {
         vegeta) go install github.com/tsenart/vegeta/v12@latest ;;
         k6) go install go.k6.io/k6@latest ;;
         oha) cargo install --locked oha ;;
+        zrk | gcannon)
+            echo "peers: $1 is in no registry: make bench BENCH='--sources $1=DIR' builds it" >&2
+            return 1
+            ;;
         *) echo "peers: $1 is unknown" >&2; return 1 ;;
     esac
 }

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from .. import command
-from . import report
+from . import report, sources
 from .case import Case
 from .cases import CASES
 from .entry import Entry, Setting, earlier
@@ -28,6 +28,14 @@ def main() -> int:
     for name in ("brimful", "brimful-bench-server"):
         if programs.path(name) is None:
             return command.missing("side_by_side", name, options.build, "make bench")
+    try:
+        for name, directory in options.sources:
+            command.say(f"building {name} from {directory}")
+            built = sources.build(name, directory, command.TARGET.resolve() / "bench-peers")
+            programs.add(name, built.path, built.commit)
+    except Failed as failure:
+        command.say(f"side_by_side: {failure}")
+        return 3
     command.raise_descriptor_limit()
     # This program runs on the server's CPU, so that it does not disturb the load generator.
     os.sched_setaffinity(0, {options.server_cpu})
@@ -105,6 +113,14 @@ def parse() -> argparse.Namespace:
     command.add_cpus(parser)
     parser.add_argument(
         "--before", type=program, metavar="FILE", help="an earlier brimful binary, to compare with in every case"
+    )
+    parser.add_argument(
+        "--sources",
+        type=sources.argument,
+        action="append",
+        default=[],
+        metavar="NAME=DIR",
+        help=f"build this generator from its sources in DIR (repeatable): {', '.join(sources.RECIPES)}",
     )
     parser.add_argument("--seconds", type=command.positive, default=5, help="length of a run [default: %(default)s]")
     parser.add_argument(

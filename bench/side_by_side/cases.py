@@ -6,6 +6,7 @@ from .entry import (
     ab,
     brimful,
     brimful_as,
+    gcannon,
     h2load,
     h2load_http2,
     hey,
@@ -16,6 +17,8 @@ from .entry import (
     vegeta,
     wrk,
     wrk2,
+    zrk,
+    zrk_closed,
 )
 
 CPU = "cpu_us_per_request"
@@ -41,8 +44,15 @@ KEEP_ALIVE = (
     oha(64),
     vegeta(0, 64),
     k6("closed.js", CLIENTS=64),
+    zrk_closed(64),
+    gcannon(64),
 )
-PIPELINED = (*brimful("--clients", "1024", "--pipeline", "16"), wrk(64, "-s", "pipeline.lua"), h2load(64, "-m16"))
+PIPELINED = (
+    *brimful("--clients", "1024", "--pipeline", "16"),
+    wrk(64, "-s", "pipeline.lua"),
+    h2load(64, "-m16"),
+    gcannon(64, "-p", "16"),
+)
 # HTTP/2 on 64 connections with 16 concurrent streams each.
 STREAMS = (*brimful("--http", "2", "--clients", "1024", "--streams", "16"), h2load_http2(64, 16))
 # Flags for more connection attempts than one CPU can make, so that the measured rate is the generator's maximum.
@@ -73,6 +83,7 @@ def lateness(rate: int, requirements: tuple[Requirement, ...]) -> Case:
             oha(10, "-q", str(rate)),
             hey(1, "-q", str(rate)),
             k6("constant_rate.js", RATE=rate),
+            zrk(10, rate),
         ),
         SEEN,
         ("lateness_p50_us", "lateness_p99_us"),
@@ -107,7 +118,7 @@ CASES = (
         "large-body",
         "keep-alive, 64 connections, 1 MiB from nginx",
         "nginx-large",
-        (*brimful("--clients", "64"), wrk(64), h2load(64), hey(64), oha(64)),
+        (*brimful("--clients", "64"), wrk(64), h2load(64), hey(64), oha(64), zrk_closed(64), gcannon(64)),
         COST,
         (CPU, "requests_per_s"),
         measure=measure.load,
@@ -157,6 +168,9 @@ CASES = (
             ab(64),
             hey(64, "-disable-keepalive"),
             oha(64, "--disable-keepalive"),
+            zrk_closed(64, "-H", CLOSE),
+            # Without -r, gcannon sends a second request before the server closes the connection.
+            gcannon(64, "-r", "1", "--raw", "close.http"),
         ),
         ("connections", *COST),
         (CPU, "requests_per_s"),
@@ -167,7 +181,7 @@ CASES = (
         "tls-keep-alive",
         "TLS 1.3, keep-alive, 64 connections, nginx",
         "nginx-tls",
-        (*brimful("--clients", "64"), wrk(64), h2load(64), hey(64), oha(64)),
+        (*brimful("--clients", "64"), wrk(64), h2load(64), hey(64), oha(64), zrk_closed(64)),
         COST,
         (CPU, "requests_per_s", "peak_rss_mib"),
         (ratio("wrk", 1.0, 0.85), ratio("h2load", 1.0, 0.85)),
@@ -177,7 +191,11 @@ CASES = (
         "tls-handshake",
         "TLS 1.3, a full handshake per request, nginx",
         "nginx-tls",
-        (*brimful("--new-connection", "--close", "server", "--clients", "64"), wrk(64, "-H", CLOSE)),
+        (
+            *brimful("--new-connection", "--close", "server", "--clients", "64"),
+            wrk(64, "-H", CLOSE),
+            zrk_closed(64, "-H", CLOSE),
+        ),
         ("connections", *COST),
         (CPU, "requests_per_s"),
         (ratio("wrk", 1.1, 0.9),),
@@ -216,7 +234,7 @@ CASES = (
         "fixed-20k",
         "20,000/s at exact times, nginx",
         "nginx",
-        (*brimful("-R", "20000"), wrk2(64, 20_000), h2load(64, rate=20_000), vegeta(20_000, 64)),
+        (*brimful("-R", "20000"), wrk2(64, 20_000), h2load(64, rate=20_000), vegeta(20_000, 64), zrk(64, 20_000)),
         COST,
         (CPU,),
         (ratio("wrk2", 1.3, 1.0),),

@@ -36,6 +36,8 @@ class Entry:
     # Additional seconds that the generator runs to calibrate itself.
     extra_seconds: int = 0
     good_exits: tuple[int, ...] = (0,)
+    # Environment variables that the generator does not get.
+    without: tuple[str, ...] = ()
     # brimful's flags, with which the engine that brimful chooses is determined.
     flags: tuple[str, ...] = ()
 
@@ -162,6 +164,42 @@ def vegeta(rate: int, workers: int) -> Entry:
             "-output=/dev/null",
         ],
         stdin=lambda s: f"GET {s.url}\n",
+    )
+
+
+def zrk(connections: int, rate: int, *flags: str) -> Entry:
+    """zrk at a rate, which its connections share equally. Each connection has its own schedule. With `-k`, zrk accepts
+    the server's self-signed certificate."""
+    return Entry(
+        "zrk",
+        lambda s: [
+            "zrk",
+            "-t1",
+            f"-c{connections}",
+            f"-R{rate}",
+            f"-d{s.seconds}s",
+            *(["-k"] if s.authority else []),
+            *flags,
+            "--format",
+            "json",
+            s.url,
+        ],
+        connections=connections,
+    )
+
+
+def zrk_closed(connections: int, *flags: str) -> Entry:
+    """zrk as fast as its connections can. zrk 1 has no closed loop, so it gets a rate that it cannot reach. A
+    connection that is behind its schedule sends its next call when it has received the response."""
+    return zrk(connections, 1_000_000, *flags)
+
+
+def gcannon(connections: int, *flags: str) -> Entry:
+    """gcannon. Without HOME it does not store its runs in the user's directory."""
+    return Entry(
+        "gcannon",
+        lambda s: ["gcannon", s.url, "-t", "1", "-c", str(connections), "-d", f"{s.seconds}s", *flags, "--json"],
+        without=("HOME",),
     )
 
 

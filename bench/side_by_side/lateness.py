@@ -6,9 +6,9 @@ minimum would depend on a single request, and a mean would hide a constant laten
 schedule, so a delay that is the same for every request is not in it. Requests are identical: the k-th arrival is
 compared with the k-th due time. Where requests overtake one another this can only make the generator look better.
 
-A generator that spreads its rate over connections (wrk2, h2load) has one schedule per connection, each with its own
-start. Each connection's schedule is estimated separately. A generator that leaves requests out is late from then on;
-the number of missing requests is printed beside the lateness.
+A generator that spreads its rate over connections (wrk2, h2load, zrk) has one schedule per connection, each with its
+own start. Each connection's schedule is estimated separately. A generator that leaves requests out is late from then
+on; the number of missing requests is printed beside the lateness.
 
 Times are in nanoseconds of CLOCK_MONOTONIC, lateness in microseconds.
 """

@@ -103,8 +103,7 @@ class Generator:
         self._process = subprocess.Popen(
             real,
             cwd=SCRIPTS,
-            # Only brimful verifies the server's certificate.
-            env=os.environ | ({"SSL_CERT_FILE": str(setting.authority)} if setting.authority else {}),
+            env=environment(entry, setting),
             stdin=subprocess.PIPE if entry.stdin else subprocess.DEVNULL,
             stdout=self._output,
             stderr=self._errors,
@@ -170,6 +169,12 @@ class Generator:
         self._errors.close()
 
 
+def environment(entry: Entry, setting: Setting) -> dict[str, str]:
+    """The environment of a generator. Only brimful verifies the server's certificate."""
+    kept = {name: value for name, value in os.environ.items() if name not in entry.without}
+    return kept | ({"SSL_CERT_FILE": str(setting.authority)} if setting.authority else {})
+
+
 def load(bench: Bench, case: Case, entry: Entry, seconds: int) -> dict:
     """The usual measurement: the cost per request, by the server's count."""
     return run_loaded(bench, case, entry, seconds)[1]
@@ -220,7 +225,7 @@ def arrival_lateness(bench: Bench, case: Case, entry: Entry, seconds: int) -> di
     if not seen:
         raise Failed(f"only {requests} requests arrived: too few to measure lateness")
     values, own = cost(finished, requests) | seen, own_account(finished)
-    if own:
+    if "lateness_us" in own.get("own", {}):
         values |= {f"own_lateness_{p}_us": own["own"]["lateness_us"][p] for p in ("p50", "p99")}
     return {"command": finished.command, "values": values} | own
 
@@ -276,9 +281,12 @@ def cost(finished: Finished, requests: int) -> dict:
 
 
 def own_account(finished: Finished) -> dict:
-    """brimful's own report of its run; empty for other generators."""
+    """The generator's own report of its run: brimful's account, or the failed calls of zrk and gcannon. It is empty for
+    generators whose report is not JSON."""
     try:
         record = json.loads(finished.output)
+        if "errors" in record:
+            return {"own": {"failed_calls": failed_calls(record)}}
         own = {
             "counts": {name: count for name, count in record["counts"].items() if count and name != "status"},
             "lateness_us": {name: record["lateness_us"][name] for name in ("p50", "p99", "max")},
@@ -288,6 +296,15 @@ def own_account(finished: Finished) -> dict:
     except (ValueError, KeyError, TypeError):
         return {}
     return {"own": own}
+
+
+def failed_calls(record: dict) -> int:
+    """The failed calls in the report of zrk or gcannon: errors, and responses with a status that is not 2xx.
+
+    zrk counts those responses among its errors. gcannon counts them only by status.
+    """
+    unexpected = sum(count for status, count in record.get("status", {}).items() if status != "2xx")
+    return sum(record["errors"].values()) + unexpected
 
 
 def text(file: TextIO) -> str:

@@ -103,6 +103,9 @@ def notes(result: dict, tools: Iterable[str]) -> Iterable[str]:
         failed = [run["error"] for run in of_tool if "error" in run]
         if failed:
             yield f"{tool} failed in {len(failed)} of {len(of_tool)} runs: {failed[0]}"
+        failures = [run["own"]["failed_calls"] for run in of_tool if run.get("own", {}).get("failed_calls")]
+        if failures:
+            yield f"{tool} reports failed calls in {len(failures)} of {len(of_tool)} runs, at most {max(failures):,}"
         doubted = [run["own"]["verdict"] for run in of_tool if run.get("own", {}).get("verdict")]
         if doubted:
             codes = ", ".join(sorted({code for verdict in doubted for code in verdict}))

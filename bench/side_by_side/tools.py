@@ -5,7 +5,7 @@ import re
 import shutil
 import subprocess
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 
@@ -27,6 +27,8 @@ KNOWN = {
     "oha": (["--version"], "cargo install oha"),
     "k6": (["version"], "go install go.k6.io/k6@latest"),
     "vegeta": (["-version"], "go install github.com/tsenart/vegeta/v12@latest"),
+    "zrk": (["--version"], "no registry has it: --sources zrk=DIR builds it"),
+    "gcannon": ([], "no registry has it: --sources gcannon=DIR builds it"),
 }
 
 # Directories in which Debian, cargo and go install programs. They are searched even if they are not in PATH.
@@ -38,16 +40,31 @@ class Programs:
     """The path of every known program, or None if it is not installed."""
 
     paths: dict[str, str | None]
+    # Commits of the programs that were built from sources.
+    commits: dict[str, str] = field(default_factory=dict)
 
     @staticmethod
     def find(build: Path) -> "Programs":
         return Programs({name: find_program((name,), build) for name in KNOWN})
 
+    def add(self, name: str, path: Path, commit: str | None) -> None:
+        """Adds a program that was built from sources, in place of an installed one."""
+        self.paths[name] = str(path)
+        if commit:
+            self.commits[name] = commit
+
     def path(self, name: str) -> str | None:
         return name if os.path.isabs(name) else self.paths[name]
 
     def versions(self) -> dict[str, str | None]:
-        return {name: version(path, KNOWN[name][0]) if path else None for name, path in self.paths.items()}
+        return {name: self.version(name) if path else None for name, path in self.paths.items()}
+
+    def version(self, name: str) -> str:
+        """The version of an installed program. gcannon does not print its version: only its commit is known."""
+        number, commit = version(self.paths[name], KNOWN[name][0]), self.commits.get(name)
+        if commit is None:
+            return number
+        return f"commit {commit}" if number == "unknown" else f"{number} (commit {commit})"
 
 
 def find_program(names: Sequence[str], build: Path | None = None) -> str | None:

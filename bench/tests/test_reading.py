@@ -4,10 +4,12 @@ import json
 import os
 import socket
 import unittest
+import unittest.mock
+from pathlib import Path
 
 from bench.side_by_side import host, measure, servers, tools
-from bench.side_by_side.cases import CASES
-from bench.side_by_side.entry import Setting
+from bench.side_by_side.cases import CASES, CLOSE
+from bench.side_by_side.entry import Setting, gcannon, wrk
 
 
 class Reading(unittest.TestCase):
@@ -50,6 +52,28 @@ class Reading(unittest.TestCase):
         own = measure.own_account(finished(json.dumps(record)))["own"]
         self.assertEqual((own["counts"], own["engine"], own["verdict"]), ({"sent": 5}, "epoll", ["generator_late"]))
 
+    def test_the_failed_calls_in_the_report_of_zrk(self) -> None:
+        record = {
+            "requests": 90,
+            "latency_us": {"p50": 251, "p99_9": 13364},
+            "status_codes": {"1xx": 0, "2xx": 83, "3xx": 0, "4xx": 3, "5xx": 4},
+            "errors": {"connect": 0, "read": 1, "write": 0, "timeout": 2, "deadline": 0, "non_2xx_3xx": 7},
+        }
+        self.assertEqual(self.own(record), {"own": {"failed_calls": 10}})
+
+    def test_the_failed_calls_in_the_report_of_gcannon(self) -> None:
+        record = {
+            "requests": 92,
+            "responses": 90,
+            "latency_us": {"p50": 490, "p999": 4100, "samples": 90},
+            "status": {"2xx": 83, "3xx": 0, "4xx": 3, "5xx": 4, "other": 0},
+            "errors": {"connect": 0, "read": 1, "timeout": 2},
+        }
+        self.assertEqual(self.own(record), {"own": {"failed_calls": 10}})
+
+    def own(self, record: dict) -> dict:
+        return measure.own_account(measure.Finished([], 1, 1, 1, 1, json.dumps(record), []))
+
     def test_the_kernels_counters(self) -> None:
         before = host.connection_attempts()
         with socket.create_server(("127.0.0.1", 0)) as server:
@@ -63,6 +87,32 @@ class Reading(unittest.TestCase):
 
 
 class CommandLines(unittest.TestCase):
+    def test_zrk_and_gcannon(self) -> None:
+        def words(case: str, tool: str, **setting: Path) -> str:
+            entries = next(found.entries for found in CASES if found.name == case)
+            argv = next(entry.argv for entry in entries if entry.tool == tool)
+            return " ".join(argv(Setting(8080, 5, **setting)))
+
+        self.assertEqual(words("lateness-10k", "zrk"), "zrk -t1 -c10 -R10000 -d5s --format json http://127.0.0.1:8080/")
+        self.assertIn(" -R1000000 -d5s -k ", words("tls-keep-alive", "zrk", authority=Path("certificate.pem")))
+        url = "http://127.0.0.1:8080/"
+        self.assertEqual(words("pipelined-nginx", "gcannon"), f"gcannon {url} -t 1 -c 64 -d 5s -p 16 --json")
+        self.assertIn(" -r 1 --raw close.http ", words("new-connection", "gcannon"))
+
+    def test_the_request_of_gcannon_has_the_header_of_the_other_generators(self) -> None:
+        request = (measure.SCRIPTS / "close.http").read_bytes()
+        self.assertTrue(request.endswith(f"\r\n{CLOSE}\r\n\r\n".encode()))
+        self.assertEqual(request.count(b"\n"), request.count(b"\r\n"))
+
+    def test_a_generator_does_not_get_the_variables_it_must_not_use(self) -> None:
+        entry = gcannon(1)
+        with unittest.mock.patch.dict(os.environ, {"HOME": "/home/user", "LANG": "C"}):
+            self.assertEqual(measure.environment(entry, Setting(0, 1)).get("LANG"), "C")
+            self.assertNotIn("HOME", measure.environment(entry, Setting(0, 1)))
+            self.assertIn("HOME", measure.environment(wrk(1), Setting(0, 1)))
+        secure = Setting(0, 1, authority=Path("certificate.pem"))
+        self.assertEqual(measure.environment(entry, secure)["SSL_CERT_FILE"], "certificate.pem")
+
     def test_every_tool_is_known_and_has_a_complete_command_line(self) -> None:
         for case in CASES:
             for entry in case.entries:

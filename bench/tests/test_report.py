@@ -48,6 +48,14 @@ class Report(unittest.TestCase):
         self.assertIn("oha is absent (cargo install oha)", text)
         self.assertIn("brimful-uring failed in 1 of 2 runs: exit 1: no", text)
 
+    def test_failed_calls_are_named(self) -> None:
+        found = result(gcannon=[8, 9, 9], zrk=[9])
+        for run, failed in zip(found["runs"], [1200, 0, 7, 0], strict=True):
+            run["own"] = {"failed_calls": failed}
+        text = report.case_text({}, found)
+        self.assertIn("gcannon reports failed calls in 2 of 3 runs, at most 1,200", text)
+        self.assertNotIn("zrk reports", text)
+
     def test_every_metric_has_a_title(self) -> None:
         for case in CASES:
             for metric in (*case.columns, *case.compared):
