@@ -98,7 +98,7 @@ fn without_ebpf_a_server_is_watched_by_proc_and_sock_diag() {
     assert!(refused["connections"].as_str().unwrap().starts_with("sock_diag"), "{refused:#}");
     assert!(refused["connections"].as_str().unwrap().contains("run as root"), "{refused:#}");
     assert!(refused["process"].as_str().unwrap().starts_with("/proc"), "{refused:#}");
-    assert!(refused["requests"].as_str().unwrap().starts_with("none: they take eBPF"), "{refused:#}");
+    assert!(refused["requests"].as_str().unwrap().starts_with("none: the kernel"), "{refused:#}");
     let without_types = sources(with_other_mounts("mount -t tmpfs none /sys", &watch));
     assert!(without_types["connections"].as_str().unwrap().contains("/sys/kernel/btf/vmlinux"), "{without_types:#}");
 }
