@@ -485,7 +485,7 @@ mod tests {
             ("urls_file = 'urls'\nrequests_file = 'requests'", "needs either a `path`"),
             ("urls_file = 'urls'\nfile_set = { files = 3 }", "needs either a `path`"),
             ("path = '/'\nfile_set = { files = 0 }", "1 or more"),
-            ("path = '/'\npopularity = 'zipf:1'", "of several"),
+            ("path = '/'\npopularity = 'zipf:1'", "several URLs"),
             ("path = '/'\norder = 'listed'", "of a list"),
             ("path = '/'\nfile_set = { files = 3, ratio = 1 }\npopularity = 'zipf:1'", "in order"),
             ("path = '/{seq}'\nfile_set = { files = 3 }", "cannot be filled in"),

@@ -244,7 +244,9 @@ impl Variants {
                 }
             };
             if new.like.is_none() && amount.step != Step::Set {
-                return Err(error(format!("has `{key}={amount}`, a ratio to nothing: give a time, or `like=CLASS`")));
+                return Err(error(format!(
+                    "has `{key}={amount}`, but a new class has no previous value: give a time, or `like=CLASS`"
+                )));
             }
             let given = self.given(&format!("{}.{key}", new.name), amount);
             // The edits that add classes and clients are inserted before the changes of existing parameters.

@@ -150,7 +150,7 @@ fn impossible_servers() {
     assert!(class("users:rate=1,cpu=1ms").contains("choose another name"));
     assert!(class("n:rate=1,gpu=1ms").contains("no station `gpu`: there is `cpu`"));
     assert!(class("n:rate=1,like=user").contains("no class `user`: there is `users`"));
-    assert!(class("n:rate=1,cpu=2x").contains("a ratio to nothing"));
+    assert!(class("n:rate=1,cpu=2x").contains("no previous value"));
     assert!(class("n:population=0,cpu=1ms").contains("not possible"));
     let client = |text: &str| with_client(text).apply(&terminals()).unwrap_err().to_string();
     assert!(client("user:speed=1Mbps,size=1KB").contains("no class `user`"));
