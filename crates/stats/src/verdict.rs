@@ -551,7 +551,7 @@ mod tests {
         assert!(offered(Some(1_000.0), 1_040.0).verdict().valid, "a rate 4 % above the maximum is tolerated");
         let beyond = offered(Some(1_000.0), 1_234.0);
         assert_eq!(beyond.codes(), [ReasonCode::BeyondClientMax]);
-        assert!(beyond.message().starts_with("1,234/s were offered, more than the 1,000/s that this client"));
+        assert!(beyond.message().starts_with("The load was 1,234/s, but this client can offer only 1,000/s"));
     }
 
     #[test]
