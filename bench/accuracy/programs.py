@@ -64,6 +64,7 @@ PROGRAMS = {
     "uvicorn": Program(("uvicorn",), "pip install uvicorn", module=True),
     "httptools": Program(("httptools",), "pip install httptools", module=True),
     "uvloop": Program(("uvloop",), "pip install uvloop", module=True),
+    "starlette": Program(("starlette",), "pip install starlette", module=True),
 }  # fmt: skip
 
 

@@ -136,6 +136,8 @@ class Subject:
     headers: tuple[str, ...] = ()
     # Number of requests before the measurement, so that just-in-time compilers have finished and caches are full.
     warm_up: int = 5000
+    # Minimum size of a valid answer, in bytes.
+    min_bytes: int = MIN_PAGE_BYTES
 
     def missing(self) -> str | None:
         return missing(self.programs)
@@ -180,7 +182,7 @@ class Subject:
             return f"status {answer.status}"
         if "Accept-Encoding" in headers and answer.getheader("Content-Encoding") != headers["Accept-Encoding"]:
             return "not compressed"
-        return f"{len(body)} bytes" if len(body) < MIN_PAGE_BYTES else None
+        return f"{len(body)} bytes" if len(body) < self.min_bytes else None
 
 
 def on_nginx(place: Place, more: str = "") -> list[list[str]]:
@@ -235,43 +237,60 @@ def on_node(place: Place) -> list[list[str]]:
 
 
 def on_uvicorn(place: Place) -> list[list[str]]:
+    return asgi(place, SOURCES / "rows.py")
+
+
+def asgi(place: Place, source: Path) -> list[list[str]]:
+    """uvicorn with the object `app` of a script."""
     options = ["--loop", "uvloop", "--http", "httptools", "--backlog", "4096", "--timeout-keep-alive", "120"]
     quiet = ["--no-access-log", "--log-level", "warning"]
     where = ["--host", "127.0.0.1", "--port", str(place.port), "--app-dir", str(place.directory)]
     # The server runs a copy of the script, so that Python does not write __pycache__ into the source directory.
-    place.write("rows.py", (SOURCES / "rows.py").read_text())
-    return [[program("uvicorn"), "-m", "uvicorn", "rows:app", *where, *options, *quiet]]
+    place.write(source.name, source.read_text())
+    return [[program("uvicorn"), "-m", "uvicorn", f"{source.stem}:app", *where, *options, *quiet]]
 
 
 def on_go(place: Place) -> list[list[str]]:
+    return [[go(SOURCES / "rows.go"), str(place.port)]]
+
+
+def go(source: Path) -> str:
+    """The path of a compiled Go program."""
+
     def build(directory: Path) -> list[str]:
         # With GOTOOLCHAIN=local, Go does not download another compiler.
-        return ["env", "GOTOOLCHAIN=local", program("go"), "build", "-o", str(directory), str(SOURCES / "rows.go")]
+        return ["env", "GOTOOLCHAIN=local", program("go"), "build", "-o", str(directory), str(source)]
 
-    return [[str(built("rows.go", output([program("go"), "version"]), build) / "rows"), str(place.port)]]
+    return str(built(source, output([program("go"), "version"]), build) / source.stem)
 
 
 def on_java(place: Place) -> list[list[str]]:
-    def build(directory: Path) -> list[str]:
-        return [program("javac"), "-d", str(directory), str(SOURCES / "Rows.java")]
+    return [[*java(SOURCES / "Rows.java"), str(place.port)]]
 
-    classes = built("Rows.java", output([program("javac"), "-version"]), build)
+
+def java(source: Path) -> list[str]:
+    """The command of a compiled Java program that uses the JDK's HTTP server."""
+
+    def build(directory: Path) -> list[str]:
+        return [program("javac"), "-d", str(directory), str(source)]
+
+    classes = built(source, output([program("javac"), "-version"]), build)
     # Without `nodelay`, Nagle's algorithm and delayed ACKs delay the body of a response by 40 ms on connections that
     # stay open.
     options = ["-Dsun.net.httpserver.nodelay=true", "-Dsun.net.httpserver.maxIdleConnections=10000", "-Xmx256m"]
-    return [[program("java"), *options, "-cp", str(classes), "Rows", str(place.port)]]
+    return [program("java"), *options, "-cp", str(classes), source.stem]
 
 
-def built(source: str, compiler: str, command: Callable[[Path], list[str]]) -> Path:
+def built(source: Path, compiler: str, command: Callable[[Path], list[str]]) -> Path:
     """The directory of a compiled source. Each version of the source is compiled once per version of the compiler."""
-    key = hashlib.sha256((SOURCES / source).read_bytes() + compiler.encode()).hexdigest()[:12]
-    directory = CACHE / f"{source}-{key}"
+    key = hashlib.sha256(source.read_bytes() + compiler.encode()).hexdigest()[:12]
+    directory = CACHE / f"{source.name}-{key}"
     if not directory.exists():
-        unfinished = CACHE / f"{source}-{key}-{os.getpid()}"
+        unfinished = CACHE / f"{source.name}-{key}-{os.getpid()}"
         unfinished.mkdir(parents=True)
         done = subprocess.run(command(unfinished), text=True, capture_output=True, check=False)
         if done.returncode:
-            raise Failed(f"{source} does not compile: {done.stderr.strip()}")
+            raise Failed(f"{source.name} does not compile: {done.stderr.strip()}")
         unfinished.rename(directory)
     return directory
 

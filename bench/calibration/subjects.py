@@ -24,7 +24,7 @@ daemon off;
 worker_processes 1;
 pid {directory}/server.pid;
 error_log {directory}/error.log crit;
-events {{ worker_connections 4096; }}
+events {{ worker_connections 8192; }}
 http {{
     access_log off;
     sendfile on;

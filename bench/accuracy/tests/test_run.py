@@ -230,9 +230,9 @@ class Subjects(unittest.TestCase):
             return ["true"]
 
         with tempfile.TemporaryDirectory() as cache, unittest.mock.patch("bench.accuracy.subjects.CACHE", Path(cache)):
-            first = built("rows.go", "compiler 1", build)
-            self.assertEqual(built("rows.go", "compiler 1", build), first)
-            self.assertNotEqual(built("rows.go", "compiler 2", build), first)
+            first = built(SOURCES / "rows.go", "compiler 1", build)
+            self.assertEqual(built(SOURCES / "rows.go", "compiler 1", build), first)
+            self.assertNotEqual(built(SOURCES / "rows.go", "compiler 2", build), first)
         self.assertEqual(len(made), 2)
         self.assertTrue((SOURCES / "rows.go").exists())
 

@@ -1,0 +1,1 @@
+"""Tests with made-up Records and answers. They start no server."""
