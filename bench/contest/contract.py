@@ -11,6 +11,7 @@ import random
 import socket
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import BinaryIO
 
 from ..side_by_side.tools import Failed
 from .frameworks import ITEMS, dataset
@@ -82,24 +83,24 @@ def pipelined_answers(host: str, port: int, exchange: Exchange) -> list[Answer]:
 
 
 class Shared(http.client.HTTPResponse):
-    """A response read from a file that has several. `http.client` alone would read ahead into the next one."""
+    """One of several responses in a file. It must neither read ahead nor close the file."""
 
-    def __init__(self, file: object) -> None:
-        super().__init__(File(file))
+    def __init__(self, file: BinaryIO) -> None:
+        super().__init__(Unclosed(file))
         self.begin()
 
 
-class File:
-    """Stands for the socket of a response: its file is the shared one, and stays open."""
+class Unclosed:
+    """Stands for the socket of a response. Its file is a shared one, and stays open."""
 
-    def __init__(self, file: object) -> None:
-        self._file = file
+    def __init__(self, file: BinaryIO) -> None:
+        self.read, self.readline, self.readinto, self.peek = file.read, file.readline, file.readinto, file.peek
 
-    def makefile(self, _mode: str) -> "File":
+    def makefile(self, _mode: str) -> "Unclosed":
         return self
 
-    def __getattr__(self, name: str) -> object:
-        return getattr(self._file, name)
+    def flush(self) -> None:
+        pass
 
     def close(self) -> None:
         pass

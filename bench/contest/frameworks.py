@@ -10,9 +10,9 @@ from ..accuracy.subjects import Place, Subject, asgi, go, java, on_nginx, progra
 
 SERVERS = Path(__file__).parent / "servers"
 ITEMS = 50
-# The cases of servers without JSON: all except those with JSON.
-WITHOUT_JSON = ("root", "user", "post-user", "baseline", "pipelined", "limited-conn", "upload")
-# nginx answers these without an application.
+# The workloads without JSON.
+WITHOUT_JSON = ("root", "user", "post-user", "baseline", "pipelined", "upload")
+# The workloads that nginx answers without an application.
 FIXED = ("root", "user", "post-user", "pipelined")
 
 NGINX = """\

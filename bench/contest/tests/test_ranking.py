@@ -1,0 +1,109 @@
+"""Which runs count, the ranks, and the tables."""
+
+import subprocess
+import unittest
+import unittest.mock
+from pathlib import Path
+
+from bench.contest import measure, ranking, report
+
+from .made_up import document, pair, record, row
+
+
+class Doubt(unittest.TestCase):
+    def test_a_saturated_server_can_be_ranked(self) -> None:
+        found = measure.figures(record(), 0)
+        self.assertIsNone(found["doubt"])
+        self.assertEqual(found["cpu_us_per_request"], 980)
+        self.assertEqual(found["server_busy"], 1)
+
+    def test_a_run_that_was_limited_by_something_else_cannot(self) -> None:
+        for expected, made in {
+            "the client was the limit (generator_cpu)": record("generator_cpu"),
+            "the run is invalid (unbalanced)": record("unbalanced"),
+            "2.0 % of the requests failed": record(errors=0.02),
+            "other programs used 30 % of the server's CPU": record(cores=0.7),
+            "the server was not the limit: its CPU was idle for 20 % of the run": record(idle=0.2, cores=0.79),
+            "the server was not watched": record() | {"server": None},
+        }.items():
+            self.assertEqual(measure.doubt(made, 0), expected)
+
+    def test_a_run_without_answers_has_figures(self) -> None:
+        found = measure.figures(record(completed=0.0, errors=1.0) | {"response_time_us": None}, 0)
+        self.assertIsNone(found["p50_us"])
+        self.assertIsNone(found["cpu_us_per_request"])
+
+
+class Ranks(unittest.TestCase):
+    def test_frameworks_that_cannot_be_distinguished_share_a_rank(self) -> None:
+        rows = [row("a", 900), row("b", 1000), row("c", 500)]
+        known = [pair("a", "b", False), pair("a", "c", True), pair("b", "c", True)]
+        found = ranking.standings(rows, known)
+        self.assertEqual([(one.framework, one.rank) for one in found], [("b", 1), ("a", 1), ("c", 3)])
+        self.assertEqual(ranking.pairs_that_tie(found), [("b", "a")])
+
+    def test_frameworks_whose_comparison_failed_are_not_distinguished(self) -> None:
+        found = ranking.standings([row("a", 900), row("b", 1000)], [pair("a", "b", None)])
+        self.assertEqual([one.rank for one in found], [1, 1])
+
+    def test_a_framework_in_doubt_has_no_rank_and_takes_none(self) -> None:
+        rows = [row("a", 900), row("b", 5000, doubt="the client was the limit (generator_cpu)")]
+        found = ranking.standings(rows, [])
+        self.assertEqual([(one.framework, one.rank) for one in found], [("a", 1), ("b", None)])
+        self.assertEqual(found[1].reason, "the client was the limit (generator_cpu)")
+
+    def test_most_runs_must_count(self) -> None:
+        one, two = row("a", 100, 0), row("a", 110, 1)
+        bad = row("a", 9, 2, doubt="2.0 % of the requests failed")
+        found = ranking.standing([one, two, bad])
+        self.assertEqual((found.reason, found.counted, found.runs), (None, 2, 3))
+        self.assertEqual(found.figures["rate"], 105)
+        self.assertAlmostEqual(found.half_width or 0, 12.706 * 5)
+        found = ranking.standing([one, bad])
+        self.assertEqual(found.reason, "2.0 % of the requests failed; 1 of 2 runs do not count")
+
+    def test_a_framework_that_broke_the_contract_is_listed(self) -> None:
+        broken = {"framework": "a", "case": "root", "connections": 64, "repetition": 0, "error": "GET /: status 404"}
+        found = ranking.standing([broken])
+        self.assertEqual((found.reason, found.figures["rate"]), ("GET /: status 404", None))
+        self.assertIn("no rank: GET /: status 404", report.text(document([broken], [])))
+
+
+class Compare(unittest.TestCase):
+    def compared(self, stdout: str, stderr: str = "") -> dict:
+        done = subprocess.CompletedProcess([], 0, stdout, stderr)
+        with unittest.mock.patch("subprocess.run", return_value=done) as called:
+            found = measure.compared("brimful", [Path("a")], [Path("b")])
+        self.assertEqual(called.call_args.args[0], ["brimful", "compare", "a", "vs", "b", "--json"])
+        return found
+
+    def test_the_throughput_is_compared(self) -> None:
+        figure = '{"name": "throughput", "differs": true, "difference": 0.5, "interval95": [0.4, 0.6], "p": 0.01}'
+        found = self.compared(f'{{"figures": [{figure}]}}')
+        self.assertEqual(found, {"differs": True, "difference": 0.5, "interval95": [0.4, 0.6], "p": 0.01})
+
+    def test_a_refused_comparison_is_reported(self) -> None:
+        self.assertEqual(self.compared("", "error: another load\n"), {"differs": None, "error": "another load"})
+
+
+class Report(unittest.TestCase):
+    def test_the_report_has_a_table_and_the_ties(self) -> None:
+        rows = [row("node", 1000), row("express", 990), row("nginx", 9, doubt="2.0 % of the requests failed")]
+        found = report.text(document(rows, [pair("node", "express", False)]))
+        self.assertIn("the-benchmarker: root, 64 connections", found)
+        self.assertIn("| 1    | node", found)
+        self.assertIn("Cannot be distinguished: node and express.", found)
+        self.assertIn("no rank: 2.0 % of the requests failed", found)
+        self.assertIn("starlette was skipped", found)
+
+    def test_numbers_of_connections_have_tables_of_their_own(self) -> None:
+        rows = [row("node"), row("node", connections=256)]
+        self.assertEqual([group for group, _ in report.groups(rows)], [("root", 64), ("root", 256)])
+
+    def test_times_have_units(self) -> None:
+        self.assertEqual([report.time(us) for us in (None, 9.21, 657.4, 1498.0, 2e6)],
+                         ["–", "9.21 µs", "657 µs", "1.50 ms", "2.00 s"])  # fmt: skip
+
+
+if __name__ == "__main__":
+    unittest.main()
