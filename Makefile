@@ -5,7 +5,7 @@
 # One target runs at a time: cargo and vite use all cores themselves, and a cheap check should fail before an expensive
 # check starts.
 .NOTPARALLEL:
-.PHONY: help setup demo build deb release wheel web book check test test-long lint bench bench-monitor bench-calibration bench-accuracy bench-planner bench-accesslog bench-server-module bench-fleet bench-router bench-compare bench-ab bench-history bench-reliability test-safety fmt clean tools rules
+.PHONY: help setup demo build deb release wheel web book check test test-long lint bench bench-monitor bench-calibration bench-accuracy bench-planner bench-accesslog bench-server-module bench-fleet bench-router bench-compare bench-ab bench-history bench-contest bench-reliability test-safety fmt clean tools rules
 
 # The directory into which rustup installs cargo, for shells that do not have it in PATH yet.
 export PATH := $(PATH):$(HOME)/.cargo/bin
@@ -110,6 +110,9 @@ bench-ab: build ## Compare real servers that are equal, or differ a little (benc
 bench-history: build ## Compare the changes found by history with those of Apache Otava (bench/history/README.md)
 	cargo build --locked --release --package brimful-stats --example change_points
 	python3 -m bench.history --build $(TARGET_DIR)/release $(BENCH)
+
+bench-contest: build ## Rank web frameworks by the cases of two public contests (bench/contest/README.md)
+	python3 -m bench.contest --build $(TARGET_DIR)/release $(BENCH)
 
 bench-reliability: build $(DATACLASSES) ## Run the long reliability tests (bench/reliability/README.md)
 	bench/reliability/run $(TARGET_DIR)/release

@@ -1,4 +1,4 @@
-"""Measures web frameworks by the cases of two public contests, and ranks those that the load brought to their limit.
+"""Measures web frameworks by the cases of two public contests, and ranks those whose servers reached their limit.
 
 python3 -m bench.contest --help
 """
@@ -21,7 +21,7 @@ from .measure import Bench
 
 SCHEMA = "brimful.bench-contest/1"
 # Time that a run needs besides its load: its share of the start and the warm-up of the server, in seconds.
-OVERHEAD_S = 4
+START_S = 3
 
 
 def main() -> int:
@@ -67,7 +67,7 @@ def measured(bench: Bench, options: argparse.Namespace, now: datetime, out: Path
     }
     plan = list(order(installed, cases, options.repetitions, options.seed))
     count = sum(len(options.connections or case.connections) for _, case, _ in plan)
-    say(f"{count} runs, about {count * (options.seconds + OVERHEAD_S) / 60:.0f} minutes")
+    say(f"{count} runs, about {count * (options.seconds + measure.RAMP_S + START_S) / 60:.0f} minutes")
     for repetition, case, framework in plan:
         for row in measure.runs(bench, framework, case, options.connections or case.connections, repetition):
             document["runs"].append(row)

@@ -42,7 +42,7 @@ class Case:
         return WORKLOADS / f"{self.workload}.toml"
 
     def load_flags(self, connections: int) -> list[str]:
-        """The flags of `brimful load`. A client has one request in flight, so a connection serves `pipeline` clients."""
+        """The flags of `brimful load`. A client has one request in flight, so a connection has `pipeline` clients."""
         pipeline = ["--pipeline", str(self.pipeline)] if self.pipeline > 1 else []
         return ["--workload", str(self.file), "--clients", str(connections * self.pipeline), *pipeline, *self.flags]
 

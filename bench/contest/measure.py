@@ -21,6 +21,9 @@ from .frameworks import Framework
 
 # The server was the limit if its CPU was busy for at least this share of the run.
 MIN_SERVER_BUSY = 0.95
+# Length of the same load before each run, in seconds. The figures contain neither this load nor the opening of the
+# connections.
+RAMP_S = 2
 
 
 @dataclass(frozen=True)
@@ -76,8 +79,8 @@ def prepared(bench: Bench, framework: Framework, case: Case, url: str) -> list[s
 def run(bench: Bench, load: Sequence[str], pids: Sequence[int], record: Path) -> None:
     record.parent.mkdir(parents=True, exist_ok=True)
     watched = [argument for pid in pids for argument in ("--process", str(pid))]
-    flags = ["--duration", f"{bench.seconds}s", "--out", str(record)]
-    client.load([*load, *watched, *flags], "load", bench.seconds)
+    flags = ["--warm-up", f"{RAMP_S}s", "--duration", f"{bench.seconds}s", "--out", str(record)]
+    client.load([*load, *watched, *flags], "load", RAMP_S + bench.seconds)
 
 
 def figures(record: dict, server_cpu: int) -> dict:

@@ -1,5 +1,6 @@
 """The tables, made from stored results alone."""
 
+import math
 from collections.abc import Iterator, Sequence
 
 from ..side_by_side.report import table
@@ -61,8 +62,16 @@ def after(found: Sequence[Standing]) -> list[str]:
     """The frameworks that cannot be distinguished, and what brimful says about runs that do not count."""
     named = ", ".join(f"{one} and {other}" for one, other in ranking.pairs_that_tie(found))
     lines = [f"Cannot be distinguished: {named}."] if named else []
+    if doubtful := ", ".join(faster_without_rank(found)):
+        lines.append(f"Without a rank, but measured at a higher rate than a ranked framework: {doubtful}.")
     lines += [f"- {one.framework}: {one.message}" for one in found if one.message]
     return ["", *lines] if lines else []
+
+
+def faster_without_rank(found: Sequence[Standing]) -> list[str]:
+    """The frameworks without a rank that may be faster than a ranked one."""
+    least = min((one.figures["rate"] for one in found if one.rank), default=math.inf)
+    return [one.framework for one in found if not one.rank and (one.figures["rate"] or 0) > least]
 
 
 def notes(document: dict) -> str:

@@ -1,11 +1,16 @@
 """Which runs count, the ranks, and the tables."""
 
 import subprocess
+import tempfile
 import unittest
 import unittest.mock
 from pathlib import Path
 
+from bench.accuracy.subjects import Place
 from bench.contest import measure, ranking, report
+from bench.contest.cases import CASES
+from bench.contest.frameworks import Framework
+from bench.side_by_side.tools import Failed
 
 from .made_up import document, pair, record, row
 
@@ -69,6 +74,18 @@ class Ranks(unittest.TestCase):
         self.assertIn("no rank: GET /: status 404", report.text(document([broken], [])))
 
 
+class Runs(unittest.TestCase):
+    def test_a_server_that_does_not_start_has_an_error_at_each_number_of_connections(self) -> None:
+        def unstartable(_: Place) -> list[list[str]]:
+            raise Failed("x is missing")
+
+        with tempfile.TemporaryDirectory() as directory:
+            bench = measure.Bench("brimful", Path(directory), Path(directory), 0, 1, 1)
+            found = list(measure.runs(bench, Framework("x", "x", (), unstartable), CASES[0], (64, 256), 0))
+        self.assertEqual([one["connections"] for one in found], [64, 256])
+        self.assertEqual({one["error"] for one in found}, {"x is missing"})
+
+
 class Compare(unittest.TestCase):
     def compared(self, stdout: str, stderr: str = "") -> dict:
         done = subprocess.CompletedProcess([], 0, stdout, stderr)
@@ -95,6 +112,13 @@ class Report(unittest.TestCase):
         self.assertIn("Cannot be distinguished: node and express.", found)
         self.assertIn("no rank: 2.0 % of the requests failed", found)
         self.assertIn("starlette was skipped", found)
+
+    def test_a_faster_framework_without_a_rank_is_named(self) -> None:
+        late = "the client was the limit (generator_late)"
+        rows = [row("node", 1000), row("nginx", 9000, doubt=late), row("java", 10, doubt=late)]
+        expected = "Without a rank, but measured at a higher rate than a ranked framework: nginx."
+        self.assertIn(expected, report.text(document(rows, [])))
+        self.assertNotIn("Without a rank", report.text(document(rows[1:], [])))
 
     def test_numbers_of_connections_have_tables_of_their_own(self) -> None:
         rows = [row("node"), row("node", connections=256)]
