@@ -75,7 +75,14 @@ def faster_without_rank(found: Sequence[Standing]) -> list[str]:
 
 
 def notes(document: dict) -> str:
+    """The skipped frameworks, and the failed comparisons."""
     lines = [f"{name} was skipped: {why}" for name, why in document["absent"].items()]
+    lines += [
+        f"{pair['case']}, {pair['connections']} connections: {pair['a']} and {pair['b']} could not be compared: "
+        f"{pair['error']}"
+        for pair in document["comparisons"]
+        if "error" in pair
+    ]
     return "\n".join(f"- {line}" for line in lines)
 
 

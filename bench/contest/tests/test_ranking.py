@@ -1,9 +1,12 @@
 """Which runs count, the ranks, and the tables."""
 
+import functools
+import json
 import subprocess
 import tempfile
 import unittest
 import unittest.mock
+from collections.abc import Iterator
 from pathlib import Path
 
 from bench.accuracy.subjects import Place
@@ -74,6 +77,10 @@ class Ranks(unittest.TestCase):
         self.assertIn("no rank: GET /: status 404", report.text(document([broken], [])))
 
 
+def write_next(path: Path, records: Iterator[dict], *_: object) -> None:
+    path.write_text(json.dumps(next(records)))
+
+
 class Runs(unittest.TestCase):
     def test_a_server_that_does_not_start_has_an_error_at_each_number_of_connections(self) -> None:
         def unstartable(_: Place) -> list[list[str]]:
@@ -84,6 +91,22 @@ class Runs(unittest.TestCase):
             found = list(measure.runs(bench, Framework("x", "x", (), unstartable), CASES[0], (64, 256), 0))
         self.assertEqual([one["connections"] for one in found], [64, 256])
         self.assertEqual({one["error"] for one in found}, {"x is missing"})
+
+
+    def test_a_disturbed_run_is_made_once_more(self) -> None:
+        disturbed, quiet = record(cores=0.5), record(completed=2000.0)
+        for made, expected, attempts in (
+            ([disturbed, quiet], 2000, 2),
+            ([disturbed, disturbed], 1000, 2),
+            ([quiet], 2000, 1),
+            ([record("generator_late", completed=5.0)], 5, 1),
+        ):
+            with tempfile.TemporaryDirectory() as directory, unittest.mock.patch.object(measure, "run") as run:
+                path = Path(directory) / "0.json"
+                run.side_effect = functools.partial(write_next, path, iter(made))
+                bench = measure.Bench("brimful", Path(directory), Path(directory), 0, 1, 1)
+                self.assertEqual(measure.measured(bench, [], [], path)["rate"], expected)
+                self.assertEqual(run.call_count, attempts)
 
 
 class Compare(unittest.TestCase):
@@ -112,6 +135,8 @@ class Report(unittest.TestCase):
         self.assertIn("Cannot be distinguished: node and express.", found)
         self.assertIn("no rank: 2.0 % of the requests failed", found)
         self.assertIn("starlette was skipped", found)
+        failed = report.text(document(rows, [pair("node", "express", None) | {"error": "another load"}]))
+        self.assertIn("node and express could not be compared: another load", failed)
 
     def test_a_faster_framework_without_a_rank_is_named(self) -> None:
         late = "the client was the limit (generator_late)"
