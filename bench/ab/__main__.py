@@ -49,6 +49,7 @@ def main() -> int:
 def parse() -> argparse.Namespace:
     parser = command.parser("ab", __doc__, "brimful", "bench/results/ab-DATE.json")
     command.add_cpus(parser)
+    command.add_choice(parser, "--case", [case.name for case in cases.differences("brimful")], " of the differences")
     parser.add_argument("--pairs", type=int, default=40, help="pairs of equal servers [default: %(default)s]")
     parser.add_argument("--powers", type=int, default=10, help="pairs that differ by 5 %% [default: %(default)s]")
     parser.add_argument("--runs", type=command.positive, default=3, help="runs of each server [default: %(default)s]")
@@ -79,7 +80,7 @@ class Bench:
     def differences(self) -> Iterator[dict]:
         """Lets `brimful ab` compare servers that differ a little."""
         for case in cases.differences(self._brimful) if self._options.minutes else []:
-            if case.a.missing() is None:
+            if case.a.missing() is None and (not self._options.case or case.name in self._options.case):
                 yield self._difference(case)
 
     def _pair(self, case: cases.Difference) -> dict:
