@@ -53,7 +53,7 @@ pub struct AbRun {
     pub brimful_version: String,
     /// Wall-clock time of the start, RFC 3339.
     pub started_at: String,
-    /// The command line.
+    /// The command line of brimful.
     pub command: Vec<String>,
     /// Labels of the run, from `--label`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]

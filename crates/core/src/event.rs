@@ -378,8 +378,9 @@ pub trait Observer {
     /// Called once, at the end of the run, with the number of sessions that had begun but not ended.
     fn on_sessions_in_progress(&mut self, _sessions: u64) {}
 
-    /// Publishes a snapshot of the measurements for other threads. Called about ten times a second between calls, and
-    /// at the end of the run. The function must return within a few microseconds and must not block.
+    /// Publishes a snapshot of the measurements for other threads. The engine invokes this function about ten times a
+    /// second, while it handles no call, and at the end of the run. The function must return within a few microseconds
+    /// and must not block.
     fn publish(&mut self, _now: Nanos) {}
 
     /// Adds the measurements of another shard, which is another thread of the generator. Merging is associative and

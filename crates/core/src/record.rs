@@ -1,5 +1,5 @@
-//! The `Record` document: the load that one run offered, the results, and the metrics of the server from a monitor with
-//! the same time axis.
+//! The `Record` document: the load that one run offered, the results, and the server's metrics that a monitor
+//! measured, on the same time axis as the results.
 //!
 //! Scripts rely on the field names. Times are microseconds if the name ends in `_us`, and seconds if it ends in `_s`.
 //! Rates are per second. CPU shares are fractions between 0 and 1.

@@ -260,7 +260,7 @@ pub struct Overload {
 /// undone.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct WhatIf {
-    /// The change in the notation of the command line, for example `quota=50%`.
+    /// The change of the server, written as on the command line, for example `quota=50%`.
     pub change: String,
     /// Number of CPUs that the changed server can use.
     pub cpus: f64,

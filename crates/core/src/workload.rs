@@ -184,7 +184,7 @@ pub enum WorkloadError {
     /// A file that a class names cannot be read.
     #[error("cannot read {file}: {why}; check the path, which begins where the command is run")]
     Unreadable {
-        /// Path of the file.
+        /// Path of the file that the class names.
         file: String,
         /// The error message of the operating system.
         why: String,

@@ -15,7 +15,7 @@ use std::sync::Arc;
 pub struct ProgramSample {
     /// Name of the program.
     pub name: Arc<str>,
-    /// Whether the program has metrics of its own.
+    /// Whether the metrics of the program's processes are reported under its name.
     pub membership: Membership,
     /// Pids of the program's processes now. Consecutive samples share the list while it does not change.
     pub pids: Arc<[u32]>,
@@ -43,10 +43,10 @@ pub struct ProgramSample {
     pub quotas: Vec<QuotaSample>,
 }
 
-/// Whether a program has metrics of its own, and if not, the reason.
+/// Whether the metrics of a program's processes are reported under its name, and if not, the reason.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Membership {
-    /// The program has metrics of its own.
+    /// The metrics are reported under the name of this program.
     #[default]
     Own,
     /// Another program of the watch has the same processes, for example because one server listens on two ports. The

@@ -71,8 +71,9 @@ const MESSAGE: usize = 72; // struct inet_diag_msg
 const BUFFER: usize = 128 * 1024;
 const REQ_BYTECODE: u16 = 1;
 const LISTEN: u32 = 1 << 10;
-/// Bit mask of every state except LISTEN, CLOSE and 13. State 13 (`TCP_BOUND_INACTIVE`) is that of sockets that are
-/// bound to a port but not connected.
+/// Bit mask of the TCP states 1 to 11 without LISTEN and CLOSE. The mask leaves out 13 (`TCP_BOUND_INACTIVE`), the
+/// state of sockets that are bound to a port but not connected. For the kernel, SYN_RECV includes 12
+/// (`TCP_NEW_SYN_RECV`).
 const CONNECTIONS: u32 = 0x0fff & !LISTEN & !(1 << 7);
 const SKMEMINFO: u16 = 7;
 const SKMEMINFO_DROPS: usize = 8;

@@ -180,7 +180,7 @@ impl RunPlan {
         shard.share(connections).min(shard.share(self.options.load.calls))
     }
 
-    /// The limits at which the load ends: its window, and its number of calls.
+    /// The limits at which the load ends: its duration, and its number of calls.
     pub(crate) fn extent(&self) -> WorkloadLimits {
         WorkloadLimits { window: self.options.load.window, calls: self.options.load.calls }
     }

@@ -28,9 +28,9 @@ use std::collections::BTreeMap;
 /// One side of a comparison with its documents.
 #[derive(Clone, Debug)]
 pub struct Side {
-    /// The user's name for the side.
+    /// The name that the user gave to this side of the comparison.
     pub name: String,
-    /// The documents, each with the user's name for it. There is at least one.
+    /// The documents, each with the name that the user gave to it. There is at least one.
     pub runs: Vec<(String, Run)>,
 }
 

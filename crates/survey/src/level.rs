@@ -25,7 +25,7 @@ pub(crate) struct LevelContext<'a> {
     pub predicted: Option<&'a Prediction>,
     /// Prediction for a host whose speed varies as during calibration; `None` without such a prediction.
     pub expected: Option<&'a ExpectedLevel>,
-    /// Speed of the host during the level.
+    /// Speed of the host during the measurement of the load level.
     pub host: HostConditions,
 }
 

@@ -80,7 +80,8 @@ struct Simulated {
     throttled: Box<dyn Fn(f64) -> f64>,
     /// The change that the survey makes at its end.
     change: Option<Change>,
-    /// Share of the CPUs that a quota leaves to the server. The simulation makes each CPU slower by this factor.
+    /// Share of the CPUs that a quota leaves to the server. The simulation multiplies the speed of each CPU by this
+    /// share.
     cpu_share: f64,
     /// Whether the host does not permit a CPU quota.
     refuses_quota: bool,

@@ -67,7 +67,7 @@ pub enum TargetError {
     File {
         /// The directory for the file.
         directory: PathBuf,
-        /// Length of the file.
+        /// Disk space that the file needs: its length.
         needed: Bytes,
         /// The error of the system call.
         source: std::io::Error,

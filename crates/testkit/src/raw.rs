@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-/// A running server. Dropping this value stops it.
+/// A running server that sends the bytes that a test prescribes. Dropping this value stops it.
 pub struct RawServer {
     addr: SocketAddr,
     shared: Arc<Shared>,

@@ -97,7 +97,8 @@ impl Lines {
         self.columns.iter().copied().filter(move |column| has_module || column.group != GroupName::Module)
     }
 
-    /// The header: two lines with titles and units. Values of programs and ports are sums over all programs and ports.
+    /// The header: two lines with titles and units. There is one column for each metric, not one for each program or
+    /// port, because the lines show sums over all of them.
     fn header(&self) -> String {
         let row = |first: &str, word: fn(&Column) -> &'static str| {
             let cells = self.columns().map(|column| format!(" {:>1$}", word(column), column.width));

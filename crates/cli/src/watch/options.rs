@@ -25,7 +25,7 @@ pub struct WatchOptions {
     pub once: bool,
     /// Whether to print the results as JSON.
     pub json: bool,
-    /// Whether to print the tables of the WebMonitor paper at the end.
+    /// Whether to print tables like those of the WebMonitor paper (Almeida, Almeida & Yates 1997) at the end.
     pub paper_tables: bool,
     /// The kind of live display.
     pub view: View,

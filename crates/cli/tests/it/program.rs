@@ -107,7 +107,7 @@ pub struct Running {
 }
 
 impl Running {
-    /// Starts a program.
+    /// Starts a program in a process group of its own, with no input, and with its output captured.
     pub fn start(mut command: Command) -> Running {
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
         let mut child = command.spawn().expect("start the program under test");

@@ -101,7 +101,8 @@ pub struct ClientLevel {
     pub two: f64,
     /// Standard deviation of `two`.
     pub two_stddev: Option<f64>,
-    /// Half-width of the 95 % confidence interval of `two − one`, computed from the differences within pairs.
+    /// Half-width of the 95 % confidence interval of `two − one`: the throughput with two generators less that with
+    /// one, computed from the differences within pairs of runs.
     pub difference_ci95_half_width: Option<f64>,
     /// The evidence that the client was the limit at this load; `None` if it was not the limit.
     pub limited: Option<String>,

@@ -27,7 +27,7 @@ const MIN_WINDOWS: usize = 20;
 pub struct Dispersion {
     /// Length of a window, in epochs.
     pub window: usize,
-    /// Number of windows.
+    /// Number of windows in which arrivals were counted.
     pub windows: usize,
     /// Index of dispersion: the sample variance (divisor n − 1) divided by the mean.
     pub index: f64,

@@ -65,7 +65,7 @@ pub(super) struct Run {
     pub record: usize,
     /// Requests per second, by class.
     pub throughput: Vec<f64>,
-    /// Number of busy CPUs.
+    /// Mean number of busy CPUs during the run.
     pub busy: f64,
     /// Duration of the measurement, in seconds.
     pub seconds: f64,

@@ -29,14 +29,17 @@ pub struct DemandFit {
 }
 
 impl DemandFit {
-    /// Half width of the 95 % confidence interval of the sum Σ aᵢ·Dᵢ + t·w + b·b₀. `demands` contains the coefficients
-    /// aᵢ, `term` is t, and `background` is b.
+    /// Half width of the 95 % confidence interval of the sum Σ aᵢ·Dᵢ + t·w + b·b₀. Dᵢ are the fitted demands, w is the
+    /// weight of the load-dependent term, and b₀ is the background. The arguments are the coefficients: `demands`
+    /// contains aᵢ, `term` is t, and `background` is b.
     pub(crate) fn half_width(&self, demands: &[f64], term: f64, background: f64) -> Option<f64> {
         let covariance = self.covariance.as_ref()?;
         Some(covariance.t95 * covariance.standard_error(demands, term, background))
     }
 
-    /// Standard error of the sum Σ aᵢ·Dᵢ + t·w + b·b₀, with the arguments of `half_width`.
+    /// Standard error of the sum Σ aᵢ·Dᵢ + t·w + b·b₀ of the fitted demands Dᵢ, the weight w of the load-dependent term
+    /// and the background b₀. The arguments are the coefficients: `demands` contains aᵢ, `term` is t, `background` is
+    /// b.
     pub(crate) fn standard_error(&self, demands: &[f64], term: f64, background: f64) -> Option<f64> {
         Some(self.covariance.as_ref()?.standard_error(demands, term, background))
     }

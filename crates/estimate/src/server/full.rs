@@ -28,7 +28,8 @@ const UNEXPLAINED: f64 = 0.04;
 pub(super) struct Bottleneck {
     /// Name of the bottleneck's station.
     pub name: String,
-    /// The evidence for the report: the number of calls that the resource serves at once, and why it is full.
+    /// Text for the report: the number of calls that the resource serves at once, and the observations that show that
+    /// it is full.
     pub evidence: String,
     /// Share of the CPUs' capacity that requests can use.
     pub cpu_share: f64,

@@ -242,7 +242,8 @@ impl Pauses {
         }
     }
 
-    /// Selects the drawn pauses that occur at `rate` calls per second. They were drawn for the rate `drawn_for`.
+    /// Selects the pauses that also occur at the lower load of `rate` calls per second. [`Pauses::draw`] drew them,
+    /// with their marks, for a load of `drawn_for` calls per second.
     pub fn occurring_at(&self, drawn: &[(Pause, f64)], rate: f64, drawn_for: f64) -> impl Iterator<Item = Pause> {
         let share = self.rate_at(rate) / self.rate_at(drawn_for);
         drawn.iter().filter(move |(_, mark)| *mark < share).map(|(pause, _)| *pause)

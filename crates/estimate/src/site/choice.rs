@@ -30,7 +30,7 @@ const MIN_DRAWS: usize = 100;
 /// Maximum number of draws of the bootstrap.
 const MAX_DRAWS: usize = 1000;
 
-/// The reason why a rule was used.
+/// The reason why a rule was used to divide the busy time of a resource among the classes.
 #[derive(Clone, Debug, PartialEq)]
 pub enum RuleReason {
     /// The user chose the rule.
@@ -63,7 +63,7 @@ pub(super) struct Choice {
 /// A test of a rule: the demands from the first half of the steps predict the busy servers in the second half.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct HeldOutCheck {
-    /// Number of steps in the second half.
+    /// Number of steps in the second half of the time steps.
     pub steps: usize,
     /// Measured mean number of busy servers.
     pub measured: f64,

@@ -29,12 +29,12 @@ const SOLVERS: [(&str, &[&str]); 4] = [
     ("none", &["log_characterization"]),
 ];
 
-/// Compares the results of the crate `room` with every reference case of its solvers.
-pub fn check_reference_cases(room: &str, answer: impl Fn(&Value) -> Value) {
+/// Compares the results of a crate with every reference case of its solvers. `crate_name` is the name of the crate.
+pub fn check_reference_cases(crate_name: &str, answer: impl Fn(&Value) -> Value) {
     let cases = cases();
     assert!(cases.len() >= 53, "only {} cases", cases.len());
-    let ours: Vec<&Value> = cases.iter().filter(|case| room_of(text(&case["solver"])) == room).collect();
-    assert!(!ours.is_empty(), "no case is for the crate {room}");
+    let ours: Vec<&Value> = cases.iter().filter(|case| room_of(text(&case["solver"])) == crate_name).collect();
+    assert!(!ours.is_empty(), "no case is for the crate {crate_name}");
     for case in ours {
         let tolerance = number(&case["tolerance"]["relative"]);
         compare(&answer(case), &case["expected"], tolerance, text(&case["name"]));

@@ -38,7 +38,7 @@ pub struct TcpSample {
     pub time_wait: Option<u64>,
     /// Number of sockets in use now.
     pub in_use: Option<u64>,
-    /// Number of sockets now that no process has open any more (orphaned sockets), for the whole machine.
+    /// Current number of orphaned sockets on the whole machine: sockets that no process has open any more.
     pub orphans: Option<u64>,
     /// Bytes of memory in the buffers of all sockets, for the whole machine.
     pub memory_bytes: Option<u64>,

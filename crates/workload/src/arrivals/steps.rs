@@ -38,7 +38,7 @@ impl Steps {
         Ok(Steps { steps, count: rates.len() })
     }
 
-    /// Number of changes of the rate per second.
+    /// How often the rate changes, in changes per second. Each change begins a new piece.
     pub(super) fn pieces_per_s(&self) -> f64 {
         self.count as f64 / self.length_s()
     }

@@ -306,7 +306,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         }
     }
 
-    /// Adds a GOAWAY to the output of an HTTP/2 connection. Returns whether the connection uses HTTP/2.
+    /// If the connection uses HTTP/2, adds a GOAWAY to its output. Returns whether it uses HTTP/2.
     fn send_goaway(&mut self, slot: u32) -> bool {
         let connection = self.connections.get_mut(slot).filter(|connection| connection.phase == Phase::Open);
         let Some(http2) = connection.and_then(|connection| connection.protocol.http2_mut()) else { return false };
