@@ -3,7 +3,7 @@
 //! are dropped at once.
 
 use super::git_notes;
-use crate::documents::display_name;
+use crate::documents::{display_name, schema};
 use crate::exit::UsageError;
 use crate::results::drop_details;
 use crate::runs::{files_in, is_run, parse_run};
@@ -105,9 +105,8 @@ fn read_documents(name: &str, bytes: &[u8], others_allowed: bool, read: &mut Rea
         return Ok(());
     }
     let lines = lines(name, bytes);
-    let has_other_documents =
-        |first: &Source<'_>| from_utf8(first.text).is_ok_and(|text| !is_run(Path::new(name), text));
-    if others_allowed && lines.first().is_some_and(has_other_documents) {
+    if others_allowed && lines.first().is_some_and(is_other_document) {
+        read.notes.push(format!("{name} is left out: its lines are not Records or surveys"));
         return Ok(());
     }
     for parsed in parse_all(&lines) {
@@ -120,6 +119,15 @@ fn read_documents(name: &str, bytes: &[u8], others_allowed: bool, read: &mut Rea
         }
     }
     Ok(())
+}
+
+/// Whether a line is a JSON object other than a Record or a survey, like a line of `watch --log`.
+fn is_other_document(line: &Source<'_>) -> bool {
+    from_utf8(line.text).is_ok_and(|text| {
+        let schema = schema(text);
+        let is_run = schema.starts_with("brimful.record/") || schema.starts_with("brimful.survey/");
+        !is_run && serde_json::from_str::<serde_json::Map<String, serde_json::Value>>(text).is_ok()
+    })
 }
 
 fn read_bytes(path: &Path) -> std::io::Result<Vec<u8>> {

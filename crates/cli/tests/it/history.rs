@@ -170,12 +170,15 @@ fn a_log_of_a_watch_in_the_directory_of_a_history_is_left_out() {
     let files = Files::new();
     fs::create_dir(files.path("nights")).unwrap();
     files.write("nights/history.jsonl", lines(&forty_nights(1.1)));
-    files.write("nights/kernel.jsonl", r#"{"schema":"brimful.kernel/1"}"#.to_owned() + "\n{}\n");
+    files.write(
+        "nights/kernel.jsonl",
+        r#"{"at":"2026-11-28T13:20:00.438Z","t_s":68017.96,"cpu":{}}"#.to_owned() + "\n{}\n",
+    );
     let done = history_in(&files, &["nights"]).exits(&[1]);
     assert!(
-        words(&done.stderr).contains("nights/kernel.jsonl is left out: it is a `brimful.kernel/1`"),
+        words(&done.stdout).contains("nights/kernel.jsonl is left out: its lines are not Records"),
         "{}",
-        done.stderr
+        done.stdout
     );
 }
 
