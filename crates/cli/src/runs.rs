@@ -25,11 +25,16 @@ pub fn files_in(directory: &Path, extensions: &[&str]) -> Result<Vec<PathBuf>, U
 /// Whether a file in a directory is a Record or a survey. Otherwise, prints a note that the file is left out.
 pub fn is_run(path: &Path, text: &str) -> bool {
     let schema = schema(text);
-    let is_run = schema.is_empty() || schema.starts_with("brimful.record/") || schema.starts_with("brimful.survey/");
+    let is_run = schema.is_empty() || is_run_schema(&schema);
     if !is_run {
         print_note(&format!("{} is left out: it is a `{schema}`", path.display()));
     }
     is_run
+}
+
+/// Whether the `schema` of a document is that of a Record or a survey, of any version.
+pub fn is_run_schema(schema: &str) -> bool {
+    schema.starts_with("brimful.record/") || schema.starts_with("brimful.survey/")
 }
 
 /// Parses a Record or a survey. Error messages use `name` for it.

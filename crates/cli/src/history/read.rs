@@ -6,7 +6,7 @@ use super::git_notes;
 use crate::documents::{display_name, schema};
 use crate::exit::UsageError;
 use crate::results::drop_details;
-use crate::runs::{files_in, is_run, parse_run};
+use crate::runs::{files_in, is_run, is_run_schema, parse_run};
 use brimful_core::text::strip_bom_bytes;
 use brimful_stats::Run;
 use std::fs;
@@ -124,9 +124,8 @@ fn read_documents(name: &str, bytes: &[u8], others_allowed: bool, read: &mut Rea
 /// Whether a line is a JSON object other than a Record or a survey, like a line of `watch --log`.
 fn is_other_document(line: &Source<'_>) -> bool {
     from_utf8(line.text).is_ok_and(|text| {
-        let schema = schema(text);
-        let is_run = schema.starts_with("brimful.record/") || schema.starts_with("brimful.survey/");
-        !is_run && serde_json::from_str::<serde_json::Map<String, serde_json::Value>>(text).is_ok()
+        !is_run_schema(&schema(text))
+            && serde_json::from_str::<serde_json::Map<String, serde_json::Value>>(text).is_ok()
     })
 }
 
