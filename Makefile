@@ -104,7 +104,7 @@ bench-compare: ## Count the false alarms of compare on simulated pairs (bench/co
 	cargo build --locked --release --package brimful-bench-compare
 	$(TARGET_DIR)/release/brimful-bench-compare $(BENCH)
 
-bench-ab: build ## Compare real servers that are equal, or differ a little (bench/ab/README.md)
+bench-ab: build ## Compare real servers that are equal, and others (bench/ab/README.md)
 	python3 -m bench.ab --build $(TARGET_DIR)/release $(BENCH)
 
 bench-history: build ## Compare the changes found by history with those of Apache Otava (bench/history/README.md)

@@ -1,4 +1,4 @@
-"""Compares real servers: pairs of equal servers, and pairs with a small known difference.
+"""Compares real servers: pairs of equal servers, and pairs that differ.
 
 python3 -m bench.ab --help
 """
@@ -7,7 +7,6 @@ import argparse
 import contextlib
 import json
 import subprocess
-import sys
 import tempfile
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -83,14 +82,15 @@ class Bench:
             if case.a.missing() is None and (not self._options.case or case.name in self._options.case):
                 yield self._difference(case)
 
-    def _pair(self, case: cases.Difference) -> dict:
+    def _pair(self, case: cases.Pair) -> dict:
         """Measures in the order A B B A A B …, and compares the runs."""
         options = self._options
-        with self._running(case.a) as a, self._running(case.b) as b, self._directory_for_records() as records:
+        with self._running(case.a) as a, self._running(case.b) as b:
+            records = self._next_directory()
             order = [a, b, b, a] * options.runs
             for number, (load, pid) in enumerate(order[: 2 * options.runs]):
                 out = records / ("a" if (load, pid) == a else "b") / f"{number}.json"
-                out.parent.mkdir(exist_ok=True)
+                out.parent.mkdir(parents=True, exist_ok=True)
                 flags = ["--clients", str(CLIENTS), "--duration", f"{options.run}s", "--process", str(pid)]
                 self._run([*load, *flags, "--out", str(out)], (0, 1, 3, 4))
             done = self._run([self._brimful, "compare", str(records / "a"), str(records / "b"), "--json"], (0, 3))
@@ -100,7 +100,7 @@ class Bench:
         cpu = next((figure for figure in figures if figure["name"] == "cpu"), None)
         return {"name": case.name, "expected": case.expected, "differs": differs, "cpu": cpu}
 
-    def _difference(self, case: cases.Difference) -> dict:
+    def _difference(self, case: cases.Pair) -> dict:
         seconds = round(60 * self._options.minutes)
         with self._running(case.a) as (load, _), self._running(case.b) as (other, _):
             flags = [*load[3:], "--until", "1%", "--duration", f"{seconds}s", "--json"]
@@ -120,12 +120,6 @@ class Bench:
             load = [self._brimful, "load", url, *headers, *cpus, "--quiet"]
             warm_up(load, subject.warm_up)
             yield load, pids[-1]
-
-    @contextlib.contextmanager
-    def _directory_for_records(self) -> Iterator[Path]:
-        directory = self._next_directory()
-        directory.mkdir()
-        yield directory
 
     def _next_directory(self) -> Path:
         self._scratch += 1

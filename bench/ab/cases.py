@@ -1,16 +1,16 @@
-"""The servers: those that are equal, and pairs with a small known difference."""
+"""The pairs of servers: equal ones, ones with a known difference, and ones that differ by a setting."""
 
 from dataclasses import dataclass
 
 from ..accuracy.subjects import GZIP, SUBJECTS, Place, Subject, on_nginx
 
-# A page of a size for which nginx's `sendfile` matters a little.
+# Size of the page that nginx sends with and without `sendfile`.
 PAGE_BYTES = 100_000
 
 
 @dataclass(frozen=True)
-class Difference:
-    """Two servers. `expected` is the true difference of the CPU time per request, or None if nobody knows it."""
+class Pair:
+    """Two servers. `expected` is the true difference of the CPU time per request, or None if it is unknown."""
 
     name: str
     a: Subject
@@ -18,26 +18,27 @@ class Difference:
     expected: float | None = None
 
 
-def equal() -> list[Difference]:
+def equal() -> list[Pair]:
     """The same server twice."""
-    return [Difference(subject.name, subject, subject, 0.0) for subject in SUBJECTS if subject.name in ("nginx-gzip", "node")]
+    subjects = [subject for subject in SUBJECTS if subject.name in ("nginx-gzip", "node")]
+    return [Pair(subject.name, subject, subject, 0.0) for subject in subjects]
 
 
-def differences(brimful: str) -> list[Difference]:
+def differences(brimful: str) -> list[Pair]:
     """The pairs for `brimful ab`."""
     return [
-        Difference("sendfile", nginx("sendfile on", "sendfile on", "/tried/page.bin"),
+        Pair("sendfile", nginx("sendfile on", "sendfile on", "/tried/page.bin"),
                    nginx("sendfile off", "sendfile off", "/tried/page.bin")),
-        Difference("gzip", gzip(5), gzip(6)),
+        Pair("gzip", gzip(5), gzip(6)),
         five_percent(brimful),
-        Difference("one-percent", target(brimful, 200), target(brimful, 202), 0.01),
-        Difference("node-equal", *2 * [next(subject for subject in SUBJECTS if subject.name == "node")], expected=0.0),
+        Pair("one-percent", target(brimful, 200), target(brimful, 202), 0.01),
+        Pair("node-equal", *2 * [next(subject for subject in SUBJECTS if subject.name == "node")], expected=0.0),
     ]  # fmt: skip
 
 
-def five_percent(brimful: str) -> Difference:
+def five_percent(brimful: str) -> Pair:
     """The pair with which the power of `brimful compare` is measured."""
-    return Difference("five-percent", target(brimful, 1000), target(brimful, 1050), 0.05)
+    return Pair("five-percent", target(brimful, 1000), target(brimful, 1050), 0.05)
 
 
 def target(brimful: str, service_us: int) -> Subject:

@@ -34,7 +34,8 @@ def differences(entries: list[dict]) -> str:
     """One row for each difference that `brimful ab` measured."""
     if not entries:
         return ""
-    lines = ["| servers | true difference | measured | 95 % interval | time | end | control |", "|---|---|---|---|---|---|---|"]
+    lines = ["| servers | true difference | measured | 95 % interval | time | end | control |"]
+    lines.append("|---|---|---|---|---|---|---|")
     for entry in entries:
         cpu, stopping, control = entry["cpu"] or {}, entry["stopping"], entry["control"] or {}
         interval = cpu.get("interval95")
