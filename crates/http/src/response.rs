@@ -63,9 +63,8 @@ pub struct Response {
     pub body_bytes: u64,
 }
 
-/// The part of a response to which the next byte belongs. `repr(u8)` gives the enum a separate discriminant. Without
-/// it, the compiler may encode the variant in unused values of the fields, which takes longer to read, several times
-/// per response.
+/// The part of a response to which the next byte belongs. `repr(u8)` gives the enum a separate discriminant. Otherwise,
+/// the compiler may encode the variant in unused values of the fields, which takes longer to read.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(u8)]
 enum Stage {
