@@ -126,8 +126,7 @@ pub struct ClassSample {
     pub cpu_ns: [u64; CPU_PHASES],
     /// Sum over the sampled requests of the square of each request's CPU time.
     pub cpu_sum_us2: u64,
-    /// Number of sampled requests whose CPU time may include that of others, because their thread also worked on other
-    /// requests.
+    /// Number of sampled requests whose thread also worked on other requests, so that their CPU times are mixed.
     pub cpu_mixed: u64,
     /// Number of sampled requests for which disk blocks were counted.
     pub blocks_count: u64,

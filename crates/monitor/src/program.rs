@@ -15,7 +15,7 @@ use std::sync::Arc;
 pub struct ProgramSample {
     /// Name of the program.
     pub name: Arc<str>,
-    /// Whether the metrics of the program's processes are reported under its name.
+    /// Whether this sample contains the metrics of the program's processes.
     pub membership: Membership,
     /// Pids of the program's processes now. Consecutive samples share the list while it does not change.
     pub pids: Arc<[u32]>,
@@ -43,16 +43,16 @@ pub struct ProgramSample {
     pub quotas: Vec<QuotaSample>,
 }
 
-/// Whether the metrics of a program's processes are reported under its name, and if not, the reason.
+/// Whether a sample contains the metrics of a program's processes, and if not, the reason.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Membership {
-    /// The metrics are reported under the name of this program.
+    /// The sample contains the metrics of this program's processes.
     #[default]
     Own,
-    /// Another program of the watch has the same processes, for example because one server listens on two ports. The
-    /// metrics are reported for that program.
+    /// Another watched program has the same processes, for example because one server listens on two ports. Only the
+    /// sample of that other program contains the metrics.
     Shared,
-    /// The program has no metrics, because it has processes that this user may not inspect.
+    /// The sample contains no metrics, because the program has processes that this user may not inspect.
     Hidden,
 }
 

@@ -94,12 +94,12 @@ impl Groups {
     /// The set of all groups.
     pub const ALL: Groups = Groups([true; GroupName::ALL.len()]);
 
-    /// Whether the set contains a group.
+    /// Whether the set contains this group of metrics.
     pub fn has(self, group: GroupName) -> bool {
         self.0[group as usize]
     }
 
-    /// Whether the set is empty.
+    /// Whether the set contains no group of metrics.
     pub fn is_empty(self) -> bool {
         self == Groups::default()
     }

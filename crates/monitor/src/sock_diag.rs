@@ -71,9 +71,8 @@ const MESSAGE: usize = 72; // struct inet_diag_msg
 const BUFFER: usize = 128 * 1024;
 const REQ_BYTECODE: u16 = 1;
 const LISTEN: u32 = 1 << 10;
-/// Bit mask of the TCP states 1 to 11 without LISTEN and CLOSE. The mask leaves out 13 (`TCP_BOUND_INACTIVE`), the
-/// state of sockets that are bound to a port but not connected. For the kernel, SYN_RECV includes 12
-/// (`TCP_NEW_SYN_RECV`).
+/// Bit mask of the TCP states 1 to 11 without LISTEN and CLOSE. The kernel itself adds state 12 (`TCP_NEW_SYN_RECV`) to
+/// SYN_RECV. State 13 (`TCP_BOUND_INACTIVE`) is left out: such a socket is bound to a port but not connected.
 const CONNECTIONS: u32 = 0x0fff & !LISTEN & !(1 << 7);
 const SKMEMINFO: u16 = 7;
 const SKMEMINFO_DROPS: usize = 8;

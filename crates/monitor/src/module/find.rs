@@ -30,7 +30,7 @@ const PATH_WORD: &str = "brimful";
 /// Maximum number of files that are read at a time.
 const MAX_FILES: usize = 16;
 
-/// Finds and reads the shared-memory files to which the Server Modules of the watched servers write.
+/// Finds and reads the files in which the Server Modules of the watched servers write their metrics.
 #[derive(Debug)]
 pub struct ModuleWatch {
     proc: PathBuf,

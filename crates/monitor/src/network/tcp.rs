@@ -34,9 +34,9 @@ pub struct TcpSample {
     pub syn_cookies: Option<u64>,
     /// Number of segments dropped because a socket's backlog was full.
     pub backlog_drops: Option<u64>,
-    /// Number of sockets in TIME_WAIT now. Before Linux 4.11, sockets of all network namespaces are included.
+    /// Current number of sockets in TIME_WAIT. Before Linux 4.11, sockets of all network namespaces are included.
     pub time_wait: Option<u64>,
-    /// Number of sockets in use now.
+    /// Current number of sockets in use.
     pub in_use: Option<u64>,
     /// Current number of orphaned sockets on the whole machine: sockets that no process has open any more.
     pub orphans: Option<u64>,

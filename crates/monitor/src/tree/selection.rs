@@ -187,8 +187,8 @@ impl Selection {
         remarks
     }
 
-    /// Whether the program of a selector has metrics of its own, and if not, the reason. `index` is the selector's
-    /// index.
+    /// Whether the sample of a selector's program contains the metrics of its processes, and if not, the reason.
+    /// `index` is the selector's index.
     pub fn membership(&self, index: usize, accounts: &Accounts) -> Membership {
         let holder = self.choices[index].holder.as_ref().filter(|_| !accounts.is_alive(index));
         match holder {
