@@ -53,7 +53,7 @@ pub struct AbRun {
     pub brimful_version: String,
     /// Wall-clock time of the start, RFC 3339.
     pub started_at: String,
-    /// The command line of brimful.
+    /// The brimful command that made the comparison, with its arguments.
     pub command: Vec<String>,
     /// Labels of the run, from `--label`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]

@@ -379,8 +379,8 @@ pub trait Observer {
     fn on_sessions_in_progress(&mut self, _sessions: u64) {}
 
     /// Publishes a snapshot of the measurements for other threads. The engine invokes this function about ten times a
-    /// second, while it handles no call, and at the end of the run. The function must return within a few microseconds
-    /// and must not block.
+    /// second during the run, and once at its end. The function must return within a few microseconds and must not
+    /// block.
     fn publish(&mut self, _now: Nanos) {}
 
     /// Adds the measurements of another shard, which is another thread of the generator. Merging is associative and

@@ -47,7 +47,7 @@ pub struct PastRun {
     pub labels: BTreeMap<String, String>,
 }
 
-/// The values of one metric in all runs.
+/// The values of one metric in each run of the history.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FigureHistory {
     /// Name of the metric, like `p99`.

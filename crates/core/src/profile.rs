@@ -35,9 +35,9 @@ pub struct Profile {
     pub to: String,
     /// Name of the time zone for the hours and days of this document.
     pub timezone: String,
-    /// Number of requests.
+    /// Number of requests in the profiled log.
     pub requests: u64,
-    /// Number of bytes of all responses.
+    /// Number of bytes of all responses in the profiled log.
     pub bytes: u64,
     /// The busiest window of the log. `classes`, `dispersion`, `burstiness`, `hurst` and `workload` describe this
     /// window.

@@ -1,5 +1,5 @@
-//! The `Record` document: the load that one run offered, the results, and the server's metrics that a monitor
-//! measured, on the same time axis as the results.
+//! The `Record` document: the load that one run offered, its results, and the server's metrics that a monitor measured
+//! during the run. Results and metrics have the same time axis.
 //!
 //! Scripts rely on the field names. Times are microseconds if the name ends in `_us`, and seconds if it ends in `_s`.
 //! Rates are per second. CPU shares are fractions between 0 and 1.
@@ -44,7 +44,8 @@ pub struct Record {
     /// The version of brimful that made the Record. Absent in Records of older versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub brimful_version: Option<String>,
-    /// The command line. If several processes generated the load, the command line of the first process.
+    /// The brimful command that made the run, with its arguments. If several processes generated the load, the command
+    /// of the first process.
     pub command: Vec<String>,
     /// Labels of the run, from `--label`: name and value of each label. If several processes generated the load and the
     /// values differ, all values, separated by commas.

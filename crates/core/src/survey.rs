@@ -25,7 +25,7 @@ pub struct Survey {
     pub started_at: String,
     /// The version of brimful that made the document.
     pub brimful_version: String,
-    /// The command line.
+    /// The brimful command that made the survey, with its arguments.
     pub command: Vec<String>,
     /// Labels of the survey, from `--label`: name and value of each label.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -260,7 +260,7 @@ pub struct Overload {
 /// undone.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct WhatIf {
-    /// The change of the server, written as on the command line, for example `quota=50%`.
+    /// The change to the server, written as on the command line, for example `quota=50%`.
     pub change: String,
     /// Number of CPUs that the changed server can use.
     pub cpus: f64,

@@ -14,7 +14,7 @@ pub const SCHEMA: &str = "brimful.sweep/1";
 pub struct Sweep {
     /// Identifier of the document's schema: always [`SCHEMA`].
     pub schema: String,
-    /// The command line.
+    /// The brimful command that made the sweep, with its arguments.
     pub command: Vec<String>,
     /// The requested URL as the user wrote it, with a scheme.
     pub target: String,

@@ -184,7 +184,7 @@ pub enum WorkloadError {
     /// A file that a class names cannot be read.
     #[error("cannot read {file}: {why}; check the path, which begins where the command is run")]
     Unreadable {
-        /// Path of the file that the class names.
+        /// Path of the file that cannot be read, as the class gives it.
         file: String,
         /// The error message of the operating system.
         why: String,
@@ -192,7 +192,7 @@ pub enum WorkloadError {
     /// A file that a class names has a syntax error.
     #[error("{file}, {error}")]
     BadFile {
-        /// Path of the file.
+        /// Path of the file that has the syntax error, as the class gives it.
         file: String,
         /// The position of the syntax error, and what was expected there.
         error: LineError,

@@ -28,9 +28,9 @@ use std::collections::BTreeMap;
 /// One side of a comparison with its documents.
 #[derive(Clone, Debug)]
 pub struct Side {
-    /// The name that the user gave to this side of the comparison.
+    /// Name that the user gave to this side of the comparison.
     pub name: String,
-    /// The documents, each with the name that the user gave to it. There is at least one.
+    /// The documents of this side, each with the name that the user gave to the document. There is at least one.
     pub runs: Vec<(String, Run)>,
 }
 

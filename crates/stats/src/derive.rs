@@ -35,7 +35,7 @@ pub struct RunFacts {
     pub window: Nanos,
     /// The version of brimful that made the load; `None` if it is not known.
     pub brimful_version: Option<String>,
-    /// The command line.
+    /// The brimful command that made the run, with its arguments.
     pub command: Vec<String>,
     /// Labels that the user gave the run.
     pub labels: BTreeMap<String, String>,

@@ -101,8 +101,8 @@ pub struct ClientLevel {
     pub two: f64,
     /// Standard deviation of `two`.
     pub two_stddev: Option<f64>,
-    /// Half-width of the 95 % confidence interval of `two − one`: the throughput with two generators less that with
-    /// one, computed from the differences within pairs of runs.
+    /// Half-width of the 95 % confidence interval of the difference `two − one` between the throughputs with two
+    /// generators and with one. It is computed from the differences within pairs of runs.
     pub difference_ci95_half_width: Option<f64>,
     /// The evidence that the client was the limit at this load; `None` if it was not the limit.
     pub limited: Option<String>,

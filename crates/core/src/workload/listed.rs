@@ -430,7 +430,7 @@ mod tests {
     #[test]
     fn a_list_has_paths_weights_and_sizes() {
         let list = UrlList::parse("# ours\n/a\n\n  /b.png 3 4096\n/c\t0.5\r\n".as_bytes());
-        // A carriage return at the end of a line is not part of a URL or a weight.
+        // The carriage return before the last line break is not part of the weight of `/c`.
         let list = list.unwrap();
         let all: Vec<_> = (0..list.len()).map(|i| (list.path(i), list.weight(i), list.bytes(i))).collect();
         assert_eq!(all, [("/a", 1.0, None), ("/b.png", 3.0, Some(4096)), ("/c", 0.5, None)]);

@@ -21,8 +21,8 @@ struct Call {
 }
 
 impl Call {
-    /// The events of the call, up to the last one that is possible with its outcome. A refused connection, for example,
-    /// sends no request.
+    /// The events of the call, up to the last one that can happen with the outcome `end`. For example, a refused
+    /// connection sends no request.
     fn events(&self) -> Vec<Event> {
         let due = Nanos(self.due);
         let mut now = due;
