@@ -25,8 +25,8 @@ pub struct ModuleDemand {
     pub cpu_in_phases_s: f64,
     /// Variance of the CPU time between requests, in seconds squared.
     pub variance: f64,
-    /// Total CPU time of a request, including a share of the work outside of phases; `None` if there were too few
-    /// requests.
+    /// Total CPU time of a request: in its processing phases, and its share of the CPU time that the server's workers
+    /// spend outside of these phases. `None` if there were too few requests.
     pub total: Option<TotalDemand>,
 }
 

@@ -29,7 +29,8 @@ pub struct Dispersion {
     pub window: usize,
     /// Number of windows in which arrivals were counted.
     pub windows: usize,
-    /// Index of dispersion: the sample variance (divisor n − 1) divided by the mean.
+    /// Index of dispersion: the sample variance (divisor n − 1) of the number of arrivals in a window, divided by its
+    /// mean.
     pub index: f64,
     /// 95 % confidence interval of the index.
     pub ci95: Interval,

@@ -15,8 +15,8 @@ pub(super) struct DemandErrors {
     pub bootstrap: Option<Bootstrap>,
     /// For each class, the ratio of its demand to the joint demand of the classes with which it is merged.
     pub factors: Vec<f64>,
-    /// The coefficient of the load-dependent term at saturation: each demand is greater by this number times the fitted
-    /// weight of the term.
+    /// Increase of the demand of each request from load dependence at saturation, per unit of w. The product with w is
+    /// in seconds. w is the fitted weight of the load-dependent term.
     pub load_per_request: f64,
     /// Standard error of the Server Module's measurement, by class; 0 without the module.
     pub sampling_errors: Vec<f64>,

@@ -66,7 +66,7 @@ pub(super) fn past_saturation(record: &Record) -> bool {
     record.rates.completed < MIN_COMPLETED * record.rates.offered || failed(record) > 1.0 - MIN_COMPLETED
 }
 
-/// Number of busy CPUs in a valid run that used the whole capacity: a run past saturation, or a run with S-Clients
+/// Mean number of busy CPUs in a valid run that used the whole capacity: a run past saturation, or a run with S-Clients
 /// (clients that time out and so keep a server overloaded). `None` for other runs.
 pub(super) fn saturated(record: &Record, by_process: bool) -> Option<f64> {
     let valid = record.verdict.valid && record.counts.scheduled > 0;

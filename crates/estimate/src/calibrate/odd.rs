@@ -22,9 +22,9 @@ const MIN_SHARE: f64 = 0.02;
 pub struct OddRun {
     /// Index of the Record in the input, from 0.
     pub record: usize,
-    /// Measured number of busy CPUs.
+    /// Measured mean number of busy CPUs in this run.
     pub busy: f64,
-    /// Number of busy CPUs that a fit to all other runs predicts at this run's rates.
+    /// Mean number of busy CPUs that a fit to all other runs predicts at this run's rates.
     pub expected: f64,
     /// The difference of `busy` and `expected`, divided by its standard error (externally studentized residual).
     pub residual: f64,

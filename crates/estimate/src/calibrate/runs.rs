@@ -51,7 +51,8 @@ pub(super) struct Runs {
     pub left_out: Vec<LeftOut>,
     /// The largest share of the monitored CPUs that programs other than the server used in any run.
     others: f64,
-    /// The largest number of busy CPUs in a run past saturation.
+    /// The largest of the mean numbers of busy CPUs in the left-out runs that saturated the server. `None` without such
+    /// a run.
     saturated: Option<f64>,
     /// Number of runs in which the load generator sent calls late.
     late: usize,
@@ -65,7 +66,7 @@ pub(super) struct Run {
     pub record: usize,
     /// Requests per second, by class.
     pub throughput: Vec<f64>,
-    /// Mean number of busy CPUs during the run.
+    /// Mean number of CPUs that the server kept busy; if its processes were not monitored, that all programs kept busy.
     pub busy: f64,
     /// Duration of the measurement, in seconds.
     pub seconds: f64,

@@ -6,7 +6,7 @@ use nalgebra::{DMatrix, DVector};
 /// Fitted demands of one station.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DemandFit {
-    /// D of each class, in seconds per request. Merged classes have the same demand.
+    /// D: demand of each class, in seconds per request. Merged classes have the same demand.
     pub demands: Vec<Estimate>,
     /// b₀: mean number of servers that background work keeps busy. It has no interval if it was given and not fitted.
     pub background: Estimate,
@@ -29,22 +29,22 @@ pub struct DemandFit {
 }
 
 impl DemandFit {
-    /// Half width of the 95 % confidence interval of the sum Σ aᵢ·Dᵢ + t·w + b·b₀. Dᵢ are the fitted demands, w is the
-    /// weight of the load-dependent term, and b₀ is the background. The arguments are the coefficients: `demands`
-    /// contains aᵢ, `term` is t, and `background` is b.
+    /// Half width of the 95 % confidence interval of the sum Σ `demands[i]`·Dᵢ + `term`·w + `background`·b₀. The
+    /// arguments are the coefficients of the fitted unknowns: Dᵢ is the demand of class i, w is the weight of the
+    /// load-dependent term, and b₀ is the number of servers that background work keeps busy.
     pub(crate) fn half_width(&self, demands: &[f64], term: f64, background: f64) -> Option<f64> {
         let covariance = self.covariance.as_ref()?;
         Some(covariance.t95 * covariance.standard_error(demands, term, background))
     }
 
-    /// Standard error of the sum Σ aᵢ·Dᵢ + t·w + b·b₀ of the fitted demands Dᵢ, the weight w of the load-dependent term
-    /// and the background b₀. The arguments are the coefficients: `demands` contains aᵢ, `term` is t, `background` is
-    /// b.
+    /// Standard error of the sum Σ `demands[i]`·Dᵢ + `term`·w + `background`·b₀. Dᵢ is the fitted demand of class i, w
+    /// is the weight of the load-dependent term, and b₀ is the number of servers that background work keeps busy.
     pub(crate) fn standard_error(&self, demands: &[f64], term: f64, background: f64) -> Option<f64> {
         Some(self.covariance.as_ref()?.standard_error(demands, term, background))
     }
 
-    /// Covariance of the errors of the demands Dᵢ + t·w, classes × classes, where `term` is t.
+    /// Covariance of the errors of the sums Dᵢ + `term`·w, classes × classes. Dᵢ is the fitted demand of class i, and w
+    /// is the weight of the load-dependent term.
     pub(crate) fn covariance(&self, term: f64) -> Option<Vec<Vec<f64>>> {
         Some(self.covariance.as_ref()?.of_demands(term))
     }

@@ -136,8 +136,8 @@ impl Drift {
         parts
     }
 
-    /// Enlarges the deviations of the parts from their median, so that the parts differ as much as a level at `time` is
-    /// expected to differ from calibration.
+    /// Enlarges the deviations of the parts from the part with the median slowness, so that the parts differ as much as
+    /// a level at `time` is expected to differ from calibration.
     fn widen(&self, parts: &mut [Vec<(f64, f64)>], time: LevelTime) {
         let Some(mean) = mean_slowness(&self.course).filter(|_| !parts.is_empty()) else { return };
         let deviations: Vec<f64> =
@@ -147,7 +147,7 @@ impl Drift {
         let later = (self.later.mean_square(time) - self.variance_of_fits()).max(0.0).sqrt();
         // On a host of constant speed, both deviations are almost zero, and their ratio has no meaning.
         let widening = if within > NEGLIGIBLE * later { (later / within).max(self.widening) } else { self.widening };
-        // The median part does not change, so the median of the predictions does not change either.
+        // The part with the median deviation keeps its slowness, so the median of the predictions does not change.
         let mut sorted = deviations.clone();
         sorted.sort_unstable_by(f64::total_cmp);
         let median = quantile(&sorted, 0.5);

@@ -18,7 +18,7 @@ const FULL: f64 = 0.9;
 /// Maximum capacity of a pool that is tried in the fit.
 const MAX_POOL: u32 = 256;
 /// A resource becomes a station only if a call spends more than this share of its time there. If other work uses more
-/// than this share of the CPUs, the evidence mentions it.
+/// than this share of the CPUs, the text `evidence` mentions it.
 const NOTABLE: f64 = 0.05;
 /// Share of the duration of a single call that may remain unexplained, because of measurement errors.
 const UNEXPLAINED: f64 = 0.04;
@@ -28,8 +28,8 @@ const UNEXPLAINED: f64 = 0.04;
 pub(super) struct Bottleneck {
     /// Name of the bottleneck's station.
     pub name: String,
-    /// Text for the report: the number of calls that the resource serves at once, and the observations that show that
-    /// it is full.
+    /// Text for the report: the measurements that show why this resource is the bottleneck, such as its utilization and
+    /// the number of clients.
     pub evidence: String,
     /// Share of the CPUs' capacity that requests can use.
     pub cpu_share: f64,
@@ -77,7 +77,7 @@ struct MixPool {
     includes_cpu_time: bool,
 }
 
-/// A full resource other than the CPUs, and the evidence.
+/// A full resource other than the CPUs, with the measurements that show that it is full.
 struct FullPool {
     /// Name of the station.
     name: String,
@@ -85,7 +85,7 @@ struct FullPool {
     pool: MixPool,
     /// Time for which a call of each class holds the resource, in seconds.
     held_by_class: Vec<f64>,
-    /// The evidence for the report.
+    /// Text for the report: the measurements that show that the resource is full.
     evidence: String,
 }
 

@@ -198,8 +198,8 @@ mod tests {
         assert!(spread > 0.0 && spread < 0.7 * deviation, "{spread}, a reading deviates by {deviation}");
     }
 
-    /// Expects no drift if the slowness at one load level is always higher by the same amount than at the others: the
-    /// fit has a mean for each level, so only changes within a level are drift.
+    /// Expects that the predicted spread does not change if the readings at one load are slower by a constant factor:
+    /// each load has a mean of its own, so only changes within a load count as drift.
     #[test]
     fn differences_between_loads_are_no_drift() {
         let mut shifted = readings(|at| 0.05 * (at / 7.0).sin());

@@ -20,8 +20,9 @@ pub(super) struct ModelFit {
     pub network: Model,
     /// The CPUs. They are a station of `network` only if calls wait for the CPUs.
     pub cpu: CpuFit,
-    /// Squared coefficient of variation of the CPU times of calls within a class. It determines the random differences
-    /// between short intervals. The `scv` of the network's station determines waiting times and may differ.
+    /// Squared coefficient of variation of the CPU times of calls within a class. It determines by how much the CPU use
+    /// varies at random between short intervals. The `scv` of the network's station determines waiting times and may
+    /// differ.
     pub service_scv: f64,
     /// Ratios of the measured to the predicted 50th, 95th and 99th percentiles of response times.
     pub percentile_ratios: [f64; 3],
@@ -33,7 +34,7 @@ pub(super) struct ModelFit {
     pub pool_kind: Option<PoolKind>,
     /// Name of the station that is the bottleneck.
     pub bottleneck: String,
-    /// The evidence for the bottleneck, as text for the report.
+    /// Text for the report: the measurements that show why this station is the bottleneck.
     pub evidence: String,
 }
 

@@ -220,8 +220,8 @@ impl Pauses {
         self.rate_at(rate) * self.mean_square() * (1.0 - share) / (2.0 * (1.0 - share - busy))
     }
 
-    /// Draws random pauses during `seconds` seconds with `rate` calls per second. Each pause has a random mark from 0
-    /// to 1. At a lower rate, only the pauses with small marks occur ([`Pauses::occurring_at`]).
+    /// Draws random pauses during `seconds` seconds with a load of `rate` calls per second. Each pause has a random
+    /// mark from 0 to 1. At a lower load, only the pauses with small marks occur ([`Pauses::occurring_at`]).
     pub fn draw(&self, rate: f64, seconds: f64, rng: &mut Pcg64Mcg) -> Vec<(Pause, f64)> {
         // A pause can only begin outside of other pauses, so their rate in the remaining time is higher.
         let per_second = self.rate_at(rate) / (1.0 - self.share_at(rate)).max(MIN_RUNNING);
@@ -242,8 +242,9 @@ impl Pauses {
         }
     }
 
-    /// Selects the pauses that also occur at the lower load of `rate` calls per second. [`Pauses::draw`] drew them,
-    /// with their marks, for a load of `drawn_for` calls per second.
+    /// Selects those of the drawn pauses that also occur if the load is `rate` calls per second instead of `drawn_for`.
+    /// The number with each pause is its random mark from 0 to 1. The pause occurs if its mark is below the ratio of
+    /// the two rates of pauses, at the load `rate` and at the load `drawn_for`.
     pub fn occurring_at(&self, drawn: &[(Pause, f64)], rate: f64, drawn_for: f64) -> impl Iterator<Item = Pause> {
         let share = self.rate_at(rate) / self.rate_at(drawn_for);
         drawn.iter().filter(move |(_, mark)| *mark < share).map(|(pause, _)| *pause)

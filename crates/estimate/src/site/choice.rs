@@ -21,7 +21,7 @@ use crate::EstimateError;
 use crate::demand::{DemandFit, Resampling, moving_blocks};
 use brimful_model::Estimate;
 
-/// Minimum number of steps for a test of the rule's prediction.
+/// Minimum number of time steps for a test of a rule's prediction.
 const MIN_CHECKED: usize = 8;
 /// Maximum total number of steps in all draws of the bootstrap, to limit the running time.
 const MAX_DRAWN_STEPS: usize = 400_000;
@@ -30,7 +30,8 @@ const MIN_DRAWS: usize = 100;
 /// Maximum number of draws of the bootstrap.
 const MAX_DRAWS: usize = 1000;
 
-/// The reason why a rule was used to divide the busy time of a resource among the classes.
+/// The reason why a rule for estimating the demands at a resource was chosen: by the user, or because of what the time
+/// steps of the data can distinguish.
 #[derive(Clone, Debug, PartialEq)]
 pub enum RuleReason {
     /// The user chose the rule.
@@ -50,24 +51,25 @@ pub enum RuleReason {
     NoRegression,
 }
 
-/// The chosen rule.
+/// The rule that was chosen for estimating the demands at a resource.
 pub(super) struct Choice {
-    /// The rule that was chosen.
+    /// The chosen rule.
     pub rule: SiteRule,
-    /// The reason why it was chosen.
+    /// The reason why the rule was chosen.
     pub reason: RuleReason,
     /// Groups of classes that share one demand, because only the joint demand of the group is known.
     pub joint: Vec<Vec<usize>>,
 }
 
-/// A test of a rule: the demands from the first half of the steps predict the busy servers in the second half.
+/// A test of a rule: the demands from the first half of the time steps predict the number of busy servers in the second
+/// half.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct HeldOutCheck {
-    /// Number of steps in the second half of the time steps.
+    /// Number of time steps in the second half of the data, in which the prediction is tested.
     pub steps: usize,
-    /// Measured mean number of busy servers.
+    /// Measured mean number of busy servers in the second half.
     pub measured: f64,
-    /// Predicted mean number of busy servers.
+    /// Predicted mean number of busy servers in the second half.
     pub predicted: f64,
     /// Root mean square of the difference between the measured and the predicted number of busy servers in a step.
     pub step_error: f64,
@@ -184,8 +186,8 @@ fn error_of_known(
     }
 }
 
-/// Predicts the busy servers in the second half of the steps from the demands in the first half. `None` if there are
-/// too few steps, or if the first half does not yield demands by this rule.
+/// Predicts the number of busy servers in the second half of the steps, with the demands that `rule` yields for the
+/// first half. Returns `None` if there are too few steps, or if `rule` yields no demands for the first half.
 pub(super) fn held_out_check(
     rule: SiteRule,
     classes: usize,
