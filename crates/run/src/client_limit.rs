@@ -219,8 +219,8 @@ fn generator_connections(like: &ConnectionPolicy, places: &CpuPlacement) -> Conn
         // `max_per_shard` protects the measured server. The built-in server needs no such limit, so the limit is raised
         // to at least `WARM_CONNECTIONS`.
         max_per_shard: like.max_per_shard.map(|most| most.max(WARM_CONNECTIONS)),
-        // Wait at most the run's length for the response to a call, so that unanswered calls do not prolong the run
-        // much.
+        // The response timeout is at most the run's length, so waiting for unanswered calls prolongs the run by at most
+        // its length.
         response_timeout: RUN_LENGTH.min(like.response_timeout),
         connect_timeout: Some(RUN_LENGTH.min(like.connect_timeout.unwrap_or(RUN_LENGTH))),
         ..like.clone()

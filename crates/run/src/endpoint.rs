@@ -52,32 +52,32 @@ pub struct ConnectOverrides {
 impl Endpoint {
     /// Parses and resolves `http://HOST[:PORT][/PATH]` or `https://…`; the default scheme is `http://`.
     /// `http+unix:PATH[:/PATH]` is a server at a Unix socket of this host. If the host has several addresses, all
-    /// addresses that accept a connection are used. If no address accepts within `patience`, an address that does not
+    /// addresses that accept a connection are used. If no address accepts within `timeout`, an address that does not
     /// reply is used: a run may intentionally overload a server that has stopped accepting.
     ///
     /// # Errors
     /// [`RunError::BadUrl`], [`RunError::Unresolvable`], [`RunError::NothingListens`], [`RunError::NoSocket`], and
-    /// [`RunError::ConnectTimeoutTooShort`] if a connection takes longer than `patience`.
-    pub fn resolve(text: &str, patience: Nanos) -> Result<Endpoint, RunError> {
-        Endpoint::resolve_at(text, &ConnectOverrides::default(), patience)
+    /// [`RunError::ConnectTimeoutTooShort`] if a connection takes longer than `timeout`.
+    pub fn resolve(text: &str, timeout: Nanos) -> Result<Endpoint, RunError> {
+        Endpoint::resolve_at(text, &ConnectOverrides::default(), timeout)
     }
 
-    /// Resolves a URL like [`Endpoint::resolve`], but applies the overrides in `detour` to the addresses. The URL
+    /// Resolves a URL like [`Endpoint::resolve`], but connects to the addresses that `overrides` determines. The URL
     /// still determines the name and the path of requests.
     ///
     /// # Errors
     /// The errors of [`Endpoint::resolve`].
-    pub fn resolve_at(text: &str, detour: &ConnectOverrides, patience: Nanos) -> Result<Endpoint, RunError> {
-        Endpoint::resolve_by(text, detour, patience, look_up)
+    pub fn resolve_at(text: &str, overrides: &ConnectOverrides, timeout: Nanos) -> Result<Endpoint, RunError> {
+        Endpoint::resolve_by(text, overrides, timeout, look_up)
     }
 
     fn resolve_by(
         text: &str,
-        detour: &ConnectOverrides,
-        patience: Nanos,
+        overrides: &ConnectOverrides,
+        timeout: Nanos,
         look_up: impl Fn(&str, u16) -> io::Result<Vec<SocketAddr>>,
     ) -> Result<Endpoint, RunError> {
-        let ParsedUrl { url, authority, path, is_secure, location } = parse(text, detour.socket.as_deref())?;
+        let ParsedUrl { url, authority, path, is_secure, location } = parse(text, overrides.socket.as_deref())?;
         let (name, mut addresses) = match location {
             ServerLocation::Socket(socket) => (None, vec![socket_address(&url, &socket)?]),
             ServerLocation::Host(host, port) => {
@@ -85,15 +85,15 @@ impl Endpoint {
                     url: url.clone(),
                     why: format!("no --connect-to matches {host}:{port}; an empty HOST and PORT match any"),
                 };
-                let name =
-                    ServerHosts::by_rules(&host, port, &detour.connect_to, detour.first_address).ok_or_else(no_rule)?;
+                let name = ServerHosts::by_rules(&host, port, &overrides.connect_to, overrides.first_address)
+                    .ok_or_else(no_rule)?;
                 let unresolvable = |source| RunError::Unresolvable { url: url.clone(), source };
                 let addresses = name.resolve(look_up).map_err(unresolvable)?;
-                let reach = if detour.first_address { reach_first } else { reach_all };
-                let chosen = match reach(&addresses, patience) {
+                let reach = if overrides.first_address { reach_first } else { reach_all };
+                let chosen = match reach(&addresses, timeout) {
                     Some(ReachOutcome::Accepts(addresses)) => addresses,
                     Some(ReachOutcome::Silent(address)) => {
-                        check_timeout(address, patience)?;
+                        check_timeout(address, timeout)?;
                         vec![address]
                     }
                     Some(ReachOutcome::NotPermitted(address)) => vec![address],
@@ -115,11 +115,11 @@ impl Endpoint {
     ///
     /// # Errors
     /// If the name cannot be resolved.
-    pub fn for_server(host: &str, port: u16, patience: Nanos) -> io::Result<Endpoint> {
+    pub fn for_server(host: &str, port: u16, timeout: Nanos) -> io::Result<Endpoint> {
         let name = ServerHosts::of_host(host, port);
         let mut addresses = name.resolve(look_up)?;
         if let [_, _, ..] = addresses[..]
-            && let Some(ReachOutcome::Accepts(accepting)) = reach_all(&addresses, patience)
+            && let Some(ReachOutcome::Accepts(accepting)) = reach_all(&addresses, timeout)
         {
             addresses = accepting;
         } else {
@@ -162,14 +162,14 @@ impl Endpoint {
     }
 
     /// Makes one TLS handshake with each address, without a request, so that TLS errors are reported before the run.
-    /// Returns the negotiated TLS parameters, or `None` if no handshake was completed within `patience`.
+    /// Returns the negotiated TLS parameters, or `None` if no handshake was completed within `timeout`.
     ///
     /// # Errors
     /// [`RunError::Handshake`] if a handshake fails.
-    pub(crate) fn check(&self, security: &Security, patience: Nanos) -> Result<Option<NegotiatedTls>, RunError> {
+    pub(crate) fn check(&self, security: &Security, timeout: Nanos) -> Result<Option<NegotiatedTls>, RunError> {
         let mut spoken = None;
         for address in self.addresses() {
-            let spoken_at_address = self.check_address(address, security, patience)?;
+            let spoken_at_address = self.check_address(address, security, timeout)?;
             spoken = spoken.or(spoken_at_address);
         }
         Ok(spoken)
@@ -179,9 +179,9 @@ impl Endpoint {
         &self,
         address: &Address,
         security: &Security,
-        patience: Nanos,
+        timeout: Nanos,
     ) -> Result<Option<NegotiatedTls>, RunError> {
-        let (why, detail) = match security.try_handshake(address, patience) {
+        let (why, detail) = match security.try_handshake(address, timeout) {
             Handshake::Succeeded(spoken) => return Ok(Some(spoken)),
             Handshake::Inconclusive => return Ok(None),
             Handshake::Failed { why, detail } => (why, detail),
@@ -204,12 +204,12 @@ impl Endpoint {
 }
 
 impl Endpoint {
-    /// Whether a TLS handshake with the server succeeds within `patience`, or fails with an error that only a TLS
+    /// Whether a TLS handshake with the server succeeds within `timeout`, or fails with an error that only a TLS
     /// server sends.
-    pub(crate) fn speaks_tls(&self, patience: Nanos) -> bool {
+    pub(crate) fn speaks_tls(&self, timeout: Nanos) -> bool {
         let options = SecurityOptions { name: self.host().to_owned(), insecure: true, ..SecurityOptions::default() };
         let Ok(security) = Security::new(&options) else { return false };
-        match security.try_handshake(&self.address, patience) {
+        match security.try_handshake(&self.address, timeout) {
             Handshake::Succeeded(_) => true,
             Handshake::Inconclusive | Handshake::Failed { why: None, .. } => false,
             Handshake::Failed { why: Some(why), .. } => matches!(
@@ -265,8 +265,8 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("app.sock");
         let resolve = |path: &Path| {
-            let detour = ConnectOverrides { socket: Some(path.to_owned()), ..ConnectOverrides::default() };
-            Endpoint::resolve_at("http://app.example/x", &detour, Nanos::from_secs(600))
+            let overrides = ConnectOverrides { socket: Some(path.to_owned()), ..ConnectOverrides::default() };
+            Endpoint::resolve_at("http://app.example/x", &overrides, Nanos::from_secs(600))
         };
         let error = resolve(&path).unwrap_err().to_string();
         assert!(error.contains("there is no Unix socket at") && error.contains("app.sock"), "{error}");
@@ -285,8 +285,8 @@ mod tests {
     fn a_refused_port_and_an_unknown_host_are_different_errors() {
         let (_taken, refusing) = refusing();
         // Far longer than the attempts take, even on a busy host.
-        let patience = Nanos::from_secs(600);
-        let error = Endpoint::resolve(&refusing.to_string(), patience).unwrap_err();
+        let timeout = Nanos::from_secs(600);
+        let error = Endpoint::resolve(&refusing.to_string(), timeout).unwrap_err();
         assert!(matches!(error, RunError::NothingListens { .. }) && !error.is_usage(), "{error}");
         // The first lookup fails; the second returns no addresses.
         for answer in [Err(ErrorKind::NotFound), Ok(Vec::new())] {
@@ -294,7 +294,7 @@ mod tests {
                 assert_eq!((host, port), ("server.example", 8080));
                 answer.clone().map_err(io::Error::from)
             };
-            let error = Endpoint::resolve_by("server.example:8080/x", &ConnectOverrides::default(), patience, look_up)
+            let error = Endpoint::resolve_by("server.example:8080/x", &ConnectOverrides::default(), timeout, look_up)
                 .unwrap_err();
             assert!(matches!(error, RunError::Unresolvable { .. }) && error.is_usage(), "{error}");
         }
@@ -306,8 +306,9 @@ mod tests {
         let [one, other] = listeners.each_ref().map(|listener| listener.local_addr().unwrap());
         let (_taken, refusing) = refusing();
         let look_up = |_: &str, _: u16| Ok(vec![refusing, one, other, one]);
-        let resolve =
-            |detour: &ConnectOverrides| Endpoint::resolve_by("server.example", detour, Nanos::from_secs(600), look_up);
+        let resolve = |overrides: &ConnectOverrides| {
+            Endpoint::resolve_by("server.example", overrides, Nanos::from_secs(600), look_up)
+        };
         let endpoint = resolve(&ConnectOverrides::default()).unwrap();
         assert_eq!(
             endpoint.addresses().map(ToString::to_string).collect::<Vec<_>>(),

@@ -205,8 +205,8 @@ impl TlsOptions {
     ///
     /// # Errors
     /// [`RunError::Handshake`] if a handshake fails.
-    pub fn negotiate(security: Security, endpoint: &Endpoint, patience: Nanos) -> Result<TlsOptions, RunError> {
-        let spoken = endpoint.check(&security, patience)?;
+    pub fn negotiate(security: Security, endpoint: &Endpoint, timeout: Nanos) -> Result<TlsOptions, RunError> {
+        let spoken = endpoint.check(&security, timeout)?;
         Ok(TlsOptions { security: Arc::new(security), spoken })
     }
 }

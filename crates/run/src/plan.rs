@@ -180,8 +180,8 @@ impl RunPlan {
         shard.share(connections).min(shard.share(self.options.load.calls))
     }
 
-    /// The limits at which the load ends: its duration, and its number of calls.
-    pub(crate) fn extent(&self) -> WorkloadLimits {
+    /// The limits that end the load: the length of the window in which load is offered, and the number of calls.
+    pub(crate) fn workload_limits(&self) -> WorkloadLimits {
         WorkloadLimits { window: self.options.load.window, calls: self.options.load.calls }
     }
 
@@ -203,7 +203,7 @@ impl RunPlan {
     pub(crate) fn planned_window(&self) -> Nanos {
         match &self.load {
             PlannedLoad::Open { arrivals, .. } if self.options.load.calls < u64::MAX => {
-                match Arrivals::clone(arrivals).end_time(self.extent()) {
+                match Arrivals::clone(arrivals).end_time(self.workload_limits()) {
                     // All calls of a trace may be due at the same time. The schedule of such a trace has no length.
                     Nanos::ZERO => self.options.load.window,
                     end => end,

@@ -63,7 +63,7 @@ impl<'p> SharedLoad<'p> {
 
     /// Makes the workload of one shard.
     pub fn load(&self, shard: Shard) -> Result<ShardLoad, RunError> {
-        let extent = self.plan.extent();
+        let limits = self.plan.workload_limits();
         let seed = self.plan.options().load.seed;
         // In a load of clients or sessions, a class is chosen when a call ends, so each shard draws from its own random
         // stream.
@@ -71,27 +71,27 @@ impl<'p> SharedLoad<'p> {
         Ok(match self.plan.load() {
             // All shards compute the same schedule. Each shard makes only its own share of the calls.
             PlannedLoad::Open { arrivals, .. } => {
-                ShardLoad::Open(Box::new(OpenWorkload::new(Arrivals::clone(arrivals), self.mix.clone(), extent, shard)))
+                ShardLoad::Open(Box::new(OpenWorkload::new(Arrivals::clone(arrivals), self.mix.clone(), limits, shard)))
             }
             PlannedLoad::Closed { clients, think, .. } => ShardLoad::Closed(
-                ClosedWorkload::new(*clients, *think, shard_mix(), extent, shard).with_seed(seed, shard),
+                ClosedWorkload::new(*clients, *think, shard_mix(), limits, shard).with_seed(seed, shard),
             ),
             PlannedLoad::ClosedBursts { clients, burst_size, think, .. } => {
-                let bursts = ClosedBursts::new(*clients, *burst_size, *think, shard_mix(), extent, shard);
+                let bursts = ClosedBursts::new(*clients, *burst_size, *think, shard_mix(), limits, shard);
                 ShardLoad::ClosedBursts(bursts.with_seed(seed))
             }
             PlannedLoad::SClients { attempts, timeout, pace } => ShardLoad::SClients(match pace {
                 PlannedPace::Think(think) => {
-                    SClients::thinking(*attempts, *timeout, *think, shard_mix(), extent, shard)
+                    SClients::thinking(*attempts, *timeout, *think, shard_mix(), limits, shard)
                 }
                 PlannedPace::Arrivals(arrivals) => {
                     let arrivals = Arrivals::clone(arrivals);
-                    SClients::scheduled(*attempts, *timeout, arrivals, self.mix.clone(), extent, shard)
+                    SClients::scheduled(*attempts, *timeout, arrivals, self.mix.clone(), limits, shard)
                 }
             }),
             // Sessions draw from random streams of their own, not from the stream of their mix.
             PlannedLoad::Sessions { sessions, back_off, .. } => {
-                let sessions = Sessions::new(sessions, shard_mix(), extent, seed, shard)?;
+                let sessions = Sessions::new(sessions, shard_mix(), limits, seed, shard)?;
                 let sessions = if *back_off { sessions } else { sessions.without_back_off() };
                 ShardLoad::Sessions(Box::new(sessions.with_scripts(self.scripts.clone())))
             }

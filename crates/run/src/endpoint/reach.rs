@@ -43,38 +43,38 @@ struct Attempt {
     socket: OwnedFd,
 }
 
-/// Tries all addresses within `patience`. Returns `None` if `addresses` is empty. The result keeps the order of
+/// Tries all addresses within `timeout`. Returns `None` if `addresses` is empty. The result keeps the order of
 /// `addresses`.
-pub fn reach_all(addresses: &[SocketAddr], patience: Nanos) -> Option<ReachOutcome> {
-    reach(addresses, patience, GRACE)
+pub fn reach_all(addresses: &[SocketAddr], timeout: Nanos) -> Option<ReachOutcome> {
+    reach(addresses, timeout, GRACE)
 }
 
 /// Tries the addresses until the first one accepts a connection.
-pub fn reach_first(addresses: &[SocketAddr], patience: Nanos) -> Option<ReachOutcome> {
-    reach(addresses, patience, Duration::ZERO)
+pub fn reach_first(addresses: &[SocketAddr], timeout: Nanos) -> Option<ReachOutcome> {
+    reach(addresses, timeout, Duration::ZERO)
 }
 
-/// Measures the round trip to an address that did not reply within `patience`. Returns `None` if a connection is now
-/// established within `patience`, or if none is established before the kernel sends its SYN again. A server with a slow
+/// Measures the round trip to an address that did not reply within `timeout`. Returns `None` if a connection is now
+/// established within `timeout`, or if none is established before the kernel sends its SYN again. A server with a slow
 /// round trip is far away, not overloaded.
-pub fn slow_round_trip(address: SocketAddr, patience: Nanos) -> Option<Nanos> {
-    if patience >= BEFORE_RETRANSMISSION {
+pub fn slow_round_trip(address: SocketAddr, timeout: Nanos) -> Option<Nanos> {
+    if timeout >= BEFORE_RETRANSMISSION {
         return None;
     }
     let began = Instant::now();
     let outcome = reach_first(&[address], BEFORE_RETRANSMISSION)?;
     let taken = Nanos::from(began.elapsed());
-    (matches!(outcome, ReachOutcome::Accepts(_)) && taken > patience).then_some(taken)
+    (matches!(outcome, ReachOutcome::Accepts(_)) && taken > timeout).then_some(taken)
 }
 
-fn reach(addresses: &[SocketAddr], patience: Nanos, grace: Duration) -> Option<ReachOutcome> {
+fn reach(addresses: &[SocketAddr], timeout: Nanos, grace: Duration) -> Option<ReachOutcome> {
     let order = alternating(addresses);
     let began = Instant::now();
-    let patience = Duration::from(patience).min(MAX_WAIT);
-    let mut until = began + patience;
+    let timeout = Duration::from(timeout).min(MAX_WAIT);
+    let mut until = began + timeout;
     // If the list of addresses is long, the attempts follow one another faster, so that every address is tried within
-    // `patience`.
-    let mut stagger = STAGGER.min(patience / order.len().max(1) as u32);
+    // `timeout`.
+    let mut stagger = STAGGER.min(timeout / order.len().max(1) as u32);
     let mut rest = order.iter().copied();
     let mut next = rest.next();
     let mut next_at = began;
