@@ -95,7 +95,7 @@ fn capacity_search(design: BlockDesign<'_>, max_clients: u64, first_rate: f64) -
     }
 }
 
-/// All runs after calibration.
+/// The runs that the survey makes after calibration, such as those of the levels: their number and total duration.
 fn levels(setup: &Setup, search: &Search, change: Option<Change>) -> Runs {
     let level_duration = setup.level_duration;
     let anchor = anchor_duration(setup, search.clients, search.capacity);

@@ -61,7 +61,7 @@ fn measure_held_out(
         saturation,
         predicted: Some(&level.prediction),
         expected: Some(&level.expected),
-        host: HostConditions { speed, response },
+        host_conditions: HostConditions { speed, response },
     };
     runner.record_level(&trial, &level.workload, &context)
 }

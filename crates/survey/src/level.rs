@@ -25,11 +25,11 @@ pub(crate) struct LevelContext<'a> {
     pub predicted: Option<&'a Prediction>,
     /// Prediction for a host whose speed varies as during calibration; `None` without such a prediction.
     pub expected: Option<&'a ExpectedLevel>,
-    /// Speed of the host during the measurement of the load level.
-    pub host: HostConditions,
+    /// Speed of the host while the level was measured, and its effect on response times.
+    pub host_conditions: HostConditions,
 }
 
-/// The host's speed during a level, and its effect on response times.
+/// Speed of the host while a level was measured, and its effect on response times.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct HostConditions {
     /// Speed of the host, measured with anchors before and after the level.
@@ -41,8 +41,8 @@ pub(crate) struct HostConditions {
 impl<'a> LevelContext<'a> {
     /// The context of a calibration level, which has no prediction.
     pub fn calibration(workload: &'a str, saturation: f64) -> LevelContext<'a> {
-        let host = HostConditions::default();
-        LevelContext { role: Role::Calibration, workload, saturation, predicted: None, expected: None, host }
+        let host_conditions = HostConditions::default();
+        LevelContext { role: Role::Calibration, workload, saturation, predicted: None, expected: None, host_conditions }
     }
 
     /// The context of a level past saturation.
@@ -53,7 +53,7 @@ impl<'a> LevelContext<'a> {
             saturation,
             predicted: Some(predicted),
             expected: None,
-            host: HostConditions { speed, response: None },
+            host_conditions: HostConditions { speed, response: None },
         }
     }
 
@@ -89,8 +89,8 @@ impl<'a> LevelContext<'a> {
             },
             response_time_s: self.response_time(trial),
             steady_response_s: self.predicted.and_then(|prediction| prediction.response),
-            host_speed: self.host.speed.mean,
-            host_speed_change: self.host.speed.change,
+            host_speed: self.host_conditions.speed.mean,
+            host_speed_change: self.host_conditions.speed.change,
             response_percentiles_s: self.response_percentiles(trial),
             utilization: self.utilization(trial, servers),
             cpu: trial.cpu_shares(),
@@ -108,7 +108,7 @@ impl<'a> LevelContext<'a> {
         Comparison {
             measured_ci95_half_width: trial.record.response_mean_ci95_us.map(|us| us / 1e6),
             ..compare(expected, predicted, trial.mean_response_time())
-                .with_host_prediction(self.host.response.map(|times| times.mean))
+                .with_host_prediction(self.host_conditions.response.map(|times| times.mean))
         }
     }
 
@@ -116,7 +116,7 @@ impl<'a> LevelContext<'a> {
         let measured_us = trial.record.response_time_us;
         let comparison = |index: usize, measured_us: Option<f64>| {
             let expected = self.expected.map(|expected| expected.percentiles[index]);
-            let on_this_host = self.host.response.map(|times| times.percentiles[index]);
+            let on_this_host = self.host_conditions.response.map(|times| times.percentiles[index]);
             compare(expected, None, measured_us.map(|us| us / 1e6)).with_host_prediction(on_this_host)
         };
         ResponsePercentiles {
@@ -130,7 +130,8 @@ impl<'a> LevelContext<'a> {
         let measured = trial.busy_cpus().map(|busy| busy / f64::from(servers));
         let predicted = self.predicted.map(|prediction| prediction.utilization);
         let comparison = compare(self.expected.map(|expected| expected.utilization), predicted, measured);
-        let on_this_host = comparison.predicted.zip(self.host.speed.mean).map(|(busy, speed)| (busy / speed).min(1.0));
+        let on_this_host =
+            comparison.predicted.zip(self.host_conditions.speed.mean).map(|(busy, speed)| (busy / speed).min(1.0));
         comparison.with_host_prediction(on_this_host)
     }
 

@@ -34,9 +34,9 @@ const SATURATION: f64 = 1.0;
 /// All predictions of a survey, and the times for which they are made.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Predictions {
-    /// The saturation rate, in calls per second.
+    /// Predicted saturation rate, in calls per second.
     pub saturation: f64,
-    /// The saturation rate with a prediction interval, for a host whose speed varies as during calibration.
+    /// Predicted saturation rate with its prediction interval, for a host whose speed varies as during calibration.
     pub saturation_interval: Option<PredictedValue>,
     /// Duration of the level that will measure the saturation rate.
     pub saturation_level_duration: Nanos,

@@ -40,9 +40,9 @@ pub(crate) struct Setup {
 pub(crate) struct Header {
     /// Start time of the survey.
     pub started_at: SystemTime,
-    /// Version of brimful.
+    /// Version of brimful that makes the survey.
     pub version: String,
-    /// The command line.
+    /// The brimful command that makes the survey, with its arguments.
     pub command: Vec<String>,
     /// The URL of the surveyed server.
     pub url: String,
