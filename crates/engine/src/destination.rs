@@ -96,8 +96,10 @@ struct LatestAnswer {
 }
 
 impl Resolver {
-    /// Starts the thread; returns `None` if the name cannot be looked up. If the connections have a `source` network,
-    /// only server addresses of the same family (IPv4 or IPv6) are used.
+    /// Starts a thread that looks up the server's name again when it is asked. `in_use` contains the addresses of the
+    /// server that are in use now. Returns `None` if the destination has no look-up function, or if the thread cannot
+    /// be started. If connections have a `source` network, only server addresses of the same family (IPv4 or IPv6) are
+    /// used.
     pub fn start(destination: &Destination, in_use: &[Address], source: Option<Cidr>) -> Option<Resolver> {
         let look_up = destination.look_up.clone()?;
         let in_use: Vec<SocketAddr> = in_use.iter().filter_map(Address::tcp).collect();

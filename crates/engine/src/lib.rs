@@ -166,7 +166,8 @@ impl Default for ConnectionPolicy {
     }
 }
 
-/// The kernel interface for I/O. It affects the generator's CPU time per call, but not the results of calls.
+/// The kernel interface that the engine uses for network I/O. It affects the generator's CPU time per call, but not the
+/// results of calls.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Engine {
     /// Use io_uring if it is available, otherwise epoll.

@@ -8,7 +8,7 @@ use brimful_core::{CallSpec, Nanos, NextCall, Outcome, Workload};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
-/// One shard of a closed workload.
+/// The clients of a closed workload that belong to one shard, and the calls that they make.
 #[derive(Clone, Debug)]
 pub struct ClosedWorkload<C = Mix> {
     /// The times at which thinking clients make their next calls.

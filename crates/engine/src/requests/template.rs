@@ -77,8 +77,8 @@ const MAX_DIGITS: usize = 20;
 
 impl Template {
     /// Compiles an HTTP/1 request that was rendered without replacing its placeholders, and whose body has `body`
-    /// bytes. If `any_path` is set, the request was rendered for the path `/`, which the path of each call's target
-    /// replaces.
+    /// bytes. If `any_path` is set, the request was rendered for the path `/`. In each call, this path is replaced by
+    /// the path of the call's target.
     pub fn compile(
         rendered: &Request,
         body: usize,

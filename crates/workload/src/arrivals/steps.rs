@@ -38,7 +38,7 @@ impl Steps {
         Ok(Steps { steps, count: rates.len() })
     }
 
-    /// How often the rate changes, in changes per second. Each change begins a new piece.
+    /// Mean number of times per second that the arrival rate changes. Each change begins a new piece of constant rate.
     pub(super) fn pieces_per_s(&self) -> f64 {
         self.count as f64 / self.length_s()
     }

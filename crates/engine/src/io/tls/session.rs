@@ -66,8 +66,8 @@ impl Session {
         Ok(session)
     }
 
-    /// Processes received bytes. Appends application data to `scratch.plaintext`. Appends the TLS messages that must be
-    /// sent in reply to `scratch.outgoing`. After an error, this is the corresponding TLS alert.
+    /// Processes received bytes. Appends application data to `scratch.plaintext`. Appends TLS messages that must be
+    /// sent in reply to `scratch.outgoing`. After an error, the reply is the corresponding TLS alert.
     pub fn receive(&mut self, received: &[u8], scratch: &mut Scratch) -> Result<Progress, Error> {
         if self.finished {
             return Ok(Progress { has_trailing_data: !received.is_empty(), ..Progress::default() });

@@ -306,7 +306,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         }
     }
 
-    /// If the connection uses HTTP/2, adds a GOAWAY to its output. Returns whether it uses HTTP/2.
+    /// If the connection is open and uses HTTP/2, adds a GOAWAY frame to its output. Returns whether a frame was added.
     fn send_goaway(&mut self, slot: u32) -> bool {
         let connection = self.connections.get_mut(slot).filter(|connection| connection.phase == Phase::Open);
         let Some(http2) = connection.and_then(|connection| connection.protocol.http2_mut()) else { return false };
