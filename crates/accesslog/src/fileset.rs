@@ -25,9 +25,9 @@ const LINES: &[u8] = include_bytes!("fileset.rs");
 /// Number and size of the files that were created.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FilesetTotals {
-    /// Number of files.
+    /// Number of files that were created.
     pub files: u64,
-    /// Total size of the files in bytes.
+    /// Total size of the created files, in bytes.
     pub bytes: u64,
 }
 

@@ -53,7 +53,7 @@ pub fn text(profile: &Profile) -> String {
     harmless(&text.replace(JOINED, " "))
 }
 
-/// The main facts of the profile.
+/// The start of the report: the main facts of the profile, such as the number of requests and the peak.
 fn first(profile: &Profile) -> String {
     let span =
         if profile.arrivals.mean_rate > 0.0 { profile.requests as f64 / profile.arrivals.mean_rate } else { 0.0 };

@@ -38,8 +38,8 @@ pub(crate) fn read<'a>(
     reader.fields.finish().map_err(|expected| LineParseError::at_byte(line.len(), expected))
 }
 
-/// The meaning of a field inside a wrapping object, such as Azure's `properties`. Its rank is higher, so that a field
-/// outside of the object takes precedence.
+/// The meaning of a field inside a wrapping object, such as Azure's `properties`, and its rank number. The rank number
+/// is higher than that of the same field outside of the object, so the field outside takes precedence.
 fn wrapped_meaning(parent: Name, key: &[u8]) -> Option<(Meaning, u8)> {
     let alone = Name::new().with(key).meaning().filter(|_| parent.is_wrapper());
     alone.map(|(meaning, rank)| (meaning, rank + 8))

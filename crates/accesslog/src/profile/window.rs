@@ -33,9 +33,9 @@ pub struct Window {
     pub from_ns: i64,
     /// Length of the window in seconds.
     pub seconds: u64,
-    /// Number of requests.
+    /// Number of requests in the window.
     pub requests: u64,
-    /// Total size of all responses, in bytes.
+    /// Total size of all responses in the window, in bytes.
     pub bytes: u64,
     /// Number of responses without a body.
     pub zero_length: u64,
@@ -57,7 +57,7 @@ pub struct Window {
 /// Requests with one class key. A response without a body counts as 0 bytes.
 #[derive(Clone, Debug)]
 pub struct KeyedRequests {
-    /// Number of requests.
+    /// Number of requests with this class key.
     pub requests: u64,
     /// Total size of all responses, in bytes.
     pub bytes: u64,
@@ -103,7 +103,7 @@ pub(super) struct Windows {
     hasher: RandomState,
 }
 
-/// The window that contains the whole log. It exists as long as the log is not longer than a window.
+/// The window that contains the whole log. It is kept while the log that was read so far fits into one window.
 #[derive(Clone, Debug)]
 enum WholeLog {
     /// There is no request yet.

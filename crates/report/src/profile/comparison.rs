@@ -41,7 +41,8 @@ pub struct ComparedMetric {
     /// Value of the metric in this profile, if it is known.
     pub after: Option<f64>,
     /// Relative difference: `after`/`before` − 1.
-    pub off: Option<f64>,
+    #[serde(rename = "off")]
+    pub relative_difference: Option<f64>,
     /// The maximum permitted difference, in the metric's unit.
     pub allowed: f64,
     /// Whether the difference is permitted; `null` if one of the two values is unknown.
@@ -55,7 +56,7 @@ impl Against {
             figure: d.metric.clone(),
             before: d.before,
             after: d.after,
-            off: d.relative_difference,
+            relative_difference: d.relative_difference,
             allowed: d.tolerance,
             holds: d.is_within_tolerance,
         };

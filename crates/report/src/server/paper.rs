@@ -111,14 +111,14 @@ fn server_module(module: &Module) -> String {
            demand\n  is CPU time with what no phase explains.\n"
 }
 
-/// The mean number of processes. Records of earlier versions lack it; their number at the end of the run is used
-/// instead.
+/// The mean number of processes during the run. Records of earlier versions do not contain this mean. Then the result
+/// is the number of processes at the end of the run.
 fn processes(program: &Program) -> f64 {
     program.mean.map_or(program.processes as f64, |mean| mean.processes)
 }
 
-/// The mean number of threads that are running or waiting for a CPU. Records of earlier versions lack it; their number
-/// at the end of the run is used instead.
+/// The mean number of threads that are running or waiting for a CPU during the run. Records of earlier versions do not
+/// contain this mean. Then the result is the number of such threads at the end of the run.
 fn running(program: &Program) -> Option<f64> {
     program.mean.map(|mean| mean.running).or(program.running.map(|threads| threads as f64))
 }

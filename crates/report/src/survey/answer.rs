@@ -80,7 +80,8 @@ fn is_loss_notable(overload: &Overload) -> bool {
     loss > (NOTABLE_LOSS * overload.pooled).max(NOTABLE_LOSS_IN_DIFFERENCES * overload.pooled_difference)
 }
 
-/// A suggested command: a load at 90 % of the measured rate at which the first objective is met.
+/// The suggested next command: a load at 90 % of the highest rate that was measured to meet the first objective. `None`
+/// without such a rate.
 fn next(survey: &Survey) -> Option<String> {
     let objective = survey.objectives.first()?;
     let rate = objective.rate.measured.filter(|_| survey.verdict.valid)?;
