@@ -51,9 +51,9 @@ impl ClosedSteps {
             .then(|| (self.is_closed_at.len(), self.is_closed_at.iter().filter(|closed| **closed).count()))
     }
 
-    /// The rates as if the site were never closed. The rate of a step in which the site is closed is interpolated
-    /// between the nearest inner periods in which it is open at that step, for example between the same hours of the
-    /// nearest open days. If there is no such period, the rate is interpolated between the nearest open steps.
+    /// The rates as if the site were never closed. The rate of a closed step is interpolated between the nearest open
+    /// steps at the same position of the shorter period (`inner_period`), for example at the same hour of the nearest
+    /// open days. If there are none before or after the step, its rate is interpolated between the nearest open steps.
     pub(crate) fn opened(&self, rates: &[f64]) -> Vec<f64> {
         let mut opened = rates.to_vec();
         for index in (0..rates.len()).filter(|index| self.contains(*index)) {

@@ -48,9 +48,9 @@ pub(super) struct StationView<'a> {
     family: Family,
     /// Mean number of busy servers.
     busy: f64,
-    /// ρ: share in use of the capacity that background work leaves, by all classes.
+    /// ρ: utilization by all classes together, as a share of the capacity that background work leaves.
     rho: f64,
-    /// The part of the utilization ρ that the open classes cause.
+    /// The part of ρ that the open classes cause.
     open_rho: f64,
     /// Probability that an arrival must wait.
     must_wait: f64,

@@ -29,11 +29,11 @@ const SOLVERS: [(&str, &[&str]); 4] = [
     ("none", &["log_characterization"]),
 ];
 
-/// Compares the results of a crate with every reference case of its solvers. `crate_name` is the name of the crate.
+/// Compares `answer` with the expected result of every reference case for the solvers of the crate `crate_name`.
 pub fn check_reference_cases(crate_name: &str, answer: impl Fn(&Value) -> Value) {
     let cases = cases();
     assert!(cases.len() >= 53, "only {} cases", cases.len());
-    let ours: Vec<&Value> = cases.iter().filter(|case| room_of(text(&case["solver"])) == crate_name).collect();
+    let ours: Vec<&Value> = cases.iter().filter(|case| crate_of(text(&case["solver"])) == crate_name).collect();
     assert!(!ours.is_empty(), "no case is for the crate {crate_name}");
     for case in ours {
         let tolerance = number(&case["tolerance"]["relative"]);
@@ -41,9 +41,9 @@ pub fn check_reference_cases(crate_name: &str, answer: impl Fn(&Value) -> Value)
     }
 }
 
-fn room_of(solver: &str) -> &'static str {
-    let room = SOLVERS.iter().find(|(_, solvers)| solvers.contains(&solver));
-    room.unwrap_or_else(|| panic!("solver `{solver}` is unknown: implement it")).0
+fn crate_of(solver: &str) -> &'static str {
+    let found = SOLVERS.iter().find(|(_, solvers)| solvers.contains(&solver));
+    found.unwrap_or_else(|| panic!("solver `{solver}` is unknown: implement it")).0
 }
 
 /// All reference cases.
