@@ -46,7 +46,7 @@ enum Args {
     Full,
     /// Accepts one connection at a time, at most this many per second, and answers one request on each
     Slow {
-        /// Connections per second
+        /// Maximum number of connections that the server accepts per second
         #[arg(long)]
         per_second: u32,
     },

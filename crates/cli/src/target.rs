@@ -27,10 +27,10 @@ pub struct TargetArgs {
     pub listen: std::net::SocketAddr,
     /// Request classes, NAME=STEPS[/SIZE],…, each served at /NAME, like light=200us,heavy=2ms/16KiB
     ///
-    /// The first class is also served at /. STEPS is a CPU time, or several of these joined by +: a CPU time, work:TIME (a
-    /// fixed amount of memory access, arithmetic and system calls that took TIME at the start), lock:TIME (CPU time under a
-    /// lock that all requests share), sleep:TIME, read:SIZE (from a file, past the page cache) [default:
-    /// light=200us,heavy=2ms/16KiB, unless --work is given]
+    /// The first class is also served at /. STEPS is one step, or several joined by +. A step is a CPU time; work:TIME
+    /// (memory access, arithmetic and system calls, in an amount that took TIME when the server started); lock:TIME
+    /// (CPU time under a lock that all requests share); sleep:TIME; or read:SIZE (from a file, past the page cache)
+    /// [default: light=200us,heavy=2ms/16KiB, unless --work is given]
     #[arg(long, value_name = "CLASSES")]
     pub service: Option<String>,
     /// Request classes made of fixed work

@@ -65,9 +65,9 @@ pub enum TargetError {
          with as much room, by --read-dir", bytes(.needed.0 as f64), .directory.display()
     )]
     File {
-        /// The directory for the file.
+        /// The directory in which the file should be created.
         directory: PathBuf,
-        /// Disk space that the file needs: its length.
+        /// Length that the file must have: the disk space that it needs.
         needed: Bytes,
         /// The error of the system call.
         source: std::io::Error,

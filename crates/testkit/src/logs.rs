@@ -28,7 +28,7 @@ const BUFFER_BYTES: usize = 256 * 1024;
 /// The traffic and the format of a log.
 #[derive(Clone, Debug)]
 pub struct LogSpec {
-    /// Number of requests.
+    /// Number of lines of the log. Each line is one request.
     pub lines: u64,
     /// Number of URLs, at least 1.
     pub urls: u32,

@@ -13,7 +13,8 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-/// A running server that sends the bytes that a test prescribes. Dropping this value stops it.
+/// A running server whose connections are handled by a closure of the test, which may send any bytes. Dropping this
+/// value stops the server.
 pub struct RawServer {
     addr: SocketAddr,
     shared: Arc<Shared>,

@@ -23,7 +23,7 @@ use std::time::{Duration, SystemTime};
 pub enum Arrivals {
     /// A stochastic or constant process with a mean rate.
     Process(ArrivalProcess),
-    /// The due times are read from this file.
+    /// The times at which calls are due, read from this file.
     Trace(PathBuf),
 }
 

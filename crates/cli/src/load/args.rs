@@ -92,15 +92,16 @@ pub struct LoadArgs {
     pub repeat: Option<u64>,
     /// End the load when this holds, like 'p99>1s for 5s' or 'errors>5%' (repeatable)
     ///
-    /// The exit code is then 1, and the Record says which condition ended the load. It must hold in each second of the time
-    /// after `for` [default: 5s], counting calls that are still waiting. With --shard, each part judges its own calls.
+    /// The exit code is then 1, and the Record says which condition ended the load. The condition must hold in every
+    /// second for as long as `for` says [default: 5s]. Calls that still wait for a response count, too. With --shard,
+    /// each part judges its own calls.
     #[arg(long, value_name = "CONDITION", hide_short_help = true)]
     pub stop_when: Vec<StopCondition>,
     /// S-Clients: keep this many connection attempts pending, with one call each
     ///
-    /// Their number does not depend on the server; each attempt is abandoned after --connect-timeout (Banga & Druschel 1997).
-    /// With --think, a client pauses after each connection. With --rate, --stage or a trace, attempts begin by that
-    /// schedule, at most D at a time.
+    /// D attempts stay pending even if the server accepts slowly; each attempt is abandoned after --connect-timeout
+    /// (Banga & Druschel 1997). With --think, a client pauses after each connection. With --rate, --stage or a trace,
+    /// attempts begin by that schedule, at most D at a time.
     #[arg(long, value_name = "D", conflicts_with_all = ["clients"])]
     #[arg(hide_short_help = true)]
     pub s_clients: Option<Count>,

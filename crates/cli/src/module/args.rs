@@ -110,7 +110,8 @@ pub struct SwitchArgs {
     /// Flags that locate the server's installation.
     #[command(flatten)]
     pub location: ServerLocationArgs,
-    /// The shared memory that the server writes to [default: as noted by install, else its default]
+    /// The shared memory that the server writes to [default: the file that `install` recorded, else the server's usual
+    /// file]
     #[arg(long, value_name = "FILE")]
     pub memory: Option<PathBuf>,
 }

@@ -120,7 +120,8 @@ pub struct ForecastArgs {
     /// How to extrapolate: auto, line, smoothing:ALPHA or moving-average:N
     #[arg(long, value_name = "METHOD", default_value = "auto")]
     pub method: ForecastMethod,
-    /// Ratio of the peak rate to the mean rate within a step [default: from a history finer than days, else 1]
+    /// Ratio of the peak rate to the mean rate within a step [default: from the history if days are forecast from shorter
+    /// steps, else 1]
     #[arg(long, value_name = "X")]
     pub peak_to_mean: Option<f64>,
     /// The arrivals per second that must not be reached

@@ -64,8 +64,8 @@ impl UtilizationStep {
     }
 }
 
-/// Parses a text in any of the formats. Timestamps without a time zone are read in `zone`. Error messages say what to
-/// do.
+/// Parses utilizations from a text: a CSV, the output of sysstat, `iostat` or `vmstat`, a Record, or a log of
+/// `brimful watch`. Timestamps without a time zone are read in `zone`. Error messages say what to do.
 pub fn parse(text: &str, zone: &TimeZone) -> Result<Utilization, String> {
     let text = brimful_core::text::strip_bom(text);
     let kind = kind(text);

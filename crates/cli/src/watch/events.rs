@@ -71,7 +71,8 @@ impl Events {
         Ok(())
     }
 
-    /// A function that receives messages about load generators on other hosts.
+    /// Returns a function that sends a message about a load generator on another host to this event loop. It can be
+    /// called from any thread.
     pub fn client_sender(&self) -> impl Fn(String) + Send + Sync + 'static {
         let sender = self.sender.clone();
         // Sending fails if the loop has ended.

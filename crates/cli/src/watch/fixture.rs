@@ -128,7 +128,7 @@ fn socket_requests() -> SocketRequests {
     SocketRequests { duty: 0.2, slice_s: Some(0.2), slices: 1, ports: vec![port], classes: vec![class], limits: vec![] }
 }
 
-/// The metrics of the same server if it has a Server Module.
+/// The metrics of the server of [`busy_rates`], if this server has a Server Module.
 pub fn busy_rates_with_module() -> Rates {
     let elapsed =
         |mean: f64| Some(Elapsed { count: 4_000, mean, stddev: mean, p50: mean, p90: 2.0 * mean, p99: 5.0 * mean });

@@ -16,7 +16,7 @@ const LINES_PER_HEADER: u64 = 20;
 /// Text that is shown instead of an unknown value.
 pub const UNKNOWN_MARK: &str = "–";
 
-/// The columns of the output, and the state that decides when the header is printed.
+/// Prints metrics as lines with one column per metric, and repeats the header when necessary.
 pub struct Lines {
     columns: Vec<&'static Column>,
     /// Number of lines printed since the latest header.
@@ -97,8 +97,8 @@ impl Lines {
         self.columns.iter().copied().filter(move |column| has_module || column.group != GroupName::Module)
     }
 
-    /// The header: two lines with titles and units. There is one column for each metric, not one for each program or
-    /// port, because the lines show sums over all of them.
+    /// The header: a line with the title and a line with the unit of each column. Programs and ports have no columns of
+    /// their own, because the lines contain totals or means over all of them.
     fn header(&self) -> String {
         let row = |first: &str, word: fn(&Column) -> &'static str| {
             let cells = self.columns().map(|column| format!(" {:>1$}", word(column), column.width));

@@ -25,7 +25,8 @@ pub struct WatchOptions {
     pub once: bool,
     /// Whether to print the results as JSON.
     pub json: bool,
-    /// Whether to print tables like those of the WebMonitor paper (Almeida, Almeida & Yates 1997) at the end.
+    /// Whether to print the metrics at the end in tables like those of the WebMonitor paper (Almeida, Almeida & Yates
+    /// 1997).
     pub paper_tables: bool,
     /// The kind of live display.
     pub view: View,

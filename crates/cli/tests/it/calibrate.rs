@@ -103,8 +103,8 @@ fn the_calibration_uses_the_protocol_of_the_load() {
         assert!(maximum(&record) > 0.0 && record.counts.completed > 0, "{how:?}: {:?}", record.counts);
         assert_eq!((record.http.as_deref(), record.tls.is_some()), (Some(http), tls), "{how:?}");
         assert!(record.target.starts_with(if tls { "https://127." } else { "http://127." }), "{}", record.target);
-        // With keep-alive, most connections are opened before the first call, so there are at most half as many
-        // handshakes as calls.
+        // With keep-alive, calls share connections, so there are at most half as many handshakes as calls. With
+        // `--new-connection`, every call needs a connection of its own.
         let mostly_new = 2 * record.counts.handshakes > record.counts.completed;
         let (handshakes, established) = (record.counts.handshakes, record.counts.established);
         assert!(handshakes <= established && (tls || handshakes == 0), "{how:?}: {:?}", record.counts);

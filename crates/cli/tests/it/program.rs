@@ -107,7 +107,8 @@ pub struct Running {
 }
 
 impl Running {
-    /// Starts a program in a process group of its own, with no input, and with its output captured.
+    /// Starts the program in a process group of its own, and captures its stdout and stderr. Kills it if it runs longer
+    /// than [`WAIT_LIMIT`].
     pub fn start(mut command: Command) -> Running {
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
         let mut child = command.spawn().expect("start the program under test");

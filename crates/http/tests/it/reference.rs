@@ -49,7 +49,8 @@ fn truncated<T>() -> Part<T> {
     Err(Reading::Truncated)
 }
 
-/// Skips empty lines. The grammar (§4) does not allow them, but §2.2 allows them before requests.
+/// Skips empty lines before a response. The grammar of RFC 9112 §4 does not allow them. RFC 9112 §2.2 tells servers to
+/// skip them before a request, and clients skip them before a response.
 fn skip_empty_lines<'a>(mut bytes: &'a [u8], lines: &mut u32) -> Part<&'a [u8]> {
     loop {
         bytes = match bytes {
@@ -65,7 +66,8 @@ fn skip_empty_lines<'a>(mut bytes: &'a [u8], lines: &mut u32) -> Part<&'a [u8]> 
     }
 }
 
-/// Returns the first line of `bytes` without its line break, and its length with the line break: LF or CRLF (§2.2).
+/// Returns the first line of `bytes` without its line break, and its length with the line break: LF or CRLF (RFC 9112
+/// §2.2).
 fn line(bytes: &[u8]) -> Option<(&[u8], usize)> {
     let end = bytes.iter().position(|byte| *byte == b'\n')?;
     let line = &bytes[..end];

@@ -1,4 +1,5 @@
-//! The rule of each resource, from `--attribution` and `--as-the-paper`, and its description.
+//! For each resource, the rule by which the request classes share its busy time, from `--attribution` and
+//! `--as-the-paper`; and the description of the rule.
 
 use crate::exit::UsageError;
 use crate::plan::args::CalibrateArgs;
@@ -32,7 +33,7 @@ pub(super) enum Origin {
     Paper,
 }
 
-/// The rule of each resource.
+/// For each resource, the rule by which the request classes share its busy time.
 ///
 /// # Errors
 /// When a flag names a resource or a class that does not exist, or gives two rules for the same resources, or when

@@ -34,8 +34,9 @@ fn a_killed_installation_can_be_repeated_or_removed() {
     run_in(&scratch, &remove).exits(&[0]);
 
     for instant in 0..INSTANTS {
-        // In every second trial, a second installation, with other files, is killed. In half of the trials, the
-        // installation is then repeated.
+        // In every second trial, a first installation is completed, and a second one with other files is killed. In the
+        // other trials, the first installation is killed. In half of the trials, an installation follows the killed
+        // one.
         let (is_second, is_repeated) = (instant % 2 == 1, instant / 2 % 2 == 1);
         if is_second {
             run_in(&scratch, &install).exits(&[0]);
