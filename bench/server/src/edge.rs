@@ -31,7 +31,8 @@ pub(crate) fn slow(listener: &OwnedFd, slot: Duration, counters: &Counters) -> i
     loop {
         let socket = accept_with(listener, SocketFlags::CLOEXEC)?;
         counters.connections.fetch_add(1, Ordering::Relaxed);
-        // The next slot begins when the last slot ends, so that no time is lost; if the server was idle, it begins now.
+        // `free` becomes the end of this connection's slot. The slot starts at the end of the previous one, or now if
+        // the server was idle since then.
         free = free.max(Instant::now() - slot) + slot;
         thread::sleep(free.saturating_duration_since(Instant::now()));
         // Ignore errors: the client may have closed its connection.

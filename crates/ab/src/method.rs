@@ -80,7 +80,7 @@ pub(crate) struct Measured {
     pub reason: AbStopReason,
     /// The error that ended the measurement after an interval could be computed; `None` without an error.
     pub failure: Option<Reason>,
-    /// Total duration of the comparison, including the rehearsal and the pilot.
+    /// Total duration of the comparison, including the rehearsal, which chooses the load, and the pilot.
     pub elapsed: Nanos,
     /// The server software that A and B report.
     pub server_software: [Option<String>; 2],

@@ -152,7 +152,7 @@ static ADDED: [&str; 5] = [
 ];
 
 /// Fields that may be added to a format. Each pair contains the field's notation in the name of a format (`combined +
-/// %D`), and the variable that reads the field.
+/// %D`), and the notation that is appended to the format string so that the field is read.
 static ADDED_FIELDS: [(&str, &str); 14] = [
     ("%T/%D", "${seconds}/${microseconds}"),
     ("%{ms}T", "${milliseconds}"),

@@ -42,8 +42,9 @@ impl CallDensity {
         self.gap_ns < DENSE_GAP.0
     }
 
-    /// The time until which to wait for a call with this due time. [`Nanos::ZERO`] (at once) and [`Nanos::MAX`] (never)
-    /// are returned unchanged.
+    /// The time until which the generator waits for responses before it sends a call that is due at `due`. With dense
+    /// calls, this is [`MAX_DELAY`] after `due`. [`Nanos::ZERO`] (at once) and [`Nanos::MAX`] (never) are returned
+    /// unchanged.
     pub fn wake_at(self, due: Nanos) -> Nanos {
         if self.is_dense() && due != Nanos::MAX && due != Nanos::ZERO { due + MAX_DELAY } else { due }
     }

@@ -44,7 +44,8 @@ pub struct FormerCgroups {
     processes: BTreeMap<u32, (u64, PathBuf)>,
 }
 
-/// Period in which the kernel enforces a quota of `cpus` CPUs, in seconds.
+/// The period to set with a quota of `cpus` CPUs, in seconds. A small quota needs a longer period, because the kernel
+/// refuses a quota of less than 1 ms of CPU time per period.
 pub fn quota_period_s(cpus: f64) -> f64 {
     PERIOD_US.max(MIN_QUOTA_US / cpus).ceil() / 1e6
 }

@@ -156,7 +156,7 @@ impl MonitorTarget {
     /// Starts to monitor the server.
     ///
     /// # Errors
-    /// When the monitor cannot be started, or the other host cannot be reached.
+    /// When the monitor cannot be started, or the remote host that runs it cannot be reached.
     pub fn start(&self) -> Result<Monitor, MonitorError> {
         match self {
             MonitorTarget::Local(config) => Monitor::start(config.clone()),

@@ -144,7 +144,8 @@ impl DividedSeries {
         Some((squares / freedom as f64).sqrt()).filter(|noise| noise.is_finite())
     }
 
-    /// The changes, in the order of the runs. A change is new if its first run has at least the index `first_new`.
+    /// The changes of this metric, in the order of the runs. A change is new if the first run after it has the index
+    /// `first_new` or a higher one.
     fn changes(&self, runs: &[(String, Run)], first_new: usize) -> Vec<FigureChange> {
         let mut place = 0;
         let change = |parts: &[FigureOfSide]| {

@@ -36,7 +36,8 @@ pub struct CpuRequest {
 pub(crate) struct ThreadPlacement {
     /// The CPU to which the thread is pinned; `None` if it may run on any CPU.
     pub cpu: Option<usize>,
-    /// Whether the server and the clients use other CPUs, so that the thread may poll continuously instead of sleeping.
+    /// Whether neither the server nor the clients use the CPU of the router's thread, so that this thread may poll
+    /// continuously instead of sleeping.
     pub is_exclusive: bool,
 }
 

@@ -48,7 +48,7 @@ impl Namespace {
         })
     }
 
-    /// Number of packets that the host dropped because the queue to the router was full.
+    /// Number of packets that the router did not read: the host dropped them because the queue to the router was full.
     pub fn unread_packets(&mut self) -> u64 {
         let mut text = String::new();
         // Ignore read errors: without the file, the number of drops is unknown and counts as zero.

@@ -14,7 +14,7 @@ const MIN_EPOCHS: usize = 20;
 /// The measures of burstiness in a profile.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Bursts {
-    /// The index of dispersion for each length of epoch.
+    /// The index of dispersion of the counts per epoch, for each epoch length in [`EPOCHS_S`].
     pub dispersion: Vec<Dispersion>,
     /// The burst factors; `None` if the window is too short.
     pub burstiness: Option<Burstiness>,

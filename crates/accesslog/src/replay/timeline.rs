@@ -57,7 +57,7 @@ pub(super) struct Timeline {
 }
 
 impl Timeline {
-    /// Creates a timeline for requests that are sorted if they are at most `window_ns` nanoseconds out of order.
+    /// Creates a timeline that sorts requests which are at most `window_ns` nanoseconds out of order.
     pub fn new(window_ns: i64) -> Timeline {
         Timeline { window_ns, newest_ns: None, shift_ns: 0, recent: Recent::default(), clock_setbacks: 0 }
     }

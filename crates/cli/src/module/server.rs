@@ -131,7 +131,7 @@ pub fn check_trust(server: &dyn Server, place: &ServerLocationArgs, manifest: &P
 /// The directive that turns the module on, with its argument, but without a semicolon.
 ///
 /// # Errors
-/// When the path of the memory cannot be written in a configuration.
+/// When the path of the shared-memory file contains characters that a configuration cannot express.
 pub fn directive(name: &str, settings: &Settings) -> anyhow::Result<String> {
     Ok(match &settings.memory {
         Some(path) => format!("{name} {}", quoted(path)?),

@@ -75,7 +75,7 @@ pub struct WatchArgs {
     /// Print the `server` object of a Record as JSON at the end, and nothing else
     #[arg(long, help_heading = "Output")]
     pub json: bool,
-    /// Write that object to a file as well; with -, to stdout, and everything else to stderr
+    /// Also write the `server` object of a Record to FILE; if FILE is -, to stdout, with all other output on stderr
     #[arg(short, long, value_name = "FILE", help_heading = "Output")]
     pub out: Option<PathBuf>,
     /// Print the tables of the WebMonitor paper (1997) at the end, and nothing else

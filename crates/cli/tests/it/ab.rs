@@ -77,8 +77,8 @@ fn unlike_answers_are_refused() {
         .fails(2, "they answer differently: A 200 (100 %), B 404 (100 %)");
 }
 
-/// The process group of each server that `ab` has started. The commands create a file for each, whose name is the
-/// group's number.
+/// The process groups of the servers that `ab` has started. The shell command that starts a server also creates a file
+/// in `directory`. The file's name is the number of the server's process group.
 fn groups(directory: &Path) -> Vec<Pid> {
     let numbers = fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
     numbers.filter_map(|name| Pid::from_raw(name.parse().ok()?)).collect()

@@ -229,7 +229,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
             self.observer.on(&mut observed, &Event::Ready { at: ready });
         }
         self.observer.on(&mut observed, &Event::Begun { at: now });
-        // The call is constructed in the argument, which saves a copy of this large type.
+        // The call is constructed in the argument, so that this large value is not copied.
         self.place(Call::new(spec, due, stamp, observed), false, now);
     }
 

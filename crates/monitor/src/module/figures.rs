@@ -203,9 +203,9 @@ impl<'s> Growth<'s> {
         NORMAL_975 * (variance + unexplained.ends_us2).sqrt()
     }
 
-    /// CPU time of the server's processes per request, by the kernel's accounting, and its variance: each process's CPU
-    /// time is rounded to a clock tick. Threads that serve no requests are included, such as a thread that accepts
-    /// connections.
+    /// CPU time of the server's processes per request, by the kernel's accounting, and the variance of this value's error.
+    /// The error arises because the CPU time of each process is rounded to a clock tick. Threads that serve no requests
+    /// are included, such as a thread that accepts connections.
     fn processes_us(&self) -> Option<(f64, f64)> {
         let (from, to) = self.earlier.io.zip(self.later.io)?;
         let used = |io: IoSample| io.user.0.checked_add(io.system.0);

@@ -18,7 +18,7 @@ pub const NAME_BYTES: usize = 48;
 pub const BUCKETS: usize = 112;
 /// The sizes of the header and of slots are multiples of this number of bytes.
 pub const SLOT_ALIGN: usize = 128;
-/// Maximum number of pending requests in a slot. A pending request is not included in the sums yet.
+/// Maximum number of pending requests in a slot. A pending request has ended, but is not included in the sums yet.
 pub const MAX_PENDING: usize = 16;
 /// Number of phases of a request: head, parse, process, upstream, send, log.
 pub const PHASES: usize = 6;
@@ -214,7 +214,7 @@ pub struct Header {
     pub created_ns: u64,
     /// Name of the server, as its module wrote it.
     pub server: String,
-    /// Names of the server's classes, at least one.
+    /// Names of the request classes that the server's configuration defines, at least one.
     pub classes: Vec<String>,
 }
 

@@ -78,7 +78,7 @@ struct Units {
 
 impl ProcReader {
     /// Opens the files of the processes that `accounts` already contains. Processes that have ended are removed from
-    /// `accounts`. `root` contains /proc.
+    /// `accounts`. `root` is the directory in which `proc` is mounted.
     pub fn open(root: &Path, accounts: &mut Accounts) -> ProcReader {
         let proc = root.join("proc");
         let mut reader = ProcReader {

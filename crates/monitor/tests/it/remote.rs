@@ -258,7 +258,7 @@ fn what_was_overheard_opens_nothing() {
     assert!(error.contains("it does not know the token"), "{error}");
     let hello = hello.recv().unwrap().unwrap();
     assert!(!hello.contains(token.reveal()), "{hello}");
-    // The proof that this program has received must be useless for another connection.
+    // The client's proof that it knows the token, as the impostor received it, is refused on another connection.
     let (said, news) = channel();
     let config = ServeConfig { address: ([127, 0, 0, 1], 0).into(), token, identity: None, watch: watch() };
     let serving = MonitorServer::start(config, move |text| drop(said.send(text))).unwrap();

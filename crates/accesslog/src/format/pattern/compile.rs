@@ -27,7 +27,8 @@ pub(super) fn join_adjacent(pieces: Vec<Piece>) -> Result<Vec<Piece>, String> {
     Ok(joined)
 }
 
-/// The field that two adjacent fields form together; `None` if the end of the first field cannot be recognized.
+/// The single field as which two fields without a separator between them can be read; `None` if there is none, because
+/// nothing marks where the first field ends.
 fn merged_kind(first: FieldKind, second: FieldKind) -> Option<FieldKind> {
     match (first, second) {
         (FieldKind::Path | FieldKind::Target, FieldKind::Query) => Some(FieldKind::Target),

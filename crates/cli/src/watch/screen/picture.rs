@@ -108,7 +108,7 @@ impl ScreenState {
         self.enabled.has(group) && !self.hidden.contains(&group)
     }
 
-    /// The metrics of the machine, if they are known and not hidden.
+    /// The host-wide metrics that the kernel reports, if they are known and not hidden.
     pub fn kernel(&self) -> Option<&Kernel> {
         self.rates.kernel.as_ref().filter(|_| self.shows(GroupName::Kernel)).map(|stretch| &stretch.figures)
     }

@@ -49,7 +49,7 @@ pub struct Received {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
     /// The stream ended normally: after close_notify, or before the TLS handshake was complete.
-    EndOfStream,
+    Eof,
     /// The stream ended after the handshake, but without close_notify.
     Truncated,
     /// The connection was broken off because of a TLS fault.
@@ -99,7 +99,7 @@ pub fn exchange(
                 seen.plaintext.extend_from_slice(io.received());
             }
             IoEvent::Finished => seen.finished = true,
-            IoEvent::EndOfStream => seen.end = Some(End::EndOfStream),
+            IoEvent::EndOfStream => seen.end = Some(End::Eof),
             IoEvent::Truncated => seen.end = Some(End::Truncated),
             IoEvent::Broken(why) => seen.end = Some(End::Broken(why)),
             IoEvent::Established | IoEvent::NotEstablished(_) | IoEvent::Reset | IoEvent::Sent => {}
@@ -268,7 +268,7 @@ mod tests {
 
     #[test]
     fn a_request_gets_its_response() {
-        let whole = Received { secured: true, plaintext: response(), finished: true, end: Some(End::EndOfStream) };
+        let whole = Received { secured: true, plaintext: response(), finished: true, end: Some(End::Eof) };
         assert_eq!(received(Tampering { notify: true, ..Tampering::default() }), whole);
         let cut = Received { finished: false, end: Some(End::Truncated), ..whole };
         assert_eq!(received(Tampering::default()), cut);
@@ -331,7 +331,7 @@ mod tests {
         fn an_early_end_differs_from_an_announced_one(cut in 0_usize..42_000) {
             let seen = received(Tampering { cut: Some(cut), notify: true, ..Tampering::default() });
             prop_assert!(response().starts_with(&seen.plaintext));
-            let expected = if seen.secured && !seen.finished { End::Truncated } else { End::EndOfStream };
+            let expected = if seen.secured && !seen.finished { End::Truncated } else { End::Eof };
             prop_assert_eq!(seen.end, Some(expected));
             prop_assert!(!seen.finished || seen.plaintext.len() == 40_000);
         }
