@@ -4,10 +4,10 @@
 //! Scripts rely on the field names. Times are seconds, rates are per second, shares are fractions between 0 and 1.
 //! Differences are positive if B's value is the larger one.
 
+use crate::JsonSchema;
 use crate::comparison::{ComparedFigure, LimitResult};
 use crate::record::{Machine, Verdict};
 use crate::workload::Workload;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 

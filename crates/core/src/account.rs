@@ -3,11 +3,11 @@
 //!
 //! Histograms are base64 of compressed HdrHistogram V2. Uncompressed histograms of older Records can also be read.
 
+use crate::JsonSchema;
 use crate::counts::{Counts, WireBytes};
 use crate::http2::Http2Error;
 use crate::number::is_default;
 use crate::tls::TlsFault;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 

@@ -4,8 +4,8 @@
 //! Scripts rely on the field names. Times are seconds, rates are per second, shares are fractions between 0 and 1.
 //! Differences are positive if B's value is the larger one.
 
+use crate::JsonSchema;
 use crate::record::Machine;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 

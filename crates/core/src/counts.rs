@@ -1,7 +1,7 @@
 //! Numbers of calls and responses of a run, by outcome.
 
+use crate::JsonSchema;
 use crate::number::is_default;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Number of calls by outcome. Two conservation laws apply:

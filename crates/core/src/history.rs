@@ -3,8 +3,8 @@
 //!
 //! Scripts rely on the field names. Times are seconds, rates are per second, shares are fractions between 0 and 1.
 
+use crate::JsonSchema;
 use crate::comparison::FigureUnit;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 

@@ -1,6 +1,6 @@
 //! HTTP/2 errors that a server sends, with their names from RFC 9113 §7 (Thomson & Benfield 2022).
 
-use schemars::JsonSchema;
+use crate::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Replaces all error codes that RFC 9113 does not name, so that they are counted together.

@@ -70,6 +70,12 @@ pub mod url;
 /// The `Workload` document: request classes, and the arrivals of calls.
 pub mod workload;
 
+/// Implements JSON Schema for a type of a document. Without the feature `schema`, the derive macro generates nothing.
+#[cfg(not(feature = "schema"))]
+pub use brimful_no_schema::JsonSchema;
+#[cfg(feature = "schema")]
+pub use schemars::JsonSchema;
+
 pub use event::{
     CallSpec, ClassId, ConnectionEnded, End, Event, ExhaustedResource, NextCall, Observer, Outcome, RequestId,
     ResponseSize, RetryReason, SessionEnded, SessionId, SessionOutcome, UnfollowedReason, Workload,

@@ -1,7 +1,7 @@
 //! The `Model` document (JSON or TOML): a queueing network. Times are in seconds, rates are per second.
 
+use crate::JsonSchema;
 use crate::number::is_default;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A queueing network: stations, and classes of requests that visit the stations.

@@ -1,8 +1,8 @@
 //! The `Profile` document: a description of a site's traffic that `brimful characterize` derives from access logs.
 //! Shares are fractions between 0 and 1, fields that end in `_s` are seconds, rates are per second.
 
+use crate::JsonSchema;
 use crate::workload::Workload;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 

@@ -4,6 +4,7 @@
 //! Scripts rely on the field names. Times are microseconds if the name ends in `_us`, and seconds if it ends in `_s`.
 //! Rates are per second. CPU shares are fractions between 0 and 1.
 
+use crate::JsonSchema;
 use crate::account::PackedAccount;
 use crate::counts::{Counts, WireBytes};
 use crate::http2::Http2Error;
@@ -11,7 +12,6 @@ use crate::number::is_default;
 use crate::server::Server;
 use crate::tls::{NegotiatedTls, TlsFailure};
 use crate::workload::Workload;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 

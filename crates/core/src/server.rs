@@ -26,7 +26,7 @@ pub use network::{Network, NetworkTraffic, Tcp};
 pub use process::{CpuQuota, Program, ProgramMeans, Programs};
 pub use socket::{SocketClass, SocketPort, SocketRequests};
 
-use schemars::JsonSchema;
+use crate::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 

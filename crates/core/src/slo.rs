@@ -9,8 +9,8 @@
 //! For a survey, a limit may also be a multiple of the value at light load: `p99<10x` is ten times the 99th percentile
 //! at light load. [`SloSpec`] represents both kinds of limits.
 
+use crate::JsonSchema;
 use crate::units::Nanos;
-use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
 use std::fmt;
 use std::str::FromStr;

@@ -4,11 +4,11 @@
 //! Scripts rely on the field names. Times are seconds, rates are per second, utilizations and CPU shares are fractions
 //! between 0 and 1.
 
+use crate::JsonSchema;
 use crate::model::Model;
 use crate::quantity::count;
 use crate::record::{Machine, ReasonCode, Verdict};
 use crate::server::CpuShares;
-use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;

@@ -2,8 +2,8 @@
 //! shows how a server behaves beyond its capacity (Banga & Druschel 1997, Figures 2, 5 and 7; Mosberger & Jin 1998,
 //! Figure 2).
 
+use crate::JsonSchema;
 use crate::record::Record;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Identifier of the document's schema, and the value of [`Sweep::schema`].

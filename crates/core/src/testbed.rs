@@ -4,8 +4,8 @@
 //! Scripts rely on the field names. Times are in seconds (except `late_us`, in microseconds); shares are fractions
 //! between 0 and 1.
 
+use crate::JsonSchema;
 use crate::record::Summary;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Identifier of the document's schema, and the value of [`Testbed::schema`].

@@ -2,8 +2,8 @@
 //!
 //! Sources: RFC 8446 (TLS 1.3), Rescorla 2018; RFC 5246 (TLS 1.2), Dierks & Rescorla 2008.
 
+use crate::JsonSchema;
 use crate::number::is_default;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 

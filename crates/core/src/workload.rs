@@ -42,9 +42,9 @@ pub use popularity::Popularity;
 pub use sessions::{BetweenBursts, Script, ScriptedBurst, ScriptedCall, ScriptedRequest, SessionArrivals, Sessions};
 pub use spread::{Spread, SpreadError};
 
+use crate::JsonSchema;
 use crate::secret::{self, CREDENTIAL_MASK};
 use crate::tls::Tls;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 

@@ -13,8 +13,8 @@ pub use dispersion::{Dispersion, dispersion, dispersion_curve};
 pub use inflation::{BurstDemand, BurstEffect, BurstLevel, fit_burst_demand, with_burstiness};
 
 use crate::EstimateError;
+use brimful_core::JsonSchema;
 use brimful_core::number::check_positive;
-use schemars::JsonSchema;
 use serde::Serialize;
 
 /// Burstiness of the numbers of arrivals per epoch.

@@ -8,8 +8,8 @@
 
 use crate::EstimateError;
 use crate::usl::LoadPoint;
+use brimful_core::JsonSchema;
 use brimful_core::number::check_non_negative;
-use schemars::JsonSchema;
 use serde::Serialize;
 
 /// The point at which a curve flattens.

@@ -9,8 +9,8 @@
 
 use crate::EstimateError;
 use crate::least_squares::fit_non_negative;
+use brimful_core::JsonSchema;
 use brimful_core::number::check_non_negative;
-use schemars::JsonSchema;
 use serde::Serialize;
 
 /// Maximum standard error of the factor (1 + scv)/2, relative to the factor. If it is larger, exponential service times

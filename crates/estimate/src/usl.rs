@@ -13,9 +13,9 @@
 
 use crate::EstimateError;
 use crate::least_squares::{Uncertainty, fit_non_negative};
+use brimful_core::JsonSchema;
 use brimful_core::number::{check_non_negative, check_positive};
 use brimful_model::Estimate;
-use schemars::JsonSchema;
 use serde::Serialize;
 
 /// Maximum number of Gauss–Newton steps. Convergence usually takes about 20 steps.

@@ -14,8 +14,8 @@ use crate::ForecastError;
 use crate::crossing::{Crossing, crossing};
 use crate::result::Forecast;
 use crate::time::{MONTH_S, Timestamp};
+use brimful_core::JsonSchema;
 use brimful_core::number::{check_non_negative, check_positive};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A configuration of the server, with its price.

@@ -3,8 +3,8 @@
 use crate::ForecastError;
 use crate::result::{Forecast, ForecastPoint};
 use crate::time::Timestamp;
+use brimful_core::JsonSchema;
 use brimful_core::number::check_positive;
-use schemars::JsonSchema;
 use serde::Serialize;
 
 /// The dates when arrivals reach a rate. A date that is beyond the horizon is absent.

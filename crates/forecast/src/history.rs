@@ -5,7 +5,7 @@ use crate::ForecastError;
 use crate::options::ForecastOptions;
 use crate::series::{DailySeries, Series};
 use crate::time::DAY_S;
-use schemars::JsonSchema;
+use brimful_core::JsonSchema;
 use serde::Serialize;
 
 /// Longest horizon, in seconds, that is forecast in steps shorter than a day.

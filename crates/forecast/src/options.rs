@@ -1,8 +1,8 @@
 //! Options of a forecast.
 
 use crate::ForecastError;
+use brimful_core::JsonSchema;
 use brimful_core::number::{NumberError, check_positive};
-use schemars::JsonSchema;
 use serde::Serialize;
 use std::fmt;
 use std::str::FromStr;

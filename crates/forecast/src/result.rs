@@ -5,8 +5,8 @@ use crate::scale::Scale;
 use crate::series::Series;
 use crate::time::Timestamp;
 use crate::trend::TrendKind;
+use brimful_core::JsonSchema;
 use brimful_core::csv;
-use schemars::JsonSchema;
 use serde::Serialize;
 
 /// A forecast of arrivals.

@@ -1,6 +1,6 @@
 //! The scale on which rates are fitted: rates or their logarithms.
 
-use schemars::JsonSchema;
+use brimful_core::JsonSchema;
 use serde::Serialize;
 
 /// The scale on which trend and seasons are added: rates or their logarithms.

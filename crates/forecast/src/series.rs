@@ -8,9 +8,9 @@
 use crate::ForecastError;
 use crate::time::{DAY_S, ParseTimestampError, ParsedTime, Timestamp};
 use crate::zone::Zone;
+use brimful_core::JsonSchema;
 use brimful_core::csv;
 use brimful_core::number::NumberError;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::HashMap;

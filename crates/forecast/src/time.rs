@@ -2,9 +2,9 @@
 //!
 //! A time without an offset is in the time zone that the user named, or else in UTC.
 
+use brimful_core::JsonSchema;
 use jiff::ToSpan;
 use jiff::civil::{Date, date};
-use schemars::JsonSchema;
 use serde::Serialize;
 use std::fmt;
 use std::str::FromStr;

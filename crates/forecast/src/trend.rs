@@ -10,8 +10,8 @@
 mod recursion;
 
 use crate::options::ForecastMethod;
+use brimful_core::JsonSchema;
 use recursion::{BasisRuns, Smoothing, State};
-use schemars::JsonSchema;
 use serde::Serialize;
 
 /// An error variance below this share of the series' variance counts as a rounding error.

@@ -1,8 +1,8 @@
 //! Time zones. A time zone determines the offset of local time from UTC at every point in time.
 
 use crate::time::{DAY_S, ParsedTime, Timestamp, read_offset, write_offset};
+use brimful_core::JsonSchema;
 use jiff::tz::{Offset, TimeZone};
-use schemars::JsonSchema;
 use serde::Serialize;
 use std::fmt;
 use std::str::FromStr;

@@ -17,8 +17,8 @@
 use crate::ModelError;
 use crate::network::Network;
 use crate::under_load;
+use brimful_core::JsonSchema;
 use brimful_core::model::{ClassKind, Model, Station, StationKind};
-use schemars::JsonSchema;
 use serde::Serialize;
 
 /// Bounds on the throughput and the response time of a closed class.

@@ -2,8 +2,8 @@
 
 use crate::ModelError;
 use crate::network::{Network, mix, products, servers};
+use brimful_core::JsonSchema;
 use brimful_core::number::NumberError;
-use schemars::JsonSchema;
 use serde::Serialize;
 use std::{fmt, str::FromStr};
 

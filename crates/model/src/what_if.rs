@@ -35,10 +35,10 @@ pub use scenario::Scenario;
 
 use crate::ModelError;
 use crate::solution::Method;
+use brimful_core::JsonSchema;
 use brimful_core::Slo;
 use brimful_core::model::Model;
 use scenario::Variants;
-use schemars::JsonSchema;
 use serde::Serialize;
 
 /// Options of a what-if.

@@ -1,7 +1,7 @@
 //! Metrics of the load generator in a Record: the resources that it used, and the largest load that it can generate.
 
+use crate::JsonSchema;
 use crate::server::HostProbe;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Resources of its host that the generator used.

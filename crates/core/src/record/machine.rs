@@ -1,6 +1,6 @@
 //! Identification of a machine in a Record, so that runs on different machines can be distinguished.
 
-use schemars::JsonSchema;
+use crate::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 

@@ -1,6 +1,6 @@
 //! The connections group of metrics: the server's ports, with their listening sockets and connection states.
 
-use schemars::JsonSchema;
+use crate::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 

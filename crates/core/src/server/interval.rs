@@ -1,7 +1,7 @@
 //! Time series of the monitor's metrics, for charts and logs.
 
 use super::CpuShares;
-use schemars::JsonSchema;
+use crate::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The main metrics of one sampling interval of the monitor, for charts.

@@ -1,6 +1,6 @@
 //! The kernel group of metrics: CPUs, memory and disks of the whole machine.
 
-use schemars::JsonSchema;
+use crate::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 

@@ -3,7 +3,7 @@
 //!
 //! Times are in microseconds and describe the requests that ended in the interval.
 
-use schemars::JsonSchema;
+use crate::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The Server Module group of metrics: requests as measured inside the server by a loaded module.

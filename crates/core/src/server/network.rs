@@ -1,7 +1,7 @@
 //! The network group of metrics: interfaces and TCP statistics of the server's network namespace. Rates are means over
 //! the interval.
 
-use schemars::JsonSchema;
+use crate::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 

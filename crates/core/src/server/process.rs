@@ -1,6 +1,6 @@
 //! The process group of metrics: the server's programs.
 
-use schemars::JsonSchema;
+use crate::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The process group of metrics as one line of the log of `brimful watch --log`.

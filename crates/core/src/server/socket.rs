@@ -1,7 +1,7 @@
 //! Metrics of requests to any server, observed on the server's sockets by tracepoints.
 
 use super::module::Elapsed;
-use schemars::JsonSchema;
+use crate::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Metrics of requests on the sockets of the watched ports. They are observed by kernel tracepoints, which are attached

@@ -8,10 +8,10 @@
 
 use super::listed::{List, UrlList, check_target, is_forbidden_in_header, is_forbidden_in_path};
 use super::{FileContents, LineError, ListedRequest, RequestClass, Rows, Workload, WorkloadError};
+use crate::JsonSchema;
 use crate::template::{TemplatePart, is_template, parse};
 use crate::text::strip_bom_bytes;
 use crate::url::{encode_target, is_absolute_url};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::collections::BTreeMap;

@@ -1,6 +1,6 @@
 //! Requirements for responses. A complete response that violates them counts as `unexpected` and not as completed.
 
-use schemars::JsonSchema;
+use crate::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;

@@ -4,8 +4,8 @@
 //! is `PREFIX.html`.
 
 use super::Spread;
+use crate::JsonSchema;
 use crate::number::is_default;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Highest number of files in a set.

@@ -18,8 +18,8 @@
 //! ```
 
 use super::{LoadKind, Sessions, WorkloadError};
+use crate::JsonSchema;
 use crate::units::{Nanos, Rate};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::str::FromStr;
 

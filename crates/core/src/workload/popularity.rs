@@ -1,6 +1,6 @@
 //! Popularity laws: how often each item of a list is requested, as a function of its rank.
 
-use schemars::JsonSchema;
+use crate::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;

@@ -41,9 +41,9 @@ mod script;
 pub use script::{Script, ScriptedBurst, ScriptedCall, ScriptedRequest};
 
 use super::{LoadKind, Spread, WorkloadError};
+use crate::JsonSchema;
 use crate::number::is_default;
 use crate::units::Rate;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Default number of connections of a session: browsers open at most six connections to a host.

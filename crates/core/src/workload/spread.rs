@@ -14,7 +14,7 @@
 
 mod written;
 
-use schemars::JsonSchema;
+use crate::JsonSchema;
 use serde::{Deserialize, Serialize};
 use written::Written;
 

@@ -13,8 +13,8 @@
 use super::total;
 use crate::EstimateError;
 use crate::demand::Interval;
+use brimful_core::JsonSchema;
 use brimful_core::moments::Moments;
-use schemars::JsonSchema;
 use serde::Serialize;
 use statrs::distribution::{ChiSquared, ContinuousCDF};
 

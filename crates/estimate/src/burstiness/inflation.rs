@@ -8,10 +8,10 @@
 
 use crate::EstimateError;
 use crate::least_squares::fit_non_negative;
+use brimful_core::JsonSchema;
 use brimful_core::model::Model;
 use brimful_core::number::{NumberError, check_non_negative, check_positive};
 use brimful_model::{Estimate, saturation_rate};
-use schemars::JsonSchema;
 use serde::Serialize;
 
 /// Demand measured at one level of burstiness.

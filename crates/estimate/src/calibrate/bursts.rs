@@ -13,9 +13,9 @@ use crate::burstiness::{
     BurstDemand, BurstFactors, BurstLevel, Dispersion, burst_factors, dispersion_curve, fit_burst_demand,
     with_burstiness,
 };
+use brimful_core::JsonSchema;
 use brimful_core::model::Model;
 use brimful_core::quantity::percent;
-use schemars::JsonSchema;
 use serde::Serialize;
 
 /// Minimum difference between the highest and the lowest b of the runs. Below it, the cost of bursts is not fitted.

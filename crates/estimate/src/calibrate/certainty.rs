@@ -1,7 +1,7 @@
 //! The uncertainty of a demand, and the source from which it was derived.
 
 use crate::demand::{DemandFit, Interval};
-use schemars::JsonSchema;
+use brimful_core::JsonSchema;
 use serde::Serialize;
 
 /// Uncertainty of a demand.

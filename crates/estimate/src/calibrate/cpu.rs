@@ -20,10 +20,10 @@ use crate::demand::{
     Background, Bootstrap, DemandFit, Interval, LoadDependence, Observation, Resampling, counted, moving_blocks,
 };
 use crate::inside::ModuleDemand;
+use brimful_core::JsonSchema;
 use brimful_core::model::IdleCost;
 use brimful_core::quantity::{seconds, whole_percent};
 use brimful_model::Estimate;
-use schemars::JsonSchema;
 use serde::Serialize;
 
 /// Above this share of the CPUs, background work causes a warning.

@@ -11,8 +11,8 @@ use super::cpu::{CpuFit, fit_without_module};
 use super::runs::Runs;
 use crate::demand::Interval;
 use crate::inside::{ModuleDemand, NORMAL_95, scv_within_classes};
+use brimful_core::JsonSchema;
 use brimful_core::quantity::seconds;
-use schemars::JsonSchema;
 use serde::Serialize;
 
 /// Maximum relative difference of two demands that count as equal, whatever their intervals.

@@ -6,10 +6,10 @@ use super::figures::{load_kind, mean_seconds};
 use super::judge::{authority, past_saturation};
 use super::runs::Runs;
 use crate::{EstimateError, Knee, LoadPoint, UslFit, find_knee, fit_usl};
+use brimful_core::JsonSchema;
 use brimful_core::quantity::rate;
 use brimful_core::record::Record;
 use brimful_core::workload::LoadKind;
-use schemars::JsonSchema;
 use serde::Serialize;
 
 /// Maximum difference between a class's share of the requests in a run and in the model's mix. A run with a larger

@@ -10,7 +10,7 @@ use crate::demand::load::detect_load_dependence;
 use crate::demand::term::{LoadTerm, StationServers};
 use crate::demand::{DemandFit, Observation, law::UtilizationLaw};
 use crate::least_squares::SIGNIFICANCE;
-use schemars::JsonSchema;
+use brimful_core::JsonSchema;
 use serde::Serialize;
 use statrs::distribution::{ContinuousCDF, StudentsT};
 

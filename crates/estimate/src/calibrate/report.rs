@@ -9,9 +9,9 @@ use super::odd::OddRun;
 use super::runs::LeftOut;
 use crate::demand::{Interval, LoadDependence, SizeFit, SizePoint};
 use crate::response::ResponseFit;
+use brimful_core::JsonSchema;
 use brimful_core::model::Model;
 use brimful_model::Estimate;
-use schemars::JsonSchema;
 use serde::Serialize;
 
 /// A calibrated model, and its uncertainty.

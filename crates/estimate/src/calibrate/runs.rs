@@ -8,11 +8,11 @@ use crate::EstimateError;
 use crate::demand::Observation;
 use crate::inside::{ModuleDemand, ModuleMismatch, competing_workers};
 use crate::window::{WindowMeans, WindowMeasurement, in_use, window_means};
+use brimful_core::JsonSchema;
 use brimful_core::quantity::whole_percent;
 use brimful_core::record::{ClassRecord, Record};
 use brimful_core::server::{MAX_OTHER_WORK, Server};
 use brimful_core::workload::LoadKind;
-use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -9,9 +9,9 @@
 //! Intervals are the 2.5 and 97.5 % percentiles of the draws. The seed determines the result.
 
 use crate::EstimateError;
+use brimful_core::JsonSchema;
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
-use schemars::JsonSchema;
 use serde::Serialize;
 
 /// Minimum number of observations in all series together. With fewer, the draws underestimate the variance.

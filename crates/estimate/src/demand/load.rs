@@ -28,8 +28,8 @@ use super::observation::{Background, Observation, check, counted};
 use super::term::{LoadShape, LoadTerm, StationServers};
 use crate::EstimateError;
 use crate::least_squares::SIGNIFICANCE;
+use brimful_core::JsonSchema;
 use brimful_model::Estimate;
-use schemars::JsonSchema;
 use serde::Serialize;
 use statrs::distribution::{ContinuousCDF, FisherSnedecor};
 

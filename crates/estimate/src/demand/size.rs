@@ -8,9 +8,9 @@
 
 use crate::EstimateError;
 use crate::least_squares::{SIGNIFICANCE, fit_non_negative};
+use brimful_core::JsonSchema;
 use brimful_core::number::check_non_negative;
 use brimful_model::Estimate;
-use schemars::JsonSchema;
 use serde::Serialize;
 use statrs::distribution::{ContinuousCDF, StudentsT};
 

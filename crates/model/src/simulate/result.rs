@@ -7,8 +7,8 @@ use super::record::Record;
 use super::statistics::{ResponseTime, RunStatistics};
 use super::world::World;
 use crate::{Estimate, ModelError};
+use brimful_core::JsonSchema;
 use brimful_core::quantity::percent;
-use schemars::JsonSchema;
 use serde::Serialize;
 
 /// Result of a simulation. Its estimates have 95 % confidence intervals.

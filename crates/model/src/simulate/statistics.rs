@@ -6,7 +6,7 @@ use super::layout::Layout;
 use super::record::{Record, Slice};
 use super::world::Visits;
 use crate::Estimate;
-use schemars::JsonSchema;
+use brimful_core::JsonSchema;
 use serde::Serialize;
 
 /// The response time of a class in seconds, from arrival to the end of the last visit, without think time.

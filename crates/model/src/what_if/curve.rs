@@ -6,9 +6,9 @@ use crate::ModelError;
 use crate::network::{Network, max_speed, mix};
 use crate::solution::{Method, Solution};
 use crate::solve::solve;
+use brimful_core::JsonSchema;
 use brimful_core::csv;
 use brimful_core::model::{Model, StationKind};
-use schemars::JsonSchema;
 use serde::Serialize;
 
 /// The results of a model along one range, or over the grid of two ranges.

@@ -14,10 +14,10 @@ use crate::percentile::{percentile, share_within};
 use crate::solution::{Method, Solution};
 use crate::solve::{is_simulated, solve};
 use crate::under_load;
+use brimful_core::JsonSchema;
 use brimful_core::Slo;
 use brimful_core::model::{Model, StationKind};
 use brimful_core::slo::Measure;
-use schemars::JsonSchema;
 use serde::Serialize;
 use std::fmt;
 

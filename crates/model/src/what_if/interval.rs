@@ -14,11 +14,11 @@ use crate::correlation::{draw, factor, identity};
 use crate::network::Network;
 use crate::solution::Method;
 use crate::solve::{is_simulated, solve};
+use brimful_core::JsonSchema;
 use brimful_core::model::Model;
 use rand::Rng;
 use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::SeedableRng;
-use schemars::JsonSchema;
 use serde::Serialize;
 
 /// Half width of the 95 % interval of a normal distribution, in standard deviations.

@@ -6,9 +6,9 @@ use crate::ModelError;
 use crate::network::{Network, max_speed, mix, products};
 use crate::solution::{Method, Solution};
 use crate::solve::solve;
+use brimful_core::JsonSchema;
 use brimful_core::Slo;
 use brimful_core::model::{Model, StationKind};
-use schemars::JsonSchema;
 use serde::Serialize;
 
 /// The results of one model: its solution, the limits of its stations, and its headroom.

@@ -3,6 +3,7 @@
 use super::outlook::headline;
 use super::{kind, requests};
 use crate::format::{fact, figure, harmless, number, percent, rate, seconds, table, words, wrap};
+use brimful_core::JsonSchema;
 use brimful_core::model::StationKind;
 use brimful_core::quantity::count;
 use brimful_estimate::calibrate::{InsideDemand, InsideDemands, SizeDemand, Source};
@@ -10,7 +11,6 @@ use brimful_estimate::demand::LoadShape;
 use brimful_estimate::usl::PeakBasis;
 use brimful_estimate::{Calibrated, Interval, ScvBasis, UslFit};
 use brimful_model::StationLimit;
-use schemars::JsonSchema;
 use serde::Serialize;
 
 /// Identifier of the document's schema, and the value of [`Calibration::schema`].

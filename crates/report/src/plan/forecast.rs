@@ -3,9 +3,9 @@
 
 use super::requests;
 use crate::format::{fact, figure, harmless, number, percent, rate, table, words, wrap};
+use brimful_core::JsonSchema;
 use brimful_forecast::cost::{CostRow, CostTable};
 use brimful_forecast::{Backtest, Crossing, Forecast, ForecastPoint, PeakBasis, Scale, Timestamp, TrendKind};
-use schemars::JsonSchema;
 use serde::Serialize;
 
 /// Identifier of the document's schema, and the value of [`Forecasted::schema`].

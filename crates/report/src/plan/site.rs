@@ -1,10 +1,10 @@
 //! The result of `brimful plan calibrate --log`: demands from access logs and measured utilizations.
 
 use crate::format::{fact, figure, harmless, percent, seconds, shorten, table, words};
+use brimful_core::JsonSchema;
 use brimful_core::model::Model;
 use brimful_core::quantity::{count, number, signed_percent};
 use brimful_estimate::Interval;
-use schemars::JsonSchema;
 use serde::Serialize;
 
 /// Identifier of the document's schema, and the value of [`Site::schema`].

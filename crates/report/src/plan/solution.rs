@@ -5,10 +5,10 @@ use super::{kind, offered, requests, with_half_width};
 use crate::format::{
     Column, fact, figure, harmless, narrow, number, percent, rate, seconds, table, width, words, wrap,
 };
+use brimful_core::JsonSchema;
 use brimful_core::model::{Model, Station, StationKind};
 use brimful_core::quantity;
 use brimful_model::{AsymptoticBounds, Curve, Intervals, ModelResults, Simulation, Solution, StationLimit};
-use schemars::JsonSchema;
 use serde::Serialize;
 
 /// Identifier of the document's schema, and the value of [`Solved::schema`].

@@ -5,8 +5,8 @@ use super::{offered, requests};
 use crate::format::{
     Column, error, fact, figure, harmless, key, narrow, number, percent, rate, seconds, table, words, wrap,
 };
+use brimful_core::JsonSchema;
 use brimful_model::what_if::{Axis, Curve, CurvePoint, ModelResults, WhatIf};
-use schemars::JsonSchema;
 use serde::Serialize;
 
 /// Identifier of the document's schema, and the value of [`Changed::schema`].

@@ -14,9 +14,9 @@
 
 use super::super::{Load, Workload, WorkloadError};
 use super::Sessions;
+use crate::JsonSchema;
 use crate::event::RequestId;
 use crate::url::is_absolute_url;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A scripted session: a sequence of bursts.

@@ -2,7 +2,7 @@
 //! wrote yields the original distribution.
 
 use super::{Spread, SpreadError};
-use schemars::JsonSchema;
+use crate::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
