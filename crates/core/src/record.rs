@@ -54,8 +54,8 @@ pub struct Record {
     /// The machine that generated the load. Absent in Records of older versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub machine: Option<Machine>,
-    /// The `Server` field of the first HTTP/1 response, which names the server's software. A proxy may name itself
-    /// instead. Absent if the response has no such field.
+    /// The `Server` field of the first response, which names the server's software. A proxy may name itself instead.
+    /// Absent if the response has no such field.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server_software: Option<String>,
     /// The requested URL as the user wrote it, with a scheme.

@@ -225,7 +225,7 @@ impl Observer for ShardObserver {
     }
 
     fn reads_messages(&self) -> bool {
-        self.call_hook.is_some()
+        self.call_hook.is_some() || self.software.is_unread()
     }
 
     #[inline]

@@ -1,8 +1,7 @@
 //! The server's software, read from the `Server` field (RFC 9110 §10.2.4) of its first response.
 //!
-//! Each shard reads only the first received bytes of its first response. Later calls cost only one comparison.
-//! Observers usually do not receive the header fields of HTTP/2 responses, so the software of HTTP/2 servers is usually
-//! unknown.
+//! Each shard reads only the first received bytes of its first response. Later calls cost only one comparison. Until
+//! then, the shard requests the text of HTTP/2 messages from the engine.
 
 use brimful_http::field_value;
 
@@ -20,10 +19,15 @@ pub(crate) enum ServerSoftware {
 }
 
 impl ServerSoftware {
+    /// Whether no response has been read yet.
+    pub(crate) fn is_unread(&self) -> bool {
+        matches!(self, ServerSoftware::Unread)
+    }
+
     /// Reads the name from the first bytes of a response, unless an earlier response was read.
     #[inline]
     pub(crate) fn read(&mut self, bytes: &[u8]) {
-        if matches!(self, ServerSoftware::Unread) {
+        if self.is_unread() {
             self.read_first(bytes);
         }
     }

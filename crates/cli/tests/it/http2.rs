@@ -25,6 +25,7 @@ fn streams_share_connections_and_the_record_has_the_protocol() {
         let record = load(&[&[&url[..], "--engine", engine], &calls[..]].concat());
         assert_eq!(record.http.as_deref(), Some("2"));
         assert_eq!((record.counts.status.s2xx, record.counts.established, record.counts.errors()), (2000, 5, 0));
+        assert!(record.server_software.is_some_and(|name| name.starts_with("nginx")));
     }
     let text = run(&["load", &nginx.url(), "--http", "2", "--rate", "200", "-n", "20", "--full"]).exits(&[0, 4]).stdout;
     assert!(text.contains("\nProtocol         HTTP/2\n"), "{text}");
