@@ -14,6 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from ..command import TARGET, positive
+from . import examples
 
 try:
     from otava.analysis import compute_change_points
@@ -38,6 +39,7 @@ def main() -> None:
     parser.add_argument("--series", type=positive, default=200, help="series with steps [default: %(default)s]")
     parser.add_argument("--flat", type=positive, default=300, help="series without steps [default: %(default)s]")
     parser.add_argument("--records", type=int, default=10_000, help="Records of the long history [default: %(default)s]")
+    parser.add_argument("--otava-source", type=Path, help="Otava's source directory, for the series of its tests")
     args = parser.parse_args()
     finders: dict[str, Finder] = {"brimful": lambda series: brimful(args.build, series)}
     if compute_change_points:
@@ -47,6 +49,8 @@ def main() -> None:
     print("|---|---|" + "---|" * (len(TOLERANCES) + 1))
     for seed in args.seed or [1, 2, 3]:
         compare(finders, seed, args)
+    if args.otava_source:
+        compare_examples(finders, args.otava_source)
     if args.records:
         print(f"\n{args.records:,} Records: {time_history(args.build, args.records):.2f} s")
 
@@ -61,6 +65,23 @@ def compare(finders: dict[str, Finder], seed: int, args: argparse.Namespace) -> 
         alarms = sum(bool(points) for points in find(flat)) / len(flat)
         cells = " | ".join(f"{score:.3f}" for score in scores)
         print(f"| {seed} | {name} | {cells} | {100 * alarms:.1f} % |")
+
+
+def compare_examples(finders: dict[str, Finder], source: Path) -> None:
+    """Prints the changes that each program finds in Otava's own examples, and F1 over all of them."""
+    series = examples.read(source)
+    print("\n| series | values | changes | " + " | ".join(finders) + " |")
+    print("|---|---|---|" + "---|" * len(finders))
+    found = [find([values for values, _ in series.values()]) for find in finders.values()]
+    for index, (name, (values, changes)) in enumerate(series.items()):
+        cells = " | ".join(listed(points[index]) for points in found)
+        print(f"| {name} | {len(values)} | {listed(changes)} | {cells} |")
+    scores = [f1(points, [changes for _, changes in series.values()], 0) for points in found]
+    print("| F1, ±0 runs | | | " + " | ".join(f"{score:.3f}" for score in scores) + " |")
+
+
+def listed(points: list[int]) -> str:
+    return ", ".join(map(str, points)) or "none"
 
 
 def simulate(rng: random.Random, count: int) -> tuple[Series, list[int]]:

@@ -4,6 +4,9 @@
 //! The method is E-divisive (Matteson & James, Journal of the American Statistical Association 109, 2014). A segment is
 //! divided at the position where the energy distance between the values before and after it is largest. It is divided
 //! only if a permutation test finds that this distance is significant. Both parts are then examined in the same way.
+//! A short segment has so few different permutations that even the clearest change is not significant. There, a change
+//! is also significant if Student's t-test finds it, which assumes normally distributed noise.
+//!
 //! Besides the whole segment, shorter intervals of a fixed grid are examined (Kovács et al., Biometrika 110, 2023), so
 //! that a change that is reverted after a few values is found too.
 //!
@@ -11,6 +14,8 @@
 //! slowly, this assumption is wrong: a drift that exceeds the scatter between neighbouring runs is reported as a
 //! change.
 
+use crate::student::t_probability;
+use brimful_core::moments::Moments;
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_pcg::Pcg64Mcg;
@@ -26,6 +31,10 @@ const PERMUTATIONS_OF_CLEAR_CHANGE: usize = 30;
 /// of exceeding twice the largest of [`PERMUTATIONS_OF_CLEAR_CHANGE`] distances is far below
 /// [`FALSE_ALARM_PROBABILITY`].
 const CLEAR_RATIO: f64 = 2.0;
+/// The t-test is made only if the values of an interval can be divided into parts of these lengths in fewer ways than
+/// this. A random permutation then yields the same division, or its mirror image, with a probability of more than half
+/// of [`FALSE_ALARM_PROBABILITY`].
+const FEW_DIVISIONS: f64 = 4.0 / FALSE_ALARM_PROBABILITY;
 /// Minimum number of values before the first change, between changes, and after the last one. Fewer values have no
 /// meaningful mean distance.
 pub const MIN_SEGMENT: usize = 3;
@@ -82,6 +91,35 @@ struct Candidate {
     split: Split,
 }
 
+impl Candidate {
+    /// Whether the values of the interval can be divided into two parts of these lengths in only a few ways.
+    fn has_few_divisions(&self) -> bool {
+        let (count, length) = (self.end - self.begin, self.split.length - self.begin);
+        let smaller = length.min(count - length);
+        // The binomial coefficient of `count` and `length`.
+        (1..=smaller).fold(1.0, |ways, k| ways * (count - smaller + k) as f64 / k as f64) < FEW_DIVISIONS
+    }
+
+    /// Whether the means before and after the split differ by Student's t-test with equal variances, at this level.
+    fn passes_t_test(&self, values: &[f64], level: f64) -> bool {
+        let parts = [&values[self.begin..self.split.length], &values[self.split.length..self.end]];
+        let [Some(before), Some(after)] = parts.map(Moments::from_values) else { return false };
+        let counts = [before.count() as f64, after.count() as f64];
+        let freedom = counts[0] + counts[1] - 2.0;
+        let squares = counts[0] * before.population_variance() + counts[1] * after.population_variance();
+        let standard_error = (squares / freedom * (1.0 / counts[0] + 1.0 / counts[1])).sqrt();
+        let probability = t_probability(freedom, (after.mean() - before.mean()) / standard_error);
+        standard_error > 0.0 && probability.is_some_and(|probability| probability < level)
+    }
+}
+
+/// Number of splits that are examined in a segment of `count` values. The level of each t-test is divided by it
+/// (Bonferroni), because the best of these splits is tested.
+fn count_splits(count: usize) -> usize {
+    let lengths = intervals(count).map(|(begin, end)| end - begin);
+    lengths.chain([count]).map(|length| (length + 1).saturating_sub(2 * MIN_SEGMENT)).sum()
+}
+
 /// Finds splits. The buffers are reused, because the permutation test computes hundreds of splits.
 #[derive(Default)]
 struct Splitter {
@@ -106,8 +144,17 @@ impl Splitter {
         let mut candidates = self.splits(values);
         let largest_first = |one: &Candidate, other: &Candidate| other.split.distance.total_cmp(&one.split.distance);
         candidates.sort_by(largest_first);
-        let Some(best) = candidates.first().map(|candidate| candidate.split) else { return Vec::new() };
-        let allowed = (FALSE_ALARM_PROBABILITY * (PERMUTATIONS + 1) as f64) as usize - 1;
+        let Some(best_candidate) = candidates.first() else { return Vec::new() };
+        let best = best_candidate.split;
+        // If both tests are made, each is made at half of the level, so that their sum is the level.
+        let mut level = FALSE_ALARM_PROBABILITY;
+        if best_candidate.has_few_divisions() {
+            level /= 2.0;
+            if best_candidate.passes_t_test(values, level / count_splits(values.len()) as f64) {
+                return vec![best.length];
+            }
+        }
+        let allowed = (level * (PERMUTATIONS + 1) as f64) as usize - 1;
         let (mut larger, mut largest) = (0, 0.0_f64);
         let mut permuted = values.to_vec();
         for done in 1..=PERMUTATIONS {
@@ -380,6 +427,28 @@ mod tests {
     fn short_series_have_no_changes() {
         for count in 0..2 * MIN_SEGMENT {
             assert_eq!(change_points(&vec![1.0; count]), Vec::<usize>::new());
+        }
+    }
+
+    #[test]
+    fn a_step_in_a_history_of_a_few_runs_is_found() {
+        // With 6 and 4 values, 1 % of all permutations divide the values in the same way. Three runs after a step are
+        // the fewest that can be found.
+        let throughput = [10.43, 10.23, 10.29, 10.91, 10.34, 10.69, 9.23, 9.11, 9.13, 9.03];
+        assert_eq!(change_points(&throughput), [6]);
+        assert_eq!(change_points(&[0.3, 2.4, 1.5, -0.9, -0.5, 99.7, 98.3, 99.1, 149.0, 149.7, 149.5, 149.1]), [5, 8]);
+        // Without noise, no t-test is possible.
+        assert_eq!(change_points(&[1.0, 1.0, 1.0, 1.0, 2.0, 2.0, 2.0]), Vec::<usize>::new());
+    }
+
+    #[test]
+    fn short_series_without_changes_have_few_false_alarms() {
+        let mut random = Pcg64Mcg::seed_from_u64(9);
+        for count in [7, 9, 11, 14] {
+            let alarms = (0..400).filter(|_| !change_points(&series(&mut random, &[(count, 10.0)])).is_empty()).count();
+            // At a false alarm probability of 1 %, 4 of 400 series are expected. More than 11 have a probability of
+            // 0.1 %.
+            assert!(alarms <= 11, "{alarms} of 400 with {count} values");
         }
     }
 
