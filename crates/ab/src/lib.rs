@@ -31,13 +31,11 @@ mod method;
 mod outcome;
 mod process;
 mod server_bench;
-mod setup;
 #[cfg(test)]
 mod simulated;
 mod start;
 
 pub use error::AbError;
-pub use method::AbEvent;
+pub use method::{AbEvent, AbPlan, DesignChoice};
 pub use process::ServerProcess;
-pub use setup::{AbPlan, DesignChoice, ServerSource};
-pub use start::{StartedServers, ab, start_servers};
+pub use start::{ServerSource, StartedServers, ab, start_servers};

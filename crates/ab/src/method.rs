@@ -4,13 +4,13 @@
 use crate::AbError;
 use crate::bench::{Arm, Bench, Slice, main_problem};
 use crate::outcome::Rounds;
-use crate::setup::{AbPlan, DesignChoice};
 use brimful_core::ab::{AbMethod, AbPilot, AbStopReason};
 use brimful_core::quantity::{self, whole_percent};
 use brimful_core::record::Reason;
 use brimful_core::workload::{Load, LoadKind};
 use brimful_core::{Nanos, Rate};
-use brimful_stats::{Estimate, PairedRound, half_width, paired_differences, round_differences};
+use brimful_run::RunOptions;
+use brimful_stats::{Estimate, PairedRound, RegressionLimit, half_width, paired_differences, round_differences};
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_pcg::Pcg64Mcg;
@@ -41,6 +41,42 @@ const CONTROL_EVERY: u64 = 2;
 const INTERLEAVED_SLICES: f64 = 5.0;
 /// Mean duration of a duet round, in slices: 2, or 4 with the control.
 const DUET_SLICES: f64 = 3.0;
+
+/// The options of a comparison.
+#[derive(Clone, Debug)]
+pub struct AbPlan {
+    /// The options of a run against A and of a run against B. The comparison itself sets the seed and the duration.
+    pub templates: [RunOptions; 2],
+    /// The URLs or commands of A and B, as the user wrote them.
+    pub names: [String; 2],
+    /// Whether the servers are measured in turn or at the same time.
+    pub design: DesignChoice,
+    /// The load of each slice. With `None`, the comparison chooses a fixed rate that both servers can serve.
+    pub load: Option<Load>,
+    /// Name of the metric that decides when the measurement ends. With `None`, the comparison chooses one.
+    pub figure: Option<String>,
+    /// The measurement ends when the half width of the confidence interval of B/A falls to this share, such as 0.01 for
+    /// 1 %.
+    pub until: f64,
+    /// Time limit of the whole comparison.
+    pub budget: Nanos,
+    /// Duration of a slice, a short run against one server.
+    pub slice: Nanos,
+    /// Limits on how much worse than A a metric of B may be.
+    pub limits: Vec<RegressionLimit>,
+}
+
+/// The user's choice of the method of measurement.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum DesignChoice {
+    /// A pilot chooses the method with the smaller variance.
+    #[default]
+    Auto,
+    /// The servers are measured in turn.
+    Interleaved,
+    /// Both servers are measured at the same time, each on its own CPUs.
+    Duet,
+}
 
 /// An event during a comparison, for a progress display.
 #[derive(Clone, Debug, PartialEq)]

@@ -2,8 +2,7 @@
 
 use crate::AbError;
 use crate::bench::Slice;
-use crate::method::{MIN_ROUNDS, Measured, Pairing, Round};
-use crate::setup::AbPlan;
+use crate::method::{AbPlan, MIN_ROUNDS, Measured, Pairing, Round};
 use brimful_core::ab::{AbControl, AbDesign, AbRun, AbSide, AbStopReason, AbStopping, AbTest, ControlOutcome, SCHEMA};
 use brimful_core::comparison::ComparedFigure;
 use brimful_core::quantity::{count, percent, pluralize, whole_percent};

@@ -3,9 +3,8 @@
 
 use crate::AbError;
 use crate::bench::{Arm, Bench, Slice};
-use crate::method::{AbEvent, Measured, measure_rounds};
+use crate::method::{AbEvent, AbPlan, DesignChoice, Measured, measure_rounds};
 use crate::outcome::{Origin, document};
-use crate::setup::{AbPlan, DesignChoice};
 use brimful_core::Nanos;
 use brimful_core::ab::{AbMethod, AbRun, AbStopReason, AbTest, ControlOutcome};
 use brimful_core::record::{Reason, ReasonCode};

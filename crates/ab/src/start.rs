@@ -1,15 +1,38 @@
 //! The entry points of a comparison: starts the servers, and runs the method.
 
 use crate::AbError;
-use crate::method::{AbEvent, measure_rounds};
+use crate::method::{AbEvent, AbPlan, measure_rounds};
 use crate::outcome::{Origin, document};
 use crate::process::ServerProcess;
 use crate::server_bench::{LoadedServer, ServerBench};
-use crate::setup::{AbPlan, ServerSource};
 use brimful_core::ab::{AbRun, AbTest};
 use brimful_os::machine::this_machine;
 use std::sync::atomic::AtomicBool;
 use std::time::SystemTime;
+
+/// The user's description of a server: a URL, or a command that starts it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ServerSource {
+    /// URL of a running server.
+    Url(String),
+    /// A command that starts the server, and the path to request.
+    Command {
+        /// The shell command. `{port}` stands for the port on which the server must listen.
+        command: String,
+        /// The path of the requested URL.
+        path: String,
+    },
+}
+
+impl ServerSource {
+    /// The URL or command, as the user wrote it.
+    pub fn name(&self) -> &str {
+        match self {
+            ServerSource::Url(url) => url,
+            ServerSource::Command { command, .. } => command,
+        }
+    }
+}
 
 /// The servers that were started with commands, and the URLs of all servers.
 #[derive(Debug)]
