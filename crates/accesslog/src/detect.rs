@@ -3,10 +3,8 @@
 //!
 //! - `columns` recognizes fields that were added to a known format.
 //! - `units` infers the unit of durations that are whole numbers.
-//! - `forwarded` decides whether lines begin with a virtual host or with a forwarded client.
 
 mod columns;
-mod forwarded;
 mod units;
 
 use crate::entry::{Line, LineParseError, Scratch};
@@ -17,6 +15,8 @@ use brimful_core::profile::{FieldSample, FormatShare};
 use brimful_core::text::one_line;
 use columns::Inferred;
 use std::borrow::Cow;
+use std::collections::BTreeSet;
+use std::net::IpAddr;
 
 /// The formats of one log, the most likely first, with the number of requests that each format has read.
 #[derive(Clone, Debug)]
@@ -294,9 +294,50 @@ fn reject_host_or_client(candidates: &mut [Candidate], lines: &[&[u8]]) {
             if host.entries() == 0 || host.entries() < forwarded.entries() {
                 continue;
             }
-            let rejected = if forwarded::looks_forwarded(&host.format, lines) { host } else { forwarded };
+            let rejected = if looks_forwarded(&host.format, lines) { host } else { forwarded };
             rejected.outcomes.fill(Outcome::LineParseError);
         }
+    }
+}
+
+/// Whether the values that the format `with_host` reads as virtual hosts look like forwarded clients, as in
+/// `203.0.113.7 10.0.0.1 - - [`.
+///
+/// Virtual hosts are names, or a few addresses to which many clients send requests. Forwarded clients are many
+/// addresses behind a few proxies.
+fn looks_forwarded(with_host: &Format, lines: &[&[u8]]) -> bool {
+    let mut format = with_host.clone();
+    let mut scratch = Scratch::default();
+    let mut hosts = BTreeSet::new();
+    let mut clients = BTreeSet::new();
+    for line in lines {
+        if let Ok(Line::Entry(entry)) = format.read(line, &mut scratch) {
+            clients.insert(entry.client.to_vec());
+            if !entry.host.is_empty() {
+                hosts.insert(entry.host.to_vec());
+            }
+        }
+    }
+    let addresses: Vec<IpAddr> = hosts.iter().filter_map(|host| parse_ip(host)).collect();
+    if addresses.len() < hosts.len() {
+        return false;
+    }
+    match addresses.as_slice() {
+        [] => true,
+        [host] => {
+            let is_server =
+                is_private(*host) && clients.iter().filter_map(|client| parse_ip(client)).any(|ip| !is_private(ip));
+            clients.len() == 1 && !is_server
+        }
+        _ => addresses.len() >= clients.len(),
+    }
+}
+
+/// Whether an address belongs to a private network.
+fn is_private(address: IpAddr) -> bool {
+    match address {
+        IpAddr::V4(v4) => v4.is_private() || v4.is_loopback() || v4.is_link_local(),
+        IpAddr::V6(v6) => v6.is_loopback() || v6.is_unique_local() || v6.is_unicast_link_local(),
     }
 }
 
