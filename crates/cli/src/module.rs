@@ -11,7 +11,6 @@ pub mod args;
 mod classes;
 mod command;
 mod install;
-mod installed;
 mod journal;
 mod manifest;
 mod memory;
@@ -21,15 +20,18 @@ mod server;
 mod sources;
 mod trust;
 
-use crate::exit::Exit;
+use crate::exit::{Exit, UsageError};
 use crate::output::print;
 use anyhow::Context;
+use apache::Apache;
 use args::{Action, ModuleArgs, ServerKind, ServerLocationArgs, StatusArgs, SwitchArgs};
 use install::{manifest_path, memory_path};
-use installed::find_server;
 use manifest::Manifest;
+use nginx::Nginx;
+use server::Server;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::flag;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -106,6 +108,25 @@ fn status(args: &StatusArgs) -> anyhow::Result<Exit> {
 /// The manifest of an installed server; `None` if brimful has not installed the module.
 fn manifest(kind: ServerKind, place: &ServerLocationArgs) -> anyhow::Result<Option<Manifest>> {
     Manifest::read(&manifest_path(&*find_server(kind, place)?), kind)
+}
+
+/// Finds the installed server of this kind. Only this function names the implementations of [`Server`].
+///
+/// # Errors
+/// When the server is not installed, or does not report its version.
+fn find_server(kind: ServerKind, place: &ServerLocationArgs) -> anyhow::Result<Box<dyn Server>> {
+    let absolute =
+        |path: &PathBuf| std::path::absolute(path).with_context(|| format!("not a path: {}", path.display()));
+    let prefix = place.prefix.as_ref().map(absolute).transpose()?;
+    let config = place.config.as_ref().map(absolute).transpose()?;
+    if let Some(prefix) = prefix.as_ref().filter(|prefix| !prefix.is_dir()) {
+        return Err(UsageError(format!("{}: not a directory; check --prefix", prefix.display())).into());
+    }
+    let binary = place.binary.as_deref();
+    Ok(match kind {
+        ServerKind::Nginx => Box::new(Nginx::find(binary, prefix, config)?),
+        ServerKind::Apache => Box::new(Apache::find(binary, prefix, config)?),
+    })
 }
 
 /// A flag that a signal sets. The signal does not end the process, so that an unfinished change can be undone.

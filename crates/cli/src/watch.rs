@@ -14,18 +14,18 @@ mod options;
 mod program_states;
 mod prometheus;
 mod screen;
-mod serve;
 mod session;
 
 use crate::exit::Exit;
 use crate::output::{OutFile, columns, deliver, print_note};
+use crate::remote::find_token;
 use anyhow::Context;
 use args::WatchArgs;
 use brimful_core::Nanos;
 use brimful_core::quantity::small_percent;
 use brimful_core::server::Server;
 use brimful_core::text::{escape_controls, one_line, wrap};
-use brimful_monitor::Finding;
+use brimful_monitor::{Finding, Identity, MonitorConfig, MonitorServer, ServeConfig, Token};
 use brimful_report::DEFAULT_WIDTH;
 use display::Display;
 use events::{Event, Events, Flow};
@@ -43,7 +43,7 @@ pub fn main(args: &WatchArgs) -> anyhow::Result<Exit> {
     let exporter = args.remote.prometheus.map(|address| Exporter::start(address, &args.remote.prometheus_host));
     let exporter = exporter.transpose()?;
     let mut events = Events::from_signals()?;
-    let serving = serve::start(args, &options.config, &events)?;
+    let serving = serve(args, &options.config, &events)?;
     let mut session = Session::open(&options)?;
     let mut display = Display::open(&options, &mut events)?;
     if let (Some(serving), Display::Screen(screen)) = (&serving, &mut display) {
@@ -79,6 +79,33 @@ pub fn main(args: &WatchArgs) -> anyhow::Result<Exit> {
             anyhow::bail!("{n} lines are missing in the logs: free disk space, or choose another directory with --log")
         }
     }
+}
+
+/// A running service that sends samples to other hosts until it is dropped.
+struct RemoteService {
+    _serving: MonitorServer,
+    /// A message with the server's address, and with the token if that is new.
+    message: String,
+}
+
+/// Starts to serve if `--serve` is given, and prints the service's address on stderr.
+fn serve(args: &WatchArgs, watch: &MonitorConfig, events: &Events) -> anyhow::Result<Option<RemoteService>> {
+    let Some(address) = args.remote.serve else { return Ok(None) };
+    let (token, new_token) = match find_token(args.remote.token_file.as_deref())? {
+        Some(token) => (token, String::new()),
+        None => {
+            let token = Token::generate()?;
+            let new_token = format!(", token {}", token.reveal());
+            (token, new_token)
+        }
+    };
+    let identity = args.remote.tls_cert.clone().zip(args.remote.tls_key.clone());
+    let identity = identity.map(|(certificate, key)| Identity { certificate, key });
+    let config = ServeConfig { address, token, identity, watch: watch.clone() };
+    let serving = MonitorServer::start(config, events.client_sender())?;
+    let message = format!("samples are served at {}{new_token}", serving.address());
+    print_note(&message);
+    Ok(Some(RemoteService { _serving: serving, message }))
 }
 
 fn run(

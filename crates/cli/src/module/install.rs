@@ -3,7 +3,7 @@
 
 use super::args::{InstallArgs, ServerKind};
 use super::classes;
-use super::installed::find_server;
+use super::find_server;
 use super::journal::{self, Journal};
 use super::manifest::{FileState, InstalledItem, Manifest};
 use super::memory;

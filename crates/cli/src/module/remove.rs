@@ -2,8 +2,8 @@
 //! removal is undone.
 
 use super::args::{RemoveArgs, ServerLocationArgs};
+use super::find_server;
 use super::install::{manifest_path, memory_path};
-use super::installed::find_server;
 use super::journal::{self, Journal};
 use super::manifest::{FileState, InstalledItem, Manifest};
 use super::memory;
