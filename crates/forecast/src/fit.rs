@@ -3,8 +3,7 @@
 use crate::closed::ClosedSteps;
 use crate::options::ForecastMethod;
 use crate::outliers;
-use crate::result::InSample;
-use crate::scale::Scale;
+use crate::result::{InSample, Scale};
 use crate::season::{Season, decompose, detect, usual_periods};
 use crate::trend::Trend;
 use crate::trend::TrendKind;
