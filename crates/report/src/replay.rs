@@ -8,10 +8,13 @@
 //! independent. This is plausible, because the runs take place at different times.
 
 use crate::format::{fact, figure, interval, number, percent, rate, seconds, table, words};
-use crate::thresholds::MIN_DIFFERENCE;
 use brimful_core::quantity;
 use brimful_core::record::{Interval, Record, Summary, Verdict};
 use serde::Serialize;
+
+/// Smallest notable difference between two replays: the relative difference of their throughputs, or the difference of
+/// their shares of failed calls.
+const MIN_DIFFERENCE: f64 = 0.01;
 
 /// The Records of both replays, and their comparison.
 #[derive(Debug, Serialize)]

@@ -5,7 +5,6 @@ use super::layout::{fact, ratio};
 use super::notes::failure_kinds;
 use super::{percentile, statuses};
 use crate::format::labels;
-use crate::thresholds::LONG_DRAIN;
 use brimful_core::counts::Counts;
 use brimful_core::quantity::{count, number, percent, pluralize, rate, seconds};
 use brimful_core::record::{NotFollowed, Record, Redirects, Summary, Verdict};
@@ -15,6 +14,9 @@ use brimful_core::workload::LoadKind;
 
 /// Maximum number of programs that the report names.
 const MAX_NAMED: usize = 3;
+/// If the duration of a run divided by its window exceeds this, the report mentions it: the last calls ended long after
+/// the load.
+const LONG_DRAIN: f64 = 1.1;
 
 pub(super) fn main_figures(record: &Record) -> Vec<String> {
     let mut lines = vec![fact("Rate", &throughput(record)), fact("Errors", &errors(&record.counts))];

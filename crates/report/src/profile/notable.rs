@@ -1,14 +1,28 @@
 //! Unusual metrics of a profile, which are named at the beginning of the report.
 
-use crate::thresholds::{
-    FINITE_VARIANCE_TAIL, NOTABLE_CLIENT_ERRORS, NOTABLE_CONCENTRATION, NOTABLE_DISPERSION, NOTABLE_ERRORS,
-    NOTABLE_HURST, NOTABLE_MALFORMED, NOTABLE_ROBOTS,
-};
+use crate::thresholds::NOTABLE_ERRORS;
 use brimful_core::profile::Profile;
 use brimful_core::quantity::{count, number, percent};
 
 /// Maximum number of unusual facts that the report names.
 const MAX_FACTS: usize = 3;
+/// Minimum share of malformed lines that a profile mentions. From this share on, the profile's metrics lack many
+/// requests.
+const NOTABLE_MALFORMED: f64 = 0.01;
+/// Minimum share of responses with a client error (4xx) that a profile mentions.
+const NOTABLE_CLIENT_ERRORS: f64 = 0.10;
+/// Minimum share of robots' requests that a profile mentions.
+const NOTABLE_ROBOTS: f64 = 0.10;
+/// Minimum index of dispersion that a profile mentions. The index of Poisson arrivals is 1. Above this value, a plan
+/// that assumes Poisson arrivals provides too little capacity.
+const NOTABLE_DISPERSION: f64 = 1.5;
+/// Minimum Hurst parameter that a profile mentions. The parameter is 0.5 without long-range dependence; above this
+/// value, arrivals are long-range dependent.
+const NOTABLE_HURST: f64 = 0.6;
+/// A heavy-tailed distribution whose tail index is below this value has infinite variance.
+const FINITE_VARIANCE_TAIL: f64 = 2.0;
+/// Minimum share of requests to the ten most popular URLs that a profile mentions.
+const NOTABLE_CONCENTRATION: f64 = 0.5;
 
 /// Names the first unusual facts, or says that nothing is unusual.
 pub(super) fn text(profile: &Profile) -> String {

@@ -2,9 +2,12 @@
 //! with its name.
 
 use super::layout::{UNKNOWN_MARK, facts, number, rows, seconds, share, times};
-use crate::thresholds::NOTABLE_OPEN;
 use brimful_core::quantity::{self, bytes, percent, rate};
 use brimful_core::server::{Elapsed, SocketClass, SocketPort, SocketRequests};
+
+/// Minimum share of observed requests without a response that the report mentions. The monitor observes requests in
+/// short slices of time, and the responses of these requests came after the end of a slice.
+const NOTABLE_OPEN: f64 = 0.01;
 
 /// Describes each port in one line, like `port 80: 4,288/s, wait 12.0 µs (p99 95.0 µs), service 657 µs (p99 1.20 ms),
 /// 2.87 under way; seen 20.0 % of the time`.
