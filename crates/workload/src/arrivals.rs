@@ -28,16 +28,15 @@ mod mmpp;
 mod on_off;
 mod pareto;
 mod rate_segment;
-mod self_similar;
 mod stages;
 mod steps;
 mod syntax;
 mod trace;
 
 pub use error::ArrivalsError;
+pub use fgn::Hurst;
 pub use mmpp::Mmpp;
 pub use on_off::OnOff;
-pub use self_similar::Hurst;
 pub use steps::Steps;
 pub use trace::{Speed, Trace};
 

@@ -8,8 +8,8 @@
 //! the expected rate equals the mean rate from the first instant. The closer H is to 1, the more sources do not switch
 //! during the whole run. At H = 0.9, one source in four does not switch within the first ten seconds.
 
+use super::fgn::Hurst;
 use super::rate_segment::RateSegment;
-use super::self_similar::Hurst;
 use brimful_core::Nanos;
 use rand::RngExt;
 use rand_distr::{Distribution, OpenClosed01};
