@@ -79,6 +79,10 @@ pub struct Station {
     /// demands at saturation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idle_cost: Option<IdleCost>,
+    /// Interruptions of the station, such as pauses for garbage collection. A station without this field is never
+    /// interrupted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interruptions: Option<Interruptions>,
 }
 
 /// Dependence of a station's demands on its load. A request of each visiting class needs on average `seconds`·I^`power`
@@ -100,6 +104,26 @@ pub struct IdleCost {
     pub power: u32,
 }
 
+/// Interruptions of a queueing station. During an interruption, all servers of the station stop, and requests wait.
+/// Interrupted requests then resume, and no service is lost. Interruptions begin at random times, whether requests are
+/// present or not, but never during another interruption.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Interruptions {
+    /// Mean number of interruptions per second that does not depend on the load.
+    #[serde(default)]
+    pub per_second: f64,
+    /// Mean number of interruptions per request that visits the station, in addition to `per_second`. They do not
+    /// coincide with the request that causes them.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub per_call: f64,
+    /// Mean length of an interruption, in seconds.
+    pub mean_length: f64,
+    /// Squared coefficient of variation of the lengths: 0 for equal lengths, 1 for exponential lengths.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub length_scv: f64,
+}
+
 impl Default for Station {
     /// A queueing station without a name, with one server, exponential service times, and no work outside the model.
     fn default() -> Self {
@@ -113,6 +137,7 @@ impl Default for Station {
             total_scv: None,
             background: 0.0,
             idle_cost: None,
+            interruptions: None,
         }
     }
 }

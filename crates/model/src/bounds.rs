@@ -11,10 +11,17 @@
 //! demand at stations that each have the network's largest demand. These bounds are valid in product form, for one
 //! class and single servers.
 //!
+//! Interruptions ([`crate::interruptions`]) with the share σ of the time reduce the capacity of a station by the factor
+//! 1 − σ. A lone customer is interrupted at least by the interruptions that do not depend on the load. At most, a
+//! customer waits at each visit for ν'·E\[L²\]/2 seconds, at the rate ν' that belongs to the upper bound of X. It has
+//! this bound because an interruption begins at any moment with a rate of at most ν'. Balanced-job bounds are not valid
+//! with interruptions, which have no product form.
+//!
 //! In the results, D is the total demand of a class at all queues. Dmax is the largest demand per server of the class
 //! at one queue. Z is its think time plus its time at delay stations. The cost is proportional to stations × classes.
 
 use crate::ModelError;
+use crate::interruptions::{InterruptionLoad, interruptions};
 use crate::network::Network;
 use crate::under_load;
 use brimful_core::JsonSchema;
@@ -113,10 +120,10 @@ struct Class {
     delay: f64,
     /// Residence time at all queues together for a customer that never waits, in seconds.
     quickest: f64,
-    /// Residence time at all queues together for a customer that waits for all other customers at each queue, in
-    /// seconds.
+    /// Residence time at all queues together, in seconds, for a customer that waits for all other customers and for an
+    /// interruption at each queue.
     slowest: f64,
-    /// Dmax: the largest demand per server of the class at one queue, in seconds.
+    /// Dmax: the largest demand per server of the class at one queue, in seconds. It includes interruptions.
     largest: f64,
 }
 
@@ -130,21 +137,41 @@ impl Class {
             slowest: 0.0,
             largest: 0.0,
         };
-        for (station, demands) in network.model.stations.iter().zip(&network.demands) {
-            if station.kind == StationKind::Queue {
-                let speeds = Speeds::new(station, network.customers());
-                class.quickest += demands[c] * speeds.quickest;
-                class.slowest += demands[c] * speeds.slowest;
-                class.largest = class.largest.max(demands[c] / speeds.most);
-            }
+        let visited = |k: &usize| network.model.stations[*k].kind == StationKind::Queue && network.demands[*k][c] > 0.0;
+        let queues = || (0..network.demands.len()).filter(visited);
+        // The demand between interruptions.
+        let demand = |k: usize| {
+            let interrupted = network.interrupted[k].as_ref();
+            network.demands[k][c] * interrupted.map_or(1.0, |interrupted| 1.0 - interrupted.share)
+        };
+        for k in queues() {
+            let station = &network.model.stations[k];
+            let speeds = Speeds::new(station, network.customers());
+            let it = interruptions(station).unwrap_or_default();
+            let running = 1.0 - it.per_second * it.mean_length;
+            class.quickest += demand(k) / running * speeds.quickest;
+            class.largest = class.largest.max((demand(k) / speeds.most + it.per_call * it.mean_length) / running);
+        }
+        let mut rates = vec![0.0; network.rates.len()];
+        rates[c] = class.most(class.customers / (class.quickest + class.delay));
+        for k in queues() {
+            let station = &network.model.stations[k];
+            let load = InterruptionLoad::new(station, &network.model.demands[k], &rates, &[]);
+            let (running, wait) = load.map_or((1.0, 0.0), |load| (1.0 - load.share, load.longest_wait()));
+            class.slowest += demand(k) / running * Speeds::new(station, network.customers()).slowest + wait;
         }
         class
+    }
+
+    /// The lower one of two upper bounds on the throughput X: `most`, and the capacity of the bottleneck.
+    fn most(&self, most: f64) -> f64 {
+        if self.largest > 0.0 { most.min(1.0 / self.largest) } else { most }
     }
 
     /// Computes the bounds of the class. `least` is a lower bound on the throughput X. `most` is an upper bound on X
     /// that ignores the capacity of the bottleneck.
     fn bounds(&self, least: f64, most: f64) -> Bounds {
-        let most = if self.largest > 0.0 { most.min(1.0 / self.largest) } else { most };
+        let most = self.most(most);
         let response = |x: f64| self.customers / x - self.think;
         Bounds {
             throughput: Range { lower: least, upper: most },

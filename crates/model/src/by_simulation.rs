@@ -25,6 +25,9 @@ const MIN_COMPLETED: f64 = 0.95;
 /// is saturated.
 const MIN_ARRIVALS: f64 = 30.0;
 
+/// Minimum number of interruptions of a station in the simulation of a network with closed classes.
+const MIN_INTERRUPTIONS: f64 = 30.0;
+
 /// Solves a network by simulation. `why` is the reason that the solution states. If the simulation fails and there are
 /// closed classes, the Linearizer solves the network instead, and the solution has a caveat.
 pub(crate) fn solve_network(network: &Network<'_>, why: &str) -> Result<Solution, ModelError> {
@@ -34,12 +37,18 @@ pub(crate) fn solve_network(network: &Network<'_>, why: &str) -> Result<Solution
     };
     match simulate(network.model, &options) {
         Ok(found) => simulated(network, why, &found),
-        Err(error) if unfit(&error) && network.closed().next().is_some() => approximated(network, why, &error),
+        Err(error) if unfit(&error) && network.closed().next().is_some() => {
+            approximated(network, why, &error.to_string())
+        }
         Err(error) => Err(error),
     }
 }
 
 fn simulated(network: &Network<'_>, why: &str, found: &Simulation) -> Result<Solution, ModelError> {
+    if let Some(station) = rarely_interrupted(network, found) {
+        let reason = format!("station `{station}` is interrupted too rarely for a simulation of this length");
+        return approximated(network, why, &reason);
+    }
     (0..network.rates.len()).try_for_each(|class| check_served(network, found, class))?;
     let seen = |row: &Vec<Option<_>>| row.iter().all(Option::is_some);
     // A class with hardly any requests may not have visited every station in the simulation. The residence times that
@@ -96,9 +105,21 @@ fn check_served(network: &Network<'_>, found: &Simulation, class: usize) -> Resu
     Err(ModelError::Starved { station: network.name(fullest), class: network.model.classes[class].name.clone() })
 }
 
-fn approximated(network: &Network<'_>, why: &str, error: &ModelError) -> Result<Solution, ModelError> {
+/// Name of a station that was interrupted less than [`MIN_INTERRUPTIONS`] times in the simulation of a network with
+/// closed classes. Its interruptions would be almost ignored.
+fn rarely_interrupted<'a>(network: &'a Network<'_>, found: &Simulation) -> Option<&'a str> {
+    let seconds = found.run.time_s - found.run.warm_up_s;
+    let rare = |k: &usize| {
+        let interrupted = network.interrupted[*k].as_ref();
+        interrupted.is_some_and(|it| it.share / it.mean * seconds < MIN_INTERRUPTIONS)
+    };
+    let station = (0..network.demands.len()).find(rare).filter(|_| network.closed().next().is_some());
+    station.map(|k| network.model.stations[k].name.as_str())
+}
+
+fn approximated(network: &Network<'_>, why: &str, reason: &str) -> Result<Solution, ModelError> {
     let (throughput, residence) = approximate::linearizer(network)?;
     let mut solution = Solution::new(network, Method::Linearizer, why.to_owned(), throughput, residence)?;
-    solution.caveats.push(format!("{why}, and it cannot be simulated ({error}): the figures may be far off"));
+    solution.caveats.push(format!("{why}, and it cannot be simulated ({reason}): the figures may be far off"));
     Ok(solution)
 }

@@ -2,7 +2,7 @@
 //!
 //! A request of class r needs D_r + w·Iᵖ seconds on average, where I is the idle share of the capacity, and w and p are
 //! the seconds and the power of the [`IdleCost`]. At a queue of m servers, I = 1 − b − Σ X_r·(D_r + w·Iᵖ)/m, where X_r
-//! is the throughput of class r and background work uses the share b of the capacity. With w ≥ 0, the right side falls
+//! is the throughput of class r and background work uses the share b of the capacity. If the station is interrupted for the share σ of the time, (1 − b)(1 − σ) replaces 1 − b. With w ≥ 0, the right side falls
 //! as I grows. With w < 0, it grows more slowly than I, provided that no demand becomes negative. So there is exactly
 //! one solution I, which is 0 at saturation.
 //!
@@ -12,13 +12,14 @@
 //!
 //! With w > 0, only requests that find idle servers take longer; see [`crate::wakeup`].
 
+use crate::interruptions::available_share;
 use brimful_core::model::{IdleCost, Station};
 
 /// Mean demands at a station, in seconds by class. `rates` are the completed requests per second by class, and
 /// `demands` the demands at saturation.
 pub fn station_demands(station: &Station, demands: &[f64], rates: &[f64]) -> Vec<f64> {
     let Some(cost) = station.idle_cost else { return demands.to_vec() };
-    let idle = idleness(cost, f64::from(station.servers), station.background, demands, rates);
+    let idle = idleness(cost, station, demands, rates);
     demands.iter().map(|demand| demand_at_idleness(cost, *demand, idle)).collect()
 }
 
@@ -27,14 +28,15 @@ pub fn station_demands(station: &Station, demands: &[f64], rates: &[f64]) -> Vec
 /// 0 if w is not positive.
 pub(crate) fn wakeup_time(station: &Station, demands: &[f64], rates: &[f64]) -> f64 {
     let Some(cost) = station.idle_cost.filter(|cost| cost.seconds > 0.0) else { return 0.0 };
-    let idle = idleness(cost, f64::from(station.servers), station.background, demands, rates);
+    let idle = idleness(cost, station, demands, rates);
     cost.seconds * power(idle, cost.power.saturating_sub(1))
 }
 
 /// I: idle share of the capacity. `rates` are the completed requests per second by class, and `demands` the demands at
 /// saturation.
-fn idleness(cost: IdleCost, servers: f64, background: f64, demands: &[f64], rates: &[f64]) -> f64 {
-    let free = 1.0 - background;
+fn idleness(cost: IdleCost, station: &Station, demands: &[f64], rates: &[f64]) -> f64 {
+    let servers = f64::from(station.servers);
+    let free = available_share(station, demands, rates);
     let used = |idle: f64| {
         let busy: f64 = demands.iter().zip(rates).map(|(d, x)| x * demand_at_idleness(cost, *d, idle)).sum();
         busy / servers

@@ -11,15 +11,16 @@
 //! | N | number of requests present, queued or in service | – |
 //! | m | servers of a station | – |
 //! | b | share of a station's capacity (0..1) that background work uses | – |
-//! | ρ | U / (1 − b): utilization of the remaining capacity | – |
+//! | σ | share of the time (0..1) in which a station is interrupted | – |
+//! | ρ | U / ((1 − b)(1 − σ)): utilization of the remaining capacity | – |
 //! | α(n) | speed of a station with n requests present, relative to one | – |
 //! | S | service time; S0: service time of a request that finds the server idle | s |
 //! | I | share of a station's capacity (0..1) that is idle | – |
 //! | scv | squared coefficient of variation, of service times unless said otherwise | – |
 //!
 //! All quantities are in seconds and per second. Matrices are stations × classes. Classes are indexed by c (and j),
-//! stations by k. The symbols are related by U = X·D/m (utilization), N = X·R (Little), X ≤ min m·(1 − b)/D
-//! (bottleneck).
+//! stations by k. The symbols are related by U = X·D/m (utilization), N = X·R (Little), X ≤ min m·(1 −
+//! b)(1 − σ)/D (bottleneck).
 //!
 //! - [`mod@solve`]: solves any network by a given method or by the best one; explains where each method is valid.
 //! - [`open`]: solves an open network, and computes the rate at which it saturates.
@@ -44,6 +45,7 @@ mod error;
 #[cfg(test)]
 mod fixture;
 mod idle_law;
+mod interruptions;
 mod joint;
 pub mod link;
 mod mixed;
@@ -66,6 +68,7 @@ pub use bounds::{AsymptoticBounds, Bounds, Range, asymptotic_bounds, balanced_jo
 pub use erlang::{erlang_c, exponential_wait, mmm_wait};
 pub use error::ModelError;
 pub use idle_law::station_demands;
+pub use interruptions::available_share;
 pub use link::{LinkPath, Transfer};
 pub use open::{saturation_rate, solve_open};
 pub use percentile::{ResponseDistributions, response_distributions};

@@ -28,7 +28,13 @@ pub(crate) fn seidmann(network: &Network<'_>) -> Result<(Vec<f64>, Vec<Vec<f64>>
     let mut split = Model { classes: network.model.classes.clone(), ..Model::default() };
     for (station, demands) in network.model.stations.iter().zip(&network.demands) {
         let servers = if station.kind == StationKind::Queue { f64::from(station.servers) } else { 1.0 };
-        split.stations.push(Station { servers: 1, background: 0.0, idle_cost: None, ..station.clone() });
+        split.stations.push(Station {
+            servers: 1,
+            background: 0.0,
+            idle_cost: None,
+            interruptions: None,
+            ..station.clone()
+        });
         split.demands.push(demands.iter().map(|d| d / servers).collect());
         split.stations.push(Station { kind: StationKind::Delay, ..Station::default() });
         split.demands.push(demands.iter().map(|d| d * (servers - 1.0) / servers).collect());
@@ -109,6 +115,9 @@ impl Network<'_> {
     /// The reason why a station is out of product form; `None` if it is in product form.
     pub(crate) fn no_product_form(&self, k: usize) -> Option<&'static str> {
         let (station, demands) = (&self.model.stations[k], &self.demands[k]);
+        if self.interrupted[k].is_some() {
+            return Some("is interrupted");
+        }
         if self.has_wakeup_formula(k) {
             return Some("wakes up for those who find it idle");
         }

@@ -1,12 +1,14 @@
 //! A validated model in the form that the solvers need.
 //!
 //! Background work that uses the share b of a queue's capacity slows the queue down. This module divides the demands
-//! there by 1 − b, so the solvers can ignore background work. Utilization refers to the nominal capacity and uses the
-//! demands of the document. Matrices are stations × classes.
+//! there by 1 − b, so the solvers can ignore background work. Interruptions that take the share σ of the time divide them
+//! by 1 − σ as well; the solvers add the time for which requests wait for interruptions ([`crate::interruptions`]).
+//! Utilization refers to the nominal capacity and uses the demands of the document. Matrices are stations × classes.
 
 use crate::ModelError;
 use crate::correlation::is_correlation;
 use crate::idle_law::{station_demands, wakeup_time};
+use crate::interruptions::{InterruptionLoad, interruptions, load};
 use crate::joint;
 use crate::open_load::OpenLoad;
 use brimful_core::model::{ClassKind, Model, ModelClass, Scheduling, Station, StationKind};
@@ -18,11 +20,14 @@ pub(crate) struct Network<'a> {
     pub(crate) model: &'a Model,
     /// Demands D in seconds, under the load of the open classes ([`crate::idle_law`]), at the nominal capacity.
     pub(crate) nominal: Vec<Vec<f64>>,
-    /// Demands D/(1 − b) in seconds, under the load of the open classes. Background work uses the share b of the
-    /// capacity.
+    /// Demands D/((1 − b)(1 − σ)) in seconds, under the load of the open classes. Background work uses the share b of
+    /// the capacity, and interruptions the share σ of the time.
     pub(crate) demands: Vec<Vec<f64>>,
-    /// Demands D/(1 − b) in seconds, at saturation. Background work uses the share b of the capacity.
+    /// Demands D/((1 − b)(1 − σ)) in seconds, where D is the demand at saturation, and σ the share of interruptions
+    /// under the present load.
     pub(crate) saturated: Vec<Vec<f64>>,
+    /// For each station: its interruptions under the present load; `None` if it is never interrupted.
+    pub(crate) interrupted: Vec<Option<InterruptionLoad>>,
     /// For each station: additional service time of a request that finds all servers idle, in seconds
     /// ([`crate::wakeup`]).
     pub(crate) waking: Vec<f64>,
@@ -62,8 +67,40 @@ impl<'a> Network<'a> {
         let stations = || self.model.stations.iter().zip(&nominal);
         let scv = |(s, row): (&Station, &Vec<f64>)| class_scv(s, row, &self.rates, &self.population);
         let scv = stations().map(scv).collect::<Result<_, _>>()?;
-        let demands = stations().map(slowed).collect();
-        Ok(Self { scv, demands, nominal, ..self })
+        let demands = self.slowed(&nominal);
+        let saturated = self.slowed(&self.model.demands);
+        Ok(Self { scv, demands, saturated, nominal, ..self })
+    }
+
+    /// Divides demands in seconds by the share of the capacity that background work and interruptions leave.
+    fn slowed(&self, demands: &[Vec<f64>]) -> Vec<Vec<f64>> {
+        let stations = self.model.stations.iter().zip(&self.interrupted).zip(demands);
+        stations.map(|((station, interrupted), row)| slowed(station, interrupted.as_ref(), row)).collect()
+    }
+
+    /// The interruptions of each station. `rates` are the completed requests per second by class, and `residence` the
+    /// residence times in seconds, stations × classes.
+    pub(crate) fn interrupted_at(&self, rates: &[f64], residence: &[Vec<f64>]) -> Vec<Option<InterruptionLoad>> {
+        let stations = self.model.stations.iter().zip(&self.model.demands).enumerate();
+        let interrupted = |(k, (station, demands)): (usize, (&Station, &Vec<f64>))| {
+            interruptions(station)?;
+            let elsewhere = |c: usize| (0..residence.len()).filter(|j| *j != k).map(|j| residence[j][c]).sum::<f64>();
+            let away = |c: usize| (self.population[c] > 0).then(|| self.model.classes[c].think + elsewhere(c));
+            let away: Vec<Option<f64>> = (0..rates.len()).map(away).collect();
+            InterruptionLoad::new(station, demands, rates, &away)
+        };
+        stations.map(interrupted).collect()
+    }
+
+    /// r: mean remaining time, in seconds, of an interruption of station `k` that an arrival of class `c` finds.
+    pub(crate) fn interruption_found(&self, k: usize, c: usize) -> f64 {
+        self.interrupted[k].as_ref().map_or(0.0, |interrupted| interrupted.found[c])
+    }
+
+    /// Share of the station's capacity that background work and interruptions leave under the present load.
+    pub(crate) fn available(&self, k: usize) -> f64 {
+        let share = self.interrupted[k].as_ref().map_or(0.0, |interrupted| interrupted.share);
+        (1.0 - self.model.stations[k].background) * (1.0 - share)
     }
 
     /// Computes the nominal demands. `rates` are the completed requests per second by class.
@@ -104,17 +141,19 @@ impl<'a> Network<'a> {
         let population = model.classes.iter().map(population).collect::<Result<Vec<u32>, _>>()?;
         let under_load = |(station, row): (&Station, &Vec<f64>)| station_demands(station, row, &rates);
         let nominal = model.stations.iter().zip(&model.demands).map(under_load).collect();
-        let network = Self {
+        let mut network = Self {
             model,
             nominal: Vec::new(),
             demands: Vec::new(),
-            saturated: model.stations.iter().zip(&model.demands).map(slowed).collect(),
+            saturated: Vec::new(),
+            interrupted: Vec::new(),
             waking: model.stations.iter().zip(&model.demands).map(|(s, row)| wakeup_time(s, row, &rates)).collect(),
             scv: Vec::new(),
             rates,
             population,
             load_dependent: Vec::new(),
         };
+        network.interrupted = network.interrupted_at(&network.rates, &model.demands);
         network.with_demands(nominal)
     }
 
@@ -136,13 +175,18 @@ impl<'a> Network<'a> {
     /// The lowest rate of all classes together at which a station saturates, and the index of that station. `mix` has
     /// the proportions of the classes. The rate is infinite if no queue has any work.
     pub(crate) fn capacity(&self, mix: &[f64]) -> (f64, Option<usize>) {
-        let load = |k: usize| match self.model.stations[k].kind {
-            StationKind::Queue => products(&self.saturated[k], mix).sum::<f64>() / max_speed(&self.model.stations[k]),
-            StationKind::Delay => 0.0,
-        };
-        let loads = (0..self.saturated.len()).map(|k| (k, load(k))).filter(|(_, load)| *load > 0.0);
+        let loads = (0..self.demands.len()).map(|k| (k, self.saturation_load(k, mix))).filter(|(_, load)| *load > 0.0);
         let busiest = loads.reduce(|a, b| if b.1 > a.1 { b } else { a });
         busiest.map_or((f64::INFINITY, None), |(k, load)| (mix.iter().sum::<f64>() / load, Some(k)))
+    }
+
+    /// Share of a station's capacity that requests with these rates need at saturation; 0 for a delay.
+    pub(crate) fn saturation_load(&self, k: usize, rates: &[f64]) -> f64 {
+        let station = &self.model.stations[k];
+        match station.kind {
+            StationKind::Queue => load(station, &slowed(station, None, &self.model.demands[k]), rates),
+            StationKind::Delay => 0.0,
+        }
     }
 
     /// Returns an error if the open classes alone exceed the capacity of a station.
@@ -150,8 +194,7 @@ impl<'a> Network<'a> {
         let mix = mix(&self.rates);
         let (saturation_rate, bottleneck) = self.capacity(&mix);
         let Some(k) = bottleneck else { return Ok(()) };
-        let work: f64 = products(&self.saturated[k], &self.rates).sum();
-        let utilization = work / max_speed(&self.model.stations[k]);
+        let utilization = self.saturation_load(k, &self.rates);
         if utilization < 1.0 {
             return Ok(());
         }
@@ -164,11 +207,13 @@ impl<'a> Network<'a> {
     }
 }
 
-/// The demands at a station in seconds, divided by the share of the capacity that background work leaves.
-fn slowed((station, demands): (&Station, &Vec<f64>)) -> Vec<f64> {
+/// The demands at a station in seconds, divided by the share of the capacity that background work and interruptions
+/// leave.
+fn slowed(station: &Station, interrupted: Option<&InterruptionLoad>, demands: &[f64]) -> Vec<f64> {
+    let running = 1.0 - interrupted.map_or(0.0, |interrupted| interrupted.share);
     match station.kind {
-        StationKind::Queue => demands.iter().map(|d| d / (1.0 - station.background)).collect(),
-        StationKind::Delay => demands.clone(),
+        StationKind::Queue => demands.iter().map(|d| d / ((1.0 - station.background) * running)).collect(),
+        StationKind::Delay => demands.to_vec(),
     }
 }
 
@@ -346,7 +391,35 @@ fn check_station(station: &Station, demands: &[f64], classes: &[ModelClass]) -> 
         )));
     }
     check_idle_cost(station)?;
+    check_interruptions(station)?;
     check_multipliers(station)
+}
+
+fn check_interruptions(station: &Station) -> Result<(), ModelError> {
+    let Some(it) = station.interruptions else { return Ok(()) };
+    let name = &station.name;
+    let figures = [
+        ("interruptions per second", it.per_second),
+        ("interruptions per call", it.per_call),
+        ("mean length of the interruptions", it.mean_length),
+        ("squared coefficient of variation of the interruptions' lengths", it.length_scv),
+        ("length of the interruptions per call", it.per_call * it.mean_length),
+    ];
+    for (what, value) in figures {
+        check_non_negative(value, || format!("the {what} of station `{name}`"))?;
+    }
+    let share = it.per_second * it.mean_length;
+    if share.is_nan() || share >= 1.0 {
+        let what = format!("the share of time in interruptions of station `{name}` (per_second × mean_length)");
+        let requirement = "below 1: give fewer or shorter interruptions";
+        return Err(ModelError::Number(NumberError { what, value: share, requirement }));
+    }
+    if station.kind == StationKind::Queue && station.rate_multipliers.is_empty() {
+        return Ok(());
+    }
+    let text =
+        format!("station `{name}` cannot have interruptions: it is a delay, or has rate multipliers; leave out one");
+    Err(ModelError::Inconsistent(text))
 }
 
 fn check_idle_cost(station: &Station) -> Result<(), ModelError> {

@@ -13,7 +13,7 @@ use crate::ModelError;
 use crate::network::{Network, check_open, max_speed, mix, products};
 use crate::residence::{MustWait, StateAtArrival, residence};
 use crate::solution::{Method, Solution};
-use brimful_core::model::{Model, StationKind};
+use brimful_core::model::{Model, Scheduling, StationKind};
 
 /// Solves an open network. Several servers are solved by Erlang's C unless the method is Seidmann's. Means over all
 /// requests weight the classes by their rates, or equally if all rates are 0.
@@ -56,6 +56,18 @@ fn approximate(network: &Network<'_>) -> Option<String> {
     let share_class = |j: usize, k: usize| (0..network.rates.len()).any(|c| visits(j, c) && visits(k, c));
     let several = |k: &usize| max_speed(&network.model.stations[*k]) != 1.0 && network.no_product_form(*k).is_some();
     let before = |k: usize| stations().find(|j| *j < k && network.no_product_form(*j).is_some() && share_class(*j, k));
+    let inexact = |k: &usize| network.is_interruption_approximate(*k);
+    if let Some(k) = stations().find(inexact) {
+        return Some(format!(
+            "the wait for interruptions of station `{}` is approximate, as it {}; `simulation` tells",
+            name(k),
+            if max_speed(&network.model.stations[k]) == 1.0 {
+                "does not serve exponential requests of equal demand, or not in order of arrival"
+            } else {
+                "has several servers"
+            }
+        ));
+    }
     let several = stations().find(several).map(|k| {
         format!("station `{}` {} at several servers", name(k), network.no_product_form(k).unwrap_or_default())
     });
@@ -68,6 +80,25 @@ fn approximate(network: &Network<'_>) -> Option<String> {
         "{where_}: response times are approximate, in nine of ten random networks within {USUAL} %, at worst off by {WORST} %; \
          `simulation` tells"
     ))
+}
+
+impl Network<'_> {
+    /// Whether the formula for the wait for interruptions of station `k` is an approximation. It is exact at one server
+    /// if service is in the order of arrival, or if it is exponential with equal demands of all classes.
+    fn is_interruption_approximate(&self, k: usize) -> bool {
+        let station = &self.model.stations[k];
+        if self.interrupted[k].is_none() {
+            return false;
+        }
+        let demands = || self.demands[k].iter().filter(|demand| **demand > 0.0);
+        let is_exponential = self.scv[k] == 1.0 && demands().is_sorted_by(|a, b| a == b);
+        let is_exact = match station.scheduling {
+            Scheduling::Fcfs => true,
+            Scheduling::Ps => is_exponential,
+            Scheduling::Priority | Scheduling::Preemptive => false,
+        };
+        max_speed(station) != 1.0 || station.idle_cost.is_some() || !is_exact
+    }
 }
 
 /// Error of mean response times, in percent, that 90 % of the classes do not exceed. [`WORST`] is the largest error of
@@ -97,7 +128,7 @@ fn station(network: &Network<'_>, k: usize, must_wait: MustWait) -> Vec<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use brimful_core::model::{ClassKind, ModelClass, Scheduling, Station};
+    use brimful_core::model::{ClassKind, ModelClass, Station};
 
     fn station(servers: u32, scheduling: Scheduling, scv: f64, background: f64) -> Station {
         Station { name: "CPU".into(), servers, scheduling, scv, background, ..Station::default() }

@@ -25,6 +25,7 @@
 
 mod inversion;
 mod service;
+pub(crate) use service::Family;
 mod sojourn;
 mod station;
 

@@ -35,7 +35,7 @@ pub struct QuotaResponseTimes {
 /// does not use the quota. `demands` are in seconds by class, `rates` in calls per second by class.
 ///
 /// # Errors
-/// When the station is invalid.
+/// When the station is invalid, or has interruptions. This simulation has none.
 pub fn simulate_quota(
     station: &Station,
     demands: &[f64],
@@ -44,6 +44,10 @@ pub fn simulate_quota(
     calls: usize,
     seed: u64,
 ) -> Result<QuotaResponseTimes, ModelError> {
+    if station.interruptions.is_some() {
+        let text = format!("station `{}` has interruptions, which the simulation of a quota cannot have", station.name);
+        return Err(ModelError::Inconsistent(text + ": leave out the one or the other"));
+    }
     let service = Sampler::new(Service::Standard, station.scv, &station.name)?;
     let demands = station_demands(station, demands, rates);
     let all: f64 = rates.iter().sum();

@@ -20,6 +20,8 @@
 //!   1984).
 //! - Servers that must be woken up, if all classes are open: requests that find idle servers take longer
 //!   ([`crate::wakeup`]). With priorities or closed classes, the mean of the additional time is part of every D.
+//! - Interruptions: an arrival also waits for the rest r of an interruption, and for the open requests that arrived
+//!   during it ([`crate::interruptions`]). Every D includes the factor 1/(1 − σ).
 //! - Rate multipliers α: as in processor sharing, R = D·(1 + N)/α(1 + N), interpolated between whole numbers (the
 //!   queue-dependent approximation of Casale, Pérez & Wang, 2015). α and the residence of open requests are as in
 //!   [`crate::open_load`].
@@ -70,17 +72,18 @@ pub(crate) fn residence(
         return match station.scheduling {
             Scheduling::Ps => {
                 let plain = probability(products(saturated, &network.rates).sum());
-                waking.shared_residence(saturated[c], must_wait, plain)
+                waking.shared_residence(saturated[c], must_wait, plain) + arrival.shared_interruption(c)
             }
-            _ => demand + waking.wait(must_wait) * (1.0 + network.scv[k]) / 2.0,
+            _ => demand + waking.wait(must_wait) * (1.0 + network.scv[k]) / 2.0 + arrival.ordered_interruption(c),
         };
     }
     match station.scheduling {
         Scheduling::Ps => {
             let (waiting, busy) = (found.waiting.iter().sum(), arrival.busy(|_| true));
             demand * sharing(station.servers, network.open_load(k), must_wait, waiting, busy)
+                + arrival.shared_interruption(c)
         }
-        Scheduling::Fcfs => demand + arrival.fcfs_wait(),
+        Scheduling::Fcfs => demand + arrival.fcfs_wait() + arrival.ordered_interruption(c),
         Scheduling::Priority => demand + arrival.priority_wait(c),
         Scheduling::Preemptive => demand + arrival.preemptive_wait(c),
     }
@@ -135,10 +138,34 @@ impl Arrival<'_> {
         (left + self.backlog(|_| true)) / (self.servers() - self.network.open_load(self.k))
     }
 
+    /// The wait of class `c` for interruptions in seconds, in the order of arrival: for the rest of an interruption, and
+    /// for the open requests that arrived during it.
+    fn ordered_interruption(&self, c: usize) -> f64 {
+        self.interruption(c) / (self.servers() - self.network.open_load(self.k))
+    }
+
+    /// The wait of class `c` for interruptions in seconds, under processor sharing: the rest of an interruption, and the
+    /// time for which the open requests that arrived during it slow the request down.
+    fn shared_interruption(&self, c: usize) -> f64 {
+        let found = self.network.interruption_found(self.k, c);
+        if found == 0.0 {
+            return 0.0;
+        }
+        let demands = &self.network.demands[self.k];
+        let arriving: f64 = (0..demands.len()).filter(|j| demands[*j] > 0.0).map(|j| self.network.rates[j]).sum();
+        found * (1.0 + demands[c] * arriving / (self.servers() - self.network.open_load(self.k)))
+    }
+
+    /// Service, in seconds of demand, that all servers would do during the rest of an interruption that an arrival of
+    /// class `c` finds.
+    fn interruption(&self, c: usize) -> f64 {
+        self.servers() * self.network.interruption_found(self.k, c)
+    }
+
     /// The wait of class `c` in seconds. It is computed for each level of priority, beginning with the most urgent one.
     /// Open requests of more urgent levels that arrive during the wait are served first.
     fn priority_wait(&self, c: usize) -> f64 {
-        let left = self.probability(|_| true) * self.mean_left(|_| true);
+        let left = self.probability(|_| true) * self.mean_left(|_| true) + self.interruption(c);
         let mut open_above = 0.0;
         for level in self.levels() {
             let ahead = left + self.backlog(|j| self.level(j) <= level) + open_above;
@@ -155,7 +182,7 @@ impl Arrival<'_> {
         let level = self.level(c);
         let (above, counts) = (|j: usize| self.level(j) < level, |j: usize| self.level(j) <= level);
         let (must_wait, demand) = (self.probability(counts), self.network.demands[self.k][c]);
-        let left = must_wait * self.mean_left(counts) / self.remaining(|_| false, counts);
+        let left = (must_wait * self.mean_left(counts) + self.interruption(c)) / self.remaining(|_| false, counts);
         // Preemption prolongs service by the factor 1/(1 − σ), where σ is the share of the servers that more urgent
         // classes keep busy. With several servers, the additional time is multiplied by P/U: the probability of waiting
         // divided by the utilization.

@@ -6,7 +6,7 @@
 //! visits do not affect the result. In other networks, they may affect it. Background work with the share b slows a
 //! queue to 1 − b of its rate. Think times are exponential. With an [`idle_cost`](brimful_core::model::IdleCost) above
 //! 0, requests that find idle servers take longer, in proportion to the share of idle servers ([`crate::wakeup`]).
-//! An `idle_cost` below 0 is part of every demand.
+//! An `idle_cost` below 0 is part of every demand. Interrupted stations stop at random times ([`crate::interruptions`]).
 //!
 //! A run ends when its results are precise enough, or at its limit of events or of time; [`Run`] states the precision.
 //! Warm-up and intervals are explained in `simulate/intervals.rs`. The seed determines the result. Memory is limited to
@@ -59,7 +59,7 @@ pub struct SimulationOptions {
     /// enough: their half widths, divided by the values, do not exceed this number. `None` lets the run continue to its
     /// limit of events or of time.
     pub precision: Option<f64>,
-    /// Maximum number of events: arrivals, departures and ends of think times.
+    /// Maximum number of events: arrivals, departures, ends of think times, and beginnings and ends of interruptions.
     pub events: u64,
     /// Maximum simulated time, in seconds.
     pub time_s: Option<f64>,
@@ -101,6 +101,7 @@ pub fn simulate(model: &Model, options: &SimulationOptions) -> Result<Simulation
         }
         record.close(&mut world);
         if record.is_due_for_check()
+            && end >= layout.min_time()
             && options.precision.is_some_and(|wanted| RunStatistics::new(&layout, &record).reaches(wanted))
         {
             break Ended::Precision;

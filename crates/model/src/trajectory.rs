@@ -4,13 +4,16 @@
 //! Wolfowitz 1955). A request that finds idle servers may take longer, because they must be woken up (Welch 1964). The
 //! first station is the server's CPUs. Its host slows it down, and pauses stop it. A request that a pause interrupts
 //! resumes afterwards (preemptive resume; Avi-Itzhak & Naor 1963, breakdowns that do not depend on the queue). The
-//! other stations have constant speed and are visited in order.
+//! other stations have constant speed and are visited in order. Stations with interruptions stop at random times
+//! ([`crate::interruptions`]).
 
+use crate::interruptions::InterruptionLoad;
 use crate::network::Network;
 use crate::simulate::{Sampler, Service};
 use crate::{ModelError, station_demands};
 use brimful_core::model::{Model, Station, StationKind};
 use rand_pcg::Pcg64Mcg;
+use std::collections::VecDeque;
 
 /// How much a host slows the server down over time: factors on service times that change at certain instants. The first
 /// factor also applies before the first instant. During a pause, service stops.
@@ -82,6 +85,53 @@ impl Host {
     }
 }
 
+/// Random interruptions of a station. They are drawn as time passes, so memory is limited.
+struct RandomInterruptions {
+    /// Mean time from the end of one interruption to the beginning of the next, in seconds.
+    between_s: f64,
+    /// Mean length in seconds.
+    length_s: f64,
+    lengths: Sampler,
+    /// Start and end of the interruptions that were drawn and have not ended, in seconds.
+    drawn: VecDeque<(f64, f64)>,
+    /// Time up to which interruptions were drawn, in seconds.
+    until: f64,
+}
+
+impl RandomInterruptions {
+    fn new(load: &InterruptionLoad) -> Result<RandomInterruptions, ModelError> {
+        Ok(RandomInterruptions {
+            between_s: 1.0 / load.hazard,
+            length_s: load.mean,
+            lengths: Sampler::new(Service::Standard, load.scv, "")?,
+            drawn: VecDeque::new(),
+            until: 0.0,
+        })
+    }
+
+    /// The time at which a service ends that starts at `start` and would end at `end` without interruptions. Services
+    /// must start in ascending order of time.
+    fn delayed(&mut self, start: f64, mut end: f64, rng: &mut Pcg64Mcg) -> f64 {
+        while self.drawn.front().is_some_and(|(_, ended)| *ended <= start) {
+            self.drawn.pop_front();
+        }
+        let mut index = 0;
+        loop {
+            if index == self.drawn.len() {
+                let begin = self.until + self.between_s * Sampler::Exponential.sample(rng);
+                self.until = begin + self.length_s * self.lengths.sample(rng);
+                self.drawn.push_back((begin, self.until));
+            }
+            let (begin, ended) = self.drawn[index];
+            if begin >= end {
+                return end;
+            }
+            end += (ended - begin.max(start)).max(0.0);
+            index += 1;
+        }
+    }
+}
+
 /// One completed request of a simulation.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CompletedRequest {
@@ -98,7 +148,7 @@ pub struct CompletedRequest {
 /// The additional time of requests that find idle servers may depend on this share.
 ///
 /// # Errors
-/// When the model is invalid.
+/// When the model is invalid, or the first station has interruptions and `course` has pauses.
 pub fn trajectory<A: IntoIterator<Item = (f64, usize)>>(
     model: &Model,
     course: HostSlowness,
@@ -107,6 +157,11 @@ pub fn trajectory<A: IntoIterator<Item = (f64, usize)>>(
 ) -> Result<impl Iterator<Item = CompletedRequest> + use<A>, ModelError> {
     Network::unchecked_stability(model)?;
     let rates: Vec<f64> = model.classes.iter().map(|class| class.rate.unwrap_or(0.0)).collect();
+    let is_interrupted = model.stations.first().is_some_and(|station| station.interruptions.is_some());
+    if is_interrupted && !course.pauses.is_empty() {
+        let text = "the first station has interruptions, and pauses of its host are given: leave out one of them";
+        return Err(ModelError::Inconsistent(text.into()));
+    }
     let line = |(station, demands): (&Station, &Vec<f64>)| Line::new(station, demands, &rates);
     let mut lines = model.stations.iter().zip(&model.demands).map(line).collect::<Result<Vec<_>, _>>()?;
     let mut rng = Pcg64Mcg::new(u128::from(seed) << 64 | 0x5851_f42d_4c95_7f2d);
@@ -131,6 +186,7 @@ struct Line {
     /// Factor by which background work prolongs service: 1/(1 − b) for its share b of the capacity.
     stretch: f64,
     service: Sampler,
+    interruptions: Option<RandomInterruptions>,
 }
 
 impl Line {
@@ -138,11 +194,14 @@ impl Line {
         let queue = station.kind == StationKind::Queue;
         let under_load = station_demands(station, demands, rates);
         let busy: f64 = under_load.iter().zip(rates).map(|(demand, rate)| demand * rate).sum();
-        let idle = (1.0 - station.background - busy / f64::from(station.servers)).max(0.0);
+        let load = InterruptionLoad::new(station, demands, rates, &[]);
+        let running = 1.0 - load.as_ref().map_or(0.0, |load| load.share);
+        let available = (1.0 - station.background) * running;
+        let idle = (available - busy / f64::from(station.servers)).max(0.0);
         let cost = station.idle_cost.unwrap_or_default();
-        // By the law of `idle_law`, the mean additional demand is w·Iᵖ. An arriving request finds the share I/(1 − b)
-        // of the servers idle, because background work is not simulated.
-        let waking = cost.seconds.max(0.0) * idle.powi(cost.power as i32 - 1) * (1.0 - station.background);
+        // By the law of `idle_law`, the mean additional demand is w·Iᵖ. An arriving request finds the share I/((1 −
+        // b)(1 − σ)) of the servers idle, because background work is not simulated.
+        let waking = cost.seconds.max(0.0) * idle.powi(cost.power as i32 - 1) * available;
         Ok(Line {
             free: if queue { vec![f64::NEG_INFINITY; station.servers as usize] } else { Vec::new() },
             // A cost below 0 is part of every demand: the demands are then larger at higher load.
@@ -150,6 +209,7 @@ impl Line {
             waking,
             stretch: if queue { 1.0 / (1.0 - station.background) } else { 1.0 },
             service: Sampler::new(Service::Standard, station.scv, &station.name)?,
+            interruptions: load.as_ref().map(RandomInterruptions::new).transpose()?,
         })
     }
 
@@ -167,7 +227,8 @@ impl Line {
         };
         let start = free.max(at);
         let seconds = (demand + waking) * self.service.sample(rng) * self.stretch;
-        *free = host.map_or(start + seconds, |host| host.serve(start, seconds));
+        let end = host.map_or(start + seconds, |host| host.serve(start, seconds));
+        *free = self.interruptions.as_mut().map_or(end, |interruptions| interruptions.delayed(start, end, rng));
         *free
     }
 }

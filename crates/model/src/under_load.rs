@@ -1,14 +1,17 @@
-//! Networks with closed classes whose demands depend on the load ([`crate::idle_law`]).
+//! Networks with closed classes whose demands or interruptions depend on the load ([`crate::idle_law`],
+//! [`crate::interruptions`]).
 //!
-//! The throughputs (by the Linearizer) and the demands depend on each other. They are computed alternately until the
-//! demands converge. Networks with only open classes need no iteration, because their throughputs are known.
+//! The throughputs (by the Linearizer), the demands and the interruptions depend on one another. They are computed
+//! alternately until they converge. Networks with only open classes need no iteration, because their throughputs are
+//! known.
 
 use crate::ModelError;
 use crate::closed::approximate::linearizer;
+use crate::interruptions::{InterruptionLoad, interruptions};
 use crate::network::Network;
 use brimful_core::model::Model;
 
-/// The demands have converged if no demand changes by more than this relative amount in one iteration.
+/// The demands and interruptions have converged if none changes by more than this relative amount in one iteration.
 const TOLERANCE: f64 = 1e-6;
 
 /// Maximum number of iterations.
@@ -17,25 +20,35 @@ const MAX_ITERATIONS: usize = 200;
 /// Builds the network with its demands under load, including the load of closed classes.
 pub(crate) fn network(model: &Model) -> Result<Network<'_>, ModelError> {
     let mut network = Network::new(model)?;
-    let depends = model.stations.iter().any(|station| station.idle_cost.is_some());
+    let depends = model.stations.iter().any(|station| station.idle_cost.is_some() || interruptions(station).is_some());
     if !depends || network.closed().next().is_none() {
         return Ok(network);
     }
     network.check_visits()?;
     for _ in 0..MAX_ITERATIONS {
-        let (throughput, _) = linearizer(&network)?;
+        let (throughput, residence) = linearizer(&network)?;
         let wanted = network.demands_at(&throughput);
+        let interrupted = network.interrupted_at(&throughput, &residence);
         let pairs = || network.nominal.iter().flatten().zip(wanted.iter().flatten());
-        if pairs().all(|(is, wanted)| (is - wanted).abs() <= TOLERANCE * wanted) {
+        let loads = || network.interrupted.iter().flatten().zip(interrupted.iter().flatten());
+        if pairs().all(|(is, wanted)| (is - wanted).abs() <= TOLERANCE * wanted)
+            && loads().all(|(is, wanted)| is.is_close(wanted, TOLERANCE))
+        {
             network.waking = network.waking_at(&throughput);
             return Ok(network);
         }
         let half_way =
             |(is, wanted): (&Vec<f64>, &Vec<f64>)| is.iter().zip(wanted).map(|(a, b)| 0.5 * (a + b)).collect();
         let next = network.nominal.iter().zip(&wanted).map(half_way).collect();
+        network.interrupted = between(&network.interrupted, &interrupted);
         network = network.with_demands(next)?;
     }
     Err(ModelError::NotConverged { rounds: MAX_ITERATIONS })
+}
+
+/// The averages of two loads of each station's interruptions.
+fn between(a: &[Option<InterruptionLoad>], b: &[Option<InterruptionLoad>]) -> Vec<Option<InterruptionLoad>> {
+    a.iter().zip(b).map(|(a, b)| Some(a.as_ref()?.halfway(b.as_ref()?))).collect()
 }
 
 #[cfg(test)]

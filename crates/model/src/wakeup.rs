@@ -32,6 +32,7 @@
 
 use crate::erlang::{erlang_c, exponential_wait};
 use crate::idle_law::{station_demands, wakeup_time};
+use crate::interruptions::available_share;
 use crate::network::Network;
 use brimful_core::model::{IdleCost, Scheduling, Station, StationKind};
 
@@ -40,16 +41,18 @@ use brimful_core::model::{IdleCost, Scheduling, Station, StationKind};
 ///
 /// `demands` are the model's demands at saturation, in seconds by class; `rates` are per second. Without an
 /// [`IdleCost`] above 0, the result is the [`exponential_wait`] with the [`station_demands`]. The wait is infinite at
-/// saturation, and 0 at a delay.
+/// saturation, and 0 at a delay. Interruptions prolong services here; the wait for interruptions themselves does not
+/// depend on the scv and is not included.
 pub fn wait_with_idle_cost(station: &Station, demands: &[f64], rates: &[f64]) -> f64 {
     if station.kind == StationKind::Delay {
         return 0.0;
     }
     let under_load = station_demands(station, demands, rates);
+    let available = available_share(station, demands, rates);
     if !must_be_woken(station) {
-        return exponential_wait(rates, &under_load, station.servers, station.background);
+        return exponential_wait(rates, &under_load, station.servers, 1.0 - available);
     }
-    let slowed = |demands: &[f64]| demands.iter().map(|d| d / (1.0 - station.background)).collect::<Vec<f64>>();
+    let slowed = |demands: &[f64]| demands.iter().map(|d| d / available).collect::<Vec<f64>>();
     let (saturated, under_load) = (slowed(demands), slowed(&under_load));
     let max_extra_s = wakeup_time(station, demands, rates);
     let queue = WakeupQueue::new(station.servers, max_extra_s, &saturated, &under_load, rates);

@@ -14,6 +14,8 @@
 //! Residence times follow from the state that an arrival finds ([`crate::residence`]). So several servers, order of
 //! arrival, priorities and open classes are supported, but errors are unknown outside product form.
 //!
+//! At an interrupted station, an arrival also waits for the rest of an interruption ([`crate::interruptions`]).
+//!
 //! Cost: iterations × stations × classes. The Linearizer costs classes × rounds times as much. Where the order of
 //! service matters, the cost is multiplied by the number of classes once more.
 
@@ -100,11 +102,14 @@ struct Queue {
     servers: u32,
     /// D: demand of each class.
     demands: Vec<f64>,
+    /// Mean remaining time, in seconds, of an interruption that an arrival of each class finds.
+    interruption_found: Vec<f64>,
     /// a = Σ λ·D: number of servers that the open classes keep busy.
     open: f64,
     /// Maximum number of servers that closed classes can keep busy.
     most: f64,
-    /// Whether the residence time depends on the classes of the customers that an arrival finds.
+    /// Whether the residence time depends on more than the number of customers that an arrival finds: on their classes,
+    /// on the station's speed, or on interruptions.
     ordered: bool,
     /// Whether the station's service rate depends on the number of customers present.
     dependent: bool,
@@ -133,8 +138,11 @@ impl<'a> Iteration<'a> {
             most: most(k),
             servers: network.model.stations[k].servers,
             demands: classes.iter().map(|c| network.demands[k][*c]).collect(),
+            interruption_found: classes.iter().map(|c| network.interruption_found(k, *c)).collect(),
             open: network.open_load(k),
-            ordered: network.model.stations[k].scheduling != Scheduling::Ps || network.load_dependent[k].is_some(),
+            ordered: network.model.stations[k].scheduling != Scheduling::Ps
+                || network.load_dependent[k].is_some()
+                || network.interrupted[k].is_some(),
             dependent: network.load_dependent[k].is_some(),
         };
         let queues = (0..network.demands.len()).filter(|k| network.model.stations[*k].kind == StationKind::Queue);
@@ -216,7 +224,8 @@ impl<'a> Iteration<'a> {
         let rows = new.chunks_exact_mut(classes).zip(at.chunks_exact(classes));
         for ((i, queue), (new, at)) in self.queues.iter().enumerate().zip(rows) {
             if !shifted.crowded[i] {
-                new.copy_from_slice(&queue.demands);
+                let alone = queue.demands.iter().zip(&queue.interruption_found);
+                new.iter_mut().zip(alone).for_each(|(new, (demand, found))| *new = demand + found);
             } else if queue.ordered {
                 for c in 0..classes {
                     new[c] = self.among(queue, self.classes[c], &self.found(i, c, population, &shifts[c], old));

@@ -9,7 +9,7 @@ pub(super) const ONE: Complex<f64> = Complex::new(1.0, 0.0);
 /// The distribution of a service time, chosen by its squared coefficient of variation (scv): constant for 0, gamma
 /// below 1, exponential for 1, hyperexponential with balanced means above 1.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Family {
+pub(crate) enum Family {
     Constant,
     /// A gamma distribution with this scv.
     Gamma(f64),
@@ -32,7 +32,7 @@ const GAMMA_SCV: std::ops::Range<f64> = 1e-6..1e12;
 const MIN_SCV: f64 = 1e-4;
 
 impl Family {
-    pub(super) fn new(scv: f64) -> Family {
+    pub(crate) fn new(scv: f64) -> Family {
         match scv {
             _ if scv < MIN_SCV => Family::Constant,
             _ if scv < 1.0 => Family::Gamma(scv),
@@ -42,7 +42,7 @@ impl Family {
     }
 
     /// E\[e^(−zS)\] for a service time S with mean 1.
-    pub(super) fn transform(self, z: Complex<f64>) -> Complex<f64> {
+    pub(crate) fn transform(self, z: Complex<f64>) -> Complex<f64> {
         match self {
             Family::Constant => (-z).exp(),
             Family::Gamma(scv) => (z * scv + 1.0).powf(-1.0 / scv),
@@ -65,7 +65,7 @@ impl Family {
     }
 
     /// E\[zS − 1 + e^(−zS)\] for a service time S with mean 1 and this scv.
-    pub(super) fn settled(self, z: f64, scv: f64) -> f64 {
+    pub(crate) fn settled(self, z: f64, scv: f64) -> f64 {
         if z < 1e-3 {
             // For small z, the difference would cancel, so the first terms of the series are used.
             return z * z * (1.0 + scv) / 2.0 - z * z * z * self.third() / 6.0;

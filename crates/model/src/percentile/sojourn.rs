@@ -18,6 +18,25 @@ pub(super) enum Sojourn<'a> {
     SharedConstant(f64, Gamma),
     /// One of several times, each with its probability.
     OneOf(Vec<Alternative<'a>>),
+    /// A time at a station that is interrupted.
+    Interrupted(Box<Sojourn<'a>>, Interruption),
+}
+
+/// The interruptions of a station. Times are in seconds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Interruption {
+    /// σ: share of the time in interruptions.
+    pub(super) share: f64,
+    /// ν': interruptions per second of the time outside of interruptions.
+    pub(super) hazard: f64,
+    /// Mean length of an interruption.
+    pub(super) mean: f64,
+    /// The distribution of the lengths.
+    pub(super) family: Family,
+    /// Probability that an arrival waits for an interruption.
+    pub(super) must_wait: f64,
+    /// Factor on the remaining length of an interruption: the wait of an arrival that waits for an interruption.
+    pub(super) factor: f64,
 }
 
 /// A time that occurs with a certain probability, in place of other times.
@@ -90,6 +109,9 @@ impl Sojourn<'_> {
         match self {
             Sojourn::Service(mean, Family::Constant) | Sojourn::Ordered(mean, Family::Constant, _) => *mean,
             Sojourn::SharedConstant(constant, _) => *constant,
+            Sojourn::Interrupted(uninterrupted, interruption) => {
+                uninterrupted.constant() * (1.0 - interruption.share)
+            }
             _ => 0.0,
         }
     }
@@ -111,12 +133,34 @@ impl Sojourn<'_> {
                 .iter()
                 .map(|alternative| alternative.sojourn.whole_transform(s) * alternative.probability)
                 .sum(),
+            Sojourn::Interrupted(uninterrupted, interruption) => {
+                let constant = uninterrupted.constant();
+                let running = 1.0 - interruption.share;
+                let prolonged = interruption.prolonged(s) * running;
+                let interruptions_of_constant = (-(prolonged - s * running) * constant).exp();
+                interruptions_of_constant * uninterrupted.transform(prolonged) * interruption.wait_transform(s)
+            }
         }
     }
 
     /// E\[e^(−sT)\] of the whole time T, including the constant part.
     fn whole_transform(&self, s: Complex<f64>) -> Complex<f64> {
         (-s * self.constant()).exp() * self.transform(s)
+    }
+}
+
+impl Interruption {
+    /// s + ν'·(1 − E\[e^(−sL)\]): a time T outside of interruptions, prolonged by the interruptions during it, has the
+    /// transform of T at this point.
+    fn prolonged(&self, s: Complex<f64>) -> Complex<f64> {
+        s + (ONE - self.family.transform(s * self.mean)) * self.hazard
+    }
+
+    /// E\[e^(−sV)\] of the wait V for an interruption: 0, or the remaining length of an interruption times a factor.
+    fn wait_transform(&self, s: Complex<f64>) -> Complex<f64> {
+        let z = s * (self.mean * self.factor);
+        let remaining = if z.norm() > 1e-9 { (ONE - self.family.transform(z)) / z } else { ONE };
+        remaining * self.must_wait + (1.0 - self.must_wait)
     }
 }
 

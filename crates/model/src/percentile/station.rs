@@ -20,6 +20,11 @@
 //!   where K is geometric with ρ, as in M/M/m. For a request that finds an idle server, mean and variance are reduced
 //!   by the same factor. With processor sharing, the errors of p50 and p95 are at most 8 % for exponential service and
 //!   14 % for other distributions.
+//! - Interruptions ([`crate::interruptions`]): the time is the sum of a time as above and a wait for an interruption,
+//!   and interruptions during the first part prolong it. The wait is that of a fluid queue: while an interruption of
+//!   length L and the queue after it last, L/(1 − ρ) seconds, the wait falls linearly from L to 0. So it is the
+//!   remaining length of an interruption, with probability σ/(1 − ρ). Its mean is that of the solver. In the test
+//!   `tests/it/interruptions.rs`, p50 to p99 differ from simulations by at most @@ % for service in order of arrival.
 //! - Priorities: the wait is 0 or exponential. The busy periods of more urgent classes stretch the wait and, with
 //!   preemption, the service too.
 //!
@@ -29,8 +34,9 @@
 //! distributed.
 
 use super::service::{Family, Gamma};
-use super::sojourn::{Alternative, OrderedWait, Sojourn, Wait, WakingWait};
+use super::sojourn::{Alternative, Interruption, OrderedWait, Sojourn, Wait, WakingWait};
 use crate::erlang::erlang_c;
+use crate::interruptions::InterruptionLoad;
 use crate::network::{Network, max_speed};
 use crate::solution::Solution;
 use crate::wakeup::WakeupQueue;
@@ -42,7 +48,11 @@ pub(super) struct StationView<'a> {
     classes: &'a [ModelClass],
     demands: &'a [f64],
     throughput: &'a [f64],
-    residence: &'a [f64],
+    /// Residence time of each class in seconds, without the wait for interruptions.
+    residence: Vec<f64>,
+    /// Mean wait of each class for interruptions, in seconds.
+    interruption_wait: Vec<f64>,
+    interrupted: Option<&'a InterruptionLoad>,
     /// Squared coefficient of variation of the service times of each class.
     scv: f64,
     family: Family,
@@ -86,17 +96,26 @@ pub(super) fn station_views<'a>(network: &'a Network<'a>, solution: &'a Solution
         let moment = |power: i32| demands.iter().zip(&solution.throughput).map(|(d, x)| x * d.powi(power)).sum::<f64>();
         let busy = moment(1);
         let over_busy = |moment: f64| if busy > 0.0 { moment / busy } else { 0.0 };
+        let open_rho = (network.open_load(k) / max_speed(station)).min(MAX_RHO);
+        let residence = &solution.residence[k];
+        let interruption_wait = |c: usize| {
+            let longest = (residence[c] - demands[c]).max(0.0);
+            (network.interruption_found(k, c) / (1.0 - open_rho)).min(longest)
+        };
+        let interruption_wait: Vec<f64> = (0..residence.len()).map(interruption_wait).collect();
         StationView {
             station,
             classes: &network.model.classes,
             demands,
             throughput: &solution.throughput,
-            residence: &solution.residence[k],
+            residence: residence.iter().zip(&interruption_wait).map(|(whole, wait)| whole - wait).collect(),
+            interruption_wait,
+            interrupted: network.interrupted[k].as_ref(),
             scv,
             family,
             busy,
             rho: (busy / max_speed(station)).min(MAX_RHO),
-            open_rho: (network.open_load(k) / max_speed(station)).min(MAX_RHO),
+            open_rho,
             must_wait: erlang_c(station.servers, busy),
             left: over_busy(moment(2) * (1.0 + scv) / 2.0),
             left_squared: over_busy(moment(3) * family.third() / 6.0),
@@ -133,16 +152,38 @@ fn closed_variance_shares(network: &Network<'_>, solution: &Solution) -> Vec<Opt
     variances.iter().map(|variance| Some(if all > 0.0 { 1.0 - variance / all } else { 1.0 })).collect()
 }
 
+/// The interruptions of a station at which the mean wait for interruptions is `wait` seconds.
+fn interruption(interrupted: &InterruptionLoad, wait: f64) -> Interruption {
+    let often = wait / interrupted.remaining();
+    Interruption {
+        share: interrupted.share,
+        hazard: interrupted.hazard,
+        mean: interrupted.mean,
+        family: Family::new(interrupted.scv),
+        must_wait: often.min(1.0),
+        factor: often.max(1.0),
+    }
+}
+
 impl<'a> StationView<'a> {
     /// The time of class `c` as a mixture of alternatives; empty if the class does not visit the station. There are
     /// several alternatives only if service times are constant. The constant parts of the alternatives then differ, and
     /// a constant part must be removed before a transform is inverted.
     pub(super) fn alternatives(&'a self, c: usize) -> Vec<Alternative<'a>> {
-        match self.sojourn(c) {
+        let alternatives = match self.sojourn(c) {
             None => Vec::new(),
             Some(Sojourn::OneOf(alternatives)) if self.family == Family::Constant => alternatives,
             Some(sojourn) => vec![Alternative { probability: 1.0, mean: self.residence[c], sojourn }],
-        }
+        };
+        let Some(interrupted) = self.interrupted else { return alternatives };
+        let wait = self.interruption_wait[c];
+        let interruption = interruption(interrupted, wait);
+        let prolonged = |alternative: Alternative<'a>| Alternative {
+            mean: alternative.mean + wait,
+            sojourn: Sojourn::Interrupted(Box::new(alternative.sojourn), interruption),
+            ..alternative
+        };
+        alternatives.into_iter().map(prolonged).collect()
     }
 
     /// The distribution of the time of class `c`; `None` if the class does not visit the station.

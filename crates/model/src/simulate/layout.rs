@@ -7,12 +7,16 @@
 //!
 //! Background work b slows every server of a station to 1 − b of its nominal rate. A delay has no capacity and no
 //! background work.
+//!
+//! An interrupted station stops with the rate ν' of [`crate::interruptions`], for lengths of the family
+//! [`Service::Standard`]. If a closed class causes interruptions, ν' follows from its throughput by the Linearizer.
 
 use super::SimulationOptions;
 use super::arrivals::{Arrivals, Source};
 use super::queue::{Capacity, Discipline};
 use super::service::{Sampler, Service};
 use crate::ModelError;
+use crate::interruptions::InterruptionLoad;
 use crate::network::{Network, max_speed, servers};
 use crate::under_load;
 use brimful_core::model::{self, Model, Scheduling, StationKind};
@@ -20,6 +24,9 @@ use brimful_core::number::NumberError;
 
 /// Maximum number of requests present. With more requests, the network is reported as saturated.
 pub(super) const MAX_PRESENT: usize = 1_000_000;
+
+/// Minimum number of interruptions of each station in a run that ends before its limit.
+const MIN_INTERRUPTIONS: f64 = 100.0;
 
 /// A model in the form that the simulation needs.
 pub(super) struct Layout {
@@ -35,7 +42,7 @@ pub(super) struct Station {
     pub(super) discipline: Discipline,
     /// Draws random service times with a mean of 1.
     pub(super) sampler: Sampler,
-    /// Maximum number of seconds of demand that the station can serve per second; ∞ for a delay.
+    /// Maximum number of seconds of demand that the station can serve per second, on average; ∞ for a delay.
     pub(super) capacity: f64,
     /// Divisor of the utilization: the number of servers; 1 for a delay.
     pub(super) servers: f64,
@@ -46,6 +53,19 @@ pub(super) struct Station {
     pub(super) waking: f64,
     /// For each class: the station that the class visits next; `None` after its last station.
     pub(super) next: Vec<Option<usize>>,
+    /// The interruptions of the station; `None` if it is never interrupted.
+    pub(super) interruptions: Option<Interruptions>,
+}
+
+/// The interruptions of a station.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Interruptions {
+    /// Mean time from the end of one interruption to the beginning of the next, in seconds.
+    pub(super) between_s: f64,
+    /// Mean length in seconds.
+    pub(super) length_s: f64,
+    /// Draws random lengths with a mean of 1.
+    pub(super) sampler: Sampler,
 }
 
 /// A class in the form that the simulation needs.
@@ -97,6 +117,13 @@ impl Layout {
         Ok(Layout { stations, classes, rate })
     }
 
+    /// The simulated time, in seconds, after which each station has had about [`MIN_INTERRUPTIONS`] interruptions. In a
+    /// shorter run, the effect of rare interruptions would be known only roughly, and the intervals would not show it.
+    pub(super) fn min_time(&self) -> f64 {
+        let interruptions = self.stations.iter().filter_map(|station| station.interruptions);
+        interruptions.map(|it| MIN_INTERRUPTIONS / it.rate()).fold(0.0, f64::max)
+    }
+
     /// The simulated time, in seconds, at which the rounding error of the clock is a thousandth of the shortest
     /// request.
     pub(super) fn max_time(&self) -> f64 {
@@ -116,12 +143,25 @@ impl Station {
             name: station.name.clone(),
             discipline: discipline(station, lines),
             sampler: Sampler::new(service, network.scv[index], &station.name)?,
-            capacity: if queues { max_speed(station) * (1.0 - station.background) } else { f64::INFINITY },
+            capacity: if queues { max_speed(station) * network.available(index) } else { f64::INFINITY },
             servers: servers(station),
             demands: if wakes { model.demands[index].clone() } else { network.nominal[index].clone() },
-            waking: network.waking[index] * (1.0 - station.background),
+            waking: network.waking[index] * network.available(index),
             next: (0..model.classes.len()).map(following).collect(),
+            interruptions: network.interrupted[index].as_ref().map(Interruptions::new).transpose()?,
         })
+    }
+}
+
+impl Interruptions {
+    fn new(load: &InterruptionLoad) -> Result<Interruptions, ModelError> {
+        let sampler = Sampler::new(Service::Standard, load.scv, "")?;
+        Ok(Interruptions { between_s: 1.0 / load.hazard, length_s: load.mean, sampler })
+    }
+
+    /// Mean number of interruptions per second.
+    fn rate(&self) -> f64 {
+        1.0 / (self.between_s + self.length_s)
     }
 }
 

@@ -6,6 +6,8 @@
 //! arrival at processor sharing costs O(log n) and does not require a new departure time for every request (virtual
 //! time, as in Parekh & Gallager 1993, §III).
 //!
+//! During an interruption, the speed is 0. Requests may arrive and enter service, but none leaves.
+//!
 //! Before a caller changes a queue, it advances the clock ([`Queue::clock`]). After the changes, it calls
 //! [`Queue::settle`].
 
@@ -56,13 +58,33 @@ pub(super) struct Queue {
     serving: BinaryHeap<Reverse<(u64, u32)>>,
     waiting: Vec<VecDeque<u32>>,
     present: usize,
+    interrupted: bool,
 }
 
 impl Queue {
     pub(super) fn new(discipline: Discipline) -> Queue {
         let lines = 1 + discipline.lines.iter().copied().max().unwrap_or(0);
         let waiting = vec![VecDeque::new(); lines];
-        Queue { discipline, clock: 0.0, at: 0.0, speed: 0.0, serving: BinaryHeap::new(), waiting, present: 0 }
+        Queue {
+            discipline,
+            clock: 0.0,
+            at: 0.0,
+            speed: 0.0,
+            serving: BinaryHeap::new(),
+            waiting,
+            present: 0,
+            interrupted: false,
+        }
+    }
+
+    /// Whether the station is interrupted.
+    pub(super) fn is_interrupted(&self) -> bool {
+        self.interrupted
+    }
+
+    /// Begins or ends an interruption.
+    pub(super) fn set_interrupted(&mut self, interrupted: bool) {
+        self.interrupted = interrupted;
     }
 
     /// Advances the clock to the time `now`, in seconds, and returns the clock's reading.
@@ -154,13 +176,17 @@ impl Queue {
     }
 
     /// Sets the speed according to the number of requests present and in service. Returns the time of the next
-    /// departure if no request arrives earlier; ∞ if no request is in service.
+    /// departure if no request arrives earlier; ∞ if no request is in service, or during an interruption.
     #[inline]
     pub(super) fn settle(&mut self) -> f64 {
         let Some(Reverse((end, _))) = self.serving.peek() else {
             (self.clock, self.speed) = (0.0, 0.0); // Restarting the clock keeps it precise.
             return f64::INFINITY;
         };
+        if self.interrupted {
+            self.speed = 0.0;
+            return f64::INFINITY;
+        }
         let (present, served) = (self.present, self.serving.len() as f64);
         self.speed = match &self.discipline.capacity {
             Capacity::Unlimited => 1.0,

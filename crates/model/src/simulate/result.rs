@@ -103,11 +103,12 @@ pub(super) fn result(
         residence: (0..stations).map(|i| (0..classes).map(|c| statistics.residence(i, c)).collect()).collect(),
         queue_length: (0..stations).map(|i| by_class(i, &|i, c| statistics.queue_length(i, c))).collect(),
         utilization: (0..stations).map(|i| by_class(i, &|i, c| statistics.utilization(i, c))).collect(),
-        run: run(world, record, &statistics, options, ended),
+        run: run(layout, world, record, &statistics, options, ended),
     })
 }
 
 fn run(
+    layout: &Layout,
     world: &World<'_>,
     record: &Record,
     statistics: &RunStatistics<'_>,
@@ -148,6 +149,9 @@ fn run(
         add(format!(
             "the network had not settled after half the run, or it cannot keep up and its queues still grow: {advice}"
         ));
+    }
+    if time_s < layout.min_time() {
+        add(format!("a station was interrupted too rarely for its effect to be known: {advice}"));
     }
     if run.lag1_correlation > UNRELIABLE_CORRELATION {
         add(format!(

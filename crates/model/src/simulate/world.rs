@@ -1,7 +1,7 @@
 //! The state of the simulated network and its events.
 //!
-//! An *event* is an arrival from outside, a change of an arrival rate, or the end of a service, a delay or a think
-//! time. No memory is allocated per event: the slots of requests are reused, and queues keep their capacity.
+//! An *event* is an arrival from outside, a change of an arrival rate, the end of a service, a delay or a think time,
+//! or the beginning or the end of an interruption. No memory is allocated per event: the slots of requests are reused, and queues keep their capacity.
 //!
 //! A request visits each station where its class has a demand once, in the model's order. The customers of closed
 //! classes begin by thinking. If they do not think, they begin at their first station.
@@ -33,11 +33,14 @@ pub(super) struct World<'a> {
     rng: Pcg64Mcg,
     now: f64,
     events: u64,
-    /// The times of the next events: at each station, of the thinking customers, and of each source of arrivals.
+    /// The times of the next events: at each station, of the thinking customers, of each source of arrivals, and of the
+    /// interruptions of each interrupted station.
     calendar: Calendar,
     /// The queues of the stations. The last queue contains the thinking customers.
     queues: Vec<Queue>,
     sources: Vec<Option<Source>>,
+    /// The stations that are interrupted.
+    interrupted: Vec<usize>,
     requests: Vec<Request>,
     free: Vec<u32>,
     /// Number of requests, visits and work of each class at each station, stations × classes.
@@ -100,14 +103,16 @@ impl<'a> World<'a> {
         let (stations, classes) = (layout.stations.len(), layout.classes.len());
         let mut queues: Vec<Queue> = layout.stations.iter().map(|s| Queue::new(s.discipline.clone())).collect();
         queues.push(Queue::new(Discipline::delay(classes)));
+        let interrupted: Vec<usize> = (0..stations).filter(|k| layout.stations[*k].interruptions.is_some()).collect();
         let mut world = World {
             layout,
             rng: Pcg64Mcg::seed_from_u64(seed),
             now: 0.0,
             events: 0,
-            calendar: Calendar::new(stations + 1 + classes),
+            calendar: Calendar::new(stations + 1 + classes + interrupted.len()),
             queues,
             sources: layout.classes.iter().map(|class| class.source.clone()).collect(),
+            interrupted,
             requests: Vec::new(),
             free: Vec::new(),
             presence: vec![Presence::default(); stations * classes],
@@ -130,6 +135,9 @@ impl<'a> World<'a> {
                 self.think(request, class);
             }
         }
+        for index in 0..self.interrupted.len() {
+            self.schedule_interruption(index);
+        }
     }
 
     /// Processes all events before the time `until`. Stops earlier if `events` events have been processed since the
@@ -148,7 +156,10 @@ impl<'a> World<'a> {
             self.now = instant;
             match place.checked_sub(self.queues.len()) {
                 None => self.depart(place),
-                Some(class) => self.wake(class)?,
+                Some(source) => match source.checked_sub(self.sources.len()) {
+                    None => self.wake(source)?,
+                    Some(index) => self.interrupt_or_resume(index),
+                },
             }
         }
     }
@@ -179,6 +190,28 @@ impl<'a> World<'a> {
             self.begin(request, class);
         }
         Ok(())
+    }
+
+    /// Begins or ends an interruption of the interrupted station with this index.
+    fn interrupt_or_resume(&mut self, index: usize) {
+        let place = self.interrupted[index];
+        let queue = &mut self.queues[place];
+        queue.clock(self.now);
+        queue.set_interrupted(!queue.is_interrupted());
+        self.calendar.set(place, queue.settle());
+        self.schedule_interruption(index);
+    }
+
+    /// Schedules the end of the current interruption, or the beginning of the next one.
+    fn schedule_interruption(&mut self, index: usize) {
+        let place = self.interrupted[index];
+        let Some(interruptions) = self.layout.stations[place].interruptions else { return };
+        let time = if self.queues[place].is_interrupted() {
+            interruptions.length_s * interruptions.sampler.sample(&mut self.rng)
+        } else {
+            interruptions.between_s * Sampler::Exponential.sample(&mut self.rng)
+        };
+        self.calendar.set(self.queues.len() + self.sources.len() + index, self.now + time);
     }
 
     fn admit(&mut self, class: usize) -> u32 {

@@ -3,6 +3,7 @@
 use super::amount::{Step, Unit};
 use super::scenario::{AxisPoints, Scenario, Variants};
 use crate::ModelError;
+use crate::interruptions::available_share;
 use crate::network::{Network, max_speed, mix};
 use crate::solution::{Method, Solution};
 use crate::solve::solve;
@@ -42,8 +43,8 @@ pub struct CurvePoint {
     pub steady: Option<Steady>,
     /// The reason why there is no solution: a station cannot keep up, or a solver failed.
     pub unsolved: Option<String>,
-    /// For each station: share in use of the capacity that background work leaves; 1 or more if the station cannot keep
-    /// up. For a delay, it is the number of requests present. If there is no solution, closed classes are not included.
+    /// For each station: share in use of the capacity that background work and interruptions leave; 1 or more if the
+    /// station cannot keep up. For a delay, it is the number of requests present. If there is no solution, closed classes are not included.
     pub utilization: Vec<f64>,
     /// The rate of all classes together, at their mix at this point, at which the first station saturates, in requests
     /// per second.
@@ -137,11 +138,11 @@ fn point(model: &Model, x: Vec<f64>, method: Method) -> Result<CurvePoint, Model
 }
 
 fn solved(model: &Model, x: Vec<f64>, solution: Solution) -> CurvePoint {
-    let used = solution.utilization.iter().zip(&model.stations);
-    let used = used.map(|(row, station)| match station.kind {
+    let used = solution.utilization.iter().zip(model.stations.iter().zip(&model.demands));
+    let used = used.map(|(row, (station, demands))| match station.kind {
         StationKind::Delay => row.iter().sum(),
         StationKind::Queue => {
-            let capacity = max_speed(station) * (1.0 - station.background);
+            let capacity = max_speed(station) * available_share(station, demands, &solution.throughput);
             row.iter().sum::<f64>() * f64::from(station.servers) / capacity
         }
     });

@@ -3,12 +3,14 @@
 //! The load is the rate of all open classes together at their present mix; closed classes remain unchanged. Without
 //! open classes, the load is the population of all closed classes, in their present proportions. Times and utilizations
 //! never decrease with the load, so the limit is found by bisection. Percentiles are computed by [`crate::percentile`].
-//! Utilization includes background work, as an observer would measure it.
+//! Utilization includes background work, as an observer would measure it, and the time of interruptions, in which a
+//! station serves no request.
 
 use super::names::{class_named, station_named};
 use crate::ModelError;
 use crate::closed::effort;
 use crate::error::significant;
+use crate::interruptions::interrupted_share;
 use crate::network::{Network, max_speed};
 use crate::percentile::{percentile, share_within};
 use crate::solution::{Method, Solution};
@@ -235,11 +237,13 @@ pub(super) fn quick(model: &Model, method: Method) -> Result<Method, ModelError>
     })
 }
 
-/// Utilization of a queue, including background work.
+/// Utilization of a queue, including background work and interruptions.
 fn utilization(model: &Model, solution: &Solution, k: usize) -> f64 {
     let station = &model.stations[k];
     let servers = f64::from(station.servers);
-    solution.utilization[k].iter().sum::<f64>() * servers / max_speed(station) + station.background
+    let requests = solution.utilization[k].iter().sum::<f64>() * servers / max_speed(station);
+    let interrupted = interrupted_share(station, &model.demands[k], &solution.throughput);
+    requests + station.background + interrupted * (1.0 - station.background)
 }
 
 impl fmt::Display for Headroom {

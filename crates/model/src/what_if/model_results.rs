@@ -3,6 +3,7 @@
 use super::headroom::{Headroom, headroom};
 use super::interval::Intervals;
 use crate::ModelError;
+use crate::interruptions::available_share;
 use crate::network::{Network, max_speed, mix, products};
 use crate::solution::{Method, Solution};
 use crate::solve::solve;
@@ -35,8 +36,8 @@ pub struct StationLimit {
     pub station: String,
     /// The rate of all classes together, at their present mix, at which the station saturates, in requests per second.
     pub saturation_rate: f64,
-    /// Share in use of the capacity that background work leaves at the station; 1 or more if the station cannot keep
-    /// up.
+    /// Share in use of the capacity that background work and interruptions leave at the station; 1 or more if the
+    /// station cannot keep up.
     pub utilization: f64,
 }
 
@@ -64,11 +65,9 @@ pub(super) fn ranking(network: &Network<'_>, throughput: &[f64]) -> Vec<StationL
     let queues = (0..under_load.len()).filter(|k| network.model.stations[*k].kind == StationKind::Queue);
     let limit = |k: usize| {
         let station = &network.model.stations[k];
-        let load = |demands: &[f64], rates: &[f64]| {
-            products(demands, rates).sum::<f64>() / max_speed(station) / (1.0 - station.background)
-        };
-        let saturation_rate = total / load(&network.model.demands[k], &mix);
-        let utilization = load(&under_load[k], throughput);
+        let saturation_rate = total / network.saturation_load(k, &mix);
+        let used = products(&under_load[k], throughput).sum::<f64>() / max_speed(station);
+        let utilization = used / available_share(station, &network.model.demands[k], throughput);
         saturation_rate.is_finite().then(|| StationLimit {
             station: station.name.clone(),
             saturation_rate,
