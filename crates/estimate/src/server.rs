@@ -6,7 +6,7 @@
 //! capacity is measured, not extrapolated: the throughput with many closed-loop clients without think time determines a
 //! flow-equivalent station (Chandy, Herzog & Woo 1975).
 //!
-//! Pauses of the server are removed from the measurements first, and added to the predictions ([`pauses`]).
+//! Pauses of the server are removed from the measurements first. In the model, they interrupt the CPUs ([`pauses`]).
 //!
 //! The CPU cost of a call depends on the load by one of several laws ([`law`]), chosen by cross-validation. The
 //! differences between classes are measured by the Server Module ([`module`]), or by loads of each class alone. Mean
@@ -247,12 +247,11 @@ impl ServerFit {
     /// If the model cannot be solved.
     pub fn predict_mix(&self, rate: f64, mix: &[f64]) -> Result<Prediction, EstimateError> {
         let model = self.fit.model_with_pauses(rate, mix);
-        let wait = self.fit.wait_for_pauses(rate, mix);
         match solve_open(&model, Method::Erlang) {
             Ok(solution) => Ok(Prediction {
                 throughput: rate,
-                response: Some(solution.mean_response_time + wait),
-                class_response_times: Some(solution.response_time.iter().map(|time| time + wait).collect()),
+                response: Some(solution.mean_response_time),
+                class_response_times: Some(solution.response_time),
                 utilization: self.fit.utilization(&self.facts, rate, mix, 1.0),
             }),
             Err(ModelError::Unstable { .. }) => {

@@ -125,31 +125,11 @@ impl ModelFit {
         (1.0 + self.service_scv) * moment(2) / moment(1).powi(2) - 1.0
     }
 
-    /// The network with `rate` requests per second in the proportions of `mix`. The capacity that pauses take from the
-    /// first station is included; the waiting time during a pause is not ([`ModelFit::wait_for_pauses`]).
+    /// The network with `rate` requests per second in the proportions of `mix`. Pauses interrupt its first station.
     pub fn model_with_pauses(&self, rate: f64, mix: &[f64]) -> Model {
         let mut model = self.model_at(rate, mix);
-        if !self.pauses.is_empty() {
-            let free = 1.0 - self.pauses.per_second * self.pauses.mean();
-            let station = &mut model.stations[0];
-            let available = 1.0 - station.background;
-            station.background = 1.0 - available * free;
-            let per_call = self.pauses.per_call * self.pauses.mean() * f64::from(station.servers) * available;
-            model.demands[0].iter_mut().for_each(|demand| *demand += per_call);
-        }
+        model.stations[0].interruptions = self.pauses.interruptions();
         model
-    }
-
-    /// Mean waiting time of a call that is due to pauses, in seconds, in addition to the effect of the lost capacity.
-    pub fn wait_for_pauses(&self, rate: f64, mix: &[f64]) -> f64 {
-        if self.pauses.is_empty() {
-            return 0.0;
-        }
-        let station = &self.network.stations[0];
-        let rates: Vec<f64> = mix.iter().map(|share| rate * share).collect();
-        let demands = station_demands(station, &self.network.demands[0], &rates);
-        let work: f64 = demands.iter().zip(&rates).map(|(demand, rate)| demand * rate).sum();
-        self.pauses.mean_wait(rate, work / f64::from(station.servers) / (1.0 - station.background))
     }
 
     /// The network without pauses, with `rate` requests per second in the proportions of `mix`.
@@ -211,5 +191,97 @@ impl ModelFit {
             times.extend(sojourns.map(|sojourn| sojourn.response));
         }
         Ok(ResponseSummary::new(times, self.percentile_ratios))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use brimful_core::model::{IdleCost, ModelClass, Scheduling};
+    use brimful_model::{Method, solve};
+
+    /// A fit with one class and two stations, the CPUs and a constant delay. A call needs 1 ms of CPU time.
+    fn fit(servers: u32, background: f64, idle_cost: Option<IdleCost>, pauses: Pauses) -> ModelFit {
+        let station = Station {
+            name: "cpu".into(),
+            scheduling: Scheduling::Fcfs,
+            servers,
+            background,
+            idle_cost,
+            scv: 0.4,
+            ..Station::default()
+        };
+        let delay = Station { kind: StationKind::Delay, scv: 0.0, ..Station::default() };
+        let network = Model {
+            stations: vec![station.clone(), delay],
+            classes: vec![ModelClass { rate: Some(1.0), ..ModelClass::default() }],
+            demands: vec![vec![0.001], vec![0.002]],
+            ..Model::default()
+        };
+        ModelFit {
+            network,
+            cpu: CpuFit { station, demands: vec![0.001], is_from_module: false },
+            service_scv: 0.4,
+            percentile_ratios: [1.0; 3],
+            pauses,
+            laws: Vec::new(),
+            pool_kind: None,
+            bottleneck: "cpu".into(),
+            evidence: String::new(),
+        }
+    }
+
+    /// Expects the capacity that the fit computes itself, and the mean response time of a model that has pauses as lost
+    /// capacity (a slower CPU) plus ν·E[L²]·(1 − σ)/(2(1 − σ − ρ)). Both are equal up to rounding without an idle cost.
+    /// With an idle cost, ρ depends on whether pauses count as idle time, so the tolerance is 1 %.
+    #[test]
+    fn the_written_model_has_the_capacity_and_the_response_times_of_the_fit() {
+        let waking = IdleCost { seconds: 0.000_3, power: 2 };
+        for (servers, background) in [(1, 0.0), (1, 0.2), (4, 0.1)] {
+            for (idle_cost, tolerance) in [(None, 1e-9), (Some(waking), 0.01)] {
+                let pauses = Pauses { per_second: 2.0, per_call: 0.0, lengths: vec![0.01, 0.02, 0.04], busy: 1.0 };
+                let fit = fit(servers, background, idle_cost, pauses);
+                let saturation = fit.saturation(&[1.0]);
+                for load in [0.05, 0.5, 0.9] {
+                    let rate = load * saturation;
+                    let solved = solve(&fit.model_with_pauses(rate, &[1.0]), Method::Auto).unwrap();
+                    assert!((solved.saturation_rate / saturation - 1.0).abs() < 1e-9, "{solved:?} {saturation}");
+                    let mut slower = fit.model_at(rate, &[1.0]);
+                    let running = 1.0 - fit.pauses.share_at(rate);
+                    slower.stations[0].background = 1.0 - (1.0 - background) * running;
+                    let without_waits = solve(&slower, Method::Auto).unwrap().mean_response_time;
+                    let demand = station_demands(&slower.stations[0], &slower.demands[0], &[rate])[0];
+                    let busy = rate * demand / f64::from(servers) / (1.0 - background);
+                    // Mean and unbiased variance of the lengths 10, 20 and 40 ms.
+                    let (mean, variance) = (0.07 / 3.0, 7.0 / 30_000.0);
+                    let wait = 2.0 * (mean * mean + variance) * running / (2.0 * (running - busy));
+                    let expected = without_waits + wait;
+                    let error = solved.mean_response_time / expected - 1.0;
+                    assert!(error.abs() < tolerance, "{servers} {background} {load}: {error}");
+                }
+            }
+        }
+    }
+
+    /// Pauses that come with calls take capacity that grows with the rate. The mean response time is that of the
+    /// replay, in which such pauses are random too.
+    #[test]
+    fn pauses_per_call_take_capacity_in_proportion_to_the_rate() {
+        let pauses = Pauses { per_second: 1.0, per_call: 0.01, lengths: vec![0.02, 0.03], busy: 0.0 };
+        for (servers, background) in [(1, 0.0), (4, 0.1)] {
+            let fit = fit(servers, background, None, pauses.clone());
+            let saturation = fit.saturation(&[1.0]);
+            let capacity = f64::from(servers) * (1.0 - background) / 0.001;
+            assert!((saturation / pauses.capacity(capacity) - 1.0).abs() < 1e-9);
+            let solved = solve(&fit.model_with_pauses(0.5 * saturation, &[1.0]), Method::Auto).unwrap();
+            assert!((solved.saturation_rate / saturation - 1.0).abs() < 1e-9, "{solved:?}");
+            assert!(solve(&fit.model_with_pauses(1.001 * saturation, &[1.0]), Method::Auto).is_err());
+        }
+    }
+
+    #[test]
+    fn a_server_without_pauses_has_no_interruptions() {
+        let fit = fit(1, 0.1, None, Pauses::default());
+        assert_eq!(fit.model_with_pauses(300.0, &[1.0]), fit.model_at(300.0, &[1.0]));
     }
 }

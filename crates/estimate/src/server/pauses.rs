@@ -8,16 +8,17 @@
 //! the mean ν·T + γ·N. Both rates are fitted to all loads by maximum likelihood. One of them is 0, unless the
 //! likelihood with both is significantly larger.
 //!
-//! In the model, pauses interrupt the CPUs at random times, whether calls are queued or not, and an interrupted call
-//! resumes afterwards (M/G/1 with breakdowns; White & Christie 1958, Avi-Itzhak & Naor 1963, model A). Pauses have the
-//! length L and the rate ν, and take the share σ of the time. With the utilization ρ by calls, pauses increase the mean
-//! response time by ν·E\[L²\]·(1 − σ)/(2(1 − σ − ρ)), and reduce the capacity by the factor 1 − σ. No pause begins
-//! during another one, because two pauses without a completed call between them are detected as one. Percentiles come
-//! from a replay with random pauses ([`HostSlowness::with_pauses`](brimful_model::HostSlowness::with_pauses)).
+//! In the model, pauses are the interruptions of a station ([`Interruptions`]): they begin at random times, whether calls
+//! are queued or not, and an interrupted call resumes afterwards. Pauses have the length L and the rate ν, and take the
+//! share σ of the time. With the utilization ρ by calls, pauses increase the mean response time by ν·E\[L²\]·(1 −
+//! σ)/(2(1 − σ − ρ)), and reduce the capacity by the factor 1 − σ. No pause begins during another one, because two
+//! pauses without a completed call between them are detected as one. Percentiles come from a replay with random pauses
+//! ([`HostSlowness::with_pauses`](brimful_model::HostSlowness::with_pauses)).
 
 use super::blocks::{Measurement, OfferedLoad, ReplayedMeasurement, ServerFacts};
 use super::gaps::{gaps, is_closed, pause_thresholds};
 use crate::window::{CompletedCalls, RunStretch, overlap};
+use brimful_core::model::Interruptions;
 use brimful_core::moments::Moments;
 use rand::RngExt;
 use rand_pcg::Pcg64Mcg;
@@ -190,8 +191,14 @@ impl Pauses {
         variance / self.mean().powi(2)
     }
 
-    fn mean_square(&self) -> f64 {
-        self.mean().powi(2) * (1.0 + self.scv())
+    /// The pauses as interruptions of a station of the model; `None` if the server has no pauses.
+    pub fn interruptions(&self) -> Option<Interruptions> {
+        (!self.is_empty()).then(|| Interruptions {
+            per_second: self.per_second,
+            per_call: self.per_call,
+            mean_length: self.mean(),
+            length_scv: self.scv(),
+        })
     }
 
     /// Returns a function that draws random pause lengths. They have a gamma distribution with the mean and the
@@ -212,12 +219,6 @@ impl Pauses {
     /// Capacity of a station with pauses, in calls per second. `capacity` is its capacity between pauses.
     pub fn capacity(&self, capacity: f64) -> f64 {
         (1.0 - self.per_second * self.mean()).max(0.0) / (1.0 / capacity + self.per_call * self.mean())
-    }
-
-    /// Mean waiting time that pauses add at a station, in seconds. `busy` is the station's utilization by calls.
-    pub fn mean_wait(&self, rate: f64, busy: f64) -> f64 {
-        let share = self.share_at(rate);
-        self.rate_at(rate) * self.mean_square() * (1.0 - share) / (2.0 * (1.0 - share - busy))
     }
 
     /// Draws random pauses during `seconds` seconds with a load of `rate` calls per second. Each pause has a random
@@ -362,7 +363,7 @@ fn remove_idle_pauses(facts: &mut ServerFacts, pauses: &Pauses) {
 mod tests {
     use super::*;
     use brimful_core::model::{Model, ModelClass, Scheduling, Station};
-    use brimful_model::{HostSlowness, trajectory};
+    use brimful_model::{HostSlowness, Method, solve_open, trajectory};
     use rand::SeedableRng;
 
     #[test]
@@ -395,15 +396,15 @@ mod tests {
         assert!((pauses.capacity(1000.0) - 0.98 / 0.0012).abs() < 1e-9);
     }
 
-    /// Expects the mean response time S/A + λ·E[S²]/(2A(A − ρ)) + the wait for pauses. A is the share of time without
-    /// pauses, and S the service time.
+    /// Expects the mean response time S/A + λ·E[S²]/(2A(A − ρ)) + ν·E[L²]·A/(2(A − ρ)), which the solver of the model
+    /// must return too. A is the share of time without pauses, and S the service time.
     #[test]
     fn the_mean_wait_is_that_of_a_replay() {
         let pauses = Pauses { per_second: 1.0, per_call: 0.01, lengths: vec![0.02, 0.03], busy: 0.0 };
         let (rate, demand, seconds) = (600.0, 0.001, 2_000.0);
         let cpu = Station { scheduling: Scheduling::Fcfs, ..Station::default() };
         let class = ModelClass { rate: Some(rate), ..ModelClass::default() };
-        let model =
+        let mut model =
             Model { stations: vec![cpu], classes: vec![class], demands: vec![vec![demand]], ..Model::default() };
         let mut rng = Pcg64Mcg::seed_from_u64(5);
         let mut at = 0.0;
@@ -419,7 +420,12 @@ mod tests {
         let running = 1.0 - pauses.share_at(rate);
         let busy = rate * demand;
         let calls = demand / running + rate * 2.0 * demand * demand / (2.0 * running * (running - busy));
-        let expected = calls + pauses.mean_wait(rate, busy);
+        let mean_square = pauses.mean().powi(2) * (1.0 + pauses.scv());
+        let expected = calls + pauses.rate_at(rate) * mean_square * running / (2.0 * (running - busy));
         assert!((found / expected - 1.0).abs() < 0.05, "{found} {expected}");
+        model.stations[0].interruptions = pauses.interruptions();
+        let solved = solve_open(&model, Method::Erlang).unwrap();
+        assert!((solved.mean_response_time / expected - 1.0).abs() < 1e-9, "{solved:?} {expected}");
+        assert!((solved.saturation_rate / pauses.capacity(1.0 / demand) - 1.0).abs() < 1e-9, "{solved:?}");
     }
 }

@@ -20,6 +20,10 @@ pub(super) enum Sojourn<'a> {
     OneOf(Vec<Alternative<'a>>),
     /// A time at a station that is interrupted.
     Interrupted(Box<Sojourn<'a>>, Interruption),
+    /// A wait in the order of arrival at a station that is interrupted, followed by a service time. The first number is
+    /// the mean of the service time in seconds, without waiting for an interruption on arrival. The last one is a
+    /// factor on the wait for other requests. With this factor, its mean is the mean that the solver computed.
+    InterruptedOrder(f64, Family, OrderedWait<'a>, Interruption, f64),
 }
 
 /// The interruptions of a station. Times are in seconds.
@@ -112,6 +116,7 @@ impl Sojourn<'_> {
             Sojourn::Interrupted(uninterrupted, interruption) => {
                 uninterrupted.constant() * (1.0 - interruption.share)
             }
+            Sojourn::InterruptedOrder(mean, Family::Constant, _, interruption, _) => mean * (1.0 - interruption.share),
             _ => 0.0,
         }
     }
@@ -134,11 +139,16 @@ impl Sojourn<'_> {
                 .map(|alternative| alternative.sojourn.whole_transform(s) * alternative.probability)
                 .sum(),
             Sojourn::Interrupted(uninterrupted, interruption) => {
-                let constant = uninterrupted.constant();
-                let running = 1.0 - interruption.share;
-                let prolonged = interruption.prolonged(s) * running;
-                let interruptions_of_constant = (-(prolonged - s * running) * constant).exp();
-                interruptions_of_constant * uninterrupted.transform(prolonged) * interruption.wait_transform(s)
+                let prolonged = interruption.prolonged(s);
+                let constant = interruption.transform_during(uninterrupted.constant(), s);
+                constant * uninterrupted.transform(prolonged) * interruption.wait_transform(s)
+            }
+            Sojourn::InterruptedOrder(mean, family, wait, interruption, factor) => {
+                let service = match family {
+                    Family::Constant => interruption.transform_during(*mean, s),
+                    family => family.transform(interruption.prolonged(s) * *mean),
+                };
+                service * wait.interrupted_transform(s * *factor, interruption) * interruption.wait_transform(s)
             }
         }
     }
@@ -150,10 +160,15 @@ impl Sojourn<'_> {
 }
 
 impl Interruption {
-    /// s + ν'·(1 − E\[e^(−sL)\]): a time T outside of interruptions, prolonged by the interruptions during it, has the
-    /// transform of T at this point.
+    /// (1 − σ)·(s + ν'·(1 − E\[e^(−sL)\])). A time T without interruptions takes (1 − σ)·T between interruptions, and
+    /// the interruptions during it prolong it to T on average. Its transform at s is the transform of T at this point.
     fn prolonged(&self, s: Complex<f64>) -> Complex<f64> {
-        s + (ONE - self.family.transform(s * self.mean)) * self.hazard
+        (s + (ONE - self.family.transform(s * self.mean)) * self.hazard) * (1.0 - self.share)
+    }
+
+    /// The transform at s of the interruptions during a constant time, whose mean is `constant` with interruptions.
+    fn transform_during(&self, constant: f64, s: Complex<f64>) -> Complex<f64> {
+        (-(self.prolonged(s) - s * (1.0 - self.share)) * constant).exp()
     }
 
     /// E\[e^(−sV)\] of the wait V for an interruption: 0, or the remaining length of an interruption times a factor.
@@ -177,7 +192,18 @@ impl Wait<'_> {
 impl OrderedWait<'_> {
     /// E\[e^(−sW)\] of the wait W for service in the order of arrival.
     fn transform(&self, s: Complex<f64>) -> Complex<f64> {
-        let left = self.left_transform(s);
+        self.wait_transform(self.left_transform(s))
+    }
+
+    /// Like `transform`, at a station that is interrupted, without the wait for an interruption on arrival. The service
+    /// of a request then includes the interruptions during it (completion time; Gaver 1962), so the remaining service
+    /// has the transform (1 − C(s))/(s·E\[C\]), where C is the transform of the completion time.
+    fn interrupted_transform(&self, s: Complex<f64>, interruption: &Interruption) -> Complex<f64> {
+        let prolonged = interruption.prolonged(s);
+        self.wait_transform(self.left_transform(prolonged) * prolonged / s)
+    }
+
+    fn wait_transform(&self, left: Complex<f64>) -> Complex<f64> {
         let wait = left * (1.0 - self.rho) / (ONE - left * self.rho);
         wait * self.must_wait + (1.0 - self.must_wait)
     }

@@ -3,6 +3,7 @@
 
 mod cases;
 mod closed;
+mod interruptions;
 mod laws;
 mod networks;
 mod ordered;
