@@ -426,6 +426,9 @@ function model(survey: Survey): HTMLElement {
     numberColumn("background", "background", (s) => (isQueue(s) ? s.background : null), percent),
     numberColumn("idle_cost", "extra cost when idle", (s) => s.idle_cost?.seconds, seconds),
     numberColumn("idle_power", "exponent of the idle share", (s) => s.idle_cost?.power, count),
+    numberColumn("interruptions_per_second", "interruptions per second", (s) => s.interruptions?.per_second, number),
+    numberColumn("interruptions_per_call", "interruptions per request", (s) => s.interruptions?.per_call, number),
+    numberColumn("interruption_length", "mean length of interruptions", (s) => s.interruptions?.mean_length, seconds),
   ];
   const laws: Column<Law>[] = [
     textColumn("name", "law", (l) => l.name),

@@ -96,8 +96,11 @@ export function bottleneck(survey: Survey): { station: Station; seconds: number 
       return { station, seconds: here.reduce((sum, d) => sum + d.seconds * shareOfMix(d.class), 0) };
     })
     .filter(({ seconds }) => seconds > 0);
-  const utilizationPerRate = ({ station, seconds }: { station: Station; seconds: number }) =>
-    seconds / ((station.servers ?? 1) * (1 - (station.background ?? 0)));
+  const utilizationPerRate = ({ station, seconds }: { station: Station; seconds: number }) => {
+    const { per_second = 0, per_call = 0, mean_length = 0 } = station.interruptions ?? {};
+    const work = seconds / ((station.servers ?? 1) * (1 - (station.background ?? 0)));
+    return (work + per_call * mean_length) / (1 - per_second * mean_length);
+  };
   const named = candidates.find(({ station }) => station.name === survey.bottleneck);
   return named ?? candidates.sort((a, b) => utilizationPerRate(b) - utilizationPerRate(a))[0] ?? null;
 }

@@ -55,8 +55,9 @@ pub(crate) fn load(station: &Station, saturated: &[f64], rates: &[f64]) -> f64 {
 }
 
 /// σ: share of the time in which the station is interrupted, for these demands and rates of requests. If the rates
-/// exceed the station's capacity, σ is its value at saturation.
-pub(crate) fn interrupted_share(station: &Station, demands: &[f64], rates: &[f64]) -> f64 {
+/// exceed the station's capacity, σ is its value at saturation. `demands` are in seconds by class at saturation, and
+/// `rates` in requests per second by class.
+pub fn interrupted_share(station: &Station, demands: &[f64], rates: &[f64]) -> f64 {
     let Some(it) = interruptions(station) else { return 0.0 };
     let saturated: Vec<f64> = demands.iter().map(|demand| demand / (1.0 - station.background)).collect();
     let completed = visits(demands, rates) / load(station, &saturated, rates).max(1.0);
@@ -64,7 +65,7 @@ pub(crate) fn interrupted_share(station: &Station, demands: &[f64], rates: &[f64
 }
 
 /// (1 − b)(1 − σ): share of the station's capacity that background work and interruptions leave.
-pub fn available_share(station: &Station, demands: &[f64], rates: &[f64]) -> f64 {
+pub(crate) fn available_share(station: &Station, demands: &[f64], rates: &[f64]) -> f64 {
     (1.0 - station.background) * (1.0 - interrupted_share(station, demands, rates))
 }
 

@@ -68,7 +68,7 @@ pub use bounds::{AsymptoticBounds, Bounds, Range, asymptotic_bounds, balanced_jo
 pub use erlang::{erlang_c, exponential_wait, mmm_wait};
 pub use error::ModelError;
 pub use idle_law::station_demands;
-pub use interruptions::available_share;
+pub use interruptions::interrupted_share;
 pub use link::{LinkPath, Transfer};
 pub use open::{saturation_rate, solve_open};
 pub use percentile::{ResponseDistributions, response_distributions};

@@ -10,9 +10,9 @@ pub mod site;
 pub mod solution;
 pub mod what_if;
 
-use crate::format::{number, percent, seconds};
-use brimful_core::model::{ClassKind, ModelClass, Scheduling, Station, StationKind};
-use brimful_model::Estimate;
+use crate::format::{fact, number, percent, seconds};
+use brimful_core::model::{ClassKind, Model, ModelClass, Scheduling, Station, StationKind};
+use brimful_model::{Estimate, interrupted_share};
 
 /// Formats a rate in requests per second: `123 req/s`.
 fn requests(rate: f64) -> String {
@@ -57,7 +57,30 @@ fn kind(station: &Station) -> String {
     if station.background > 0.0 {
         text += &format!(", {} taken", percent(Some(station.background)));
     }
+    if station.interruptions.is_some() {
+        text += ", interrupted";
+    }
     text
+}
+
+/// Describes the interruptions of each interrupted station, one line per station. `throughput` are the completed
+/// requests per second by class; without them, the share of time in interruptions is left out.
+fn interruptions(model: &Model, throughput: Option<&[f64]>) -> String {
+    let line = |(station, demands): (&Station, &Vec<f64>)| {
+        let it = station.interruptions?;
+        let share = throughput.map(|rates| interrupted_share(station, demands, rates));
+        let rates = [(it.per_second, "per second"), (it.per_call, "per request")];
+        let rates: Vec<String> = rates
+            .into_iter()
+            .filter(|(rate, _)| *rate > 0.0)
+            .map(|(rate, unit)| format!("{} {unit}", number(Some(rate))))
+            .collect();
+        let rates = if rates.is_empty() { "none".to_owned() } else { rates.join(" and ") };
+        let share = share.map_or_else(String::new, |share| format!(", {} of the time", percent(Some(share))));
+        let length = seconds(Some(it.mean_length));
+        Some(fact("interrupted", &format!("{}: {rates}, of {length} on average{share}", station.name)))
+    };
+    model.stations.iter().zip(&model.demands).filter_map(line).collect()
 }
 
 /// Formats an estimate and, as a second text, the half width of the estimate's 95 % confidence interval.

@@ -143,6 +143,9 @@ function stations(solved: Solved): HTMLElement {
     numberColumn("present", "requests present", (k) => (solved.queue_length ? sum(solved.queue_length[k]!) : null), number),
     numberColumn("saturates", "saturates at", (k) => limit(k)?.saturation_rate ?? null, rate),
     numberColumn("background", "other work", (k) => model.stations[k]!.background || null, percent),
+    numberColumn("interruptions_per_second", "interruptions per second", (k) => model.stations[k]!.interruptions?.per_second, number),
+    numberColumn("interruptions_per_call", "interruptions per request", (k) => model.stations[k]!.interruptions?.per_call, number),
+    numberColumn("interruption_length", "mean length of interruptions", (k) => model.stations[k]!.interruptions?.mean_length, seconds),
   ];
   if (simulation) {
     columns.push(numberColumn("simulated", "simulated use", (k) => sum(simulation.utilization[k]!.map((e) => e.value)), percent));

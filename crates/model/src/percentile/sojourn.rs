@@ -113,9 +113,7 @@ impl Sojourn<'_> {
         match self {
             Sojourn::Service(mean, Family::Constant) | Sojourn::Ordered(mean, Family::Constant, _) => *mean,
             Sojourn::SharedConstant(constant, _) => *constant,
-            Sojourn::Interrupted(uninterrupted, interruption) => {
-                uninterrupted.constant() * (1.0 - interruption.share)
-            }
+            Sojourn::Interrupted(uninterrupted, interruption) => uninterrupted.constant() * (1.0 - interruption.share),
             Sojourn::InterruptedOrder(mean, Family::Constant, _, interruption, _) => mean * (1.0 - interruption.share),
             _ => 0.0,
         }

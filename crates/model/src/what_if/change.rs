@@ -16,10 +16,12 @@ use std::str::FromStr;
 ///
 /// | property | target | values |
 /// |---|---|---|
-/// | `speed` | a station | `1.5x`, `+50%`: divides the station's demands, and the share of background work |
-/// | `servers` | a queue | `4`, `2x`, `+1`: more servers lower the share of background work |
+/// | `speed` | a station | `1.5x`, `+50%`: divides the station's demands, and the share of background work; interruptions stay |
+/// | `servers` | a queue | `4`, `2x`, `+1`: more servers lower the share of background work; interruptions stay, and stop all servers |
 /// | `demand` | a station, a class, or `STATION.CLASS` | `0.5x`, `-20%`, `12ms`, `+1ms` |
 /// | `background` | a queue | `20%`, `0.2`, `0.5x` |
+/// | `interruptions` | a queue | `2/s`, `0`: the interruptions per second, and none per request; `0.5x`: both rates |
+/// | `interruption_length` | a queue | `20ms`, `0.5x`: the mean length of the interruptions |
 /// | `scheduling` | a queue | `ps`, `fcfs`, `priority`, `preemptive` |
 /// | `scv` | a station | `1.5`, `0.5x` |
 /// | `rate` | an open class; all of them together | `50`, `50/s`, `10k`, `2x`, `+30%` |
@@ -50,6 +52,8 @@ pub(super) enum Property {
     Servers,
     Demand,
     Background,
+    Interruptions,
+    InterruptionLength,
     Scheduling,
     Scv,
     Rate,
@@ -58,11 +62,13 @@ pub(super) enum Property {
     Priority,
 }
 
-const PROPERTIES: [(Property, &str); 10] = [
+const PROPERTIES: [(Property, &str); 12] = [
     (Property::Speed, "speed"),
     (Property::Servers, "servers"),
     (Property::Demand, "demand"),
     (Property::Background, "background"),
+    (Property::Interruptions, "interruptions"),
+    (Property::InterruptionLength, "interruption_length"),
     (Property::Scheduling, "scheduling"),
     (Property::Scv, "scv"),
     (Property::Rate, "rate"),
@@ -111,10 +117,10 @@ impl Property {
         Some(match self {
             Property::Speed => Unit::Factor,
             Property::Servers | Property::Population | Property::Priority => Unit::Count,
-            Property::Demand | Property::Think => Unit::Time,
+            Property::Demand | Property::Think | Property::InterruptionLength => Unit::Time,
             Property::Background => Unit::Share,
             Property::Scv => Unit::Number,
-            Property::Rate => Unit::Rate,
+            Property::Rate | Property::Interruptions => Unit::Rate,
             Property::Scheduling => return None,
         })
     }

@@ -1,7 +1,8 @@
 //! Applies changes to the parameters of a model.
 //!
-//! Background work is a constant amount of work, so its share falls with faster or more servers. If a demand is
-//! multiplied by a factor, the half width of its confidence interval is multiplied by it too. A demand that is set to a
+//! Background work is a constant amount of work, so its share falls with faster or more servers. Interruptions do not
+//! change with the speed or the number of servers, because the model does not know their cause: garbage collection would
+//! be shorter on faster servers, but a host that stops the server would not. If a demand is multiplied by a factor, the half width of its confidence interval is multiplied by it too. A demand that is set to a
 //! value is assumed to be exact.
 
 use super::amount::{Amount, Step};
@@ -115,6 +116,9 @@ impl Edit {
                 self.change_background(station, |b| b * (old / new))
             }
             Property::Background => self.change_background(station, |b| amount.apply(b, number)),
+            Property::Interruptions | Property::InterruptionLength => {
+                self.change_interruptions(station, amount, number)
+            }
             _ => {
                 let scv = station.total_scv.as_mut().unwrap_or(&mut station.scv);
                 *scv = self.checked("an scv", amount.apply(*scv, number), |_| true)?;
@@ -151,6 +155,36 @@ impl Edit {
     fn change_background(&self, station: &mut Station, to: impl Fn(f64) -> f64) -> Result<(), ModelError> {
         let fits = |b: f64| b < 1.0;
         station.background = self.checked("the share of other work", to(station.background), fits)?;
+        Ok(())
+    }
+
+    fn change_interruptions(&self, station: &mut Station, amount: &Amount, number: f64) -> Result<(), ModelError> {
+        let is_new = station.interruptions.is_none();
+        let interruptions = station.interruptions.get_or_insert_default();
+        if self.property == Property::InterruptionLength {
+            let length = amount.apply(interruptions.mean_length, number);
+            interruptions.mean_length = self.checked("the length of interruptions", length, |_| true)?;
+        } else {
+            let per_second = amount.apply(interruptions.per_second, number);
+            interruptions.per_second = self.checked("the rate of interruptions", per_second, |_| true)?;
+            if amount.step != Step::Add {
+                let per_call = if amount.is_factor() { amount.apply(interruptions.per_call, number) } else { 0.0 };
+                interruptions.per_call = self.checked("the rate of interruptions", per_call, |_| true)?;
+            }
+        }
+        let is_without_length = interruptions.mean_length == 0.0 && self.property == Property::Interruptions;
+        if is_new && (amount.is_factor() || is_without_length) {
+            let name = &station.name;
+            let problem = format!(
+                "is about a station without interruptions (`{name}`): give their rate and their length, like {name}.\
+                 interruptions=2/s and {name}.interruption_length=20ms"
+            );
+            return Err(ModelError::WhatIf { text: self.text.clone(), problem });
+        }
+        let share = interruptions.per_second * interruptions.mean_length;
+        if share >= 1.0 {
+            return Err(self.cannot_be("the share of time in interruptions", share));
+        }
         Ok(())
     }
 

@@ -98,8 +98,10 @@ impl Variants {
             variants.add_client(client)?;
         }
         // Changes of speed or servers also change the share of background work. So explicit changes of this share come
-        // last.
-        variants.edits.sort_by_key(|edit| edit.property == Property::Background);
+        // last. The length of interruptions comes before their rate, which needs a length.
+        variants
+            .edits
+            .sort_by_key(|edit| (edit.property == Property::Background, edit.property == Property::Interruptions));
         variants.check_axes()?;
         Ok(variants)
     }

@@ -1,7 +1,7 @@
 //! The result of `brimful plan solve`: a solved queueing network.
 
 use super::outlook::{limits, sensitivity, times, together};
-use super::{kind, offered, requests, with_half_width};
+use super::{interruptions, kind, offered, requests, with_half_width};
 use crate::format::{
     Column, fact, figure, harmless, narrow, number, percent, rate, seconds, table, width, words, wrap,
 };
@@ -225,7 +225,8 @@ fn residence(model: &Model, solution: &Solution) -> String {
 }
 
 fn notes(solved: &Solved) -> String {
-    let mut text = String::new();
+    let throughput = solved.solution.as_ref().map(|solution| solution.throughput.as_slice());
+    let mut text = interruptions(&solved.model, throughput);
     if let Some(solution) = &solved.solution {
         text += &fact("method", &format!("{}: {}", solution.method, solution.why));
     }

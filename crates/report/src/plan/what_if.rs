@@ -1,7 +1,7 @@
 //! The result of `brimful plan what-if`: a model before and after changes, and for ranges of changes.
 
 use super::outlook::{ends, limits, parenthesis, sensitivity, standing, times, together};
-use super::{offered, requests};
+use super::{interruptions, offered, requests};
 use crate::format::{
     Column, error, fact, figure, harmless, key, narrow, number, percent, rate, seconds, table, words, wrap,
 };
@@ -249,6 +249,7 @@ fn notes(changed: &Changed) -> String {
     for change in &what_if.changes {
         text += &fact("change", change);
     }
+    text += &interruptions(&now.model, now.solution.as_ref().map(|solution| solution.throughput.as_slice()));
     if let Some(solution) = &now.solution {
         text += &fact("method", &format!("{}: {}", solution.method, solution.why));
     }
