@@ -2,9 +2,10 @@
 //!
 //! A request of class r needs D_r + w·Iᵖ seconds on average, where I is the idle share of the capacity, and w and p are
 //! the seconds and the power of the [`IdleCost`]. At a queue of m servers, I = 1 − b − Σ X_r·(D_r + w·Iᵖ)/m, where X_r
-//! is the throughput of class r and background work uses the share b of the capacity. If the station is interrupted for the share σ of the time, (1 − b)(1 − σ) replaces 1 − b. With w ≥ 0, the right side falls
-//! as I grows. With w < 0, it grows more slowly than I, provided that no demand becomes negative. So there is exactly
-//! one solution I, which is 0 at saturation.
+//! is the throughput of class r and background work uses the share b of the capacity. If the station is interrupted for
+//! the share σ of the time, (1 − b)(1 − σ) replaces 1 − b. With w ≥ 0, the right side falls as I grows. With w < 0, it
+//! grows more slowly than I, provided that no demand becomes negative. So there is exactly one solution I, which is 0
+//! at saturation.
 //!
 //! For one server, p = 1 and b = 0, this is the M/G/1 queue in which a request that finds the server idle takes
 //! S0 = D + w: U = λ·S0/(1 − λ·(D − S0)) (Welch 1964, "On a generalized M/G/1 queuing process in which the first

@@ -17,19 +17,24 @@
 //! - **Open classes.** A Poisson arrival finds r = ν·E\[L²\]/2. The requests that arrive during an interruption are
 //!   served after it, so the mean wait grows by r/(1 − ρ), where ρ is the utilization of the capacity (1 − b)(1 − σ).
 //!   This is exact for one server and service in the order of arrival. With several servers it is an upper bound: a
-//!   request that arrives during an interruption may find an idle server afterwards. The bound is close if an
-//!   interruption is much longer than a service.
+//!   request that arrives during an interruption may find an idle server afterwards. In simulations with 2 to 16
+//!   servers, exponential service, and interruptions of 2 to 100 service times, mean response times were at most 5 %
+//!   shorter.
 //! - **Closed classes.** A customer leaves a station only between interruptions, and returns after the mean time A
 //!   elsewhere, including its think time. If this time is exponential, the customer finds r = ν'·A·(E\[L\] − A·(1 −
 //!   L*))/(1 + ν'·A·(1 − L*)), where L* = E\[e^(−L/A)\]. So r is 0 without a time elsewhere, and ν·E\[L²\]/2 if A is
 //!   long. This follows from the renewal equation of the interruptions, and holds for any number of customers. Mean
 //!   value analysis adds r to the residence time of an arrival. It assumes that the arrival finds the mean queue of the
 //!   network with one customer fewer, as without interruptions (Reiser & Lavenberg 1980). This assumption is an
-//!   approximation, because queues are longer after an interruption. It gives the right limits: one customer, many
-//!   customers (capacity), and a population so large that arrivals are Poisson.
+//!   approximation: queues are longest at the end of an interruption, when all customers may already be there and no
+//!   one arrives. It gives the right limits: one customer, many customers (capacity), and a population so large that
+//!   arrivals are Poisson. Between them, simulated response times were up to half as long if an interruption was longer
+//!   than the think time, and throughputs up to 16 % higher. So the method `auto` simulates closed networks with
+//!   interruptions.
 //! - **Order of service.** Under processor sharing, r is the same for all classes. The requests that arrived during the
 //!   interruption slow all requests down, in proportion to their demands. This is exact for exponential service with
-//!   equal demands at one server. With priorities, an arrival waits for r like for a service in progress (Cobham 1954).
+//!   equal demands at one server; for constant service, long interruptions cause up to twice the wait. With priorities,
+//!   an arrival waits for r like for a service in progress (Cobham 1954).
 //!
 //! The simulator ([`mod@crate::simulate`]) has interruptions of these rates, with lengths of the families of
 //! [`crate::Service::Standard`].

@@ -138,14 +138,14 @@ impl Arrival<'_> {
         (left + self.backlog(|_| true)) / (self.servers() - self.network.open_load(self.k))
     }
 
-    /// The wait of class `c` for interruptions in seconds, in the order of arrival: for the rest of an interruption, and
-    /// for the open requests that arrived during it.
+    /// The wait of class `c` for interruptions in seconds, in the order of arrival: for the rest of an interruption,
+    /// and for the open requests that arrived during it.
     fn ordered_interruption(&self, c: usize) -> f64 {
         self.interruption(c) / (self.servers() - self.network.open_load(self.k))
     }
 
-    /// The wait of class `c` for interruptions in seconds, under processor sharing: the rest of an interruption, and the
-    /// time for which the open requests that arrived during it slow the request down.
+    /// The wait of class `c` for interruptions in seconds, under processor sharing: the rest of an interruption, and
+    /// the time for which the open requests that arrived during it slow the request down.
     fn shared_interruption(&self, c: usize) -> f64 {
         let found = self.network.interruption_found(self.k, c);
         if found == 0.0 {

@@ -5,8 +5,8 @@
 //! networks (processor sharing, delays, FCFS with exponential service and equal demands), the number and the order of
 //! visits do not affect the result. In other networks, they may affect it. Background work with the share b slows a
 //! queue to 1 − b of its rate. Think times are exponential. With an [`idle_cost`](brimful_core::model::IdleCost) above
-//! 0, requests that find idle servers take longer, in proportion to the share of idle servers ([`crate::wakeup`]).
-//! An `idle_cost` below 0 is part of every demand. Interrupted stations stop at random times ([`crate::interruptions`]).
+//! 0, requests that find idle servers take longer, in proportion to the share of idle servers ([`crate::wakeup`]). An
+//! `idle_cost` below 0 is part of every demand. Interrupted stations stop at random times ([`crate::interruptions`]).
 //!
 //! A run ends when its results are precise enough, or at its limit of events or of time; [`Run`] states the precision.
 //! Warm-up and intervals are explained in `simulate/intervals.rs`. The seed determines the result. Memory is limited to

@@ -59,6 +59,38 @@ fn every_reference_network_is_solved() {
     assert!(networks >= 43, "{networks}");
 }
 
+/// A model of a CPU with interruptions, some of which come with requests.
+const INTERRUPTED: &str = r#"
+demands = [[0.001]]
+stations = [{ name = "cpu", type = "queue", scheduling = "fcfs", interruptions = { per_second = 5.0, per_call = 0.002, mean_length = 0.02 } }]
+classes = [{ name = "page", type = "open", rate = 400.0 }]
+"#;
+
+#[test]
+fn interruptions_are_shown_and_waited_for() {
+    let files = Files::new();
+    let path = files.write("interrupted.toml", INTERRUPTED.to_owned());
+    let solved = json(&["solve", &path]);
+    // ν = 5.8 interruptions per second take σ = 0.116 of the time: R = S/(1 − σ) + (λ·S²/(1 − σ) + ν·L²·(1 − σ)/2)/(1 −
+    // σ − ρ).
+    let running = 0.884;
+    let wait = (400.0 * 1e-6 / running + 5.8 * 4e-4 * running / 2.0) / (running - 0.4);
+    let response = solved["response_time"][0].as_f64().unwrap();
+    assert!((response / (0.001 / running + wait) - 1.0).abs() < 1e-9, "{solved}");
+    assert!((solved["saturation_rate"].as_f64().unwrap() / (0.9 / 0.00104) - 1.0).abs() < 1e-9, "{solved}");
+    assert!((solved["limits"][0]["utilization"].as_f64().unwrap() - 0.4 / running).abs() < 1e-9, "{solved}");
+
+    let line = "cpu: 5.00 per second and 0.00200 per request, of 20.0 ms on average, 11.6 % of the time";
+    let text = plan(&["solve", &path]).exits(&[0]).stdout;
+    assert!(text.contains(&format!("interrupted {line}")) && text.contains("FCFS, interrupted"), "{text}");
+    let set = ["what-if", &path, "--set", "rate=2x", "--set", "cpu.interruption_length=10ms"];
+    let text = plan(&set).exits(&[0]).stdout;
+    let line = "cpu: 5.00 per second and 0.00200 per request, of 10.0 ms on average, 6.60 % of the time";
+    assert!(text.contains(&format!("interrupted {line}")), "{text}");
+    let endless = INTERRUPTED.replace("per_second = 5.0", "per_second = 50.0");
+    plan(&["solve", &files.write("endless.toml", endless)]).fails(2, "below 1: give fewer or shorter interruptions");
+}
+
 #[test]
 fn the_text_is_a_sentence_and_tables() {
     let files = Files::new();

@@ -20,9 +20,10 @@
 //!   where K is geometric with ρ, as in M/M/m. For a request that finds an idle server, mean and variance are reduced
 //!   by the same factor. With processor sharing, the errors of p50 and p95 are at most 8 % for exponential service and
 //!   14 % for other distributions.
-//! - Interruptions ([`crate::interruptions`]) with service in the order of arrival, for open classes: a wait for the rest
-//!   of an interruption, with probability σ, a wait as in M/G/1 whose service times include the interruptions during
-//!   them, and such a service time. This is exact for one server (Gaver 1962; decomposition of Fuhrmann & Cooper 1985).
+//! - Interruptions ([`crate::interruptions`]) with service in the order of arrival, for open classes: a wait for the
+//!   rest of an interruption, with probability σ, a wait as in M/G/1 whose service times include the interruptions
+//!   during them, and such a service time. This is exact for one server (Gaver 1962; decomposition of Fuhrmann & Cooper
+//!   1985).
 //! - Interruptions elsewhere: the time is the sum of a time as above and a wait for an interruption, and interruptions
 //!   during the first part prolong it. The wait is that of a fluid queue: while an interruption of length L and the
 //!   queue after it last, L/(1 − ρ) seconds, the wait falls linearly from L to 0. So it is the remaining length of an
@@ -192,8 +193,8 @@ impl<'a> StationView<'a> {
         alternatives.into_iter().map(prolonged).collect()
     }
 
-    /// The time of class `c` at an interrupted station that serves open classes in the order of arrival. `None` at other
-    /// stations, or if servers must be woken up.
+    /// The time of class `c` at an interrupted station that serves open classes in the order of arrival. `None` at
+    /// other stations, or if servers must be woken up.
     fn interrupted_in_order(&'a self, c: usize) -> Option<Alternative<'a>> {
         let (interrupted, demand) = (self.interrupted?, self.demands[c]);
         let is_ordered = self.station.scheduling == Scheduling::Fcfs && self.closed_variance_share.is_none();

@@ -1,7 +1,8 @@
 //! The state of the simulated network and its events.
 //!
 //! An *event* is an arrival from outside, a change of an arrival rate, the end of a service, a delay or a think time,
-//! or the beginning or the end of an interruption. No memory is allocated per event: the slots of requests are reused, and queues keep their capacity.
+//! or the beginning or the end of an interruption. No memory is allocated per event: the slots of requests are reused,
+//! and queues keep their capacity.
 //!
 //! A request visits each station where its class has a demand once, in the model's order. The customers of closed
 //! classes begin by thinking. If they do not think, they begin at their first station.

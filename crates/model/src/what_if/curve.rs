@@ -44,7 +44,8 @@ pub struct CurvePoint {
     /// The reason why there is no solution: a station cannot keep up, or a solver failed.
     pub unsolved: Option<String>,
     /// For each station: share in use of the capacity that background work and interruptions leave; 1 or more if the
-    /// station cannot keep up. For a delay, it is the number of requests present. If there is no solution, closed classes are not included.
+    /// station cannot keep up. For a delay, it is the number of requests present. If there is no solution, closed
+    /// classes are not included.
     pub utilization: Vec<f64>,
     /// The rate of all classes together, at their mix at this point, at which the first station saturates, in requests
     /// per second.

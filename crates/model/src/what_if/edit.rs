@@ -1,9 +1,10 @@
 //! Applies changes to the parameters of a model.
 //!
 //! Background work is a constant amount of work, so its share falls with faster or more servers. Interruptions do not
-//! change with the speed or the number of servers, because the model does not know their cause: garbage collection would
-//! be shorter on faster servers, but a host that stops the server would not. If a demand is multiplied by a factor, the half width of its confidence interval is multiplied by it too. A demand that is set to a
-//! value is assumed to be exact.
+//! change with the speed or the number of servers, because the model does not know their cause: garbage collection
+//! would be shorter on faster servers, but a host that stops the server would not. If a demand is multiplied by a
+//! factor, the half width of its confidence interval is multiplied by it too. A demand that is set to a value is
+//! assumed to be exact.
 
 use super::amount::{Amount, Step};
 use super::change::{Property, Value};
