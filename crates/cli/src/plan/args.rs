@@ -70,8 +70,9 @@ pub struct WhatIfArgs {
     #[command(flatten)]
     pub model: ModelArgs,
     /// Change the model (repeatable): STATION.speed=1.5x, .servers=4, .demand=0.5x, .background=20%, .scheduling=fcfs,
-    /// .scv=1, .interruptions=2/s, .interruption_length=20ms; CLASS.rate=+30%, .population=200, .think=3s, .priority=0; STATION.CLASS.demand=12ms; rate=2x for all classes.
-    /// A range gives a curve: 50..150, 1x..4x:13 (with 13 points), 1x..16x:9:log
+    /// .scv=1, .interruptions=2/s, .interruption_length=20ms; CLASS.rate=+30%, .population=200, .think=3s, .priority=0;
+    /// STATION.CLASS.demand=12ms; rate=2x for all classes. A range gives a curve: 50..150, 1x..4x:13 (with 13 points),
+    /// 1x..16x:9:log
     #[arg(long, value_name = "CHANGE")]
     pub set: Vec<Change>,
     /// Add a class, like 'batch:rate=50,cpu=2ms,disk=1ms' or 'crawler:rate=5,like=page' (repeatable)

@@ -69,7 +69,7 @@ classes = [{ name = "page", type = "open", rate = 400.0 }]
 #[test]
 fn interruptions_are_shown_and_waited_for() {
     let files = Files::new();
-    let path = files.write("interrupted.toml", INTERRUPTED.to_owned());
+    let path = files.write("interrupted.toml", INTERRUPTED);
     let solved = json(&["solve", &path]);
     // ν = 5.8 interruptions per second take σ = 0.116 of the time: R = S/(1 − σ) + (λ·S²/(1 − σ) + ν·L²·(1 − σ)/2)/(1 −
     // σ − ρ).
