@@ -17,11 +17,12 @@ use brimful_monitor::{
     Intervals, ListenerSample, Monitor, MonitorConfig, ProcessSelector, ProcessTree, Sample, online_cpus, pin_tree,
 };
 use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, connect, getsockname, listen, socket_with};
-use rustix::process::Pid;
+use rustix::process::{Pid, Signal, kill_process_group};
 use rustix::thread::{CpuSet, sched_getaffinity};
 use std::io::{BufRead, BufReader, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::os::fd::OwnedFd;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::thread::sleep;
@@ -74,6 +75,7 @@ impl Shell {
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
+            .process_group(0)
             .spawn()
             .unwrap();
         let (input, output) = (child.stdin.take().unwrap(), BufReader::new(child.stdout.take().unwrap()));
@@ -98,7 +100,7 @@ impl Shell {
 
 impl Drop for Shell {
     fn drop(&mut self) {
-        let _ = self.child.kill();
+        let _ = kill_process_group(Pid::from_child(&self.child), Signal::KILL);
         let _ = self.child.wait();
     }
 }
@@ -207,7 +209,7 @@ fn what_cannot_be_watched_is_an_error_or_said() {
 fn a_pinned_tree_is_put_back_and_its_newborn_with_it() {
     let affinity = |pid: u32| sched_getaffinity(Pid::from_raw(pid as i32)).unwrap();
     let mut shell = Shell::start();
-    let elder = shell.run("sleep 60 > /dev/null & echo $!") as u32;
+    let elder = shell.run("sleep 600 > /dev/null & echo $!") as u32;
     let mut tree = shell.tree();
     let former = affinity(shell.pid());
     let cpu = online_cpus().into_iter().rfind(|&cpu| former.is_set(cpu)).unwrap();
@@ -215,7 +217,7 @@ fn a_pinned_tree_is_put_back_and_its_newborn_with_it() {
     wanted.set(cpu);
 
     let guard = pin_tree(&tree, &[cpu], |_| Ok(())).unwrap();
-    let process_started_during_watch = shell.run("sleep 60 > /dev/null & echo $!") as u32;
+    let process_started_during_watch = shell.run("sleep 600 > /dev/null & echo $!") as u32;
     for pid in [shell.pid(), elder, process_started_during_watch] {
         assert_eq!(affinity(pid), wanted, "the process is pinned");
     }

@@ -8,6 +8,7 @@ use brimful_monitor::{
 };
 use brimful_monitor::{NetNamespace, listener_owners, online_cpus};
 use rustix::net::{bind, listen, sockopt};
+use rustix::process::{Pid, Signal, kill_process_group};
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::net::SocketAddrV4;
@@ -20,12 +21,12 @@ use std::time::{Duration, Instant};
 /// Whether to use eBPF: each test runs once with eBPF (if it is built in), and once with /proc only.
 const SOURCES: &[bool] = if cfg!(feature = "ebpf") { &[true, false] } else { &[false] };
 
-/// A process that is killed on drop.
+/// A process in a process group of its own. On drop, the group is killed.
 struct Killed(Child);
 
 impl Killed {
     fn start(command: &mut Command) -> Killed {
-        Killed(command.stdout(Stdio::null()).spawn().unwrap())
+        Killed(command.stdout(Stdio::null()).process_group(0).spawn().unwrap())
     }
 
     fn pid(&self) -> u32 {
@@ -35,7 +36,7 @@ impl Killed {
 
 impl Drop for Killed {
     fn drop(&mut self) {
-        let _ = self.0.kill();
+        let _ = kill_process_group(Pid::from_child(&self.0), Signal::KILL);
         let _ = self.0.wait();
     }
 }
@@ -159,7 +160,7 @@ fn cpu_time_of_a_grandchild_that_came_and_went_is_counted() {
 fn a_live_descendant_is_found_and_kept_when_it_ends() {
     let mut shell = Shell::start();
     let mut tree = shell.tree();
-    let child = shell.run("sleep 60 & echo $!") as u32;
+    let child = shell.run("sleep 600 & echo $!") as u32;
     tree.cpu_ns();
     let with_child = tree.pids();
     shell.run(&format!("kill {child}; wait {child}; echo 0"));
@@ -293,7 +294,7 @@ fn workers_started_on_demand_after_the_watch_began_are_followed() {
         let mut sampler = watch(&[ProcessSelector::Pid(shell.pid())], ebpf);
         let first = program(&mut sampler);
         assert_eq!(*first.pids, [shell.pid()]);
-        let worker = shell.run(&format!("(read -r go < /dev/null; {BURN}; exec sleep 60) & echo $!")) as u32;
+        let worker = shell.run(&format!("(read -r go < /dev/null; {BURN}; exec sleep 600) & echo $!")) as u32;
         let now = until(&mut sampler, |program| program.pids.contains(&worker));
         assert_eq!((now.started - first.started, now.pids.len()), (1, 2));
         // The worker's usage must be counted while it lives, and must stay counted after it has ended.
@@ -311,7 +312,7 @@ fn a_zombie_has_ended_and_what_it_used_stays() {
         // stdin.
         let mut parent = Command::new("sh");
         let parent =
-            parent.args(["-c", &format!("exec 3<&0; (read -r go; {BURN}) <&3 & exec sleep 60")]).stdin(Stdio::piped());
+            parent.args(["-c", &format!("exec 3<&0; (read -r go; {BURN}) <&3 & exec sleep 600")]).stdin(Stdio::piped());
         let mut parent = Killed::start(parent);
         let mut sampler = watch(&[ProcessSelector::Pid(parent.pid())], ebpf);
         let before = until(&mut sampler, |program| program.pids.len() == 2);
@@ -334,7 +335,7 @@ fn a_zombie_has_ended_and_what_it_used_stays() {
 #[test]
 fn another_process_under_the_same_number_is_another() {
     for &ebpf in SOURCES {
-        let first = Killed::start(Command::new("sleep").arg("60"));
+        let first = Killed::start(Command::new("sleep").arg("600"));
         let pid = first.pid();
         let mut sampler = watch(&[ProcessSelector::Pid(pid), ProcessSelector::Name("sleep".to_owned())], ebpf);
         let before = programs(&mut sampler);
@@ -343,7 +344,7 @@ fn another_process_under_the_same_number_is_another() {
         // The next process gets the next pid, unless another test starts a process in between. So this is repeated.
         let second = wait_for("a process with the same pid", || {
             fs::write("/proc/sys/kernel/ns_last_pid", (pid - 1).to_string()).expect("this test must run as root");
-            let child = Killed::start(Command::new("sleep").arg("60"));
+            let child = Killed::start(Command::new("sleep").arg("600"));
             (child.pid() == pid).then_some(child)
         });
         // Until exec, the child has the name of this test's process.
@@ -466,7 +467,7 @@ fn the_owner_of_a_port_is_waited_for_and_found_again_when_it_changes_hands() {
             sockopt::set_socket_reuseport(&fd, true).unwrap();
             bind(&fd, &SocketAddrV4::new(std::net::Ipv4Addr::LOCALHOST, port)).unwrap();
             listen(&fd, 8).unwrap();
-            Killed::start(Command::new("sh").args(["-c", "sleep 60 & wait"]).stdin(fd))
+            Killed::start(Command::new("sh").args(["-c", "sleep 600 & wait"]).stdin(fd))
         };
         let first = server();
         let found = until(&mut sampler, |program| program.pids.len() == 2);
