@@ -30,6 +30,7 @@ mod error;
 mod method;
 mod outcome;
 mod process;
+mod rounds;
 mod server_bench;
 #[cfg(test)]
 mod simulated;

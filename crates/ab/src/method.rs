@@ -3,14 +3,14 @@
 
 use crate::AbError;
 use crate::bench::{Arm, Bench, Slice, main_problem};
-use crate::outcome::Rounds;
+use crate::rounds::{Round, Rounds};
 use brimful_core::ab::{AbMethod, AbPilot, AbStopReason};
 use brimful_core::quantity::{self, whole_percent};
 use brimful_core::record::Reason;
 use brimful_core::workload::{Load, LoadKind};
 use brimful_core::{Nanos, Rate};
 use brimful_run::RunOptions;
-use brimful_stats::{Estimate, PairedRound, RegressionLimit, half_width, paired_differences, round_differences};
+use brimful_stats::{Estimate, RegressionLimit, half_width, paired_differences, round_differences};
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_pcg::Pcg64Mcg;
@@ -287,32 +287,6 @@ struct Method<'a> {
     /// Number of rounds that have begun, including those of the pilot.
     round: u64,
     bench: &'a mut dyn Bench,
-}
-
-/// The slices of a round.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Round {
-    /// Slices of A and B, for the comparison of B with A.
-    pub b_pairing: Pairing,
-    /// Slices of A and the control, for the comparison of the control with A.
-    pub control_pairing: Pairing,
-}
-
-/// Slices of A, and the slices that are compared with them.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Pairing {
-    /// Slices of A.
-    pub a: Vec<Slice>,
-    /// Slices of B or of the control.
-    pub other: Vec<Slice>,
-}
-
-impl Pairing {
-    /// The valid metrics of both servers.
-    pub fn contrast(&self) -> PairedRound {
-        let valid = |slices: &[Slice]| slices.iter().map(Slice::valid_figures).collect();
-        PairedRound { a: valid(&self.a), b: valid(&self.other) }
-    }
 }
 
 impl Method<'_> {

@@ -1,58 +1,19 @@
 //! Builds the document of a comparison from the measured rounds.
 
 use crate::AbError;
-use crate::bench::Slice;
-use crate::method::{AbPlan, MIN_ROUNDS, Measured, Pairing, Round};
+use crate::method::{AbPlan, MIN_ROUNDS, Measured};
+use crate::rounds::Rounds;
 use brimful_core::ab::{AbControl, AbDesign, AbRun, AbSide, AbStopReason, AbStopping, AbTest, ControlOutcome, SCHEMA};
 use brimful_core::comparison::ComparedFigure;
 use brimful_core::quantity::{count, percent, pluralize, whole_percent};
 use brimful_core::record::{Reason, Verdict};
 use brimful_core::workload::Workload;
-use brimful_stats::{PairedRound, difference_clause, half_width, paired_differences, round_differences};
+use brimful_stats::{difference_clause, half_width, paired_differences, round_differences};
 
 /// Largest bound on the difference that a sentence states exactly. A larger bound is only reported as larger than this.
 const LARGEST_BOUND: f64 = 0.5;
 /// If a larger share of the slices than this is not valid, the whole comparison is not valid.
 const MAX_LEFT_OUT: f64 = 0.5;
-
-/// All rounds that were measured.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Rounds(Vec<Round>);
-
-impl Rounds {
-    /// Adds a round.
-    pub fn push(&mut self, round: Round) {
-        self.0.push(round);
-    }
-
-    /// The comparison of B with A in each round.
-    pub fn b_contrasts(&self) -> Vec<PairedRound> {
-        self.0.iter().map(|round| round.b_pairing.contrast()).collect()
-    }
-
-    /// The comparison of the control with A in each round.
-    pub fn control_contrasts(&self) -> Vec<PairedRound> {
-        self.0.iter().map(|round| round.control_pairing.contrast()).collect()
-    }
-
-    fn pairings(&self) -> impl Iterator<Item = &Pairing> {
-        self.0.iter().map(|round| &round.b_pairing)
-    }
-
-    /// The reasons why slices are not valid for this metric.
-    fn problems(&self, figure: &str) -> impl Iterator<Item = &Reason> {
-        self.slices().filter_map(move |slice| slice.problem_with(figure))
-    }
-
-    /// Number of slices with a late load generator in which this metric is valid and the other metrics are not.
-    fn late_slices(&self, figure: &str) -> usize {
-        self.slices().filter(|slice| slice.problem.is_some() && slice.problem_with(figure).is_none()).count()
-    }
-
-    fn slices(&self) -> impl Iterator<Item = &Slice> {
-        self.pairings().flat_map(|pairing| pairing.a.iter().chain(&pairing.other))
-    }
-}
 
 /// How and when the comparison ran, for the document.
 pub(crate) struct Origin {
