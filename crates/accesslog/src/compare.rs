@@ -5,7 +5,7 @@
 //! of request classes and the index of dispersion are compared in the peak windows. All other metrics are compared over
 //! the whole logs.
 
-use crate::profile::classes::EMPTY_CLASS;
+use crate::profile::EMPTY_CLASS;
 use brimful_core::profile::{Dispersion, LogClass, Profile, Sessions, Times};
 use std::collections::BTreeSet;
 

@@ -34,7 +34,7 @@ pub mod window;
 pub(crate) use distinct::mix;
 use distinct::{Distinct, fixed_hash};
 pub use options::{ClassBy, Options, RobotFilter};
-pub use size_ranges::SizeRanges;
+pub use size_ranges::{EMPTY_CLASS, SizeRanges};
 pub use sizes::{SizeCount, SizeCounts};
 pub use urls::{TopUrl, TopUrls};
 pub use window::{KeyedRequests, Window};

@@ -10,7 +10,7 @@ pub mod arrivals;
 mod sessions;
 
 use crate::LogError;
-use crate::profile::classes::EMPTY_CLASS;
+use crate::profile::EMPTY_CLASS;
 use arrivals::{FittedArrivals, fit};
 use brimful_core::Rate;
 use brimful_core::profile::{LogClass as ProfileClass, PopularUrl, Profile};

@@ -12,7 +12,7 @@
 mod partition;
 
 use super::options::{ClassBy, Options};
-use super::size_ranges::SizeRanges;
+use super::size_ranges::{EMPTY_CLASS, SizeRanges};
 use super::sizes::SizeCount;
 use super::urls::TopUrl;
 use super::window::{KeyedRequests, Window};
@@ -30,8 +30,6 @@ const LARGE_CLUSTER: f64 = 0.05;
 /// number of classes, the smallest number that explains this share is used, but at most [`MAX_CLASSES`].
 const EXPLAINED: f64 = 0.9;
 const MAX_CLASSES: usize = 5;
-/// The name of the class of responses without a body.
-pub const EMPTY_CLASS: &str = "empty";
 /// Maximum number of URLs that are listed for a class.
 const URLS: usize = 200;
 

@@ -1,10 +1,11 @@
 //! Classes by ranges of sizes that the user chose. Responses without a body always form a separate class.
 
-use super::classes::EMPTY_CLASS;
 use brimful_core::quantity::count;
 use brimful_core::units::Bytes;
 use std::str::FromStr;
 
+/// The name of the class of responses without a body.
+pub const EMPTY_CLASS: &str = "empty";
 /// Maximum number of bounds.
 const MAX_BOUNDS: usize = 63;
 

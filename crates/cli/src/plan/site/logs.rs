@@ -4,7 +4,7 @@ use crate::access_logs::{describe_line_counts, log_error};
 use crate::plan::args::site::SiteArgs;
 use crate::plan::utilization::Utilization;
 use brimful_accesslog::Entry;
-use brimful_accesslog::profile::{Options, Profiler, SizeRanges, classes};
+use brimful_accesslog::profile::{EMPTY_CLASS, Options, Profiler, SizeRanges};
 use brimful_accesslog::read::{EntryDecision, ReadOptions, read};
 use brimful_core::profile::Profile;
 use jiff::tz::{Offset, TimeZone};
@@ -55,7 +55,7 @@ impl LogClasses {
 
     fn of_profile(profile: &Profile) -> LogClasses {
         let names: Vec<String> = profile.classes.iter().map(|class| class.name.clone()).collect();
-        let empty_class = names.iter().position(|name| name == classes::EMPTY_CLASS);
+        let empty_class = names.iter().position(|name| name == EMPTY_CLASS);
         let sized = profile.classes.iter().enumerate().filter(|(index, _)| Some(*index) != empty_class);
         let from = sized.map(|(index, class)| (class.bytes_range[0], index)).collect();
         LogClasses { names, by: ClassBounds::Profile(from), empty_class }
