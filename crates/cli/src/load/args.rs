@@ -2,7 +2,6 @@
 
 use super::choosers::ChooserArgs;
 use super::levels::SweepArgs;
-use super::repeat::MAX_REPETITIONS;
 use super::sessions::SessionArgs;
 use crate::flags::values::{
     Arrivals, MaxConnections, parse_arrivals, parse_clock_offset, parse_instant, parse_max_connections, parse_method,
@@ -21,6 +20,8 @@ use std::time::SystemTime;
 
 /// Upper bound of `--print`. It limits memory, which contains the calls until they are printed.
 const MAX_PRINTED_CALLS: u64 = 10_000;
+/// The highest number of repetitions.
+const MAX_REPETITIONS: u64 = 1000;
 
 const EXAMPLES: &str = "\
 Examples:

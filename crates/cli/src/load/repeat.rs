@@ -20,9 +20,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// The highest number of repetitions.
-pub const MAX_REPETITIONS: u64 = 1000;
-
 /// Rest before the next repetition, in which the server can work off its backlog.
 const REST: Duration = Duration::from_secs(1);
 /// Interval at which a rest checks whether the user has interrupted the run.
