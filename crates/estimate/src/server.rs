@@ -37,8 +37,9 @@ mod work_scv;
 pub use blocks::{
     Block, KernelMetrics, Measurement, ModuleMetrics, OfferedLoad, ResponseMetrics, ServerFacts, Timeline,
 };
+pub use later_drift::LevelTime;
 pub use model_fit::ResponseSummary;
-pub use prediction_interval::{ExpectedLevel, LevelTime, PredictedValue, ResponseLimit};
+pub use prediction_interval::{ExpectedLevel, PredictedValue, ResponseLimit};
 pub use programs::ProgramUsage;
 pub use quota::QuotaPrediction;
 

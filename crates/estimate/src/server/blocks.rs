@@ -119,6 +119,13 @@ pub struct Timeline {
 /// The measurements of one block, in the order in which they were made.
 pub type Block = Vec<Measurement>;
 
+impl Timeline {
+    /// The stretches after the warm-up in which the CPUs worked.
+    fn working_stretches(&self) -> Vec<&RunStretch> {
+        self.stretches.iter().filter(|stretch| stretch.start_s >= self.warm_up && stretch.work > 0.0).collect()
+    }
+}
+
 impl Measurement {
     /// Calls completed per second.
     pub fn rate(&self) -> f64 {
@@ -235,7 +242,7 @@ fn pool_load(replayed: &[&ReplayedMeasurement]) -> PooledMeasurement {
         excess_variance: variance_of_mean(&excess),
         response_variance: variance_of_mean(&responses),
         rate_variance: variance_of_mean(&rates),
-        work_scv: WorkScv::new(&measurements),
+        work_scv: WorkScv::new(measurements.iter().map(|measurement| measurement.timeline.working_stretches())),
         blocks: measurements.len(),
     }
 }

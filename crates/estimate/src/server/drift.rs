@@ -7,9 +7,8 @@
 //! then enlarged to the drift that is expected until the level ([`super::later_drift`]).
 
 use super::blocks::{Measurement, OfferedLoad, PooledLoads, ReplayedMeasurement, ServerFacts};
-use super::later_drift::{LaterDrift, SlownessReading};
+use super::later_drift::{LaterDrift, LevelTime, SlownessReading};
 use super::model_fit::{ModelFit, quantile};
-use super::prediction_interval::LevelTime;
 use super::slowness::{drift_share, mean_slowness};
 use brimful_core::moments::Moments;
 use rand::RngExt;

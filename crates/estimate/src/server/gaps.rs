@@ -10,7 +10,6 @@
 //! or slow calls to a backend. So it must occur with the smallest number of clients and with at least one other number.
 
 use super::blocks::{Measurement, OfferedLoad};
-use super::pauses::Pause;
 use crate::window::CompletedCalls;
 use statrs::distribution::{Binomial, DiscreteCDF};
 use std::collections::BTreeMap;
@@ -43,6 +42,9 @@ const TAIL: [f64; 2] = [0.05, 0.02];
 const NEAR_END: f64 = 0.7;
 /// Minimum ratio of the number of gaps beyond the end of the tail to the number of gaps near the end ([`NEAR_END`]).
 const MORE_BEYOND: usize = 2;
+
+/// A time span in seconds: its start and its length.
+pub(super) type Pause = (f64, f64);
 
 /// The minimum length of a gap that is a pause, in seconds, for each load with enough calls.
 pub(super) fn pause_thresholds(measurements: &BTreeMap<OfferedLoad, Vec<&Measurement>>) -> BTreeMap<OfferedLoad, f64> {

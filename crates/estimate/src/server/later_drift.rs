@@ -11,13 +11,21 @@
 //! `brimful-survey`).
 
 use super::blocks::OfferedLoad;
-use super::prediction_interval::LevelTime;
 use nalgebra::{Cholesky, DMatrix, DVector};
 
 /// Candidates for the memory of the process, in seconds.
 const MEMORIES_S: [f64; 10] = [0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0];
 /// Candidates for the variance of the noise, relative to the variance of the process.
 const NOISES: [f64; 7] = [0.002, 0.02, 0.1, 0.3, 1.0, 3.0, 10.0];
+
+/// Start and duration of a future measurement.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LevelTime {
+    /// Seconds from the end of calibration to the start of the level. The host's speed may have changed by then.
+    pub ahead_s: f64,
+    /// Duration of the level in seconds.
+    pub seconds: f64,
+}
 
 /// The mean slowness of the host during one measurement.
 #[derive(Clone, Copy, Debug)]

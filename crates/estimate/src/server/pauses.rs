@@ -16,7 +16,7 @@
 //! ([`HostSlowness::with_pauses`](brimful_model::HostSlowness::with_pauses)).
 
 use super::blocks::{Measurement, OfferedLoad, ReplayedMeasurement, ServerFacts};
-use super::gaps::{gaps, is_closed, pause_thresholds};
+use super::gaps::{Pause, gaps, is_closed, pause_thresholds};
 use crate::window::{CompletedCalls, RunStretch, overlap};
 use brimful_core::model::Interruptions;
 use brimful_core::moments::Moments;
@@ -40,9 +40,6 @@ const MIN_RUNNING: f64 = 0.01;
 const MIN_LENGTH_SCV: f64 = 1e-3;
 /// Duration of the observation of the idle server, in seconds.
 const IDLE_SECONDS: f64 = 1.0;
-
-/// A time span in seconds: its start and its length.
-pub(super) type Pause = (f64, f64);
 
 /// Distinguishes pauses from ordinary gaps between completed calls.
 #[derive(Clone, Debug, Default)]

@@ -8,6 +8,7 @@
 use super::blocks::{ReplayedMeasurement, ServerFacts, pool};
 use super::drift::{Drift, blocks_to_draw};
 use super::fitting;
+use super::later_drift::LevelTime;
 use super::model_fit::{ModelFit, ResponseSummary, quantile};
 use super::pauses::{PauseDetector, Pauses};
 use super::slowness::mean_slowness;
@@ -82,15 +83,6 @@ pub(super) fn half_width95(values: impl Iterator<Item = f64>) -> Option<f64> {
     let values: Vec<f64> = values.collect();
     let deviation = Moments::from_values(&values)?.standard_deviation()?;
     (deviation > 0.0).then_some(1.96 * deviation)
-}
-
-/// Start and duration of a future measurement.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct LevelTime {
-    /// Seconds from the end of calibration to the start of the level. The host's speed may have changed by then.
-    pub ahead_s: f64,
-    /// Duration of the level in seconds.
-    pub seconds: f64,
 }
 
 /// A load level to predict.

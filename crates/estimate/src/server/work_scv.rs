@@ -7,7 +7,6 @@
 //! covariance of neighbours (Roll 1984). The mean c is computed separately for each measurement, so that a slow drift
 //! of the host has no effect.
 
-use super::blocks::Measurement;
 use crate::window::RunStretch;
 
 /// Minimum number of stretches of a measurement.
@@ -25,15 +24,13 @@ pub(super) struct WorkScv {
 }
 
 impl WorkScv {
-    /// Estimates the variability from all measurements of one load. `None` if they have too few stretches.
-    pub fn new(measurements: &[&Measurement]) -> Option<WorkScv> {
+    /// Estimates the variability from all measurements of one load: for each, the stretches after the warm-up in which
+    /// the CPUs worked. `None` if there are too few stretches.
+    pub fn new<'a>(measurements: impl Iterator<Item = Vec<&'a RunStretch>>) -> Option<WorkScv> {
         let mut variance = 0.0;
         let mut calls = 0.0;
         let mut freedom = 0.0;
-        for measurement in measurements {
-            let timeline = &measurement.timeline;
-            let counted = timeline.stretches.iter().filter(|it| it.start_s >= timeline.warm_up && it.work > 0.0);
-            let stretches: Vec<&RunStretch> = counted.collect();
+        for stretches in measurements {
             if stretches.len() < MIN_STRETCHES {
                 continue;
             }
@@ -72,14 +69,13 @@ const MIN_VARIANCE: f64 = 0.03;
 
 #[cfg(test)]
 mod tests {
-    use super::super::blocks::{KernelMetrics, ModuleMetrics, OfferedLoad, ResponseMetrics, Timeline};
     use super::*;
     use rand::SeedableRng;
     use rand_distr::{Distribution, Gamma};
     use rand_pcg::Pcg64Mcg;
 
-    /// A measurement of a server that is always busy. Its calls take 1 ms on average.
-    fn busy_server(scv: f64, seed: u64) -> Measurement {
+    /// The stretches of a server that is always busy. Its calls take 1 ms on average.
+    fn busy_server(scv: f64, seed: u64) -> Vec<RunStretch> {
         let mut rng = Pcg64Mcg::seed_from_u64(seed);
         let service = Gamma::new(1.0 / scv, 0.001 * scv).unwrap();
         let mut ends = vec![0.0];
@@ -91,22 +87,14 @@ mod tests {
             let calls = ends.iter().filter(|end| (start_s..start_s + 1.0 / 32.0).contains(*end)).count() as f64;
             RunStretch { start_s, seconds: 1.0 / 32.0, work: 1.0 / 32.0, calls }
         };
-        Measurement {
-            load: OfferedLoad::Clients(32),
-            seconds: 1.0,
-            throughput: vec![1000.0],
-            kernel: KernelMetrics::default(),
-            module: ModuleMetrics::default(),
-            responses: ResponseMetrics::default(),
-            timeline: Timeline { stretches: (0..32).map(stretch).collect(), ..Timeline::default() },
-        }
+        (0..32).map(stretch).collect()
     }
 
     #[test]
     fn the_variability_of_calls_is_recovered() {
         for scv in [0.05, 0.5, 1.0, 2.0] {
-            let measurements: Vec<Measurement> = (0..100).map(|seed| busy_server(scv, seed)).collect();
-            let found = WorkScv::new(&measurements.iter().collect::<Vec<_>>()).unwrap();
+            let measurements: Vec<Vec<RunStretch>> = (0..100).map(|seed| busy_server(scv, seed)).collect();
+            let found = WorkScv::new(measurements.iter().map(|stretches| stretches.iter().collect())).unwrap();
             assert!((found.scv - scv).abs() < 0.03 + 0.08 * scv, "{scv}: {found:?}");
         }
     }
