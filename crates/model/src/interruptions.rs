@@ -39,8 +39,8 @@
 //! The simulator ([`mod@crate::simulate`]) has interruptions of these rates, with lengths of the families of
 //! [`crate::Service::Standard`].
 
-use crate::network::{max_speed, products};
 use crate::percentile::Family;
+use crate::station::{max_speed, products};
 use brimful_core::model::{Interruptions, Station};
 
 /// Upper limit of the share of time in interruptions, so that demands remain finite.

@@ -59,6 +59,7 @@ mod residence;
 pub mod simulate;
 mod solution;
 pub mod solve;
+mod station;
 pub mod trajectory;
 mod under_load;
 pub mod wakeup;

@@ -12,6 +12,7 @@ use crate::idle_law::{station_demands, wakeup_time};
 use crate::interruptions::{InterruptionLoad, interruptions, load};
 use crate::joint;
 use crate::open_load::OpenLoad;
+use crate::station::products;
 use brimful_core::model::{ClassKind, Model, ModelClass, Scheduling, Station, StationKind};
 use brimful_core::number::{NumberError, check_non_negative};
 use std::collections::HashSet;
@@ -230,15 +231,6 @@ pub(crate) fn servers(station: &Station) -> f64 {
         StationKind::Queue => f64::from(station.servers),
         StationKind::Delay => 1.0,
     }
-}
-
-/// Maximum speed of a queue with many requests present, relative to the speed with one request.
-pub(crate) fn max_speed(station: &Station) -> f64 {
-    station.rate_multipliers.last().copied().unwrap_or_else(|| f64::from(station.servers))
-}
-
-pub(crate) fn products(a: &[f64], b: &[f64]) -> impl Iterator<Item = f64> {
-    a.iter().zip(b).map(|(a, b)| a * b)
 }
 
 /// Squared coefficient of variation of the service times of each class: the station's `scv`, or the value that follows

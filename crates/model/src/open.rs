@@ -10,9 +10,10 @@
 //! background work. Matrices are stations × classes. Times are in seconds, rates per second.
 
 use crate::ModelError;
-use crate::network::{Network, check_open, max_speed, mix, products};
+use crate::network::{Network, check_open, mix};
 use crate::residence::{MustWait, StateAtArrival, residence};
 use crate::solution::{Method, Solution};
+use crate::station::{max_speed, products};
 use brimful_core::model::{Model, Scheduling, StationKind};
 
 /// Solves an open network. Several servers are solved by Erlang's C unless the method is Seidmann's. Means over all

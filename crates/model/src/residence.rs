@@ -28,7 +28,8 @@
 
 use crate::ModelError;
 use crate::erlang::erlang_c;
-use crate::network::{Network, products};
+use crate::network::Network;
+use crate::station::products;
 use brimful_core::model::{Scheduling, StationKind};
 
 /// The formula for the probability that an arrival at several servers must wait.

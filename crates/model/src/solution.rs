@@ -1,7 +1,8 @@
 //! The types of a solved network, of the methods that solve it, and of estimates.
 
 use crate::ModelError;
-use crate::network::{Network, mix, products, servers};
+use crate::network::{Network, mix, servers};
+use crate::station::products;
 use brimful_core::JsonSchema;
 use brimful_core::number::NumberError;
 use serde::Serialize;

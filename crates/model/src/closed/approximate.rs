@@ -21,8 +21,9 @@
 
 use super::fixed_point::fixed_point;
 use crate::ModelError;
-use crate::network::{Network, products};
+use crate::network::Network;
 use crate::residence::{MustWait, StateAtArrival, check_served, residence, sharing};
+use crate::station::products;
 use brimful_core::model::{Scheduling, StationKind};
 
 /// Tolerance of the final fixed point: the largest permitted change of a class's share of time in one iteration.

@@ -41,8 +41,9 @@ use super::service::{Family, Gamma};
 use super::sojourn::{Alternative, Interruption, OrderedWait, Sojourn, Wait, WakingWait};
 use crate::erlang::erlang_c;
 use crate::interruptions::InterruptionLoad;
-use crate::network::{Network, max_speed};
+use crate::network::Network;
 use crate::solution::Solution;
+use crate::station::max_speed;
 use crate::wakeup::WakeupQueue;
 use brimful_core::model::{ModelClass, Scheduling, Station, StationKind};
 
