@@ -2,6 +2,7 @@
 //! throughput to its throughput during calibration is the relative speed of the host.
 
 use crate::design::{anchor_duration, warm_up};
+use crate::level::HostSpeed;
 use crate::runner::{Halt, Runner};
 use crate::setup::closed;
 use crate::trial::Trial;
@@ -15,15 +16,6 @@ pub(crate) struct AnchorLoad {
     pub clients: u64,
     /// Calls completed per second during calibration; `None` if it is unknown. Then no anchors are measured.
     pub rate: Option<f64>,
-}
-
-/// The host's speed during a level, relative to its speed during calibration.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct HostSpeed {
-    /// Mean of the speeds before and after the level. If only one of them is known, that speed; `None` if neither is.
-    pub mean: Option<f64>,
-    /// The speed after the level minus the speed before; `None` unless both are known.
-    pub change: Option<f64>,
 }
 
 impl AnchorLoad {

@@ -17,6 +17,8 @@ const LEVEL_STEP: f64 = 0.1;
 const CLIENTS_STEP: f64 = 0.05;
 /// Minimum duration of a step, without its warm-up.
 const SHORTEST_STEP: Nanos = Nanos::from_millis(200);
+/// Time that a run takes in addition to its load: to start threads and the monitor, and to wait for the last responses.
+pub(crate) const RUN_SET_UP: Nanos = Nanos::from_millis(140);
 /// Duration of the warm-up at the start of each step, in units of [`Setup::level_duration`]. After a pause, the host
 /// takes some tenths of a second to reach its sustained speed under load.
 const WARM_UP: f64 = 0.075;

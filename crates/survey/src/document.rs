@@ -5,7 +5,7 @@ use crate::calibration::Calibration;
 use crate::connections::ConnectionUse;
 use crate::judge;
 use crate::objective;
-use crate::predictions::Predictions;
+use crate::predicted::Predictions;
 use crate::runner::{Halt, RunLog};
 use crate::saturation::Saturation;
 use crate::setup::Setup;

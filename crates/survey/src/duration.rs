@@ -6,7 +6,7 @@
 
 use crate::baseline::{IDLE, needed_rate};
 use crate::connections::ConnectionUse;
-use crate::design::{BlockDesign, anchor_duration, blocks, next_clients};
+use crate::design::{BlockDesign, RUN_SET_UP, anchor_duration, blocks, next_clients};
 use crate::first_look::FIRST_LOOK;
 use crate::objective::{expected_slices, slice_duration};
 use crate::overload::overload_durations;
@@ -17,8 +17,6 @@ use brimful_core::Nanos;
 use brimful_estimate::OfferedLoad;
 use brimful_run::client_limit;
 
-/// Time that a run takes in addition to its load: to start threads and the monitor, and to wait for the last responses.
-pub(crate) const RUN_SET_UP: Nanos = Nanos::from_millis(140);
 /// Time that a run takes in addition to its load if several generator processes (shards) share the load: to agree on a
 /// start, and to merge the results.
 const SHARDS_SET_UP: Nanos = Nanos::from_millis(1800);

@@ -3,7 +3,7 @@
 use crate::baseline::ClientLimit;
 use crate::calibration::Calibration;
 use crate::level::{HostConditions, LevelContext};
-use crate::predictions::{PredictedLevel, Predictions};
+use crate::predicted::{PredictedLevel, Predictions};
 use crate::runner::{Halt, Runner};
 use crate::trial::Trial;
 use brimful_core::counts::Counts;

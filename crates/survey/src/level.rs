@@ -1,6 +1,5 @@
 //! Converts a measured load to a level of the survey's document, with predictions and measurements side by side.
 
-use crate::anchor::HostSpeed;
 use crate::trial::Trial;
 use brimful_core::moments::Moments;
 use brimful_core::record::Verdict;
@@ -11,6 +10,15 @@ use brimful_estimate::{ExpectedLevel, PredictedValue, Prediction, ResponseSummar
 
 /// Minimum number of throughput samples for a confidence interval.
 const MIN_SAMPLES: u64 = 3;
+
+/// The host's speed during a level, relative to its speed during calibration.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct HostSpeed {
+    /// Mean of the speeds before and after the level. If only one of them is known, that speed; `None` if neither is.
+    pub mean: Option<f64>,
+    /// The speed after the level minus the speed before; `None` unless both are known.
+    pub change: Option<f64>,
+}
 
 /// Facts about a level that are not in its Record.
 #[derive(Clone, Copy, Debug)]

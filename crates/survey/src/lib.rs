@@ -23,6 +23,7 @@ mod level;
 mod method;
 mod objective;
 mod overload;
+mod predicted;
 mod predictions;
 mod runner;
 mod saturation;
@@ -37,8 +38,7 @@ mod warm_server_up;
 mod what_if;
 
 pub use error::SurveyError;
-pub use objective::PredictedObjective;
-pub use predictions::{PredictedLevel, Predictions};
+pub use predicted::{PredictedLevel, PredictedObjective, Predictions};
 pub use runner::SurveyEvent;
 pub use setup::{Change, ConnectionLimit};
 pub use survey::{Subject, SurveyPlan, demo_classes, survey};

@@ -13,7 +13,7 @@ use crate::first_look::measure_initially;
 use crate::hold_out::measure_held_out_levels;
 use crate::objective::{predicted_only, search_rates};
 use crate::overload::measure_overload;
-use crate::predictions::{PREDICTION_TIME, Predictions};
+use crate::predictions::{PREDICTION_TIME, predict_all};
 use crate::runner::{Halt, Runner, SurveyEvent};
 use crate::saturation::{leave_out_saturation, measure_saturation};
 use crate::setup::Setup;
@@ -57,7 +57,7 @@ fn run_phases(runner: &mut Runner<'_>, findings: &mut Findings) -> Result<(), Ha
     let calibration = &*findings.calibration.insert(calibration);
 
     runner.begin("the predictions".to_owned(), PREDICTION_TIME);
-    let predictions = Predictions::new(runner, calibration)?;
+    let predictions = predict_all(runner, calibration)?;
     let predictions = &*findings.predictions.insert(predictions);
     findings.objectives = predicted_only(&predictions.objectives);
     runner.announce(SurveyEvent::Predicted(predictions.clone()));

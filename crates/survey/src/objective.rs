@@ -7,6 +7,7 @@
 //! slices in which the load generator was the limit are not used.
 
 use crate::calibration::Calibration;
+use crate::predicted::PredictedObjective;
 use crate::runner::{Halt, Runner};
 use crate::setup::{Setup, times};
 use crate::trial::Trial;
@@ -18,7 +19,6 @@ use brimful_core::workload::Load;
 use brimful_core::{Nanos, Rate, Slo, SloSpec};
 use brimful_estimate::{LevelTime, LimitedMeasure, PredictedValue, RateEstimate, RateSearch, ResponseLimit, Slice};
 use brimful_stats::{CallsByLimit, count_by_limit, pooled_value};
-use std::fmt;
 
 /// The default objective: the 99th percentile of response times is below ten times its value at light load.
 pub(crate) fn default_objective() -> SloSpec {
@@ -53,32 +53,6 @@ const SLICE_LIMITS: f64 = 10.0;
 const FIRST: f64 = 0.8;
 /// Mean response time of a slice without a completed call, as a multiple of the limit.
 const UNANSWERED: f64 = 1000.0;
-
-/// An objective, its metric at light load, and the predicted highest rate that meets it.
-#[derive(Clone, Debug, PartialEq)]
-pub struct PredictedObjective {
-    /// The objective as the user wrote it.
-    pub spec: SloSpec,
-    /// The objective with an absolute limit. `None` if the limit is relative to the value at light load, and that value
-    /// is unknown.
-    pub slo: Option<Slo>,
-    /// The metric at light load: a response time in seconds, or the share of failed calls.
-    pub light_load: Option<f64>,
-    /// Whether light load already misses the objective.
-    pub is_missed_at_light_load: bool,
-    /// The predicted highest rate that meets the objective, in calls per second. `None` for an objective about failed
-    /// calls, which the model does not predict, and for an objective that light load misses.
-    pub rate: Option<PredictedValue>,
-}
-
-impl fmt::Display for PredictedObjective {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.slo {
-            Some(slo) => slo.fmt(f),
-            None => self.spec.fmt(f),
-        }
-    }
-}
 
 /// Predicts the highest rate for each objective. `ahead` is the time from the end of calibration to the start of the
 /// search.

@@ -5,10 +5,10 @@
 //! an overloaded server must also accept thousands of connections. Some servers lose much of their capacity then. Both
 //! policies are measured at the same offered rate.
 
-use crate::anchor::HostSpeed;
 use crate::baseline::ClientLimit;
 use crate::calibration::Calibration;
 use crate::connections::ConnectionUse;
+use crate::level::HostSpeed;
 use crate::level::LevelContext;
 use crate::runner::{Halt, Runner};
 use crate::setup::Setup;

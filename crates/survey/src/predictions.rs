@@ -1,16 +1,16 @@
-//! All predictions of a survey. They are made before any of the predicted levels is measured.
+//! Computes the predictions of a survey, before any of the predicted levels is measured.
 
 use crate::SurveyError;
 use crate::bench::Bench;
 use crate::calibration::Calibration;
-use crate::design::anchor_duration;
-use crate::duration::RUN_SET_UP;
-use crate::objective::{PredictedObjective, predict_objectives};
+use crate::design::{RUN_SET_UP, anchor_duration};
+use crate::objective::predict_objectives;
+use crate::predicted::{PredictedLevel, Predictions};
 use crate::runner::{Halt, Runner};
 use crate::setup::{Setup, times, with_load};
 use brimful_core::workload::{Load, Workload};
 use brimful_core::{Nanos, Rate};
-use brimful_estimate::{ExpectedLevel, LevelTime, PredictedValue, Prediction, ServerFit};
+use brimful_estimate::{LevelTime, ServerFit};
 
 /// Approximate time to compute the predictions.
 pub(crate) const PREDICTION_TIME: Nanos = Nanos::from_secs(1);
@@ -31,78 +31,40 @@ pub(crate) const ON_OFF: &str = "mmpp:1.6,50%,200ms";
 /// Duration of the level that measures the saturation rate, in units of `--level`.
 const SATURATION: f64 = 1.0;
 
-/// All predictions of a survey, and the times for which they are made.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Predictions {
-    /// Predicted saturation rate, in calls per second.
-    pub saturation: f64,
-    /// Predicted saturation rate with its prediction interval, for a host whose speed varies as during calibration.
-    pub saturation_interval: Option<PredictedValue>,
-    /// Duration of the level that will measure the saturation rate.
-    pub saturation_level_duration: Nanos,
-    /// The predictions of the held-out levels.
-    pub levels: Vec<PredictedLevel>,
-    /// Time from the end of calibration to the end of the last level, which measures the saturation rate.
-    pub levels_last: Nanos,
-    /// The predicted highest rates that meet the objectives.
-    pub objectives: Vec<PredictedObjective>,
-}
-
-/// The prediction of a held-out level.
-#[derive(Clone, Debug, PartialEq)]
-pub struct PredictedLevel {
-    /// Name of the level in the document: `mix`, `unseen mix` or `bursts`.
-    pub name: String,
-    /// The level's load, as a share of the saturation rate of its mix.
-    pub fraction: f64,
-    /// The level's rate, in calls per second.
-    pub rate: f64,
-    /// Duration for which the level will be measured.
-    pub duration: Nanos,
-    /// The workload that will be offered.
-    pub workload: Workload,
-    /// The prediction for a host with constant speed. For bursty arrivals, it has no response times.
-    pub prediction: Prediction,
-    /// The prediction for a host whose speed varies as during calibration.
-    pub expected: ExpectedLevel,
-}
-
-impl Predictions {
-    /// Computes all predictions with the calibrated model.
-    pub(crate) fn new(runner: &Runner<'_>, calibration: &Calibration) -> Result<Predictions, Halt> {
-        let setup = runner.setup;
-        let fit = &calibration.fit;
-        let mix = &setup.workload;
-        let bench = &*runner.bench;
-        let saturation = fit.saturation();
-        let anchor = anchor_duration(setup, calibration.anchor.clients, saturation);
-        let mut timetable = Timetable { anchor, elapsed: PREDICTION_TIME };
-        let mut levels = Vec::new();
-        for (fraction, length) in held_out(setup) {
-            let workload = with_load(mix, Load::poisson(Rate(fraction * saturation)));
-            let time = timetable.next(times(*length, setup.level_duration));
-            levels.push(predict(fit, bench, "mix", *fraction, workload, time)?);
-        }
-        if let Some(unseen) = unseen_mix(mix).filter(|_| setup.thorough) {
-            let (fraction, length) = UNSEEN;
-            let rate = fraction * fit.saturation_for_mix(&unseen.mix());
-            let workload = with_load(&unseen, Load::poisson(Rate(rate)));
-            let time = timetable.next(times(length, setup.level_duration));
-            levels.push(predict(fit, bench, "unseen mix", fraction, workload, time)?);
-        }
-        if setup.thorough {
-            let (fraction, length) = BURSTS;
-            let arrivals = ON_OFF.to_owned();
-            let workload = with_load(mix, Load::Open { rate: Rate(fraction * saturation), arrivals });
-            let time = timetable.next(times(length, setup.level_duration));
-            levels.push(predict(fit, bench, BURSTS_NAME, fraction, workload, time)?);
-        }
-        let saturation_level_duration = saturation_duration(setup.level_duration);
-        let saturation_interval = fit.predict_saturation(&mix.mix(), timetable.next(saturation_level_duration));
-        let levels_last = timetable.elapsed;
-        let objectives = predict_objectives(runner, calibration, levels_last)?;
-        Ok(Predictions { saturation, saturation_interval, saturation_level_duration, levels, levels_last, objectives })
+/// Computes all predictions with the calibrated model.
+pub(crate) fn predict_all(runner: &Runner<'_>, calibration: &Calibration) -> Result<Predictions, Halt> {
+    let setup = runner.setup;
+    let fit = &calibration.fit;
+    let mix = &setup.workload;
+    let bench = &*runner.bench;
+    let saturation = fit.saturation();
+    let anchor = anchor_duration(setup, calibration.anchor.clients, saturation);
+    let mut timetable = Timetable { anchor, elapsed: PREDICTION_TIME };
+    let mut levels = Vec::new();
+    for (fraction, length) in held_out(setup) {
+        let workload = with_load(mix, Load::poisson(Rate(fraction * saturation)));
+        let time = timetable.next(times(*length, setup.level_duration));
+        levels.push(predict(fit, bench, "mix", *fraction, workload, time)?);
     }
+    if let Some(unseen) = unseen_mix(mix).filter(|_| setup.thorough) {
+        let (fraction, length) = UNSEEN;
+        let rate = fraction * fit.saturation_for_mix(&unseen.mix());
+        let workload = with_load(&unseen, Load::poisson(Rate(rate)));
+        let time = timetable.next(times(length, setup.level_duration));
+        levels.push(predict(fit, bench, "unseen mix", fraction, workload, time)?);
+    }
+    if setup.thorough {
+        let (fraction, length) = BURSTS;
+        let arrivals = ON_OFF.to_owned();
+        let workload = with_load(mix, Load::Open { rate: Rate(fraction * saturation), arrivals });
+        let time = timetable.next(times(length, setup.level_duration));
+        levels.push(predict(fit, bench, BURSTS_NAME, fraction, workload, time)?);
+    }
+    let saturation_level_duration = saturation_duration(setup.level_duration);
+    let saturation_interval = fit.predict_saturation(&mix.mix(), timetable.next(saturation_level_duration));
+    let levels_last = timetable.elapsed;
+    let objectives = predict_objectives(runner, calibration, levels_last)?;
+    Ok(Predictions { saturation, saturation_interval, saturation_level_duration, levels, levels_last, objectives })
 }
 
 /// The loads and durations of all held-out levels. They do not depend on the model.

@@ -4,7 +4,7 @@
 use crate::SurveyError;
 use crate::bench::Bench;
 use crate::level::LevelContext;
-use crate::predictions::Predictions;
+use crate::predicted::Predictions;
 use crate::setup::{Setup, closed};
 use crate::trial::{Throttled, Trial};
 use brimful_core::record::{ClientCalibration, Reason, ReasonCode};

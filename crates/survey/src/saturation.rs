@@ -3,7 +3,7 @@
 use crate::baseline::ClientLimit;
 use crate::calibration::{Calibration, check_not_too_many_clients};
 use crate::level::LevelContext;
-use crate::predictions::Predictions;
+use crate::predicted::Predictions;
 use crate::runner::{Halt, Runner};
 use crate::setup::closed;
 use brimful_core::Nanos;

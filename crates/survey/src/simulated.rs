@@ -22,7 +22,7 @@ mod repeat;
 use self::module::SimulatedModule;
 use crate::SurveyError;
 use crate::bench::{Answer, Bench, IdleConnections, Pool};
-use crate::duration::RUN_SET_UP;
+use crate::design::RUN_SET_UP;
 use crate::method::run_survey;
 use crate::predictions::ON_OFF;
 use crate::runner::SurveyEvent;
