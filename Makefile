@@ -124,6 +124,7 @@ rules:
 	scripts/check-words
 	scripts/check-unsafe
 	scripts/check-dependencies
+	scripts/check-circles
 	cargo fmt --all --check
 
 fmt: ## Format the Rust sources
