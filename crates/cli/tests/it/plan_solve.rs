@@ -80,12 +80,12 @@ fn interruptions_are_shown_and_waited_for() {
     assert!((solved["saturation_rate"].as_f64().unwrap() / (0.9 / 0.00104) - 1.0).abs() < 1e-9, "{solved}");
     assert!((solved["limits"][0]["utilization"].as_f64().unwrap() - 0.4 / running).abs() < 1e-9, "{solved}");
 
-    let line = "cpu: 5.00 per second and 0.00200 per request, of 20.0 ms on average, 11.6 % of the time";
+    let line = "cpu: 5.00 per second and 0.002 per request, of 20.0 ms on average, 11.6 % of the time";
     let text = plan(&["solve", &path]).exits(&[0]).stdout;
     assert!(text.contains(&format!("interrupted {line}")) && text.contains("FCFS, interrupted"), "{text}");
     let set = ["what-if", &path, "--set", "rate=2x", "--set", "cpu.interruption_length=10ms"];
     let text = plan(&set).exits(&[0]).stdout;
-    let line = "cpu: 5.00 per second and 0.00200 per request, of 10.0 ms on average, 6.60 % of the time";
+    let line = "cpu: 5.00 per second and 0.002 per request, of 10.0 ms on average, 6.60 % of the time";
     assert!(text.contains(&format!("interrupted {line}")), "{text}");
     let endless = INTERRUPTED.replace("per_second = 5.0", "per_second = 50.0");
     plan(&["solve", &files.write("endless.toml", endless)]).fails(2, "below 1: give fewer or shorter interruptions");
