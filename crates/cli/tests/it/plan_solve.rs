@@ -85,7 +85,7 @@ fn interruptions_are_shown_and_waited_for() {
     assert!(text.contains(&format!("interrupted {line}")) && text.contains("FCFS, interrupted"), "{text}");
     let set = ["what-if", &path, "--set", "rate=2x", "--set", "cpu.interruption_length=10ms"];
     let text = plan(&set).exits(&[0]).stdout;
-    let line = "cpu: 5.00 per second and 0.002 per request, of 10.0 ms on average, 6.60 % of the time";
+    let line = "cpu: 5.00 per second and 0.002 per request, of 10.0 ms on average, 6.6 % of the time";
     assert!(text.contains(&format!("interrupted {line}")), "{text}");
     let endless = INTERRUPTED.replace("per_second = 5.0", "per_second = 50.0");
     plan(&["solve", &files.write("endless.toml", endless)]).fails(2, "below 1: give fewer or shorter interruptions");
