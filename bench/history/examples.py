@@ -7,8 +7,8 @@ from pathlib import Path
 Series = list[float]
 
 #: For each file: its lists of numbers that are used, by position, and the index of the first value after each change.
-#: The changes are those that the file's tests expect with p < 0.001, or with the largest p below it. Those of
-#: tigerbeetle_test.py are Otava's own results with shorter windows than its default.
+#: The changes are those that the file's tests expect at p < 0.001 or, if they do not use it, at the largest smaller
+#: threshold. Those of tigerbeetle_test.py are Otava's own results with shorter windows than its default.
 TESTS = {
     "tests/analysis_test.py": {0: [10]},
     "tests/change_point_divisive_test.py": {0: [5, 8]},

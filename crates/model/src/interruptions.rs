@@ -12,8 +12,8 @@
 //! interrupted requests then resume. This is M/G/1 with breakdowns that do not depend on the queue (White & Christie
 //! 1958; Avi-Itzhak & Naor 1963, model A). No interruption begins during another one.
 //!
-//! - **Capacity.** All demands grow by the factor 1/(1 − σ). With the utilization U by requests of m servers and
-//!   background work b, the station is saturated at U = (1 − b)(1 − σ).
+//! - **Capacity.** All demands grow by the factor 1/(1 − σ). Let U be the utilization of the m servers by
+//!   requests, and b the share taken by background work. The station is saturated at U = (1 − b)(1 − σ).
 //! - **Open classes.** A Poisson arrival finds r = ν·E\[L²\]/2. The requests that arrive during an interruption are
 //!   served after it, so the mean wait grows by r/(1 − ρ), where ρ is the utilization of the capacity (1 − b)(1 − σ).
 //!   This is exact for one server and service in the order of arrival. With several servers it is an upper bound: a
@@ -28,13 +28,14 @@
 //!   network with one customer fewer, as without interruptions (Reiser & Lavenberg 1980). This assumption is an
 //!   approximation: queues are longest at the end of an interruption, when all customers may already be there and no
 //!   one arrives. It gives the right limits: one customer, many customers (capacity), and a population so large that
-//!   arrivals are Poisson. Between them, simulated response times were up to half as long if an interruption was longer
-//!   than the think time, and throughputs up to 16 % higher. So the method `auto` simulates closed networks with
+//!   arrivals are Poisson. Between these limits, the approximation is pessimistic: with interruptions longer than the
+//!   think time, simulated response times were as low as half of those predicted, and throughputs up to 16 % higher.
+//!   So the method `auto` simulates closed networks with
 //!   interruptions.
 //! - **Order of service.** Under processor sharing, r is the same for all classes. The requests that arrived during the
 //!   interruption slow all requests down, in proportion to their demands. This is exact for exponential service with
-//!   equal demands at one server; for constant service, long interruptions cause up to twice the wait. With priorities,
-//!   an arrival waits for r like for a service in progress (Cobham 1954).
+//!   equal demands at one server. With constant service and long interruptions, the true wait is up to twice the wait
+//!   by this formula. With priorities, an arrival waits for r like for a service in progress (Cobham 1954).
 //!
 //! The simulator ([`mod@crate::simulate`]) has interruptions of these rates, with lengths of the families of
 //! [`crate::Service::Standard`].
@@ -127,8 +128,8 @@ impl InterruptionLoad {
         (self.hazard * away * unexpired / (1.0 + self.hazard * expired)).min(self.longest_wait())
     }
 
-    /// ν'·E\[L²\]/2: upper bound of r in seconds, whenever a request arrives. An interruption begins at any moment with
-    /// a rate of at most ν'.
+    /// ν'·E\[L²\]/2: upper bound of the mean r, in seconds. It holds for any pattern of arrivals, because interruptions
+    /// never begin at a rate above ν'.
     pub(crate) fn longest_wait(&self) -> f64 {
         self.hazard * self.mean * self.remaining()
     }

@@ -4,8 +4,9 @@
 //! The method is E-divisive (Matteson & James, Journal of the American Statistical Association 109, 2014). A segment is
 //! divided at the position where the energy distance between the values before and after it is largest. It is divided
 //! only if a permutation test finds that this distance is significant. Both parts are then examined in the same way.
-//! A short segment has so few different permutations that even the clearest change is not significant. There, a change
-//! is also significant if Student's t-test finds it, which assumes normally distributed noise.
+//! A short segment can be divided in so few ways that random permutations often reproduce the same division, so even
+//! the clearest change may fail the test. There, a change is also significant if Student's t-test finds it, which
+//! assumes normally distributed noise.
 //!
 //! Besides the whole segment, shorter intervals of a fixed grid are examined (Kovács et al., Biometrika 110, 2023), so
 //! that a change that is reverted after a few values is found too.
@@ -432,8 +433,8 @@ mod tests {
 
     #[test]
     fn a_step_in_a_history_of_a_few_runs_is_found() {
-        // With 6 and 4 values, 1 % of all permutations divide the values in the same way. Three runs after a step are
-        // the fewest that can be found.
+        // With 6 and 4 values, 1 % of all permutations divide the values in the same way. A step is found only if at
+        // least MIN_SEGMENT runs follow it.
         let throughput = [10.43, 10.23, 10.29, 10.91, 10.34, 10.69, 9.23, 9.11, 9.13, 9.03];
         assert_eq!(change_points(&throughput), [6]);
         assert_eq!(change_points(&[0.3, 2.4, 1.5, -0.9, -0.5, 99.7, 98.3, 99.1, 149.0, 149.7, 149.5, 149.1]), [5, 8]);
