@@ -25,9 +25,10 @@
 
 mod inversion;
 mod service;
-pub(crate) use service::Family;
 mod sojourn;
 mod station;
+
+pub(crate) use service::Family;
 
 use crate::ModelError;
 use crate::network::{Network, mix};
