@@ -254,18 +254,30 @@ impl Candidate {
                 Err(_) => Outcome::LineParseError,
             });
         }
+        let mut candidate = Candidate { format, outcomes, remark: None };
+        if !candidate.has_read() {
+            return candidate;
+        }
         // A column that contains only `-` matches every notation of a duration. So a format with a duration is rejected
         // if no line contains a duration.
         let times = ["%D", "%T", "s}T", "request_time", "$duration"];
-        if times.iter().any(|time| format.name().contains(time)) && !has_service {
-            outcomes.fill(Outcome::LineParseError);
-        }
+        let has_time = |name: &str| times.iter().any(|time| name.contains(time));
+        let lacks_time = !has_service && has_time(candidate.format.name());
         // A format with a forwarded client is rejected if less than half of the clients are addresses or host names.
-        let mut candidate = Candidate { format, outcomes, remark: None };
-        if candidate.format.name().contains("x_forwarded_for") && addresses * 2 < candidate.entries() {
-            candidate.outcomes.fill(Outcome::LineParseError);
+        let lacks_clients = addresses * 2 < candidate.entries() && candidate.format.name().contains("x_forwarded_for");
+        if lacks_time || lacks_clients {
+            candidate.reject();
         }
         candidate
+    }
+
+    /// Whether the format can read at least one line.
+    fn has_read(&self) -> bool {
+        self.outcomes.iter().any(|outcome| *outcome != Outcome::LineParseError)
+    }
+
+    fn reject(&mut self) {
+        self.outcomes.fill(Outcome::LineParseError);
     }
 
     fn entries(&self) -> usize {
@@ -281,22 +293,20 @@ fn is_host(client: &[u8]) -> bool {
 /// Decides between a format that begins with a virtual host and one that begins with a forwarded client, if both read
 /// the same lines. Rejects one of the two.
 fn reject_host_or_client(candidates: &mut [Candidate], lines: &[&[u8]]) {
-    let place = |candidates: &[Candidate], name: &str| candidates.iter().position(|other| other.format.name() == name);
-    let forwarded: Vec<String> = candidates
-        .iter()
-        .filter_map(|candidate| candidate.format.name().strip_prefix("forwarded ").map(str::to_owned))
+    let hosts: Vec<usize> = (0..candidates.len())
+        .filter(|&index| candidates.get(index).is_some_and(|candidate| candidate.entries() > 0))
         .collect();
-    for rest in forwarded {
-        for with_host in [format!("%v {rest}"), format!("vhost_{rest}")] {
-            let Some(forwarded) = place(candidates, &format!("forwarded {rest}")) else { continue };
-            let Some(host) = place(candidates, &with_host) else { continue };
-            let Ok([forwarded, host]) = candidates.get_disjoint_mut([forwarded, host]) else { continue };
-            if host.entries() == 0 || host.entries() < forwarded.entries() {
-                continue;
-            }
-            let rejected = if looks_forwarded(&host.format, lines) { host } else { forwarded };
-            rejected.outcomes.fill(Outcome::LineParseError);
+    for host in hosts {
+        let Some(name) = candidates.get(host).map(|candidate| candidate.format.name()) else { continue };
+        let Some(rest) = name.strip_prefix("%v ").or_else(|| name.strip_prefix("vhost_")) else { continue };
+        let is_forwarded = |other: &Candidate| other.format.name().strip_prefix("forwarded ") == Some(rest);
+        let Some(forwarded) = candidates.iter().position(is_forwarded) else { continue };
+        let Ok([forwarded, host]) = candidates.get_disjoint_mut([forwarded, host]) else { continue };
+        if host.entries() < forwarded.entries() {
+            continue;
         }
+        let rejected = if looks_forwarded(&host.format, lines) { host } else { forwarded };
+        rejected.reject();
     }
 }
 
