@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 pub(crate) enum Arm {
     /// The baseline server.
     A,
-    /// The A/A control: A itself, or a second process of A's command.
+    /// The control, which should not differ from A: A itself, or a second process of A's command.
     Control,
     /// The server that is compared with A.
     B,
@@ -22,9 +22,9 @@ pub(crate) enum Arm {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Slice {
     /// Throughput, response times and CPU time per request.
-    pub figures: SliceMetrics,
-    /// The reason why the slice is not valid; `None` if it is valid. If there are several reasons, this is the first
-    /// that is not a delay of the load generator.
+    pub metrics: SliceMetrics,
+    /// The reason why the slice is not valid; `None` if it is valid. A delay of the load generator is stated only if
+    /// there is no other reason.
     pub problem: Option<Reason>,
     /// Number of responses by status code.
     pub statuses: BTreeMap<String, u64>,
@@ -35,15 +35,15 @@ pub(crate) struct Slice {
 }
 
 impl Slice {
-    /// The reason why this metric of the slice cannot be used. A late load generator distorts response times, but not
-    /// the CPU time per request, so `cpu` remains valid.
+    /// The reason why the metric named `figure` of this slice cannot be used; `None` if it can be used. A late load
+    /// generator distorts response times, but not the CPU time per request, so the metric `cpu` remains valid.
     pub fn problem_with(&self, figure: &str) -> Option<&Reason> {
         self.problem.as_ref().filter(|reason| figure != "cpu" || !is_delay(reason))
     }
 
     /// The metrics of the slice that are valid.
-    pub fn valid_figures(&self) -> SliceMetrics {
-        self.figures.filtered(|figure| self.problem_with(figure).is_none())
+    pub fn valid_metrics(&self) -> SliceMetrics {
+        self.metrics.filtered(|metric| self.problem_with(metric).is_none())
     }
 }
 
@@ -62,13 +62,14 @@ pub(crate) trait Bench {
     /// Sets the load of all later slices.
     fn set_load(&mut self, load: Load);
 
-    /// Loads one server for one slice, and measures it.
+    /// Sends load to one server for one slice (a short run), and measures it. `seed` determines the request schedule.
     fn measure(&mut self, arm: Arm, seed: u64) -> Result<Slice, AbError>;
 
-    /// Loads two servers at the same time, each on its own CPUs. If `is_swapped`, the two servers exchange their CPUs.
+    /// Sends load to two servers at the same time, each on its own CPUs, and measures both. If `is_swapped`, each
+    /// server runs on the CPUs that the other one has otherwise.
     fn measure_duet(&mut self, arms: [Arm; 2], is_swapped: bool, seed: u64) -> Result<[Slice; 2], AbError>;
 
-    /// The reason why a duet is not possible or would not be fair; `None` if a duet is possible.
+    /// The reason why two servers cannot be measured fairly at the same time on this host; `None` if they can.
     fn duet_obstacle(&self) -> Option<String>;
 
     /// Time since the comparison began.

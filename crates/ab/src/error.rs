@@ -16,7 +16,7 @@ pub enum AbError {
         /// The operating system's error.
         source: std::io::Error,
     },
-    /// The guardian cannot be started: the process that ends the servers if brimful is killed.
+    /// The separate process that ends the servers if brimful is killed (the guardian) cannot be started.
     #[error("cannot start the process that ends the servers if brimful is killed: {0}; check `ulimit -u`")]
     Guardian(std::io::Error),
     /// A server's process ended before or during the measurement.
@@ -30,10 +30,11 @@ pub enum AbError {
         when: String,
         /// The server's command.
         command: String,
-        /// The last bytes of the server's output, or advice.
+        /// The last bytes of the server's output. If the server runs in the background, the advice to run it in the
+        /// foreground.
         output: String,
     },
-    /// A server does not listen on the port that it was given.
+    /// A server does not listen on the port that brimful chose for it.
     #[error(
         "{side} does not listen on 127.0.0.1:{port} after {}: `{command}` must listen on the port in {{port}} or $PORT \
          {output}",
@@ -44,7 +45,7 @@ pub enum AbError {
         side: String,
         /// The server's command.
         command: String,
-        /// The TCP port that the server was given.
+        /// The TCP port that brimful chose for the server.
         port: u16,
         /// Time after which brimful stopped waiting for the server.
         waited: Nanos,
@@ -58,15 +59,17 @@ pub enum AbError {
         side: &'static str,
         /// The server's URL or command.
         name: String,
-        /// When the server stopped answering; may be empty.
+        /// The time at which the server stopped answering, as the end of a clause; may be empty.
         when: String,
-        /// How the calls failed, and what to do.
+        /// The number of failed calls by kind of failure, and advice.
         why: String,
     },
-    /// The responses of the servers differ too much for a comparison, or an option does not apply to these servers.
+    /// The responses of the servers differ too much for a comparison, or an option does not apply to these servers. The
+    /// text is the whole message.
     #[error("{0}")]
     NotComparable(String),
-    /// A duet (both servers loaded at the same time) was requested and is not possible on this host.
+    /// A duet (both servers measured at the same time) was requested and is not possible on this host, for the stated
+    /// reason.
     #[error("a duet is not possible here: {0}; leave out --design, which then measures the servers in turn")]
     NoDuet(String),
     /// A run of the load generator failed.
@@ -81,7 +84,7 @@ pub enum AbError {
 }
 
 impl AbError {
-    /// The reason in the verdict of a comparison that ended early with this error.
+    /// The reason for the verdict, if this error ended the comparison early.
     pub(crate) fn reason(&self) -> Reason {
         let code = match self {
             AbError::Ended { .. } | AbError::NoAnswer { .. } => ReasonCode::ServerDied,

@@ -14,9 +14,9 @@
 //! together in the same way.
 //!
 //! **The control** is a server that should not differ from A; it is compared with A exactly as B is. If A is a command,
-//! the control is a second process of the same command. Two processes of one program may differ (addresses, hash seeds,
-//! compiled code; Mytkowicz et al., ASPLOS 2009), and the control shows how much. If A is a URL, the control is A
-//! itself.
+//! the control is a second process of the same command. Two processes of one program may differ in speed (because of
+//! memory addresses, hash seeds or compiled code; Mytkowicz et al., ASPLOS 2009), and the control shows how much. If A
+//! is a URL, the control is A itself.
 //!
 //! **Stopping.** The measurement ends when the half width of the confidence interval falls to a given value (Chow &
 //! Robbins, Annals of Mathematical Statistics 36, 1965). The rule uses only the width and never the ratio, so it does

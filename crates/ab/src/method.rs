@@ -1,5 +1,7 @@
-//! The comparison method. A rehearsal chooses the load, a pilot chooses the design (in turn or duet), and rounds of
-//! slices follow until the confidence interval is narrow or the time is used up.
+//! The comparison method, in three phases. The rehearsal, a short run against each server, determines the default load.
+//! The pilot, a few rounds of each method, decides whether the servers are measured in turn or at the same time. Then
+//! rounds of slices (short runs against A and B) follow until the confidence interval is narrow enough or the time is
+//! used up.
 
 use crate::AbError;
 use crate::bench::{Arm, Bench, Slice, main_problem};
@@ -17,59 +19,64 @@ use rand_pcg::Pcg64Mcg;
 
 /// Minimum number of rounds. With fewer rounds, the confidence interval may be narrow by chance.
 pub(crate) const MIN_ROUNDS: usize = 10;
-/// After the interval is narrow enough, this share of the rounds so far is added (Simons 1968). At that moment the
-/// interval is too narrow on average, and the added rounds correct this.
+/// Number of rounds that are added after the confidence interval is narrow enough, as a share of the rounds so far
+/// (Simons 1968). At that moment the interval is too narrow on average, and the added rounds correct this.
 const FURTHER_ROUNDS: f64 = 0.35;
-/// The interval is narrow enough if its half width is at most this share of the requested one. The margin is needed
-/// because the added rounds may widen the interval again.
+/// The confidence interval is narrow enough if its half width is at most this share of the requested half width. The
+/// margin is needed because the added rounds may widen the interval again.
 const STOPPING_MARGIN: f64 = 0.95;
-/// Number of rounds of each method in the pilot.
+/// Number of rounds of each method (in turn, and at the same time) in the pilot, which chooses between the two.
 const PILOT_ROUNDS: usize = 6;
-/// Number of clients of the rehearsal, which measures the throughput of both servers if the user defines no load.
+/// Number of clients of the closed load in the rehearsal, which measures the throughput of both servers if the user
+/// defines no load.
 const REHEARSAL_CLIENTS: u64 = 4;
-/// The default rate, as a share of the slower server's throughput in the rehearsal. At this load, queues are short and
-/// the load generator is not the limit.
+/// The default request rate, as a share of the slower server's throughput in the rehearsal. At this rate, queues are
+/// short and the load generator is not the limit.
 const DEFAULT_LOAD: f64 = 0.3;
-/// Largest difference between A and B in the share of responses with a given status code. Above it, A and B are not
+/// Maximum difference between A and B in the share of responses with the same status code. Above it, A and B are not
 /// compared.
 const MAX_STATUS_DIFFERENCE: f64 = 0.01;
-/// Largest relative difference between the mean response lengths of A and B. Above it, the comparison has a warning.
+/// Maximum relative difference between the mean response lengths of A and B. Above it, the comparison has a warning.
 const MAX_SIZE_DIFFERENCE: f64 = 0.02;
-/// The control is measured in every round whose number is a multiple of this. It needs less precision than B.
+/// The control is measured in every round whose number is a multiple of this. The comparison of the control with A
+/// needs less precision than the comparison of B with A.
 const CONTROL_EVERY: u64 = 2;
-/// Mean duration of an interleaved round, in slices: 4, or 6 with the control.
+/// Mean duration of a round in which the servers are measured in turn, in slices: 4 without the control, 6 with it.
 const INTERLEAVED_SLICES: f64 = 5.0;
-/// Mean duration of a duet round, in slices: 2, or 4 with the control.
+/// Mean duration of a round in which two servers are measured at the same time, in slices: 2 without the control, 4
+/// with it.
 const DUET_SLICES: f64 = 3.0;
 
 /// The options of a comparison.
 #[derive(Clone, Debug)]
 pub struct AbPlan {
-    /// The options of a run against A and of a run against B. The comparison itself sets the seed and the duration.
-    pub templates: [RunOptions; 2],
+    /// The options of the runs against A, and of the runs against B. The comparison itself sets the seed and the
+    /// duration.
+    pub run_options: [RunOptions; 2],
     /// The URLs or commands of A and B, as the user wrote them.
     pub names: [String; 2],
     /// Whether the servers are measured in turn or at the same time.
     pub design: DesignChoice,
-    /// The load of each slice. With `None`, the comparison chooses a fixed rate that both servers can serve.
+    /// The load during each slice. With `None`, the comparison chooses a constant request rate that both servers can
+    /// serve.
     pub load: Option<Load>,
-    /// Name of the metric that decides when the measurement ends. With `None`, the comparison chooses one.
-    pub figure: Option<String>,
-    /// The measurement ends when the half width of the confidence interval of B/A falls to this share, such as 0.01 for
-    /// 1 %.
-    pub until: f64,
+    /// Name of the metric whose confidence interval decides when the measurement ends. With `None`, the comparison
+    /// chooses a metric.
+    pub stopping_metric: Option<String>,
+    /// Half width of the confidence interval of B/A − 1 at which the measurement ends, such as 0.01 for ± 1 %.
+    pub target_half_width: f64,
     /// Time limit of the whole comparison.
     pub budget: Nanos,
     /// Duration of a slice, a short run against one server.
-    pub slice: Nanos,
-    /// Limits on how much worse than A a metric of B may be.
+    pub slice_duration: Nanos,
+    /// Limits on how much worse than A the metrics of B may be.
     pub limits: Vec<RegressionLimit>,
 }
 
-/// The user's choice of the method of measurement.
+/// The user's choice: measure the servers in turn, at the same time, or as a pilot decides.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum DesignChoice {
-    /// A pilot chooses the method with the smaller variance.
+    /// A pilot (a few rounds of each method) decides. The method with the smaller variance is used.
     #[default]
     Auto,
     /// The servers are measured in turn.
@@ -81,16 +88,16 @@ pub enum DesignChoice {
 /// An event during a comparison, for a progress display.
 #[derive(Clone, Debug, PartialEq)]
 pub enum AbEvent {
-    /// A message for the user.
+    /// A message for the user, without a newline.
     Note(String),
-    /// A round of slices was measured.
+    /// A round was measured: each server at least twice, for one slice (a short run) each.
     Round {
         /// Number of rounds so far.
         rounds: usize,
         /// Name of the metric that decides when the measurement ends.
         figure: String,
-        /// Relative difference of the metric between B and A so far, and the half width of its interval. `None` until
-        /// there are enough rounds.
+        /// Relative difference of the metric between B and A so far, and the half width of its confidence interval.
+        /// `None` until there are enough rounds.
         difference: Option<(f64, f64)>,
         /// Time since the comparison began.
         elapsed: Nanos,
@@ -100,23 +107,24 @@ pub enum AbEvent {
 /// The measured rounds, and how the measurement was made and ended.
 #[derive(Clone, Debug)]
 pub(crate) struct Measured {
-    /// The measured slices, by round.
+    /// The measured slices (short runs), by round.
     pub rounds: Rounds,
     /// Name of the metric that decides when the measurement ends.
-    pub figure: String,
+    pub stopping_metric: String,
     /// Whether the servers were measured in turn or at the same time.
     pub method: AbMethod,
     /// Why this method was used, as a clause for the report.
     pub method_reason: String,
-    /// Results of the pilot; `None` if there was no pilot.
+    /// Variances of the two methods in the pilot; `None` if there was no pilot.
     pub pilot: Option<AbPilot>,
-    /// The load of every slice.
+    /// The load during every slice.
     pub load: Load,
     /// Why the measurement ended.
     pub reason: AbStopReason,
-    /// The error that ended the measurement after an interval could be computed; `None` without an error.
+    /// The error that ended the measurement early, if an interval had been computed before; otherwise `None`.
     pub failure: Option<Reason>,
-    /// Total duration of the comparison, including the rehearsal, which chooses the load, and the pilot.
+    /// Total duration of the comparison, including the rehearsal (which determines the load) and the pilot (which
+    /// chooses the method).
     pub elapsed: Nanos,
     /// The server software that A and B report.
     pub server_software: [Option<String>; 2],
@@ -124,7 +132,8 @@ pub(crate) struct Measured {
     pub warnings: Vec<String>,
 }
 
-/// Runs the whole method. `seed` determines all random numbers and the request schedules of all slices.
+/// Compares the servers with rehearsal, pilot and rounds. `seed` determines all random numbers and the request
+/// schedules of all slices.
 pub(crate) fn measure_rounds(
     plan: &AbPlan,
     seed: u64,
@@ -140,7 +149,7 @@ pub(crate) fn measure_rounds(
     bench.measure(Arm::Control, seed)?;
     let b = bench.measure(Arm::B, seed)?;
     let warnings = check_answers(&a, &b)?;
-    let figure = chosen_figure(plan.figure.as_deref(), &load, &a, &b)?;
+    let figure = chosen_figure(plan.stopping_metric.as_deref(), &load, &a, &b)?;
     let mut method = Method { seed, random: Pcg64Mcg::seed_from_u64(seed), round: 0, bench };
     let (kind, method_reason, pilot) = method.choose(plan.design, &figure)?;
     listener(AbEvent::Note(format!("{}: {method_reason}", name(kind))));
@@ -152,7 +161,7 @@ pub(crate) fn measure_rounds(
     let reason = loop {
         let began = method.bench.elapsed();
         let round = match method.round(kind) {
-            // The rounds before the error are a result, so the comparison returns them.
+            // The rounds before the error are a valid result, so the comparison returns them.
             Err(error) if has_interval => {
                 failure = Some(error.reason());
                 break AbStopReason::Failed;
@@ -176,7 +185,7 @@ pub(crate) fn measure_rounds(
             break AbStopReason::Narrow;
         }
         let valid = round_differences(&contrasts, &figure).len();
-        let is_narrow = width.is_some_and(|width| width <= STOPPING_MARGIN * plan.until);
+        let is_narrow = width.is_some_and(|width| width <= STOPPING_MARGIN * plan.target_half_width);
         if last_round == usize::MAX && valid >= MIN_ROUNDS && is_narrow {
             last_round = contrasts.len() + (FURTHER_ROUNDS * valid as f64).ceil() as usize;
         }
@@ -189,7 +198,7 @@ pub(crate) fn measure_rounds(
     let server_software = [a.server_software, b.server_software];
     Ok(Measured {
         rounds,
-        figure,
+        stopping_metric: figure,
         method: kind,
         method_reason,
         pilot,
@@ -215,7 +224,7 @@ fn default_load(seed: u64, bench: &mut dyn Bench, listener: &mut dyn FnMut(AbEve
     let mut slowest = f64::INFINITY;
     for arm in [Arm::A, Arm::B] {
         let slice = bench.measure(arm, seed)?;
-        slowest = slowest.min(slice.figures.value("throughput").unwrap_or(0.0));
+        slowest = slowest.min(slice.metrics.value("throughput").unwrap_or(0.0));
     }
     let rate = (DEFAULT_LOAD * slowest).max(1.0).round();
     listener(AbEvent::Note(format!(
@@ -265,13 +274,13 @@ fn check_answers(a: &Slice, b: &Slice) -> Result<Vec<String>, AbError> {
 /// is the CPU time per request if it is measured for both servers. Otherwise it is the throughput of a closed load, or
 /// the median response time of an open load.
 fn chosen_figure(wanted: Option<&str>, load: &Load, a: &Slice, b: &Slice) -> Result<String, AbError> {
-    let both_have = |name: &str| a.figures.value(name).is_some() && b.figures.value(name).is_some();
+    let both_have = |name: &str| a.metrics.value(name).is_some() && b.metrics.value(name).is_some();
     if let Some(wanted) = wanted {
         if both_have(wanted) {
             return Ok(wanted.to_owned());
         }
         let hint = if wanted == "cpu" { "; the processes of both servers must be visible on this host" } else { "" };
-        let names = a.figures.names().into_iter().filter(|name| both_have(name)).collect::<Vec<_>>().join(", ");
+        let names = a.metrics.names().into_iter().filter(|name| both_have(name)).collect::<Vec<_>>().join(", ");
         return Err(AbError::NotComparable(format!(
             "--figure {wanted} is not measured here; these are: {names}{hint}"
         )));
@@ -280,7 +289,7 @@ fn chosen_figure(wanted: Option<&str>, load: &Load, a: &Slice, b: &Slice) -> Res
     Ok(if both_have("cpu") { "cpu" } else { without_cpu }.to_owned())
 }
 
-/// State of the measurement.
+/// State of a measurement in progress.
 struct Method<'a> {
     seed: u64,
     random: Pcg64Mcg,
@@ -290,7 +299,8 @@ struct Method<'a> {
 }
 
 impl Method<'_> {
-    /// Chooses the method. Returns it with the reason and the results of the pilot.
+    /// Chooses whether the servers are measured in turn or at the same time. Returns the method, the reason for it, and
+    /// the results of the pilot.
     fn choose(&mut self, design: DesignChoice, figure: &str) -> Result<(AbMethod, String, Option<AbPilot>), AbError> {
         let obstacle = self.bench.duet_obstacle();
         match (design, obstacle) {
@@ -304,8 +314,7 @@ impl Method<'_> {
         }
     }
 
-    /// Measures some rounds with each method, and chooses the method with the smaller variance for the same measurement
-    /// time.
+    /// Measures some rounds with each method, and chooses the method with the smaller variance in the same time.
     fn pilot(&mut self, figure: &str) -> Result<(AbMethod, String, Option<AbPilot>), AbError> {
         let mut variances = Vec::new();
         for (method, slices) in [(AbMethod::Interleaved, INTERLEAVED_SLICES), (AbMethod::Duet, DUET_SLICES)] {
@@ -335,7 +344,7 @@ impl Method<'_> {
         Ok((method, reason, Some(AbPilot { interleaved, duet })))
     }
 
-    /// Measures one round. Returns `None` if the user interrupts it.
+    /// Measures one round. Returns `None` if the user has interrupted the comparison.
     fn round(&mut self, method: AbMethod) -> Result<Option<Round>, AbError> {
         let seed = self.seed.wrapping_add(self.round);
         let has_control = self.round.is_multiple_of(CONTROL_EVERY);
@@ -346,9 +355,9 @@ impl Method<'_> {
         }
     }
 
-    /// Measures the servers in turn. B and the control are both compared only with the slices of A. Comparing B with
-    /// the slices of the control too would compare unequal numbers of slices, and disturbances would bias the
-    /// difference.
+    /// Measures the servers in turn: in random order, and then in reverse order. B is compared only with the slices of
+    /// A, not also with those of the control. Otherwise the numbers of slices would be unequal, and disturbances would
+    /// bias the difference.
     fn interleaved_round(&mut self, seed: u64, has_control: bool) -> Result<Option<Round>, AbError> {
         let mut order = vec![Arm::A, Arm::B];
         order.extend(has_control.then_some(Arm::Control));
@@ -382,7 +391,7 @@ impl Method<'_> {
             if self.bench.is_interrupted() {
                 return Ok(None);
             }
-            // If one of two simultaneous slices is not valid, neither is used.
+            // A disturbance of one of two simultaneous slices may affect the other, so both or neither are used.
             let pairing = if arm == Arm::B { &mut round.b_pairing } else { &mut round.control_pairing };
             let problem = main_problem(a.problem.iter().chain(&other.problem)).cloned();
             pairing.a.push(Slice { problem: problem.clone(), ..a });

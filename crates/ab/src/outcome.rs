@@ -1,4 +1,4 @@
-//! Builds the document of a comparison from the measured rounds.
+//! Builds the `AbTest`, the JSON document of a comparison, from the measured rounds.
 
 use crate::AbError;
 use crate::method::{AbPlan, MIN_ROUNDS, Measured};
@@ -10,14 +10,15 @@ use brimful_core::record::{Reason, Verdict};
 use brimful_core::workload::Workload;
 use brimful_stats::{difference_clause, half_width, paired_differences, round_differences};
 
-/// Largest bound on the difference that a sentence states exactly. A larger bound is only reported as larger than this.
+/// If A and B do not differ significantly, the headline states the largest difference that the confidence interval
+/// allows. Above this value, the headline states only that the difference may exceed this value.
 const LARGEST_BOUND: f64 = 0.5;
-/// If a larger share of the slices than this is not valid, the whole comparison is not valid.
+/// Maximum share of invalid slices. Above it, the whole comparison is not valid.
 const MAX_LEFT_OUT: f64 = 0.5;
 
-/// How and when the comparison ran, for the document.
+/// The circumstances of a comparison, which its JSON document repeats.
 pub(crate) struct Origin {
-    /// Time, host and command of the comparison.
+    /// Start time, host and command line of the comparison.
     pub run: AbRun,
     /// The URLs of A and B.
     pub urls: [String; 2],
@@ -31,23 +32,23 @@ pub(crate) struct Origin {
     pub is_same_server: bool,
 }
 
-/// Builds the comparison's document from the measured rounds.
+/// Builds the JSON document of a comparison from its measured rounds.
 pub(crate) fn document(plan: &AbPlan, measured: Measured, origin: Origin) -> Result<AbTest, AbError> {
-    let figures = paired_differences(&measured.rounds.b_contrasts(), &measured.figure);
+    let figures = paired_differences(&measured.rounds.b_contrasts(), &measured.stopping_metric);
     let control = control(&measured, &figures);
-    let main = figures.iter().find(|figure| figure.name == measured.figure).cloned();
+    let main = figures.iter().find(|figure| figure.name == measured.stopping_metric).cloned();
     let verdict = verdict(&measured);
     let stopping = AbStopping {
-        figure: measured.figure.clone(),
-        until: plan.until,
+        figure: measured.stopping_metric.clone(),
+        until: plan.target_half_width,
         half_width: main.as_ref().and_then(half_width),
         reason: measured.reason,
-        rounds: round_differences(&measured.rounds.b_contrasts(), &measured.figure).len() as u64,
+        rounds: round_differences(&measured.rounds.b_contrasts(), &measured.stopping_metric).len() as u64,
         elapsed_s: measured.elapsed.as_secs_f64(),
     };
     let mut warnings = measured.warnings.clone();
-    warnings.extend(left_out(&measured.rounds, &measured.figure).filter(|_| verdict.valid));
-    warnings.extend(late_slices(&measured.rounds, &measured.figure));
+    warnings.extend(left_out(&measured.rounds, &measured.stopping_metric).filter(|_| verdict.valid));
+    warnings.extend(late_slices(&measured.rounds, &measured.stopping_metric));
     warnings.extend(
         origin
             .is_same_server
@@ -70,7 +71,7 @@ pub(crate) fn document(plan: &AbPlan, measured: Measured, origin: Origin) -> Res
             method_reason: measured.method_reason,
             pilot: measured.pilot,
             workload: Workload { load: Some(measured.load), ..origin.workload },
-            slice_s: plan.slice.as_secs_f64(),
+            slice_s: plan.slice_duration.as_secs_f64(),
             seed: origin.seed,
             control_is_second_process: origin.control_is_second_process,
         },
@@ -85,7 +86,8 @@ pub(crate) fn document(plan: &AbPlan, measured: Measured, origin: Origin) -> Res
 
 fn describe(plan: &AbPlan, measured: &Measured, origin: &Origin, side: usize) -> AbSide {
     let slices = measured.rounds.pairings().flat_map(|pairing| if side == 0 { &pairing.a } else { &pairing.other });
-    let (valid, invalid): (Vec<_>, Vec<_>) = slices.partition(|slice| slice.problem_with(&measured.figure).is_none());
+    let (valid, invalid): (Vec<_>, Vec<_>) =
+        slices.partition(|slice| slice.problem_with(&measured.stopping_metric).is_none());
     AbSide {
         name: plan.names[side].clone(),
         url: origin.urls[side].clone(),
@@ -95,11 +97,11 @@ fn describe(plan: &AbPlan, measured: &Measured, origin: &Origin, side: usize) ->
     }
 }
 
-/// Whether A differs from itself, judged by the metric that decides when the measurement ends.
+/// The result of the control: whether A differs from itself in the metric that decides when the measurement ends.
 fn control(measured: &Measured, figures: &[ComparedFigure]) -> AbControl {
-    let control = paired_differences(&measured.rounds.control_contrasts(), &measured.figure);
+    let control = paired_differences(&measured.rounds.control_contrasts(), &measured.stopping_metric);
     let interval = |figures: &[ComparedFigure]| {
-        figures.iter().find(|figure| figure.name == measured.figure).and_then(|figure| figure.interval95)
+        figures.iter().find(|figure| figure.name == measured.stopping_metric).and_then(|figure| figure.interval95)
     };
     let outcome = match (interval(&control), interval(figures)) {
         (None, _) => ControlOutcome::NotKnown,
@@ -129,7 +131,7 @@ fn nearest([low, high]: [f64; 2]) -> f64 {
 /// The verdict: invalid if an error ended the measurement, or if most slices are not valid.
 fn verdict(measured: &Measured) -> Verdict {
     let failure = measured.failure.iter().cloned();
-    Verdict::from_reasons(failure.chain(mostly_invalid(&measured.rounds, &measured.figure)).collect())
+    Verdict::from_reasons(failure.chain(mostly_invalid(&measured.rounds, &measured.stopping_metric)).collect())
 }
 
 /// The most common reason why slices are not valid, if more than half are not.
@@ -144,7 +146,7 @@ fn mostly_invalid(rounds: &Rounds, figure: &str) -> Option<Reason> {
     })
 }
 
-/// A warning with the number of slices that are not used.
+/// A warning with the number of invalid slices, which are not used; `None` if all slices are valid.
 fn left_out(rounds: &Rounds, figure: &str) -> Option<String> {
     let number = rounds.problems(figure).count() as u64;
     let first = rounds.problems(figure).next()?;
@@ -161,7 +163,7 @@ fn left_out(rounds: &Rounds, figure: &str) -> Option<String> {
     )
 }
 
-/// A warning with the number of slices in which only this metric is valid, because the load generator was late.
+/// A warning with the number of slices in which only the metric `figure` is valid, because the load generator was late.
 fn late_slices(rounds: &Rounds, figure: &str) -> Option<String> {
     let number = rounds.late_slices(figure) as u64;
     (number > 0).then(|| {
@@ -169,7 +171,7 @@ fn late_slices(rounds: &Rounds, figure: &str) -> Option<String> {
     })
 }
 
-/// The sentences that state the result.
+/// The sentences that state the result of the comparison.
 fn headline(main: Option<&ComparedFigure>, stopping: &AbStopping, control: &AbControl, verdict: &Verdict) -> String {
     let figure = in_words(&stopping.figure);
     if main.is_none_or(|main| main.interval95.is_none()) && !verdict.valid {

@@ -1,5 +1,5 @@
-//! A server that brimful starts with a command, on a free port, in its own process group. Dropping the value ends the
-//! whole group. If brimful is killed, a separate process (the [`Guardian`]) ends the group.
+//! A server that brimful starts with a command, on a free port, in its own process group. Dropping the
+//! [`ServerProcess`] ends the whole group. If brimful is killed, a separate process (the [`Guardian`]) ends the group.
 
 use crate::AbError;
 use brimful_core::Nanos;
@@ -16,9 +16,9 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Time limit for a server to listen and answer after its start.
+/// Maximum time from the start of a server until it listens and answers.
 const START_LIMIT: Nanos = Nanos::from_secs(30);
-/// Time that a server has to end after SIGTERM. Then it gets SIGKILL.
+/// Time from SIGTERM to SIGKILL when a server must end.
 const END_LIMIT: Duration = Duration::from_secs(5);
 /// Interval between two checks whether a server answers or has ended.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
@@ -33,13 +33,14 @@ pub struct ServerProcess {
     child: Child,
     port: u16,
     output: Arc<Mutex<Vec<u8>>>,
-    /// Ends the process group if brimful is killed. It must be the last field, because fields are dropped in order.
+    /// The separate process that ends the process group if brimful is killed. It must be the last field, because fields
+    /// are dropped in order.
     guardian: Guardian,
 }
 
 impl ServerProcess {
-    /// Starts the command in a shell, and waits until the server answers a request for `path`. `side` names the server
-    /// in errors.
+    /// Starts the command in a shell, and waits until the server answers a request for `path`. `side` is the name of
+    /// the server in error messages.
     ///
     /// # Errors
     /// If the command cannot be started, ends, or does not listen within 30 s.
@@ -75,10 +76,11 @@ impl ServerProcess {
         self.child.id()
     }
 
-    /// An error if the server's process has ended; `None` while it runs. `when` states the phase of the comparison.
+    /// The error if the server's process has ended; `None` while it runs. `when` is the phase of the comparison, for
+    /// the message.
     pub fn end(&mut self, when: &str) -> Option<AbError> {
         let status = self.child.try_wait().ok().flatten()?;
-        // Wait for the thread that reads the server's last output.
+        // Wait until the thread that reads the server's output has read the rest.
         thread::sleep(POLL_INTERVAL);
         let daemon = status.success() && self.status_line("/").is_some();
         let advice = "; something listens on its port nevertheless, so it has gone into the background: run it in the foreground";

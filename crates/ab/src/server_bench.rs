@@ -20,7 +20,7 @@ const DUET_CPUS: usize = 4;
 /// A server, and the options of its runs.
 #[derive(Debug)]
 pub(crate) struct LoadedServer {
-    /// Name of the server in errors: `A`, `B` or `A's second process`.
+    /// Name of the server in error messages: `A`, `B` or `A's second process`.
     pub side: &'static str,
     /// The server's URL or command.
     pub name: String,
@@ -28,7 +28,7 @@ pub(crate) struct LoadedServer {
     pub options: RunOptions,
     /// The server's process, if brimful started it.
     pub process: Option<ServerProcess>,
-    /// The server's processes, for its CPU time; `None` if they cannot be found.
+    /// All processes of the server, to measure its CPU time; `None` if they cannot be found.
     tree: Option<ProcessTree>,
 }
 
@@ -44,12 +44,13 @@ impl LoadedServer {
             }
             _ => None,
         };
-        // Ignore errors: without its processes, the server has no CPU time, but other metrics can be measured.
+        // Ignore errors: if the processes are not found, CPU time is not measured, but other metrics are.
         let tree = selector.and_then(|selector| ProcessTree::open(&[selector], &[]).ok());
         LoadedServer { side, name, options, process, tree }
     }
 
-    /// Runs the load generator for one slice. With an empty `cpus`, it uses the CPUs of the run's options.
+    /// Runs the load generator for one slice. If `cpus` is empty, the load generator uses the CPUs of the run's
+    /// options.
     fn measure(&mut self, load: &Load, cpus: &[usize], seed: u64, stop: &AtomicBool) -> Result<Slice, AbError> {
         let mut options = self.options.clone().with_load(load.clone());
         options.load.seed = seed;
@@ -87,7 +88,7 @@ impl LoadedServer {
 fn slice(record: &Record, cpu_s: Option<f64>) -> Slice {
     let problem = main_problem(record.verdict.reasons.iter()).cloned().filter(|_| !record.verdict.valid);
     Slice {
-        figures: SliceMetrics::from_record(record, cpu_s),
+        metrics: SliceMetrics::from_record(record, cpu_s),
         problem,
         statuses: record.status_codes.clone(),
         bytes_per_call: record.bytes.received as f64 / record.counts.completed.max(1) as f64,
@@ -95,7 +96,7 @@ fn slice(record: &Record, cpu_s: Option<f64>) -> Slice {
     }
 }
 
-/// The servers of a comparison, and their load.
+/// The servers of a comparison, and the load that they receive.
 pub(crate) struct ServerBench<'a> {
     a: LoadedServer,
     b: LoadedServer,
@@ -107,7 +108,7 @@ pub(crate) struct ServerBench<'a> {
 }
 
 impl<'a> ServerBench<'a> {
-    /// Begins a comparison of running servers.
+    /// Starts the clock of a comparison of running servers.
     pub fn new(
         a: LoadedServer,
         b: LoadedServer,
@@ -179,14 +180,15 @@ impl Bench for ServerBench<'_> {
     }
 }
 
-/// The CPUs of one server of a duet, and the CPUs of its load generator.
+/// In a duet (two servers measured at the same time): the CPUs of one server, and the CPUs of its load generator.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct DuetCpus {
     server: Vec<usize>,
     generator: Vec<usize>,
 }
 
-/// Divides the CPUs between the two servers of a duet. Each server and each load generator gets a quarter.
+/// Divides the CPUs between two servers that are measured at the same time. Each server and each load generator gets a
+/// quarter.
 fn duet_cpus(cpus: &[usize]) -> [DuetCpus; 2] {
     let size = (cpus.len() / DUET_CPUS).max(1);
     let quarter = |index: usize| cpus.iter().copied().skip(index * size).take(size).collect::<Vec<_>>();

@@ -19,21 +19,23 @@ use std::collections::BTreeMap;
 /// time per request.
 #[derive(Clone, Copy, Debug)]
 struct Host {
-    /// ln of the ratio of B's CPU time per request to A's.
+    /// ln of the ratio of B's CPU time per request to A's. 0 means that A and B are equal.
     difference: f64,
-    /// ln of the ratio of the CPU time per request of A's second process (the control) to that of the first.
+    /// ln of the ratio of the second process's CPU time per request to the first one's, both of A's command. The second
+    /// process is the control.
     second_process: f64,
-    /// Standard deviation of the random noise of a slice.
+    /// Standard deviation of the random noise of a slice, in ln units.
     noise: f64,
-    /// Standard deviation of the host's random walk: a random change of speed after each slice, which persists.
+    /// Standard deviation of the random change of the host's speed after each slice. The changes add up (a random
+    /// walk).
     walk: f64,
-    /// Constant change of the host's speed per slice.
+    /// Constant change of the host's speed after each slice.
     drift: f64,
-    /// Probability that a disturbance increases the CPU time of a slice, to at most twice as much.
+    /// Probability of a disturbance in a slice. A disturbance multiplies the CPU time by a factor between 1 and 2.
     disturbed: f64,
-    /// Share of the noise and of the disturbances that affects both servers of a duet equally.
+    /// Share of the noise and of the disturbances that two servers measured at the same time have in common.
     shared: f64,
-    /// Whether the host has enough CPUs for a duet.
+    /// Whether the host has enough CPUs to measure two servers at the same time.
     can_duet: bool,
     /// Probability that a slice is not valid.
     invalid: f64,
@@ -60,7 +62,7 @@ struct Simulated {
     level: f64,
     slices: u64,
     b_status: &'static str,
-    /// Number of slices after which B ends.
+    /// Number of slices, of all servers together, after which B's process ends.
     b_ends_after: u64,
 }
 
@@ -97,7 +99,7 @@ impl Simulated {
         };
         let status = if arm == Arm::B { self.b_status } else { "200" };
         Slice {
-            figures: SliceMetrics::from_value("cpu", if is_invalid { value * 5.0 } else { value }),
+            metrics: SliceMetrics::from_value("cpu", if is_invalid { value * 5.0 } else { value }),
             problem: problem.map(|(code, message)| Reason { code, message: message.to_owned() }),
             statuses: BTreeMap::from([(status.to_owned(), 1_000)]),
             bytes_per_call: 100.0,
@@ -122,7 +124,7 @@ impl Bench for Simulated {
 
     fn measure_duet(&mut self, arms: [Arm; 2], is_swapped: bool, _: u64) -> Result<[Slice; 2], AbError> {
         self.pass_time();
-        // One half of the CPUs is 6 % faster than the other.
+        // One half of the CPUs is 6 % faster than the other, which ln units of ±0.03 simulate.
         let place = if is_swapped { 0.03 } else { -0.03 };
         let shared = self.host.shared * self.noise();
         let own = [self.noise(), self.noise()].map(|noise| (1.0 - self.host.shared) * noise);
@@ -172,14 +174,14 @@ fn plan(design: DesignChoice, until: f64, budget: u64) -> AbPlan {
         },
     };
     AbPlan {
-        templates: [options.clone(), options],
+        run_options: [options.clone(), options],
         names: ["./old <b>".to_owned(), "./new".to_owned()],
         design,
         load: Some(Load::Closed { clients: 1, think: Nanos::ZERO }),
-        figure: None,
-        until,
+        stopping_metric: None,
+        target_half_width: until,
         budget: Nanos::from_secs(budget),
-        slice: Nanos::from_secs(1),
+        slice_duration: Nanos::from_secs(1),
         limits: vec!["cpu:3%".parse().unwrap()],
     }
 }
@@ -219,7 +221,7 @@ fn interval(tested: &AbTest) -> [f64; 2] {
     tested.figures[0].interval95.unwrap()
 }
 
-/// Hosts with different disturbances, by name.
+/// Simulated hosts with different disturbances, by name.
 fn hosts() -> [(&'static str, Host); 4] {
     [
         ("quiet", QUIET),
@@ -230,7 +232,7 @@ fn hosts() -> [(&'static str, Host); 4] {
 }
 
 /// Between 93 % and 97 % of the intervals contain the true ratio, whether the interval's width or the time limit ends
-/// the measurement. With 1,000 measurements, the standard error of this share is 0.7 %. The seeds are fixed.
+/// the measurement. With 1,000 measurements, the standard error of this percentage is 0.7 %. The seeds are fixed.
 #[test]
 fn intervals_contain_the_true_ratio() {
     const REPEATS: u64 = 1_000;
@@ -253,8 +255,7 @@ fn intervals_contain_the_true_ratio() {
     }
 }
 
-/// About 5 % of the comparisons report a difference between equal servers, and about 5 % report that A differs from
-/// itself.
+/// About 5 % of the comparisons of equal servers report a difference, and about 5 % report that A differs from itself.
 #[test]
 fn equal_servers_and_controls_rarely_differ() {
     const REPEATS: u64 = 600;
@@ -301,11 +302,12 @@ fn the_pilot_chooses_the_method_with_the_smaller_variance() {
     let pilot = duet.pilot.unwrap();
     assert_eq!(duet.method, AbMethod::Duet);
     assert!(pilot.duet < pilot.interleaved && duet.method_reason.contains("times the variance"), "{duet:?}");
-    // A negative share simulates servers that disturb each other, which increases the variance of a duet.
+    // A negative share simulates servers that disturb each other: measured at the same time, they vary more.
     assert_eq!(measured(Host { shared: -2.0, ..noisy }, &plan, 1).method, AbMethod::Interleaved);
     let impossible = measured(Host { can_duet: false, ..noisy }, &plan, 1);
     assert!(impossible.method_reason.contains("it needs 4 CPUs"), "{}", impossible.method_reason);
-    // The two halves of the CPUs differ by 6 %. Because the servers exchange them, the interval contains the true 1 %.
+    // One half of the CPUs is 6 % faster. Because the servers exchange their CPUs, the interval contains B's true
+    // difference of 1 %.
     let [low, high] = interval(&tested(Host { difference: 0.01, ..noisy }, &plan, 5));
     assert!(low < 0.0101 && 0.0101 < high && high - low < 0.03, "{low} {high}");
     let wanted = AbPlan { design: DesignChoice::Duet, ..plan };
@@ -325,7 +327,8 @@ fn invalid_slices_are_left_out_and_too_many_make_the_result_invalid() {
     assert!(!most.verdict.valid && most.verdict.reasons[0].code == ReasonCode::GeneratorCpu, "{:?}", most.verdict);
 }
 
-/// A late load generator does not distort the CPU time per request, so a busy host does not prevent the comparison.
+/// The CPU time per request is used although the load generator is late in some slices, so a busy host does not prevent
+/// the comparison.
 #[test]
 fn the_cpu_time_of_slices_with_a_late_generator_is_used() {
     let late = Host { late: 0.9, difference: 0.1, ..QUIET };
@@ -360,7 +363,7 @@ fn servers_that_answer_differently_are_not_compared() {
     let mut bench = Simulated { b_status: "404", ..simulated(QUIET, 1) };
     let error = measure_rounds(&plan(DesignChoice::Auto, 0.01, 60), 1, &mut bench, &mut |_| {}).unwrap_err();
     assert!(error.is_usage() && error.to_string().contains("A 200 (100 %), B 404 (100 %)"), "{error}");
-    let figure = AbPlan { figure: Some("p12".to_owned()), ..plan(DesignChoice::Auto, 0.01, 60) };
+    let figure = AbPlan { stopping_metric: Some("p12".to_owned()), ..plan(DesignChoice::Auto, 0.01, 60) };
     let error = measure_rounds(&figure, 1, &mut simulated(QUIET, 1), &mut |_| {}).unwrap_err();
     assert!(error.to_string().contains("these are: cpu"), "{error}");
 }

@@ -1,4 +1,4 @@
-//! The entry points of a comparison: starts the servers, and runs the method.
+//! The entry points of a comparison: one starts the servers, the other compares them.
 
 use crate::AbError;
 use crate::method::{AbEvent, AbPlan, measure_rounds};
@@ -34,7 +34,7 @@ impl ServerSource {
     }
 }
 
-/// The servers that were started with commands, and the URLs of all servers.
+/// The servers that brimful started with commands, and the URLs of all compared servers.
 #[derive(Debug)]
 pub struct StartedServers {
     processes: [Option<ServerProcess>; 2],
@@ -44,8 +44,8 @@ pub struct StartedServers {
     pub urls: [String; 2],
 }
 
-/// Starts the servers that are given as commands, and waits until they answer. A's command is started twice: the second
-/// process is the control.
+/// Starts the servers that are defined by commands, and waits until they answer. A's command is started twice: the
+/// second process is the control.
 ///
 /// # Errors
 /// If a command cannot be started, ends, or does not listen in time.
@@ -75,8 +75,8 @@ impl StartedServers {
     }
 }
 
-/// Compares the servers. `control` has the options of a run against the control, if it is a second process. `listener`
-/// is called with each event.
+/// Compares two servers. `control` has the options of the runs against the control, if the control is a second process
+/// of A's command. `listener` is called with each event.
 ///
 /// # Errors
 /// [`AbError`] if a server cannot be measured, or if the servers cannot be compared.
@@ -90,10 +90,10 @@ pub fn ab(
     let StartedServers { processes: [a, b], control: control_process, urls, .. } = servers;
     let template = |options: &brimful_run::RunOptions| {
         let mut options = options.clone();
-        options.load.window = plan.slice;
+        options.load.window = plan.slice_duration;
         options
     };
-    let [of_a, of_b] = plan.templates.each_ref().map(template);
+    let [of_a, of_b] = plan.run_options.each_ref().map(template);
     let record = of_a.record.clone();
     let origin = Origin {
         run: AbRun {

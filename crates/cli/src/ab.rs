@@ -125,17 +125,17 @@ pub fn main(args: &AbArgs) -> anyhow::Result<Exit> {
     };
     let plan = AbPlan {
         names: sources.each_ref().map(|source| source.name().to_owned()),
-        templates: [a, b],
+        run_options: [a, b],
         design: match args.design {
             Design::Auto => DesignChoice::Auto,
             Design::Interleaved => DesignChoice::Interleaved,
             Design::Duet => DesignChoice::Duet,
         },
         load,
-        figure: args.figure.clone(),
-        until: args.until,
+        stopping_metric: args.figure.clone(),
+        target_half_width: args.until,
         budget: args.duration,
-        slice: args.slice,
+        slice_duration: args.slice,
         limits: args.max_regression.clone(),
     };
     let mut display = Display {

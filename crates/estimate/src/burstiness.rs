@@ -1,10 +1,11 @@
-//! Bursty arrivals: measures of burstiness, and how bursts raise demands.
+//! Bursty arrivals: measures of burstiness. The submodule `inflation` describes how bursts increase service demands.
 //!
-//! Menascé & Almeida (*Capacity Planning for Web Performance*, 1998) divide time into epochs of equal length. `b` is
-//! the share of epochs with more arrivals than the mean. `a` is the ratio of the mean rate of these epochs to the mean
-//! rate of all epochs. Both depend on the length of an epoch, so only values for epochs of the same length can be
-//! compared. Neither is 0 for Poisson arrivals. The index of dispersion ([`Dispersion`]) of Poisson arrivals is 1 for
-//! every epoch. Counts are arrivals per epoch, in order of time; they include epochs without arrivals.
+//! Menascé & Almeida (*Capacity Planning for Web Performance*, 1998) divide time into epochs of equal length. Their
+//! measure `b` is the share of epochs with more arrivals than the mean. Their measure `a` is the ratio of the mean rate
+//! of these epochs to the mean rate of all epochs. Both depend on the length of an epoch, so only values for epochs of
+//! the same length can be compared. Neither is 0 for Poisson arrivals. The index of dispersion ([`Dispersion`]) of
+//! Poisson arrivals is 1 for every epoch. Counts are arrivals per epoch, in order of time; they include epochs without
+//! arrivals.
 
 mod dispersion;
 mod inflation;
@@ -17,27 +18,27 @@ use brimful_core::JsonSchema;
 use brimful_core::number::check_positive;
 use serde::Serialize;
 
-/// Burstiness of the numbers of arrivals per epoch.
+/// Burstiness of arrivals, measured by the numbers of arrivals in epochs (intervals of equal length).
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct BurstFactors {
-    /// Number of epochs.
+    /// Number of epochs, which are intervals of equal length.
     pub epochs: usize,
     /// λ: arrivals per second over all epochs.
     pub rate: f64,
-    /// b: share of the epochs with more arrivals than the mean.
+    /// Menascé and Almeida's measure b: the share of the epochs with more arrivals than the mean.
     pub b: f64,
-    /// λ⁺: arrivals per second in the epochs above the mean; `None` if no epoch is above the mean.
+    /// λ⁺: arrivals per second in the epochs with more arrivals than the mean; `None` if there are no such epochs.
     pub rate_above: Option<f64>,
-    /// a = λ⁺/λ; `None` if no epoch is above the mean.
+    /// Menascé and Almeida's measure a: the ratio of `rate_above` to `rate`; `None` if no epoch is above the mean.
     pub a: Option<f64>,
-    /// Index of dispersion of the counts: the sample variance (divisor n − 1) divided by the mean.
+    /// Index of dispersion: the sample variance (divisor n − 1) of the numbers of arrivals per epoch, divided by their
+    /// mean.
     pub dispersion: f64,
-    /// Ratio of the largest count to the mean.
+    /// Ratio of the largest number of arrivals in an epoch to the mean.
     pub peak_to_mean: f64,
 }
 
-/// Computes Menascé and Almeida's a and b, the index of dispersion and the peak-to-mean ratio. `epoch_s` is the length
-/// of an epoch in seconds.
+/// Computes measures of burstiness from `counts`, the numbers of arrivals in epochs of `epoch_s` seconds each.
 pub fn burst_factors(counts: &[u64], epoch_s: f64) -> Result<BurstFactors, EstimateError> {
     let epoch_s = check_positive(epoch_s, || "the length of an epoch".into())?;
     let whole = dispersion(counts, 1)?;

@@ -18,14 +18,14 @@ use brimful_core::moments::Moments;
 use serde::Serialize;
 use statrs::distribution::{ChiSquared, ContinuousCDF};
 
-/// Minimum number of windows for an index of a curve, except for the first. With 20 windows, the standard error is a
-/// third of the index.
+/// Minimum number of windows for each index of dispersion of a curve, except for the first. With 20 windows, the
+/// standard error is a third of the index.
 const MIN_WINDOWS: usize = 20;
 
-/// The index of dispersion in windows of the same length.
+/// The index of dispersion of the numbers of arrivals in windows of equal length.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Dispersion {
-    /// Length of a window, in epochs.
+    /// Length of a window, in epochs (the intervals in which arrivals were counted).
     pub window: usize,
     /// Number of windows in which arrivals were counted.
     pub windows: usize,
@@ -36,7 +36,8 @@ pub struct Dispersion {
     pub ci95: Interval,
 }
 
-/// The index of dispersion in windows of `window` epochs each. The counts must have at least two windows.
+/// The index of dispersion in windows of `window` epochs each. `counts` has the number of arrivals of each epoch, and
+/// must have at least two windows.
 pub fn dispersion(counts: &[u64], window: usize) -> Result<Dispersion, EstimateError> {
     let windows = counts.len().checked_div(window).unwrap_or(0);
     if windows < 2 {
@@ -54,8 +55,8 @@ pub fn dispersion(counts: &[u64], window: usize) -> Result<Dispersion, EstimateE
     Ok(Dispersion { window, windows, index, ci95 })
 }
 
-/// The index of dispersion in windows of 1, 2, 4, … epochs, as long as there are at least 20 windows. The first value
-/// is always included.
+/// The index of dispersion in windows of 1, 2, 4, … epochs. The first value is always included, and the others if there
+/// are at least 20 windows.
 pub fn dispersion_curve(counts: &[u64]) -> Result<Vec<Dispersion>, EstimateError> {
     let first = dispersion(counts, 1)?;
     let longer = (1..usize::BITS).map(|k| 1usize << k).take_while(|window| counts.len() / window >= MIN_WINDOWS);
@@ -76,8 +77,8 @@ mod tests {
 
     #[test]
     fn the_interval_is_that_of_a_variance() {
-        // For 10 windows, the ends of the interval are the index multiplied by 9/χ², with the quantiles of χ² (9
-        // degrees of freedom) at 97.5 % and 2.5 %.
+        // The ends of the confidence interval are the index multiplied by 9/χ², where χ² is its quantile at 97.5 % or
+        // 2.5 %. With 10 windows, there are 9 degrees of freedom.
         let counts = [4, 6, 5, 9, 1, 5, 3, 7, 8, 2];
         let d = dispersion(&counts, 1).unwrap();
         assert!(

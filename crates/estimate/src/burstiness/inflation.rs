@@ -1,10 +1,11 @@
-//! The effect of bursts on demands: D = D_f + α·b.
+//! The effect of bursts on the service demand: D = D_f + α·b. D is the demand, b the burstiness, D_f the demand without
+//! bursts, and α the fitted slope.
 //!
-//! Menascé & Almeida, *Capacity Planning for Web Performance*, 1998: the demand at the bottleneck, U/X, is measured at
-//! at least two levels of burstiness b ([`super::BurstFactors::b`], with epochs of the same length). A line through the
-//! points yields the demand without bursts and at any other b. Bursts raise the demand itself, not only the queueing
-//! delay: Menascé et al. (CMG 1999, §6) measured a saturation rate 1/D of 202 requests per second with even arrivals
-//! and 131 with bursts.
+//! Menascé & Almeida, *Capacity Planning for Web Performance*, 1998: the demand at the bottleneck (utilization divided
+//! by throughput) is measured at two or more values of the burstiness b ([`super::BurstFactors::b`], with epochs of the
+//! same length). A line through the points yields the demand without bursts and at any other b. Bursts increase the
+//! demand itself, not only the queueing delay: Menascé et al. (CMG 1999, §6) measured a saturation rate 1/D of 202
+//! requests per second with even arrivals and 131 with bursts.
 
 use crate::EstimateError;
 use crate::least_squares::fit_non_negative;
@@ -14,25 +15,28 @@ use brimful_core::number::{NumberError, check_non_negative, check_positive};
 use brimful_model::{Estimate, saturation_rate};
 use serde::Serialize;
 
-/// Demand measured at one level of burstiness.
+/// The demand that was measured at one value of the burstiness b.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct BurstLevel {
-    /// b: share of epochs with more arrivals than the mean, between 0 and 1.
+    /// Burstiness b: the share of epochs with more arrivals than the mean, between 0 and 1.
     pub b: f64,
-    /// D in seconds: the number of busy servers divided by the throughput, or 1 divided by the maximum throughput.
+    /// Service demand in seconds: the number of busy servers divided by the throughput, or 1 divided by the maximum
+    /// throughput.
     pub demand: f64,
 }
 
-/// The fitted line D = D_f + α·b.
+/// The fitted line D = D_f + α·b: the demand D as a function of the burstiness b.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct BurstDemand {
-    /// D_f: demand without bursts, in seconds.
+    /// D_f: the demand without bursts, in seconds.
     pub without_bursts: Estimate,
-    /// α: increase of the demand per unit of b, in seconds; never negative.
+    /// α: the slope of the line, which is the increase of the demand per unit of burstiness b, in seconds; never
+    /// negative.
     pub alpha: Estimate,
 }
 
-/// Fits the line to at least two different values of b. Confidence intervals require at least three levels.
+/// Fits the line D = D_f + α·b to at least two different values of the burstiness b. Confidence intervals require at
+/// least three.
 pub fn fit_burst_demand(levels: &[BurstLevel]) -> Result<BurstDemand, EstimateError> {
     for (i, level) in levels.iter().enumerate() {
         share(level.b, || format!("b of level {i}"))?;
@@ -48,24 +52,24 @@ pub fn fit_burst_demand(levels: &[BurstLevel]) -> Result<BurstDemand, EstimateEr
 }
 
 impl BurstDemand {
-    /// D at burstiness b, in seconds.
+    /// The demand at burstiness b, in seconds.
     pub fn demand(&self, b: f64) -> f64 {
         self.without_bursts.value + self.alpha.value * b
     }
 }
 
-/// A model whose demands at one station were converted to another burstiness.
+/// The effect of a changed burstiness on a model.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct BurstEffect {
-    /// Factor by which the demand of every class at the station was multiplied.
+    /// Factor by which the demand of every class at the chosen station was multiplied.
     pub factor: f64,
-    /// The model with the converted demands.
+    /// The model with the changed demands.
     pub model: Model,
-    /// Requests per second at which the model saturated before the change.
+    /// Requests per second at which the model saturated with the original burstiness.
     pub saturation_before: f64,
-    /// Requests per second at which the model saturates after the change.
+    /// Requests per second at which the model saturates with the changed burstiness.
     pub saturation_rate: f64,
-    /// Name of the station that saturates after the change.
+    /// Name of the station that saturates first with the changed burstiness.
     pub bottleneck: String,
 }
 
@@ -130,8 +134,9 @@ mod tests {
     fn bursts_move_the_bottleneck() {
         let demand = fit_burst_demand(&[0.1, 0.2, 0.4].map(|b| BurstLevel { b, demand: 0.004 + 0.01 * b })).unwrap();
         assert!((demand.alpha.value - 0.01).abs() < 1e-12 && demand.alpha.ci95_half_width.is_some());
-        // Converted from b = 0 to 0.4, the demand at the CPU doubles, and the CPU saturates first: at 125 requests per
-        // second instead of 250. Converted from 0.4 to 0, the demand at the CPU halves, and the disk saturates first.
+        // Changing the burstiness b from 0 to 0.4 doubles the demand at the CPU, and the CPU saturates first: at 125
+        // requests per second instead of 250. Changing b from 0.4 to 0 halves the demand at the CPU, and the disk
+        // saturates first.
         let up = with_burstiness(&model(), "cpu", &demand, 0.0, 0.4).unwrap();
         assert!((up.saturation_before - 250.0).abs() < 1e-9 && (up.saturation_rate - 125.0).abs() < 1e-9, "{up:?}");
         let down = with_burstiness(&model(), "cpu", &demand, 0.4, 0.0).unwrap();
