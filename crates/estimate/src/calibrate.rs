@@ -1,17 +1,17 @@
-//! Computes a model from Records: `brimful plan calibrate`.
+//! Computes a queueing model of a server from Records, the JSON documents of runs under load: `brimful plan calibrate`.
 //!
 //! Each usable run is one observation of the utilization law ([`crate::demand::fit_demands`]): the throughput of each
-//! class and the CPU time of the server, over the same part of the run. A run that contradicts the others is reported
+//! request class and the CPU time of the server in the same period. A run that contradicts the others is reported
 //! ([`OddRun`]). Background work is measured in a run with almost no load; without such a run, it is fitted with the
-//! demands. Disks that were used become stations in the same way. Mean response times determine the variability of
-//! service times and the delay outside of the stations ([`crate::fit_response`]). If the Server Module (a plug-in of
-//! the web server) measured the requests, its measurements are used ([`InsideDemands`]). [`Source`] states what each
-//! demand was derived from.
+//! demands. Each disk that was used also becomes a station of the model. Mean response times determine the variability
+//! of service times and the delay outside of the stations ([`crate::fit_response`]). If the Server Module (a plug-in of
+//! the web server) measured the requests, its measurements are used ([`InsideDemands`]). [`Source`] states which data
+//! each demand was derived from.
 //!
 //! A demand has two confidence intervals, and the wider one is used. The interval of the regression shows how far the
-//! runs deviate from the fitted law. The interval of the bootstrap ([`crate::demand::moving_blocks`]) shows how the
-//! seconds within each run vary. If demands depend on the load ([`crate::demand::fit_load_dependence`]), the model has
-//! the demands at saturation, and the additional cost of a request on a partly idle server.
+//! runs deviate from the fitted law. The interval of the bootstrap ([`crate::demand::moving_blocks`]) shows how much
+//! the seconds within each run differ. If demands depend on the load ([`crate::demand::fit_load_dependence`]), the
+//! model has the demands at saturation, and the additional cost of a request on a partly idle server.
 //!
 //! If there are runs with steady arrivals, runs with bursty arrivals are used only to measure the cost of bursts. Runs
 //! past saturation are used only to check the model's saturation rate.
@@ -55,7 +55,8 @@ use runs::Runs;
 /// Number of intervals into which a demand curve divides the range of request rates.
 const CURVE_INTERVALS: u32 = 40;
 
-/// Estimates the model of a server from Records. Unusable Records are listed and not used.
+/// Estimates a queueing model of a server from Records, the documents of runs under load. Records that cannot be used
+/// are listed in the result with the reasons.
 ///
 /// # Errors
 /// If the Records are of different servers, or do not determine a model.
@@ -134,7 +135,7 @@ pub fn calibrate(records: &[Record], options: CalibrateOptions) -> Result<Calibr
     })
 }
 
-/// The classes of the model. Their rates are those of the mix.
+/// The request classes of the model, with their mean request rates in the runs.
 fn classes(runs: &Runs) -> Vec<ModelClass> {
     let rates = runs.mix();
     let class = |(name, rate): (&String, f64)| ModelClass {
@@ -146,9 +147,9 @@ fn classes(runs: &Runs) -> Vec<ModelClass> {
     runs.classes.iter().zip(rates).map(class).collect()
 }
 
-/// Half widths of the demands' confidence intervals, in the form of a model: the distance from each estimate to the
-/// farther end of its interval. Empty if the intervals at the CPU (the first station) are unknown, because a half width
-/// of 0 would mean that the demand is exact.
+/// Half widths of the confidence intervals of the model's demands, stations × classes. An interval need not be
+/// symmetric: its half width is the distance from the demand to the farther end. Empty if the intervals at the CPU (the
+/// first station) are unknown, because a half width of 0 would mean that the demand is exact.
 fn half_widths(model: &Model, uncertainty: &[Vec<Uncertainty>]) -> Vec<Vec<f64>> {
     if uncertainty.first().is_none_or(|cpu| cpu.iter().any(|known| known.ci95.is_none())) {
         return Vec::new();
@@ -172,8 +173,8 @@ fn merged(runs: &Runs, cpu: &CpuFit) -> Vec<Merged> {
     cpu.indistinguishable_classes.iter().map(merge).collect()
 }
 
-/// Demand of an average request as a function of the rate, D(X), from the lowest measured rate to saturation. Empty if
-/// demands do not depend on the load.
+/// Demand of an average request as a function of the request rate, from the lowest measured rate to saturation. Empty
+/// if demands do not depend on the load.
 fn demand_curve(cpu: &CpuFit, mix: &[f64]) -> Vec<DemandAtRate> {
     let Some(load) = &cpu.load_dependence else { return Vec::new() };
     let (low, high) = (load.lowest_rate(), load.saturation(mix));
@@ -181,8 +182,8 @@ fn demand_curve(cpu: &CpuFit, mix: &[f64]) -> Vec<DemandAtRate> {
     (0..=CURVE_INTERVALS).map(rate).map(|rate| DemandAtRate { rate, demand_s: load.demand(rate, mix) }).collect()
 }
 
-/// The dependence of demands on response sizes. `None` if the runs can distinguish fewer than three classes, or if the
-/// classes have fewer than three sizes.
+/// The dependence of CPU demands on response sizes. `None` if fewer than three classes have a demand of their own, or
+/// if their responses have fewer than three different mean sizes.
 fn sizes(runs: &Runs, cpu: &CpuFit) -> Option<SizeDemand> {
     let alone = |class: &usize| !cpu.indistinguishable_classes.iter().any(|group| group.contains(class));
     let point = |class: usize| Some((class, SizePoint { bytes: runs.size(class)?, cpu_s: cpu.demands[class] }));

@@ -1,4 +1,4 @@
-//! Options of calibration, and rules for sharing a joint cost among classes that the runs cannot distinguish.
+//! Options of calibration, and rules that divide a joint cost among request classes that the runs cannot distinguish.
 
 use super::runs::Runs;
 use crate::demand::{Resampling, attribute_by_share};
@@ -9,23 +9,24 @@ pub struct CalibrateOptions {
     /// Number of CPUs that the server can use at once, such as 1 for a server with one worker. `None` if it can use all
     /// CPUs that were monitored.
     pub servers: Option<u32>,
-    /// The rule by which classes that the runs cannot distinguish share their cost.
+    /// The rule that divides the cost of request classes that the runs cannot distinguish.
     pub attribution: Attribution,
-    /// Number of draws and seed of the bootstrap, which yields confidence intervals.
+    /// Number of draws and seed of the bootstrap, which computes confidence intervals.
     pub resampling: Resampling,
 }
 
-/// A rule that divides a known joint cost of several classes among them (equations of Menascé et al., CMG 1999).
+/// A rule that divides the joint cost of several request classes among them (Menascé, Peraino, Dinh & Dinh, CMG 1999).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Attribution {
-    /// Every request costs the same (Eq. 4).
+    /// Every request has the same cost (Eq. 4 of the paper).
     #[default]
     Requests,
-    /// The cost is proportional to the bytes sent (Eq. 2). The known cost of other classes is subtracted first (Eq. 3).
+    /// The cost of a request is proportional to the bytes of its response (Eq. 2 of the paper).
     Bytes,
 }
 
-/// For each class, the ratio of its demand to the joint demand of the classes with which it is merged.
+/// For each class, the ratio of its demand to the joint demand of the classes that the runs cannot distinguish from it.
+/// The ratio is 1 for other classes. `merged` contains the groups of such classes.
 pub(super) fn factors(
     runs: &Runs,
     merged: &[Vec<usize>],

@@ -1,9 +1,9 @@
 //! The burstiness of the arrivals in each run, and the cost of bursts.
 //!
-//! b is the share of epochs with more arrivals than the mean, and it exceeds 0 in every run by chance. So b is set to 0
-//! unless the arrivals are significantly more dispersed than Poisson arrivals. Then D = D_f + α·b is fitted to the
-//! demand of an average request in each run ([`crate::fit_burst_demand`]). All runs use epochs of the same length, the
-//! longest epoch of any run.
+//! The burstiness b is the share of epochs (intervals of equal length) with more arrivals than the mean. It exceeds 0
+//! in every run by chance, so it is set to 0 unless the arrivals are significantly more dispersed than Poisson
+//! arrivals. Then a line, D = D_f + α·b, is fitted to the demands D of an average request in the runs
+//! ([`crate::fit_burst_demand`]). All runs use epochs of the same length, the longest epoch of any run.
 
 use super::cpu::CpuFit;
 use super::figures::is_bursty;
@@ -18,20 +18,23 @@ use brimful_core::model::Model;
 use brimful_core::quantity::percent;
 use serde::Serialize;
 
-/// Minimum difference between the highest and the lowest b of the runs. Below it, the cost of bursts is not fitted.
+/// Minimum difference between the highest and the lowest burstiness b of the runs. Below it, the effect of b on the
+/// demand is not fitted.
 const MIN_RANGE: f64 = 0.05;
 
-/// Burstiness of the runs' arrivals, and the cost of bursts.
+/// Burstiness of the arrivals in the runs, and the effect of bursts on the demand of a request.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Bursts {
     /// Burstiness of each run with an open load. Closed loads are left out, because their arrivals wait for responses.
     pub runs: Vec<BurstRun>,
-    /// Fit of D = D_f + α·b, where D is the demand of an average request of the model's mix. `None` if b varies by less
+    /// The demand D of an average request as a function of the burstiness b: D = D_f + α·b. `None` if b varies by less
     /// than 0.05 over the runs, or if the line cannot be fitted.
     pub demand: Option<BurstDemand>,
-    /// The b at which the model's demands are valid: the mean b of the runs that the demands were fitted to.
+    /// The burstiness b for which the model's demands are valid: the mean b of the runs that the demands were fitted
+    /// to.
     pub measured_at_b: f64,
-    /// Requests per second at which the model saturates at the highest measured b; `None` if there is no fit.
+    /// Requests per second at which the model saturates at the highest measured burstiness b; `None` if `demand` is
+    /// `None`.
     pub saturation_rate: Option<f64>,
 }
 
@@ -40,19 +43,19 @@ pub struct Bursts {
 pub struct BurstRun {
     /// Index of the Record in the input, from 0.
     pub record: usize,
-    /// Length of an epoch, in seconds.
+    /// Length of an epoch (the interval in which arrivals are counted), in seconds.
     pub epoch_s: f64,
-    /// Measures of burstiness, such as a and b.
+    /// Burstiness of the arrivals, even if it is not significant.
     pub factors: BurstFactors,
-    /// The index of dispersion in windows of 1, 2, 4, … epochs.
+    /// The index of dispersion in windows of 1, 2, 4, … epochs (intervals of `epoch_s` seconds).
     pub dispersion: Vec<Dispersion>,
-    /// Whether the index of dispersion in windows of one epoch is significantly greater than 1.
+    /// Whether the arrivals are significantly more dispersed than Poisson arrivals, counted in windows of one epoch.
     pub bursty: bool,
-    /// Burstiness b of the arrivals, or 0 if they are not bursty.
+    /// Burstiness b: the share of epochs with more arrivals than the mean, or 0 if the arrivals are not bursty.
     pub b: f64,
 }
 
-/// Measures the burstiness of all runs, and fits the cost of bursts.
+/// Measures the burstiness of all runs, and fits its effect on the demand.
 pub(super) fn fit(runs: &Runs, cpu: &CpuFit, model: &Model) -> Result<Bursts, EstimateError> {
     let all = || runs.used.iter().chain(&runs.bursty_runs);
     let epoch_s = all().filter_map(|r| Some(r.arrivals.as_ref()?.0)).fold(0.0, f64::max);
@@ -73,8 +76,8 @@ pub(super) fn fit(runs: &Runs, cpu: &CpuFit, model: &Model) -> Result<Bursts, Es
     })
 }
 
-/// For each run: its burstiness, and the demand of an average request of the model's mix, converted from the run's own
-/// mix.
+/// For each run: its burstiness, and its demand of an average request of the model's mix. Runs may have different
+/// mixes, so the model's mean demand is multiplied by the ratio of measured to fitted demand in the run.
 fn levels(seen: &[(&Run, BurstRun)], runs: &Runs, cpu: &CpuFit) -> Vec<BurstLevel> {
     let mix = runs.mix();
     let mean = mix.iter().zip(&cpu.demands).map(|(x, d)| x * d).sum::<f64>() / mix.iter().sum::<f64>();

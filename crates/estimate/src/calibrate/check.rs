@@ -1,6 +1,6 @@
-//! Checks Records before calibration: their schema version, and whether their values are possible. An impossible value
-//! is an error of the whole calibration. Leaving out the Record is not enough, because the program that wrote it may
-//! have written other wrong values.
+//! Checks Records (the documents of runs) before calibration: their schema version, and whether their values are
+//! possible. An impossible value is an error of the whole calibration. Leaving out the Record is not enough, because
+//! the program that wrote it may have written other wrong values.
 
 use crate::EstimateError;
 use crate::window::{completed_in_window, window_means};
@@ -12,13 +12,14 @@ use brimful_core::server::{CpuShares, Server};
 /// and elapsed time are measured by different clocks.
 const MAX_BUSY_RATIO: f64 = 1.1;
 
-/// Upper bound of the number of CPUs for a Record that does not contain this number: the maximum that Linux supports.
+/// Number of CPUs that is assumed for a Record that does not contain it: the maximum that Linux supports.
 const MAX_CPUS: usize = 8192;
 
-/// Tolerance for rounding errors: shares of CPU time may be outside of 0..1 by this much.
+/// Tolerance for rounding errors. Shares of CPU time must be between −0.01 and 1.01.
 const ROUNDING: f64 = 0.01;
 
-/// Returns an error for the first Record with an impossible value. The message counts Records from 1.
+/// Returns an error for the first Record with an impossible value. `by_process` says whether the CPU time of the
+/// server's processes is used, rather than that of all programs. The message counts Records from 1.
 pub(super) fn check(records: &[Record], by_process: bool) -> Result<(), EstimateError> {
     let check_one = |(i, record): (usize, &Record)| {
         check_record(record, by_process)
@@ -43,7 +44,7 @@ fn check_record(record: &Record, by_process: bool) -> Result<(), String> {
         figure(what, value)?;
     }
     let all: u64 = record.classes.values().map(|c| c.counts.completed).fold(0, u64::saturating_add);
-    // Rounding may add up to one call to each class.
+    // `completed_in_window` is a rounded rate × duration, so it may exceed the exact count by one call per class.
     let most = (all as f64 + record.classes.len() as f64) * (1.0 + 1e-6);
     if completed_in_window(record) > most {
         return Err(format!(
@@ -84,7 +85,7 @@ fn check_server(record: &Record, server: &Server, by_process: bool) -> Result<()
     Ok(())
 }
 
-/// End of the message about an impossible Record: the advice to the user.
+/// End of every message about an impossible value: the advice to the user.
 const IMPOSSIBLE_ADVICE: &str = "no run has such figures, so measure again";
 
 fn figure(what: &str, value: f64) -> Result<(), String> {

@@ -1,9 +1,9 @@
-//! Demands at the CPU: regression over the runs, load dependence, and the bootstrap within the runs.
+//! CPU demands: the regression over the runs, their dependence on the load, and the bootstrap within the runs.
 //!
-//! If the Server Module measured the CPU time of requests, its measurements determine the differences between classes.
-//! The remaining cost is fitted by the utilization law, and every request has the same share. It consists of the work
-//! that all requests have in common, and of work that the module does not measure (connections, waiting for events,
-//! interrupts).
+//! If the Server Module (a plug-in of the web server) measured the CPU time of requests, its measurements determine the
+//! differences between request classes. The remaining CPU time is fitted by the utilization law and divided equally
+//! among all requests. It consists of the work that all requests have in common, and of work that the module does not
+//! measure (connections, waiting for events, interrupts).
 
 use super::attribution::{CalibrateOptions, factors};
 use super::certainty::{Source, Uncertainty, interval, wider};
@@ -26,48 +26,49 @@ use brimful_core::quantity::{seconds, whole_percent};
 use brimful_model::Estimate;
 use serde::Serialize;
 
-/// Above this share of the CPUs, background work causes a warning.
+/// Share of the CPUs that is busy with background work. Above it, the user gets a warning.
 const NOTABLE_BACKGROUND: f64 = 0.05;
 
 /// Maximum accepted ratio of the CPU time that the Server Module measured to the CPU time of the server's processes.
 const MAX_MODULE_EXCESS: f64 = 1.1;
 
-/// The CPU demand of an average request of one run, at the run's own mix of classes.
+/// The CPU demand of an average request in one run, at the run's own mix of request classes.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct RunDemand {
     /// Index of the Record in the input, from 0.
     pub record: usize,
-    /// Requests per second, all classes together.
+    /// Requests per second of all classes together.
     pub rate: f64,
     /// Utilization of the server's CPUs.
     pub utilization: f64,
-    /// CPU seconds per request, calculated from the measured CPU time without background work.
+    /// CPU seconds per request: the measured CPU time without background work, divided by the number of requests.
     pub measured_s: f64,
-    /// CPU seconds per request that the fitted demands predict at this rate.
+    /// CPU seconds per request according to the fitted demands.
     pub fitted_s: f64,
 }
 
-/// Fitted demands at the CPU.
+/// The result of fitting the CPU demands to the runs.
 pub(super) struct CpuFit {
     /// CPU demand at saturation, in seconds per request, by class.
     pub demands: Vec<f64>,
-    /// Uncertainty of each class's demand.
+    /// Uncertainty of the demand of each class.
     pub uncertainty: Vec<Uncertainty>,
-    /// Groups of classes that the runs cannot distinguish.
+    /// Groups of classes that the runs cannot distinguish, so that the classes of a group share one demand.
     pub indistinguishable_classes: Vec<Vec<usize>>,
-    /// Condition number of the regression; above about 30 the intervals are wide.
+    /// Condition number of the regression. Above about 30, the confidence intervals are wide.
     pub condition_number: f64,
-    /// The dependence of demands on the load; `None` if demands are constant.
+    /// The dependence of demands on the load; `None` if demands do not depend on it.
     pub load_dependence: Option<LoadDependence>,
-    /// The run whose CPU time differs significantly from the prediction of the other runs.
+    /// The run whose CPU time differs significantly from the prediction of the other runs; `None` if there is no such
+    /// run.
     pub outlier: Option<OddRun>,
-    /// The errors of the demands, for intervals of quantities computed from them.
+    /// The errors of the demands, for confidence intervals of values that are computed from several demands.
     pub errors: DemandErrors,
     /// Mean number of CPUs that background work keeps busy at saturation.
     fixed: f64,
 }
 
-/// Fits the CPU demands. `module` contains the Server Module's measurement of each class, if there is one.
+/// Fits the CPU demands. `module` contains the Server Module's measurement of each class, or `None` without the module.
 pub(super) fn fit(
     runs: &mut Runs,
     options: CalibrateOptions,
@@ -85,8 +86,8 @@ pub(super) fn fit_without_module(runs: &Runs, options: CalibrateOptions) -> Resu
     Ok(fit_law(runs, options, None, law, &constant, &mut Vec::new()))
 }
 
-/// Fits a law with load dependence, if the runs show one. `constant` is the fit of the same law with constant demands.
-/// `module` contains the Server Module's measurements, if the law uses them.
+/// Fits the utilization law again with load-dependent demands, if the runs show such a dependence. `constant` is the
+/// fit with constant demands. `module` contains the Server Module's measurements, if the law uses them.
 fn fit_law(
     runs: &Runs,
     options: CalibrateOptions,
@@ -129,8 +130,8 @@ fn fit_law(
         (None, true) => Source::Proportional,
         (None, false) => runs.source(class),
     };
-    // An interval from the seconds of a single run would be too narrow, because runs differ far more than the seconds
-    // of one run. This does not apply to the module's measurements, whose errors do not depend on the number of runs.
+    // Runs differ far more than the seconds of one run, so the bootstrap's interval from a single run would be too
+    // narrow. The Server Module's measurements have their own standard error, so they need only one run.
     let is_single_run = runs.used.len() == 1 && module.is_none();
     let uncertainty = demands.iter().enumerate().map(|(class, demand)| {
         let uncertainty = errors.uncertainty(class, *demand, source(class));
@@ -148,8 +149,8 @@ fn fit_law(
     }
 }
 
-/// Refits the law to resampled seconds of the runs. Each draw has the demand of each class at saturation, followed by
-/// the number of CPUs that background work keeps busy. `None` if the runs have too few seconds.
+/// Fits the law again to resampled seconds of the runs. Each draw has the demand of each class at saturation, followed
+/// by the number of CPUs that background work keeps busy. `None` if the runs have too few seconds.
 fn bootstrap(runs: &Runs, law: &UtilizationLaw, factors: &[f64], resampling: Resampling) -> Option<Bootstrap> {
     let series: Vec<Vec<TimeSlice>> = runs.used.iter().map(|r| r.slices.clone()).collect();
     let (per_request, fixed) = law.term.map_or((0.0, 0.0), |term| term.shape.at_saturation());
@@ -164,7 +165,7 @@ fn bootstrap(runs: &Runs, law: &UtilizationLaw, factors: &[f64], resampling: Res
     moving_blocks(&series, resampling, statistic).ok()
 }
 
-/// The observation of a run after its seconds are replaced by the drawn seconds.
+/// The observation of a run in one bootstrap draw, in which the seconds of the run are replaced by the seconds `drawn`.
 fn resampled(run: &Run, drawn: &[&TimeSlice]) -> Observation {
     let ratio = |figure: fn(&TimeSlice) -> f64| {
         let measured = run.slices.iter().map(figure).fold(0.0, |sum, value| sum + value);
@@ -179,7 +180,7 @@ fn resampled(run: &Run, drawn: &[&TimeSlice]) -> Observation {
 }
 
 impl CpuFit {
-    /// Mean number of CPUs that background work keeps busy.
+    /// Mean number of CPUs that background work of the server keeps busy.
     pub fn background(&self) -> Estimate {
         self.errors.fit.background
     }
@@ -191,7 +192,7 @@ impl CpuFit {
         own.max(own - self.background().value / servers + runs.idle.utilization.unwrap_or(0.0)).min(0.99)
     }
 
-    /// The load dependence as the `IdleCost` of the model's CPU station.
+    /// The load dependence in the form of the model (`IdleCost`): the additional cost of a request on an idle CPU.
     pub fn idle_cost(&self) -> Option<IdleCost> {
         self.load_dependence.as_ref().and_then(|load| load.shape.idle_cost(load.weight.value))
     }
@@ -212,8 +213,9 @@ impl CpuFit {
         }
     }
 
-    /// 95 % confidence interval of the saturation rate: the rate at which this mix keeps all CPUs busy. It covers all
-    /// shapes of the load dependence that fit about as well as the chosen one.
+    /// 95 % confidence interval of the saturation rate: the rate at which requests of this mix keep all CPUs busy. If
+    /// several shapes of load dependence fit about equally well, the interval includes the saturation rates of all of
+    /// them.
     pub fn saturation_ci95(&self, runs: &Runs, mix: &[f64]) -> Option<Interval> {
         if self.uncertainty.iter().any(|uncertainty| uncertainty.ci95.is_none()) {
             return None;
@@ -227,8 +229,9 @@ impl CpuFit {
         let taken_by_others = servers - free - self.fixed;
         let demand = mean(&self.demands);
         let rate = free / demand;
-        // The saturation rate is (capacity − fixed)/D, so a small error changes it by −(rate·dD + dfixed)/D. The error
-        // dD comes from the demand of each class and from the load dependence; dfixed comes from the background.
+        // The saturation rate is (capacity − fixed)/D, where `fixed` is the background work. A small error changes the
+        // rate by −(rate·dD + dfixed)/D. The error dD of the demand has two sources: each class's demand and the load
+        // dependence.
         let load_fixed = self.load_dependence.as_ref().map_or(0.0, |load| load.shape.at_saturation().1);
         let by_demand: Vec<f64> =
             shares.iter().zip(&errors.factors).map(|(share, factor)| rate * share * factor / demand).collect();
@@ -241,7 +244,7 @@ impl CpuFit {
             })
         });
         // The load dependence is extrapolated to saturation. The interval of one shape does not include the error of
-        // choosing the wrong shape, so it is extended to the saturation rates of the other shapes.
+        // choosing the wrong shape, so the saturation rates of the other shapes are included.
         let rivals = self.load_dependence.iter().flat_map(|load| load.rival_saturations(taken_by_others, mix));
         let rivals: Vec<f64> = rivals.filter(|rate| rate.is_finite()).collect();
         let include_rivals = |interval: Interval| {

@@ -1,5 +1,5 @@
-//! The errors of the CPU demands: from the regression over the runs, from the bootstrap within the runs, and from the
-//! sampling of the Server Module.
+//! The errors of the CPU demands. They have three sources: the regression over the runs, the bootstrap within the runs,
+//! and the Server Module's measurement of a sample of the requests.
 
 use super::certainty::{Source, Uncertainty, interval};
 use crate::correlation::correlation_of;
@@ -7,30 +7,31 @@ use crate::demand::{Bootstrap, DemandFit, Interval};
 use crate::inside::NORMAL_95;
 use brimful_model::correlation::identity;
 
-/// Everything that determines the errors of the CPU demands.
+/// The data from which the errors of the CPU demands are computed.
 pub(super) struct DemandErrors {
-    /// The regression over the runs.
+    /// The fit of the utilization law to the runs.
     pub fit: DemandFit,
-    /// The bootstrap over the seconds within the runs; `None` if the runs have too few seconds.
+    /// The bootstrap, which resamples the seconds within the runs; `None` if the runs have too few seconds.
     pub bootstrap: Option<Bootstrap>,
-    /// For each class, the ratio of its demand to the joint demand of the classes with which it is merged.
+    /// For each class, the ratio of its demand to the joint demand of the classes that the runs cannot distinguish from
+    /// it; 1 for other classes.
     pub factors: Vec<f64>,
-    /// Increase of the demand of each request from load dependence at saturation, per unit of w. The product with w is
-    /// in seconds. w is the fitted weight of the load-dependent term.
+    /// Increase of the demand of each request at saturation, per unit of the fitted weight w of the load-dependent
+    /// term. The product with w is in seconds. 0 without load dependence.
     pub load_per_request: f64,
-    /// Standard error of the Server Module's measurement, by class; 0 without the module.
+    /// Standard error of the Server Module's measured demand, by class; 0 without the module.
     pub sampling_errors: Vec<f64>,
 }
 
 impl DemandErrors {
-    /// The uncertainty of a class's demand.
+    /// The uncertainty of a class's demand, in which the sampling error of the Server Module is included.
     pub fn uncertainty(&self, class: usize, demand: f64, source: Source) -> Uncertainty {
         let sampling = NORMAL_95 * self.sampling_errors[class];
         let with_sampling = |half_width: f64| half_width.hypot(sampling);
         let mut gradient = vec![0.0; self.factors.len()];
         gradient[class] = self.factors[class];
         let fit = self.fit.half_width(&gradient, self.factors[class] * self.load_per_request, 0.0);
-        // The module's measurements yield an interval even for a single run.
+        // The Server Module's measurements have an interval even if there is only one run.
         let fit = fit.or((source == Source::Direct).then_some(0.0));
         let bootstrap = self.bootstrap.as_ref().map(|bootstrap| bootstrap.interval(class)).map(|drawn| {
             let below = with_sampling((demand - drawn.low).max(0.0));
@@ -40,7 +41,7 @@ impl DemandErrors {
         Uncertainty::unknown(source).with_intervals(interval(demand, fit.map(with_sampling)), bootstrap)
     }
 
-    /// Correlation of the errors of the demands, classes × classes. It is computed from the covariance of the
+    /// Correlation matrix of the errors of the demands, classes × classes. It is computed from the covariance of the
     /// regression or of the bootstrap, whichever has the larger total variance.
     pub fn correlation(&self) -> Vec<Vec<f64>> {
         let classes = self.factors.len();
@@ -60,7 +61,7 @@ impl DemandErrors {
         correlation_of(&widest)
     }
 
-    /// The demands in each bootstrap draw, draws × classes.
+    /// The demand of each class in each bootstrap draw, draws × classes.
     pub fn draws(&self) -> Vec<Vec<f64>> {
         let classes = self.factors.len();
         self.bootstrap.iter().flat_map(|bootstrap| &bootstrap.draws).map(|draw| draw[..classes].to_vec()).collect()

@@ -1,4 +1,4 @@
-//! Demands at the disks, fitted by the utilization law like demands at the CPU.
+//! Service demands at the disks, fitted by the utilization law like demands at the CPU.
 
 use super::certainty::{Source, Uncertainty};
 use super::regression::regress;
@@ -7,18 +7,18 @@ use crate::correlation::correlation_of;
 use crate::demand::{DemandFit, Observation};
 use brimful_model::correlation::identity;
 
-/// A disk becomes a station only if its utilization exceeds this value in some run.
+/// Minimum utilization of a disk in at least one run. Below it, the disk is not a station of the model.
 const MIN_UTILIZATION: f64 = 0.01;
 
-/// The fitted demands at one disk.
+/// The fitted service demands at one disk.
 pub(super) struct DiskFit {
-    /// Name of the disk's device.
+    /// Name of the disk's device, such as `sda`.
     pub name: String,
     /// Demand of each class, in seconds per request.
     pub demands: Vec<f64>,
-    /// Uncertainty of each class's demand.
+    /// Uncertainty of the demand of each class.
     pub uncertainty: Vec<Uncertainty>,
-    /// Groups of classes that the runs cannot distinguish.
+    /// Groups of classes that the runs cannot distinguish, so that the classes of a group share one demand.
     pub indistinguishable_classes: Vec<Vec<usize>>,
     /// Correlation of the errors of the demands, classes × classes.
     pub correlation: Vec<Vec<f64>>,
@@ -26,7 +26,7 @@ pub(super) struct DiskFit {
     pub background: f64,
 }
 
-/// Fits each disk that was used. A disk that was used but cannot be fitted causes a warning.
+/// Fits the demands at each disk that was used. A disk that was used but cannot be fitted causes a warning.
 pub(super) fn fit(runs: &Runs, warnings: &mut Vec<String>) -> Vec<DiskFit> {
     let mut fits = Vec::new();
     for name in runs.disks(MIN_UTILIZATION) {

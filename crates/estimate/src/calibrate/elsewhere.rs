@@ -1,5 +1,6 @@
-//! Fits two parameters to mean response times: the variability of service times at the CPU, and the delay of each class
-//! outside of the stations (`elsewhere`), such as on the network.
+//! Fits two parameters to mean response times: the variability of service times at the CPU, and the delay outside of
+//! the stations, such as on the network. The delay becomes a station named `elsewhere`, with one value for each request
+//! class.
 
 use super::runs::{Run, Runs};
 use crate::EstimateError;
@@ -7,17 +8,17 @@ use crate::response::{self, ResponseFit, ResponsePoint, fit_delay, fit_response}
 use brimful_core::model::Model;
 use brimful_model::{station_demands, wait_with_idle_cost};
 
-/// The variability of service times at the CPU, and the delay outside of the stations.
+/// The fitted variability of service times at the CPU, and the fitted delay outside of the stations.
 pub(super) struct DelaysElsewhere {
-    /// The fit for the average request.
+    /// The fit to the response times of the average request.
     pub response: ResponseFit,
-    /// Delay outside of the stations, in seconds, by class.
+    /// Delay outside of the stations by request class, in seconds.
     pub delays: Vec<f64>,
 }
 
 /// Fits the runs with open loads. Returns `None` if there are no such runs. The first station of the model must be the
-/// CPU. `service_scv` is the measured squared coefficient of variation of service times at the CPU, with its standard
-/// error.
+/// CPU. `service_scv` is the squared coefficient of variation of service times at the CPU and its standard error, if
+/// they were measured.
 pub(super) fn fit(
     runs: &Runs,
     model: &Model,
@@ -64,13 +65,14 @@ fn point(run: &Run, model: &Model) -> Option<ResponsePoint> {
     })
 }
 
-/// Sum of a class's service times at all stations, without waiting. It includes the slowdown by background work.
+/// Sum of a class's service times at all stations, without waiting. Service times are longer if background work also
+/// uses the station.
 fn service(model: &Model, run: &Run, class: usize) -> f64 {
     let stations = model.stations.iter().enumerate();
     stations.map(|(k, station)| demands_under_load(model, run, k)[class] / (1.0 - station.background)).sum()
 }
 
-/// The demand of each class at a station under the load of a run.
+/// The demand of each class at a station, at the request rates of a run.
 fn demands_under_load(model: &Model, run: &Run, station: usize) -> Vec<f64> {
     station_demands(&model.stations[station], &model.demands[station], &run.throughput)
 }

@@ -1,9 +1,10 @@
-//! Demands measured by the Server Module inside the web server, compared with demands from a regression over the runs.
+//! Compares the demands that the Server Module (a plug-in of the web server) measured with demands from a regression
+//! over the runs.
 //!
-//! The module measures how much more a request of one class costs than a request of another class, for any mix. The
+//! The module measures how much more CPU time a request of one class takes than a request of another class. The
 //! remaining CPU time of the server's processes (connections, waiting for events, interrupts) is fitted by the
-//! utilization law, and every request has the same share. A regression over the runs yields demands without the module.
-//! The report shows both; the model uses the module's demands.
+//! utilization law and divided equally among all requests. A regression over the runs yields demands without the
+//! module. The report shows both; the model uses the module's demands.
 
 use super::attribution::CalibrateOptions;
 use super::certainty::Source;
@@ -15,45 +16,45 @@ use brimful_core::JsonSchema;
 use brimful_core::quantity::seconds;
 use serde::Serialize;
 
-/// Maximum relative difference of two demands that count as equal, whatever their intervals.
+/// Maximum relative difference between the module's demand and the regression's demand of a class. Differences up to
+/// this value cause no warning, even if the confidence intervals do not overlap.
 const MAX_DISAGREEMENT: f64 = 0.1;
 
-/// CPU demands measured inside the server, and CPU demands from a regression over the runs.
+/// CPU demands measured inside the web server, and CPU demands from a regression over the runs.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct InsideDemands {
-    /// One entry for each class, in the model's order.
+    /// The demands of each class, in the model's order of classes.
     pub classes: Vec<InsideDemand>,
-    /// Squared coefficient of variation of the CPU time of requests within a class. It is one value for all classes,
-    /// computed from the second moments of the classes.
+    /// Squared coefficient of variation of the CPU time of requests within a class: one value for all classes, computed
+    /// from the second moments of the classes.
     pub scv: Option<f64>,
     /// Standard error of `scv`.
     pub scv_standard_error: Option<f64>,
-    /// Number of workers that may need a CPU at the same time. If there are more workers than CPUs, the workers share
-    /// the CPUs, and waiting times do not show the variability of service times. The model's variability is then fitted
-    /// to response times instead.
+    /// Number of worker threads or processes that may need a CPU at the same time. With more workers than CPUs, waiting
+    /// times do not show the variability of service times, and the model's variability is fitted to response times.
     pub workers: Option<u64>,
     /// The reason why the regression over the runs failed; `None` if it succeeded.
     pub no_regression: Option<String>,
 }
 
-/// CPU demand of one class, in seconds of CPU time per request.
+/// CPU demand of one request class, in seconds of CPU time per request.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct InsideDemand {
-    /// Name of the class.
+    /// Name of the request class.
     pub class: String,
     /// Number of requests whose CPU time was measured.
     pub sampled: u64,
-    /// The module's measurement over all runs, at any load: the mean of the module's histogram `demand_us`. `None` if
+    /// Mean CPU time of a request as the module measured it in all runs, from its histogram `demand_us`. `None` if
     /// there were too few requests.
     pub measured_s: Option<f64>,
     /// Half width of the 95 % confidence interval of `measured_s`.
     pub measured_ci95_half_width: Option<f64>,
-    /// The model's demand at saturation. It includes a share of the CPU time that the module does not measure.
+    /// The model's demand at saturation. It includes an equal share of the CPU time that the module does not measure.
     pub demand_s: f64,
     /// 95 % confidence interval of `demand_s`.
     pub ci95: Option<Interval>,
     /// Demand at saturation from the regression over the runs, without the module's measurements. `None` if the runs
-    /// cannot distinguish the class from others.
+    /// cannot distinguish this class from others.
     pub regression_s: Option<f64>,
     /// 95 % confidence interval of `regression_s`.
     pub regression_ci95: Option<Interval>,
@@ -62,7 +63,7 @@ pub struct InsideDemand {
 }
 
 /// Compares the demands of `model`, which use the module's measurements, with a regression over the runs. Returns
-/// `None` without the module.
+/// `None` if there are no measurements of the module.
 pub(super) fn compare(
     runs: &Runs,
     options: CalibrateOptions,
@@ -109,14 +110,14 @@ impl InsideDemands {
         }
     }
 
-    /// Squared coefficient of variation of service times and its standard error. `None` if more workers than this
-    /// number of CPUs share the CPUs, or if the number of workers is unknown.
+    /// Squared coefficient of variation of service times and its standard error. `None` if there are more workers than
+    /// CPUs (`servers`), or if the number of workers is unknown.
     pub(super) fn service_scv(&self, servers: u32) -> Option<(f64, f64)> {
         let takes_turns = self.workers.is_none_or(|workers| workers > u64::from(servers));
         self.scv.zip(self.scv_standard_error).filter(|_| !takes_turns)
     }
 
-    /// A warning for each class whose measured demand and regression demand disagree significantly.
+    /// A warning for each class for which the module's demand and the regression's demand differ significantly.
     fn warnings(&self) -> impl Iterator<Item = String> {
         self.classes.iter().filter(|class| class.disagrees()).map(|class| {
             format!(
@@ -132,7 +133,7 @@ impl InsideDemands {
 }
 
 impl InsideDemand {
-    /// Whether the measured demand and the regression demand differ by more than 10 % and their intervals do not
+    /// Whether the module's demand and the regression's demand differ by more than 10 % and their intervals do not
     /// overlap. The interval `ci95` is not used, because it is also wide if the runs contradict the module.
     fn disagrees(&self) -> bool {
         let Some(other) = self.regression_ci95 else { return false };
@@ -143,8 +144,8 @@ impl InsideDemand {
 }
 
 impl Runs {
-    /// The Server Module's measurement of each class, pooled over all used runs. `None` unless the module measured
-    /// every class.
+    /// The Server Module's measurement of each class, pooled over all runs that demands are fitted to. `None` unless
+    /// the module measured every class.
     pub(super) fn module_demands(&self) -> Option<Vec<ModuleDemand>> {
         let demand = |class: usize| {
             let by_run =
@@ -154,7 +155,8 @@ impl Runs {
         (0..self.classes.len()).map(demand).collect()
     }
 
-    /// A warning with the reason why the module's measurements are not used. `None` if they are used or do not exist.
+    /// A warning with the reason why the Server Module's measurements are not used. `None` if there are no
+    /// measurements.
     fn module_unused(&self) -> Option<String> {
         let why = self.used.iter().find_map(|run| run.module.as_ref()?.as_ref().err())?;
         Some(format!("what the Server Module measured is not used, the demands are those of the runs: {why}"))

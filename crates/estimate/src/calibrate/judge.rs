@@ -1,4 +1,4 @@
-//! Decides whether a Record can be used, and checks that all Records are of the same server.
+//! Decides whether a Record (the document of a run) can be used, and checks that all Records are of the same server.
 
 use super::figures::load_kind;
 use crate::EstimateError;
@@ -9,10 +9,12 @@ use brimful_core::server::Server;
 use brimful_core::workload::LoadKind;
 use std::collections::BTreeSet;
 
-/// Minimum share of the offered calls that a run completes. Below it, the server is past saturation.
+/// Minimum share of the offered calls that a run completes. Below it, the run is past saturation: the load exceeded the
+/// server's capacity.
 const MIN_COMPLETED: f64 = 0.95;
 
-/// Returns the reason if the Record cannot be used.
+/// Returns an error with the reason if the Record cannot be used. `by_process` says whether the CPU time of the
+/// server's processes is used, rather than that of all programs.
 pub(super) fn judge(record: &Record, by_process: bool) -> Result<(), String> {
     if record.server.is_none() {
         return Err(
@@ -54,20 +56,20 @@ pub(super) fn judge(record: &Record, by_process: bool) -> Result<(), String> {
     Ok(())
 }
 
-/// Whether the only problem of a run is that the load generator sent calls late. Then its response times are wrong, but
-/// its throughput and CPU time are right.
+/// Whether the run is invalid only because the load generator sent calls late. Its response times are then wrong, but
+/// its throughput and CPU time are correct.
 pub(super) fn only_late(record: &Record) -> bool {
     let reasons = &record.verdict.reasons;
     !reasons.is_empty() && reasons.iter().all(|r| r.code == ReasonCode::GeneratorLate)
 }
 
-/// Whether the server could not complete the offered calls.
+/// Whether the load exceeded the server's capacity.
 pub(super) fn past_saturation(record: &Record) -> bool {
     record.rates.completed < MIN_COMPLETED * record.rates.offered || failed(record) > 1.0 - MIN_COMPLETED
 }
 
-/// Mean number of busy CPUs in a valid run that used the whole capacity: a run past saturation, or a run with S-Clients
-/// (clients that time out and so keep a server overloaded). `None` for other runs.
+/// Mean number of busy CPUs in a valid run that kept the server saturated: a run past saturation, or a run with
+/// S-Clients (clients that time out, which overload a server on purpose). `None` for other runs.
 pub(super) fn saturated(record: &Record, by_process: bool) -> Option<f64> {
     let valid = record.verdict.valid && record.counts.scheduled > 0;
     let full = past_saturation(record) || load_kind(record) == LoadKind::SClients;
@@ -85,7 +87,7 @@ pub(super) fn authority(target: &str) -> &str {
     rest.split(['/', '?', '#']).next().unwrap_or(rest)
 }
 
-/// Returns an error if the Records are of different servers. `watched` contains the Records with a monitored server,
+/// Returns an error if the Records are of different servers. `watched` contains the Records whose server was monitored,
 /// each with its index in the input.
 pub(super) fn same_server(watched: &[(usize, &Record, &Server)]) -> Result<(), EstimateError> {
     let Some((first, a, server)) = watched.first() else { return Ok(()) };

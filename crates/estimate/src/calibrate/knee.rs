@@ -1,6 +1,6 @@
-//! Finds the load at which the measured throughput stops growing, without a queueing model: by the Kneedle algorithm
-//! and by the universal scalability law. Both use the valid runs of the model's mix. The Kneedle algorithm also uses
-//! open runs past saturation.
+//! Finds the knee, the load at which the measured throughput stops growing, without a queueing model: by the Kneedle
+//! algorithm and by the universal scalability law. Both use the valid runs with the model's mix of request classes. The
+//! Kneedle algorithm also uses open runs past saturation.
 
 use super::figures::{load_kind, mean_seconds};
 use super::judge::{authority, past_saturation};
@@ -12,39 +12,39 @@ use brimful_core::record::Record;
 use brimful_core::workload::LoadKind;
 use serde::Serialize;
 
-/// Maximum difference between a class's share of the requests in a run and in the model's mix. A run with a larger
-/// difference has another mix and is not used.
+/// Maximum difference between a class's share of the requests in a run and its share in the model's mix. A run with a
+/// larger difference is not used.
 const MAX_SHARE_DIFFERENCE: f64 = 0.05;
 
-/// Sensitivity parameter of the Kneedle algorithm, as its authors recommend.
+/// Sensitivity parameter S of the Kneedle algorithm; its authors recommend 1.
 const SENSITIVITY: f64 = 1.0;
 
-/// Maximum distance between the knee and the model's saturation rate, as a share of the latter. A larger distance
-/// causes a warning.
+/// Maximum relative difference between the throughput at the knee and the model's saturation rate. Above it, the user
+/// gets a warning.
 const MAX_KNEE_DISTANCE: f64 = 0.15;
 
 const NO_KNEE: &str = "throughput follows the load as far as it was measured: measure past saturation";
 const TOO_FEW_CLIENTS: &str =
     "it needs three runs with a request or more in the server on average: measure with --clients 2, 8 and 32";
 
-/// The load at which the measured throughput stops growing in proportion to the load.
+/// The knee: the load at which the measured throughput stops growing in proportion to the load.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub struct KneeCheck {
-    /// The runs of the model's mix, in ascending order of the offered load.
+    /// The runs with the model's mix of request classes, in ascending order of the offered load.
     pub measured: Vec<MeasuredLoad>,
     /// The knee of the throughput as a function of the offered load, found by the Kneedle algorithm in the runs with an
-    /// open load.
+    /// open load; `None` if there is no knee.
     pub knee: Option<Knee>,
     /// The reason why no knee was found, and what to do about it.
     pub knee_absent: Option<String>,
-    /// The universal scalability law of the throughput as a function of the number of requests in the server. It is
-    /// fitted to closed runs if there are any, and otherwise to open runs that are not past saturation.
+    /// The universal scalability law, fitted to the throughput as a function of the number of requests in the server.
+    /// It uses the closed runs if there are any, and otherwise the open runs that are not past saturation.
     pub usl: Option<UslFit>,
     /// The reason why the universal scalability law was not fitted, and what to do about it.
     pub usl_absent: Option<String>,
 }
 
-/// Offered load and throughput of one run, which may be past saturation.
+/// Offered load and throughput of one run. The load may exceed the server's capacity.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct MeasuredLoad {
     /// Index of the Record in the input, from 0.
@@ -55,11 +55,12 @@ pub struct MeasuredLoad {
     pub completed: f64,
     /// Mean number of requests in the server, by Little's law (N = X·R). `None` if there is no mean response time.
     pub present: Option<f64>,
-    /// Whether the load was closed: clients waited for responses.
+    /// Whether the load was closed: each client waited for a response before its next request.
     pub closed: bool,
 }
 
-/// Collects the runs of the model's mix, and finds the knee and the universal scalability law of their throughput.
+/// Collects the runs with the model's mix of request classes, and analyses their throughput: the knee by the Kneedle
+/// algorithm, and the universal scalability law.
 pub(super) fn check(records: &[Record], runs: &Runs, mix: &[f64]) -> KneeCheck {
     let server = runs.used.first().map(|run| authority(&records[run.record].target));
     let of_mix = |r: &Record| {
@@ -112,7 +113,7 @@ fn is_same_mix(rates: &[f64], mix: &[f64]) -> bool {
 }
 
 impl KneeCheck {
-    /// A warning if the knee is far from the model's saturation rate.
+    /// A warning if the throughput at the knee differs much from the model's saturation rate.
     pub(super) fn warning(&self, saturation_rate: f64) -> Option<String> {
         let knee = self.knee.filter(|knee| (knee.throughput / saturation_rate - 1.0).abs() > MAX_KNEE_DISTANCE)?;
         Some(format!(

@@ -1,9 +1,9 @@
-//! Finds an outlier among the runs, for example a run during which a cron job or a backup ran on the server.
+//! Finds an outlier among the runs, such as a run during which a cron job or a backup ran on the server.
 //!
-//! Each run is compared with a fit to all other runs, including their load dependence. If all runs are good, the
-//! externally studentized residual has Student's t distribution (Cook & Weisberg, *Residuals and Influence in
-//! Regression*, 1982, §2.2.1). The run with the most significant residual is reported if its p-value is below 5 % after
-//! Bonferroni's correction for the number of runs, and if the residual is more than 2 % of the CPU time.
+//! Each run is compared with a fit to all other runs, including the dependence of demands on the load. If no run is an
+//! outlier, the externally studentized residual has Student's t distribution (Cook & Weisberg, *Residuals and Influence
+//! in Regression*, 1982, §2.2.1). The run with the most significant residual is reported if its p-value is below 5 %
+//! after Bonferroni's correction for the number of runs, and if the residual is more than 2 % of the CPU time.
 
 use super::runs::Run;
 use crate::demand::load::detect_load_dependence;
@@ -14,7 +14,7 @@ use brimful_core::JsonSchema;
 use serde::Serialize;
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
-/// Minimum residual of a run that is reported, as a share of the CPU time.
+/// Minimum residual of a run that is reported as an outlier, as a share of its CPU time.
 const MIN_SHARE: f64 = 0.02;
 
 /// A run whose CPU time differs significantly from the prediction of a fit to all other runs.
@@ -28,11 +28,12 @@ pub struct OddRun {
     pub expected: f64,
     /// The difference of `busy` and `expected`, divided by its standard error (externally studentized residual).
     pub residual: f64,
-    /// Probability that the largest residual of all runs would be at least this large, if no run were disturbed.
+    /// Probability that the largest residual of all runs is at least this large by chance (Bonferroni's correction for
+    /// the number of runs).
     pub p: f64,
 }
 
-/// Finds the outlier; `None` if there is none. `law` is the fitted utilization law without load dependence.
+/// Finds the run that is an outlier; `None` if there is none. `law` is the utilization law without load dependence.
 pub(super) fn find(
     law: &UtilizationLaw,
     runs: &[Run],
@@ -64,8 +65,8 @@ pub(super) fn find(
     odd.min_by(|a, b| a.p.total_cmp(&b.p))
 }
 
-/// Number of busy CPUs that a fit to the other runs predicts for an observation, and the standard error of the
-/// residual.
+/// Number of busy CPUs that the fit to the other runs predicts at the throughput of `observation`, and the standard
+/// error of the difference from the measured number.
 fn expected(
     fit: &DemandFit,
     term: Option<LoadTerm>,
@@ -83,7 +84,7 @@ fn expected(
 }
 
 impl OddRun {
-    /// A warning about this run for users of the model; `name` is the name of its Record.
+    /// A warning about this run for the user; `name` is the name of the run's Record.
     pub fn warning(&self, name: &str) -> String {
         let direction = if self.busy > self.expected { "more" } else { "less" };
         format!(

@@ -1,5 +1,5 @@
-//! Regression of the number of busy CPUs (or of disk utilization) over the runs. The law has as many unknowns as the
-//! runs can determine.
+//! Regression over the runs, of the number of busy CPUs or of the utilization of a disk. The law has as many unknowns
+//! as the runs can determine.
 
 use super::runs::{LeftOut, Run, Runs};
 use crate::EstimateError;
@@ -7,16 +7,16 @@ use crate::demand::collinear::COLLINEAR;
 use crate::demand::law::UtilizationLaw;
 use crate::demand::{Background, DemandFit, Observation, check, counted};
 
-/// One observation per run: its throughput and its number of busy CPUs.
+/// One observation for each run: its throughput and its number of busy CPUs.
 pub(super) fn observe(runs: &[Run]) -> Vec<Observation> {
     runs.iter().map(|run| run.observe(run.busy)).collect()
 }
 
-/// Fits a utilization law. If `idle` (the mean number of busy servers without load) is given, it is the background.
-/// Otherwise the background is fitted if the runs determine it, and is 0 if they do not.
+/// Fits a utilization law for one station. If `idle` (the mean number of busy servers without load) is given, it is the
+/// background. Otherwise the background is fitted if the runs determine it, and is 0 if they do not.
 ///
-/// `known` is the known part of each class's demand. With `known`, or with fewer runs than classes, the law has only
-/// one unknown demand, which all classes have in common.
+/// `known` is the known part of each class's demand. With `known`, or with fewer runs than classes, only one demand is
+/// fitted, which all classes have in common.
 pub(super) fn regress(
     classes: usize,
     observations: &[Observation],
@@ -45,8 +45,8 @@ pub(super) fn regress(
     }
 }
 
-/// Fits the CPU's law to the runs without bursts, if they determine as many unknowns as all runs do. The runs with
-/// bursts are then used only to measure the cost of bursts.
+/// Fits the CPU demands to the runs with steady arrivals only, if these determine as many unknowns as all runs do. The
+/// runs with bursty arrivals are then used only to measure the effect of bursts.
 pub(super) fn regress_steady_runs(
     runs: &mut Runs,
     known: Option<&[f64]>,

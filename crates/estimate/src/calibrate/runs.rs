@@ -1,4 +1,5 @@
-//! Sorts the Records into loaded, idle and unusable runs, and collects the values that a fit needs.
+//! Sorts the Records (documents of runs) into loaded, idle and unusable runs, and collects the values to which demands
+//! are fitted.
 
 use super::certainty::Source;
 use super::check::check;
@@ -16,95 +17,98 @@ use brimful_core::workload::LoadKind;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A run counts as a run of the idle server if its throughput is below this share of the highest throughput.
+/// Maximum throughput of a run of the idle server, as a share of the highest throughput of all runs.
 const IDLE_LOAD: f64 = 0.01;
 
-/// Minimum utilization of the CPUs past saturation. Below it, the CPUs are not the bottleneck.
+/// Minimum utilization of the CPUs in runs past saturation. Below it, the CPUs are not the bottleneck, and the user
+/// gets a warning.
 const SATURATED_UTILIZATION: f64 = 0.8;
 
-/// Name of the only class in a Record of a load without named classes.
+/// Name of the only class in a Record of a load without named request classes.
 const UNNAMED: &str = "all";
 
-/// A Record that was not used.
+/// A Record that the demands were not fitted to.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct LeftOut {
     /// Index of the Record in the input, from 0.
     pub record: usize,
-    /// The reason why it was not used, and what to do about it.
+    /// The reason why it was not used, and what to do.
     pub reason: String,
 }
 
 /// The Records of a calibration, sorted into loaded, idle and unusable runs.
 pub(super) struct Runs {
-    /// Names of the classes, in the order of the model.
+    /// Names of the request classes, in the order of the model.
     pub classes: Vec<String>,
-    /// Number of CPUs that the server can use at once.
+    /// Number of CPUs that the server can use at the same time.
     pub servers: u32,
-    /// The runs of the loaded server that demands are fitted to.
+    /// The runs under load that demands are fitted to.
     pub used: Vec<Run>,
     /// Runs that were removed from `used` because of their bursty arrivals. They are used only to measure the cost of
     /// bursts.
     pub bursty_runs: Vec<Run>,
-    /// Measurements of the idle server.
+    /// Measurements of the server without load.
     pub idle: IdleServer,
-    /// The Records that were not used.
+    /// The Records that were not used, with the reasons.
     pub left_out: Vec<LeftOut>,
     /// The largest share of the monitored CPUs that programs other than the server used in any run.
     others: f64,
-    /// The largest of the mean numbers of busy CPUs in the left-out runs that saturated the server. `None` without such
-    /// a run.
+    /// The largest mean number of busy CPUs in a run past saturation. `None` if there is no such run.
     saturated: Option<f64>,
     /// Number of runs in which the load generator sent calls late.
     late: usize,
-    /// Whether all runs requested the same URL.
+    /// Whether all runs under load requested the same URL.
     is_single_url: bool,
 }
 
-/// A usable run of a loaded server.
+/// A usable run under load.
 pub(super) struct Run {
     /// Index of the Record in the input, from 0.
     pub record: usize,
     /// Requests per second, by class.
     pub throughput: Vec<f64>,
-    /// Mean number of CPUs that the server kept busy; if its processes were not monitored, that all programs kept busy.
+    /// Mean number of CPUs that the server kept busy. If the server's processes were not monitored, the number that all
+    /// programs kept busy.
     pub busy: f64,
     /// Duration of the measurement, in seconds.
     pub seconds: f64,
-    /// Utilization of each disk, by name.
+    /// Utilization of each disk, by device name.
     pub disks: BTreeMap<String, f64>,
-    /// The intervals of the time series that lie in the window. Empty if the Record has no time series.
+    /// The intervals of the time series that lie in the measurement window. Empty if the Record has no time series.
     pub slices: Vec<TimeSlice>,
-    /// Mean response time and half width of its confidence interval, in seconds. `None` unless the load was open and
-    /// its calls were sent on time.
+    /// Mean response time of the average request, and half width of its confidence interval, in seconds. `None` unless
+    /// the load was open and its calls were sent on time.
     pub response: Option<(f64, Option<f64>)>,
-    /// Mean response time by class, in seconds.
+    /// Mean response time by request class, in seconds.
     pub class_response_times: Vec<Option<f64>>,
-    /// Length of an epoch in seconds, and number of arrivals in each epoch; `None` unless the load was open.
+    /// Length of an epoch (the interval in which arrivals are counted) in seconds, and number of arrivals in each
+    /// epoch. `None` unless the load was open.
     pub arrivals: Option<(f64, Vec<u64>)>,
     /// Bytes received in `seconds`, by class.
     bytes: Vec<Option<f64>>,
     /// The Server Module's measurement of each class. `None` without the module; an error if its classes do not match
     /// those of the load, or if it measured too few requests.
     pub module: Option<Result<Vec<Option<ModuleDemand>>, ModuleMismatch>>,
-    /// Number of workers that can compete for the CPUs, if the module reports it.
+    /// Number of the server's workers that can compete for the CPUs, if the Server Module reports it.
     pub threads: Option<u64>,
 }
 
-/// Measurements of the idle server: means over its Records. A value is `None` unless all of these Records contain it.
+/// Measurements of the idle server: means over all its Records. A value is `None` unless each of these Records contains
+/// it.
 #[derive(Default)]
 pub(super) struct IdleServer {
-    /// Indices of the Records of the idle server.
+    /// Indices of the Records of the idle server, from 0.
     pub records: Vec<usize>,
     /// Mean number of CPUs that the server keeps busy without load.
     pub busy: Option<f64>,
-    /// Utilization of the CPUs by all programs.
+    /// Utilization of the CPUs by all programs without load.
     pub utilization: Option<f64>,
-    /// Utilization of each disk, by name.
+    /// Utilization of each disk without load, by device name.
     pub disks: BTreeMap<String, f64>,
 }
 
 impl IdleServer {
-    /// Utilization of the CPUs by programs other than the server.
+    /// Utilization of the CPUs by programs other than the server, without load.
     pub fn utilization_by_others(&self, servers: u32) -> f64 {
         let own = self.busy.unwrap_or(0.0) / f64::from(servers);
         self.utilization.map_or(0.0, |share| (share - own).max(0.0))
@@ -112,8 +116,8 @@ impl IdleServer {
 }
 
 impl Runs {
-    /// Sorts the Records. Returns an error if they are of different servers, or if no usable Record is of a loaded
-    /// server.
+    /// Sorts the Records. Returns an error if they are of different servers, or if no usable Record is of a server
+    /// under load.
     pub fn select(records: &[Record], servers: Option<u32>) -> Result<Runs, EstimateError> {
         let watched: Vec<(usize, &Record, &Server)> =
             records.iter().enumerate().filter_map(|(i, r)| Some((i, r, r.server.as_ref()?))).collect();
@@ -163,7 +167,8 @@ impl Runs {
         })
     }
 
-    /// Mean request rate of each class, over the runs with several classes. If there are none, over all runs.
+    /// Mean request rate of each class, over the runs with several classes. If every run has only one class, over all
+    /// runs.
     pub fn mix(&self) -> Vec<f64> {
         let has_several_classes = |run: &&Run| run.throughput.iter().filter(|x| **x > 0.0).count() > 1;
         let mut runs: Vec<&Run> = self.used.iter().filter(has_several_classes).collect();
@@ -175,12 +180,12 @@ impl Runs {
         (0..self.classes.len()).map(|class| completed(class) / seconds).collect()
     }
 
-    /// Number of completed requests of a class in the used runs.
+    /// Number of completed requests of a class in the runs that demands are fitted to.
     pub fn completed(&self, class: usize) -> f64 {
         self.used.iter().map(|r| r.throughput[class] * r.seconds).sum()
     }
 
-    /// Mean size of the responses of a class, in bytes.
+    /// Mean size of the responses of a class, in bytes; `None` if it was not measured.
     pub fn size(&self, class: usize) -> Option<f64> {
         let seen: Vec<(f64, f64)> =
             self.used.iter().filter_map(|r| Some((r.bytes[class]?, r.throughput[class] * r.seconds))).collect();
@@ -188,27 +193,27 @@ impl Runs {
         (completed > 0.0).then(|| seen.iter().map(|(bytes, _)| bytes).sum::<f64>() / completed)
     }
 
-    /// Source of a class's demand, if the regression can distinguish the class from others.
+    /// Source of a class's demand, if the runs can distinguish this class from others.
     pub fn source(&self, class: usize) -> Source {
         let alone = |r: &Run| r.throughput.iter().enumerate().all(|(c, x)| (*x > 0.0) == (c == class));
         if self.used.iter().any(alone) { Source::SingleClassRun } else { Source::Regression }
     }
 
-    /// Number of completed requests of each of the model's classes in a Record.
+    /// Number of completed requests in a Record, for each class of the model.
     pub fn completions_in(&self, record: &Record) -> Vec<f64> {
         let by_name = completions(record, self.is_single_url);
         let completed = |class: &String| by_name.get(class).map_or(0.0, |c| c.counts.completed as f64);
         self.classes.iter().map(completed).collect()
     }
 
-    /// Names of the disks with at least this utilization in some run.
+    /// Names of the disks whose utilization reaches this value in some run.
     pub fn disks(&self, min_utilization: f64) -> BTreeSet<String> {
         let disks = self.used.iter().flat_map(|run| &run.disks);
         let used = disks.filter(|(_, utilization)| **utilization >= min_utilization);
         used.map(|(name, _)| name.clone()).collect()
     }
 
-    /// Warnings about the runs for users of the model.
+    /// Warnings about the runs for the user of the model.
     pub fn warnings(&self) -> Vec<String> {
         let mut warnings = Vec::new();
         if self.others > MAX_OTHER_WORK {
@@ -237,24 +242,24 @@ impl Runs {
 }
 
 impl Run {
-    /// The run's throughput, with this number of busy servers at a station.
+    /// The run as an observation of a station at which this mean number of servers was busy.
     pub fn observe(&self, busy: f64) -> Observation {
         Observation::from_interval(self.seconds, self.throughput.clone(), busy)
     }
 
-    /// Requests per second, all classes together.
+    /// Requests per second of all classes together.
     pub fn rate(&self) -> f64 {
         self.throughput.iter().sum()
     }
 
-    /// Whether the run's arrivals were significantly more bursty than Poisson arrivals.
+    /// Whether the run's arrivals were significantly more dispersed than Poisson arrivals.
     pub fn is_bursty(&self) -> bool {
         self.arrivals.as_ref().is_some_and(|(_, counts)| figures::is_bursty(counts))
     }
 }
 
-/// The classes with completed calls, by name. A load without named classes is one class. It is named after the path of
-/// its URL, unless all runs requested the same URL.
+/// The request classes with completed calls, by name. A load without named classes has one class. It is named after the
+/// path of its URL, unless all runs requested the same URL.
 fn completions(record: &Record, is_single_url: bool) -> BTreeMap<String, &ClassRecord> {
     let path = || record.target.split_once("://").map_or("", |(_, rest)| rest.find('/').map_or("/", |at| &rest[at..]));
     let name = |key: &str| match key {
@@ -298,8 +303,8 @@ fn run(record: usize, r: &Record, names: &[String], classes: &[Option<&ClassReco
     })
 }
 
-/// Means over all Records of the idle server, weighted by their duration. `all_cpus` says whether the model's servers
-/// are all of the monitored CPUs.
+/// Means over all Records of the idle server, weighted by their duration. `all_cpus` states whether the server can use
+/// all of the monitored CPUs.
 fn idle_figures(idle: &[(usize, &Record)], by_process: bool, all_cpus: bool) -> IdleServer {
     let windows: Vec<(WindowMeans, &Server)> =
         idle.iter().filter_map(|(_, r)| Some((window_means(r, by_process)?, r.server.as_ref()?))).collect();
