@@ -1,16 +1,17 @@
 //! Estimates service demands from the throughput and utilization of a station.
 //!
-//! By the utilization law, the mean number of busy servers is b₀ + Σ X_r·D_r at every load level. With enough levels,
-//! least squares determines the demands D_r, and the background b₀ if it was not measured separately. Demands are never
-//! negative. Classes whose rates have nearly the same ratio at every level cannot be distinguished. They share one
-//! demand, because separate estimates would be mostly noise (condition number: Belsley, Kuh & Welsch, *Regression
-//! Diagnostics*, 1980, §3.2).
+//! By the utilization law, the mean number of busy servers is b₀ + Σ X_r·D_r at every load: b₀ servers are busy with
+//! background work, and class r has the throughput X_r and the service demand D_r. With measurements at enough
+//! different loads, least squares determines the demands, and the background if it was not measured separately. Demands
+//! are never negative. Classes whose throughputs have nearly the same ratio at every load cannot be distinguished. They
+//! share one demand, because separate estimates would be mostly noise (condition number: Belsley, Kuh & Welsch,
+//! *Regression Diagnostics*, 1980, §3.2).
 //!
 //! Confidence intervals use the residuals and Student's t distribution, which assumes that the observations are
 //! independent. [`moving_blocks`] is a bootstrap for time series, whose observations depend on each other.
 //! [`fit_load_dependence`] tests whether demands depend on the load, and [`fit_size`] fits their dependence on the size
-//! of the response. With a single level, the busy time can only be divided among the classes by a rule
-//! ([`attribute_by_share`]). [`mod@crate::calibrate`] applies these methods to Records.
+//! of the response. With measurements at a single load, the busy time can only be divided among the classes by a rule
+//! ([`attribute_by_share`]). [`mod@crate::calibrate`] applies these methods to Records, the documents of runs.
 
 mod bootstrap;
 pub(crate) mod collinear;
@@ -35,7 +36,8 @@ use crate::EstimateError;
 use brimful_core::model::{JointDemand, ModelClass};
 use law::UtilizationLaw;
 
-/// Fits the demands of `classes` classes by weighted non-negative least squares.
+/// Fits the service demands of `classes` request classes to observations of one station, by weighted non-negative least
+/// squares.
 ///
 /// There must be at least as many observations as classes, and one more for a fitted background. With exactly this
 /// number of observations, there are no confidence intervals.
@@ -52,8 +54,8 @@ pub fn fit_demands(
     UtilizationLaw::with_unknown_per_class(classes, &counted, background)?.fit(&counted)
 }
 
-/// The groups of classes that share one demand at a station, as a model states them. The shares are those of the
-/// model's mix.
+/// The classes that share one demand at a station, in the form of the model. `merged` contains groups of class indices;
+/// the classes' shares are those of the model's mix.
 pub fn joint_demands(classes: &[ModelClass], station: &str, merged: &[Vec<usize>]) -> Vec<JointDemand> {
     let joint_demand = |group: &Vec<usize>| {
         let rates: Vec<f64> = group.iter().map(|class| classes[*class].rate.unwrap_or(0.0)).collect();
@@ -78,7 +80,7 @@ mod tests {
 
     #[test]
     fn proportional_classes_share_one_demand() {
-        // The rates of classes 0 and 2 always have the ratio 1 : 3, so these classes share one demand.
+        // The throughputs of classes 0 and 2 always have the ratio 1 : 3, so these classes share one demand.
         let rows: [&[f64]; 4] = [&[10.0, 5.0, 30.0], &[20.0, 1.0, 60.0], &[5.0, 8.0, 15.0], &[1.0, 1.0, 3.0]];
         let fit = fit_demands(3, &observe(&rows, 0.1, &[0.004, 0.01, 0.008]), Background::Known(0.1)).unwrap();
         assert_eq!(fit.indistinguishable_classes, [[0, 2]]);

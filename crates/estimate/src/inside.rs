@@ -1,6 +1,8 @@
-//! Reads the measurements of requests by the Server Module (a plug-in of the web server) from a Record.
+//! Reads the Server Module's measurements from a Record, the document of a run. The Server Module is a plug-in of the
+//! web server that measures requests.
 //!
-//! A class of the module and a class of the load are the same if their names are equal. Times are seconds of CPU time.
+//! A request class of the module and a request class of the load are the same if their names are equal. Times are
+//! seconds of CPU time.
 
 use brimful_core::quantity::count;
 use brimful_core::record::{ClassRecord, Record};
@@ -9,38 +11,37 @@ use brimful_core::workload::Workload;
 use std::fmt;
 
 /// Maximum difference between the number of requests that the module counted and the number that the load completed, as
-/// a share of the latter. The numbers differ because the module does not begin and end counting at the same time as the
-/// load.
+/// a share of the latter number. The numbers differ because the module does not begin and end counting at the same time
+/// as the load.
 const MAX_MISCOUNT: f64 = 0.25;
-/// Maximum difference in addition to `MAX_MISCOUNT`, as a number of requests. It matters for short runs.
+/// Number of requests by which the module's count may differ in addition to `MAX_MISCOUNT`. It matters for short runs.
 const ALLOWED_MISCOUNT: f64 = 20.0;
 
-/// CPU time of the requests of one class, measured by the Server Module.
+/// CPU time of the requests of one class, as the Server Module measured it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ModuleDemand {
     /// Number of requests whose CPU time was measured.
     pub sampled: f64,
-    /// Mean CPU time that a request spends in its processing phases. It does not depend on the load, so classes that
-    /// were measured under different loads can be compared.
+    /// Mean CPU time of a request in the server's processing phases, in seconds. It does not depend on the load, so
+    /// classes that were measured under different loads can be compared.
     pub cpu_in_phases_s: f64,
-    /// Variance of the CPU time between requests, in seconds squared.
+    /// Variance of the CPU time in processing phases between requests, in seconds squared.
     pub variance: f64,
-    /// Total CPU time of a request: in its processing phases, and its share of the CPU time that the server's workers
-    /// spend outside of these phases. `None` if there were too few requests.
+    /// CPU time of a request including work outside of the processing phases. `None` if there were too few requests.
     pub total: Option<TotalDemand>,
 }
 
-/// Total CPU time of a request: the CPU time of its processing phases, and an equal share of the CPU time that the
-/// workers spend outside of phases. This share depends on the load.
+/// Total CPU time of a request: the CPU time in its processing phases, and an equal share of the CPU time that the
+/// server's workers spend outside of these phases. This share depends on the load.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TotalDemand {
-    /// Mean, in seconds.
+    /// Mean total CPU time of a request, in seconds.
     pub mean: f64,
     /// Squared standard error of `mean`, in seconds squared.
     pub mean_variance: f64,
 }
 
-/// The workers of a server in which each worker serves at most one request at a time.
+/// The workers of a web server in which each worker serves at most one request at a time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Workers {
     /// Maximum number of workers.
@@ -49,23 +50,24 @@ pub struct Workers {
     pub busy: f64,
 }
 
-/// The reason why the module's measurements cannot be used for the load's classes.
+/// The reason why the Server Module's measurements cannot be used for the request classes of the load.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ModuleMismatch {
     /// The module has no class with the name of a class of the load.
     Name {
-        /// Name of the class of the load.
+        /// Name of the request class of the load.
         class: String,
-        /// Names of the module's classes.
+        /// Names of the request classes that the module measured.
         known: Vec<String>,
-        /// Rules for the classes of the load, in the form that `brimful module install` accepts.
+        /// For each class of the load, a rule that recognizes its requests, in the form that `brimful module install`
+        /// accepts.
         rules: Vec<String>,
-        /// The server's name in `brimful module install`: `nginx` or `apache`.
+        /// The name of the server software in `brimful module install`: `nginx` or `apache`.
         server: &'static str,
     },
     /// The module counted a different number of requests of a class than the load completed.
     Count {
-        /// Name of the class.
+        /// Name of the request class.
         class: String,
         /// Number of requests that the module counted.
         counted: f64,
@@ -74,14 +76,14 @@ pub enum ModuleMismatch {
     },
     /// The module measured the CPU time of too few requests of this class.
     Unsampled {
-        /// Name of the class.
+        /// Name of the request class.
         class: String,
     },
 }
 
 impl ModuleDemand {
     /// The module's measurements of the requests of these classes in the Record. An entry is `None` if its class
-    /// completed no requests. The result is `None` without the module.
+    /// completed no requests. The result is `None` if the Record has no measurements of the module.
     ///
     /// # Errors
     /// If the module's classes do not match the classes of the load, or if the module measured too few requests of a
@@ -98,8 +100,8 @@ impl ModuleDemand {
         Some(classes.iter().map(class).collect())
     }
 
-    /// The additional CPU time of a request of each class, relative to the class with the smallest CPU time, in
-    /// seconds.
+    /// The difference between the CPU time of each class and the CPU time of the cheapest class, in seconds per
+    /// request.
     pub fn excess_over_cheapest(classes: &[ModuleDemand]) -> Vec<f64> {
         let cheapest = classes.iter().map(|class| class.cpu_in_phases_s).fold(f64::INFINITY, f64::min);
         classes.iter().map(|class| class.cpu_in_phases_s - cheapest).collect()
@@ -124,8 +126,8 @@ impl ModuleDemand {
         }
     }
 
-    /// Standard error of the mean total CPU time of a request, in seconds. If the total is unknown, it is the standard
-    /// error of `cpu_in_phases_s`.
+    /// Standard error of the mean of `total`, in seconds. If `total` is unknown, the standard error of
+    /// `cpu_in_phases_s`.
     pub fn standard_error(&self) -> f64 {
         self.total.map_or(self.variance / self.sampled, |total| total.mean_variance).sqrt()
     }
@@ -135,8 +137,8 @@ impl ModuleDemand {
 pub(crate) const NORMAL_95: f64 = 1.96;
 
 impl Workers {
-    /// The workers of the server with the largest share of busy workers; `None` if no server reports its maximum and
-    /// its busy number of workers.
+    /// Reads the number of workers and of busy workers from a Record. If it has several web servers, uses the one with
+    /// the largest share of busy workers. `None` if no server reports both numbers.
     pub fn from_record(record: &Record) -> Option<Workers> {
         let servers = &record.server.as_ref()?.module.as_ref()?.servers;
         let limited = servers.iter().filter_map(|server| {
@@ -152,17 +154,18 @@ impl Workers {
     }
 }
 
-/// Number of workers that can compete for the CPUs. If several servers have the module, it is the largest of their
-/// numbers. `None` without the module.
+/// Number of workers that can compete for the CPUs, as the Server Module reports it. If several servers have the
+/// module, the largest of their numbers. `None` without the module.
 pub fn competing_workers(record: &Record) -> Option<u64> {
     let servers = &record.server.as_ref()?.module.as_ref()?.servers;
     servers.iter().map(|server| server.workers).filter(|workers| *workers > 0).max()
 }
 
-/// Squared coefficient of variation (scv) of the CPU time of requests within a class, and its standard error.
+/// Squared coefficient of variation (scv) of the CPU time of requests within a class, and the standard error of the
+/// scv.
 ///
-/// It is one value for all classes: Σ x·σ² ÷ Σ x·D², where each class has the rate x, the variance σ² and the demand D.
-/// With this value, the second moment of the CPU time of all requests is correct. The standard error assumes
+/// It is one value for all classes: Σ x·σ² ÷ Σ x·D², where each class has the request rate x, the variance σ² and the
+/// demand D. With this value, the second moment of the CPU time of all requests is correct. The standard error assumes
 /// independent samples and a kurtosis of 3, as for the normal distribution.
 pub fn scv_within_classes(classes: &[ModuleDemand], demands: &[f64], rates: &[f64]) -> Option<(f64, f64)> {
     let squares: f64 = demands.iter().zip(rates).map(|(demand, rate)| rate * (demand * demand)).sum();
@@ -216,8 +219,8 @@ fn parse_class(class: &ModuleClass) -> Option<ModuleDemand> {
     })
 }
 
-/// For each class of the load, a rule by which the module can recognize the class. Empty unless each class requests a
-/// single path.
+/// For each class of the load, a rule by which the Server Module can recognize its requests. Empty unless each class
+/// requests a single path.
 fn rules(workload: Option<&Workload>) -> Vec<String> {
     let Some(workload) = workload else { return Vec::new() };
     let path = |path: &str| path.split('?').next().unwrap_or_default().to_owned();
@@ -228,7 +231,7 @@ fn rules(workload: Option<&Workload>) -> Vec<String> {
     workload.classes.iter().map(rule).collect::<Option<_>>().unwrap_or_default()
 }
 
-/// Writes the reason and what to do, as a clause without a full stop.
+/// Writes the reason and the advice as a clause without a full stop.
 impl fmt::Display for ModuleMismatch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -1,10 +1,10 @@
-//! Finds the knee of a throughput curve with the Kneedle algorithm.
+//! Finds the knee of a throughput curve (the point at which it flattens) with the Kneedle algorithm.
 //!
 //! The algorithm (Satopää, Albrecht, Irwin & Raghavan, *Finding a "Kneedle" in a Haystack*, ICDCS Workshops 2011) is
 //! for curves that rise and flatten. Both axes are scaled to 0..1. A local maximum of the curve's height above the
-//! diagonal is a knee if the height then falls by sensitivity × the mean distance between points. The curve is not
-//! smoothed as in the paper, because a sweep has few levels, each of which is a mean. The algorithm does not use
-//! queueing theory, so it is an independent check of a queueing model.
+//! diagonal is a knee if the height then falls by the sensitivity × the mean distance between points. The paper smooths
+//! the curve; this function does not, because the curve has few points, each of which is a mean. The algorithm does not
+//! use queueing theory, so it is an independent check of a queueing model.
 
 use crate::EstimateError;
 use crate::usl::LoadPoint;
@@ -12,22 +12,22 @@ use brimful_core::JsonSchema;
 use brimful_core::number::check_non_negative;
 use serde::Serialize;
 
-/// The point at which a curve flattens.
+/// The point at which a throughput curve flattens.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Knee {
-    /// The load at the knee: one of the measured loads.
+    /// The load at the knee, which is one of the measured loads.
     pub load: f64,
     /// The throughput at the knee.
     pub throughput: f64,
-    /// Height of the scaled curve above the diagonal at the knee, 0..1.
+    /// Height of the curve above the diagonal at the knee, with both axes scaled to 0..1.
     pub height: f64,
 }
 
-/// Finds the first knee of the curve. `None` if the curve is straight or convex, or was not measured far enough beyond
-/// a knee.
+/// Finds the first knee of a throughput curve. `None` if the curve is straight or convex, or if the loads are not far
+/// enough beyond a knee.
 ///
-/// `sensitivity` is the parameter S of the paper, which is usually 1; with a smaller S, a smaller fall is enough. The
-/// throughputs of points with the same load are averaged.
+/// `sensitivity` is the parameter S of the Kneedle algorithm, usually 1. With a smaller S, a smaller fall after the
+/// maximum is enough. If several points have the same load, their mean throughput is used.
 pub fn find_knee(points: &[LoadPoint], sensitivity: f64) -> Result<Option<Knee>, EstimateError> {
     let sensitivity = check_non_negative(sensitivity, || "the sensitivity".into())?;
     let curve = means(points)?;
@@ -92,8 +92,8 @@ mod tests {
 
     #[test]
     fn the_papers_own_curve() {
-        // y = −1/(x + 0.1) at ten points between 0 and 1, shifted up so that it is positive. The knee is at 2/9 (0.22
-        // in Fig. 2 of the paper).
+        // y = −1/(x + 0.1) at ten points between 0 and 1, shifted up so that it is positive. The knee is at x = 2/9
+        // (0.22 in Fig. 2 of the Kneedle paper).
         let points: Vec<LoadPoint> = (0..10)
             .map(|i| f64::from(i) / 9.0)
             .map(|x| LoadPoint { load: x, throughput: -1.0 / (x + 0.1) + 10.0 })

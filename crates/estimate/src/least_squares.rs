@@ -1,19 +1,20 @@
 //! Weighted least squares with non-negative unknowns, and their confidence intervals.
 //!
-//! The intervals are two-sided and use Student's t at 95 %. The degrees of freedom are the number of observations minus
-//! the number of unknowns. An unknown that is held at zero does not make the intervals narrower: the covariance is from
-//! the unconstrained fit, and the residuals are from the constrained fit. Sources: Lawson & Hanson, *Solving Least
-//! Squares Problems* (1974), ch. 23; Belsley, Kuh & Welsch, *Regression Diagnostics* (1980), ch. 3.
+//! The intervals are two-sided and use the 97.5 % quantile of Student's t. The degrees of freedom are the number of
+//! observations minus the number of unknowns. If the fit would make an unknown negative, the unknown is set to zero.
+//! This does not make the intervals narrower: the covariance is from the unconstrained fit, and the residuals are from
+//! the constrained fit. Sources: Lawson & Hanson, *Solving Least Squares Problems* (1974), ch. 23; Belsley, Kuh &
+//! Welsch, *Regression Diagnostics* (1980), ch. 3.
 
 use crate::EstimateError;
 use brimful_model::Estimate;
 use nalgebra::{DMatrix, DVector};
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
-/// Maximum condition number of a fit. Above it, the unknowns cannot be determined.
+/// Maximum condition number of a least-squares fit. Above it, the unknowns cannot be determined.
 const SINGULAR: f64 = 1e6;
 
-/// Significance level of all tests: the probability of a false positive.
+/// Significance level of all tests in this crate: the probability of a false positive.
 pub(crate) const SIGNIFICANCE: f64 = 0.05;
 
 /// Ratio of the half width of a 95 % confidence interval to the standard error: the 97.5 % quantile of Student's t.
@@ -21,40 +22,40 @@ pub(crate) fn t95(degrees_of_freedom: usize) -> f64 {
     StudentsT::new(0.0, 1.0, degrees_of_freedom as f64).map_or(f64::INFINITY, |t| t.inverse_cdf(0.975))
 }
 
-/// The result of a non-negative fit.
+/// The result of a least-squares fit with non-negative unknowns.
 #[derive(Debug)]
 pub(crate) struct Fit {
-    /// The fitted unknowns, one per column.
+    /// The fitted unknowns, one for each column of the design matrix.
     pub values: Vec<f64>,
-    /// The uncertainty of the unknowns; `None` without degrees of freedom.
+    /// The uncertainty of the unknowns; `None` if there are only as many observations as unknowns.
     pub uncertainty: Option<Uncertainty>,
-    /// Condition number of the scaled design matrix.
+    /// Condition number of the design matrix, whose columns are scaled to unit length.
     pub condition_number: f64,
 }
 
 /// The uncertainty of fitted unknowns.
 #[derive(Debug)]
 pub(crate) struct Uncertainty {
-    /// Standard deviation of the residuals of the constrained fit, for an observation of mean weight.
+    /// Standard deviation of the residuals of the fit with non-negative unknowns, for an observation of mean weight.
     pub residual_stddev: f64,
-    /// Standard deviation of the residuals of the unconstrained fit. It does not include the misfit that is due to
-    /// unknowns held at zero.
+    /// Standard deviation of the residuals of a fit whose unknowns may be negative, for an observation of mean weight.
     pub noise_stddev: f64,
-    /// Covariance of the unknowns, divided by the variance of an observation of mean weight.
+    /// Covariance matrix of the unknowns, divided by the variance of an observation of mean weight.
     pub covariance: DMatrix<f64>,
     /// Ratio of the half width of a 95 % confidence interval to the standard error.
     pub t95: f64,
 }
 
 impl Uncertainty {
-    /// Ratio of the standard error of an unknown to the standard deviation of an observation.
+    /// Standard error of the unknown with this index, divided by the standard deviation of an observation of mean
+    /// weight.
     pub fn standard_error_ratio(&self, column: usize) -> f64 {
         self.covariance[(column, column)].sqrt()
     }
 }
 
 impl Fit {
-    /// The fitted unknown of this column, with its confidence interval.
+    /// The fitted unknown of this column, with the half width of its 95 % confidence interval.
     pub fn estimate(&self, column: usize) -> Estimate {
         let ci95_half_width =
             self.uncertainty.as_ref().map(|u| u.t95 * u.residual_stddev * u.standard_error_ratio(column));
@@ -62,7 +63,8 @@ impl Fit {
     }
 }
 
-/// Minimizes Σ w·(y − Σ x_j·column_j)² over x ≥ 0. The weights must be positive; only their ratios matter.
+/// Minimizes Σ w·(y − Σ x_j·column_j)², with a weight w for each observation, over x ≥ 0. The weights must be positive;
+/// only their ratios matter.
 pub(crate) fn fit_non_negative(columns: &[Vec<f64>], y: &[f64], weights: &[f64]) -> Result<Fit, EstimateError> {
     let (n, p) = (y.len(), columns.len());
     if n < p {
@@ -73,7 +75,7 @@ pub(crate) fn fit_non_negative(columns: &[Vec<f64>], y: &[f64], weights: &[f64])
         return Err(EstimateError::Indistinct { condition_number: design.condition_number });
     }
     let y = DVector::from_iterator(n, y.iter().zip(&design.root_weights).map(|(y, w)| y * w));
-    // In the basis of the singular vectors, the matrix is p × p for any number of observations.
+    // The matrix is expressed in the basis of the singular vectors. It is then p × p for any number of observations.
     let reduced = DMatrix::from_diagonal(&design.singular_values) * design.v.transpose();
     let reached = design.u.tr_mul(&y);
     let x = nnls(&reduced, &reached).ok_or(EstimateError::Indistinct { condition_number: design.condition_number })?;
@@ -91,7 +93,7 @@ pub(crate) fn fit_non_negative(columns: &[Vec<f64>], y: &[f64], weights: &[f64])
     Ok(Fit { values, uncertainty, condition_number: design.condition_number })
 }
 
-/// The weighted columns of a regression, scaled to unit length, and their singular value decomposition.
+/// The design matrix of a weighted regression with columns scaled to unit length, and its singular value decomposition.
 pub(crate) struct Design {
     root_weights: Vec<f64>,
     norms: Vec<f64>,
@@ -105,8 +107,8 @@ pub(crate) struct Design {
 }
 
 impl Design {
-    /// Scales and decomposes the columns. There must be at least as many observations as columns, and no column may be
-    /// zero.
+    /// Scales and decomposes the columns of a design matrix. There must be at least as many observations as columns,
+    /// and no column may be zero.
     pub fn new(columns: &[Vec<f64>], weights: &[f64]) -> Result<Design, EstimateError> {
         let indistinct = EstimateError::Indistinct { condition_number: f64::INFINITY };
         let mean_weight = weights.iter().sum::<f64>() / weights.len() as f64;
@@ -130,16 +132,16 @@ impl Design {
     }
 }
 
-/// Lawson and Hanson's active set method (NNLS). Unknowns begin at zero. They are freed one by one, in the order of the
-/// steepest descent, and are set to zero again if they become negative. Returns `None` if a decomposition does not
-/// converge.
+/// Lawson and Hanson's active set method for non-negative least squares (NNLS). All unknowns are first fixed at zero.
+/// The method frees one unknown after the other, each time the one with the steepest descent. An unknown that becomes
+/// negative is set to zero again. Returns `None` if a decomposition does not converge.
 fn nnls(a: &DMatrix<f64>, y: &DVector<f64>) -> Option<DVector<f64>> {
     let p = a.ncols();
     let mut x = DVector::zeros(p);
     let mut free: Vec<usize> = Vec::new();
     let tolerance = 1e-13 * y.norm();
-    // Each iteration lowers the sum of squares, so the loop ends. The maximum number of iterations is a safeguard
-    // against rounding errors.
+    // Each iteration reduces the sum of squares, so the loop ends. The limit on iterations is a safeguard against
+    // rounding errors.
     for _ in 0..3 * p {
         let descent = a.tr_mul(&(y - a * &x));
         let held = (0..p).filter(|j| !free.contains(j) && descent[*j] > tolerance);
@@ -150,8 +152,8 @@ fn nnls(a: &DMatrix<f64>, y: &DVector<f64>) -> Option<DVector<f64>> {
         loop {
             let svd = a.select_columns(&free).try_svd(true, true, f64::EPSILON, 1000)?;
             let z = svd.solve(y, f64::EPSILON).ok()?;
-            // `z` is the least-squares solution of the free unknowns, and x moves towards it. This is the share of the
-            // way at which an unknown reaches zero. It is 0 for an unknown that was just freed.
+            // x moves from its old value towards the least-squares solution `z`. This function returns the share of the
+            // distance after which an unknown reaches zero; 0 for an unknown that was just freed.
             let reach = |k: usize| match x[free[k]] {
                 from if from > 0.0 => from / (from - z[k]),
                 _ => 0.0,
@@ -184,7 +186,7 @@ mod tests {
 
     #[test]
     fn a_negative_unknown_is_held_at_zero_and_the_rest_refitted() {
-        // The unconstrained fit is y = 4 − 1·x. The constrained fit is the mean, y = 2.5.
+        // The unconstrained fit is y = 4 − 1·x. With a non-negative slope, the fit is the mean, y = 2.5.
         let columns = [vec![1.0; 4], vec![0.0, 1.0, 2.0, 3.0]];
         let fit = fit_non_negative(&columns, &[4.0, 3.0, 2.0, 1.0], &[1.0; 4]).unwrap();
         assert!((fit.values[0] - 2.5).abs() < 1e-12, "{fit:?}");
@@ -193,8 +195,8 @@ mod tests {
 
     #[test]
     fn errors_are_those_of_a_line() {
-        // Expected values computed by hand: n = 5, mean of x 3.8, Sxx = 30.8, Sxy = 30.2, residual sum of squares
-        // 0.24831.
+        // The expected values were computed by hand: n = 5, mean of x 3.8, Sxx = 30.8, Sxy = 30.2, residual sum of
+        // squares 0.24831.
         let (x, y) = ([1.0, 2.0, 3.0, 5.0, 8.0], [1.1, 2.3, 2.8, 5.4, 7.9]);
         let fit = fit_non_negative(&[vec![1.0; 5], x.to_vec()], &y, &[7.0; 5]).unwrap();
         let u = fit.uncertainty.unwrap();

@@ -1,5 +1,5 @@
-//! Estimates a model of a server from measurements. All functions are pure and do no I/O. Times are in seconds, rates
-//! per second.
+//! Estimates a queueing model of a server from measurements. All functions are pure and do no I/O. Times are in
+//! seconds, rates per second.
 //!
 //! - [`mod@calibrate`]: a model from Records.
 //! - [`demand`]: service demands from utilizations, by least squares or by proportional attribution, with confidence

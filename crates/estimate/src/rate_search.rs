@@ -1,5 +1,5 @@
-//! Estimates the threshold rate of an objective: the highest rate of calls at which the objective is met. The estimate
-//! uses slices, which are short runs at several rates.
+//! Estimates the threshold rate of an objective: the highest rate of calls at which the server meets the objective. The
+//! data are slices, which are short runs at several rates.
 //!
 //! An objective such as `p99<50ms` permits 1 % of the calls to take longer than 50 ms, in the long run. Over a long
 //! run, the speed of the host varies, so a single slice is not representative. The search maintains a posterior
@@ -25,91 +25,94 @@
 use statrs::function::beta::ln_beta;
 use statrs::function::gamma::ln_gamma;
 
-/// Number of candidates for the threshold rate θ in the grid.
+/// Number of candidates for the threshold rate θ (the highest rate that meets the objective) in the posterior's grid.
 const RATES: usize = 400;
-/// Bounds of the slope b of the curve. At the lower bound, the share of slow calls grows slowly with the rate; at the
-/// upper bound, it jumps at one rate.
+/// Bounds of the slope b of the curve: the increase of the log odds of a slow call per unit of ln(rate). At the lower
+/// bound, the share of slow calls grows gradually with the rate. At the upper bound, it jumps at one rate.
 const SLOPES: [f64; 2] = [4.0, 100.0];
-/// Number of candidates for the slope in the grid.
+/// Number of candidates for the slope b in the posterior's grid.
 const SLOPE_STEPS: usize = 12;
-/// Bounds of the correlation ρ of the calls of a slice.
+/// Bounds of the correlation ρ between the calls of one slice (a short run).
 const CORRELATIONS: [f64; 2] = [5e-4, 0.1];
-/// Bounds of the squared coefficient of variation of the mean response time of a slice.
+/// Bounds of the squared coefficient of variation of the mean response times of slices (short runs) at the same rate.
 const VARIATIONS: [f64; 2] = [1e-3, 1.0];
-/// Number of candidates for the dispersion (ρ or the squared coefficient of variation) in the grid.
+/// Number of candidates for the dispersion between slices in the posterior's grid.
 const DISPERSION_STEPS: usize = 8;
-/// Candidates for the share of slices that are disturbed by the host.
+/// Candidates for the share of slices (short runs) that the host disturbs.
 const DISTURBED_SHARES: [f64; 3] = [0.02, 0.05, 0.1];
-/// Natural logarithm of the ratio of the largest to the smallest mean response time of a disturbed slice (1.2 million).
+/// Natural logarithm of the ratio of the largest to the smallest possible mean response time of a disturbed slice: the
+/// ratio is 1.2 million.
 const DISTURBED_MAGNITUDES: f64 = 14.0;
-/// Quantiles of the posterior of θ at which slices are measured, in turn. Slices on both sides of θ determine the slope
-/// of the curve.
+/// Quantiles of the posterior of the threshold rate at which slices are measured, in turn. Slices on both sides of the
+/// threshold rate determine the slope of the curve.
 const SLICE_QUANTILES: [f64; 4] = [0.5, 0.8, 0.35, 0.65];
 
-/// What an objective limits.
+/// The quantity that an objective limits.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum LimitedMeasure {
-    /// The share of calls that exceed the response time limit. The field is the permitted share, above 0 and below 1.
+    /// The share of calls that exceed the objective's response time limit. The field is the permitted share, above 0
+    /// and below 1.
     Share(f64),
-    /// The mean response time.
+    /// The mean response time of the calls.
     Mean,
 }
 
-/// The measurement of one slice.
+/// The result of one slice, a short run at one rate.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Slice {
-    /// `beyond` of `calls` calls exceeded the limit.
+    /// For a limit on the share of slow calls: the number of calls that exceeded the response time limit.
     Calls {
-        /// Number of calls that exceeded the limit or failed.
+        /// Number of calls that exceeded the response time limit or failed.
         beyond: u64,
         /// Number of all calls.
         calls: u64,
     },
-    /// Mean response time divided by the limit.
+    /// For a limit on the mean response time: the slice's mean response time divided by the limit.
     Mean(f64),
 }
 
-/// Estimate of the threshold rate.
+/// Estimate of the threshold rate, the highest rate that meets the objective.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RateEstimate {
-    /// Median of the posterior, in calls per second.
+    /// Median of the posterior distribution, in calls per second.
     pub rate: f64,
-    /// The 5 % and 95 % quantiles of the posterior.
+    /// The 5 % and 95 % quantiles of the posterior distribution, in calls per second.
     pub interval90: [f64; 2],
 }
 
 impl RateEstimate {
-    /// Half the width of the interval, divided by the rate.
+    /// Half the width of `interval90`, divided by the rate.
     pub fn relative_half_width(&self) -> f64 {
         (self.interval90[1] - self.interval90[0]) / 2.0 / self.rate
     }
 }
 
-/// Parameters of the differences between slices at the same rate.
+/// Parameters of the random differences between slices (short runs) at the same rate.
 #[derive(Clone, Copy, Debug)]
 struct Scatter {
-    /// The correlation ρ of the calls of a slice, or the squared coefficient of variation of its mean response time.
+    /// The correlation ρ between the calls of a slice, or the squared coefficient of variation of its mean response
+    /// time.
     dispersion: f64,
-    /// The share of slices that are disturbed.
+    /// The share of slices that the host disturbs.
     disturbed: f64,
 }
 
-/// The search for the threshold rate of one objective.
+/// The search for the threshold rate of one objective, the highest rate that meets it.
 #[derive(Clone, Debug)]
 pub struct RateSearch {
     limited: LimitedMeasure,
-    /// Natural logarithms of the candidates for θ.
+    /// Natural logarithms of the candidates for the threshold rate.
     log_rates: Vec<f64>,
     slopes: Vec<f64>,
     scatters: Vec<Scatter>,
-    /// Natural logarithm of the posterior, up to a constant, for each combination of rate, slope and scatter.
+    /// Natural logarithm of the posterior, up to a constant, for each combination of threshold rate, slope and scatter.
     log_posterior: Vec<f64>,
     slices: usize,
 }
 
 impl RateSearch {
-    /// Begins a search for θ between two rates, in calls per second. `low` must be positive, and `high` greater than
-    /// `low`.
+    /// Begins a search for the threshold rate between two rates, in calls per second. `low` must be positive, and
+    /// `high` greater than `low`.
     pub fn new(limited: LimitedMeasure, low: f64, high: f64) -> RateSearch {
         let [least, most] = if limited == LimitedMeasure::Mean { VARIATIONS } else { CORRELATIONS };
         let with_disturbances = |dispersion| DISTURBED_SHARES.map(|disturbed| Scatter { dispersion, disturbed });
@@ -125,8 +128,8 @@ impl RateSearch {
         }
     }
 
-    /// Updates the posterior with a slice at this offered rate, in calls per second. A slice without calls does not
-    /// change it.
+    /// Updates the posterior with the result of a slice at this offered rate, in calls per second. A slice without
+    /// calls does not change the posterior.
     pub fn add(&mut self, rate: f64, slice: Slice) {
         let log_rate = rate.ln();
         let likelihoods: Vec<Likelihood> =
@@ -143,7 +146,7 @@ impl RateSearch {
         self.slices += 1;
     }
 
-    /// Number of slices that were added.
+    /// Number of slices in the posterior.
     pub fn slices(&self) -> usize {
         self.slices
     }
@@ -152,7 +155,8 @@ impl RateSearch {
     pub fn estimate(&self) -> RateEstimate {
         let marginal = self.marginal();
         let quantile = |share| self.quantile(&marginal, share);
-        // Extend the interval by half a grid step on each side, because the grid cannot resolve smaller differences.
+        // Extend the interval by half a step of the grid of rates on each side, because the grid cannot resolve smaller
+        // differences.
         let step = self.half_step().exp();
         RateEstimate { rate: quantile(0.5), interval90: [quantile(0.05) / step, quantile(0.95) * step] }
     }
@@ -162,12 +166,12 @@ impl RateSearch {
         (self.log_rates[1] - self.log_rates[0]) / 2.0
     }
 
-    /// The rate at which the next slice should be measured.
+    /// The rate at which the next slice should be measured, in calls per second.
     pub fn next_rate(&self) -> f64 {
         self.quantile(&self.marginal(), SLICE_QUANTILES[self.slices % SLICE_QUANTILES.len()])
     }
 
-    /// The posterior probability of each candidate for θ.
+    /// The posterior probability of each candidate for the threshold rate.
     fn marginal(&self) -> Vec<f64> {
         let highest = self.log_posterior.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         let by_rate = self.log_posterior.chunks_exact(self.slopes.len() * self.scatters.len());
@@ -192,16 +196,18 @@ impl RateSearch {
     }
 }
 
-/// Table of the log likelihood of one slice for one scatter, as a function of the distance b ln(rate / θ). The grid has
-/// far more distances than the table has entries, so interpolation in the table saves time.
+/// Table of the log likelihood of one slice, for one candidate of the scatter, as a function of b ln(rate / θ). b is
+/// the slope and θ the threshold rate. The grid has far more combinations than the table has entries, so interpolation
+/// in the table saves time.
 struct Likelihood {
     logs: Vec<f64>,
 }
 
 impl Likelihood {
-    /// The table covers distances from `-FARTHEST` to `FARTHEST`. Beyond them, the likelihood is almost constant.
+    /// The table is for arguments b ln(rate / θ) from `-FARTHEST` to `FARTHEST`. Outside of this range, the likelihood
+    /// is almost constant.
     const FARTHEST: f64 = 12.0;
-    /// Number of entries of the table per unit of distance.
+    /// Number of entries of the table per unit of its argument b ln(rate / θ).
     const PER_UNIT: f64 = 20.0;
 
     fn new(limited: LimitedMeasure, scatter: Scatter, slice: Slice) -> Likelihood {
@@ -220,7 +226,8 @@ impl Likelihood {
     }
 }
 
-/// Natural logarithm of the likelihood of a slice, up to a constant. `distance` is b ln(rate / θ).
+/// Natural logarithm of the likelihood of a slice, up to a constant. `distance` is b ln(rate / θ), where b is the slope
+/// and θ the threshold rate.
 fn log_likelihood(limited: LimitedMeasure, distance: f64, scatter: Scatter, slice: Slice) -> f64 {
     let Scatter { dispersion, disturbed } = scatter;
     let (regular, disturbance) = match (limited, slice) {
@@ -231,7 +238,7 @@ fn log_likelihood(limited: LimitedMeasure, distance: f64, scatter: Scatter, slic
             let (a, b) = (share * weight, (1.0 - share) * weight);
             let (beyond, calls) = (beyond as f64, calls as f64);
             let regular = ln_beta(beyond + a, calls - beyond + b) - ln_beta(a, b);
-            // In a disturbed slice, every number of calls beyond the limit is equally likely.
+            // In a disturbed slice, all numbers of calls beyond the limit are equally likely.
             (regular, ln_beta(beyond + 1.0, calls - beyond + 1.0))
         }
         (LimitedMeasure::Mean, Slice::Mean(ratio)) if ratio > 0.0 => {
@@ -263,7 +270,7 @@ mod tests {
     use rand_distr::{Beta, Binomial, Distribution, Gamma};
     use rand_pcg::Pcg64Mcg;
 
-    /// A simulated server with a known threshold rate.
+    /// A simulated server whose threshold rate is known.
     struct Server {
         rate: f64,
         slope: f64,
@@ -279,7 +286,7 @@ mod tests {
             }
         }
 
-        /// Measures a slice on a host that disturbs 5 % of the slices.
+        /// Simulates a slice on a host that disturbs 5 % of the slices.
         fn disturbed_calls(&self, rate: f64, rng: &mut Pcg64Mcg) -> Slice {
             if rng.random::<f64>() < 0.05 {
                 return Slice::Calls { beyond: rng.random_range(0..=2000), calls: 2000 };
@@ -304,7 +311,7 @@ mod tests {
     }
 
     /// Estimates the threshold rates of 100 random servers from 20 slices each. Returns the median relative error, and
-    /// the share of servers whose interval contains the true rate.
+    /// the share of the servers whose 90 % interval contains the true rate.
     fn search_all(limited: LimitedMeasure, slice: fn(&Server, f64, &mut Pcg64Mcg) -> Slice) -> (f64, f64) {
         const SERVERS: usize = 100;
         let mut rng = Pcg64Mcg::seed_from_u64(7);
@@ -332,7 +339,7 @@ mod tests {
         assert!((0.84..=0.97).contains(&coverage), "coverage {coverage}");
     }
 
-    /// Expects that 5 % disturbed slices increase the median error by little.
+    /// If 5 % of the slices are disturbed, the median error of the estimates increases only a little.
     #[test]
     fn rare_disturbances_hardly_change_the_rate() {
         let (error, coverage) = search_all(LimitedMeasure::Share(0.01), Server::disturbed_calls);
@@ -354,8 +361,8 @@ mod tests {
     fn the_rate_of_a_mean_is_found_and_its_interval_covers_it() {
         let (error, coverage) = search_all(LimitedMeasure::Mean, Server::mean);
         assert!(error < 0.03, "median error {error}");
-        // There is no upper bound of the coverage: these intervals are wider than necessary, because the steps of the
-        // grid are larger than the uncertainty.
+        // The coverage has no upper bound in this test: the intervals are wider than necessary, because the steps of
+        // the grid of rates are larger than the uncertainty.
         assert!(coverage >= 0.84, "coverage {coverage}");
     }
 

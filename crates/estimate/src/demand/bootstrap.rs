@@ -3,10 +3,10 @@
 //! Künsch, *The jackknife and the bootstrap for general stationary observations*, Annals of Statistics 17 (1989), §2.3.
 //! A resampled series is a sequence of blocks of ℓ consecutive observations, which begin at random positions of the
 //! original series. It has the length of the original. Blocks preserve the dependence between neighbouring
-//! observations. The block length of a series of n observations is ℓ = ⌈n^⅓⌉. At this order, bias and variance of the
-//! bootstrap's variance estimate balance (Hall, Horowitz & Jing, Biometrika 82, 1995). If there are several series,
-//! such as runs at different loads, each is resampled separately, so every draw has the same loads as the measurement.
-//! Intervals are the 2.5 and 97.5 % percentiles of the draws. The seed determines the result.
+//! observations. The block length of a series of n observations is ℓ = ⌈n^⅓⌉; this order minimizes the mean squared
+//! error of the bootstrap's variance estimate (Hall, Horowitz & Jing, Biometrika 82, 1995). If there are several
+//! series, such as runs at different loads, each is resampled separately, so every draw has the same loads as the
+//! measurement. Intervals are the 2.5 and 97.5 % percentiles of the draws. The seed determines the result.
 
 use crate::EstimateError;
 use brimful_core::JsonSchema;
@@ -14,33 +14,35 @@ use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
 use serde::Serialize;
 
-/// Minimum number of observations in all series together. With fewer, the draws underestimate the variance.
+/// Minimum number of observations in all time series together. With fewer, the bootstrap underestimates the variance.
 const MIN_OBSERVATIONS: usize = 8;
 
-/// Number of bootstrap draws, and their seed.
+/// Number of draws (resampled data sets) of the bootstrap, and their seed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Resampling {
-    /// Number of draws.
+    /// Number of draws, each of which is a resampled data set.
     pub draws: usize,
     /// Seed of the random draws.
     pub seed: u64,
 }
 
 impl Default for Resampling {
-    /// The default is 1000 draws. More draws would move the ends of the interval by at most about 5 % of its width.
+    /// The default is 1000 draws. With more draws, the ends of a confidence interval would change by at most about 5 %
+    /// of its width.
     fn default() -> Self {
         Self { draws: 1000, seed: 1 }
     }
 }
 
-/// Values of a statistic, computed from resampled series.
+/// The values of a statistic in many resampled data sets (draws). Their distribution yields confidence intervals.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Bootstrap {
-    /// The values of the statistic in each draw, draws × values. Draws for which it could not be computed are left out.
+    /// The values of the statistic in each draw, draws × values. A draw is left out if the statistic could not be
+    /// computed.
     pub draws: Vec<Vec<f64>>,
     /// Number of draws for which the statistic could not be computed.
     pub failed: usize,
-    /// ℓ: block length of each series.
+    /// Number of consecutive observations in a block, for each series.
     pub block_lengths: Vec<usize>,
 }
 
@@ -54,12 +56,12 @@ pub struct Interval {
 }
 
 impl Bootstrap {
-    /// Confidence interval of the statistic's value with this index.
+    /// 95 % confidence interval of the statistic's value with the index `value`.
     pub fn interval(&self, value: usize) -> Interval {
         self.interval_of(|draw| draw.get(value).copied())
     }
 
-    /// Confidence interval of a function of the statistic's values in one draw.
+    /// 95 % confidence interval of a function of the statistic's values. The function is evaluated for each draw.
     pub fn interval_of(&self, function: impl Fn(&[f64]) -> Option<f64>) -> Interval {
         let mut sorted: Vec<f64> = self.draws.iter().filter_map(|draw| function(draw)).collect();
         sorted.sort_unstable_by(f64::total_cmp);
@@ -67,7 +69,7 @@ impl Bootstrap {
     }
 }
 
-/// Resamples the series many times and computes the statistic for each draw.
+/// Resamples the time series many times (moving-block bootstrap), and computes the statistic for each draw.
 ///
 /// The statistic may return `None` for a draw from which it cannot be computed, and may return several values.
 ///
@@ -111,7 +113,7 @@ fn draw<'a, S>(series: &'a [S], length: usize, rng: &mut Pcg64) -> Vec<&'a S> {
     drawn
 }
 
-/// Quantile by linear interpolation between the order statistics; NaN if there are no values.
+/// Quantile `p` of sorted values, interpolated linearly; NaN if there are no values.
 fn quantile(sorted: &[f64], p: f64) -> f64 {
     let Some(last) = sorted.len().checked_sub(1) else { return f64::NAN };
     let at = p * last as f64;

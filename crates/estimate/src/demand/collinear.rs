@@ -1,14 +1,14 @@
-//! Merges classes that the observations cannot distinguish.
+//! Merges request classes that the observations cannot distinguish.
 
 use crate::EstimateError;
 use crate::least_squares::Design;
 
-/// Maximum condition number of a regression. Above about 30, near-collinear columns make the estimates useless
-/// (Belsley, Kuh & Welsch, 1980).
+/// Maximum condition number of a regression. Above it, near-collinear columns make the estimates useless (Belsley, Kuh
+/// & Welsch, *Regression Diagnostics*, 1980).
 pub(crate) const COLLINEAR: f64 = 30.0;
 
-/// Merges classes into groups until a regression can distinguish the groups. Returns the groups. `columns` returns the
-/// regression's columns: the throughput of each group in each observation.
+/// Merges request classes into groups until a regression can distinguish the groups. Returns the groups. `columns`
+/// computes the columns of the regression: the throughput of each group in each observation.
 ///
 /// Each step merges the two groups with the most negative entry of the projection matrix onto the near-null space (the
 /// singular vectors with small singular values). The entries do not depend on the order of the classes. Pairs with

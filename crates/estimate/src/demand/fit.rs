@@ -1,20 +1,22 @@
-//! The result of fitting the utilization law: demands, and the covariance of their errors.
+//! The result of fitting the utilization law to observations: service demands, and the covariance of their errors.
 
 use brimful_model::Estimate;
 use nalgebra::{DMatrix, DVector};
 
-/// Fitted demands of one station.
+/// Fitted service demands at one station.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DemandFit {
-    /// D: demand of each class, in seconds per request. Merged classes have the same demand.
+    /// Service demand of each class, in seconds per request. Classes that the observations cannot distinguish have the
+    /// same demand.
     pub demands: Vec<Estimate>,
-    /// b₀: mean number of servers that background work keeps busy. It has no interval if it was given and not fitted.
+    /// Mean number of servers that background work keeps busy. It has no confidence interval if it was known before the
+    /// fit.
     pub background: Estimate,
-    /// Condition number of the design matrix after merging and scaling of its columns; above about 30 the intervals are
-    /// wide.
+    /// Condition number of the design matrix, after merging of classes and scaling of columns. Above about 30, the
+    /// confidence intervals are wide.
     pub condition_number: f64,
-    /// Standard deviation of the residuals of `busy` for an observation of mean weight. `None` if there are as many
-    /// observations as unknowns.
+    /// Standard deviation of the residuals of the number of busy servers, for an observation of mean weight. `None` if
+    /// there are only as many observations as unknowns.
     pub residual_stddev: Option<f64>,
     /// Number of observations of positive weight minus the number of unknowns.
     pub degrees_of_freedom: usize,
@@ -22,9 +24,9 @@ pub struct DemandFit {
     /// group has the demand of an average request of the group at the observed mix; at another mix, that demand may be
     /// different.
     pub indistinguishable_classes: Vec<Vec<usize>>,
-    /// w: the weight of the law's load-dependent term; `None` without such a term.
+    /// The fitted weight w of the load-dependent term; `None` if the demands do not depend on the load.
     pub(crate) term: Option<Estimate>,
-    /// Covariance of the errors of the unknowns; `None` if there are as many observations as unknowns.
+    /// Covariance of the errors of the unknowns; `None` if there are only as many observations as unknowns.
     pub(crate) covariance: Option<FitCovariance>,
 }
 
@@ -43,15 +45,15 @@ impl DemandFit {
         Some(self.covariance.as_ref()?.standard_error(demands, term, background))
     }
 
-    /// Covariance of the errors of the sums Dᵢ + `term`·w, classes × classes. Dᵢ is the fitted demand of class i, and w
-    /// is the weight of the load-dependent term.
+    /// Covariance matrix of the errors of the sums Dᵢ + `term`·w, classes × classes. Dᵢ is the fitted demand of class
+    /// i, and w is the fitted weight of the load-dependent term.
     pub(crate) fn covariance(&self, term: f64) -> Option<Vec<Vec<f64>>> {
         Some(self.covariance.as_ref()?.of_demands(term))
     }
 }
 
-/// Covariance of the errors of a fit's unknowns: first the demand of each group of classes, then the weight w of the
-/// load-dependent term, then the background b₀.
+/// Covariance of the errors of the fitted unknowns. Their order: the demand of each group of classes, the weight w of
+/// the load-dependent term, and the number b₀ of servers that background work keeps busy.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct FitCovariance {
     /// The covariance matrix, unknowns × unknowns.
@@ -62,7 +64,7 @@ pub(crate) struct FitCovariance {
     pub groups: Vec<Vec<usize>>,
     /// Whether the fit has a load-dependent term.
     pub has_load_dependence: bool,
-    /// Whether the background was fitted.
+    /// Whether the number of servers that background work keeps busy was fitted.
     pub has_background: bool,
 }
 
@@ -80,7 +82,7 @@ impl FitCovariance {
         gradients.iter().map(row).collect()
     }
 
-    /// Gradient of the sum Σ aᵢ·Dᵢ + t·w + b·b₀ with respect to the unknowns.
+    /// Gradient of the sum Σ `demands[i]`·Dᵢ + `term`·w + `background`·b₀ with respect to the fitted unknowns.
     fn gradient(&self, demands: &[f64], term: f64, background: f64) -> DVector<f64> {
         let by_group = |group: &Vec<usize>| group.iter().map(|class| demands[*class]).sum::<f64>();
         let mut gradient: Vec<f64> = self.groups.iter().map(by_group).collect();

@@ -1,8 +1,9 @@
 //! The utilization law of one station, and its fit by least squares.
 //!
-//! busy = b₀ + Σ_r X_r·(k_r + D_g(r)) + w·f(X, U). For class r, X_r is the throughput, k_r the known part of the
-//! demand, and D_g(r) the unknown part, which is the same for all classes of the group g(r). The term w·f makes demands
-//! depend on the load ([`LoadTerm`]).
+//! busy = b₀ + Σ_r X_r·(k_r + D_g(r)) + w·f(X, U). `busy` is the mean number of busy servers, and b₀ the part that
+//! background work keeps busy. For class r, X_r is the throughput, k_r the known part of the service demand, and D_g(r)
+//! the unknown part, which is the same for all classes of the group g(r). The term w·f makes demands depend on the load
+//! ([`LoadTerm`]).
 
 use super::collinear::merge_collinear;
 use super::fit::{DemandFit, FitCovariance};
@@ -12,21 +13,22 @@ use crate::EstimateError;
 use crate::least_squares::{Uncertainty, fit_non_negative};
 use brimful_model::Estimate;
 
-/// A utilization law, before its unknowns are fitted.
+/// The utilization law of one station, before its unknowns are fitted to observations.
 #[derive(Clone, Debug)]
 pub(crate) struct UtilizationLaw {
-    /// Groups of classes that share one unknown. Each class is in exactly one group.
+    /// Groups of classes that share one unknown demand. Each class is in exactly one group.
     pub groups: Vec<Vec<usize>>,
-    /// Known part of each class's demand, in seconds.
+    /// Known part of the demand of each class, in seconds.
     pub known_demands: Vec<f64>,
-    /// The background b₀: known, or fitted with the demands.
+    /// The number of servers that background work keeps busy: known, or fitted with the demands.
     pub background: Background,
-    /// The load-dependent term; `None` for constant demands.
+    /// The term that makes demands depend on the load; `None` for constant demands.
     pub term: Option<LoadTerm>,
 }
 
 impl UtilizationLaw {
-    /// Creates a law with one unknown for each class. Classes that the observations cannot distinguish share one.
+    /// Creates a law with one unknown demand for each class. Classes that the observations cannot distinguish share one
+    /// unknown.
     pub fn with_unknown_per_class(
         classes: usize,
         counted: &[&Observation],
@@ -43,12 +45,12 @@ impl UtilizationLaw {
         Ok(UtilizationLaw { groups, known_demands: vec![0.0; classes], background, term: None })
     }
 
-    /// Creates a law with known parts of the demands, and one unknown that all classes share.
+    /// Creates a law in which each demand is the sum of a known part and one unknown part, which all classes share.
     pub fn with_shared_unknown(known_demands: Vec<f64>, background: Background) -> UtilizationLaw {
         UtilizationLaw { groups: vec![(0..known_demands.len()).collect()], known_demands, background, term: None }
     }
 
-    /// Fits the law to observations. They must have been checked, and their weights must be positive.
+    /// Fits the law to the observations `counted`, which must be valid and have positive weights.
     pub fn fit(&self, counted: &[&Observation]) -> Result<DemandFit, EstimateError> {
         let mut columns = columns(&self.groups, counted);
         columns.extend(self.term.map(|term| counted.iter().map(|o| term.at_observation(o)).collect()));
@@ -97,7 +99,7 @@ fn group_of(groups: &[Vec<usize>], class: usize) -> usize {
     groups.iter().position(|g| g.contains(&class)).unwrap_or_default()
 }
 
-/// The throughput of each group in each observation, groups × observations.
+/// The throughput of each group of classes in each observation, groups × observations.
 fn columns(groups: &[Vec<usize>], counted: &[&Observation]) -> Vec<Vec<f64>> {
     let column = |group: &Vec<usize>| counted.iter().map(|o| group.iter().map(|c| o.throughput[*c]).sum()).collect();
     groups.iter().map(column).collect()

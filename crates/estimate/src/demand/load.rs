@@ -1,6 +1,8 @@
 //! Tests whether the demand of a request depends on the load, and how.
 //!
-//! The utilization law with constant demands, busy = b₀ + Σ X_r·D_r, is tested against the same law with one more term:
+//! The utilization law with constant demands, busy = b₀ + Σ X_r·D_r, is tested against the same law with one more term.
+//! b₀ is the number of servers that background work keeps busy, X_r the throughput of class r, and D_r its demand. The
+//! weight w of the additional term is fitted.
 //!
 //! | shape | term | meaning |
 //! |---|---|---|
@@ -8,18 +10,18 @@
 //! | [`LoadShape::Idle`] of 2 | w·X·I² | a request that finds the server idle costs more |
 //! | [`LoadShape::Busy`] | w·X·(1 − I) | contention between requests |
 //!
-//! I is the share of time in which a server is idle. A Model has the demands at saturation, and represents the second
-//! and third shape by its `IdleCost`. With probability I, a request arrives while its server is idle and must wake it.
-//! The square is empirical: on nginx and on brimful's reference server, I² predicts the cost of a request at saturation
-//! from measurements at up to 60 % load, and I does not. A survey measures more about the server and can distinguish
-//! other powers of I (see `server::law`).
+//! I is the share of time in which a server is idle, and X the total throughput. A Model has the demands at saturation,
+//! and represents the second and third shape by its `IdleCost`. With probability I, a request arrives while its server
+//! is idle and must wake it. The square is empirical: on nginx and on brimful's reference server, I² predicts the cost
+//! of a request at saturation from measurements at up to 60 % load, and I does not. A survey (an automatic measurement
+//! at several loads) can distinguish other powers of I (see `server::law`).
 //!
 //! The term is tested by the F test of nested models (Seber & Lee, *Linear Regression Analysis*, 2003, §4.3), with
 //! Bonferroni's correction for the number of shapes. The shape with the smallest residuals is chosen. The terms are
 //! parametric, because the demand at saturation is extrapolated: an isotonic or segmented curve can only repeat the
-//! last level. Example: an nginx worker saturated at 60,000 requests per second, and was measured at four levels up to
-//! a third of this rate. The predicted saturation rate is 19 % too low with constant demands, 12 % too low with a step
-//! function, and 4 % too low with the first term.
+//! demand at the highest measured load. Example: an nginx worker saturated at 60,000 requests per second, and was
+//! measured at four loads up to a third of this rate. The predicted saturation rate is 19 % too low with constant
+//! demands, 12 % too low with a step function, and 4 % too low with the first term.
 
 use super::collinear::COLLINEAR;
 use super::fit::DemandFit;
@@ -33,12 +35,12 @@ use brimful_model::Estimate;
 use serde::Serialize;
 use statrs::distribution::{ContinuousCDF, FisherSnedecor};
 
-/// Residuals below this share of the number of busy servers are rounding errors.
+/// Residuals below this share of the number of busy servers are considered rounding errors.
 const ROUNDING: f64 = 1e-9;
-/// The shape that represents the cost of waking an idle server: I².
+/// The shape for the cost of waking an idle server: the square of the idle share.
 const WAKING: LoadShape = LoadShape::Idle(2);
 
-/// Demands that depend on the load: the fitted law with the load-dependent term.
+/// Demands that depend on the load: the utilization law that was fitted with a load-dependent term.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct LoadDependence {
     /// The shape of the dependence. `per_second`: a constant number of servers is busy as soon as there are requests.
@@ -46,14 +48,15 @@ pub struct LoadDependence {
     /// additional cost of a request is proportional to the servers' utilization.
     #[schemars(with = "String")]
     pub shape: LoadShape,
-    /// w: the weight of the term, in busy servers for `per_second` and in seconds per request otherwise.
+    /// The fitted weight of the load-dependent term, in busy servers for `per_second` and in seconds per request
+    /// otherwise.
     pub weight: Estimate,
-    /// The F statistic of the test against constant demands.
+    /// The F statistic of the test of the load-dependent demands against constant demands.
     pub f: f64,
-    /// Probability of an F statistic at least this large under constant demands, multiplied by the number of shapes
-    /// tried (Bonferroni's correction).
+    /// The p-value of the F test: the probability of at least this F statistic if demands are constant, multiplied by
+    /// the number of shapes tried (Bonferroni's correction).
     pub p: f64,
-    /// Demand of each class without the term, in seconds.
+    /// Demand of each class without the load-dependent term, in seconds.
     pub demands: Vec<Estimate>,
     #[serde(skip)]
     fit: DemandFit,
@@ -66,11 +69,10 @@ pub struct LoadDependence {
 }
 
 /// Tests whether demands depend on the load, at a station with this number of servers. Returns `None` if constant
-/// demands fit about as well, or if there are too few load levels. The test needs at least two more levels than
-/// classes.
+/// demands fit about as well, or if there are too few observations: at least two more than classes are needed.
 ///
-/// `background` is as in [`fit_demands`](super::fit_demands). [`LoadShape::PerSecond`] is not tried with a fitted
-/// background, because its term would have the same effect.
+/// `background` is as in [`fit_demands`](super::fit_demands). With a fitted background, [`LoadShape::PerSecond`] is not
+/// tried, because both would describe the same constant number of busy servers.
 pub fn fit_load_dependence(
     classes: usize,
     observations: &[Observation],
@@ -84,8 +86,8 @@ pub fn fit_load_dependence(
     Ok(detect_load_dependence(&law, &constant, &counted, StationServers::new(servers, 0.0)))
 }
 
-/// Tests whether demands depend on the load. `constant` is the fit of `law` with constant demands. Returns `None` if
-/// constant demands fit about as well.
+/// Tests whether demands depend on the load. `constant` is the fit of `law` with constant demands; `counted` has the
+/// observations of positive weight. Returns `None` if constant demands fit about as well.
 pub(crate) fn detect_load_dependence(
     law: &UtilizationLaw,
     constant: &DemandFit,
@@ -127,8 +129,8 @@ pub(crate) fn detect_load_dependence(
     })
 }
 
-/// Fits a law with an additional term. Returns the fit and the weight of the term. `None` if the weight is not
-/// positive, or if the observations cannot distinguish the term from the demands.
+/// Fits the utilization law with this load-dependent term. Returns the fit and the weight of the term. `None` if the
+/// weight is not positive, or if the observations cannot distinguish the term from the demands.
 pub(crate) fn with_term(
     law: &UtilizationLaw,
     term: LoadTerm,
@@ -144,22 +146,22 @@ fn residual_sum(fit: &DemandFit) -> Option<f64> {
 }
 
 impl LoadDependence {
-    /// Demand of an average request of a mix at `rate` requests per second, in seconds. `mix` has one share for each
-    /// class; the shares need not sum to 1. The demand is constant below the lowest measured rate and above saturation.
+    /// Demand of an average request at `rate` requests per second, in seconds. `mix` has the share of each class; the
+    /// shares need not sum to 1. The demand is constant below the lowest measured rate and above saturation.
     pub fn demand(&self, rate: f64, mix: &[f64]) -> f64 {
         let base = self.base(mix);
         let rate = rate.min(self.saturation(mix)).max(self.lowest_rate);
         (self.busy(rate, base) - self.fit.background.value) / rate
     }
 
-    /// Saturation rate of the mix: requests per second at which all servers are always busy.
+    /// Saturation rate of this mix of classes: requests per second at which all servers are always busy.
     pub fn saturation(&self, mix: &[f64]) -> f64 {
         self.saturation_beside(0.0, mix)
     }
 
-    /// The saturation rates of all other shapes that fit about as well as the chosen one (F test of the residuals).
-    /// `others` is the number of servers that are busy with other work. Beyond the measured levels, the runs do not
-    /// show which shape is right.
+    /// The saturation rates that the other shapes predict, if they fit about as well as the chosen shape (F test of the
+    /// residuals). The observations do not show which shape is right at higher loads. `others` is the number of servers
+    /// that are busy with other work.
     pub(crate) fn rival_saturations(&self, others: f64, mix: &[f64]) -> impl Iterator<Item = f64> {
         self.rivals.iter().map(move |rival| rival.saturation_beside(others, mix))
     }
@@ -171,24 +173,24 @@ impl LoadDependence {
         free.max(0.0) / (self.base(mix) + per_request * weight)
     }
 
-    /// The lowest measured rate, in requests per second.
+    /// The lowest measured rate, in requests per second of all classes.
     pub fn lowest_rate(&self) -> f64 {
         self.lowest_rate
     }
 
-    /// The fit of the law with the load-dependent term.
+    /// The fit of the utilization law with the load-dependent term.
     pub(crate) fn fit(&self) -> &DemandFit {
         &self.fit
     }
 
-    /// Demand of an average request of the mix without the term, in seconds.
+    /// Demand of an average request of the mix without the load-dependent term, in seconds.
     fn base(&self, mix: &[f64]) -> f64 {
         let total: f64 = mix.iter().sum();
         mix.iter().zip(&self.demands).map(|(share, demand)| share * demand.value).sum::<f64>() / total
     }
 
-    /// Number of busy servers at a rate. It is computed by bisection, because the term depends on the number of idle
-    /// servers.
+    /// Number of busy servers at this request rate. It is computed by bisection, because the demand itself depends on
+    /// the number of busy servers.
     fn busy(&self, rate: f64, base: f64) -> f64 {
         let needed = |busy: f64| self.fit.background.value + rate * base + self.weight.value * self.term.at(rate, busy);
         let (mut low, mut high) = (0.0, self.term.servers.count);
@@ -210,7 +212,7 @@ mod tests {
     const NGINX: [(f64, f64); 8] =
         [(2e3, 37.6), (5e3, 25.3), (10e3, 20.0), (20e3, 19.0), (30e3, 17.6), (40e3, 19.0), (50e3, 18.2), (55e3, 16.8)];
 
-    /// An observation whose weight is the inverse of its variance, which grows with the load.
+    /// An observation whose weight is the inverse of the variance of `busy`. The variance grows with the load.
     fn observe(rate: f64, busy: f64) -> Observation {
         Observation { throughput: vec![rate], busy, weight: 1.0 / busy }
     }

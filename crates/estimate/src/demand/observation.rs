@@ -1,14 +1,14 @@
-//! Observations of a station: the input of the utilization law.
+//! Observations of a station: the data to which the utilization law is fitted.
 
 use crate::EstimateError;
 use brimful_core::number::check_non_negative;
 
-/// Throughput and busy servers of one station at one load level.
+/// Throughput and number of busy servers of one station during one measurement.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Observation {
-    /// X: requests per second of each class.
+    /// Throughput of each class, in requests per second.
     pub throughput: Vec<f64>,
-    /// Mean number of busy servers: utilization × servers.
+    /// Mean number of busy servers: the station's utilization × its number of servers.
     pub busy: f64,
     /// Relative weight of the observation, such as its duration or the inverse of its variance. An observation of
     /// weight 0 is not used.
@@ -16,23 +16,23 @@ pub struct Observation {
 }
 
 impl Observation {
-    /// Creates an observation that lasted this many seconds. Its weight is the inverse of the variance of `busy`, which
-    /// grows with the load and falls with the duration.
+    /// Creates an observation from a measurement of this many seconds. Its weight is the inverse of the variance of
+    /// `busy`, which grows with the load and falls with the duration.
     pub fn from_interval(seconds: f64, throughput: Vec<f64>, busy: f64) -> Self {
         Self { throughput, busy, weight: seconds / busy.max(1e-3) }
     }
 }
 
-/// b₀, the mean number of servers that background work keeps busy.
+/// The mean number of servers that background work keeps busy, which is work that requests do not cause.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Background {
-    /// The background is unknown and is fitted with the demands.
+    /// The number is unknown and is fitted together with the demands.
     Fitted,
-    /// The background was measured on the idle server.
+    /// The number was measured on the server without load.
     Known(f64),
 }
 
-/// The observations with a positive weight.
+/// The observations with a positive weight. The others are not used.
 pub(crate) fn counted(observations: &[Observation]) -> Vec<&Observation> {
     observations.iter().filter(|o| o.weight > 0.0).collect()
 }

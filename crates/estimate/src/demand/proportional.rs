@@ -1,17 +1,20 @@
-//! Demands from the busy time of a single load level, divided by a rule: Menascé, Peraino, Dinh & Dinh, CMG 1999.
+//! Demands from the busy time at a single load, divided among the classes by a rule: Menascé, Peraino, Dinh & Dinh, CMG
+//! 1999.
 //!
-//! Eq. 1, D_r = U_r·T/C_r, requires the utilization by each class r, which cannot be observed on a server that serves
-//! all classes at once (T is the duration, C_r the number of completions). Eq. 2 divides the busy time in proportion to
-//! a share f_r, such as the share of the bytes sent: D_r = U·f_r·T/C_r. Eq. 3 first subtracts the busy time of classes
-//! whose demand is already known. Eq. 4 assigns the same demand to every request.
+//! Eq. 1 of the paper, D_r = U_r·T/C_r, requires the utilization U_r by each class r, which cannot be observed on a
+//! server that serves all classes at once (D_r is the demand, T the duration, C_r the number of completions). Eq. 2
+//! divides the total utilization U in proportion to a share f_r, such as the share of the bytes sent: D_r =
+//! U·f_r·T/C_r. Eq. 3 first subtracts the busy time of classes whose demand is already known. Eq. 4 assigns the same
+//! demand to every request.
 
 use crate::EstimateError;
 use brimful_core::number::check_non_negative;
 
-/// Assigns the same demand to every class (Eq. 4): the busy time divided by the number of completions of all classes.
+/// Assigns the same demand to every class: the busy time divided by the number of completions of all classes (Menascé
+/// et al., CMG 1999, Eq. 4).
 ///
-/// `busy_s` is utilization × servers × the time measured; `completions` are the completed requests of each class in
-/// that time.
+/// `busy_s` is utilization × number of servers × duration; `completions` are the completed requests of each class in
+/// this duration.
 pub fn attribute_equally(busy_s: f64, completions: &[f64]) -> Result<Vec<f64>, EstimateError> {
     let busy_s = check_non_negative(busy_s, || "the busy time".into())?;
     for (class, completed) in completions.iter().enumerate() {
@@ -24,11 +27,12 @@ pub fn attribute_equally(busy_s: f64, completions: &[f64]) -> Result<Vec<f64>, E
     Ok(vec![busy_s / total; completions.len()])
 }
 
-/// Divides the busy time in proportion to a share, such as the share of the bytes sent (Eq. 2). The busy time of
-/// classes with a `known` demand is subtracted first (Eq. 3).
+/// Divides the busy time among the classes in proportion to a share, such as the share of the bytes sent. The busy time
+/// of classes with a `known` demand is subtracted first (Menascé et al., CMG 1999, Eq. 2 and 3).
 ///
-/// `busy_s` is utilization × servers × the time measured; the other arguments have one value per class. Shares are not
-/// normalized: if they sum to less than 1, some busy time remains unattributed. The share of a known class is ignored.
+/// `busy_s` is utilization × number of servers × duration; the other arguments have one value per class. Shares are not
+/// normalized: if they sum to less than 1, the rest of the busy time is not attributed to any class. The share of a
+/// class with a known demand is ignored.
 pub fn attribute_by_share(
     busy_s: f64,
     completions: &[f64],

@@ -1,4 +1,4 @@
-//! CPU time of a request as a linear function of the response size: a + b·bytes.
+//! CPU time of a request as a linear function of the response size: D = a + b·bytes.
 //!
 //! Menascé et al. (CMG 1999, §3.5.1, Fig. 5) could not measure the demand of an empty response and estimated it by the
 //! intercept of such a line. Neither a nor b is negative: a coefficient that would be negative is set to zero
@@ -14,7 +14,7 @@ use brimful_model::Estimate;
 use serde::Serialize;
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
-/// One measured response, or the mean of several responses of the same size.
+/// Response size and CPU time of one request, or the means of several requests.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct SizePoint {
     /// Size of the response in bytes.
@@ -23,54 +23,55 @@ pub struct SizePoint {
     pub cpu_s: f64,
 }
 
-/// The fitted line D = a + b·bytes.
+/// The fitted line: CPU time of a request = a + b × bytes of the response.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct SizeFit {
-    /// a: part of the demand that does not depend on the response size, in seconds per request.
+    /// a: CPU time of a request that does not depend on the response size, in seconds.
     pub per_request_s: Estimate,
-    /// b: increase of the demand per byte of the response, in seconds.
+    /// b: increase of the CPU time per byte of the response, in seconds.
     pub per_byte_s: Estimate,
-    /// The coefficient that was set to zero because it would have been negative; `None` if there is none.
+    /// The coefficient that was set to zero because it would have been negative; `None` if no coefficient was set to
+    /// zero.
     pub held_at_zero: Option<Held>,
-    /// Coefficient of determination R²: the share of the variance that the line explains; 1 if there is no variance.
+    /// Coefficient of determination: the share of the variance that the line explains; 1 if there is no variance.
     pub r2: f64,
-    /// Standard deviation of the residuals (n − 2 degrees of freedom), in seconds.
+    /// Standard deviation of the residuals (two degrees of freedom fewer than points), in seconds.
     pub residual_stddev_s: f64,
     /// Points that differ significantly from the line, the most significant first.
     pub outliers: Vec<Outlier>,
 }
 
-/// A coefficient that is set to zero because the fit would make it negative.
+/// The coefficient of the line that is set to zero because the fit would make it negative.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Held {
-    /// The coefficient a.
+    /// The CPU time that does not depend on the response size.
     PerRequest,
-    /// The coefficient b.
+    /// The CPU time per byte of the response.
     PerByte,
 }
 
 /// A point that differs significantly from the line.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Outlier {
-    /// Index of the point, from 0.
+    /// Index of the point in the input, from 0.
     pub point: usize,
     /// Externally studentized residual: the difference between the point and a line through the other points, divided
     /// by its standard error.
     pub studentized_residual: f64,
-    /// Probability that the largest of all residuals would be at least this large, if all points had the same line and
-    /// error.
+    /// Probability that the largest of all residuals is at least this large by chance (Bonferroni's correction for the
+    /// number of points).
     pub p: f64,
 }
 
 impl SizeFit {
-    /// D: CPU seconds of a request whose response has this size.
+    /// CPU time of a request with a response of this size, in seconds.
     pub fn demand(&self, bytes: f64) -> f64 {
         self.per_request_s.value + self.per_byte_s.value * bytes
     }
 }
 
-/// Fits the line to at least three points of at least two different sizes.
+/// Fits a line to at least three points with at least two different response sizes.
 pub fn fit_size(points: &[SizePoint]) -> Result<SizeFit, EstimateError> {
     for (i, point) in points.iter().enumerate() {
         check_non_negative(point.bytes, || format!("the size of point {i}"))?;
@@ -107,15 +108,15 @@ pub fn fit_size(points: &[SizePoint]) -> Result<SizeFit, EstimateError> {
     })
 }
 
-/// Finds outliers among at least four points. With three points, a line through the two others fits exactly and shows
-/// no error.
+/// Finds outliers among at least four points. With three points, a line through the two other points has no residuals,
+/// so the expected error is unknown.
 fn outliers(bytes: &[f64], residuals: &[f64]) -> Vec<Outlier> {
     let n = bytes.len() as f64;
     let Ok(t) = StudentsT::new(0.0, 1.0, n - 3.0) else { return Vec::new() };
     let mean = bytes.iter().sum::<f64>() / n;
     let spread: f64 = bytes.iter().map(|b| (b - mean).powi(2)).sum();
     let left: f64 = residuals.iter().map(|r| r * r).sum();
-    // Lower bound of the other points' residual variance, in view of rounding errors.
+    // Lower bound of the residual variance of the other points, which may be 0 except for rounding errors.
     let floor = f64::EPSILON * left;
     let judged = bytes.iter().zip(residuals).enumerate().filter_map(|(point, (b, residual))| {
         let one_minus_leverage = 1.0 - 1.0 / n - (b - mean).powi(2) / spread;
@@ -136,7 +137,7 @@ fn outliers(bytes: &[f64], residuals: &[f64]) -> Vec<Outlier> {
 mod tests {
     use super::*;
 
-    /// Points of ten responses of 1 to 10 MB. A request costs 2 ms, and 8 ns per byte, plus noise.
+    /// Ten responses of 1 to 10 MB. The CPU time of a request is 2 ms, plus 8 ns per byte, plus noise.
     fn points(noise: [f64; 10]) -> Vec<SizePoint> {
         let point = |(i, noise)| {
             let bytes = (i + 1) as f64 * 1e6;

@@ -1,18 +1,19 @@
-//! The term of the utilization law that makes demands depend on the load. [`super::load`] explains the shapes.
+//! The term of the utilization law that makes demands depend on the load. [`super::load`] explains its shapes.
 
 use super::observation::Observation;
 use brimful_core::model::IdleCost;
 use serde::{Serialize, Serializer};
 use std::fmt;
 
-/// The dependence of the cost of a request on the load. Documents use the names `per_second`, `idle^2` and `busy`.
+/// How the demand of a request depends on the load. Documents contain the names `per_second`, `idle^2` and `busy`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LoadShape {
-    /// A constant number of busy servers as soon as there are requests.
+    /// A constant number of additional servers is busy as soon as there are requests.
     PerSecond,
-    /// Additional seconds per request, proportional to the idle share of the servers raised to this power.
+    /// The additional demand of a request is proportional to a power of the servers' idle share. The field is the
+    /// exponent.
     Idle(u32),
-    /// Additional seconds per request, proportional to the servers' utilization.
+    /// The additional demand of a request is proportional to the servers' utilization.
     Busy,
 }
 
@@ -41,13 +42,13 @@ pub(crate) struct StationServers {
 }
 
 impl StationServers {
-    /// Creates the servers of a station. `others` is the utilization by other work, which is not part of the busy
-    /// servers of an observation.
+    /// Creates the servers of a station. `others` is the utilization by other work, which observations of the station
+    /// do not include.
     pub(crate) fn new(count: u32, others: f64) -> Self {
         Self { count: f64::from(count.max(1)), free: 1.0 - others }
     }
 
-    /// I: the idle share of the servers' time when `busy` servers are busy.
+    /// The share of time in which a server is idle, if `busy` servers of the station are busy on average.
     fn idle(self, busy: f64) -> f64 {
         (self.free - busy / self.count).clamp(0.0, 1.0)
     }
@@ -56,19 +57,19 @@ impl StationServers {
 /// The load-dependent term of the utilization law, without its weight w.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct LoadTerm {
-    /// How the term depends on the load.
+    /// The function of the load.
     pub shape: LoadShape,
     /// The servers of the station.
     pub servers: StationServers,
 }
 
 impl LoadTerm {
-    /// The value of the term for the throughput and busy servers of an observation.
+    /// The value of the term at the throughput and the number of busy servers of an observation.
     pub(crate) fn at_observation(self, o: &Observation) -> f64 {
         self.at(o.throughput.iter().sum(), o.busy)
     }
 
-    /// The value of the term for this number of requests per second and of busy servers.
+    /// The value of the term at `rate` requests per second, with `busy` busy servers.
     pub(crate) fn at(self, rate: f64, busy: f64) -> f64 {
         match self.shape {
             LoadShape::PerSecond if rate > 0.0 => 1.0,
@@ -79,7 +80,8 @@ impl LoadTerm {
 }
 
 impl LoadShape {
-    /// Increase of each request's demand per unit of the weight w, if this share of the servers' time is idle.
+    /// Increase of the demand of a request, per unit of the weight w, if the servers are idle for this share of the
+    /// time.
     fn per_request(self, idle: f64) -> f64 {
         match self {
             LoadShape::PerSecond => 0.0,
@@ -88,13 +90,13 @@ impl LoadShape {
         }
     }
 
-    /// Increase of each request's demand per unit of the weight w at this idle share, relative to saturation.
+    /// Difference between the demand of a request at this idle share and at saturation, per unit of the weight w.
     pub(crate) fn beyond_saturation(self, idle: f64) -> f64 {
         self.per_request(idle) - self.per_request(0.0)
     }
 
-    /// The term as the `IdleCost` of a model whose demands are valid at saturation. `None` for
-    /// [`LoadShape::PerSecond`], which is part of the background of the model.
+    /// The term in the form of the model (`IdleCost`), whose demands are valid at saturation. `None` for
+    /// [`LoadShape::PerSecond`], which the model represents as background work.
     pub(crate) fn idle_cost(self, weight: f64) -> Option<IdleCost> {
         match self {
             LoadShape::PerSecond => None,
@@ -103,8 +105,8 @@ impl LoadShape {
         }
     }
 
-    /// The effect of the term at saturation, per unit of the weight w: the increase of each request's demand, and the
-    /// increase of the number of servers that background work keeps busy.
+    /// The effect of the term at saturation, per unit of the weight w: the increase of each request's demand in
+    /// seconds, and the increase of the number of servers that background work keeps busy.
     pub(crate) fn at_saturation(self) -> (f64, f64) {
         (self.per_request(0.0), if self == LoadShape::PerSecond { 1.0 } else { 0.0 })
     }
