@@ -2,10 +2,10 @@
 //! outside of the stations.
 //!
 //! At a first-come-first-served station, the mean response time is R = Z0 + D + W·(1 + scv)/2. Z0 is the delay outside
-//! of the station, such as on the network. scv is the squared coefficient of variation of service times. W is the mean
-//! wait at the same load with exponential service times ([`exponential_wait`](brimful_model::exponential_wait)). The
-//! demand D is known from the utilizations. R is linear in Z0 and scv, so mean response times at several loads
-//! determine both, if W differs enough between these loads.
+//! of the station, such as on the network. D is the service demand, which is known from the utilization. scv is the
+//! squared coefficient of variation of service times. W is the mean wait at the same load with exponential service
+//! times ([`exponential_wait`](brimful_model::exponential_wait)). R is linear in Z0 and scv, so mean response times at
+//! several loads determine both, if W differs enough between these loads.
 
 use crate::EstimateError;
 use crate::least_squares::fit_non_negative;
@@ -13,57 +13,58 @@ use brimful_core::JsonSchema;
 use brimful_core::number::check_non_negative;
 use serde::Serialize;
 
-/// Maximum standard error of the factor (1 + scv)/2, relative to the factor. If it is larger, exponential service times
-/// are assumed.
+/// Maximum relative standard error of the factor (1 + scv)/2, by which the mean wait depends on the squared coefficient
+/// of variation (scv) of service times. Above it, exponential service times are assumed.
 const MAX_STANDARD_ERROR: f64 = 0.25;
 
 /// Minimum half width of the confidence interval of a mean response time, relative to the mean.
 pub(crate) const MIN_HALF_WIDTH: f64 = 0.01;
 
-/// Mean response time at one load level.
+/// Mean response time at one load, and the values of the model at this load.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ResponsePoint {
-    /// W: [`exponential_wait`](brimful_model::exponential_wait) at this level, in seconds.
+    /// Mean wait at this load if service times are exponential, in seconds
+    /// ([`exponential_wait`](brimful_model::exponential_wait)).
     pub exponential_wait: f64,
-    /// D: mean service demand at this level, in seconds.
+    /// Mean service demand at this load, in seconds.
     pub demand: f64,
-    /// R: measured mean response time, in seconds.
+    /// Measured mean response time, in seconds.
     pub response: f64,
     /// Weight, such as 1 divided by the variance of the mean response time. Only ratios of weights matter. A point of
     /// weight 0 is not used.
     pub weight: f64,
 }
 
-/// Delay outside of the stations, and variability of service times, estimated from response times.
+/// Delay outside of the stations and variability of service times, estimated from mean response times at several loads.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct ResponseFit {
-    /// Z0: delay of every request outside of the stations, in seconds.
+    /// Delay of every request outside of the stations, such as on the network, in seconds.
     pub delay: f64,
     /// Squared coefficient of variation of the service times within each class.
     pub scv: f64,
-    /// How `scv` was determined.
+    /// The method by which `scv` was determined.
     pub basis: ScvBasis,
     /// Standard error of `scv`, if it was measured or fitted.
     pub scv_standard_error: Option<f64>,
 }
 
-/// How a squared coefficient of variation was determined.
+/// The method by which the squared coefficient of variation (scv) of service times was determined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ScvBasis {
-    /// Measured for each request inside the server.
+    /// Measured for each request by the Server Module, a plug-in of the web server.
     Measured,
-    /// Fitted to the response times.
+    /// Fitted to mean response times at several loads.
     Fitted,
-    /// Set to 1 (exponential service times), because there are fewer than three points.
+    /// Set to 1 (exponential service times), because response times were measured at fewer than three loads.
     TooFewPoints,
-    /// Set to 1 (exponential service times), because the waiting times at the load levels differ too little, compared
-    /// with the noise, to distinguish variability from delay.
+    /// Set to 1 (exponential service times), because the waiting times at the measured loads differ too little,
+    /// compared with the noise, to distinguish variability from delay.
     Indistinct,
 }
 
-/// Fits Z0 ≥ 0 and scv ≥ 0 to at least one point. If the points do not determine both, scv is set to 1 and only Z0 is
-/// fitted.
+/// Fits the delay outside of the stations and the squared coefficient of variation (scv) of service times to at least
+/// one point; both are at least 0. If the points do not determine both, scv is set to 1 and only the delay is fitted.
 pub fn fit_response(points: &[ResponsePoint]) -> Result<ResponseFit, EstimateError> {
     check(points)?;
     let counted: Vec<&ResponsePoint> = points.iter().filter(|p| p.weight > 0.0).collect();
@@ -78,8 +79,9 @@ pub fn fit_response(points: &[ResponsePoint]) -> Result<ResponseFit, EstimateErr
         other => other?,
     };
     let (delay, scv) = (fit.values[0], fit.values[1]);
-    // The standard error uses the residuals of the unconstrained fit. If waiting times are shorter than with constant
-    // service times, scv is held at 0. The model then fits badly, but scv = 0 is certain.
+    // The standard error uses the residuals of the unconstrained fit. If the measured waiting times are shorter than
+    // with constant service times, the constrained fit sets scv to 0 and has large residuals. These do not make scv
+    // uncertain.
     match fit.uncertainty.map(|u| u.noise_stddev * u.standard_error_ratio(1)) {
         Some(error) if error <= MAX_STANDARD_ERROR * (1.0 + scv) => {
             Ok(ResponseFit { delay, scv, basis: ScvBasis::Fitted, scv_standard_error: Some(error) })
@@ -88,7 +90,8 @@ pub fn fit_response(points: &[ResponsePoint]) -> Result<ResponseFit, EstimateErr
     }
 }
 
-/// Fits Z0 ≥ 0 for a known scv with this standard error.
+/// Fits the delay outside of the stations for a known squared coefficient of variation (scv) of service times, which
+/// has this standard error.
 ///
 /// # Errors
 /// If no point has a positive weight, or if a number is invalid.
@@ -112,7 +115,8 @@ fn check(points: &[ResponsePoint]) -> Result<(), EstimateError> {
     Ok(())
 }
 
-/// Fits Z0 for a known scv.
+/// The delay outside of the stations that fits best for a known squared coefficient of variation (scv) of service
+/// times.
 pub(crate) fn delay(points: &[ResponsePoint], scv: f64) -> f64 {
     let weight: f64 = points.iter().map(|p| p.weight).sum();
     let excess =
@@ -120,7 +124,7 @@ pub(crate) fn delay(points: &[ResponsePoint], scv: f64) -> f64 {
     points.iter().map(excess).sum::<f64>().max(0.0)
 }
 
-/// Fits Z0 for exponential service times: the mean of R − D − W.
+/// Fits the delay for exponential service times: the mean of response time − demand − wait.
 fn exponential(points: &[&ResponsePoint], basis: ScvBasis) -> Result<ResponseFit, EstimateError> {
     if points.is_empty() {
         return Err(EstimateError::TooFewObservations { needed: 1, given: 0 });
@@ -137,7 +141,7 @@ mod tests {
 
     const DEMAND: f64 = 0.002;
 
-    /// Points at 20, 40 and 60 % of the saturation rate of a station with two servers.
+    /// Response times at 20, 40 and 60 % of the saturation rate of a station with two servers.
     fn points(delay: f64, scv: f64, noise: [f64; 3]) -> Vec<ResponsePoint> {
         let at = |(fraction, noise): (f64, f64)| {
             let exponential_wait = mmm_wait(fraction * 2.0 / DEMAND, DEMAND, 2, 0.0);

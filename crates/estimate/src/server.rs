@@ -1,5 +1,5 @@
-//! Fits a model to the calibration measurements of a survey, and computes predictions from the model. Times are in
-//! seconds, rates per second.
+//! Fits a queueing model of a server to the calibration measurements of a survey (measurements at several loads), and
+//! computes predictions from the model. Times are in seconds, rates per second.
 //!
 //! One queueing station represents the server's CPUs. If another resource (a pool of workers, a lock, a disk) saturates
 //! before the CPUs, a second queueing station represents it. A delay station represents the remaining time. The
@@ -9,12 +9,13 @@
 //! Pauses of the server are removed from the measurements first. In the model, they interrupt the CPUs ([`pauses`]).
 //!
 //! The CPU cost of a call depends on the load by one of several laws ([`law`]), chosen by cross-validation. The
-//! differences between classes are measured by the Server Module ([`module`]), or by loads of each class alone. Mean
-//! response times then determine the delay outside of the stations and the variability of service times
-//! ([`responses`]).
+//! differences between request classes are measured by the Server Module (a plug-in of the web server, [`module`]), or
+//! by loads of each class alone. Mean response times then determine the delay outside of the stations and the
+//! variability of service times ([`responses`]).
 //!
 //! Predictions are solutions of the model that the survey writes, so another solver of this model returns the same
-//! predictions. Their intervals come from a bootstrap over the blocks of calibration ([`prediction_interval`]).
+//! predictions. Calibration measures the loads repeatedly, once per block. The intervals of the predictions come from a
+//! bootstrap that resamples these blocks ([`prediction_interval`]).
 
 mod blocks;
 mod drift;
@@ -59,29 +60,30 @@ use brimful_model::correlation::identity;
 use brimful_model::{Estimate, HostSlowness, Method, ModelError, Quota, solve_open};
 
 /// The request rate of the model that the survey writes, as a share of the saturation rate. A server should run at this
-/// load or less, so that it has a reserve for peaks. At saturation, an open network has no solution.
+/// rate or less, so that it has a reserve for peaks. At saturation, an open network has no solution.
 pub const OPERATING_SHARE: f64 = 0.7;
 
-/// A model of a server, fitted to calibration measurements.
+/// A queueing model of a server, fitted to calibration measurements.
 #[derive(Clone, Debug)]
 pub struct ServerFit {
     facts: ServerFacts,
     blocks: Vec<Vec<ReplayedMeasurement>>,
     loads: PooledLoads,
     fit: ModelFit,
-    /// Models fitted to random draws of the blocks.
+    /// Models fitted to resampled blocks of the calibration. Their differences yield confidence intervals.
     bootstrap: Vec<ModelFit>,
-    /// The changes of the host's speed over time.
+    /// The changes of the host's speed during calibration.
     drift: Drift,
     /// Detects pauses of the server in a measurement; `None` for a server without pauses.
     detector: Option<PauseDetector>,
-    /// Demand of each class at the main station, in seconds per request.
+    /// CPU demand of each request class, in seconds per request. If the CPUs cannot be observed, the demand at the
+    /// whole server.
     pub demands: Vec<Estimate>,
-    /// The additional CPU time of a request on an idle server, in seconds.
+    /// The additional CPU time of a request that finds the server idle, in seconds.
     pub wakeup: Estimate,
 }
 
-/// The model's prediction for one request rate.
+/// The model's predictions for one request rate.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Prediction {
     /// Requests completed per second.
@@ -90,21 +92,22 @@ pub struct Prediction {
     pub response: Option<f64>,
     /// Mean response time of each class, in seconds; `None` above saturation.
     pub class_response_times: Option<Vec<f64>>,
-    /// Utilization of the CPUs by the server's processes.
+    /// Utilization of the CPUs by the server's processes, 0 to 1.
     pub utilization: f64,
 }
 
 impl ServerFit {
-    /// Fits a model to the blocks; `seed` is the seed of the bootstrap.
+    /// Fits a model to calibration measurements; each block contains one measurement of each load. `seed` is the seed
+    /// of the bootstrap.
     ///
     /// # Errors
-    /// If the blocks do not determine a model.
+    /// If the measurements do not determine a model.
     pub fn new(mut facts: ServerFacts, blocks: Vec<Block>, seed: u64) -> Result<Self, EstimateError> {
         let not_replayed = |measurement| ReplayedMeasurement { measurement, modelled: None, percentile_ratios: None };
         let mut blocks: Vec<Vec<ReplayedMeasurement>> =
             blocks.into_iter().map(|block| block.into_iter().map(not_replayed).collect()).collect();
         let detector = PauseDetector::detect_and_remove(&mut blocks, &mut facts);
-        // The replay needs only the CPU demands of calls, which do not depend on response times.
+        // The first fit needs only the CPU demands of calls, which do not depend on response times.
         let demands_fit = fitting::fit(&facts, &pool(&blocks), None, None)?;
         for replayed in blocks.iter_mut().flatten() {
             replayed.modelled = responses::modelled_response(&demands_fit, &facts, &replayed.measurement);
@@ -133,7 +136,7 @@ impl ServerFit {
         Ok(server)
     }
 
-    /// Stores the half widths and the correlation of the demands in the model.
+    /// Writes the half widths of the demands' confidence intervals, and the correlation of their errors, to the model.
     fn note_uncertainty(&mut self) {
         if !self.fit.waits_for_cpu() {
             return;
@@ -148,7 +151,7 @@ impl ServerFit {
         model.demand_correlation[0] = correlation;
     }
 
-    /// Covariance of the CPU demands over the fits of the bootstrap, classes × classes.
+    /// Covariance of the CPU demands between the models of the bootstrap, classes × classes.
     fn demand_covariance(&self) -> Vec<Vec<f64>> {
         let n = self.bootstrap.len() as f64;
         let demand = |fit: &ModelFit, class: usize| fit.cpu.demands[class];
@@ -162,32 +165,33 @@ impl ServerFit {
         classes.clone().map(|i| classes.clone().map(|j| covariance(i, j)).collect()).collect()
     }
 
-    /// Saturation rate of the mix, in requests per second.
+    /// Saturation rate for the measured mix of request classes, in requests per second.
     pub fn saturation(&self) -> f64 {
         self.saturation_for_mix(&self.facts.mix)
     }
 
-    /// Saturation rate of requests in the proportions of `mix`, in requests per second.
+    /// Saturation rate for requests with the class shares `mix`, in requests per second.
     pub fn saturation_for_mix(&self, mix: &[f64]) -> f64 {
         self.fit.saturation(mix)
     }
 
-    /// Name of the station that [`ServerFit::demands`] belong to.
+    /// Name of the station at which [`ServerFit::demands`] are required.
     pub fn station(&self) -> &str {
         &self.facts.station
     }
 
-    /// Name of the station that saturates first.
+    /// Name of the bottleneck, the station that saturates first.
     pub fn bottleneck(&self) -> &str {
         &self.fit.bottleneck
     }
 
-    /// The evidence for the bottleneck, as a phrase for the report.
+    /// The measurements that show what the bottleneck is, as a phrase for the report.
     pub fn evidence(&self) -> &str {
         &self.fit.evidence
     }
 
-    /// Time for which a call of the class occupies the bottleneck, in seconds; `None` if the CPUs are the bottleneck.
+    /// Mean time for which a call of the class occupies the bottleneck, in seconds; `None` if the CPUs are the
+    /// bottleneck.
     pub fn holding_time(&self, class: usize) -> Option<Estimate> {
         let holding_time = |fit: &ModelFit| {
             let station = fit.network.stations.iter().position(|station| station.name == fit.bottleneck)?;
@@ -197,7 +201,7 @@ impl ServerFit {
         Some(Estimate { value, ci95_half_width: half_width95(self.bootstrap.iter().filter_map(holding_time)) })
     }
 
-    /// The load-dependence laws of a call's cost that were tried, the best one first.
+    /// The tested laws of how the CPU cost of a call depends on the load, the best one first.
     pub fn laws(&self) -> &[Law] {
         &self.fit.laws
     }
@@ -217,23 +221,24 @@ impl ServerFit {
         self.loads.iter().filter_map(by_clients).collect()
     }
 
-    /// The Server Module's measurements; `None` if the demands of the classes do not come from the module.
+    /// The Server Module's measurements; `None` if the model's demands do not come from the Server Module.
     pub fn inside(&self) -> Option<ModuleMeasurements> {
         module::document(&self.fit, &self.facts, &self.loads)
     }
 
-    /// CPU demand of an average call in each program at the highest load, in descending order. Empty if programs cannot
-    /// be observed. `idle` contains the number of CPUs that each program keeps busy without load.
+    /// CPU demand of an average call in each program of the server at the highest load, in descending order. Empty if
+    /// the programs cannot be observed. `idle` has the number of CPUs that each program keeps busy without load.
     pub fn programs(&self, idle: &[ProgramUsage]) -> Vec<ProgramDemand> {
         program_demands::program_demands(&self.loads, &self.blocks, idle)
     }
 
-    /// The host's speed in each block, relative to the mean over all blocks.
+    /// The host's speed in each block of the calibration, relative to the mean of all blocks.
     pub fn speed_by_block(&self) -> Vec<f64> {
         self.drift.speed_by_block.clone()
     }
 
-    /// Predicts the response times and utilization of the mix at `rate`, for a host of constant speed.
+    /// Predicts the response times and the utilization for the measured mix of request classes at `rate` requests per
+    /// second, on a host of constant speed.
     ///
     /// # Errors
     /// If the model cannot be solved.
@@ -241,8 +246,8 @@ impl ServerFit {
         self.predict_mix(rate, &self.facts.mix)
     }
 
-    /// Predicts the response times and utilization of requests in the proportions of `mix`, for a host of constant
-    /// speed.
+    /// Predicts the response times and the utilization for requests with the class shares `mix` at `rate` requests per
+    /// second, on a host of constant speed.
     ///
     /// # Errors
     /// If the model cannot be solved.
@@ -268,9 +273,9 @@ impl ServerFit {
         }
     }
 
-    /// Predicts the measurements at a load level at a later time, with intervals. The speed of the host is assumed to
-    /// vary as it did during calibration. `arrivals` generates random arrivals (times in seconds, and classes) from a
-    /// seed and a duration in seconds.
+    /// Predicts a later measurement at `rate` requests per second, with prediction intervals. The speed of the host is
+    /// assumed to vary as it did during calibration. `arrivals` generates random arrivals (times in seconds, and
+    /// classes) from a seed and a duration in seconds.
     ///
     /// # Errors
     /// If the model cannot be solved.
@@ -285,9 +290,9 @@ impl ServerFit {
         prediction_interval::predict_level(&self.bootstrap, &self.facts, &self.drift, level, arrivals)
     }
 
-    /// Predicts the highest rate of requests in the proportions of `mix` that meets a response time limit, as a search
-    /// at a later time would measure it. The speed of the host is assumed to vary as it did during calibration. The
-    /// rate is at most the saturation rate. `arrivals` generates Poisson arrivals from a rate, a seed and a duration in
+    /// Predicts the highest rate of requests with the class shares `mix` that meets a response time limit, as a later
+    /// measurement would determine it. The speed of the host is assumed to vary as it did during calibration. The rate
+    /// is at most the saturation rate. `arrivals` generates Poisson arrivals from a rate, a seed and a duration in
     /// seconds. `None` if the model has no saturation rate.
     ///
     /// # Errors
@@ -302,14 +307,15 @@ impl ServerFit {
         prediction_interval::predict_rate(&self.bootstrap, &self.drift, mix, limit, time, arrivals)
     }
 
-    /// Predicts the saturation rate of requests in the proportions of `mix`, as a measurement at a later time would
-    /// show it.
+    /// Predicts the saturation rate for requests with the class shares `mix`, as a later measurement would determine
+    /// it.
     pub fn predict_saturation(&self, mix: &[f64], time: LevelTime) -> Option<PredictedValue> {
         prediction_interval::predict_saturation(&self.bootstrap, &self.drift, mix, time)
     }
 
-    /// The host's slowness over time during a level with requests in the proportions of `mix` at `rate`. `None` if the
-    /// Record does not show it. `arrivals` are the level's arrivals (times in seconds, and classes).
+    /// Factor by which the host slows the server down over time, during a measurement at `rate` requests per second
+    /// with the class shares `mix`. `None` if the Record (the document of the run) does not show it. `arrivals` are the
+    /// calls of the measurement: times in seconds, and classes.
     pub fn host_slowness_over_time(
         &self,
         record: &Record,
@@ -326,7 +332,7 @@ impl ServerFit {
         Some(self.fit.host_slowness(&self.facts, &stretches, rate, mix)?.with_pauses(pauses))
     }
 
-    /// The pauses of the server; `None` if it has none.
+    /// The pauses of the server during calibration; `None` if there were none.
     pub fn pauses(&self) -> Option<ServerPauses> {
         let pauses = Some(&self.fit.pauses).filter(|pauses| !pauses.is_empty())?;
         Some(ServerPauses {
@@ -338,8 +344,8 @@ impl ServerFit {
         })
     }
 
-    /// Predicts the response times for these arrivals (times in seconds, and classes) on a host with the slowness over
-    /// time in `course`. `None` if there are no arrivals.
+    /// Predicts the response times of calls with these arrivals (times in seconds, and classes). `course` has the
+    /// factor by which the host slows the server down over time. `None` if there are no arrivals.
     ///
     /// # Errors
     /// If the model cannot be solved.
@@ -353,15 +359,15 @@ impl ServerFit {
         self.fit.replay(rate, mix, course, arrivals)
     }
 
-    /// Predicts the capacity under a CPU quota, as a measurement at a later time would show it. The CPU cost of a call
-    /// at saturation is assumed not to change.
+    /// Predicts the capacity under a CPU quota, as a later measurement would determine it. The CPU cost of a call at
+    /// saturation is assumed not to depend on the quota.
     pub fn with_quota(&self, quota: Quota, time: LevelTime) -> QuotaPrediction {
         let unlimited = self.predict_saturation(&self.facts.mix, time);
         quota::capacity(&self.fit, &self.facts, quota, unlimited)
     }
 
-    /// Mean response time of the mix at `rate` under a CPU quota, in seconds: the prediction without a quota, plus the
-    /// simulated effect of the quota's pauses. `None` above saturation.
+    /// Mean response time at `rate` requests per second under a CPU quota, in seconds: the prediction without a quota,
+    /// plus the simulated effect of the quota's pauses. `None` above saturation.
     ///
     /// # Errors
     /// If the model cannot be solved.
@@ -371,7 +377,7 @@ impl ServerFit {
         Ok(Some(response + simulated.with_quota - simulated.without_quota))
     }
 
-    /// The model for planning, with a request rate of [`OPERATING_SHARE`] × the saturation rate.
+    /// The queueing model for capacity planning, with a request rate of [`OPERATING_SHARE`] × the saturation rate.
     pub fn model(&self) -> Model {
         self.fit.model_with_pauses(OPERATING_SHARE * self.saturation(), &self.facts.mix)
     }

@@ -1,5 +1,5 @@
-//! Input of the fit: the measurements of calibration, in blocks. Each block measures the same loads in a different
-//! order, so that the drift of the host's speed affects all loads equally.
+//! The data of the fit: calibration measurements of a server, in blocks. Each block measures the same loads in a
+//! different order, so that changes of the host's speed affect all loads equally.
 
 use super::programs::{self, ProgramUsage};
 use super::work_scv::WorkScv;
@@ -8,42 +8,42 @@ use crate::window::{CompletedCalls, RunStretch};
 use brimful_core::moments::Moments;
 use std::collections::BTreeMap;
 
-/// Facts about the server that are not part of a single block.
+/// Facts about the server that apply to all its measurements.
 #[derive(Clone, Debug)]
 pub struct ServerFacts {
-    /// Names of the classes.
+    /// Names of the request classes.
     pub classes: Vec<String>,
-    /// Shares of the classes in the mix. They sum to one.
+    /// Share of each request class in the mix. The shares sum to one.
     pub mix: Vec<f64>,
-    /// Name of the station that represents the CPUs, or the whole server if its CPUs cannot be observed.
+    /// Name of the queueing station that represents the CPUs, or the whole server if its CPUs cannot be observed.
     pub station: String,
-    /// Number of CPUs that the server can use at once; 1 if the CPUs cannot be observed.
+    /// Number of CPUs that the server can use at the same time; 1 if the CPUs cannot be observed.
     pub servers: u32,
     /// Mean number of CPUs that the server's processes keep busy without load.
     pub idle_busy: f64,
-    /// Share of the CPUs' capacity that other work uses, so that requests cannot use it.
+    /// Share of the CPUs' capacity that other work uses and that requests cannot use.
     pub background: f64,
-    /// Whether the largest number of clients achieved no more throughput than half as many clients. If so, some
-    /// resource is saturated.
+    /// Whether the largest number of clients had no more throughput than half as many clients. If so, some resource is
+    /// saturated.
     pub is_saturated: bool,
-    /// Number of connections that the server serves at the same time. `None` unless the largest number of clients used
-    /// all of them.
+    /// Number of connections that the server serves at the same time. `None` if it serves as many as the largest tested
+    /// number of clients opens.
     pub served_at_once: Option<u32>,
 }
 
-/// The load during one measurement of a block.
+/// The load on the server during one calibration measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum OfferedLoad {
-    /// Poisson arrivals of the mix. The number is the rate, in percent of the server's capacity.
+    /// Poisson arrivals of the mix of request classes. The number is the rate, in percent of the server's capacity.
     Level(u32),
-    /// The mix, sent by closed-loop clients without think time. The number is the number of clients.
+    /// The mix of request classes, sent by this number of closed-loop clients without think time.
     Clients(u64),
-    /// One class alone, sent by closed-loop clients without think time. The numbers are the index of the class and the
-    /// number of clients.
+    /// One request class alone, sent by closed-loop clients without think time. The numbers are the index of the class
+    /// and the number of clients.
     SingleClass(usize, u64),
 }
 
-/// A measurement of the server under one load.
+/// A measurement of the server under one constant load.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Measurement {
     /// The load that was offered.
@@ -58,11 +58,11 @@ pub struct Measurement {
     pub module: ModuleMetrics,
     /// Response times of the calls.
     pub responses: ResponseMetrics,
-    /// The measurement as a function of time.
+    /// The changes during the measurement.
     pub timeline: Timeline,
 }
 
-/// Measurements of the server and its host by the kernel.
+/// The kernel's measurements of the server's processes and of the host, as means over a measurement.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct KernelMetrics {
     /// Mean number of CPUs that the server's processes keep busy; `None` if the CPUs cannot be observed.
@@ -71,22 +71,22 @@ pub struct KernelMetrics {
     pub idle: Option<f64>,
     /// Utilization of each of the host's disks (0 to 1), by name of the disk.
     pub disks: BTreeMap<String, f64>,
-    /// The CPU usage of each of the server's programs.
+    /// The CPU usage of each program of the server.
     pub programs: Vec<ProgramUsage>,
 }
 
-/// The Server Module's measurements; empty without the module.
+/// Measurements by the Server Module, a plug-in of the web server; empty without the module.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ModuleMetrics {
     /// CPU time of the requests, by class; `None` for a class that the module did not measure.
     pub demands: Vec<Option<ModuleDemand>>,
-    /// The workers of a server in which each worker serves at most one call at a time.
+    /// Number of workers and of busy workers, if the server has workers that serve at most one call at a time.
     pub workers: Option<Workers>,
     /// Number of workers that can compete for the CPUs.
     pub threads: Option<u64>,
 }
 
-/// Response times during a measurement.
+/// Response times of the calls during a measurement.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct ResponseMetrics {
     /// Mean response time in seconds.
@@ -97,30 +97,30 @@ pub struct ResponseMetrics {
     pub scv: Option<f64>,
 }
 
-/// A measurement as a function of time.
+/// The course of a measurement over time.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Timeline {
     /// Duration of the warm-up in seconds. The mean values of the measurement exclude the warm-up.
     pub warm_up: f64,
-    /// Time without load after the measurement, in seconds.
+    /// Time without load from the end of the measurement to the next one, in seconds.
     pub pause_after: f64,
-    /// CPU time and completed calls in short intervals ("stretches"), from the start of the measurement.
+    /// CPU time and completed calls in consecutive short intervals, from the start of the measurement.
     pub stretches: Vec<RunStretch>,
     /// Time of each arrival in seconds since the start of the measurement, and the index of its class. Empty for
     /// closed-loop clients.
     pub arrivals: Vec<(f64, usize)>,
-    /// Completed calls over time, including the warm-up.
+    /// Number of completed calls in consecutive short intervals, including the warm-up.
     pub completed: CompletedCalls,
     /// Start and duration of each pause of the server, in seconds since the start of the measurement. Empty until the
     /// fit detects them.
     pub pauses: Vec<(f64, f64)>,
 }
 
-/// The measurements of one block, in the order in which they were made.
+/// A block of the calibration: one measurement of each load, in the order in which they were made.
 pub type Block = Vec<Measurement>;
 
 impl Timeline {
-    /// The stretches after the warm-up in which the CPUs worked.
+    /// The short intervals after the warm-up in which the server used CPU time.
     fn working_stretches(&self) -> Vec<&RunStretch> {
         self.stretches.iter().filter(|stretch| stretch.start_s >= self.warm_up && stretch.work > 0.0).collect()
     }
@@ -142,62 +142,63 @@ impl Measurement {
         self.timeline.warm_up + self.seconds + self.timeline.pause_after
     }
 
-    /// CPU seconds per call, without the `idle_busy` CPUs that the server keeps busy without calls. `None` if the CPUs
-    /// cannot be observed, or if the result is not positive.
+    /// CPU seconds per call. The `idle_busy` CPUs that the server keeps busy without calls are subtracted. `None` if
+    /// the CPUs cannot be observed, or if the result is not positive.
     pub(super) fn cost(&self, idle_busy: f64) -> Option<f64> {
         let cost = (self.kernel.busy? - idle_busy) / self.rate();
         (cost.is_finite() && cost > 0.0).then_some(cost)
     }
 }
 
-/// A measurement, and the model's predictions for its calls.
+/// A measurement, and the model's predictions of its response times.
 #[derive(Clone, Debug)]
 pub(super) struct ReplayedMeasurement {
     /// The measurement.
     pub measurement: Measurement,
-    /// The mean response time that the model predicts; `None` before the replay, and if it cannot be predicted.
+    /// The mean response time that the model predicts for these calls; `None` before the prediction, or if it fails.
     pub modelled: Option<ModelledResponse>,
-    /// Ratios of the measured percentiles of response times to the percentiles that the model predicts for the same
-    /// calls.
+    /// Measured 50th, 95th and 99th percentiles of the response time, divided by the percentiles that the model
+    /// predicts for the same calls.
     pub percentile_ratios: Option<[f64; 3]>,
 }
 
-/// The mean response time that the model predicts for the calls of a measurement, at the host's speed during the
-/// measurement. It is a linear function of the squared coefficient of variation (scv) of service times.
+/// The mean response time that the model predicts for the calls of a measurement. It is a linear function of the
+/// squared coefficient of variation (scv) of service times, and accounts for changes of the host's speed.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct ModelledResponse {
-    /// The mean response time with scv 0 (constant service times in each class), in seconds.
+    /// The mean response time if scv is 0 (constant service times within each class), in seconds.
     pub constant: f64,
-    /// The increase of the mean response time per unit of scv, in seconds.
+    /// Increase of the mean response time per unit of scv, in seconds.
     pub per_scv: f64,
 }
 
-/// The measurements of one load, combined over all blocks.
+/// All measurements of the same load, combined.
 #[derive(Clone, Debug)]
 pub(super) struct PooledMeasurement {
-    /// The measurements of all blocks, combined: means, and the sum of the durations.
+    /// Means over all measurements of this load. The duration is the sum of their durations.
     pub measurement: Measurement,
-    /// The mean response time that the model predicts, averaged over all blocks.
+    /// The mean response time that the model predicts, averaged over the measurements.
     pub modelled: Option<ModelledResponse>,
-    /// Ratios of the measured percentiles of response times to the predicted percentiles, averaged over all blocks.
+    /// Measured percentiles of the response time divided by predicted percentiles, averaged over the measurements.
     pub percentile_ratios: Option<[f64; 3]>,
     /// Variance of the mean of (response time − [`ModelledResponse::constant`]), estimated from the differences between
-    /// blocks.
+    /// measurements.
     pub excess_variance: Option<f64>,
-    /// Variance of the mean response time, estimated from the differences between blocks.
+    /// Variance of the mean response time, estimated from the differences between measurements.
     pub response_variance: Option<f64>,
-    /// Variance of the mean throughput, estimated from the differences between blocks.
+    /// Variance of the mean throughput, estimated from the differences between measurements.
     pub rate_variance: Option<f64>,
     /// Squared coefficient of variation of the CPU time of a call.
     pub work_scv: Option<WorkScv>,
-    /// Number of blocks that measured this load.
+    /// Number of measurements of this load, one per block.
     pub blocks: usize,
 }
 
-/// The combined measurements, by load.
+/// The combined measurements of each load.
 pub(super) type PooledLoads = BTreeMap<OfferedLoad, PooledMeasurement>;
 
-/// Combines the measurements of each load over all blocks. Rates are averaged by time, response times by calls.
+/// Combines the measurements of each load over all blocks. Means of rates are weighted by duration, means of response
+/// times by calls.
 pub(super) fn pool<'a>(blocks: impl IntoIterator<Item = &'a Vec<ReplayedMeasurement>>) -> PooledLoads {
     let mut loads: BTreeMap<OfferedLoad, Vec<&ReplayedMeasurement>> = BTreeMap::new();
     for replayed in blocks.into_iter().flatten().filter(|replayed| replayed.measurement.seconds > 0.0) {
@@ -206,13 +207,14 @@ pub(super) fn pool<'a>(blocks: impl IntoIterator<Item = &'a Vec<ReplayedMeasurem
     loads.into_iter().map(|(load, replayed)| (load, pool_load(&replayed))).collect()
 }
 
-/// The combined measurement of the load with only this class.
+/// The combined measurement of the load that consists only of this request class.
 pub(super) fn single_class_measurement(loads: &PooledLoads, class: usize) -> Option<&PooledMeasurement> {
     let is_of_class = |load: &OfferedLoad| matches!(load, OfferedLoad::SingleClass(other, _) if *other == class);
     loads.iter().rev().find_map(|(load, pooled)| is_of_class(load).then_some(pooled))
 }
 
-/// The largest number of closed-loop clients that sent the mix, and the combined measurement under this load.
+/// The largest number of closed-loop clients that sent the mix of request classes, and the combined measurement of this
+/// load.
 pub(super) fn most_clients(loads: &PooledLoads) -> Option<(u64, &PooledMeasurement)> {
     loads.iter().rev().find_map(|(load, pooled)| match load {
         OfferedLoad::Clients(clients) => Some((*clients, pooled)),
@@ -257,7 +259,7 @@ fn pool_figures(measurements: &[&Measurement], answered: &[&Measurement], respon
         weighted.sum::<Option<f64>>().map(|sum| sum / seconds)
     };
     let throughput = |class: usize| mean_by_time(&|m: &Measurement| m.throughput.get(class).copied()).unwrap_or(0.0);
-    // Leave out a disk that is missing in some measurements: the calls do not need it.
+    // Leave out a disk that is missing in some measurement. Calls that need a disk would use it in every measurement.
     let disk =
         |name: &String| Some((name.clone(), mean_by_time(&|m: &Measurement| m.kernel.disks.get(name).copied())?));
     let calls: f64 = answered.iter().map(|measurement| measurement.calls()).sum();
@@ -304,7 +306,7 @@ fn pool_module_demands(measurements: &[&Measurement]) -> Vec<Option<ModuleDemand
     (0..classes).map(pool_class).collect()
 }
 
-/// The maximum number of workers, and the mean number of busy workers weighted by time.
+/// The maximum number of workers, and the mean number of busy workers, weighted by the duration of the measurements.
 fn pool_workers(measurements: &[&Measurement]) -> Option<Workers> {
     let seen: Vec<(Workers, f64)> = measurements.iter().filter_map(|m| Some((m.module.workers?, m.seconds))).collect();
     let total: f64 = seen.iter().map(|(_, seconds)| seconds).sum();
@@ -323,7 +325,7 @@ pub(super) fn mean_percentile_ratios(shapes: impl Iterator<Item = [f64; 3]>) -> 
     (count > 0.0).then(|| log_sums.map(|sum: f64| (sum / count).exp()))
 }
 
-/// Median, which is robust against a measurement during which the server briefly stopped.
+/// The median of the values. Unlike the mean, it changes little if the server briefly stopped during one measurement.
 fn median(mut values: Vec<f64>) -> Option<f64> {
     values.sort_by(f64::total_cmp);
     let middle = values.len() / 2;

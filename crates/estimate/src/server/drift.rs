@@ -1,10 +1,10 @@
 //! Changes of the host's speed during calibration, and their effect on later measurements.
 //!
-//! Each measurement shows the slowness of the host in short intervals ("stretches"). Slowness is the CPU time of a
-//! call, divided by its mean at the same load. The stretches of all measurements form one continuous series; a gap
-//! without slowness is filled by repeating the measurement before it. For a later level, parts of the series with the
-//! length of the level are drawn at random (moving blocks: Künsch 1989). The differences between the drawn parts are
-//! then enlarged to the drift that is expected until the level ([`super::later_drift`]).
+//! Slowness is the CPU time of a call, divided by its mean at the same load. Each calibration measurement shows the
+//! slowness of the host in short intervals. The intervals of all measurements form one series; where a measurement does
+//! not show the slowness, the series repeats the measurement before it. To predict a later measurement, excerpts of the
+//! series with the same duration are drawn at random (moving blocks: Künsch 1989). The differences between the excerpts
+//! are then increased to the change of speed that is expected until the later measurement ([`super::later_drift`]).
 
 use super::blocks::{Measurement, OfferedLoad, PooledLoads, ReplayedMeasurement, ServerFacts};
 use super::later_drift::{LaterDrift, LevelTime, SlownessReading};
@@ -15,51 +15,52 @@ use rand::RngExt;
 use rand_pcg::Pcg64Mcg;
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
-/// Minimum utilization of a measurement that shows the host's slowness. Below it, the CPU time of a call depends more
-/// on the cost of waking the server than on the host's speed.
+/// Minimum CPU utilization of a measurement that shows the host's speed. Below it, the CPU time of a call depends more
+/// on the cost of waking the idle server than on the host's speed.
 const MIN_UTILIZATION: f64 = 0.3;
-/// Minimum number of calls in a measurement whose throughput is used to estimate the host's slowness.
+/// Minimum number of calls in a measurement whose throughput shows the host's speed.
 const MIN_CALLS: f64 = 20.0;
-/// Minimum ratio of the differences between parts of calibration to the expected later drift. Below it, the differences
-/// are not enlarged, because both are almost zero.
+/// Minimum ratio of the differences between excerpts of the calibration to the expected later change of the host's
+/// speed. Below it, the differences are not increased, because both are almost zero.
 const NEGLIGIBLE: f64 = 1e-4;
 /// The 95 % quantile of the standard normal distribution.
 const NORMAL_95: f64 = 1.645;
 
-/// The host's slowness over time, measured during calibration.
+/// The slowness of the host over time during calibration: the CPU time of a call, relative to its mean at the same
+/// load.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Drift {
-    /// Consecutive stretches, each with its duration in seconds and its slowness.
+    /// Consecutive short intervals, each with its duration in seconds and the host's slowness.
     course: Vec<(f64, f64)>,
     /// Total duration of `course` in seconds.
     seconds: f64,
-    /// Minimum factor by which the differences between (the logarithms of) drawn parts are enlarged. It exceeds 1,
+    /// Minimum factor by which the deviations of the log slowness between drawn excerpts are multiplied. It exceeds 1,
     /// because the variance between a few blocks is itself uncertain (Student's t).
     widening: f64,
-    /// The drift of the host's speed that is expected until a later level.
+    /// The expected change of the host's speed between calibration and a later measurement.
     later: LaterDrift,
-    /// The host's speed in each block, relative to the mean over all blocks.
+    /// The host's speed in each block of the calibration, relative to the mean of all blocks.
     pub speed_by_block: Vec<f64>,
 }
 
-/// Slowness of the host during one measurement: the CPU time of a call, relative to other measurements of the same load.
+/// Slowness of the host during one measurement: the CPU time of a call, relative to its mean at the same load.
 struct HostSlowness {
     load: OfferedLoad,
     /// The CPU time of a call, divided by the mean over all measurements of the same load.
     seen: f64,
-    /// The measurement's mean slowness: `seen`, corrected for the small number of measurements.
+    /// The mean slowness of the host: `seen`, corrected for the small number of measurements of the same load.
     level: f64,
-    /// Number of calls in all stretches.
+    /// Number of calls in all intervals.
     calls: f64,
-    /// For each stretch: its duration in seconds, the ratio of its slowness to `level`, and its number of calls.
+    /// For each short interval: its duration in seconds, the ratio of its slowness to `level`, and its number of calls.
     stretches: Vec<(f64, f64, f64)>,
-    /// Seconds from the start of the measurement to the start of the next measurement that shows the slowness.
+    /// Seconds from the start of this measurement to the start of the next measurement that shows the host's speed.
     lasts: f64,
 }
 
 impl HostSlowness {
     /// Creates the slowness of a measurement. `seen` is relative to the mean of the `pooled` measurements of the same
-    /// load. Because this mean contains the measurement itself, the variance of `seen` is too small by the factor 1 −
+    /// load. This mean contains the measurement itself, so the variance of `seen` is too small by the factor 1 −
     /// 1/`pooled` (Bessel's correction).
     fn new(load: OfferedLoad, seen: f64, pooled: usize, stretches: Vec<(f64, f64, f64)>, lasts: f64) -> HostSlowness {
         let n = pooled as f64;
@@ -70,7 +71,8 @@ impl HostSlowness {
 }
 
 impl Drift {
-    /// Computes the host's slowness over time during calibration. The result is empty if no measurement shows it.
+    /// Computes the host's slowness over time during calibration. The result is empty if no measurement shows the
+    /// host's speed.
     pub fn new(fit: &ModelFit, facts: &ServerFacts, loads: &PooledLoads, blocks: &[Vec<ReplayedMeasurement>]) -> Drift {
         let slowness_of = |replayed: &ReplayedMeasurement| host_slowness(fit, facts, loads, &replayed.measurement);
         let seen: Vec<Vec<HostSlowness>> = blocks.iter().map(|block| block_slowness(block, &slowness_of)).collect();
@@ -80,7 +82,7 @@ impl Drift {
         if !(mean.is_finite() && mean > 0.0) {
             return Drift { widening: 1.0, ..Drift::default() };
         }
-        // Remove the part of the variance that is due to differences between calls, so that only changes of the host
+        // Remove the variance that is due to differences between calls, so that only changes of the host's speed
         // remain.
         let variability = fit.variability(&facts.mix);
         let share_of_levels = drift_share(all().map(|seen| (seen.level / mean, seen.calls)), variability, 0.0);
@@ -122,10 +124,10 @@ impl Drift {
         drift
     }
 
-    /// Draws `count` parts of the series, each as long as the level at `time`. A part consists of stretches, each with
-    /// its duration in seconds and its slowness. The parts begin at equal distances after a random start, so that
-    /// together they represent the whole series (systematic sampling). The parts are empty if calibration measured no
-    /// slowness.
+    /// Draws `count` excerpts of the calibration, each as long as the later measurement at `time`. An excerpt consists
+    /// of intervals, each with its duration in seconds and the host's slowness. The excerpts begin at equal distances
+    /// after a random start, so that together they represent the whole calibration (systematic sampling). They are
+    /// empty if calibration does not show the host's speed.
     pub fn draws(&self, count: usize, time: LevelTime, rng: &mut Pcg64Mcg) -> Vec<Vec<(f64, f64)>> {
         let first: f64 = rng.random();
         let mut parts: Vec<Vec<(f64, f64)>> = (0..count)
@@ -135,8 +137,8 @@ impl Drift {
         parts
     }
 
-    /// Enlarges the deviations of the parts from the part with the median slowness, so that the parts differ as much as
-    /// a level at `time` is expected to differ from calibration.
+    /// Increases the deviations of the excerpts (`parts`) from the median, so that the excerpts differ as much as the
+    /// later measurement at `time` is expected to differ from calibration.
     fn widen(&self, parts: &mut [Vec<(f64, f64)>], time: LevelTime) {
         let Some(mean) = mean_slowness(&self.course).filter(|_| !parts.is_empty()) else { return };
         let deviations: Vec<f64> =
@@ -146,7 +148,8 @@ impl Drift {
         let later = (self.later.mean_square(time) - self.variance_of_fits()).max(0.0).sqrt();
         // On a host of constant speed, both deviations are almost zero, and their ratio has no meaning.
         let widening = if within > NEGLIGIBLE * later { (later / within).max(self.widening) } else { self.widening };
-        // The part with the median deviation keeps its slowness, so the median of the predictions does not change.
+        // Deviations are relative to the median excerpt, whose slowness does not change. So the median of the
+        // predictions does not change.
         let mut sorted = deviations.clone();
         sorted.sort_unstable_by(f64::total_cmp);
         let median = quantile(&sorted, 0.5);
@@ -156,16 +159,16 @@ impl Drift {
         }
     }
 
-    /// Variance of the logarithm of the host's mean speed between the fits of the bootstrap, which draw blocks at
-    /// random. The differences between the predictions already include it.
+    /// Variance of the logarithm of the host's mean speed between the models of the bootstrap, which are fitted to
+    /// random draws of blocks. The differences between these models' predictions already include this variance.
     fn variance_of_fits(&self) -> f64 {
         let speeds: Vec<f64> = self.speed_by_block.iter().map(|speed| speed.ln()).collect();
         let variance = Moments::from_values(&speeds).and_then(|moments| moments.variance()).unwrap_or(0.0);
         variance / blocks_to_draw(speeds.len()) as f64
     }
 
-    /// The part of the series that begins at `start` and lasts `seconds` seconds. After the end, the series continues
-    /// from its start.
+    /// The excerpt of the calibration that begins at `start` and lasts `seconds` seconds. After the end, the
+    /// calibration is continued from its start.
     fn part(&self, start: f64, seconds: f64) -> Vec<(f64, f64)> {
         let mut to_skip = start;
         let mut remaining = seconds;
@@ -186,15 +189,15 @@ impl Drift {
     }
 }
 
-/// Factor from the 95 % quantile of the measured blocks to the 95 % quantile of a future block, for a normal
-/// distribution whose mean and variance are estimated from `blocks` blocks.
+/// Ratio of the 95 % quantile for a future block to the 95 % quantile of the measured blocks. The blocks are assumed to
+/// be normally distributed, with mean and variance estimated from `blocks` blocks.
 fn widening(blocks: usize) -> f64 {
     let n = blocks as f64;
     let Ok(t) = StudentsT::new(0.0, 1.0, n - 1.0) else { return 1.0 };
     t.inverse_cdf(0.95) / NORMAL_95 * (1.0 + 1.0 / n).sqrt()
 }
 
-/// Number of blocks to draw for each sample of the bootstrap.
+/// Number of calibration blocks to draw for each sample of the bootstrap.
 ///
 /// Drawing all n blocks would make the intervals too narrow if n is small: the variance would be too small by the
 /// factor (n − 1)/n, and the quantile would be that of a normal distribution. With fewer drawn blocks, the intervals
@@ -205,8 +208,8 @@ pub(super) fn blocks_to_draw(blocks: usize) -> usize {
     ((freedom as f64 * (NORMAL_95 / quantile).powi(2)).round() as usize).max(1)
 }
 
-/// The slowness of the host during the measurements of a block. A measurement that does not show the slowness is left
-/// out, and its duration is added to the measurement before it.
+/// The slowness of the host during each measurement of a block. A measurement that does not show the host's speed is
+/// left out, and its duration is added to the measurement before it.
 fn block_slowness(
     block: &[ReplayedMeasurement],
     slowness_of: &dyn Fn(&ReplayedMeasurement) -> Option<HostSlowness>,
@@ -220,7 +223,7 @@ fn block_slowness(
             (None, None) => not_shown += replayed.measurement.until_next(),
         }
     }
-    // Add the time before the first measurement that shows the slowness to that measurement.
+    // The first measurement that shows the host's speed also represents the time before it.
     if let Some(first) = seen.first_mut() {
         first.lasts += not_shown;
     }
@@ -228,7 +231,7 @@ fn block_slowness(
 }
 
 /// The slowness of the host during a measurement, relative to all measurements of the same load. `None` if the
-/// measurement does not show the slowness: it has too little load or too few calls.
+/// measurement does not show the host's speed, because it has too little load or too few calls.
 fn host_slowness(
     fit: &ModelFit,
     facts: &ServerFacts,
@@ -274,7 +277,8 @@ mod tests {
     use super::*;
     use rand::SeedableRng;
 
-    /// Expects an empty list if no parts are requested. This used to panic if no draw of the bootstrap could be fitted.
+    /// `draws` returns an empty list if no excerpts are requested. It used to panic if no draw of the bootstrap could
+    /// be fitted.
     #[test]
     fn no_draws_of_a_known_course_are_empty() {
         let drift = Drift { course: vec![(1.0, 0.9), (1.0, 1.1)], seconds: 2.0, widening: 1.0, ..Drift::default() };
@@ -284,8 +288,8 @@ mod tests {
         assert_eq!(drift.draws(2, time, &mut rng).len(), 2);
     }
 
-    /// Expects that the parts of a constant series do not change, and that the median part of a varying series keeps
-    /// its slowness.
+    /// Excerpts of a constant series do not change. In a varying series, only the excerpts that deviate from the median
+    /// change.
     #[test]
     fn parts_are_enlarged_around_their_median() {
         let mut rng = Pcg64Mcg::seed_from_u64(1);

@@ -1,5 +1,5 @@
-//! Fits a model to one set of blocks: the bottleneck of the server, the cost of a call, the differences between
-//! classes, and the resulting queueing network.
+//! Fits a queueing model to calibration measurements: the bottleneck of the server, the CPU cost of a call, the
+//! differences between request classes, and the resulting queueing network.
 
 use super::blocks::{OfferedLoad, PooledLoads, PooledMeasurement, ServerFacts, most_clients, single_class_measurement};
 use super::full::{Bottleneck, Pool, PoolKind};
@@ -12,11 +12,12 @@ use crate::EstimateError;
 use crate::demand::joint_demands;
 use brimful_core::model::{ClassKind, Model, ModelClass, Scheduling, Station, StationKind};
 
-/// Minimum number of loads for the extrapolation of a call's cost at saturation, if the CPUs are never full.
+/// Minimum number of loads from which the CPU cost of a call at saturation is extrapolated, if no load saturated the
+/// CPUs.
 const MIN_COSTS: usize = 3;
 
 /// Fits a model to the combined measurements `loads`. `chance` is an argument of [`law::choose`], and `known` an
-/// argument of [`Bottleneck::new`].
+/// argument of [`Bottleneck::new`]; both are `None` except in a bootstrap.
 ///
 /// # Errors
 /// If no load shows the CPU cost of a call.
@@ -28,7 +29,8 @@ pub(super) fn fit(
 ) -> Result<ModelFit, EstimateError> {
     let servers = f64::from(facts.servers);
     let bottleneck = Bottleneck::new(facts, loads, known);
-    // If a pool is full before the CPUs, the highest load shows the cost of a call on partly idle CPUs.
+    // If another resource is full before the CPUs, the CPUs are partly idle even at the highest load, so this load does
+    // not show the cost of a call at saturation.
     let is_cpu_full = bottleneck.pool.as_ref().is_none_or(|pool| pool.includes_cpu_time);
     let highest = most_clients(loads).map(|(_, pooled)| pooled).filter(|_| bottleneck.saturated_cost.is_some());
     let cost_of = |pooled: &PooledMeasurement| {
@@ -41,7 +43,7 @@ pub(super) fn fit(
     let saturated = bottleneck.saturated_cost.filter(|_| is_cpu_full || costs.len() < MIN_COSTS).map(|seconds| {
         let calls = highest.map_or(0.0, |pooled| pooled.measurement.rate() * pooled.measurement.seconds);
         // The variance of the cost is estimated from the differences between blocks. Few blocks may differ too little
-        // by chance, so the variance is at least the part that the differences between calls cause.
+        // by chance, so the variance is at least the value that follows from the differences between calls.
         let between_blocks = highest.and_then(|pooled| Some(pooled.rate_variance? / pooled.measurement.rate().powi(2)));
         let of_calls = highest.and_then(|pooled| pooled.work_scv).map_or(0.0, |work| work.scv / calls);
         SaturatedCost { seconds, calls, variance: between_blocks.unwrap_or(0.0).max(of_calls) }
@@ -83,8 +85,9 @@ pub(super) fn fit(
     Ok(fit)
 }
 
-/// The demand of each class in seconds, scaled so that the mean demand of the mix is `mean`. The ratios between classes
-/// come from the measurements of each class alone. Without these measurements, all classes have the same demand.
+/// The demand of each request class in seconds, scaled so that the mean demand of the mix is `mean`. The ratios between
+/// classes come from the measurements of each class alone. Without these measurements, all classes have the same
+/// demand.
 fn class_demands(facts: &ServerFacts, loads: &PooledLoads, mean: f64) -> Vec<f64> {
     let cost_alone = |class: usize| {
         let measurement = &single_class_measurement(loads, class)?.measurement;
@@ -97,8 +100,9 @@ fn class_demands(facts: &ServerFacts, loads: &PooledLoads, mean: f64) -> Vec<f64
     costs.into_iter().map(|cost| cost * mean / mean_cost).collect()
 }
 
-/// The queueing network of the server, with one request of the mix per second. `cpu` is the station of the CPUs. A pool
-/// in `bottleneck` becomes a second station, or replaces the station of the CPUs if it includes the CPU time.
+/// The queueing network of the server, with one request of the mix per second. `cpu` is the station of the CPUs. If
+/// another resource (a pool) is the bottleneck, it becomes a second station, or replaces the station of the CPUs if it
+/// includes the CPU time.
 fn network(facts: &ServerFacts, cpu: &CpuFit, bottleneck: &Bottleneck) -> Model {
     let new_station =
         |name: &str, kind| Station { name: name.to_owned(), kind, scheduling: Scheduling::Fcfs, ..Station::default() };
@@ -110,8 +114,8 @@ fn network(facts: &ServerFacts, cpu: &CpuFit, bottleneck: &Bottleneck) -> Model 
     };
     let mut stations = Vec::new();
     let mut demands = Vec::new();
-    // If calls hold the pool while they use the CPUs, the holding time includes the CPU time. Adding a station for the
-    // CPUs would count the CPU time twice.
+    // If calls hold the pool while they use the CPUs, their time in the pool includes the CPU time. An additional
+    // station for the CPUs would count the CPU time twice.
     if bottleneck.pool.as_ref().is_none_or(|pool| !pool.includes_cpu_time) {
         stations.push(cpu.station.clone());
         demands.push(cpu.demands.clone());

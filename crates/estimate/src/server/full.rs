@@ -1,8 +1,8 @@
 //! Determines the bottleneck of the server at the highest load, and the evidence for it.
 //!
 //! The CPUs or a disk are the bottleneck if they are busy nearly all the time. Workers are the bottleneck if the Server
-//! Module reports that nearly all of them are busy, or if the server serves as many calls at once as it has processes
-//! or threads. Any other bottleneck (a lock, a backend) is found by elimination.
+//! Module (a plug-in of the web server) reports that nearly all of them are busy, or if the server serves as many calls
+//! at once as it has processes or threads. Any other bottleneck (a lock, a backend) is inferred by elimination.
 
 mod occupancy;
 
@@ -11,16 +11,16 @@ use super::programs::ProgramUsage;
 use brimful_core::quantity::{number, percent};
 use occupancy::{WorkerGroup, find_workers};
 
-/// Minimum utilization of a full resource. A disk or the workers are full if they are busy for at least this share of
-/// the time. The CPUs are full if calls use at least this share of the capacity that requests can use, or if less than
-/// 1 − [`FULL`] of the CPUs is idle.
+/// Minimum utilization of a resource that is full (saturated). Disks and workers must be busy for this share of the
+/// time. The CPUs are full if calls use this share of the capacity that requests can use, or if less than 10 % of the
+/// CPUs is idle.
 const FULL: f64 = 0.9;
-/// Maximum capacity of a pool that is tried in the fit.
+/// Maximum capacity of a pool (number of calls that it serves at once) that the fit tries.
 const MAX_POOL: u32 = 256;
-/// A resource becomes a station only if a call spends more than this share of its time there. If other work uses more
-/// than this share of the CPUs, the text `evidence` mentions it.
+/// Minimum share of a call's duration that is spent at a resource. Below it, the resource is not a station of the
+/// model. Also the share of the CPUs that other work must exceed to be mentioned in the evidence.
 const NOTABLE: f64 = 0.05;
-/// Share of the duration of a single call that may remain unexplained, because of measurement errors.
+/// Maximum share of the duration of a single call that the stations need not explain, because of measurement errors.
 const UNEXPLAINED: f64 = 0.04;
 
 /// The resource that limits the server's throughput.
@@ -28,36 +28,34 @@ const UNEXPLAINED: f64 = 0.04;
 pub(super) struct Bottleneck {
     /// Name of the bottleneck's station.
     pub name: String,
-    /// Text for the report: the measurements that show why this resource is the bottleneck, such as its utilization and
-    /// the number of clients.
+    /// Text for the report: the measurements that show why this resource is the bottleneck.
     pub evidence: String,
     /// Share of the CPUs' capacity that requests can use.
     pub cpu_share: f64,
     /// CPU seconds per call at the highest load. `None` if no load kept the server busy all the time.
     pub saturated_cost: Option<f64>,
-    /// The full resource as a pool; `None` if the CPUs are the bottleneck.
+    /// The full resource; `None` if the CPUs are the bottleneck.
     pub pool: Option<Pool>,
 }
 
-/// A resource that only a limited number of calls can hold at once, such as workers or a lock.
+/// A resource that only a limited number of calls can hold at the same time, such as workers or a lock.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Pool {
-    /// Number of calls that can hold the resource at once.
+    /// Number of calls that can hold the resource at the same time.
     pub capacity: u32,
     /// Time for which a call of each class holds the resource, in seconds.
     pub holding_time: Vec<f64>,
-    /// Whether calls also hold the resource while they use the CPUs. This is true for workers, but not for a lock or a
-    /// disk.
+    /// Whether a call that uses the CPUs holds the resource during this time. True for workers, but not for a disk.
     pub includes_cpu_time: bool,
 }
 
-/// The discrete properties of a pool. The bootstrap determines them once from all blocks, because a draw of few blocks
-/// might yield other values by chance.
+/// The discrete properties of a pool, a resource that a limited number of calls can hold at the same time. They are
+/// determined once from all measurements, because a resampled subset might yield other values by chance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct PoolKind {
-    /// Number of calls that can hold the resource at once.
+    /// Number of calls that can hold the resource at the same time.
     pub capacity: u32,
-    /// Whether calls also hold the resource while they use the CPUs.
+    /// Whether a call that uses the CPUs holds the resource during this time.
     pub includes_cpu_time: bool,
 }
 
@@ -68,7 +66,7 @@ impl Pool {
     }
 }
 
-/// A pool that is fitted to the throughput of the mix.
+/// A pool that is fitted to the throughput of the mix, without differences between request classes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct MixPool {
     capacity: u32,
@@ -77,11 +75,11 @@ struct MixPool {
     includes_cpu_time: bool,
 }
 
-/// A full resource other than the CPUs, with the measurements that show that it is full.
+/// A saturated resource other than the CPUs.
 struct FullPool {
-    /// Name of the station.
+    /// Name of the resource's station in the model.
     name: String,
-    /// The resource as a pool, with its mean holding time over the mix.
+    /// The resource as a pool, with the mean time for which a call of the mix holds it.
     pool: MixPool,
     /// Time for which a call of each class holds the resource, in seconds.
     held_by_class: Vec<f64>,
@@ -89,7 +87,7 @@ struct FullPool {
     evidence: String,
 }
 
-/// The measurement with the largest number of clients, and its CPU usage.
+/// The measurement of the largest number of clients, and its CPU usage.
 struct HighestLoad<'a> {
     facts: &'a ServerFacts,
     loads: &'a PooledLoads,
@@ -101,12 +99,12 @@ struct HighestLoad<'a> {
 }
 
 impl Bottleneck {
-    /// Determines the bottleneck. For a bootstrap, `known` contains the properties of the pool that was found in all
-    /// blocks.
+    /// Determines the bottleneck. In a bootstrap, `known` has the properties of the pool that the fit to all
+    /// measurements determined.
     pub fn new(facts: &ServerFacts, loads: &PooledLoads, known: Option<PoolKind>) -> Bottleneck {
         let free = 1.0 - facts.background;
-        // With no more clients than CPUs, the clients may not fill any resource, because each client waits for
-        // responses.
+        // If there are no more clients than CPUs, the CPUs may be idle although nothing else limits the throughput,
+        // because each client waits for responses.
         let leaves_no_rest = |(clients, pooled): &(u64, &PooledMeasurement)| {
             facts.is_saturated || *clients > facts.servers.into() || pooled.measurement.kernel.busy.is_none()
         };
@@ -149,12 +147,12 @@ impl HighestLoad<'_> {
         &self.pooled.measurement.kernel.programs
     }
 
-    /// The conditions of the measurement, as a clause of the evidence.
+    /// The number of clients and the CPU utilization, as a clause of the evidence.
     fn conditions(&self) -> String {
         format!("with {} clients at once, the CPUs were {} busy", self.clients, percent(self.cpu.used))
     }
 
-    /// Whether the CPUs have spare capacity under the load `pooled`. If so, another resource is full.
+    /// Whether the CPUs have spare capacity under the load `pooled`.
     fn cpus_have_room(&self, pooled: &PooledMeasurement) -> bool {
         let CpuUse { used, idle, .. } = CpuUse::new(self.facts, pooled);
         used < FULL * self.free && idle >= 1.0 - FULL
@@ -246,8 +244,8 @@ impl HighestLoad<'_> {
         Some(FullPool { name: "workers".to_owned(), pool, held_by_class, evidence })
     }
 
-    /// The pool of workers whose number explains the throughput. If there is none, the pool `by_throughput`. `None` if
-    /// even the largest number of clients does not fill the pool.
+    /// The workers whose number explains the throughput. If there are none, the pool `by_throughput`. `None` if the
+    /// largest number of clients does not saturate the pool.
     fn pool_by_elimination(&self, by_throughput: MixPool, ladder: &[(u64, f64)], on_cpu: f64) -> Option<FullPool> {
         let workers = ladder.first().and_then(|(fewest, rate)| {
             let alone = *fewest as f64 / rate;
@@ -272,14 +270,15 @@ impl HighestLoad<'_> {
         })
     }
 
-    /// Time for which a call holds the resource, in seconds. `None` if the CPUs may be full under the load `pooled`.
+    /// Mean time for which a call holds the resource, in seconds, if the load `pooled` saturates it. `None` if the CPUs
+    /// may be saturated instead.
     fn held_if_full(&self, pool: MixPool, pooled: &PooledMeasurement) -> Option<f64> {
         self.cpus_have_room(pooled).then(|| f64::from(pool.capacity) / pooled.measurement.rate())
     }
 
-    /// Time for which a call of each class holds the resource, in seconds, scaled so that the mean over the mix is
-    /// `mean`. `holding_time` computes the time from the measurement of one class alone; it returns `None` if another
-    /// resource was full. Classes without such a time share the remaining time equally.
+    /// Time for which a call of each class holds the resource, in seconds. The times are scaled so that the mean over
+    /// the mix is `mean`. `holding_time` computes the time of one class from the measurement of this class alone; it
+    /// returns `None` if another resource was saturated. Classes without such a time have the same time.
     fn held_by_class(&self, mean: f64, holding_time: &dyn Fn(&PooledMeasurement) -> Option<f64>) -> Vec<f64> {
         let facts = self.facts;
         let held_alone = |class| {
@@ -307,7 +306,7 @@ impl HighestLoad<'_> {
     }
 }
 
-/// CPU usage under one load.
+/// CPU utilization under one load.
 #[derive(Clone, Copy)]
 struct CpuUse {
     /// Share of the CPU capacity that calls use, 0 to 1.
@@ -319,7 +318,7 @@ struct CpuUse {
 }
 
 impl CpuUse {
-    /// Computes the CPU usage under one load. CPUs that cannot be observed count as fully used.
+    /// Computes the CPU utilization under one load. CPUs that cannot be observed count as fully used.
     fn new(facts: &ServerFacts, pooled: &PooledMeasurement) -> CpuUse {
         let servers = f64::from(facts.servers);
         let cost = pooled.measurement.cost(facts.idle_busy);
@@ -328,8 +327,8 @@ impl CpuUse {
     }
 }
 
-/// Name and evidence of a pool. `busy_cpus` is the number of CPUs that calls keep busy, and `workers` the group of
-/// workers that matches the pool's capacity.
+/// Name and evidence of a saturated pool. `busy_cpus` is the number of CPUs that calls keep busy. `workers` are the
+/// processes or threads whose number equals the pool's capacity, if there are any.
 fn describe(
     pool: MixPool,
     busy_cpus: f64,
@@ -364,7 +363,7 @@ fn busiest_disk(pooled: &PooledMeasurement) -> Option<(&str, f64)> {
     disks.max_by(|a, b| a.1.total_cmp(&b.1))
 }
 
-/// Throughput of the mix in calls per second, for each number of closed-loop clients.
+/// Throughput of the mix in calls per second for each number of closed-loop clients, in ascending order of clients.
 fn throughput_ladder(loads: &PooledLoads) -> Vec<(u64, f64)> {
     let rung = |(load, pooled): (&OfferedLoad, &PooledMeasurement)| match load {
         OfferedLoad::Clients(clients) => Some((*clients, pooled.measurement.rate())),
@@ -373,15 +372,15 @@ fn throughput_ladder(loads: &PooledLoads) -> Vec<(u64, f64)> {
     loads.iter().filter_map(rung).collect()
 }
 
-/// CPU seconds per call with the smallest number of clients. A single call finds the server idle, so it may cost much
-/// more than at the highest load.
+/// CPU seconds per call with the smallest number of clients. These calls find the server idle, so they may cost much
+/// more than calls at the highest load.
 fn cost_of_fewest_clients(facts: &ServerFacts, loads: &PooledLoads) -> Option<f64> {
     let mut closed = loads.iter().filter(|(load, _)| matches!(load, OfferedLoad::Clients(_)));
     closed.next()?.1.measurement.cost(facts.idle_busy)
 }
 
-/// Fits a pool to the throughput for each number of clients (`ladder`). A single call spends `on_cpu` seconds on a CPU.
-/// If the pool's discrete properties are `known`, only its holding time is fitted.
+/// Fits a pool to the throughput for each number of clients (`ladder`). A single call uses the CPUs for `on_cpu`
+/// seconds. If the pool's discrete properties are `known`, only its holding time is fitted.
 ///
 /// In the fitted model, throughput grows in proportion to the number of clients until the pool is full, and then
 /// remains constant.
@@ -402,8 +401,9 @@ fn fit_pool(ladder: &[(u64, f64)], on_cpu: f64, known: Option<PoolKind>) -> Opti
         let log_error =
             |(clients, rate): &(u64, f64)| ((*clients as f64 / alone).min(highest_rate) / rate).ln().powi(2);
         let log_errors: f64 = ladder.iter().map(log_error).sum();
-        // Among equally good fits, the pool with the least unexplained time (outside of the pool and the CPUs) is
-        // chosen. Unexplained time below `UNEXPLAINED` counts as zero; among such pools, the smallest is chosen.
+        // Among equally good fits, choose the pool with the least unexplained time, which calls spend neither in the
+        // pool nor on the CPUs. Unexplained time up to `UNEXPLAINED` counts as zero; among such pools, choose the
+        // smallest.
         log_errors + (elsewhere - on_cpu - UNEXPLAINED * alone).max(0.0) / alone * 1e-3
     };
     let capacity = (1..=MAX_POOL).min_by(|a, b| misfit(*a).total_cmp(&misfit(*b)))?;
@@ -425,21 +425,21 @@ mod tests {
 
     #[test]
     fn a_pool_is_found_by_the_throughput_of_its_clients() {
-        // Four calls at once hold the pool for 5 ms each, of which 0.2 ms are CPU time.
+        // A resource that four calls can hold at the same time, for 5 ms each.
         let ladder: Vec<(u64, f64)> = [1, 2, 4, 8, 16].into_iter().map(|n| (n, (n as f64).min(4.0) / 0.005)).collect();
         let pool = fit_pool(&ladder, 0.0002, None).unwrap();
         assert!(pool.capacity == 4 && !pool.includes_cpu_time, "{pool:?}");
         assert!(fit_pool(&ladder, 0.001, None).unwrap().includes_cpu_time);
         assert!((pool.holding_time - 0.005).abs() < 1e-9);
-        // Each call holds the only lock for half of its duration.
+        // A lock that each call holds for half of its duration.
         let ladder: Vec<(u64, f64)> =
             [1, 2, 4, 8].into_iter().map(|n| (n, (n as f64 / 0.002).min(1.0 / 0.001))).collect();
         let pool = fit_pool(&ladder, 0.001, None).unwrap();
         assert!(pool.capacity == 1 && (pool.holding_time - 0.001).abs() < 1e-9 && !pool.includes_cpu_time, "{pool:?}");
     }
 
-    /// Expects that six workers on two CPUs are recognized. A call occupies a worker for 10 ms, of which 3 ms are CPU
-    /// time. Calls wait for the CPUs, so six workers complete less than six times the calls of one worker.
+    /// Six workers on two CPUs are recognized, although six clients have less than six times the throughput of one. A
+    /// call occupies a worker for 10 ms, of which 3 ms are CPU time, and calls wait for the CPUs.
     #[test]
     fn workers_that_share_several_cpus_are_recognized() {
         let (alone, on_cpu, cpus) = (0.01, 0.003, 2);

@@ -1,52 +1,56 @@
-//! Gaps between completed calls, and the minimum length of a gap that counts as a pause of the server.
+//! Gaps between completed calls, and the minimum length of a gap that is a pause of the server.
 //!
-//! The threshold is determined separately for each load. Without pauses, the longest gaps are assumed to have an
+//! The minimum length is determined separately for each load. Without pauses, the longest gaps are assumed to have an
 //! exponential tail, whose scale follows from two percentiles (peaks over a threshold: Pickands 1975, with shape 0). A
-//! gap is a pause if less than [`FALSE_GAPS`] gaps of this length or more are expected in the whole load.
+//! gap is a pause if less than [`FALSE_GAPS`] gaps of at least its length are expected in all measurements of the load.
 //!
 //! Frequent pauses are part of the tail itself and make it appear longer. They are recognized in another way: the
 //! density of ordinary gaps decreases with their length, but pauses form a second mode ([`GapLengths::second_mode`]). A
 //! second mode under a single load may have other causes, such as an event loop that answers many clients in one batch,
-//! or slow calls to a backend. So it must occur with the smallest number of clients and with at least one other number.
+//! or slow calls to a backend. So a second mode must exist with the smallest number of clients and with at least one
+//! other number.
 
 use super::blocks::{Measurement, OfferedLoad};
 use crate::window::CompletedCalls;
 use statrs::distribution::{Binomial, DiscreteCDF};
 use std::collections::BTreeMap;
 
-/// Expected number of gaps per load that exceed the threshold of a pause by chance.
+/// Expected number of ordinary gaps per load that are mistaken for pauses by chance.
 const FALSE_GAPS: f64 = 0.01;
-/// Safety factor for the estimated scale of the exponential tail, because the estimate is uncertain.
+/// Safety factor on the scale of the exponential tail of gap lengths, because the scale is an estimate.
 const SCALE_MARGIN: f64 = 1.3;
-/// Significance level of a second mode: the probability of the observed numbers of gaps without a second mode must be
-/// smaller. The level is low, because the test is repeated for many gap lengths.
+/// Significance level of the test for a second mode of the gap lengths. It is low, because the test is repeated for
+/// many lengths.
 const NO_SECOND_MODE: f64 = 1e-6;
-/// Minimum ratio of the gaps of a second mode to the mean of the shorter gaps.
+/// Minimum ratio of the gap lengths in a second mode to the mean of the shorter gaps.
 const MIN_MODE_RATIO: f64 = 5.0;
 /// Maximum number of gaps in a second mode, as a share of the calls.
 const MAX_MODE_SHARE: f64 = 0.1;
-/// The number of gaps near some length is compared with the number of shorter gaps, down to this share of the length.
+/// The test for a second mode at some length compares the gaps above it with the gaps between this share of the length
+/// and the length.
 const SHORTER: f64 = 1.0 / 3.0;
-/// Between the two modes there may be one gap for this many gaps of the second mode.
+/// Maximum number of gaps between the two modes: one for this many gaps of the second mode.
 const IN_DIP: usize = 100;
-/// Minimum ratio of the shortest pause to the longest ordinary gap.
+/// Minimum ratio of the shortest pause to the longest ordinary gap between completed calls.
 const DIP_MARGIN: f64 = 1.5;
-/// Maximum ratio of the lengths of second modes at different loads, if they have the same cause.
+/// Maximum ratio between the lengths at which the second modes of two loads begin, if they have the same cause.
 const SAME_MODE: f64 = 2.0;
-/// Minimum number of calls of a load whose gaps are evaluated.
+/// Minimum number of calls under a load. With fewer, its gaps are not evaluated.
 const MIN_CALLS: f64 = 200.0;
-/// The two percentiles that determine the exponential tail, as shares of the calls with a longer gap.
+/// The two percentiles that determine the exponential tail of gap lengths, as shares of the calls after which the gap
+/// is longer.
 const TAIL: [f64; 2] = [0.05, 0.02];
-/// The end of the exponential tail is unreliable if service times vary a lot. Gaps beyond the end count as pauses only
-/// if they are more than [`MORE_BEYOND`] times as many as the gaps between this share of the end and the end.
+/// The estimated end of the exponential tail is unreliable if service times vary much. So gaps beyond the end must
+/// outnumber the gaps between this share of the end and the end by the factor [`MORE_BEYOND`].
 const NEAR_END: f64 = 0.7;
-/// Minimum ratio of the number of gaps beyond the end of the tail to the number of gaps near the end ([`NEAR_END`]).
+/// Minimum ratio of the number of gaps beyond the end of the exponential tail to the number of gaps just below the end
+/// ([`NEAR_END`]).
 const MORE_BEYOND: usize = 2;
 
-/// A time span in seconds: its start and its length.
+/// A pause of the server: its start and its length, in seconds.
 pub(super) type Pause = (f64, f64);
 
-/// The minimum length of a gap that is a pause, in seconds, for each load with enough calls.
+/// The minimum length of a gap that is a pause of the server, in seconds, for each load with enough calls.
 pub(super) fn pause_thresholds(measurements: &BTreeMap<OfferedLoad, Vec<&Measurement>>) -> BTreeMap<OfferedLoad, f64> {
     let lengths = measurements.iter().map(|(load, measurements)| (*load, GapLengths::new(measurements)));
     let by_load: BTreeMap<OfferedLoad, GapLengths> = lengths.filter(|(_, gaps)| gaps.calls >= MIN_CALLS).collect();
@@ -58,13 +62,14 @@ pub(super) fn pause_thresholds(measurements: &BTreeMap<OfferedLoad, Vec<&Measure
     by_load.iter().map(threshold).collect()
 }
 
-/// The lengths of the gaps between completed calls, from all measurements of one load.
+/// The lengths of the gaps between completed calls in all measurements of one load.
 struct GapLengths {
-    /// Lengths in seconds, in descending order. Gaps shorter than 1.5 parts of a run are not detected and not included.
+    /// Lengths in seconds, in descending order. Gaps shorter than 1.5 × `part_s` cannot be detected and are not
+    /// included.
     lengths: Vec<f64>,
     calls: f64,
     seconds: f64,
-    /// Length of the parts in which completed calls are counted, in seconds; the longest over all runs.
+    /// Length of the intervals in which completed calls are counted, in seconds; the maximum over all runs.
     part_s: f64,
 }
 
@@ -83,9 +88,10 @@ impl GapLengths {
         all
     }
 
-    /// The end of the exponential tail: longer gaps are pauses. ∞ if longer gaps continue the tail.
+    /// The length at which the exponential tail of ordinary gaps ends: longer gaps are pauses. ∞ if the gaps beyond the
+    /// end also seem to belong to the tail.
     fn end_of_tail(&self) -> f64 {
-        // Gaps that are too short to be detected count as one part long.
+        // Gaps that are too short to be detected are treated as `part_s` seconds long.
         let exceeded_by = |share: f64| {
             let length = self.lengths.get((share * self.calls) as usize).copied();
             length.unwrap_or(self.part_s).max(self.part_s)
@@ -98,16 +104,16 @@ impl GapLengths {
         if beyond > 0 && beyond <= MORE_BEYOND * near { f64::INFINITY } else { end }
     }
 
-    /// Number of gaps that are at least this long.
+    /// Number of gaps of at least this length.
     fn count_from(&self, length: f64) -> usize {
         self.lengths.partition_point(|other| *other >= length)
     }
 
     /// The shortest gap of a second mode; `None` if there is no second mode.
     ///
-    /// Tests each length b against a density that decreases with the length. With such a density, at most the share
-    /// 1/(1 + 2/3) of all gaps from b/3 to 2b is longer than b, because these lengths cover b to 2b and b/3 to b. The
-    /// number of longer gaps is therefore at most binomial with this share.
+    /// Tests each gap length b against a density that decreases with the length. With such a density, at most the share
+    /// 1/(1 + 2/3) of all gaps from b/3 to 2b is longer than b, because the range from b to 2b is 3/2 times as wide as
+    /// the range from b/3 to b. The number of longer gaps then has at most a binomial distribution with this share.
     fn second_mode(&self) -> Option<f64> {
         let share = 1.0 / (2.0 - SHORTER);
         let mut best: Option<(f64, f64)> = None;
@@ -135,8 +141,9 @@ impl GapLengths {
         best.map(|(_, length)| length)
     }
 
-    /// The minimum length of a pause, if the second mode begins at `mode`. There are few gaps between the two modes.
-    /// The minimum length is at the lower end of this range, because an open load may show only the rest of a pause.
+    /// The minimum length of a pause, if the second mode of the gap lengths begins at `mode`. It is at the lower end of
+    /// the range between the two modes, which has few gaps. Under an open load, a gap may show only the rest of a
+    /// pause.
     fn end_of_first_mode(&self, mode: f64) -> f64 {
         let beyond = self.count_from(mode);
         let usual = self.lengths.get(beyond + beyond / IN_DIP).copied().unwrap_or(0.0);
@@ -144,14 +151,14 @@ impl GapLengths {
     }
 }
 
-/// Probability that a binomially distributed number is at least `count`.
+/// Probability that a number with a binomial distribution is at least `count`.
 fn at_least(count: u64, trials: u64, probability: f64) -> f64 {
     let Some(fewer) = count.checked_sub(1) else { return 1.0 };
     Binomial::new(probability, trials).map_or(1.0, |binomial| binomial.sf(fewer))
 }
 
-/// The minimum length of a pause for each load, from second modes with the same cause. Empty unless there is a second
-/// mode with the smallest number of clients, and a similar one with another number of clients.
+/// The minimum length of a pause for each load, from second modes of the gap lengths that have the same cause. Empty
+/// unless there is a second mode with the smallest number of clients, and a similar one with another number of clients.
 fn common_second_modes(gaps: &BTreeMap<OfferedLoad, GapLengths>) -> BTreeMap<OfferedLoad, f64> {
     let with_clients = gaps.iter().filter(|(load, _)| matches!(load, OfferedLoad::Clients(_)));
     let Some((fewest, first)) = with_clients.clone().next().and_then(|(_, gaps)| Some((gaps, gaps.second_mode()?)))
@@ -168,15 +175,15 @@ fn common_second_modes(gaps: &BTreeMap<OfferedLoad, GapLengths>) -> BTreeMap<Off
     if shortest.keys().filter(|load| matches!(load, OfferedLoad::Clients(_))).count() < 2 {
         return BTreeMap::new();
     }
-    // An open load has no second mode, because a call that arrives during a pause shows only the rest of the pause. Its
-    // threshold is that of the smallest number of clients, where calls find the server idle as well.
+    // Under an open load, a call that arrives during a pause shows only the rest of the pause, so there is no second
+    // mode. Use the minimum length for the smallest number of clients, whose calls also find the server idle.
     let with_one_client = fewest.end_of_first_mode(first);
     shortest.extend(gaps.keys().filter(|load| !is_closed(**load)).map(|load| (*load, with_one_client)));
     shortest
 }
 
-/// The gaps in which calls were in progress and none was completed, if they last at least 1.5 parts of the run. Under
-/// an open load, a call is in progress from its arrival on.
+/// The gaps in which calls were in progress and none was completed, if they last at least 1.5 intervals in which
+/// completed calls are counted. Under an open load, a call is in progress from its arrival on.
 pub(super) fn gaps(completed: &CompletedCalls, arrivals: &[(f64, usize)], is_closed: bool) -> Vec<Pause> {
     let part_s = completed.part_s;
     let mut gaps = Vec::new();
@@ -197,7 +204,7 @@ pub(super) fn gaps(completed: &CompletedCalls, arrivals: &[(f64, usize)], is_clo
     gaps
 }
 
-/// Whether a load has closed-loop clients, so that calls are always in progress.
+/// Whether closed-loop clients send the load, so that calls are always in progress.
 pub(super) fn is_closed(load: OfferedLoad) -> bool {
     !matches!(load, OfferedLoad::Level(_))
 }
@@ -226,7 +233,7 @@ mod tests {
         GapLengths { lengths, calls, seconds, part_s: 0.000_25 }
     }
 
-    /// Quantiles of an exponential distribution of gaps.
+    /// `number` gap lengths that are quantiles of an exponential distribution.
     fn exponential(mean: f64, number: u32) -> impl Iterator<Item = f64> {
         (0..number).map(move |index| -mean * ((f64::from(index) + 0.5) / f64::from(number)).ln())
     }
@@ -238,7 +245,7 @@ mod tests {
         let mode = gaps.second_mode().unwrap();
         assert!((0.005..0.009).contains(&mode), "{mode}");
         assert!((0.002..0.005).contains(&gaps.end_of_first_mode(mode)), "{}", gaps.end_of_first_mode(mode));
-        // The exponential tail alone does not reveal these pauses.
+        // The exponential tail alone does not reveal the pauses of this test.
         assert!(gaps.end_of_tail() > 0.1, "{}", gaps.end_of_tail());
     }
 

@@ -1,32 +1,32 @@
-//! Recognizes full workers by their number: at the highest load, the server serves as many calls at once as one of its
-//! programs has processes or threads.
+//! Recognizes saturated workers by their number: at the highest load, the server serves as many calls at once as one of
+//! its programs has processes or threads.
 
 use crate::server::programs::ProgramUsage;
 use std::fmt;
 
-/// Maximum difference between the predicted and the measured throughput of the workers: absolute value of the natural
+/// Maximum difference between the predicted and the measured throughput of workers: the absolute value of the natural
 /// logarithm of their ratio.
 const MAX_DISTANCE: f64 = 0.1;
-/// Maximum number of processes or threads of a program that count as workers. A program with more is assumed not to
-/// have one worker per call.
+/// Maximum number of processes or threads of a program that may be workers. A program with more is assumed not to serve
+/// one call per thread.
 const MAX_WORKERS: u32 = 4096;
 
-/// The workers of a program. Each worker serves one call at a time.
+/// The processes or threads of a program that each serve one call at a time.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct WorkerGroup {
     /// Name of the program.
     pub program: String,
     /// Number of workers.
     pub size: u32,
-    /// Whether the workers are processes or threads.
+    /// Whether the workers are processes or threads, and which of them do not serve calls.
     pub kind: WorkerKind,
 }
 
-/// How the workers are counted.
+/// Which processes or threads of a program count as workers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum WorkerKind {
     Processes,
-    /// All processes except one, the master that starts the others.
+    /// All processes except one, the master process that starts the others.
     ProcessesBesideMaster,
     Threads,
     /// All threads except the main thread.
@@ -44,9 +44,9 @@ impl fmt::Display for WorkerKind {
     }
 }
 
-/// The processes or threads whose predicted throughput as workers is closest to the measured `rate`. `None` if none is
-/// close. `alone` is the duration of a call that does not wait, in seconds. `on_cpu` is the CPU time in this duration,
-/// and `cpus` the number of CPUs.
+/// The processes or threads whose predicted throughput as workers is closest to the measured `rate`. `None` if no
+/// predicted throughput is close. `alone` is the duration of a call that does not wait, in seconds. `on_cpu` is the CPU
+/// time in this duration, and `cpus` the number of CPUs.
 pub(super) fn find_workers(
     programs: &[ProgramUsage],
     rate: f64,
@@ -58,7 +58,8 @@ pub(super) fn find_workers(
     let workers_of = |program: &ProgramUsage| {
         let processes = program.processes;
         let threads = program.threads.unwrap_or(0);
-        // In order of preference. Workers with a master come first, as in most servers with many processes.
+        // The first kind that matches is used. A master process with workers comes first, because most servers with
+        // many processes have one.
         let kinds = [
             (processes.saturating_sub(1), WorkerKind::ProcessesBesideMaster),
             (processes, WorkerKind::Processes),
@@ -74,13 +75,13 @@ pub(super) fn find_workers(
     groups.min_by(|a, b| distance(a.size).total_cmp(&distance(b.size)))
 }
 
-/// Whether the program has a single thread that serves calls, besides at most one master process.
+/// Whether the program has a single thread that serves calls, in addition to at most one master process.
 pub(super) fn has_one_worker(program: &ProgramUsage) -> bool {
     program.threads.is_some_and(|threads| threads == program.processes && threads <= 2)
 }
 
-/// Throughput of workers in calls per second, if they wait only for the CPUs (mean value analysis: Reiser & Lavenberg
-/// 1980; several CPUs as in Seidmann, Schweitzer & Shalev-Oren 1987). The arguments are those of [`find_workers`].
+/// Throughput in calls per second of workers that wait only for the CPUs (mean value analysis: Reiser & Lavenberg 1980;
+/// several CPUs as in Seidmann, Schweitzer & Shalev-Oren 1987). The arguments are those of [`find_workers`].
 pub(super) fn throughput(workers: u32, alone: f64, on_cpu: f64, cpus: u32) -> f64 {
     let queued = on_cpu / f64::from(cpus);
     let delay = (alone - queued).max(0.0);
@@ -104,7 +105,7 @@ mod tests {
 
     #[test]
     fn workers_are_recognized_by_their_number() {
-        // Eight workers on one CPU. A call occupies a worker for 20 ms, of which 1 ms is CPU time.
+        // Eight workers share one CPU. A call occupies a worker for 20 ms, of which 1 ms is CPU time.
         let rate = 0.98 * throughput(8, 0.02, 0.001, 1);
         let found = |program: ProgramUsage| {
             find_workers(&[program], rate, 0.02, 0.001, 1).map(|workers| (workers.size, workers.kind))
@@ -119,8 +120,7 @@ mod tests {
 
     #[test]
     fn workers_wait_for_the_cpus() {
-        // Ten workers that each use a CPU for half of their time keep one CPU busy. They do not quite keep two CPUs
-        // busy.
+        // Each of ten workers needs a CPU for half of its time. Together they saturate one CPU, but not quite two.
         assert!((throughput(10, 0.002, 0.001, 1) - 1000.0).abs() < 1.0);
         let two = throughput(10, 0.002, 0.001, 2);
         assert!((1900.0..2000.0).contains(&two), "{two}");
