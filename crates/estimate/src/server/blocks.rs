@@ -26,8 +26,8 @@ pub struct ServerFacts {
     /// Whether the largest number of clients had no more throughput than half as many clients. If so, some resource is
     /// saturated.
     pub is_saturated: bool,
-    /// Number of connections that the server serves at the same time. `None` if it serves as many as the largest tested
-    /// number of clients opens.
+    /// Number of connections that the server serves at the same time. `None` if it is unknown, or larger than the largest
+    /// tested number of clients.
     pub served_at_once: Option<u32>,
 }
 

@@ -1,68 +1,70 @@
-//! Estimates how much the host's speed changes after calibration.
+//! Estimates how much the host's speed changes between calibration and a later measurement.
 //!
-//! If the host's speed changes slowly, a later level may differ more from calibration than the parts of calibration
-//! differ from each other. The logarithm of the slowness is modelled as the sum of an Ornstein-Uhlenbeck process and
-//! independent noise. The memory of the process is the time after which a deviation decays to the share e⁻¹. It may be
-//! longer than calibration. The expected change is a weighted mean over many such processes. The weights are products
-//! of the restricted likelihood (Patterson & Thompson 1971) and a prior (Bayesian model averaging: Hoeting et al.
-//! 1999). The prior is proportional to the square root of the memory, because calibration contains little information
-//! about a long memory. It was chosen by simulation: without it, fewer prediction intervals contain the measurement on
-//! hosts whose speed persists for a minute (`intervals_hold_on_a_host_whose_speed_persists_for_a_minute` in
-//! `brimful-survey`).
+//! If the host's speed changes slowly, a later measurement may differ more from calibration than the measurements of
+//! the calibration differ from each other. The logarithm of the slowness (the CPU time of a call, relative to its mean
+//! at the same load) is modelled as the sum of an Ornstein-Uhlenbeck process and independent noise. The memory of the
+//! process is the time after which a deviation decays to the share e⁻¹. It may be longer than calibration. The expected
+//! change is a weighted mean over many such processes. The weights are products of the restricted likelihood (Patterson
+//! & Thompson 1971) and a prior (Bayesian model averaging: Hoeting et al. 1999). The prior is proportional to the
+//! square root of the memory, because calibration contains little information about a long memory. It was chosen by
+//! simulation: without it, fewer prediction intervals contain the measurement on hosts whose speed persists for a
+//! minute (`intervals_hold_on_a_host_whose_speed_persists_for_a_minute` in `brimful-survey`).
 
 use super::blocks::OfferedLoad;
 use nalgebra::{Cholesky, DMatrix, DVector};
 
-/// Candidates for the memory of the process, in seconds.
+/// Candidates for the memory of the process (the time after which a deviation decays to the share e⁻¹), in seconds.
 const MEMORIES_S: [f64; 10] = [0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0];
-/// Candidates for the variance of the noise, relative to the variance of the process.
+/// Candidates for the variance of the independent noise, relative to the variance of the Ornstein-Uhlenbeck process.
 const NOISES: [f64; 7] = [0.002, 0.02, 0.1, 0.3, 1.0, 3.0, 10.0];
 
 /// Start and duration of a future measurement.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LevelTime {
-    /// Seconds from the end of calibration to the start of the level. The host's speed may have changed by then.
+    /// Seconds from the end of calibration to the start of the measurement. The host's speed may have changed by then.
     pub ahead_s: f64,
-    /// Duration of the level in seconds.
+    /// Duration of the measurement, in seconds.
     pub seconds: f64,
 }
 
-/// The mean slowness of the host during one measurement.
+/// The mean slowness of the host during one calibration measurement.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SlownessReading {
     /// Middle of the measurement, in seconds since the start of calibration.
     pub at_s: f64,
-    /// The load of the measurement. Only measurements of the same load can be compared.
+    /// The load during the measurement. Only measurements of the same load can be compared.
     pub load: OfferedLoad,
-    /// Natural logarithm of the slowness, relative to all measurements of the same load.
+    /// Natural logarithm of the slowness: the CPU time of a call, relative to its mean at the same load.
     pub log_slowness: f64,
 }
 
-/// The distribution of the host's slowness after calibration, given the measurements during calibration.
+/// The expected slowness of the host after calibration, given its slowness during calibration.
 #[derive(Clone, Debug, Default)]
 pub(super) struct LaterDrift {
-    /// Times of the measurements, in seconds before the end of calibration.
+    /// Time from the middle of each measurement to the end of calibration, in seconds.
     ages_s: Vec<f64>,
     processes: Vec<WeightedProcess>,
 }
 
-/// A candidate for the process that caused the measurements, and its weight in the mean.
+/// A candidate for the random process of the host's log slowness, and its weight in the mean over all candidates.
 #[derive(Clone, Debug)]
 struct WeightedProcess {
     memory_s: f64,
-    /// Weight of the process. [`WeightedProcess::new`] sets it to the logarithm of the restricted likelihood, and
-    /// [`LaterDrift::new`] converts it to a share of all weights.
+    /// Weight of this process in the mean. [`WeightedProcess::new`] sets it to the logarithm of the restricted
+    /// likelihood, and [`LaterDrift::new`] converts it to a share of all weights.
     weight: f64,
-    /// Variance of the process, without the noise.
+    /// Variance of the process, without the independent noise.
     variance: f64,
-    /// The inverse of the measurements' correlation matrix, projected so that the mean of each load has no effect.
+    /// Inverse of the correlation matrix of the measurements. It is projected so that the mean of each load has no
+    /// effect.
     precision: DMatrix<f64>,
-    /// The product of `precision` and the vector of the measurements.
+    /// The product of `precision` and the vector of the measured log slowness values.
     weighted_readings: DVector<f64>,
 }
 
 impl LaterDrift {
-    /// Computes the weight of each process from the measurements of a calibration that ended at `end_s` seconds.
+    /// Computes the weight of each candidate process from the measurements of a calibration that ended at `end_s`
+    /// seconds.
     pub fn new(readings: &[SlownessReading], end_s: f64) -> LaterDrift {
         let ages_s: Vec<f64> = readings.iter().map(|reading| end_s - reading.at_s).collect();
         let mut processes: Vec<WeightedProcess> = MEMORIES_S
@@ -79,8 +81,8 @@ impl LaterDrift {
         LaterDrift { ages_s, processes }
     }
 
-    /// Mean square difference between the logarithm of the mean slowness during a later level and during calibration.
-    /// Zero without measurements.
+    /// Expected square of the difference between the log slowness of the measurement at `time` and of the calibration;
+    /// 0 if nothing was measured during calibration.
     pub fn mean_square(&self, time: LevelTime) -> f64 {
         self.processes.iter().map(|process| process.weight * process.square(&self.ages_s, time)).sum()
     }
@@ -88,7 +90,7 @@ impl LaterDrift {
 
 impl WeightedProcess {
     /// Fits the variance of a process to the measurements. `None` if there are too few measurements, or if they do not
-    /// vary.
+    /// differ.
     fn new(readings: &[SlownessReading], ages_s: &[f64], memory_s: f64, noise: f64) -> Option<WeightedProcess> {
         let count = readings.len();
         let mut loads: Vec<OfferedLoad> = readings.iter().map(|reading| reading.load).collect();
@@ -119,14 +121,15 @@ impl WeightedProcess {
         })
     }
 
-    /// Mean square difference between the later level and calibration, according to this process.
+    /// Expected square of the difference between the log slowness of the measurement at `time` and of the calibration,
+    /// according to this process.
     fn square(&self, ages_s: &[f64], time: LevelTime) -> f64 {
         let LevelTime { ahead_s, seconds } = time;
         let memory = self.memory_s;
         let count = ages_s.len() as f64;
         let decay = 1.0 - (-seconds / memory).exp();
-        // Covariance of the mean over the later level with each measurement, as a multiple of the variance of the
-        // process.
+        // Covariance of the mean over the later measurement with each calibration measurement, as a multiple of the
+        // variance of the process.
         let later = DVector::from_iterator(
             ages_s.len(),
             ages_s.iter().map(|age| (-(ahead_s + age) / memory).exp() * decay * memory / seconds),
@@ -142,7 +145,7 @@ impl WeightedProcess {
     }
 }
 
-/// Correlation of the process between all pairs of measurements.
+/// Correlation of the process between the times of all pairs of measurements.
 fn correlations(ages_s: &[f64], memory_s: f64) -> DMatrix<f64> {
     let count = ages_s.len();
     DMatrix::from_fn(count, count, |row, column| (-(ages_s[row] - ages_s[column]).abs() / memory_s).exp())
@@ -154,7 +157,7 @@ mod tests {
     use rand::{RngExt, SeedableRng};
     use rand_pcg::Pcg64Mcg;
 
-    /// Measurements of three loads in turn, one per second.
+    /// Measurements of three loads in turn, one per second, for 45 seconds.
     fn readings(log_slowness: impl Fn(f64) -> f64) -> Vec<SlownessReading> {
         (0..45)
             .map(|second| SlownessReading {
@@ -175,8 +178,8 @@ mod tests {
         assert_eq!(spread(&readings(|_| 0.0)[..3], 20.0, 8.0), 0.0, "one reading of each load shows nothing");
     }
 
-    /// Root mean square of the estimated drift over 30 simulated hosts. In each second, the log slowness of a
-    /// host is `persistence` times its previous value, plus a random number between −0.05 and 0.05.
+    /// Estimated change of the host's speed: root mean square over 30 simulated hosts. In each second, the log slowness
+    /// of a host is `persistence` times its previous value, plus a random number between −0.05 and 0.05.
     fn typical_spread(persistence: f64, ahead_s: f64, seconds: f64) -> f64 {
         let squares = (0..30).map(|seed| {
             let mut rng = Pcg64Mcg::seed_from_u64(seed);
@@ -206,8 +209,8 @@ mod tests {
         assert!(spread > 0.0 && spread < 0.7 * deviation, "{spread}, a reading deviates by {deviation}");
     }
 
-    /// Expects that the predicted spread does not change if the readings at one load are slower by a constant factor:
-    /// each load has a mean of its own, so only changes within a load count as drift.
+    /// The predicted spread does not change if the slowness at one load is multiplied by a constant: each load has a
+    /// mean of its own, so only changes within a load count as drift.
     #[test]
     fn differences_between_loads_are_no_drift() {
         let mut shifted = readings(|at| 0.05 * (at / 7.0).sin());

@@ -1,34 +1,35 @@
-//! The dependence of the cost of a call on the load: candidate laws, and the choice between them by cross-validation.
+//! How the CPU cost of a call depends on the load: candidate laws, and the choice between them by cross-validation.
 //!
-//! At each level, the CPU cost of a call is c = S + W·Iᵖ, where I is the idle share of the CPUs. p = 1 is the model of
+//! At each load, the CPU cost of a call is c = S + W·Iᵖ, where I is the idle share of the CPUs. p = 1 is the model of
 //! exceptional first service (Welch 1964): a call that finds the server idle costs S + W, and any other call costs S. A
 //! larger p describes a server that becomes slow only after a longer idle time. W < 0 with p = 1 describes contention
 //! between calls.
 //!
-//! The shapes are those of [`crate::demand::load`], but the problem differs. There, the number and the mix of the runs
-//! are arbitrary, the background work may be unknown, and an F test decides whether the cost depends on the load at
-//! all. Here, one mix is measured at four levels, the background work is known, and S is usually measured too. The cost
-//! almost certainly depends on the load. So cross-validation chooses the law that predicts best: each level is left out
-//! in turn and predicted from the others.
+//! [`crate::demand::load`] has the same shapes for another problem. There, the number and the mix of the runs are
+//! arbitrary, the background work may be unknown, and an F test decides whether the cost depends on the load at all.
+//! Here, one mix is measured at four loads, the background work is known, and S is usually measured too. The cost
+//! almost certainly depends on the load. So cross-validation chooses the law that predicts best: each load is left out
+//! in turn, and its cost is predicted from the other loads.
 
 use crate::demand::LoadShape;
 use crate::least_squares::fit_non_negative;
 use brimful_core::model::IdleCost;
 use brimful_core::survey::Law;
 
-/// Maximum power p that is tried.
+/// Maximum power p that is tried in the law c = S + W·Iᵖ (c: CPU cost of a call, I: idle share of the CPUs).
 const MAX_POWER: u32 = 4;
-/// Relative cross-validation errors well below this value count as equal.
+/// Relative prediction error below which laws are hardly distinguished. It is added in quadrature to each error.
 const INDISTINCT: f64 = 0.005;
-/// Minimum relative error that is assumed for a law.
+/// Minimum relative error of a law that is assumed when the law is combined with the measured cost at saturation.
 const MIN_LAW_ERROR: f64 = 0.01;
-/// Maximum ratio of W to S. In measurements of real servers, the cost of a call at most doubled (W = S).
+/// Maximum ratio of W to S in the law c = S + W·Iᵖ, where I is the idle share of the CPUs. In measurements of real
+/// servers, the cost c of a call at most doubled (W = S).
 const MAX_WEIGHT: f64 = 2.0;
 
-/// The measured cost of a call at one level.
+/// The measured CPU cost of a call at one load.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct CallCost {
-    /// I: idle share of the CPUs, 0..1.
+    /// Idle share of the CPUs, 0 to 1.
     pub idle: f64,
     /// Mean CPU seconds per call.
     pub seconds: f64,
@@ -36,7 +37,7 @@ pub(super) struct CallCost {
     pub calls: f64,
 }
 
-/// The measured cost of a call at saturation, where the CPUs are never idle.
+/// The measured CPU cost of a call at saturation, where the CPUs are never idle.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SaturatedCost {
     /// Mean CPU seconds per call.
@@ -47,21 +48,21 @@ pub(super) struct SaturatedCost {
     pub variance: f64,
 }
 
-/// A fitted law of a call's cost.
+/// A fitted law of how the CPU cost of a call depends on the load.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct FittedLaw {
-    /// S: CPU seconds per call at saturation, where the CPUs are never idle.
+    /// CPU seconds per call at saturation, where the CPUs are never idle.
     pub demand: f64,
-    /// W and p; `None` if the cost does not depend on the load.
+    /// The additional cost of a call if the CPUs are partly idle; `None` if the cost does not depend on the load.
     pub idle_cost: Option<IdleCost>,
 }
 
-/// Fits the law with the smallest cross-validation error, and lists all laws.
+/// Fits the law with the smallest cross-validation error, and lists all tried laws.
 ///
-/// `measured` is the cost at saturation, if it was measured. The law is chosen with S equal to this cost; then S is
-/// fitted too ([`FittedLaw::refined`]). If it was not measured, S is extrapolated, and laws that fit the levels equally
-/// well may extrapolate differently. For a bootstrap, `chance` is then a random number from 0 to 1 that selects one of
-/// the laws.
+/// `measured` is the cost at saturation, if it was measured. The law is chosen with this cost, which is then fitted
+/// again together with the law ([`FittedLaw::refined`]). If the cost at saturation was not measured, it is
+/// extrapolated, and laws that fit equally well may extrapolate differently. In a bootstrap, `chance` is then a random
+/// number from 0 to 1 that selects one of the laws.
 pub(super) fn choose(
     costs: &[CallCost],
     measured: Option<SaturatedCost>,
@@ -71,7 +72,7 @@ pub(super) fn choose(
     let error = |shape| cross_validation_error(costs, |others| fit(shape, others, saturated));
     let candidates = [None].into_iter().chain(shapes().map(Some));
     let mut tried: Vec<(f64, Option<LoadShape>)> = candidates.map(|shape| (error(shape), shape)).collect();
-    // The sort is stable, so the simpler of two equally good laws remains first.
+    // The sort is stable, so of two equally good laws the one with fewer parameters remains first.
     tried.sort_by(|a, b| a.0.total_cmp(&b.0));
     let best_error = tried.first().map_or(0.0, |(error, _)| *error);
     let best = tried.first().and_then(|(_, shape)| *shape);
@@ -90,9 +91,9 @@ fn shapes() -> impl Iterator<Item = LoadShape> {
     [LoadShape::Busy].into_iter().chain((1..=MAX_POWER).map(LoadShape::Idle))
 }
 
-/// Draws a law at random. Its probability follows from its cross-validation error e at n levels: it is proportional to
-/// e⁻ⁿ (pseudo-Bayesian model averaging: Geisser & Eddy 1979, with normal errors of unknown variance). The constant law
-/// is no candidate, because each law with W = 0 is constant.
+/// Draws a law at random. The probability of a law is proportional to e⁻ⁿ, where e is its cross-validation error at n
+/// loads (pseudo-Bayesian model averaging: Geisser & Eddy 1979, with normal errors of unknown variance). The constant
+/// law is not a candidate, because it is the special case of a weight of 0 in each other law.
 fn draw(costs: &[CallCost], chance: f64) -> Option<FittedLaw> {
     let weight = |shape| {
         let error = cross_validation_error(costs, |others| fit_mirrored(shape, others));
@@ -107,8 +108,8 @@ fn draw(costs: &[CallCost], chance: f64) -> Option<FittedLaw> {
     drawn.map(|(_, shape)| fit_mirrored(*shape, costs))
 }
 
-/// Root mean square of the relative prediction errors. The cost at each level is predicted by a law that is fitted to
-/// all other levels.
+/// Cross-validation error of a law: the root mean square of its relative errors. The cost at each load is predicted by
+/// a law that is fitted to all other loads.
 fn cross_validation_error(costs: &[CallCost], fit: impl Fn(&[CallCost]) -> FittedLaw) -> f64 {
     let error = |index: usize| {
         let others: Vec<CallCost> =
@@ -119,8 +120,8 @@ fn cross_validation_error(costs: &[CallCost], fit: impl Fn(&[CallCost]) -> Fitte
     (squares / costs.len() as f64).sqrt()
 }
 
-/// Fits a law with this shape, or a constant if `shape` is `None`. The result is also a constant if the levels do not
-/// determine the shape. `saturated` is the known S, if it was measured.
+/// Fits a law with this shape, or a constant cost if `shape` is `None`. The cost is also constant if the loads do not
+/// determine the law. `saturated` is the cost at saturation, if it was measured.
 fn fit(shape: Option<LoadShape>, costs: &[CallCost], saturated: Option<f64>) -> FittedLaw {
     let constant_column = saturated.is_none().then(|| column(costs, |_| 1.0));
     let shape_column = shape.map(|shape| column(costs, |idle| shape.beyond_saturation(idle)));
@@ -137,8 +138,9 @@ fn fit(shape: Option<LoadShape>, costs: &[CallCost], saturated: Option<f64>) -> 
     }
 }
 
-/// Fits a law with this shape for a draw, with an extrapolated S. If noise makes W negative, its sign is changed.
-/// Setting W to zero instead would yield the same law in many draws (the bootstrap fails at a bound: Andrews 2000).
+/// Fits a law with this shape for a bootstrap draw, with an extrapolated cost at saturation. If noise makes the law's
+/// weight negative, the sign of the weight is changed. A weight of zero instead would yield the same law in many draws
+/// (the bootstrap fails at a bound: Andrews 2000).
 fn fit_mirrored(shape: LoadShape, costs: &[CallCost]) -> FittedLaw {
     let fitted = fit(Some(shape), costs, None);
     let falling = [column(costs, |_| 1.0), column(costs, |idle| -shape.beyond_saturation(idle))];
@@ -153,8 +155,8 @@ fn column(costs: &[CallCost], term: impl Fn(f64) -> f64) -> Vec<f64> {
     costs.iter().map(|cost| term(cost.idle)).collect()
 }
 
-/// Coefficients of the columns, fitted to the costs minus `known` by least squares of the relative errors. `None` if
-/// the levels do not determine the coefficients.
+/// Fits coefficients of the columns to the costs minus `known`, by least squares of the relative errors. `None` if the
+/// loads do not determine the coefficients.
 fn solve(columns: &[Vec<f64>], costs: &[CallCost], known: f64) -> Option<Vec<f64>> {
     if columns.is_empty() {
         return None;
@@ -169,9 +171,10 @@ impl FittedLaw {
         FittedLaw { demand, idle_cost: shape.idle_cost(weight).filter(|_| weight > 0.0) }
     }
 
-    /// Fits S and W again, to the levels and to the measured cost at saturation. The latter is a mean over few calls,
-    /// and the levels contain information about S too. The variance of each mean is inversely proportional to its
-    /// number of calls. In addition, the law itself has the relative error `law_error`, from cross-validation.
+    /// Fits the law again, to the costs at all loads and at saturation. The measured cost at saturation is a mean over
+    /// few calls, and the other loads also contain information about it. The variance of each mean is inversely
+    /// proportional to its number of calls. In addition, the law itself has the relative error `law_error`, from
+    /// cross-validation.
     fn refined(
         self,
         shape: Option<LoadShape>,
@@ -201,7 +204,7 @@ impl FittedLaw {
         }
     }
 
-    /// Limits W to [`MAX_WEIGHT`] times S, and fits S again.
+    /// Limits the weight of the law to [`MAX_WEIGHT`] times the cost at saturation, and fits this cost again.
     fn bounded(self, costs: &[CallCost]) -> FittedLaw {
         let Some(cost) = self.idle_cost.filter(|cost| cost.seconds > MAX_WEIGHT * self.demand) else { return self };
         let shape = LoadShape::Idle(cost.power);
@@ -227,8 +230,8 @@ mod tests {
         SaturatedCost { seconds, calls: 1e4, variance: 0.0 }
     }
 
-    /// Expects that the levels correct the cost at saturation if it was measured over few calls, and that this cost
-    /// remains if it was measured over many calls.
+    /// The other loads correct the cost at saturation if it was measured over few calls. If it was measured over many
+    /// calls, it does not change.
     #[test]
     fn the_levels_improve_the_cost_at_saturation() {
         let levels = costs(|idle| 0.01 + 0.005 * idle);
@@ -286,7 +289,7 @@ mod tests {
         let noisy = seen([-1e-3, -5e-4, 5e-4, 6e-4], 1);
         let ((low, high), constant) = (drawn(&noisy), fit(None, &noisy, None).demand);
         assert!(low < 0.93 * constant && high > 1.07 * constant, "{low} … {high}");
-        // If the cost at saturation was measured, no law is drawn, and S is the measured cost.
+        // If the cost at saturation was measured, no law is drawn, and the law has the measured cost.
         assert_eq!(choose(&seen([0.0; 4], 1), Some(exactly(0.012)), Some(0.9)).0.demand, 0.012);
     }
 

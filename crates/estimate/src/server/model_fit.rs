@@ -1,4 +1,4 @@
-//! A fitted model of a server, and its predictions for a load.
+//! A fitted queueing model of a server, and its predictions for a load.
 
 use super::blocks::ServerFacts;
 use super::full::PoolKind;
@@ -10,27 +10,26 @@ use brimful_core::model::{Model, Station, StationKind};
 use brimful_core::survey::Law;
 use brimful_model::{HostSlowness, station_demands, trajectory};
 
-/// Number of times that the same arrivals are replayed through the model, each time with other random service times.
+/// Number of simulations of the same arrivals, each with other random service times.
 const REPLAYS: u64 = 5;
 
-/// A model that was fitted to one set of blocks.
+/// A queueing model of a server that was fitted to calibration measurements.
 #[derive(Clone, Debug)]
 pub(super) struct ModelFit {
-    /// The queueing network without pauses, with one request of the mix per second.
+    /// The queueing network with one request of the mix per second, without the server's pauses.
     pub network: Model,
-    /// The CPUs. They are a station of `network` only if calls wait for the CPUs.
+    /// The CPUs as a station. They are a station of `network` only if calls wait for the CPUs.
     pub cpu: CpuFit,
-    /// Squared coefficient of variation of the CPU times of calls within a class. It determines by how much the CPU use
-    /// varies at random between short intervals. The `scv` of the network's station determines waiting times and may
-    /// differ.
+    /// Squared coefficient of variation of the CPU times of calls within a class. It determines how much the CPU time
+    /// in short intervals varies at random. The `scv` of the network's station determines waiting times and may differ.
     pub service_scv: f64,
-    /// Ratios of the measured to the predicted 50th, 95th and 99th percentiles of response times.
+    /// Measured 50th, 95th and 99th percentiles of the response time, divided by the predicted percentiles.
     pub percentile_ratios: [f64; 3],
-    /// The server's pauses. They interrupt the first station of the network.
+    /// The server's pauses, which interrupt the first station of the network.
     pub pauses: Pauses,
-    /// The laws of a call's cost that were tried, the best one first.
+    /// The tested laws of how the CPU cost of a call depends on the load, the best one first.
     pub laws: Vec<Law>,
-    /// The discrete properties of the pool that is the bottleneck; `None` if the CPUs are the bottleneck.
+    /// The discrete properties of the resource that is the bottleneck; `None` if the CPUs are the bottleneck.
     pub pool_kind: Option<PoolKind>,
     /// Name of the station that is the bottleneck.
     pub bottleneck: String,
@@ -38,23 +37,23 @@ pub(super) struct ModelFit {
     pub evidence: String,
 }
 
-/// The CPUs as a station, and the demands at this station.
+/// The CPUs as a queueing station, and the service demands at this station.
 #[derive(Clone, Debug)]
 pub(super) struct CpuFit {
-    /// The station of the CPUs.
+    /// The queueing station of the CPUs.
     pub station: Station,
-    /// Demand of each class at saturation, in seconds.
+    /// Demand of each request class at saturation, in seconds.
     pub demands: Vec<f64>,
-    /// Whether the Server Module measured the demands.
+    /// Whether the demands are measurements of the Server Module.
     pub is_from_module: bool,
 }
 
-/// Response times during a level, in seconds.
+/// Mean and percentiles of the response times during a measurement, in seconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ResponseSummary {
-    /// Mean over all calls.
+    /// Mean response time of all calls.
     pub mean: f64,
-    /// 50th, 95th and 99th percentiles over all calls.
+    /// 50th, 95th and 99th percentiles of the response times of all calls.
     pub percentiles: [f64; 3],
 }
 
@@ -77,13 +76,13 @@ pub(super) fn quantile(sorted: &[f64], q: f64) -> f64 {
 }
 
 impl ModelFit {
-    /// Whether calls wait for the CPUs, so that the CPUs are a station of the network. It is false if calls wait for
-    /// workers or for another resource that they hold while they use the CPUs.
+    /// Whether calls wait for the CPUs, so that the CPUs are a station of the network. False if calls wait for workers
+    /// or for another resource that they hold while they use the CPUs.
     pub fn waits_for_cpu(&self) -> bool {
         self.network.stations[0].name == self.cpu.station.name
     }
 
-    /// The fit with this squared coefficient of variation of the delay outside of the stations.
+    /// The same model with another squared coefficient of variation of the delay outside of the stations.
     pub fn with_delay_scv(mut self, scv: f64) -> ModelFit {
         if let Some(elsewhere) = self.network.stations.last_mut() {
             elsewhere.scv = scv;
@@ -91,7 +90,7 @@ impl ModelFit {
         self
     }
 
-    /// Saturation rate of requests in the proportions of `mix`, in requests per second.
+    /// Saturation rate for requests with the class shares `mix`, in requests per second.
     pub fn saturation(&self, mix: &[f64]) -> f64 {
         let mean = |demands: &[f64]| mix.iter().zip(demands).map(|(share, demand)| share * demand).sum::<f64>();
         let capacity = |(station, demands): (&Station, &Vec<f64>)| {
@@ -106,8 +105,8 @@ impl ModelFit {
         capacities.into_iter().fold(f64::INFINITY, f64::min)
     }
 
-    /// Utilization of the CPUs by the server's processes, if requests in the proportions of `mix` arrive at `rate` per
-    /// second on a host with this slowness.
+    /// Utilization of the CPUs by the server's processes, if requests with the class shares `mix` arrive at `rate` per
+    /// second. All CPU times are multiplied by `slowness`.
     pub fn utilization(&self, facts: &ServerFacts, rate: f64, mix: &[f64], slowness: f64) -> f64 {
         let rates: Vec<f64> = mix.iter().map(|share| rate * share).collect();
         let demands = station_demands(&self.cpu.station, &self.cpu.demands, &rates);
@@ -118,29 +117,29 @@ impl ModelFit {
         ((facts.idle_busy + calls + pauses) / servers).min(1.0)
     }
 
-    /// Squared coefficient of variation of the CPU time of a request, over all classes in the proportions of `mix`.
+    /// Squared coefficient of variation of the CPU time of a request, over all classes with the shares `mix`.
     pub fn variability(&self, mix: &[f64]) -> f64 {
         let demands = &self.network.demands[0];
         let moment = |k: i32| mix.iter().zip(demands).map(|(share, demand)| share * demand.powi(k)).sum::<f64>();
         (1.0 + self.service_scv) * moment(2) / moment(1).powi(2) - 1.0
     }
 
-    /// The network with `rate` requests per second in the proportions of `mix`. Pauses interrupt its first station.
+    /// The network with `rate` requests per second and the class shares `mix`. Pauses interrupt its first station.
     pub fn model_with_pauses(&self, rate: f64, mix: &[f64]) -> Model {
         let mut model = self.model_at(rate, mix);
         model.stations[0].interruptions = self.pauses.interruptions();
         model
     }
 
-    /// The network without pauses, with `rate` requests per second in the proportions of `mix`.
+    /// The network with `rate` requests per second and the class shares `mix`, without the server's pauses.
     pub fn model_at(&self, rate: f64, mix: &[f64]) -> Model {
         let mut model = self.network.clone();
         model.classes.iter_mut().zip(mix).for_each(|(class, share)| class.rate = Some(rate * share));
         model
     }
 
-    /// The expected cost of a call at `rate` calls per second. `mean` is the mean cost at this rate in CPU seconds, and
-    /// `saturated` the cost at saturation.
+    /// The expected CPU cost of a call as a function of the load. At `rate` calls per second, the mean cost is `mean`
+    /// CPU seconds; at saturation, it is `saturated` CPU seconds.
     pub fn expected_cost(&self, facts: &ServerFacts, saturated: f64, mean: f64, rate: f64) -> ExpectedCost {
         let servers = f64::from(facts.servers);
         let free = 1.0 - self.cpu.station.background;
@@ -148,8 +147,8 @@ impl ModelFit {
         ExpectedCost { saturated, mean, idle, free, servers, idle_busy: facts.idle_busy }
     }
 
-    /// The host's slowness over time: for each stretch, the ratio of the CPU time of a request to the model's
-    /// prediction. `None` without stretches.
+    /// The slowness of the host over time: the ratio of the CPU time of a request to the model's prediction, for each
+    /// short interval in `stretches`. `None` if there are no intervals.
     pub fn host_slowness(
         &self,
         facts: &ServerFacts,
@@ -165,8 +164,8 @@ impl ModelFit {
         let seen: Vec<(f64, f64, f64)> = stretches.iter().map(|s| (s.seconds, expected.slowness(s), s.calls)).collect();
         let level = seen.iter().map(|(seconds, slowness, _)| seconds * slowness).sum::<f64>()
             / seen.iter().map(|(seconds, ..)| seconds).sum::<f64>();
-        // Calls differ in their demands, and so do the means of stretches with few calls. These differences are
-        // removed, because the replay simulates them.
+        // In an interval with few calls, the mean CPU time also deviates because calls differ in their demands. This
+        // deviation is removed, because the simulation of the calls adds it.
         let share = drift_share(seen.iter().map(|(_, s, calls)| (s / level, *calls)), self.variability(mix), CAUTION);
         let shrink = |(seconds, slowness, _): (f64, f64, f64)| (seconds, level + share * (slowness - level));
         let course: Vec<(f64, f64)> = seen.into_iter().map(shrink).collect();
@@ -175,8 +174,8 @@ impl ModelFit {
         (!course.is_empty()).then(|| HostSlowness::from_intervals(before_start.into_iter().chain(course)))
     }
 
-    /// Replays arrivals (times in seconds, and classes) through the model, on a host with the slowness over time in
-    /// `course`. Returns `None` without arrivals.
+    /// Simulates calls with these arrivals (times in seconds, and classes). `course` has the factor by which the host
+    /// slows the server down over time. Returns `None` if there are no arrivals.
     pub fn replay(
         &self,
         rate: f64,
@@ -200,7 +199,7 @@ mod tests {
     use brimful_core::model::{IdleCost, ModelClass, Scheduling};
     use brimful_model::{Method, solve};
 
-    /// A fit with one class and two stations, the CPUs and a constant delay. A call needs 1 ms of CPU time.
+    /// A model with one class and two stations, the CPUs and a constant delay. A call needs 1 ms of CPU time.
     fn fit(servers: u32, background: f64, idle_cost: Option<IdleCost>, pauses: Pauses) -> ModelFit {
         let station = Station {
             name: "cpu".into(),
@@ -231,9 +230,10 @@ mod tests {
         }
     }
 
-    /// Expects the capacity that the fit computes itself, and the mean response time of a model that has pauses as lost
-    /// capacity (a slower CPU) plus ν·E[L²]·(1 − σ)/(2(1 − σ − ρ)). Both are equal up to rounding without an idle cost.
-    /// With an idle cost, ρ depends on whether pauses count as idle time, so the tolerance is 1 %.
+    /// The model in the form of the document has the capacity of the fit. Its mean response time is that of a CPU
+    /// without pauses that is slower by the share σ of time in pauses, plus ν·E[L²]·(1 − σ)/(2(1 − σ − ρ)), where ν is
+    /// the rate of pauses, L their length, and ρ the utilization. The tolerance is a rounding error without an idle
+    /// cost. With an idle cost, ρ depends on whether pauses count as idle time, so the tolerance is 1 %.
     #[test]
     fn the_written_model_has_the_capacity_and_the_response_times_of_the_fit() {
         let waking = IdleCost { seconds: 0.000_3, power: 2 };
@@ -252,7 +252,7 @@ mod tests {
                     let without_waits = solve(&slower, Method::Auto).unwrap().mean_response_time;
                     let demand = station_demands(&slower.stations[0], &slower.demands[0], &[rate])[0];
                     let busy = rate * demand / f64::from(servers) / (1.0 - background);
-                    // Mean and unbiased variance of the lengths 10, 20 and 40 ms.
+                    // Mean and sample variance of the pause lengths 10, 20 and 40 ms.
                     let (mean, variance) = (0.07 / 3.0, 7.0 / 30_000.0);
                     let wait = 2.0 * (mean * mean + variance) * running / (2.0 * (running - busy));
                     let expected = without_waits + wait;
@@ -263,8 +263,8 @@ mod tests {
         }
     }
 
-    /// Pauses that come with calls take capacity that grows with the rate. The mean response time is that of the
-    /// replay, in which such pauses are random too.
+    /// The capacity that pauses per call take grows in proportion to the rate, in the fit and in the solver of the
+    /// model.
     #[test]
     fn pauses_per_call_take_capacity_in_proportion_to_the_rate() {
         let pauses = Pauses { per_second: 1.0, per_call: 0.01, lengths: vec![0.02, 0.03], busy: 0.0 };

@@ -1,39 +1,39 @@
-//! The Server Module's measurements of requests during calibration: the differences between classes, the variability of
-//! service times, and the number of workers.
+//! The Server Module's measurements of requests during calibration: the CPU time of each class, the variability of
+//! service times, and the number of workers. The Server Module is a plug-in of the web server.
 
 use super::blocks::{OfferedLoad, PooledLoads, PooledMeasurement, ServerFacts, most_clients};
 use super::model_fit::ModelFit;
 use crate::inside::{ModuleDemand, NORMAL_95, scv_within_classes};
 use brimful_core::survey::ModuleMeasurements;
 
-/// Maximum half width of the 95 % confidence interval of a class's CPU time, relative to this time. With wider
-/// intervals, measurements of the class alone are more precise.
+/// Maximum half width of the 95 % confidence interval of a class's mean CPU time, relative to this time. With wider
+/// intervals, measurements of loads of the class alone are more precise.
 const MAX_HALF_WIDTH: f64 = 0.1;
 
-/// The module's measurements of all classes, and whether workers share the CPUs.
+/// The Server Module's measurements of all request classes, and whether workers share the CPUs.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct ModuleDemands {
-    /// The measurement of each class.
+    /// The measurement of each request class.
     pub classes: Vec<ModuleDemand>,
-    /// Whether there are more workers than CPUs, or the number of workers is unknown. The workers then share the CPUs
-    /// in time slices, and waiting times do not show the variability of service times.
+    /// Whether workers share the CPUs in time slices, so that waiting times do not show the variability of service
+    /// times. True if there are more workers than CPUs, or if the number of workers is unknown.
     pub takes_turns: bool,
 }
 
-/// The variability of service times that the module measured.
+/// The variability of service times that the Server Module measured.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct MeasuredService {
     /// Squared coefficient of variation of the CPU time of calls within a class.
     pub scv: f64,
     /// Standard error of `scv`.
     pub standard_error: f64,
-    /// Whether workers share the CPUs in time slices.
+    /// Whether there are more workers than CPUs, so that workers share the CPUs in time slices.
     pub takes_turns: bool,
 }
 
 impl ModuleDemands {
-    /// Combines the measurements with the largest number of clients. Returns `None` if they do not determine the CPU
-    /// time of every class precisely.
+    /// Reads the measurements of the largest number of clients. Returns `None` if they do not determine the CPU time of
+    /// every request class precisely.
     pub fn new(facts: &ServerFacts, loads: &PooledLoads) -> Option<ModuleDemands> {
         let (most, _) = most_clients(loads)?;
         let has_most = |load: &OfferedLoad| matches!(load, OfferedLoad::Clients(clients) | OfferedLoad::SingleClass(_, clients) if *clients == most);
@@ -52,9 +52,9 @@ impl ModuleDemands {
 
     /// The demand of each class in seconds, so that the mean demand of the mix is `mean`.
     ///
-    /// A demand is the CPU time in the processing phases of a request, which differs between classes, plus CPU time
-    /// outside of phases, which is the same for all classes. If the mean CPU time in phases exceeds `mean`, all demands
-    /// are scaled down. This is possible if each class was measured alone.
+    /// The demand of a class is the CPU time in the processing phases of a request, which differs between classes, plus
+    /// the CPU time outside of phases, which is the same for all classes. If the mean CPU time in phases exceeds
+    /// `mean`, all demands are reduced in proportion. This is possible if each class was measured alone.
     pub fn demands(&self, mix: &[f64], mean: f64) -> Vec<f64> {
         let cpu_in_phases_s: f64 =
             mix.iter().zip(&self.classes).map(|(share, class)| share * class.cpu_in_phases_s).sum();
@@ -63,7 +63,7 @@ impl ModuleDemands {
         self.classes.iter().map(|class| outside + scale * class.cpu_in_phases_s).collect()
     }
 
-    /// The variability of service times within classes; `None` if it cannot be computed.
+    /// The variability of service times within request classes; `None` if it cannot be computed.
     pub fn service(&self, mix: &[f64], demands: &[f64]) -> Option<MeasuredService> {
         let (scv, standard_error) = scv_within_classes(&self.classes, demands, mix)?;
         Some(MeasuredService { scv, standard_error, takes_turns: self.takes_turns })
@@ -77,7 +77,8 @@ pub(super) fn measured_service(fit: &ModelFit, facts: &ServerFacts, loads: &Pool
     measured.service(&facts.mix, &fit.cpu.demands)
 }
 
-/// The module's measurements for the survey's document; `None` if the demands do not come from the module.
+/// The Server Module's measurements, for the JSON document of the survey. `None` if the demands do not come from the
+/// module.
 pub(super) fn document(fit: &ModelFit, facts: &ServerFacts, loads: &PooledLoads) -> Option<ModuleMeasurements> {
     let measured = ModuleDemands::new(facts, loads).filter(|_| fit.cpu.is_from_module)?;
     let service = measured.service(&facts.mix, &fit.cpu.demands);
@@ -106,11 +107,11 @@ mod tests {
 
     #[test]
     fn classes_differ_by_their_phases_and_share_the_rest() {
-        // Each request takes 0.3 ms outside of its phases.
+        // Each request takes 0.3 ms of CPU time outside of its processing phases.
         let demands = seen([0.001, 0.004]).demands(&[0.75, 0.25], 0.75 * 0.0013 + 0.25 * 0.0043);
         assert!((demands[0] - 0.0013).abs() < 1e-12 && (demands[1] - 0.0043).abs() < 1e-12, "{demands:?}");
-        // The CPU time in phases, measured with each class alone, is 2.5 ms on average. This is more than the mean
-        // demand of the mix, 2 ms.
+        // The mean CPU time in processing phases is 2.5 ms, measured with each class alone. It exceeds the mean demand
+        // of the mix, 2 ms.
         let demands = seen([0.001, 0.004]).demands(&[0.5, 0.5], 0.002);
         assert!((demands[0] - 0.0008).abs() < 1e-12 && (demands[1] - 0.0032).abs() < 1e-12, "{demands:?}");
     }

@@ -1,8 +1,8 @@
-//! Pauses of the server: times in which it serves no call, such as during garbage collection.
+//! Pauses of the server: times in which it serves no calls, such as during garbage collection.
 //!
 //! A pause is a gap between two completed calls that is much longer than usual while calls are in progress
-//! ([`super::gaps`]). A server has pauses only if they occur in at least two measurements with closed loads, because a
-//! single one may be a disturbance of the host. Shorter pauses are part of the variability of service times.
+//! ([`super::gaps`]). A server has pauses only if they occur in at least two measurements with closed-loop clients,
+//! because a single one may be a disturbance of the host. Shorter pauses are part of the variability of service times.
 //!
 //! Pauses may occur per second or per call. The number of pauses in T seconds with N calls is Poisson distributed with
 //! the mean ν·T + γ·N. Both rates are fitted to all loads by maximum likelihood. One of them is 0, unless the
@@ -25,29 +25,30 @@ use rand_pcg::Pcg64Mcg;
 use statrs::distribution::{ContinuousCDF, Gamma};
 use std::collections::BTreeMap;
 
-/// Minimum number of measurements with closed loads that must contain a pause.
+/// Minimum number of measurements with closed-loop clients that must contain a pause.
 const MIN_MEASUREMENTS: usize = 2;
-/// Minimum share of the pauses that a measurement shows. Other measurements are not used for the rates of pauses.
+/// Minimum share of the pauses that a measurement can detect. Other measurements are not used to estimate the rates of
+/// pauses.
 const MIN_VISIBLE: f64 = 0.5;
-/// Rounding tolerance of lengths, in seconds.
+/// Tolerance for rounding errors of pause lengths, in seconds.
 const ROUNDING: f64 = 1e-9;
-/// Minimum increase of the log likelihood for a fit with both rates, instead of one: half of the 95 % quantile of χ²
-/// with one degree of freedom (Wilks 1938).
+/// Minimum increase of the log likelihood for a fit with pauses per second and pauses per call, instead of one of them:
+/// half of the 95 % quantile of χ² with one degree of freedom (Wilks 1938).
 const NOTABLE_LIKELIHOOD: f64 = 1.92;
-/// Lower bound of the share of time without pauses.
+/// Minimum share of time without pauses, which prevents a division by zero.
 const MIN_RUNNING: f64 = 0.01;
-/// Pause lengths with a smaller squared coefficient of variation than this are assumed to be equal.
+/// Minimum squared coefficient of variation of pause lengths. Below it, all pauses are assumed to have the same length.
 const MIN_LENGTH_SCV: f64 = 1e-3;
-/// Duration of the observation of the idle server, in seconds.
+/// Duration of the measurement of the idle server, in seconds.
 const IDLE_SECONDS: f64 = 1.0;
 
-/// Distinguishes pauses from ordinary gaps between completed calls.
+/// Distinguishes pauses of the server from ordinary gaps between completed calls.
 #[derive(Clone, Debug, Default)]
 pub(super) struct PauseDetector {
-    /// The minimum length of a gap that is a pause, in seconds, for each load of calibration.
+    /// The minimum length of a gap that is a pause, in seconds, for each load of the calibration.
     thresholds: BTreeMap<OfferedLoad, f64>,
-    /// Length of an ordinary gap under closed loads, in seconds. The gap that a pause causes is longer than the pause
-    /// by this length.
+    /// Mean gap between completed calls at the highest rate, in seconds. The gap that a pause causes is longer than the
+    /// pause by this length.
     usual_gap: f64,
     /// Number of CPUs that the server keeps busy during a pause.
     pub busy: f64,
@@ -56,19 +57,19 @@ pub(super) struct PauseDetector {
 /// Rates and lengths of the server's pauses.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Pauses {
-    /// ν: pauses per second, independent of the load.
+    /// Pauses per second that occur at any load, even without calls.
     pub per_second: f64,
-    /// γ: pauses per call.
+    /// Additional pauses per completed call.
     pub per_call: f64,
-    /// Lengths of the pauses that were detected, in seconds.
+    /// Lengths of the detected pauses, in seconds.
     pub lengths: Vec<f64>,
     /// Number of CPUs that the server keeps busy during a pause.
     pub busy: f64,
 }
 
 impl PauseDetector {
-    /// Detects the pauses in all blocks. Removes them from the measurements and from the facts, which then describe the
-    /// server between pauses. `None` if the server has no pauses.
+    /// Detects the pauses in all measurements. Removes their effect from the measurements and from the facts, which
+    /// then describe the server between pauses. `None` if the server has no pauses.
     pub fn detect_and_remove(
         blocks: &mut [Vec<ReplayedMeasurement>],
         facts: &mut ServerFacts,
@@ -85,7 +86,8 @@ impl PauseDetector {
         Some(detector)
     }
 
-    /// Determines the minimum length of a pause for each load, from all blocks. `None` if the server has no pauses.
+    /// Determines the minimum length of a pause for each load, from all measurements. `None` if the server has no
+    /// pauses.
     fn new(blocks: &[Vec<ReplayedMeasurement>]) -> Option<PauseDetector> {
         let mut by_load: BTreeMap<OfferedLoad, Vec<&Measurement>> = BTreeMap::new();
         for replayed in blocks.iter().flatten() {
@@ -100,14 +102,14 @@ impl PauseDetector {
         (usual_gap.is_finite() && paused >= MIN_MEASUREMENTS).then_some(detector)
     }
 
-    /// The pauses during one measurement of calibration.
+    /// The pauses during one calibration measurement.
     fn pauses_of(&self, measurement: &Measurement) -> Vec<Pause> {
         let timeline = &measurement.timeline;
         let threshold = self.thresholds.get(&measurement.load).copied().unwrap_or(f64::INFINITY);
         self.longer_than(threshold, &timeline.completed, &timeline.arrivals, is_closed(measurement.load))
     }
 
-    /// The pauses during an open load at which calibration did not measure.
+    /// The pauses during an open load whose rate was not measured during calibration.
     pub fn pauses_under(&self, completed: &CompletedCalls, arrivals: &[(f64, usize)]) -> Vec<Pause> {
         let open = self.thresholds.iter().filter(|(load, _)| !is_closed(**load));
         let threshold = open.map(|(_, threshold)| *threshold).reduce(f64::max).unwrap_or(f64::INFINITY);
@@ -127,9 +129,9 @@ impl PauseDetector {
             .collect()
     }
 
-    /// Share of the pauses of these lengths that are detected under a load of `rate` calls per second. A pause is
-    /// detected only if a call is in progress when it begins, or arrives early enough during the pause. With closed
-    /// loads, calls are always in progress.
+    /// Share of pauses with these lengths that are detected under a load of `rate` calls per second. A pause is
+    /// detected only if a call is in progress when the pause begins, or arrives early enough during the pause.
+    /// Closed-loop clients always have calls in progress.
     fn visible_share(&self, load: OfferedLoad, rate: f64, lengths: &[f64]) -> f64 {
         let Some(threshold) = self.thresholds.get(&load) else { return 0.0 };
         let present = if is_closed(load) { 1.0 } else { (rate * self.usual_gap).min(1.0) };
@@ -142,7 +144,7 @@ impl PauseDetector {
 }
 
 impl Pauses {
-    /// Estimates the rates of pauses from blocks in which `detector` detected the pauses.
+    /// Estimates the rates of pauses from measurements in which `detector` detected the pauses.
     pub fn new<'a>(detector: &PauseDetector, blocks: impl Iterator<Item = &'a Vec<ReplayedMeasurement>>) -> Pauses {
         let measurements: Vec<&Measurement> = blocks.flatten().map(|replayed| &replayed.measurement).collect();
         let closed = || measurements.iter().filter(|it| is_closed(it.load));
@@ -172,12 +174,12 @@ impl Pauses {
         self.lengths.is_empty()
     }
 
-    /// Pauses per second while calls are completed at `rate` per second.
+    /// Pauses per second at `rate` completed calls per second.
     pub fn rate_at(&self, rate: f64) -> f64 {
         self.per_second + self.per_call * rate
     }
 
-    /// E\[L\]: mean length of a pause, in seconds.
+    /// Mean length of a pause, in seconds.
     pub fn mean(&self) -> f64 {
         self.lengths.iter().sum::<f64>() / (self.lengths.len() as f64).max(1.0)
     }
@@ -208,7 +210,7 @@ impl Pauses {
         move |rng| gamma.map_or(mean, |gamma| gamma.inverse_cdf(rng.random()))
     }
 
-    /// σ: share of the time in pauses, at `rate` completed calls per second.
+    /// Share of the time that the server spends in pauses, at `rate` completed calls per second.
     pub fn share_at(&self, rate: f64) -> f64 {
         self.rate_at(rate) * self.mean()
     }
@@ -218,10 +220,11 @@ impl Pauses {
         (1.0 - self.per_second * self.mean()).max(0.0) / (1.0 / capacity + self.per_call * self.mean())
     }
 
-    /// Draws random pauses during `seconds` seconds with a load of `rate` calls per second. Each pause has a random
-    /// mark from 0 to 1. At a lower load, only the pauses with small marks occur ([`Pauses::occurring_at`]).
+    /// Draws random pauses during `seconds` seconds with a load of `rate` calls per second. Each pause also has a
+    /// random number from 0 to 1, which determines whether it also occurs at a lower load ([`Pauses::occurring_at`]).
     pub fn draw(&self, rate: f64, seconds: f64, rng: &mut Pcg64Mcg) -> Vec<(Pause, f64)> {
-        // A pause can only begin outside of other pauses, so their rate in the remaining time is higher.
+        // A pause can only begin outside of other pauses, so the rate of pauses in the remaining time is higher than
+        // their overall rate.
         let per_second = self.rate_at(rate) / (1.0 - self.share_at(rate)).max(MIN_RUNNING);
         let mut drawn = Vec::new();
         if self.is_empty() || per_second <= 0.0 {
@@ -241,15 +244,14 @@ impl Pauses {
     }
 
     /// Selects those of the drawn pauses that also occur if the load is `rate` calls per second instead of `drawn_for`.
-    /// The number with each pause is its random mark from 0 to 1. The pause occurs if its mark is below the ratio of
-    /// the two rates of pauses, at the load `rate` and at the load `drawn_for`.
+    /// A pause occurs if its random number from 0 to 1 is below the ratio of the rates of pauses at the two loads.
     pub fn occurring_at(&self, drawn: &[(Pause, f64)], rate: f64, drawn_for: f64) -> impl Iterator<Item = Pause> {
         let share = self.rate_at(rate) / self.rate_at(drawn_for);
         drawn.iter().filter(move |(_, mark)| *mark < share).map(|(pause, _)| *pause)
     }
 }
 
-/// Number of pauses detected in an observation, with its duration and its number of calls.
+/// Number of pauses that were detected in a measurement, with its duration in seconds and its number of calls.
 #[derive(Clone, Copy, Debug)]
 struct Exposure {
     pauses: f64,
@@ -257,7 +259,7 @@ struct Exposure {
     calls: f64,
 }
 
-/// Maximum likelihood estimates of the rates: pauses per second, and pauses per call.
+/// Maximum likelihood estimates of two rates: pauses per second, and pauses per call.
 fn rates(observed: &[Exposure]) -> (f64, f64) {
     let sum = |figure: fn(&Exposure) -> f64| observed.iter().map(figure).sum::<f64>();
     let (pauses, seconds, calls) = (sum(|it| it.pauses), sum(|it| it.seconds), sum(|it| it.calls));
@@ -271,7 +273,8 @@ fn rates(observed: &[Exposure]) -> (f64, f64) {
     let by_time = (pauses / seconds, 0.0);
     let by_calls = (0.0, pauses / calls);
     let single = if log_likelihood(by_calls) > log_likelihood(by_time) { by_calls } else { by_time };
-    // Expectation maximization. Each step divides every pause between both causes, in proportion to the current rates.
+    // Expectation maximization. Each iteration divides every pause between the two causes, in proportion to the current
+    // rates.
     let mut both = (0.5 * by_time.0, 0.5 * by_calls.1);
     for _ in 0..200 {
         let expected = |it: &Exposure| both.0 * it.seconds + both.1 * it.calls;
@@ -282,8 +285,8 @@ fn rates(observed: &[Exposure]) -> (f64, f64) {
     if log_likelihood(both) > log_likelihood(single) + NOTABLE_LIKELIHOOD { both } else { single }
 }
 
-/// Mean number of CPUs that the server keeps busy during a pause. It is computed from the stretches with pauses: their
-/// CPU time, minus the usual CPU time in the part without pauses.
+/// Mean number of CPUs that the server keeps busy during a pause. It is computed from the short intervals that contain
+/// pauses: their CPU time, minus the usual CPU time outside of pauses.
 fn busy_cpus<'a>(measurements: impl Iterator<Item = &'a Measurement>) -> f64 {
     let mut work = 0.0;
     let mut paused = 0.0;
@@ -307,8 +310,8 @@ fn busy_cpus<'a>(measurements: impl Iterator<Item = &'a Measurement>) -> f64 {
     if paused > 0.0 { (work / paused).max(0.0) } else { 0.0 }
 }
 
-/// Removes the effect of pauses from a measurement, so that it describes the server between pauses. `busy` is the field
-/// of [`Pauses`].
+/// Removes the effect of pauses from a measurement, so that it describes the server between pauses. `busy` is the
+/// number of CPUs that the server keeps busy during a pause.
 fn remove_pauses(measurement: &mut Measurement, busy: f64, servers: f64) {
     let timeline = &mut measurement.timeline;
     remove_from_stretches(&mut timeline.stretches, &timeline.pauses, busy);
@@ -333,21 +336,22 @@ fn remove_pauses(measurement: &mut Measurement, busy: f64, servers: f64) {
     measurement.seconds = remaining;
 }
 
-/// Removes the CPU time during pauses from the stretches of a run.
+/// Subtracts the CPU time during pauses from the short intervals of a run. `busy` is the number of busy CPUs in a
+/// pause.
 pub(super) fn remove_from_stretches(stretches: &mut [RunStretch], pauses: &[Pause], busy: f64) {
     for stretch in stretches {
         stretch.work = (stretch.work - busy * paused_in(pauses, stretch)).max(0.0);
     }
 }
 
-/// Time during a stretch in which the server paused, in seconds.
+/// Time of a short interval in which the server paused, in seconds.
 fn paused_in(pauses: &[Pause], stretch: &RunStretch) -> f64 {
     let span = (stretch.start_s, stretch.start_s + stretch.seconds);
     pauses.iter().map(|(start, length)| overlap((*start, start + length), span)).sum()
 }
 
-/// Sets the CPU usage of the idle server to 0 if pauses alone can explain it. The idle server was observed only
-/// briefly.
+/// Sets the CPU usage of the idle server to 0 if pauses alone can explain it: the idle server was measured only for a
+/// short time, so its CPU usage is uncertain.
 fn remove_idle_pauses(facts: &mut ServerFacts, pauses: &Pauses) {
     let mean = pauses.per_second * IDLE_SECONDS;
     let share = (mean + 3.0 * mean.sqrt()) * pauses.mean() / IDLE_SECONDS;
@@ -393,8 +397,9 @@ mod tests {
         assert!((pauses.capacity(1000.0) - 0.98 / 0.0012).abs() < 1e-9);
     }
 
-    /// Expects the mean response time S/A + λ·E[S²]/(2A(A − ρ)) + ν·E[L²]·A/(2(A − ρ)), which the solver of the model
-    /// must return too. A is the share of time without pauses, and S the service time.
+    /// The mean response time of a simulation and of the solver is S/A + λ·E[S²]/(2A(A − ρ)) + ν·E[L²]·A/(2(A − ρ)). A
+    /// is the share of time without pauses, S the service time, λ the rate of calls, ρ the utilization, ν the rate of
+    /// pauses, and L their length.
     #[test]
     fn the_mean_wait_is_that_of_a_replay() {
         let pauses = Pauses { per_second: 1.0, per_call: 0.01, lengths: vec![0.02, 0.03], busy: 0.0 };

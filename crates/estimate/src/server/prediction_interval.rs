@@ -1,9 +1,9 @@
-//! Prediction intervals: the range around a prediction that contains 90 % of measurements.
+//! Prediction intervals: the range around a prediction that is expected to contain 90 % of later measurements.
 //!
-//! The bootstrap draws blocks of calibration at random and fits a model to each draw (Efron 1979). It draws whole
-//! blocks, because measurements close in time depend on each other (Künsch 1989). For each model, a series of the
-//! host's speed is also drawn. Random arrivals are then simulated with this model and these speeds (a queue in a random
-//! environment).
+//! Calibration measures the loads repeatedly, once per block. The bootstrap draws blocks at random and fits a model to
+//! each draw (Efron 1979). It draws whole blocks, because measurements close in time depend on each other (Künsch
+//! 1989). For each model, a series of the host's speed is also drawn. Random arrivals are then simulated with this
+//! model and these speeds (a queue in a random environment).
 
 use super::blocks::{ReplayedMeasurement, ServerFacts, pool};
 use super::drift::{Drift, blocks_to_draw};
@@ -20,42 +20,43 @@ use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 use statrs::distribution::{ContinuousCDF, Normal};
 
-/// Number of bootstrap draws.
+/// Number of draws of the bootstrap. Each draw is a random selection of calibration blocks to which a model is fitted.
 const DRAWS: usize = 100;
-/// Maximum number of arrivals that are simulated for each draw.
+/// Maximum number of arrivals that are simulated for each draw of the bootstrap.
 const MAX_ARRIVALS: f64 = 50_000.0;
-/// Number of bisections in the search for the highest rate that meets a limit. They reduce the range to 0.4 % of the
-/// saturation rate.
+/// Number of bisections in the search for the highest rate that meets a response time limit. They reduce the range of
+/// rates to 0.4 % of the saturation rate.
 const BISECTIONS: usize = 8;
-/// Maximum number of arrivals that are simulated in each bisection.
+/// Maximum number of arrivals that are simulated in each step of the search for the highest rate.
 const MAX_SEARCH_ARRIVALS: f64 = 8_000.0;
 
-/// Lower bound of the random ratio between the work of a number of calls and its expected value.
+/// Minimum of the random ratio between the total CPU time of some calls and its expected value.
 const MIN_WORK: f64 = 0.1;
 
-/// A predicted value, and a prediction interval that is expected to contain 90 % of measurements.
+/// A predicted value, and an interval that is expected to contain 90 % of later measurements.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PredictedValue {
-    /// The median of the predictions of all draws.
+    /// The median of the predictions of all bootstrap draws.
     pub median: f64,
-    /// The 5 % and 95 % quantiles of the predictions of all draws.
+    /// The 5 % and 95 % quantiles of the predictions of all bootstrap draws.
     pub interval90: [f64; 2],
 }
 
-/// Predictions for a load level, on a host whose speed varies as during calibration. Times are in seconds.
+/// Predictions for a later measurement at one request rate, on a host whose speed varies as during calibration. Times
+/// are in seconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ExpectedLevel {
-    /// Mean response time.
+    /// Mean response time, in seconds.
     pub response: PredictedValue,
-    /// 50th, 95th and 99th percentiles of the response time.
+    /// 50th, 95th and 99th percentiles of the response time, in seconds.
     pub percentiles: [PredictedValue; 3],
     /// Utilization of the CPUs by the server's processes, 0 to 1.
     pub utilization: PredictedValue,
 }
 
-/// Fits models to blocks that are drawn with replacement. If the capacity is extrapolated, the law of a call's cost is
-/// also drawn at random. All models have the same variability of the delay outside of the stations, and the same
-/// discrete properties of the pool as `fit`, the model of all blocks.
+/// Fits models to calibration blocks that are drawn with replacement. If the capacity is extrapolated, the law of how
+/// the CPU cost of a call depends on the load is also drawn at random. All models have the same variability of the
+/// delay outside of the stations, and the same type of bottleneck as `fit`, the model of all blocks.
 pub(super) fn bootstrap(
     facts: &ServerFacts,
     blocks: &[Vec<ReplayedMeasurement>],
@@ -77,26 +78,26 @@ pub(super) fn bootstrap(
     (0..DRAWS).filter_map(draw).collect()
 }
 
-/// Half width of the 95 % confidence interval: 1.96 standard deviations. `values` has one value per draw. `None` if all
-/// values are equal.
+/// Half width of the 95 % confidence interval: 1.96 standard deviations of `values`, which has one value per bootstrap
+/// draw. `None` if all values are equal.
 pub(super) fn half_width95(values: impl Iterator<Item = f64>) -> Option<f64> {
     let values: Vec<f64> = values.collect();
     let deviation = Moments::from_values(&values)?.standard_deviation()?;
     (deviation > 0.0).then_some(1.96 * deviation)
 }
 
-/// A load level to predict.
+/// A later measurement that is predicted.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct LevelLoad<'a> {
     /// Requests per second.
     pub rate: f64,
-    /// Share of each class in the requests.
+    /// Share of each request class in the requests.
     pub mix: &'a [f64],
-    /// Start and duration of the level.
+    /// Start and duration of the measurement.
     pub time: LevelTime,
 }
 
-/// Predicts a level with each model of the bootstrap. `arrivals` generates random arrivals (times in seconds, and
+/// Predicts a measurement with each model of the bootstrap. `arrivals` generates random arrivals (times in seconds, and
 /// classes) from a seed and a duration in seconds.
 ///
 /// # Errors
@@ -115,14 +116,14 @@ pub(super) fn predict_level(
     let mut means = Vec::new();
     let mut percentiles = [Vec::new(), Vec::new(), Vec::new()];
     let mut utilizations = Vec::new();
-    // At most `MAX_ARRIVALS` arrivals are simulated. Their random deviation is nearly that of all arrivals of the
-    // level, and makes the interval slightly too wide.
+    // At most `MAX_ARRIVALS` arrivals are simulated. Their mean varies slightly more between draws than that of all
+    // arrivals would, so the interval is slightly too wide.
     let replayed_seconds = seconds.min(MAX_ARRIVALS / rate);
     let parts = drift.draws(fits.len(), time, &mut rng);
     for ((index, fit), stretches) in fits.iter().enumerate().zip(parts) {
         let model = fit.model_at(rate, mix);
         let calls = arrivals(index as u64, replayed_seconds);
-        // The rate of the drawn arrivals deviates from `rate` at random.
+        // The number of arrivals is random, so their rate deviates from `rate`.
         let drawn_rate = calls.len() as f64 / replayed_seconds;
         let slowness =
             mean_slowness(&stretches).unwrap_or(1.0) * work_of_calls(fit, mix, calls.len() as f64, &mut calls_rng);
@@ -144,21 +145,21 @@ pub(super) fn predict_level(
     })
 }
 
-/// A limit on response times, which determines a maximum rate of calls.
+/// A limit on response times, from which the highest rate of calls that meets it is predicted.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ResponseLimit {
-    /// The limit, in seconds.
+    /// The response time limit, in seconds.
     pub seconds: f64,
-    /// What is limited: the mean response time, or the share of calls that exceed the limit.
+    /// The quantity that is limited: the mean response time, or the share of calls that exceed the limit.
     pub limited: LimitedMeasure,
-    /// Index of the class that the limit applies to; `None` for all calls.
+    /// Index of the request class to which the limit applies; `None` for all calls.
     pub class: Option<usize>,
 }
 
-/// Predicts the highest rate of requests in the proportions of `mix` that meets a limit, with each model of the
-/// bootstrap. `time` is when this rate will be measured. The rate is at most the saturation rate. `arrivals` generates
-/// Poisson arrivals (times in seconds, and classes) from a rate, a seed and a duration in seconds. Returns `None` if no
-/// draw has a saturation rate.
+/// Predicts the highest rate of requests with the class shares `mix` that meets a limit, with each model of the
+/// bootstrap. `time` states when this rate will be measured. The rate is at most the saturation rate. `arrivals`
+/// generates Poisson arrivals (times in seconds, and classes) from a rate, a seed and a duration in seconds. Returns
+/// `None` if no model of the bootstrap has a saturation rate.
 ///
 /// # Errors
 /// If the model cannot be solved.
@@ -186,7 +187,7 @@ pub(super) fn predict_rate(
         let (mut low, mut high) = (0.0, saturation);
         for _ in 0..BISECTIONS {
             let rate = f64::midpoint(low, high);
-            // Poisson arrivals at a lower rate are the same arrivals with proportionally longer gaps.
+            // Longer gaps between Poisson arrivals, all by the same factor, yield Poisson arrivals at a lower rate.
             let stretch = saturation / rate;
             let calls = fastest.iter().map(|(at, class)| (at * stretch, *class));
             let calls = calls.take_while(|(at, _)| *at < replayed_seconds);
@@ -202,15 +203,15 @@ pub(super) fn predict_rate(
 }
 
 impl ResponseLimit {
-    /// Whether predicted response times meet the limit. `percentile_ratios` are the ratios of the [`ModelFit`]. Without
-    /// response times, the limit is met.
+    /// Whether predicted response times meet the limit. `percentile_ratios` corrects the predicted percentiles, as in
+    /// [`ModelFit`]. If there are no response times, the limit is met.
     fn is_met(&self, times: &[f64], percentile_ratios: [f64; 3]) -> bool {
         let calls = times.len() as f64;
         match self.limited {
             LimitedMeasure::Mean => times.iter().sum::<f64>() <= self.seconds * calls,
             LimitedMeasure::Share(permitted) => {
                 let [p50, p95, p99] = percentile_ratios;
-                // The ratio of the percentile that is nearest to the permitted share.
+                // Use the correction of the percentile that is nearest to the permitted share of calls.
                 let ratio = if permitted <= 0.03 {
                     p99
                 } else if permitted <= 0.25 {
@@ -225,7 +226,8 @@ impl ResponseLimit {
     }
 }
 
-/// Predicts the saturation rate of requests in the proportions of `mix`, as a measurement at `time` would show it.
+/// Predicts the saturation rate for requests with the class shares `mix`, as a measurement at `time` would determine
+/// it.
 pub(super) fn predict_saturation(
     fits: &[ModelFit],
     drift: &Drift,
@@ -250,14 +252,15 @@ pub(super) fn predict_saturation(
     (!rates.is_empty()).then(|| PredictedValue::from_draws(rates))
 }
 
-/// Random ratio between the work of this number of calls and its expected value, because calls differ in their demands.
+/// Random ratio between the total CPU time of this number of calls and its expected value. It is random because calls
+/// differ in their demands.
 fn work_of_calls(fit: &ModelFit, mix: &[f64], calls: f64, rng: &mut Pcg64Mcg) -> f64 {
     let deviation = (fit.variability(mix).max(0.0) / calls.max(1.0)).sqrt();
     Normal::new(1.0, deviation).map_or(1.0, |ratio| ratio.inverse_cdf(rng.random()).max(MIN_WORK))
 }
 
 impl PredictedValue {
-    /// Summarizes the predictions of all draws. There must be at least one.
+    /// Computes median and interval of the predictions of all bootstrap draws. There must be at least one.
     fn from_draws(mut values: Vec<f64>) -> PredictedValue {
         values.sort_unstable_by(f64::total_cmp);
         PredictedValue {

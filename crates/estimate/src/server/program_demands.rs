@@ -1,6 +1,5 @@
-//! The CPU time that a call spends in each of the server's programs, for the report. The model has only one station for
-//! all programs, because the programs share the same CPUs. With several stations, the model would predict a capacity
-//! that does not exist.
+//! The CPU time that a call spends in each of the server's programs, for the report. The queueing model has one station
+//! for all programs, because the programs share the same CPUs. Several stations would have more capacity than the CPUs.
 
 use super::blocks::{OfferedLoad, PooledLoads, ReplayedMeasurement, most_clients};
 use super::programs::ProgramUsage;
@@ -8,8 +7,8 @@ use crate::least_squares::t95;
 use brimful_core::moments::{Moments, mean};
 use brimful_core::survey::ProgramDemand;
 
-/// CPU demand of an average call of the mix in each program at the highest load, in descending order. Empty if programs
-/// cannot be observed. `idle` contains the number of CPUs that each program keeps busy without load.
+/// CPU demand of an average call of the mix in each program at the highest load, in descending order. Empty if the
+/// programs cannot be observed. `idle` has the number of CPUs that each program keeps busy without load.
 pub(super) fn program_demands(
     loads: &PooledLoads,
     blocks: &[Vec<ReplayedMeasurement>],
@@ -40,7 +39,8 @@ pub(super) fn program_demands(
     demands
 }
 
-/// CPU seconds per call in the program `name`, in one block under one load.
+/// CPU seconds per call in the program `name`, under one load in one block of the calibration. `None` if the block does
+/// not contain this measurement.
 fn cost(block: &[ReplayedMeasurement], load: OfferedLoad, name: &str, idle: &[ProgramUsage]) -> Option<f64> {
     let mut measurements = block.iter().map(|replayed| &replayed.measurement);
     let measurement = measurements.find(|measurement| measurement.load == load && measurement.rate() > 0.0)?;

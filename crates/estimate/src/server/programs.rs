@@ -2,7 +2,7 @@
 
 use brimful_core::server::{Program, Server};
 
-/// CPU usage of one program of the server under load.
+/// CPU usage of one program of the server during a measurement.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ProgramUsage {
     /// Name of the program.
@@ -17,12 +17,12 @@ pub struct ProgramUsage {
     pub quota: Option<f64>,
 }
 
-/// A quota counts as a bottleneck if it is exhausted in more than this share of its periods.
+/// Minimum share of a quota's periods in which it is exhausted. Below it, the quota is not the bottleneck.
 const EXHAUSTED: f64 = 0.5;
 
 impl ProgramUsage {
-    /// The programs that the monitor observed. Programs of the same name are combined. Their CPU usage is scaled so
-    /// that its sum is `busy`, the mean number of busy CPUs in the measured window.
+    /// The server's programs that the monitor observed; programs with the same name are combined. Their CPU usage is
+    /// scaled so that the sum is `busy`, the mean number of busy CPUs in the measurement window.
     pub fn from_server(server: &Server, busy: f64) -> Vec<ProgramUsage> {
         let all: f64 = server.process.iter().map(|program| program.cores).sum();
         let scale = if all > 0.0 { busy / all } else { 1.0 };

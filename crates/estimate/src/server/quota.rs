@@ -1,5 +1,5 @@
-//! Predictions for a server with a CPU quota. When the quota is exhausted, the operating system stops the server until
-//! the next period.
+//! Predictions for a server with a CPU quota. When the quota of a period is exhausted, the operating system stops the
+//! server until the next period.
 
 use super::blocks::ServerFacts;
 use super::model_fit::ModelFit;
@@ -8,21 +8,21 @@ use crate::EstimateError;
 use brimful_core::model::Station;
 use brimful_model::{Quota, QuotaResponseTimes, simulate_quota};
 
-/// Number of simulated calls for an estimate of the mean response time.
+/// Number of calls that are simulated to estimate the mean response time.
 const CALLS: usize = 40_000;
 
 /// The predicted capacity of a server with a CPU quota.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct QuotaPrediction {
-    /// Saturation rate of the mix, in calls per second.
+    /// Saturation rate of the mix with the quota, in calls per second.
     pub saturation: f64,
-    /// The saturation rate and its interval, for a host whose speed varies as during calibration.
+    /// Prediction interval of the saturation rate with the quota, for a host whose speed varies as during calibration.
     pub saturation_interval: Option<PredictedValue>,
     /// Utilization of all CPUs by the server's processes at saturation, 0 to 1.
     pub utilization: f64,
 }
 
-/// The server's capacity with the quota. The cost of a call at saturation is assumed to be the same as without the
+/// The server's capacity with the quota. The CPU cost of a call at saturation is assumed to be the same as without the
 /// quota. `unlimited` is the predicted saturation rate without the quota.
 pub(super) fn capacity(
     fit: &ModelFit,
@@ -44,7 +44,7 @@ pub(super) fn capacity(
     }
 }
 
-/// Mean response times at the CPU station, with and without the quota. The same calls are simulated in both cases.
+/// Mean response times at the CPUs, with and without the quota. The same calls are simulated in both cases.
 ///
 /// # Errors
 /// If the model cannot be solved.

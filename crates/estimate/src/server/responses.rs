@@ -1,16 +1,17 @@
 //! Estimates two parameters from response times: the variability of service times, and the delay outside of the
 //! stations (`elsewhere`), such as on the network.
 //!
-//! Both variable service times and a host that is slow for a moment cause queues. To distinguish them, the arrivals of
-//! each measurement are replayed through the model, on a host whose speed changes as measured. They are replayed once
-//! with constant and once with exponential service times. The squared coefficient of variation (scv) follows from the
-//! measured response time by linear interpolation. The delay is the part of the response times that neither service nor
-//! queueing explains at any load.
+//! Both variable service times and a host that is slow for a moment cause queues. To distinguish them, the calls of
+//! each measurement are simulated with their measured arrival times, on a host whose speed changes as measured. They
+//! are simulated once with constant and once with exponential service times. The squared coefficient of variation (scv)
+//! of service times follows from the measured response time by linear interpolation. The delay is the part of the
+//! response times that neither service nor queueing explains at any load.
 //!
-//! The scv has a prior. If the Server Module measured the CPU time of individual calls, the prior is their scv.
-//! Otherwise, it comes from the numbers of calls that a busy server completes in short intervals ([`super::work_scv`]),
-//! or else from the response times of a single client, which never waits. The fit remains within the interval of this
-//! prior, unless response times contradict it or workers share the CPUs.
+//! The scv has a prior distribution. If the Server Module (a plug-in of the web server) measured the CPU time of
+//! individual calls, the prior's mean is their scv. Otherwise, it comes from the numbers of calls that a busy server
+//! completes in short intervals ([`super::work_scv`]), or else from the response times of a single client, whose calls
+//! never wait. The fit remains within the interval of this prior, unless response times contradict it or workers share
+//! the CPUs.
 //!
 //! The model predicts means well, but not the shape of the distribution: with the same mean, time sharing and
 //! first-come-first-served yield different distributions. So predicted percentiles are those of the model, multiplied
@@ -30,35 +31,36 @@ use crate::response::{self, ResponseFit, ResponsePoint, ScvBasis, fit_delay, fit
 use brimful_model::{exponential_wait, station_demands, wait_with_idle_cost};
 use std::collections::BTreeMap;
 
-/// Minimum level for measuring the shape of the distribution of response times, in percent of the capacity. At lower
-/// levels, calls wait too rarely.
+/// Minimum load at which the distribution of response times is compared with the model, in percent of the capacity. At
+/// lower loads, calls rarely wait.
 const MIN_LEVEL_WITH_SHAPE: u32 = 40;
 /// Candidates for the squared coefficient of variation of the delay outside of the stations.
 const DELAY_SCVS: [f64; 5] = [0.0, 0.1, 0.3, 1.0, 3.0];
-/// Standard deviation of the prior for the scv of waiting times: this constant, plus [`RELATIVE_PRIOR_SPREAD`] times
-/// the scv. The prior is wide, because processes that share a CPU in time slices cause waiting times like those of
-/// exponential service times, whatever their real service times are.
+/// Standard deviation of the prior of the squared coefficient of variation (scv) of service times: this constant, plus
+/// [`RELATIVE_PRIOR_SPREAD`] × scv. The prior is wide, because processes that share a CPU in time slices cause waiting
+/// times like those of exponential service times, whatever their real service times are.
 const PRIOR_SPREAD: f64 = 0.3;
-/// The part of the prior's standard deviation that grows with the scv, per unit of the scv ([`PRIOR_SPREAD`]).
+/// Increase of the prior's standard deviation ([`PRIOR_SPREAD`]) per unit of the squared coefficient of variation
+/// (scv).
 const RELATIVE_PRIOR_SPREAD: f64 = 0.3;
-/// Response times contradict the narrow prior if the wide prior reduces the weighted sum of squared residuals by more
-/// than this: the 99 % quantile of χ² with one degree of freedom (Wilks 1938).
+/// Minimum reduction of the weighted sum of squared residuals for a wide prior to be used instead of a narrow one: the
+/// 99 % quantile of χ² with one degree of freedom (Wilks 1938).
 const CONTRADICTION: f64 = 6.6;
-/// Minimum standard deviation of a measured prior.
+/// Minimum standard deviation of a prior that was measured.
 const MIN_PRIOR_SPREAD: f64 = 0.02;
 
-/// Prior of the squared coefficient of variation (scv) of service times, before response times are considered.
+/// Prior distribution of the squared coefficient of variation (scv) of service times, before response times are used.
 #[derive(Clone, Copy, Debug)]
 struct Prior {
     scv: f64,
     standard_deviation: f64,
-    /// Whether the Server Module measured the prior and workers do not share the CPUs. Response times then determine
-    /// only the delay.
+    /// Whether the prior was measured by the Server Module, and workers do not share the CPUs. Response times then
+    /// determine only the delay.
     is_measured: bool,
 }
 
-/// Fits the delay outside of the stations and the scv of service times to the response times under all loads. Stores
-/// both in the model.
+/// Fits the delay outside of the stations and the squared coefficient of variation (scv) of service times to the
+/// response times under all loads. Stores both in the model `fit`.
 pub(super) fn fit_responses(fit: &mut ModelFit, facts: &ServerFacts, loads: &PooledLoads) -> Result<(), EstimateError> {
     let service = measured_service(fit, facts, loads);
     let single_client_scv = loads.get(&OfferedLoad::Clients(1)).and_then(|pooled| pooled.measurement.responses.scv);
@@ -78,8 +80,8 @@ pub(super) fn fit_responses(fit: &mut ModelFit, facts: &ServerFacts, loads: &Poo
             })
         }
     };
-    // If calls are served in the order of their arrival, their scv is that of their CPU times. So a second fit uses a
-    // narrow prior. It is used unless response times contradict it.
+    // If calls are served in the order of their arrival, the variability that matters for waiting times is that of CPU
+    // times. So a second fit uses a narrow prior, unless response times contradict this prior.
     let narrow = prior
         .zip(work)
         .filter(|(prior, _)| !prior.is_measured && service.is_none())
@@ -103,9 +105,9 @@ pub(super) fn fit_responses(fit: &mut ModelFit, facts: &ServerFacts, loads: &Poo
     Ok(())
 }
 
-/// Squared coefficient of variation of the CPU times of calls within a class, from closed loads of a single class.
-/// `None` if calls wait for another resource than the CPUs, because the number of completed calls then depends on that
-/// resource.
+/// Squared coefficient of variation of the CPU times of calls within a class, from closed-loop clients that send a
+/// single class. `None` if calls wait for another resource than the CPUs, because the number of completed calls then
+/// depends on that resource.
 fn work_scv(fit: &ModelFit, facts: &ServerFacts, loads: &PooledLoads) -> Option<WorkScv> {
     if fit.bottleneck != facts.station || !fit.waits_for_cpu() {
         return None;
@@ -120,8 +122,8 @@ fn work_scv(fit: &ModelFit, facts: &ServerFacts, loads: &PooledLoads) -> Option<
 }
 
 /// Chooses the squared coefficient of variation of the delay outside of the stations. The chosen value minimizes the
-/// differences between measured and predicted percentiles over all loads. At low loads the delay dominates the response
-/// times, and at high loads waiting times do.
+/// differences between measured and predicted percentiles of the response time over all loads. The delay dominates
+/// response times at low loads, and waiting times dominate at high loads.
 pub(super) fn choose_delay_scv(fit: &ModelFit, facts: &ServerFacts, blocks: &[Vec<ReplayedMeasurement>]) -> f64 {
     let misfit = |scv: f64| {
         let fit = fit.clone().with_delay_scv(scv);
@@ -138,7 +140,8 @@ pub(super) fn choose_delay_scv(fit: &ModelFit, facts: &ServerFacts, blocks: &[Ve
     misfits.into_iter().min_by(|a, b| a.0.total_cmp(&b.0)).map_or(0.0, |(_, scv)| scv)
 }
 
-/// Ratios of the measured percentiles of response times to the percentiles that the model predicts for the same calls.
+/// Measured 50th, 95th and 99th percentiles of the response time, divided by the percentiles that the model predicts
+/// for the same calls.
 pub(super) fn measured_percentile_ratios(
     fit: &ModelFit,
     facts: &ServerFacts,
@@ -157,15 +160,15 @@ pub(super) fn measured_percentile_ratios(
     percentile_ratios.iter().all(|ratio| ratio.is_finite() && *ratio > 0.0).then_some(percentile_ratios)
 }
 
-/// A fit, and its weighted sum of squared residuals.
+/// Fitted delay and variability, and the weighted sum of squared residuals of the fit.
 #[derive(Clone, Copy, Debug)]
 struct ReplayFit {
     response: ResponseFit,
     misfit: f64,
 }
 
-/// Fits the delay and the scv to the replays of all levels. `None` if the host's slowness over time is unknown for a
-/// level.
+/// Fits the delay and the squared coefficient of variation (scv) to the simulated calls of all open loads. `None` if
+/// the host's speed during a load is unknown.
 fn fit_by_replay(fit: &ModelFit, facts: &ServerFacts, loads: &PooledLoads, prior: Prior) -> Option<ReplayFit> {
     let mut delay_column = vec![0.0];
     let mut scv_column = vec![1.0];
@@ -195,14 +198,15 @@ fn fit_by_replay(fit: &ModelFit, facts: &ServerFacts, loads: &PooledLoads, prior
     let columns = [delay_column, scv_column];
     let solution = fit_non_negative(&columns, &observed, &weights).ok()?;
     let [delay, scv] = [solution.values[0], solution.values[1]];
-    // Skip the first row, which is the prior.
+    // Skip the first row: it is the prior and not a measurement.
     let rows = columns[0].iter().zip(&columns[1]).zip(observed.iter().zip(&weights)).skip(1);
     let misfit = rows.map(|((x, y), (seen, weight))| weight * (seen - delay * x - scv * y).powi(2)).sum();
     Some(ReplayFit { response: ResponseFit { delay, scv, basis: ScvBasis::Fitted, scv_standard_error: None }, misfit })
 }
 
-/// Fits the delay and the scv with the formula for steady-state waiting times. The waiting times include the effect of
-/// a host with variable speed, so the fitted scv is limited to the range between the prior and 1.
+/// Fits the delay and the squared coefficient of variation (scv) with the formula for steady-state waiting times. The
+/// measured waiting times also include the effect of a host with variable speed, so the scv is limited to the range
+/// between the prior and 1.
 fn fit_by_formula(
     fit: &ModelFit,
     facts: &ServerFacts,
@@ -211,7 +215,7 @@ fn fit_by_formula(
 ) -> Result<ResponseFit, EstimateError> {
     let points: Vec<ResponsePoint> = loads.values().filter_map(|pooled| response_point(fit, facts, pooled)).collect();
     if points.is_empty() {
-        // All response times are below the service time at the bottleneck. This happens if a server answers many
+        // The measured response times are shorter than the service time at the bottleneck, if a server answers many
         // clients at the same time. Then no delay can be estimated.
         let scv = prior.map_or(1.0, |prior| prior.scv);
         return Ok(ResponseFit { delay: 0.0, scv, basis: ScvBasis::TooFewPoints, scv_standard_error: None });
@@ -228,8 +232,8 @@ fn fit_by_formula(
     Ok(ResponseFit { delay: response::delay(&points, scv), scv, ..response })
 }
 
-/// Converts the response time under a load to an observation for the fit. `None` unless the load has random arrivals,
-/// or a single client, which never waits.
+/// Converts the response time under a load to an observation for the fit. `None` unless the load has random arrivals or
+/// is a single client, whose calls never wait.
 fn response_point(fit: &ModelFit, facts: &ServerFacts, pooled: &PooledMeasurement) -> Option<ResponsePoint> {
     let station = &fit.network.stations[0];
     let demands = &fit.network.demands[0];
@@ -251,7 +255,7 @@ fn response_point(fit: &ModelFit, facts: &ServerFacts, pooled: &PooledMeasuremen
             let exponential_wait = wait_with_idle_cost(station, demands, rates);
             (measurement.responses.mean?, exponential_wait, work, pooled.response_variance)
         }
-        // The client has no think time, so its mean response time is 1 divided by its rate.
+        // A client without think time has a mean response time of 1 divided by its rate of calls.
         OfferedLoad::Clients(1) => {
             let variance = pooled.rate_variance.map(|variance| variance / measurement.rate().powi(4));
             let cost = measurement.cost(facts.idle_busy).filter(|_| fit.waits_for_cpu());
@@ -260,7 +264,7 @@ fn response_point(fit: &ModelFit, facts: &ServerFacts, pooled: &PooledMeasuremen
         }
         _ => return None,
     };
-    // Background work increases service times by this factor in the model's solver too.
+    // Background work increases service times by the same factor as in the solver of the model.
     let demand = work / (1.0 - station.background);
     let response = response - elsewhere;
     let is_valid = exponential_wait.is_finite() && demand.is_finite() && response >= 0.0;
@@ -294,7 +298,8 @@ pub(super) fn modelled_response(
     Some(ModelledResponse { constant, per_scv: (mean_response(1.0)? - constant).max(0.0) })
 }
 
-/// Mean ratios of measured to predicted percentiles, over the levels of at least [`MIN_LEVEL_WITH_SHAPE`] percent.
+/// Mean ratios of measured to predicted percentiles of the response time, over the open loads of at least
+/// [`MIN_LEVEL_WITH_SHAPE`] percent of the capacity.
 pub(super) fn percentile_ratios(loads: &PooledLoads) -> [f64; 3] {
     let has_shape =
         |load: &OfferedLoad| matches!(load, OfferedLoad::Level(percent) if *percent >= MIN_LEVEL_WITH_SHAPE);
@@ -302,7 +307,7 @@ pub(super) fn percentile_ratios(loads: &PooledLoads) -> [f64; 3] {
     mean_percentile_ratios(shapes).unwrap_or([1.0; 3])
 }
 
-/// Weight of a mean response time: 1 divided by its variance. The variance has a lower bound.
+/// Weight of a mean response time in the fit: 1 divided by its variance, which has a lower bound.
 fn weight(variance: Option<f64>, response: f64) -> f64 {
     1.0 / variance.unwrap_or(response.powi(2)).max((response::MIN_HALF_WIDTH * response).powi(2))
 }

@@ -2,17 +2,18 @@
 
 use crate::window::RunStretch;
 
-/// Minimum idle share of the CPUs for a cost that depends on the idle share. Below it, the cost is assumed constant.
+/// Minimum idle share of the CPUs. Below it, the CPU cost of a call is assumed not to depend on the idle share.
 const MIN_IDLE: f64 = 0.05;
 
-/// The expected CPU time of a call at one load. A call that finds the server idle may cost more than other calls.
+/// The expected CPU time of a call as a function of the load. A call that finds the server idle may cost more than
+/// other calls.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ExpectedCost {
     /// CPU seconds per call at saturation, where the CPUs are never idle.
     pub saturated: f64,
-    /// Mean CPU seconds per call at this load.
+    /// Mean CPU seconds per call at the measured load.
     pub mean: f64,
-    /// Idle share of the CPUs at this load.
+    /// Idle share of the CPUs at the measured load.
     pub idle: f64,
     /// Share of the CPUs' capacity that requests can use.
     pub free: f64,
@@ -23,13 +24,13 @@ pub(super) struct ExpectedCost {
 }
 
 impl ExpectedCost {
-    /// Slowness of the host during a stretch (a short interval of a run): the CPU time per call, divided by the
-    /// expected CPU time at the stretch's rate of calls.
+    /// Slowness of the host during a short interval of a run: the CPU time per call, divided by the expected CPU time
+    /// per call at the interval's rate of calls.
     pub fn slowness(&self, stretch: &RunStretch) -> f64 {
         let work = (stretch.work - self.idle_busy * stretch.seconds).max(0.0);
-        // The idle share is computed from the number of calls. Computed from the CPU time, it would be too small in a
-        // stretch of expensive calls, and the slowness too large. On a nearly saturated server, the idle share is too
-        // small to be estimated.
+        // The idle share is computed from the number of calls. If it were computed from the CPU time, it would be too
+        // small in an interval of expensive calls, and the slowness too large. On a nearly saturated server, the idle
+        // share is too small to be estimated.
         let relative_idle = if self.idle < MIN_IDLE {
             1.0
         } else {
@@ -40,19 +41,21 @@ impl ExpectedCost {
     }
 }
 
-/// Variance of the number of calls of a stretch, due to calls that are in progress at its start and its end.
+/// Variance of the number of calls in a short interval that is due to the calls in progress at its start and its end.
 const EDGES: f64 = 0.5;
-/// Value of `caution` in [`drift_share`] for the stretches of a single measurement: a number of standard errors.
+/// Number of standard errors by which [`drift_share`] increases the variance due to calls, for the short intervals of a
+/// single measurement.
 pub(super) const CAUTION: f64 = 1.5;
 
-/// Share of the standard deviation of `seen` that is due to the host, and not to differences between calls.
+/// Share of the standard deviation of `seen` that is due to changes of the host's speed, and not to differences between
+/// calls.
 ///
-/// The variance that calls cause is subtracted (shrinkage: James & Stein 1961). It is increased by `caution` of its
-/// standard errors, because the variance of few values is uncertain. Otherwise, a small random excess would count as a
-/// change of the host.
+/// The variance that calls cause is subtracted (shrinkage: James & Stein 1961). It is increased by `caution` standard
+/// errors, because the variance of few values is uncertain. Otherwise, a small random excess would count as a change of
+/// the host's speed.
 ///
-/// `seen` contains pairs of a mean over calls, relative to the overall mean (so it is near 1), and its number of calls.
-/// `variability` is the squared coefficient of variation of the CPU time of a call.
+/// `seen` has, for each interval, the mean CPU time of its calls relative to the overall mean, and the number of its
+/// calls. `variability` is the squared coefficient of variation of the CPU time of a call.
 pub(super) fn drift_share(seen: impl Iterator<Item = (f64, f64)>, variability: f64, caution: f64) -> f64 {
     let mut count = 0.0_f64;
     let mut squares = 0.0;
@@ -70,7 +73,8 @@ pub(super) fn drift_share(seen: impl Iterator<Item = (f64, f64)>, variability: f
     }
 }
 
-/// Mean slowness over stretches, weighted by time. Each stretch is its duration in seconds and its slowness.
+/// Mean slowness of the host over consecutive intervals, weighted by their duration. `stretches` has the duration in
+/// seconds and the slowness of each.
 pub(super) fn mean_slowness(stretches: &[(f64, f64)]) -> Option<f64> {
     let seconds: f64 = stretches.iter().map(|(length, _)| length).sum();
     let sum: f64 = stretches.iter().map(|(length, slowness)| length * slowness).sum();

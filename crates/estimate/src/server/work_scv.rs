@@ -1,31 +1,31 @@
-//! Variability of the CPU time of a call, estimated from the number of calls in short stretches of the same load.
+//! Variability of the CPU time of a call, estimated from the number of calls in short intervals of the same load.
 //!
-//! In a stretch with the CPU time w, n calls are completed. If the CPU times of calls are independent with mean c, the
-//! variance of n − w/c is n·scv, where scv is their squared coefficient of variation (renewal theory: Smith 1959). The
-//! CPU time of a call at the boundary of two stretches is divided between them, which causes a negative covariance
-//! between neighbouring stretches. The variance without this effect is γ₀ + 2·γ₁, where γ₀ is the variance and γ₁ the
-//! covariance of neighbours (Roll 1984). The mean c is computed separately for each measurement, so that a slow drift
-//! of the host has no effect.
+//! In an interval with the CPU time w, n calls are completed. If the CPU times of calls are independent with mean c,
+//! the variance of n − w/c is n·scv, where scv is their squared coefficient of variation (renewal theory: Smith 1959).
+//! The CPU time of a call at the boundary of two intervals is divided between them, which causes a negative covariance
+//! between neighbouring intervals. The variance without this effect is γ₀ + 2·γ₁, where γ₀ is the variance and γ₁ the
+//! covariance of neighbours (Roll 1984). The mean c is computed separately for each measurement, so that a slow change
+//! of the host's speed has no effect.
 
 use crate::window::RunStretch;
 
-/// Minimum number of stretches of a measurement.
+/// Minimum number of short intervals in a measurement. Shorter measurements are not used.
 const MIN_STRETCHES: usize = 4;
-/// Minimum degrees of freedom of an estimate, summed over all measurements.
+/// Minimum degrees of freedom of an estimate (about the number of short intervals), summed over all measurements.
 const MIN_ALL_STRETCHES: f64 = 24.0;
 
 /// An estimate of the squared coefficient of variation of the CPU time of a call, over all classes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct WorkScv {
-    /// The squared coefficient of variation.
+    /// The squared coefficient of variation of the CPU time of a call.
     pub scv: f64,
-    /// Degrees of freedom of the estimate: about the number of stretches.
+    /// Degrees of freedom of the estimate: about the number of short intervals.
     pub stretches: f64,
 }
 
 impl WorkScv {
-    /// Estimates the variability from all measurements of one load: for each, the stretches after the warm-up in which
-    /// the CPUs worked. `None` if there are too few stretches.
+    /// Estimates the variability from all measurements of one load. Each measurement is given by its short intervals
+    /// after the warm-up in which the server used CPU time. `None` if there are too few intervals.
     pub fn new<'a>(measurements: impl Iterator<Item = Vec<&'a RunStretch>>) -> Option<WorkScv> {
         let mut variance = 0.0;
         let mut calls = 0.0;
@@ -40,8 +40,8 @@ impl WorkScv {
             let squares: f64 = excess.iter().map(|it| it * it).sum();
             let products: f64 = excess.windows(2).map(|pair| pair[0] * pair[1]).sum();
             let n = stretches.len() as f64;
-            // Correct the bias: the mean cost is estimated from the same stretches, so each product is too small by the
-            // variance divided by n.
+            // Correct the bias: the mean CPU time is estimated from the same intervals, so each mean product is too
+            // small by the variance divided by n.
             variance += squares * n / (n - 1.0) + 2.0 * (products * n / (n - 1.0) + squares / (n - 1.0));
             calls += all_calls;
             freedom += n - 1.0;
@@ -50,21 +50,22 @@ impl WorkScv {
         (freedom >= MIN_ALL_STRETCHES).then_some(WorkScv { scv, stretches: freedom })
     }
 
-    /// The mean of several estimates, weighted by their numbers of stretches.
+    /// The mean of several estimates, weighted by their degrees of freedom.
     pub fn mean(estimates: impl Iterator<Item = WorkScv>) -> Option<WorkScv> {
         let (weighted, stretches) =
             estimates.fold((0.0, 0.0), |(sum, n), it| (sum + it.scv * it.stretches, n + it.stretches));
         (stretches > 0.0).then(|| WorkScv { scv: weighted / stretches, stretches })
     }
 
-    /// Standard error of `scv`. It is larger than that of an ordinary variance, because of the autocovariance.
+    /// Standard error of `scv`. It is larger than that of an ordinary variance, because the estimate includes an
+    /// autocovariance.
     pub fn standard_error(&self) -> f64 {
         (self.scv + MIN_VARIANCE) * (6.0 / self.stretches).sqrt()
     }
 }
 
-/// Added to `scv` in the standard error: the variance that calls at the boundaries of stretches cause even if CPU times
-/// are constant.
+/// Variance that calls at the boundaries of intervals cause even if CPU times are constant. It is added to `scv` in the
+/// standard error.
 const MIN_VARIANCE: f64 = 0.03;
 
 #[cfg(test)]
@@ -74,7 +75,7 @@ mod tests {
     use rand_distr::{Distribution, Gamma};
     use rand_pcg::Pcg64Mcg;
 
-    /// The stretches of a server that is always busy. Its calls take 1 ms on average.
+    /// The short intervals of a server that is always busy. Its calls take 1 ms of CPU time on average.
     fn busy_server(scv: f64, seed: u64) -> Vec<RunStretch> {
         let mut rng = Pcg64Mcg::seed_from_u64(seed);
         let service = Gamma::new(1.0 / scv, 0.001 * scv).unwrap();
