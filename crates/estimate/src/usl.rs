@@ -18,66 +18,67 @@ use brimful_core::number::{check_non_negative, check_positive};
 use brimful_model::Estimate;
 use serde::Serialize;
 
-/// Maximum number of Gauss–Newton steps. Convergence usually takes about 20 steps.
+/// Maximum number of Gauss–Newton steps of the fit. It usually converges in about 20 steps.
 const MAX_STEPS: usize = 300;
 
 /// The measured throughput at one load.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct LoadPoint {
-    /// N: number of concurrent clients, threads or processors; at least 1.
+    /// Number of concurrent clients, threads or processors; at least 1.
     pub load: f64,
-    /// X: measured throughput, in requests per second.
+    /// Measured throughput, in requests per second.
     pub throughput: f64,
 }
 
-/// A fitted universal scalability law.
+/// A fitted universal scalability law, X(N) = γN/(1 + α(N − 1) + βN(N − 1)): the throughput X at the load N.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct UslFit {
-    /// α: the coefficient of contention.
+    /// α: the coefficient of contention, which is the share of work that is serialized.
     pub alpha: Estimate,
-    /// β: the coefficient of coherency.
+    /// β: the coefficient of coherency, which is the work to keep shared data consistent.
     pub beta: Estimate,
     /// γ: throughput at load 1, in requests per second.
     pub gamma: Estimate,
     /// Coefficient of determination R²: the share of the variance of the throughputs that the law explains.
     pub r2: f64,
-    /// The maximum of the fitted throughput. `None` if the throughput grows without end (β = 0) or falls from the start
-    /// (α ≥ 1).
+    /// The maximum of the fitted throughput. `None` if the throughput grows without limit (β = 0) or falls from the
+    /// start (α ≥ 1).
     pub peak: Option<Peak>,
 }
 
-/// The maximum of the throughput of a fitted law.
+/// The maximum throughput of a fitted universal scalability law.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Peak {
-    /// N* = √((1 − α)/β): the load at the maximum.
+    /// The load at the maximum throughput: √((1 − α)/β).
     pub load: Estimate,
-    /// X(N*): the maximum throughput.
+    /// The maximum throughput, in requests per second.
     pub throughput: Estimate,
-    /// How reliable the maximum is.
+    /// Whether the maximum was measured or extrapolated.
     pub basis: PeakBasis,
 }
 
-/// How reliable the maximum of a fitted law is.
+/// Whether the maximum throughput of a fitted law was measured, extrapolated, or may not exist at all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum PeakBasis {
-    /// The maximum is not beyond the highest measured load, and β is significantly greater than 0.
+    /// The maximum is within the measured loads, and the coefficient β of coherency is significantly greater than 0.
     Measured,
-    /// The maximum is beyond the highest measured load, and β is significantly greater than 0.
+    /// The maximum is beyond the highest measured load, and the coefficient β of coherency is significantly greater
+    /// than 0.
     Extrapolated,
-    /// β is not significantly greater than 0, or there are too few points for a confidence interval.
+    /// The coefficient β of coherency is not significantly greater than 0, or there are too few points to test it.
     Doubtful,
 }
 
 impl UslFit {
-    /// X(N): the throughput at load N, in requests per second.
+    /// The fitted throughput at this load, in requests per second.
     pub fn throughput(&self, load: f64) -> f64 {
         let slowdown = 1.0 + self.alpha.value * (load - 1.0) + self.beta.value * load * (load - 1.0);
         self.gamma.value * load / slowdown
     }
 }
 
-/// Fits the law to at least three loads. Confidence intervals require at least four loads.
+/// Fits the universal scalability law to at least three different loads. Confidence intervals require at least four.
 pub fn fit_usl(points: &[LoadPoint]) -> Result<UslFit, EstimateError> {
     for (i, p) in points.iter().enumerate() {
         check_non_negative(p.load - 1.0, || format!("the load of point {i}, less 1,"))?;
@@ -121,18 +122,18 @@ pub fn fit_usl(points: &[LoadPoint]) -> Result<UslFit, EstimateError> {
     })
 }
 
-/// N/X, in seconds. It is linear in c = (1/γ, α/γ, β/γ).
+/// The load divided by the throughput, N/X, in seconds. It is linear in the coefficients c = (1/γ, α/γ, β/γ).
 fn residence(c: [f64; 3], load: f64) -> f64 {
     c[0] + c[1] * (load - 1.0) + c[2] * load * (load - 1.0)
 }
 
-/// Sum of the squared residuals of the throughputs.
+/// Sum of the squared differences between measured and fitted throughputs.
 fn residual_sum(points: &[LoadPoint], c: [f64; 3]) -> f64 {
     points.iter().map(|p| (p.throughput - p.load / residence(c, p.load)).powi(2)).sum()
 }
 
-/// The starting point: the coefficients c of N/X by linear least squares. The weights are chosen so that errors of X,
-/// and not of N/X, have equal weight.
+/// The starting point of the fit: the coefficients c of N/X by linear least squares. The weights are chosen so that
+/// errors of the throughput X, and not of N/X, have equal weight.
 fn start(points: &[LoadPoint]) -> Result<[f64; 3], EstimateError> {
     let linear: Vec<f64> = points.iter().map(|p| p.load / p.throughput).collect();
     let weights: Vec<f64> = points.iter().map(|p| (p.throughput * p.throughput / p.load).powi(2)).collect();
@@ -174,7 +175,8 @@ fn gauss_newton(points: &[LoadPoint], mut c: [f64; 3]) -> Result<([f64; 3], Opti
     Err(EstimateError::Indistinct { condition_number: f64::INFINITY })
 }
 
-/// Half width of the 95 % confidence interval of a function of c, whose gradient is given (delta method).
+/// Half width of the 95 % confidence interval of a function of the coefficients c, which has this gradient (delta
+/// method).
 fn spread_along(u: &Uncertainty, gradient: [f64; 3]) -> f64 {
     let pairs = (0..3).flat_map(|i| (0..3).map(move |j| (i, j)));
     let variance: f64 = pairs.map(|(i, j)| gradient[i] * gradient[j] * u.covariance[(i, j)]).sum();

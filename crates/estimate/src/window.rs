@@ -1,5 +1,5 @@
-//! Reads the completed requests and the CPU time of a Record over its window: the time in which load is offered. Other
-//! modules use these functions, so that both values always cover the same time.
+//! Reads the completed requests and the CPU time of a Record (the document of a run) over its window, which is the time
+//! in which load is offered. Other modules use these functions, so that both values always cover the same time.
 //!
 //! If the server's processes were monitored, the CPU time is that of these processes. Otherwise, it is the CPU time of
 //! all programs on the monitored CPUs.
@@ -9,22 +9,21 @@ use brimful_core::account::WINDOW_PARTS;
 use brimful_core::record::{ClassRecord, Interval, Record};
 use brimful_core::server::{CpuShares, Server, ServerInterval};
 
-/// Throughput and CPU usage of a server in the window of a Record.
+/// Throughput and CPU usage of a server during a run, in the window in which load is offered.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WindowMeasurement {
     /// Duration of the measurement in seconds.
     pub seconds: f64,
-    /// Completed requests per second of each class.
+    /// Completed requests per second, by class.
     pub throughput: Vec<f64>,
     /// Mean number of busy CPUs.
     pub busy: f64,
 }
 
 impl WindowMeasurement {
-    /// Measures the throughput of these classes, and the CPU usage, in the window of the Record. An entry of `classes`
-    /// is `None` if the Record does not have the class. A Record contains only the total completions of each class, so
-    /// every class is assumed to complete the same share of them in the window. `by_process` is an argument of
-    /// [`window_means`].
+    /// Measures throughput and CPU usage in the window of the Record. An entry of `classes` is `None` if the Record
+    /// does not have the class. A Record contains only the total completions of each class, so every class is assumed
+    /// to complete the same share of them in the window. `by_process` is an argument of [`window_means`].
     pub fn in_window(record: &Record, classes: &[Option<&ClassRecord>], by_process: bool) -> Option<Self> {
         Self::after_warm_up(0.0, record, classes, by_process)
     }
@@ -47,8 +46,8 @@ impl WindowMeasurement {
     }
 
     /// Measures the throughput of a server whose CPUs cannot be observed. Returns the duration of the measurement in
-    /// seconds, and the completed requests per second of each class. The measurement covers the Record's intervals that
-    /// lie in the window and begin after `warm_up` seconds.
+    /// seconds, and the completed requests per second of each class. The measurement covers the Record's time intervals
+    /// that lie in the window and begin after `warm_up` seconds.
     pub fn throughput_from_responses(
         warm_up: f64,
         record: &Record,
@@ -58,7 +57,7 @@ impl WindowMeasurement {
         let span = |i: &Interval| (i.t_s, i.t_s + i.length_s);
         let whole = record.intervals.iter().map(span).filter(|(from, to)| *from >= warm_up && *to <= window.1 + 1e-9);
         let whole: Vec<Span> = whole.collect();
-        // Without such an interval, use the whole window.
+        // If no interval lies in the window, use the whole window.
         let span = whole.first().zip(whole.last()).map_or(window, |(first, last)| (first.0, last.1));
         let seconds = span.1 - span.0;
         let all: f64 = classes.iter().flatten().map(|class| class.counts.completed as f64).sum();
@@ -73,19 +72,19 @@ impl WindowMeasurement {
     }
 }
 
-/// Mean throughput and CPU usage over the window of a run.
+/// Mean throughput and CPU usage of a run, in the window in which load is offered.
 #[derive(Clone, Copy, Debug)]
 pub struct WindowMeans {
     /// Duration of the measurement in seconds.
     pub seconds: f64,
-    /// Completed requests per second, all classes together.
+    /// Completed requests per second of all classes together.
     pub rate: f64,
     /// Mean number of busy CPUs.
     pub busy: f64,
 }
 
-/// Computes means over the window, between the monitor's first and last sample in the window. Connection set-up before
-/// the window and late responses after the window are excluded.
+/// Computes means over the window in which load is offered, from the monitor's first to its last sample in the window.
+/// Connection set-up before the window and late responses after the window are excluded.
 ///
 /// With `by_process`, the CPU time is that of the server's processes; otherwise it is that of all programs on the
 /// monitored CPUs. Returns `None` if the Record has no CPU time, or a duration of 0.
@@ -113,7 +112,7 @@ fn window_means_after(warm_up: f64, record: &Record, by_process: bool) -> Option
     (seconds > 0.0).then(|| WindowMeans { seconds, rate: completed / seconds, busy: busy_overall })
 }
 
-/// A stretch: throughput and CPU usage of a server in a short interval of a run.
+/// Throughput and CPU usage of a server in a short interval of a run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RunStretch {
     /// Start of the interval, in seconds since the start of the run.
@@ -126,18 +125,18 @@ pub struct RunStretch {
     pub calls: f64,
 }
 
-/// Numbers of completed calls in many short parts of a run. All parts have the same duration.
+/// Number of completed calls in each of many short intervals of a run. All intervals have the same duration.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct CompletedCalls {
-    /// Duration of a part in seconds.
-    pub part_s: f64,
-    /// Number of calls that were completed in each part.
+    /// Duration of an interval, in seconds.
+    pub interval_s: f64,
+    /// Number of calls that were completed in each interval.
     pub counts: Vec<u32>,
 }
 
 impl CompletedCalls {
-    /// The completed calls of a Record. Empty if the run did not count calls by parts. Also empty if some calls failed,
-    /// because the number of calls in progress is then unknown.
+    /// The completed calls of a Record. Empty if the run did not count them by interval. Also empty if some calls
+    /// failed, because the number of calls in progress is then unknown.
     pub fn from_record(record: &Record) -> CompletedCalls {
         let counts = record.account.as_ref().map_or(&[][..], |account| &account.completed_by_part);
         if counts.is_empty() || record.counts.errors() > 0 {
@@ -145,7 +144,7 @@ impl CompletedCalls {
         }
         let mut counts = counts.to_vec();
         counts.resize(WINDOW_PARTS, 0);
-        CompletedCalls { part_s: record.window_s / WINDOW_PARTS as f64, counts }
+        CompletedCalls { interval_s: record.window_s / WINDOW_PARTS as f64, counts }
     }
 
     /// Total number of completed calls.
@@ -153,18 +152,18 @@ impl CompletedCalls {
         self.counts.iter().map(|count| f64::from(*count)).sum()
     }
 
-    /// Total duration of all parts in seconds.
+    /// Total duration of all intervals, in seconds.
     pub(crate) fn seconds(&self) -> f64 {
-        self.part_s * self.counts.len() as f64
+        self.interval_s * self.counts.len() as f64
     }
 }
 
-/// Minimum number of calls in a stretch.
+/// Minimum number of calls in an interval into which a run is divided.
 const MIN_CALLS: f64 = 20.0;
 
-/// Divides a run after `from` seconds into stretches of at least [`MIN_CALLS`] calls. A stretch cannot be shorter than
-/// the intervals of the load generator and of the monitor. `None` if the Record has no time series of the processes'
-/// CPU time.
+/// Divides a run after `from` seconds into intervals of at least [`MIN_CALLS`] calls. An interval cannot be shorter
+/// than the intervals of the load generator and of the monitor. `None` if the Record has no time series of the
+/// processes' CPU time.
 pub fn stretches(record: &Record, from: f64) -> Option<Vec<RunStretch>> {
     let course = busy_by_interval(record.server.as_ref()?, true)?;
     let mut stretches: Vec<RunStretch> = Vec::new();
@@ -180,8 +179,8 @@ pub fn stretches(record: &Record, from: f64) -> Option<Vec<RunStretch>> {
     Some(stretches)
 }
 
-/// The shortest intervals of the window for which both the load generator and the monitor have data, each with its
-/// number of completed calls. They are the intervals of the load generator or of the monitor, whichever are longer.
+/// The shortest intervals for which both the load generator and the monitor have data, each with its number of
+/// completed calls. They are the intervals of the load generator or of the monitor, whichever are longer.
 fn finest_spans(record: &Record, from: f64, course: &[(Span, f64)]) -> Vec<(Span, f64)> {
     let window = (from, record.window_s);
     let calls: Vec<(Span, f64)> =
@@ -198,7 +197,7 @@ fn finest_spans(record: &Record, from: f64, course: &[(Span, f64)]) -> Vec<(Span
     finest.iter().map(|(span, _)| *span).filter(whole).map(|span| (span, completed(span))).collect()
 }
 
-/// Number of calls that were completed in the window.
+/// Number of calls that were completed in the window in which load is offered.
 pub(crate) fn completed_in_window(record: &Record) -> f64 {
     record.rates.completed * record.window_s
 }
@@ -211,9 +210,9 @@ pub(crate) fn overlap(a: Span, b: Span) -> f64 {
     (a.1.min(b.1) - a.0.max(b.0)).max(0.0)
 }
 
-/// Number of calls that were completed in a span of the window, computed from the load generator's intervals. The
-/// interval in which the window ends also contains late responses. From this interval, at most the difference between
-/// the window's total and the earlier intervals is counted.
+/// Number of calls that were completed in the time span `span` of the window, computed from the load generator's
+/// intervals. The interval in which the window ends also contains late responses. From this interval, at most the
+/// difference between the window's total and the earlier intervals is counted.
 fn completed_in(record: &Record, window: Span, span: Span) -> f64 {
     let own = |interval: &Interval| (interval.t_s, interval.t_s + interval.length_s);
     let is_whole = |interval: &&Interval| own(interval).1 <= window.1 + 1e-9;
@@ -228,14 +227,14 @@ fn completed_in(record: &Record, window: Span, span: Span) -> f64 {
     record.intervals.iter().map(completed_in_interval).sum()
 }
 
-/// Number of busy CPUs in each of the monitor's intervals; `None` if the CPU time of some interval is missing.
+/// Number of busy CPUs in each interval of the monitor; `None` if the CPU time of some interval is missing.
 pub(crate) fn busy_by_interval(server: &Server, by_process: bool) -> Option<Vec<(Span, f64)>> {
     let cpus = server.kernel.cpus.len() as f64;
     let busy = |i: &ServerInterval| if by_process { i.process_cores } else { i.cpu.map(|c| in_use(c) * cpus) };
     server.intervals.iter().map(|i| Some(((i.t_s, i.t_s + i.length_s), busy(i)?))).collect()
 }
 
-/// Mean number of busy CPUs over the whole time of monitoring.
+/// Mean number of busy CPUs over the whole time in which the server was monitored.
 fn busy(server: &Server, by_process: bool) -> Option<f64> {
     if by_process {
         return (!server.process.is_empty()).then(|| server.process.iter().map(|p| p.cores).sum());
@@ -243,7 +242,7 @@ fn busy(server: &Server, by_process: bool) -> Option<f64> {
     Some(in_use(server.kernel.cpu?) * server.kernel.cpus.len() as f64)
 }
 
-/// Utilization: the share of the CPUs' time in which they are not idle.
+/// Utilization of the CPUs: the share of time in which they are not idle.
 pub(crate) fn in_use(cpu: CpuShares) -> f64 {
     (1.0 - cpu.idle).clamp(0.0, 1.0)
 }

@@ -64,23 +64,23 @@ pub(super) fn pause_thresholds(measurements: &BTreeMap<OfferedLoad, Vec<&Measure
 
 /// The lengths of the gaps between completed calls in all measurements of one load.
 struct GapLengths {
-    /// Lengths in seconds, in descending order. Gaps shorter than 1.5 × `part_s` cannot be detected and are not
+    /// Lengths in seconds, in descending order. Gaps shorter than 1.5 × `interval_s` cannot be detected and are not
     /// included.
     lengths: Vec<f64>,
     calls: f64,
     seconds: f64,
     /// Length of the intervals in which completed calls are counted, in seconds; the maximum over all runs.
-    part_s: f64,
+    interval_s: f64,
 }
 
 impl GapLengths {
     fn new(measurements: &[&Measurement]) -> GapLengths {
-        let mut all = GapLengths { lengths: Vec::new(), calls: 0.0, seconds: 0.0, part_s: 0.0 };
+        let mut all = GapLengths { lengths: Vec::new(), calls: 0.0, seconds: 0.0, interval_s: 0.0 };
         for measurement in measurements {
             let timeline = &measurement.timeline;
             all.calls += timeline.completed.calls();
             all.seconds += timeline.completed.seconds();
-            all.part_s = all.part_s.max(timeline.completed.part_s);
+            all.interval_s = all.interval_s.max(timeline.completed.interval_s);
             let gaps = gaps(&timeline.completed, &timeline.arrivals, is_closed(measurement.load));
             all.lengths.extend(gaps.into_iter().map(|(_, length)| length));
         }
@@ -91,13 +91,13 @@ impl GapLengths {
     /// The length at which the exponential tail of ordinary gaps ends: longer gaps are pauses. ∞ if the gaps beyond the
     /// end also seem to belong to the tail.
     fn end_of_tail(&self) -> f64 {
-        // Gaps that are too short to be detected are treated as `part_s` seconds long.
+        // Gaps that are too short to be detected are treated as `interval_s` seconds long.
         let exceeded_by = |share: f64| {
             let length = self.lengths.get((share * self.calls) as usize).copied();
-            length.unwrap_or(self.part_s).max(self.part_s)
+            length.unwrap_or(self.interval_s).max(self.interval_s)
         };
         let [start, later] = TAIL.map(exceeded_by);
-        let scale = ((later - start) / (TAIL[0] / TAIL[1]).ln()).max(0.5 * self.part_s);
+        let scale = ((later - start) / (TAIL[0] / TAIL[1]).ln()).max(0.5 * self.interval_s);
         let end = start + SCALE_MARGIN * scale * (TAIL[0] * self.calls / FALSE_GAPS).ln();
         let beyond = self.count_from(end);
         let near = self.count_from(NEAR_END * end) - beyond;
@@ -122,7 +122,7 @@ impl GapLengths {
         for length in &self.lengths {
             in_longer += length;
             let number = self.count_from(*length);
-            if *length == previous || SHORTER * length < 2.0 * self.part_s {
+            if *length == previous || SHORTER * length < 2.0 * self.interval_s {
                 continue;
             }
             previous = *length;
@@ -185,17 +185,17 @@ fn common_second_modes(gaps: &BTreeMap<OfferedLoad, GapLengths>) -> BTreeMap<Off
 /// The gaps in which calls were in progress and none was completed, if they last at least 1.5 intervals in which
 /// completed calls are counted. Under an open load, a call is in progress from its arrival on.
 pub(super) fn gaps(completed: &CompletedCalls, arrivals: &[(f64, usize)], is_closed: bool) -> Vec<Pause> {
-    let part_s = completed.part_s;
+    let interval_s = completed.interval_s;
     let mut gaps = Vec::new();
     let mut last: Option<usize> = None;
     let mut calls = 0_usize;
     for (part, count) in completed.counts.iter().enumerate().filter(|(_, count)| **count > 0) {
-        let end = (part as f64 + 0.5) * part_s;
+        let end = (part as f64 + 0.5) * interval_s;
         // Under an open load, the gap begins when the first call arrives at the idle server.
         let first_waiting = arrivals.get(calls).map(|(at, _)| *at);
-        let previous = last.map(|last| (last as f64 + 0.5) * part_s);
+        let previous = last.map(|last| (last as f64 + 0.5) * interval_s);
         let start = if is_closed { previous } else { first_waiting.map(|at| at.max(previous.unwrap_or(0.0))) };
-        if let Some(start) = start.filter(|start| end - start >= 1.5 * part_s) {
+        if let Some(start) = start.filter(|start| end - start >= 1.5 * interval_s) {
             gaps.push((start, end - start));
         }
         calls += *count as usize;
@@ -217,7 +217,7 @@ mod tests {
     fn gaps_of_an_open_load_begin_when_a_call_arrives() {
         let mut counts = vec![0; 100];
         (counts[2], counts[40], counts[41], counts[90]) = (1, 1, 1, 1);
-        let completed = CompletedCalls { part_s: 0.001, counts };
+        let completed = CompletedCalls { interval_s: 0.001, counts };
         let arrivals = [0.0015, 0.010, 0.0105, 0.0898].map(|at| (at, 0));
         let found: Vec<Pause> = gaps(&completed, &arrivals, false);
         assert_eq!(found.len(), 1, "{found:?}");
@@ -230,7 +230,7 @@ mod tests {
         let seconds = lengths.iter().sum();
         lengths.retain(|length| *length > 0.000_5);
         lengths.sort_by(|a, b| b.total_cmp(a));
-        GapLengths { lengths, calls, seconds, part_s: 0.000_25 }
+        GapLengths { lengths, calls, seconds, interval_s: 0.000_25 }
     }
 
     /// `number` gap lengths that are quantiles of an exponential distribution.

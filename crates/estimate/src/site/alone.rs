@@ -1,5 +1,5 @@
-//! Demands of a class from a run with only this class, by Eq. 1 of Menascé et al. (CMG 1999): busy time divided by
-//! completed requests. No rule of attribution is needed.
+//! Demands of a request class from a run with only this class: busy time divided by completed requests (Eq. 1 of
+//! Menascé et al., CMG 1999).
 
 use crate::least_squares::t95;
 use crate::window::{RunStretch, stretches, window_means};
@@ -7,10 +7,10 @@ use brimful_core::record::Record;
 use brimful_model::Estimate;
 use std::collections::BTreeMap;
 
-/// Minimum number of stretches (short intervals of a run) for a confidence interval.
+/// Minimum number of short intervals of a run from which a confidence interval is computed.
 const MIN_STRETCHES: usize = 3;
 
-/// Measurements of a run with only one class.
+/// Demands from a run with only one request class.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SingleClassDemands {
     /// Mean number of bytes received per request, including the response head; `None` if the Record has no bytes.
@@ -21,7 +21,7 @@ pub struct SingleClassDemands {
     pub disks: BTreeMap<String, Estimate>,
 }
 
-/// Computes the measurements of a run with only one class. The error states what is missing in the Record.
+/// Computes the demands from a run with only one request class. The error states which measurement the Record lacks.
 pub fn measure_alone(record: &Record) -> Result<SingleClassDemands, String> {
     let by_process = window_means(record, true);
     let means = by_process.or_else(|| window_means(record, false)).ok_or(
@@ -43,8 +43,8 @@ pub fn measure_alone(record: &Record) -> Result<SingleClassDemands, String> {
     })
 }
 
-/// Half width of the 95 % confidence interval of the CPU time per call, from the stretches of the run (ratio
-/// estimation: Cochran, *Sampling Techniques*, 1977, §6.3). `None` if there are too few stretches.
+/// Half width of the 95 % confidence interval of the CPU time per call, from short intervals of the run (ratio
+/// estimation: Cochran, *Sampling Techniques*, 1977, §6.3). `None` if there are too few intervals.
 fn half_width(stretches: &[RunStretch]) -> Option<f64> {
     let n = stretches.len();
     if n < MIN_STRETCHES {

@@ -1,4 +1,4 @@
-//! Computes demands by a given rule.
+//! Computes demands from the data of a site by a given rule.
 
 use super::line::{Line, intercept};
 use super::regression::regress;
@@ -7,7 +7,7 @@ use crate::EstimateError;
 use crate::demand::attribute_by_share;
 use brimful_model::Estimate;
 
-/// The demands by a rule, and the background that was subtracted.
+/// The demands by a rule, and the background work that was subtracted.
 pub(super) struct Attributed {
     /// Demand of each class in seconds.
     pub demands: Vec<f64>,
@@ -15,7 +15,7 @@ pub(super) struct Attributed {
     pub background: f64,
 }
 
-/// Divides the busy time of the steps among the classes by a rule other than [`SiteRule::Automatic`].
+/// Divides the busy time of the time steps among the request classes by a rule other than [`SiteRule::Automatic`].
 pub(super) fn attribute(
     rule: SiteRule,
     classes: usize,
@@ -55,7 +55,7 @@ pub(super) fn attribute(
     }
 }
 
-/// The demand of each class: known, or on the fitted line.
+/// The demand of each class: its known demand, or else the value of the fitted line at its mean response size.
 pub(super) fn line_demands(line: &Line, totals: &Totals, options: &SiteOptions) -> Vec<Estimate> {
     let demand = |class: usize| {
         let mean_bytes = totals.bytes[class] / totals.requests[class].max(1.0);
@@ -68,11 +68,11 @@ fn values(estimates: &[Estimate]) -> Vec<f64> {
     estimates.iter().map(|estimate| estimate.value).collect()
 }
 
-/// Sums over all steps.
+/// Sums over several time steps of the data.
 pub(super) struct Totals {
-    /// Duration of all steps, in seconds.
+    /// Total duration of the time steps, in seconds.
     pub seconds: f64,
-    /// Busy time of all servers, in seconds.
+    /// Busy time of the resource, in seconds, summed over its servers.
     pub busy_s: f64,
     /// Number of requests of each class.
     pub requests: Vec<f64>,
@@ -81,7 +81,7 @@ pub(super) struct Totals {
 }
 
 impl Totals {
-    /// Sums over these steps.
+    /// Computes the sums over these time steps.
     pub fn new(classes: usize, steps: &[&SiteStep]) -> Totals {
         let by_class = |figure: fn(&SiteStep) -> &[f64]| {
             (0..classes).map(|class| steps.iter().map(|step| figure(step)[class]).sum()).collect()
@@ -94,7 +94,8 @@ impl Totals {
         }
     }
 
-    /// The share of each class in the busy time that remains after the known demands are subtracted.
+    /// The share of each class in the busy time that remains after the known demands are subtracted. A class with a
+    /// known demand has the share 0.
     fn shares(&self, rule: SiteRule, known: &[Option<f64>]) -> Vec<f64> {
         let weight = |class: usize| match rule {
             _ if known[class].is_some() => 0.0,

@@ -1,17 +1,18 @@
-//! Chooses a rule of attribution, computes the confidence intervals of its demands, and tests its prediction.
+//! Chooses the rule by which busy time is divided among request classes, computes the confidence intervals of the
+//! demands, and tests a prediction from the demands.
 //!
 //! A rule that the user chose is used, or is an error if it cannot be applied. Otherwise, the first applicable rule of
 //! this list is used:
 //!
-//! 1. regression, if the steps distinguish all classes;
-//! 2. Eq. 3, if the demand of a response without a body was measured;
-//! 3. a line over response sizes, if the steps distinguish requests from bytes, or equal attribution to requests
+//! 1. regression over the time steps, if they distinguish all classes;
+//! 2. Eq. 3 of Menascé et al. (CMG 1999), if the demand of a response without a body was measured;
+//! 3. a line over response sizes, if the time steps distinguish requests from bytes, or equal attribution to requests
 //!    (Eq. 4), if the line shows no cost of bytes;
 //! 4. regression, in which classes with a constant ratio share one demand;
 //! 5. equal attribution to requests (Eq. 4).
 //!
-//! The intervals of attributed demands come from a bootstrap over the steps ([`moving_blocks`]). They include the
-//! variation between steps and the error of known demands, but not the error of the rule.
+//! The confidence intervals of demands by a rule come from a bootstrap over the time steps ([`moving_blocks`]). They
+//! include the variation between steps and the error of known demands, but not the error of the rule.
 
 use super::attribution::{Totals, attribute, line_demands};
 use super::line::{Line, intercept, known_intercept};
@@ -21,43 +22,42 @@ use crate::EstimateError;
 use crate::demand::{DemandFit, Resampling, moving_blocks};
 use brimful_model::Estimate;
 
-/// Minimum number of time steps for a test of a rule's prediction.
+/// Minimum number of time steps for a test of the chosen rule.
 const MIN_CHECKED: usize = 8;
-/// Maximum total number of steps in all draws of the bootstrap, to limit the running time.
+/// Maximum total number of time steps in all draws of the bootstrap, which limits the running time.
 const MAX_DRAWN_STEPS: usize = 400_000;
 /// Minimum number of draws of the bootstrap.
 const MIN_DRAWS: usize = 100;
 /// Maximum number of draws of the bootstrap.
 const MAX_DRAWS: usize = 1000;
 
-/// The reason why a rule for estimating the demands at a resource was chosen: by the user, or because of what the time
-/// steps of the data can distinguish.
+/// The reason why a rule for estimating the demands at a resource was used.
 #[derive(Clone, Debug, PartialEq)]
 pub enum RuleReason {
     /// The user chose the rule.
     ChosenByUser,
-    /// The steps distinguish all classes. The number is the condition number of the regression.
+    /// The data distinguish all request classes. The number is the condition number of the regression.
     Distinguished(f64),
-    /// The steps do not distinguish the classes, but the demand of a response without a body was measured.
+    /// The data do not distinguish all request classes, but the demand of a response without a body was measured.
     InterceptMeasured,
-    /// The steps do not distinguish the classes, but they distinguish requests from bytes. The number is the condition
-    /// number of the fit.
+    /// The data do not distinguish all request classes, but the cost of a request from the cost of a byte. The number
+    /// is the condition number of the fit.
     SizesDistinguished(f64),
-    /// The steps do not distinguish the classes, and a line over response sizes shows no cost of bytes.
+    /// The data do not distinguish all request classes, and a line over response sizes shows no cost of bytes.
     BytesCostNothing,
-    /// The steps do not distinguish all classes.
+    /// The data do not distinguish all request classes, so some classes share one demand.
     Indistinct,
     /// The regression failed, for the reason in [`SiteDemands::regression`](super::SiteDemands::regression).
     NoRegression,
 }
 
-/// The rule that was chosen for estimating the demands at a resource.
+/// The rule that was chosen for dividing the busy time of a resource among request classes.
 pub(super) struct Choice {
     /// The chosen rule.
     pub rule: SiteRule,
     /// The reason why the rule was chosen.
     pub reason: RuleReason,
-    /// Groups of classes that share one demand, because only the joint demand of the group is known.
+    /// Groups of classes that share one demand, because the data cannot distinguish them.
     pub joint: Vec<Vec<usize>>,
 }
 
@@ -65,17 +65,17 @@ pub(super) struct Choice {
 /// half.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct HeldOutCheck {
-    /// Number of time steps in the second half of the data, in which the prediction is tested.
+    /// Number of time steps in the second half of the data, for which the prediction is tested.
     pub steps: usize,
-    /// Measured mean number of busy servers in the second half.
+    /// Measured mean number of busy servers in the second half of the data.
     pub measured: f64,
-    /// Predicted mean number of busy servers in the second half.
+    /// Predicted mean number of busy servers in the second half of the data.
     pub predicted: f64,
-    /// Root mean square of the difference between the measured and the predicted number of busy servers in a step.
+    /// Root mean square difference between the measured and the predicted number of busy servers in a time step.
     pub step_error: f64,
 }
 
-/// Chooses the rule, as the module's documentation describes. `regression` is the result of the regression.
+/// Chooses the rule, as described at the head of this file. `regression` is the result of the regression.
 pub(super) fn choose(
     classes: usize,
     steps: &[&SiteStep],
@@ -118,7 +118,7 @@ pub(super) fn choose(
     Ok(Choice { rule: SiteRule::Requests, reason: RuleReason::NoRegression, joint })
 }
 
-/// Computes the demand of each class by `rule`. A demand has no interval if it cannot be computed.
+/// Computes the demand of each class by `rule`. A demand has no confidence interval if the interval cannot be computed.
 pub(super) fn estimates(
     rule: SiteRule,
     classes: usize,
@@ -148,7 +148,8 @@ pub(super) fn estimates(
     Ok(demands.iter().enumerate().map(estimate).collect())
 }
 
-/// Half widths of the demands' 95 % confidence intervals, from a bootstrap over the steps.
+/// Half widths of the demands' 95 % confidence intervals, from a bootstrap over the time steps. They do not include the
+/// error of known demands.
 fn scatter(rule: SiteRule, classes: usize, steps: &[&SiteStep], options: &SiteOptions) -> Option<Vec<f64>> {
     let draws = (MAX_DRAWN_STEPS / steps.len().max(1)).clamp(MIN_DRAWS, MAX_DRAWS);
     let resampling = Resampling { draws, ..Resampling::default() };
@@ -165,8 +166,8 @@ fn scatter(rule: SiteRule, classes: usize, steps: &[&SiteStep], options: &SiteOp
     Some(demands.iter().enumerate().map(half).collect())
 }
 
-/// Effect of the uncertainty of known demands: the absolute change of each demand if every known demand is at the upper
-/// end of its interval.
+/// Effect of the uncertainty of known demands on each demand: its absolute change if every known demand is at the upper
+/// end of its confidence interval.
 fn error_of_known(
     rule: SiteRule,
     classes: usize,
@@ -186,8 +187,8 @@ fn error_of_known(
     }
 }
 
-/// Predicts the number of busy servers in the second half of the steps, with the demands that `rule` yields for the
-/// first half. Returns `None` if there are too few steps, or if `rule` yields no demands for the first half.
+/// Predicts the number of busy servers in the second half of the time steps, with the demands that `rule` yields for
+/// the first half. Returns `None` if there are too few steps, or if `rule` yields no demands for the first half.
 pub(super) fn held_out_check(
     rule: SiteRule,
     classes: usize,

@@ -1,7 +1,7 @@
-//! Fits the demand as a linear function of the response size, D = a + b·bytes, to the steps: busy = background + a·X +
-//! b·(bytes per second). The intercept a is the demand of a response without a body, as in Fig. 5 of Menascé et al.
-//! (CMG 1999). Response sizes have heavy tails, so the ratio of bytes to requests often varies between steps even if
-//! the ratio of the classes does not.
+//! Fits the demand as a linear function of the response size, D = a + b·bytes, to the time steps of the data: busy =
+//! background + a·X + b·(bytes per second), where X is the throughput. The intercept a is the demand of a response
+//! without a body, as in Fig. 5 of Menascé et al. (CMG 1999). Response sizes have heavy tails, so the ratio of bytes to
+//! requests often varies between steps even if the mix of classes does not.
 
 use super::regression::{background, observation};
 use super::{SiteOptions, SiteStep};
@@ -9,22 +9,23 @@ use crate::EstimateError;
 use crate::demand::{DemandFit, Observation, fit_demands};
 use brimful_model::Estimate;
 
-/// Maximum half width of the interval of a request's cost, relative to the cost, if the cost counts as well known.
+/// Maximum relative half width of the confidence interval of the cost per request. Above it, the cost is not known well
+/// enough to conclude that bytes cost nothing.
 const MAX_RELATIVE_ERROR: f64 = 0.3;
 
-/// A fitted line over response sizes.
+/// A fitted line: the demand as a linear function of the response size.
 pub(super) struct Line {
-    /// a: cost in seconds per request.
+    /// Demand of a response without a body, in seconds.
     pub per_request: Estimate,
-    /// b: cost in seconds per byte.
+    /// Increase of the demand per byte of the response, in seconds.
     pub per_byte: Estimate,
     fit: DemandFit,
-    /// Whether a was known before the fit and was not fitted.
+    /// Whether the cost per request was known before the fit and was not fitted.
     is_intercept_known: bool,
 }
 
 impl Line {
-    /// Fits the line. Classes with known demands are subtracted and do not affect the line.
+    /// Fits the line. Requests of classes with known demands are subtracted and do not affect the line.
     pub fn fit(steps: &[&SiteStep], options: &SiteOptions) -> Result<Line, EstimateError> {
         let intercept = known_intercept(options);
         let observe = |step: &&SiteStep| {
@@ -56,7 +57,7 @@ impl Line {
         positive(&self.per_byte) && (self.is_intercept_known || positive(&self.per_request))
     }
 
-    /// Whether the cost of a request is well known, and the interval of the cost of a byte includes zero.
+    /// Whether the cost per request is known precisely, and the confidence interval of the cost per byte includes zero.
     pub fn shows_no_cost_of_bytes(&self) -> bool {
         let half = |estimate: &Estimate| estimate.ci95_half_width.unwrap_or(f64::INFINITY);
         let request = &self.per_request;
@@ -71,12 +72,12 @@ impl Line {
         self.fit.background.value
     }
 
-    /// Condition number of the fit.
+    /// Condition number of the least-squares fit.
     pub fn condition_number(&self) -> f64 {
         self.fit.condition_number
     }
 
-    /// The demand of a class with this mean response size.
+    /// The demand of a class with this mean response size, in seconds.
     pub fn demand(&self, mean_bytes: f64) -> Estimate {
         let ci95_half_width = match self.is_intercept_known {
             true => {
@@ -95,7 +96,7 @@ pub(super) fn known_intercept(options: &SiteOptions) -> Option<Estimate> {
 }
 
 /// The demand of a response without a body: measured separately, or else the intercept of the fitted line. `None` if
-/// the steps do not determine it.
+/// the data do not determine it.
 pub(super) fn intercept(steps: &[&SiteStep], options: &SiteOptions) -> Option<Estimate> {
     known_intercept(options).or_else(|| {
         let line = Line::fit(steps, options).ok()?;

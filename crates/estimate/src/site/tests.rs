@@ -1,7 +1,7 @@
 use super::*;
 
-/// Steps of 15 minutes. Two classes, whose ratio varies, need 10 ms and 80 ms per request. Background work keeps 0.05
-/// servers busy, and `job` returns additional busy servers for the step with this index.
+/// Data with time steps of 15 minutes. Two classes, whose ratio varies, need 10 ms and 80 ms per request. Background
+/// work keeps 0.05 servers busy, and `job` returns additional busy servers for the step with this index.
 fn steps(job: impl Fn(i64) -> f64) -> Vec<SiteStep> {
     let step = |index: i64| {
         let (a, b) = (900.0 * (5.0 + (index % 7) as f64), 900.0 * (1.0 + (index % 3) as f64));
@@ -17,15 +17,15 @@ fn steps(job: impl Fn(i64) -> f64) -> Vec<SiteStep> {
     (0..96).map(step).collect()
 }
 
-/// CPU demands of the four classes in seconds (Table 2 of Menascé et al., CMG 1999).
+/// CPU demands of the paper's four request classes, in seconds (Menascé et al., CMG 1999, Table 2).
 const PAPER_CPU: [f64; 4] = [0.000_4, 0.008_52, 0.064_76, 0.334_4];
-/// Share of each class in the requests (Table 1 of the same paper).
+/// Share of each class in the requests (Menascé et al., CMG 1999, Table 1).
 const REQUEST_SHARES: [f64; 4] = [0.4576, 0.4347, 0.0878, 0.0199];
-/// Share of each class in the bytes sent (Table 1 of the same paper).
+/// Share of each class in the bytes sent (Menascé et al., CMG 1999, Table 1).
 const BYTE_SHARES: [f64; 4] = [0.0, 0.2309, 0.3541, 0.4149];
 
-/// Steps of a minute in which the classes have the shares [`REQUEST_SHARES`]. The mean response size varies between
-/// steps by ± `size_variation`, relative to its mean.
+/// Data with time steps of a minute, in which the classes have the shares [`REQUEST_SHARES`]. The mean response size
+/// varies between steps by ± `size_variation`, relative to its mean.
 fn paper_steps(size_variation: f64) -> Vec<SiteStep> {
     let step = |index: i64| {
         let requests: Vec<f64> =
@@ -59,7 +59,7 @@ fn demands_come_from_counts_and_utilizations() {
     assert!((found.background - 0.05).abs() < 0.01 && found.outliers.is_empty());
     assert_eq!((found.rule, &found.demands), (SiteRule::Regression, &fit.demands));
     assert!(matches!(found.reason, RuleReason::Distinguished(_)) && found.joint.is_empty());
-    // Attribution by bytes and attribution by requests must both divide all the busy time that requests cause.
+    // Attribution by bytes and attribution by requests must both divide all of the busy time that requests cause.
     let handed = |demands: &[f64]| {
         steps(|_| 0.0).iter().map(|s| s.requests.iter().zip(demands).map(|(n, d)| n * d).sum::<f64>()).sum::<f64>()
     };
@@ -105,7 +105,7 @@ fn a_measured_intercept_divides_a_steady_mix_as_in_equation_3() {
     }
     let check = found.check.unwrap();
     assert!((check.predicted / check.measured - 1.0).abs() < 0.01 && check.step_error < 0.005, "{check:?}");
-    // Without a measured intercept, the classes share one demand, because their ratio is constant.
+    // Without a measured intercept, the classes share one demand, because the ratio of their requests is constant.
     let found =
         site_demands(4, &paper_steps(0.0), &SiteOptions { empty_class: Some(0), ..SiteOptions::default() }).unwrap();
     assert_eq!((found.rule, found.reason, found.joint.len()), (SiteRule::Regression, RuleReason::Indistinct, 1));

@@ -1,4 +1,4 @@
-//! Property tests of the measures of burstiness: laws that are valid for any counts.
+//! Property tests of the measures of burstiness with arbitrary counts of arrivals.
 
 use brimful_estimate::burstiness::dispersion;
 use brimful_estimate::{BurstLevel, burst_factors, fit_burst_demand};

@@ -23,7 +23,7 @@ fn records_of_a_server_become_its_model() {
     assert_eq!(names, ["cpu", "sda", "elsewhere"], "an idle disk is not a station");
     let classes: Vec<(&str, f64)> = c.model.classes.iter().map(|k| (k.name.as_str(), k.rate.unwrap())).collect();
     assert_eq!(classes, [("heavy", 50.0), ("light", 200.0)]);
-    // Responses spend 5 ms outside of the CPU: 0.2 ms at the disk, and 4.8 ms at the station `elsewhere`.
+    // Besides CPU time, a response takes 5 ms: 0.2 ms at the disk, and 4.8 ms at the delay station `elsewhere`.
     for (row, (expected, within)) in
         c.model.demands.iter().zip([([0.005, 0.001], 1e-9), ([0.0002; 2], 1e-9), ([0.0048; 2], 0.03)])
     {
@@ -46,7 +46,7 @@ fn records_of_a_server_become_its_model() {
 #[test]
 fn a_call_that_hangs_changes_no_demand() {
     // The rates grow during the run. So the demands would be wrong if CPU time and completed calls came from different
-    // windows.
+    // periods.
     let until = |end_s: f64| {
         let [light, heavy] = [("light", 100.0), ("heavy", 20.0)].map(|(class, rate)| {
             let mut r = record("/", &[(class, rate)]);
@@ -74,8 +74,8 @@ fn a_call_that_hangs_changes_no_demand() {
 
 #[test]
 fn completions_and_cpu_time_are_of_the_same_window() {
-    // The monitor's samples are at 0.4 s, 1.4 s, and so on, so they do not coincide with the ends of the window. 200
-    // calls are completed after the window.
+    // The monitor's samples are at 0.4 s, 1.4 s, and so on, so they do not coincide with the ends of the window in
+    // which load is offered. 200 calls are completed after this window.
     let mut r = record("/", &[("light", 100.0)]);
     r["classes"]["light"]["counts"]["completed"] = json!(2200);
     for i in 0..30u32 {
@@ -94,7 +94,7 @@ fn completions_and_cpu_time_are_of_the_same_window() {
     r["server"]["intervals"] = json!(course.collect::<Vec<_>>());
     let c = calibrate_records(&[record("/", &[]), r]).unwrap();
     assert!(near(c.model.demands[0][0], 0.001, 1e-9), "{:?}", c.model.demands);
-    // The samples within the window extend from 0.4 s to 19.4 s.
+    // The samples in the window extend from 0.4 s to 19.4 s.
     assert!(near(c.runs[0].rate, (f64::from(completed) - 0.4 * 100.0 - 0.6 * 195.0) / 19.0, 1e-9), "{:?}", c.runs);
 }
 
@@ -235,7 +235,7 @@ proptest! {
     }
 }
 
-/// Sets one field of a Record to this number.
+/// A function that sets one field of a Record to this number.
 type Edit = fn(&mut Record, f64);
 
 const EDITS: [Edit; 16] = [

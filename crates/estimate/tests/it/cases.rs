@@ -1,4 +1,4 @@
-//! Compares estimated demands with reference cases.
+//! Compares estimated demands with the results in reference cases.
 
 use crate::reference::{check_reference_cases, number, numbers, text};
 use brimful_estimate::{
@@ -37,7 +37,7 @@ fn regression(case: &Value) -> Value {
     json!({ "background_utilization": fit.background.value / servers, "demands": demands })
 }
 
-/// Attributes busy time to classes (Menascé et al., CMG 1999): by Eq. 3 at resources whose use depends on the bytes
+/// Divides busy time among classes (Menascé et al., CMG 1999): by Eq. 3 at resources whose use depends on the bytes
 /// sent, and by Eq. 4 at other resources.
 fn proportional(inputs: &Value) -> Value {
     let (completions, shares) = (numbers(&inputs["completions"]), numbers(&inputs["bytes_share"]));

@@ -1,5 +1,5 @@
-//! Tests demands fitted to observations: how often intervals contain the true value, the rate of false alarms, and
-//! properties that are valid for any input.
+//! Tests demands fitted to observations: how often confidence intervals contain the true demand, how often a load
+//! dependence is reported by mistake, and properties that are valid for any input.
 
 use brimful_estimate::demand::moving_blocks;
 use brimful_estimate::{Background, Observation, Resampling, SizePoint, fit_demands, fit_load_dependence, fit_size};
@@ -12,7 +12,8 @@ fn noise(rng: &mut Pcg64) -> f64 {
     (0..12).map(|_| rng.random::<f64>()).sum::<f64>() - 6.0
 }
 
-/// 200 observations of a demand of 4 ms. The load and the background work vary slowly, independently of each other.
+/// 200 observations of requests with a demand of 4 ms. The load and the background work vary slowly, independently of
+/// each other.
 fn drifting(seed: u64) -> Vec<Observation> {
     let mut rng = Pcg64::seed_from_u64(seed);
     let (mut load, mut disturbance) = (0.0, 0.0);
@@ -67,7 +68,7 @@ fn near(a: f64, b: f64, within: f64) -> bool {
     (a - b).abs() <= within * b.abs()
 }
 
-/// Generates numbers for property tests. Some are invalid or extreme.
+/// Generates numbers for property tests, of which some are invalid or extreme.
 pub fn invalid_number() -> impl Strategy<Value = f64> {
     let odd = [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, f64::MAX, f64::MIN_POSITIVE, 5e-324, 0.0, -0.0, -1.0, 1.0];
     prop_oneof![1 => prop::sample::select(odd.to_vec()), 4 => 0.0..1e6f64]

@@ -1,4 +1,4 @@
-//! Property tests of fits: laws that are valid for any observations.
+//! Property tests of fits to arbitrary observations.
 
 use brimful_estimate::{Background, Observation, ResponsePoint, fit_demands, fit_response};
 use proptest::prelude::*;
@@ -28,7 +28,7 @@ proptest! {
         let mode = if fitted { Background::Fitted } else { Background::Known(background) };
         match fit_demands(demands.len(), &observations, mode) {
             Ok(fit) if fit.indistinguishable_classes.is_empty() => {
-                // The rounding errors of the number of busy servers are amplified by the condition number of the fit.
+                // The condition number of the fit amplifies the rounding errors of the number of busy servers.
                 let largest = observations.iter().map(|o| o.busy).fold(0.0, f64::max);
                 let slowest = rows.iter().flatten().copied().fold(f64::INFINITY, f64::min);
                 let tolerance = 1e-12 * fit.condition_number * largest / slowest.min(1.0);
@@ -77,8 +77,8 @@ fn observe(rows: &[Vec<f64>], weights: &[f64], demands: &[f64], background: f64)
     rows.iter().zip(weights).map(observation).collect()
 }
 
-/// Generates throughputs (observations × classes), weights, demands and background. There are more observations than
-/// unknowns.
+/// Generates throughputs (observations × classes), weights, true demands and background work. There are more
+/// observations than unknowns.
 fn planted() -> impl Strategy<Value = (Vec<Vec<f64>>, Vec<f64>, Vec<f64>, f64)> {
     (1..5usize, 1..10usize).prop_flat_map(|(classes, spare)| {
         let levels = classes + 1 + spare;
@@ -91,7 +91,7 @@ fn planted() -> impl Strategy<Value = (Vec<Vec<f64>>, Vec<f64>, Vec<f64>, f64)> 
     })
 }
 
-/// Generates numbers for property tests. Some are invalid or extreme.
+/// Generates numbers for property tests, of which some are invalid or extreme.
 fn invalid_number() -> impl Strategy<Value = f64> {
     let odd = [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, f64::MAX, f64::MIN_POSITIVE, 5e-324, 0.0, -0.0, -1.0, 1.0];
     prop_oneof![2 => any::<f64>(), 2 => prop::sample::select(odd.to_vec()), 6 => 0.0..1e6f64]

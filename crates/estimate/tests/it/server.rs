@@ -1,4 +1,4 @@
-//! Tests models of servers that are fitted to the blocks of a calibration.
+//! Tests models of servers that are fitted to calibration measurements.
 
 use brimful_estimate::{
     Block, KernelMetrics, Measurement, ModuleMetrics, OfferedLoad, ResponseMetrics, ServerFacts, ServerFit, Timeline,
@@ -16,9 +16,9 @@ fn measurement(load: OfferedLoad, rate: f64, response: f64) -> Measurement {
     }
 }
 
-/// Expects a model that predicts response times although the CPUs are nearly idle at capacity. Measured with Python's
-/// `ThreadingHTTPServer` with HTTP/1.1: it sends a response in two segments, and the second waits up to 40 ms for the
-/// client's acknowledgement of the first.
+/// The model predicts response times although the CPUs are nearly idle at capacity. The values were measured with
+/// Python's `ThreadingHTTPServer` with HTTP/1.1: it sends a response in two segments, and the second waits up to 40 ms
+/// for the client's acknowledgement of the first.
 #[test]
 fn a_server_whose_answers_wait_for_acknowledgements_has_a_model() {
     let block: Block = vec![

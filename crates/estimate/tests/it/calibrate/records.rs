@@ -1,14 +1,14 @@
-//! Builds Records of a simulated server with known demands.
+//! Builds Records (documents of runs) of a simulated server with known demands.
 
 use brimful_core::record::Record;
 use brimful_estimate::EstimateError;
 use brimful_estimate::{CalibrateOptions, Calibrated, Resampling, calibrate};
 use serde_json::{Value, json};
 
-/// Duration of the window in which load is offered, in seconds.
+/// Duration of the period in which load is offered, in seconds.
 const SECONDS: f64 = 20.0;
 
-/// Duration of the monitoring after the window, in seconds. One response is outstanding in this time.
+/// Duration of the monitoring after the load, in seconds.
 const DRAIN: f64 = 10.0;
 
 /// Builds a Record of requests to `path`. The server has known demands, and background work keeps 0.02 CPUs busy.
@@ -34,7 +34,7 @@ pub fn record(path: &str, rates: &[(&str, f64)]) -> Value {
     let rate: f64 = rates.iter().map(|(_, x)| x).sum();
     let work: f64 = rates.iter().map(|(class, x)| x * demand(class)).sum();
     let cores = 0.02 + work;
-    // Mean response time in µs of one CPU with processor sharing, plus 5 ms outside of the CPU.
+    // Mean response time in µs: one CPU with processor sharing, plus 5 ms outside of the CPU.
     let response = |class: &str| 1e6 * (0.005 + demand(class) + work / (1.0 - work) * work / rate.max(1e-9));
     let mean = rates.iter().map(|(class, x)| x / rate * response(class)).sum::<f64>();
     let classes: serde_json::Map<String, Value> = rates
@@ -94,18 +94,18 @@ pub fn demand(class: &str) -> f64 {
     }
 }
 
-/// Calibrates with default options.
+/// Calibrates a model with default options.
 pub fn calibrate_records(records: &[Value]) -> Result<Calibrated, EstimateError> {
     calibrate_with_options(records, CalibrateOptions::default())
 }
 
-/// Calibrates with these options, but with 100 bootstrap draws, to save time.
+/// Calibrates a model with these options, but with only 100 bootstrap draws, to save time.
 pub fn calibrate_with_options(records: &[Value], options: CalibrateOptions) -> Result<Calibrated, EstimateError> {
     let records: Vec<Record> = records.iter().map(|r| serde_json::from_value(r.clone()).unwrap()).collect();
     calibrate(&records, CalibrateOptions { resampling: Resampling { draws: 100, seed: 1 }, ..options })
 }
 
-/// Sets the mean number of CPUs that the server's process keeps busy in a Record.
+/// Changes the mean number of CPUs that the server's processes keep busy in a Record.
 pub fn set_cores(record: &mut Value, cores: f64) {
     let was = record["server"]["process"][0]["cores"].as_f64().unwrap();
     record["server"]["process"][0]["cores"] = json!(cores);
@@ -114,7 +114,7 @@ pub fn set_cores(record: &mut Value, cores: f64) {
     }
 }
 
-/// A Record of the idle server, one of each class alone, and two with the same mix of classes.
+/// A run without load, a run of each class alone, and two runs with the same mix of classes.
 pub fn runs() -> Vec<Value> {
     vec![
         record("/", &[]),

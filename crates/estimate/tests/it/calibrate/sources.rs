@@ -1,4 +1,4 @@
-//! Tests the source of each demand, and how often confidence intervals contain the true value.
+//! Tests which data each demand is derived from, and how often confidence intervals contain the true demand.
 
 use super::records::{calibrate_records, calibrate_with_options, demand, near, record, runs, set_cores};
 use brimful_core::model::Model;
@@ -14,8 +14,9 @@ fn sources(of: &[Value]) -> Vec<Source> {
     calibrate_records(of).unwrap().uncertainty[0].iter().map(|u| u.source).collect()
 }
 
-/// Adds the Server Module's measurements to a Record. `heavy` and `light` are the CPU times in the processing phases of
-/// a request, in seconds. Each request takes another 0.3 ms outside of its phases.
+/// Adds measurements of the Server Module (a plug-in of the web server) to a Record. `heavy` and `light` are the CPU
+/// times of the two classes in the processing phases of a request, in seconds. Each request takes another 0.3 ms
+/// outside of its phases.
 fn measured_inside(mut r: Value, heavy: f64, light: f64) -> Value {
     let class = |name: &str, mean: f64| {
         let completed = r["classes"][name]["counts"]["completed"].as_u64().unwrap_or(0);
@@ -51,7 +52,7 @@ fn each_demand_states_its_source() {
 #[test]
 fn figures_of_the_module_take_precedence() {
     // All runs have the same mix, so a regression alone could not distinguish the classes. Each request takes 0.3 ms
-    // outside of its phases.
+    // outside of its processing phases.
     let mix = [(100.0, 25.0), (200.0, 50.0), (300.0, 75.0)].map(|(light, heavy)| {
         let mut r = record("/", &[("light", light), ("heavy", heavy)]);
         set_cores(&mut r, 0.02 + 0.0013 * light + 0.0053 * heavy);
@@ -60,7 +61,7 @@ fn figures_of_the_module_take_precedence() {
     let c = calibrate_records(&[vec![record("/", &[])], mix.to_vec()].concat()).unwrap();
     assert!(c.uncertainty[0].iter().all(|u| u.source == Source::Direct) && c.merged.is_empty(), "{c:?}");
     assert!(near(c.model.demands[0][0], 0.0053, 1e-6) && near(c.model.demands[0][1], 0.0013, 1e-6), "{:?}", c.model);
-    // The interval of 5 ms is ± 2.3 %, from 300 samples with a relative standard deviation of 0.2.
+    // The half width is 2.3 % of the demand of 5 ms: 300 samples have a relative standard deviation of 0.2.
     let ci = c.uncertainty[0][0].fit_ci95.unwrap();
     assert!(near((ci.high - ci.low) / 2.0, 1.96 * 0.2 * 0.005 / 300f64.sqrt(), 0.05), "{ci:?}");
     assert!(c.warnings.is_empty(), "{:?}", c.warnings);
@@ -94,8 +95,8 @@ fn figures_of_the_module_are_compared_with_the_regression() {
     let c = calibrate_records(&mixes).unwrap();
     let compared = c.inside.unwrap();
     assert!(compared.classes.iter().all(|class| class.regression_s.is_none() && class.ci95.is_some()), "{compared:?}");
-    // The module counted 9,000 requests of a class, and the load completed only 4,000 of it. The module's class
-    // contains other requests, so its measurements are not used.
+    // The Server Module counted 9,000 requests of the class `light`, but the load completed only 4,000. The module's
+    // class contains other requests, so its measurements are not used.
     let mut busy = inside(record("/", &[("light", 200.0)]));
     busy["server"]["module"]["classes"][1]["requests"] = json!(9_000);
     let c = calibrate_records(&[runs().remove(0), busy]).unwrap();
@@ -108,7 +109,7 @@ fn figures_of_the_module_are_compared_with_the_regression() {
 
 #[test]
 fn a_disagreement_causes_a_warning() {
-    // The module's measurements of the two classes are swapped, so they contradict the regression.
+    // The Server Module's measurements of the two classes are swapped, so they contradict the regression.
     let c =
         calibrate_records(&runs().into_iter().map(|r| measured_inside(r, 0.0007, 0.0047)).collect::<Vec<_>>()).unwrap();
     assert!(c.warnings.iter().any(|w| w.contains("by regression over the runs")), "{:?}", c.warnings);
@@ -136,8 +137,8 @@ fn the_variability_of_service_is_measured_where_no_workers_take_turns() {
     };
     let c = with_workers(1);
     let (inside, response) = (c.inside.unwrap(), c.response.unwrap());
-    // A heavy request takes 4.7 ms in its phases, with a relative standard deviation of 0.2, and 0.3 ms outside of
-    // them. Light requests vary in the same way, but contribute little to the second moment.
+    // A heavy request takes 4.7 ms in its processing phases, with a relative standard deviation of 0.2, and 0.3 ms
+    // outside of them. A light request takes 0.7 ms and 0.3 ms.
     let (second, of_means) = (50.0 * 0.94_f64.powi(2) + 200.0 * 0.14_f64.powi(2), 50.0 * 25.0 + 200.0);
     assert!(near(inside.scv.unwrap(), second / of_means, 1e-3), "{inside:?}");
     assert_eq!((response.basis, Some(response.scv)), (ScvBasis::Measured, inside.scv));
@@ -226,7 +227,7 @@ fn load_dependence_is_shown_and_bounded() {
         assert!(near(last.demand_s, c.model.demands[0][0], 1e-6), "{first:?} {last:?}");
         assert_eq!(first.demand_s > last.demand_s, shape == LoadShape::Idle(2));
         assert!(c.runs.iter().all(|r| near(r.measured_s, r.fitted_s, 0.01)), "{:?}", c.runs);
-        // The solution of the model with the rate of a run must have the utilization of the run.
+        // At the rate of each run, the solution of the model has the demand that was fitted to the run.
         for run in &c.runs {
             let mut model = c.model.clone();
             model.classes[0].rate = Some(run.rate);
@@ -241,7 +242,7 @@ fn load_dependence_is_shown_and_bounded() {
 #[test]
 fn the_interval_of_the_prediction_spans_equally_good_fits() {
     // Measurements of one nginx worker with responses of 1,294 bytes: requests per second, and CPU µs per request. The
-    // highest rate is a third of the maximum of 60,000 requests per second.
+    // highest measured rate is a third of the maximum of 60,000 requests per second.
     let records = [(0.0, 0.0), (2e3, 37.6), (5e3, 25.3), (10e3, 20.0), (20e3, 19.0)].map(|(rate, us): (f64, f64)| {
         let mut r = record("/", if rate > 0.0 { &[("light", 1.0)] } else { &[] });
         for key in ["/rates/offered", "/rates/completed"] {
@@ -266,7 +267,8 @@ fn intervals_cover_the_truth_at_their_level() {
     let (mut held, mut saturation_held) = ([0, 0], 0);
     for seed in 0..TRIALS {
         let mut rng = Pcg64::seed_from_u64(seed);
-        // The CPU usage of a run has a standard deviation of 1 %. Single seconds vary more.
+        // The CPU time of runs has a relative standard deviation of 1 %, in addition to the variation of the seconds
+        // within a run.
         let mut noise = |size: f64| size * ((0..12).map(|_| rng.random::<f64>()).sum::<f64>() - 6.0);
         let records: Vec<Value> = runs()
             .into_iter()

@@ -1,4 +1,4 @@
-//! Tests calibration with bursty arrivals, with loads beyond saturation, and with invalid input.
+//! Tests calibration with bursty arrivals, with loads beyond saturation, with an outlier, and with invalid input.
 
 use super::records::{calibrate_records, near, record, runs, set_cores};
 use brimful_core::model::Model;
@@ -9,8 +9,8 @@ use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
 use serde_json::{Value, json};
 
-/// A bursty load, with 4 times the mean rate for a fifth of the time. A request needs `cost` times the CPU time that it
-/// needs at a constant rate.
+/// A run with bursty arrivals: 4 times the mean rate for a fifth of the time. A request needs `cost` times the CPU time
+/// that it needs at a constant rate.
 fn in_bursts(rate: f64, cost: f64) -> Value {
     let mut r = record("/", &[("light", rate)]);
     for (i, stretch) in r["intervals"].as_array_mut().unwrap().iter_mut().enumerate() {
@@ -20,7 +20,7 @@ fn in_bursts(rate: f64, cost: f64) -> Value {
     r
 }
 
-/// A load with a constant rate.
+/// A run with a constant rate of calls.
 fn even(rate: f64) -> Value {
     record("/", &[("light", rate)])
 }
@@ -80,7 +80,8 @@ fn the_knee_is_found_in_runs_past_saturation_too() {
     let c = calibrate_records(&records).unwrap();
     assert_eq!((c.knee.knee.map(|k| k.load), c.left_out.len(), c.knee.measured.len()), (Some(900.0), 6, 15));
     assert!(!c.warnings.iter().any(|w| w.contains("bend")), "{:?}", c.warnings);
-    // Throughput never exceeds 500 requests per second, although the CPU's demand permits more.
+    // Throughput never exceeds 500 requests per second, although the CPU could complete more. So the limit is not the
+    // CPU.
     let mut held_up: Vec<Value> = (1..=5).map(|i| even(100.0 * f64::from(i))).collect();
     held_up.extend([600.0, 700.0, 800.0, 900.0, 1000.0].map(|offered| past_saturation(offered, 500.0)));
     let c = calibrate_records(&held_up).unwrap();
@@ -137,8 +138,8 @@ fn impossible_records_are_rejected() {
     }
 }
 
-/// Runs whose CPU time varies by about 1 %. In the run with load that has the index `odd`, `cpus` more CPUs are busy
-/// than the requests explain.
+/// A run without load, and runs whose CPU time varies by about 1 %. In the run with load that has the index `odd`,
+/// `cpus` more CPUs are busy than the requests explain.
 fn with_cron_job(odd: Option<usize>, cpus: f64, seed: u64) -> Vec<Value> {
     let mut rng = Pcg64::seed_from_u64(seed);
     let mut noise = || 0.01 * ((0..12).map(|_| rng.random::<f64>()).sum::<f64>() - 6.0);
@@ -178,7 +179,7 @@ fn runs_that_agree_are_not_reported() {
     assert_eq!(calibrate_records(&two_agree).unwrap().odd, None);
 }
 
-/// A model from runs with the same mix: 1 heavy request (5 ms) for every 4 light requests (1 ms).
+/// A model from runs with a constant mix: 1 heavy request (5 ms) for every 4 light requests (1 ms).
 fn of_one_mix() -> Model {
     let mixes = [50.0, 100.0, 200.0, 300.0].map(|x| record("/", &[("light", x), ("heavy", x / 4.0)]));
     calibrate_records(&[vec![record("/", &[])], mixes.to_vec()].concat()).unwrap().model
