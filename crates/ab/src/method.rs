@@ -66,7 +66,7 @@ pub struct AbPlan {
     /// Half width of the confidence interval of B/A − 1 at which the measurement ends, such as 0.01 for ± 1 %.
     pub target_half_width: f64,
     /// Time limit of the whole comparison.
-    pub budget: Nanos,
+    pub time_limit: Nanos,
     /// Duration of a slice, a short run against one server.
     pub slice_duration: Nanos,
     /// Limits on how much worse than A the metrics of B may be.
@@ -120,7 +120,7 @@ pub(crate) struct Measured {
     /// The load during every slice.
     pub load: Load,
     /// Why the measurement ended.
-    pub reason: AbStopReason,
+    pub stop_reason: AbStopReason,
     /// The error that ended the measurement early, if an interval had been computed before; otherwise `None`.
     pub failure: Option<Reason>,
     /// Total duration of the comparison, including the rehearsal (which determines the load) and the pilot (which
@@ -171,7 +171,7 @@ pub(crate) fn measure_rounds(
         let Some(round) = round else { break AbStopReason::Interrupted };
         rounds.push(round);
         let elapsed = method.bench.elapsed();
-        let contrasts = rounds.b_contrasts();
+        let contrasts = rounds.b_paired_rounds();
         let main = paired_differences(&contrasts, &figure).into_iter().find(|compared| compared.name == figure);
         let width = main.as_ref().and_then(half_width);
         has_interval |= width.is_some();
@@ -190,7 +190,7 @@ pub(crate) fn measure_rounds(
             last_round = contrasts.len() + (FURTHER_ROUNDS * valid as f64).ceil() as usize;
         }
         longest_round = longest_round.max(elapsed - began);
-        if elapsed + longest_round > plan.budget {
+        if elapsed + longest_round > plan.time_limit {
             break AbStopReason::OutOfTime;
         }
     };
@@ -203,7 +203,7 @@ pub(crate) fn measure_rounds(
         method_reason,
         pilot,
         load,
-        reason,
+        stop_reason: reason,
         failure,
         elapsed,
         server_software,
@@ -321,7 +321,7 @@ impl Method<'_> {
             let mut contrasts = Vec::new();
             for _ in 0..PILOT_ROUNDS {
                 let Some(round) = self.round(method)? else { break };
-                contrasts.push(round.b_pairing.contrast());
+                contrasts.push(round.b_pairing.paired_round());
             }
             let differences = round_differences(&contrasts, figure);
             let error = Estimate::from_trimmed(&differences).map_or(f64::INFINITY, |mean| mean.standard_error);

@@ -34,7 +34,7 @@ pub(crate) struct Origin {
 
 /// Builds the JSON document of a comparison from its measured rounds.
 pub(crate) fn document(plan: &AbPlan, measured: Measured, origin: Origin) -> Result<AbTest, AbError> {
-    let figures = paired_differences(&measured.rounds.b_contrasts(), &measured.stopping_metric);
+    let figures = paired_differences(&measured.rounds.b_paired_rounds(), &measured.stopping_metric);
     let control = control(&measured, &figures);
     let main = figures.iter().find(|figure| figure.name == measured.stopping_metric).cloned();
     let verdict = verdict(&measured);
@@ -42,8 +42,8 @@ pub(crate) fn document(plan: &AbPlan, measured: Measured, origin: Origin) -> Res
         figure: measured.stopping_metric.clone(),
         until: plan.target_half_width,
         half_width: main.as_ref().and_then(half_width),
-        reason: measured.reason,
-        rounds: round_differences(&measured.rounds.b_contrasts(), &measured.stopping_metric).len() as u64,
+        reason: measured.stop_reason,
+        rounds: round_differences(&measured.rounds.b_paired_rounds(), &measured.stopping_metric).len() as u64,
         elapsed_s: measured.elapsed.as_secs_f64(),
     };
     let mut warnings = measured.warnings.clone();
@@ -99,7 +99,7 @@ fn describe(plan: &AbPlan, measured: &Measured, origin: &Origin, side: usize) ->
 
 /// The result of the control: whether A differs from itself in the metric that decides when the measurement ends.
 fn control(measured: &Measured, figures: &[ComparedFigure]) -> AbControl {
-    let control = paired_differences(&measured.rounds.control_contrasts(), &measured.stopping_metric);
+    let control = paired_differences(&measured.rounds.control_paired_rounds(), &measured.stopping_metric);
     let interval = |figures: &[ComparedFigure]| {
         figures.iter().find(|figure| figure.name == measured.stopping_metric).and_then(|figure| figure.interval95)
     };

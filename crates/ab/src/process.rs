@@ -78,7 +78,7 @@ impl ServerProcess {
 
     /// The error if the server's process has ended; `None` while it runs. `when` is the phase of the comparison, for
     /// the message.
-    pub fn end(&mut self, when: &str) -> Option<AbError> {
+    pub fn error_if_ended(&mut self, when: &str) -> Option<AbError> {
         let status = self.child.try_wait().ok().flatten()?;
         // Wait until the thread that reads the server's output has read the rest.
         thread::sleep(POLL_INTERVAL);
@@ -97,7 +97,7 @@ impl ServerProcess {
         let began = Instant::now();
         let mut has_listened = false;
         while began.elapsed() < Duration::from(START_LIMIT) && !stop.load(Ordering::Relaxed) {
-            if let Some(ended) = self.end("before it answered") {
+            if let Some(ended) = self.error_if_ended("before it answered") {
                 return Err(ended);
             }
             if let Some(status) = self.status_line(path) {

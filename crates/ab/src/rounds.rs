@@ -15,13 +15,13 @@ impl Rounds {
     }
 
     /// The metrics of A and of B in each round.
-    pub fn b_contrasts(&self) -> Vec<PairedRound> {
-        self.0.iter().map(|round| round.b_pairing.contrast()).collect()
+    pub fn b_paired_rounds(&self) -> Vec<PairedRound> {
+        self.0.iter().map(|round| round.b_pairing.paired_round()).collect()
     }
 
     /// The metrics of A and of the control in each round.
-    pub fn control_contrasts(&self) -> Vec<PairedRound> {
-        self.0.iter().map(|round| round.control_pairing.contrast()).collect()
+    pub fn control_paired_rounds(&self) -> Vec<PairedRound> {
+        self.0.iter().map(|round| round.control_pairing.paired_round()).collect()
     }
 
     /// The slices of A and B in each round.
@@ -65,7 +65,7 @@ pub(crate) struct Pairing {
 
 impl Pairing {
     /// The valid metrics of both servers, for a comparison.
-    pub fn contrast(&self) -> PairedRound {
+    pub fn paired_round(&self) -> PairedRound {
         let valid = |slices: &[Slice]| slices.iter().map(Slice::valid_metrics).collect();
         PairedRound { a: valid(&self.a), b: valid(&self.other) }
     }

@@ -70,7 +70,7 @@ impl LoadedServer {
 
     /// The error for a slice without completed calls.
     fn no_answer_error(&mut self, record: &Record) -> AbError {
-        let started = self.process.as_mut().and_then(|process| process.end("during the measurement"));
+        let started = self.process.as_mut().and_then(|process| process.error_if_ended("during the measurement"));
         let counts = &record.counts;
         started.unwrap_or_else(|| AbError::NoAnswer {
             side: self.side,

@@ -180,7 +180,7 @@ fn plan(design: DesignChoice, until: f64, budget: u64) -> AbPlan {
         load: Some(Load::Closed { clients: 1, think: Nanos::ZERO }),
         stopping_metric: None,
         target_half_width: until,
-        budget: Nanos::from_secs(budget),
+        time_limit: Nanos::from_secs(budget),
         slice_duration: Nanos::from_secs(1),
         limits: vec!["cpu:3%".parse().unwrap()],
     }
@@ -378,9 +378,9 @@ fn the_time_is_used_up_without_a_further_round_and_every_round_is_an_event() {
         }
     };
     let measured = measure_rounds(&plan, 1, &mut simulated(QUIET, 1), listener).unwrap();
-    assert_eq!((measured.reason, measured.elapsed <= plan.budget), (AbStopReason::OutOfTime, true));
+    assert_eq!((measured.stop_reason, measured.elapsed <= plan.time_limit), (AbStopReason::OutOfTime, true));
     assert_eq!(rounds.len(), 11, "{rounds:?}");
-    let few = tested(QUIET, &AbPlan { budget: Nanos::from_secs(20), ..plan }, 1);
+    let few = tested(QUIET, &AbPlan { time_limit: Nanos::from_secs(20), ..plan }, 1);
     assert!(few.headline.starts_with("There are too few valid rounds"), "{}", few.headline);
     assert_eq!(few.control.outcome, ControlOutcome::NotKnown);
 }

@@ -134,7 +134,7 @@ pub fn main(args: &AbArgs) -> anyhow::Result<Exit> {
         load,
         stopping_metric: args.figure.clone(),
         target_half_width: args.until,
-        budget: args.duration,
+        time_limit: args.duration,
         slice_duration: args.slice,
         limits: args.max_regression.clone(),
     };
