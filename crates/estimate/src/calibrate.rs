@@ -114,7 +114,7 @@ pub fn calibrate(records: &[Record], options: CalibrateOptions) -> Result<Calibr
     Ok(Calibrated {
         saturation: Saturation { rate, ci95, bottleneck },
         demand_curve: demand_curve(&cpu, &mix),
-        runs: runs.used.iter().map(|run| cpu.explain(run, runs.servers)).collect(),
+        runs: runs.used.iter().map(|run| cpu.run_demand(run, runs.servers)).collect(),
         sizes: sizes(&runs, &cpu),
         uncertainty,
         cpu_draws: cpu.errors.draws(),

@@ -5,7 +5,7 @@
 //! - [`demand`]: service demands from utilizations, by least squares or by proportional attribution, with confidence
 //!   intervals.
 //! - [`server`]: the model and the predictions of a survey (an automatic measurement of a server at several loads).
-//! - [`window`]: throughput and CPU time of one Record; [`mod@inside`]: measurements in the Record by the Server
+//! - [`window`]: throughput and CPU time of one Record; [`server_module`]: measurements in the Record by the Server
 //!   Module, a plug-in of the web server.
 //! - [`site`]: demands from an access log and the output of `sar`.
 //! - [`burstiness`]: the burstiness of arrivals, and how bursts raise demands.
@@ -23,12 +23,12 @@ pub mod cluster;
 mod correlation;
 pub mod demand;
 mod error;
-pub mod inside;
 pub mod knee;
 mod least_squares;
 pub mod rate_search;
 pub mod response;
 pub mod server;
+pub mod server_module;
 pub mod site;
 pub mod usl;
 pub mod window;
@@ -45,7 +45,6 @@ pub use demand::{
     attribute_equally, fit_demands, fit_load_dependence, fit_size,
 };
 pub use error::EstimateError;
-pub use inside::{ModuleDemand, ModuleMismatch, TotalDemand, Workers};
 pub use knee::{Knee, find_knee};
 pub use rate_search::{LimitedMeasure, RateEstimate, RateSearch, Slice};
 pub use response::{ResponseFit, ResponsePoint, ScvBasis, fit_response};
@@ -54,5 +53,6 @@ pub use server::{
     Prediction, ProgramUsage, QuotaPrediction, ResponseLimit, ResponseMetrics, ResponseSummary, ServerFacts, ServerFit,
     Timeline,
 };
+pub use server_module::{ModuleDemand, ModuleMismatch, TotalDemand, Workers};
 pub use usl::{LoadPoint, UslFit, fit_usl};
 pub use window::{CompletedCalls, RunStretch, WindowMeasurement, stretches};

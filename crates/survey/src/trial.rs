@@ -6,7 +6,7 @@ use brimful_core::quantity;
 use brimful_core::record::{ClassRecord, Reason, ReasonCode, Record, Verdict};
 use brimful_core::server::{CpuShares, MAX_OTHER_WORK};
 use brimful_core::workload::RequestClass;
-use brimful_estimate::inside::competing_workers;
+use brimful_estimate::server_module::competing_workers;
 use brimful_estimate::{
     CompletedCalls, KernelMetrics, Measurement, ModuleDemand, ModuleMetrics, ModuleMismatch, OfferedLoad, ProgramUsage,
     ResponseMetrics, Timeline, WindowMeasurement, Workers, stretches,

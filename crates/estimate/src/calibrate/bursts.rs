@@ -82,7 +82,7 @@ fn levels(seen: &[(&Run, BurstRun)], runs: &Runs, cpu: &CpuFit) -> Vec<BurstLeve
     let mix = runs.mix();
     let mean = mix.iter().zip(&cpu.demands).map(|(x, d)| x * d).sum::<f64>() / mix.iter().sum::<f64>();
     let level = |(run, burst): &(&Run, BurstRun)| {
-        let explained = cpu.explain(run, runs.servers);
+        let explained = cpu.run_demand(run, runs.servers);
         BurstLevel { b: burst.b, demand: mean * explained.measured_s / explained.fitted_s }
     };
     seen.iter().map(level).filter(|level| level.demand.is_finite() && level.demand > 0.0).collect()

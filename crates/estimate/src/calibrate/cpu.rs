@@ -19,7 +19,7 @@ use crate::demand::term::{LoadTerm, StationServers};
 use crate::demand::{
     Background, Bootstrap, DemandFit, Interval, LoadDependence, Observation, Resampling, counted, moving_blocks,
 };
-use crate::inside::ModuleDemand;
+use crate::server_module::ModuleDemand;
 use brimful_core::JsonSchema;
 use brimful_core::model::IdleCost;
 use brimful_core::quantity::{seconds, whole_percent};
@@ -198,7 +198,7 @@ impl CpuFit {
     }
 
     /// The CPU demand of an average request of a run, measured and fitted. `servers` is the number of CPUs.
-    pub fn explain(&self, run: &Run, servers: u32) -> RunDemand {
+    pub fn run_demand(&self, run: &Run, servers: u32) -> RunDemand {
         let rate = run.rate();
         let fitted_s = match &self.load_dependence {
             Some(load) => load.demand(rate, &run.throughput),

@@ -4,7 +4,7 @@
 use super::certainty::{Source, Uncertainty, interval};
 use crate::correlation::correlation_of;
 use crate::demand::{Bootstrap, DemandFit, Interval};
-use crate::inside::NORMAL_95;
+use crate::server_module::NORMAL_95;
 use brimful_model::correlation::identity;
 
 /// The data from which the errors of the CPU demands are computed.

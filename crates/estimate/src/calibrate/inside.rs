@@ -11,7 +11,7 @@ use super::certainty::Source;
 use super::cpu::{CpuFit, fit_without_module};
 use super::runs::Runs;
 use crate::demand::Interval;
-use crate::inside::{ModuleDemand, NORMAL_95, scv_within_classes};
+use crate::server_module::{ModuleDemand, NORMAL_95, scv_within_classes};
 use brimful_core::JsonSchema;
 use brimful_core::quantity::seconds;
 use serde::Serialize;

@@ -7,7 +7,7 @@ use super::figures::{self, TimeSlice, load_kind};
 use super::judge::{judge, only_late, same_server, saturated};
 use crate::EstimateError;
 use crate::demand::Observation;
-use crate::inside::{ModuleDemand, ModuleMismatch, competing_workers};
+use crate::server_module::{ModuleDemand, ModuleMismatch, competing_workers};
 use crate::window::{WindowMeans, WindowMeasurement, in_use, window_means};
 use brimful_core::JsonSchema;
 use brimful_core::quantity::whole_percent;

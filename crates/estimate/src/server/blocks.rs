@@ -3,7 +3,7 @@
 
 use super::programs::{self, ProgramUsage};
 use super::work_scv::WorkScv;
-use crate::inside::{ModuleDemand, Workers};
+use crate::server_module::{ModuleDemand, Workers};
 use crate::window::{CompletedCalls, RunStretch};
 use brimful_core::moments::Moments;
 use std::collections::BTreeMap;

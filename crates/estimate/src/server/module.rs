@@ -3,7 +3,7 @@
 
 use super::blocks::{OfferedLoad, PooledLoads, PooledMeasurement, ServerFacts, most_clients};
 use super::model_fit::ModelFit;
-use crate::inside::{ModuleDemand, NORMAL_95, scv_within_classes};
+use crate::server_module::{ModuleDemand, NORMAL_95, scv_within_classes};
 use brimful_core::survey::ModuleMeasurements;
 
 /// Maximum half width of the 95 % confidence interval of a class's mean CPU time, relative to this time. With wider
