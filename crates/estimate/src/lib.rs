@@ -49,9 +49,9 @@ pub use knee::{Knee, find_knee};
 pub use rate_search::{LimitedMeasure, RateEstimate, RateSearch, Slice};
 pub use response::{ResponseFit, ResponsePoint, ScvBasis, fit_response};
 pub use server::{
-    Block, ExpectedLevel, KernelMetrics, LevelTime, Measurement, ModuleMetrics, OfferedLoad, PredictedValue,
-    Prediction, ProgramUsage, QuotaPrediction, ResponseLimit, ResponseMetrics, ResponseSummary, ServerFacts, ServerFit,
-    Timeline,
+    Block, KernelMetrics, Measurement, MeasurementTime, ModuleMetrics, OfferedLoad, PredictedMeasurement,
+    PredictedValue, Prediction, ProgramUsage, QuotaPrediction, ResponseLimit, ResponseMetrics, ResponseSummary,
+    ServerFacts, ServerFit, Timeline,
 };
 pub use server_module::{ModuleDemand, ModuleMismatch, TotalDemand, Workers};
 pub use usl::{LoadPoint, UslFit, fit_usl};

@@ -38,9 +38,9 @@ mod work_scv;
 pub use blocks::{
     Block, KernelMetrics, Measurement, ModuleMetrics, OfferedLoad, ResponseMetrics, ServerFacts, Timeline,
 };
-pub use later_drift::LevelTime;
+pub use later_drift::MeasurementTime;
 pub use model_fit::ResponseSummary;
-pub use prediction_interval::{ExpectedLevel, PredictedValue, ResponseLimit};
+pub use prediction_interval::{PredictedMeasurement, PredictedValue, ResponseLimit};
 pub use programs::ProgramUsage;
 pub use quota::QuotaPrediction;
 
@@ -48,7 +48,7 @@ use self::blocks::{PooledLoads, PooledMeasurement, ReplayedMeasurement, pool};
 use self::drift::Drift;
 use self::model_fit::ModelFit;
 use self::pauses::{PauseDetector, Pauses};
-use self::prediction_interval::{LevelLoad, half_width95};
+use self::prediction_interval::{LaterMeasurement, half_width95};
 use crate::EstimateError;
 use crate::correlation::correlation_of;
 use crate::least_squares::t95;
@@ -279,15 +279,15 @@ impl ServerFit {
     ///
     /// # Errors
     /// If the model cannot be solved.
-    pub fn predict_level(
+    pub fn predict_measurement(
         &self,
         rate: f64,
         mix: &[f64],
-        time: LevelTime,
+        time: MeasurementTime,
         arrivals: &mut dyn FnMut(u64, f64) -> Vec<(f64, usize)>,
-    ) -> Result<ExpectedLevel, EstimateError> {
-        let level = LevelLoad { rate, mix, time };
-        prediction_interval::predict_level(&self.bootstrap, &self.facts, &self.drift, level, arrivals)
+    ) -> Result<PredictedMeasurement, EstimateError> {
+        let level = LaterMeasurement { rate, mix, time };
+        prediction_interval::predict_measurement(&self.bootstrap, &self.facts, &self.drift, level, arrivals)
     }
 
     /// Predicts the highest rate of requests with the class shares `mix` that meets a response time limit, as a later
@@ -301,7 +301,7 @@ impl ServerFit {
         &self,
         mix: &[f64],
         limit: ResponseLimit,
-        time: LevelTime,
+        time: MeasurementTime,
         arrivals: &mut dyn FnMut(f64, u64, f64) -> Vec<(f64, usize)>,
     ) -> Result<Option<PredictedValue>, EstimateError> {
         prediction_interval::predict_rate(&self.bootstrap, &self.drift, mix, limit, time, arrivals)
@@ -309,7 +309,7 @@ impl ServerFit {
 
     /// Predicts the saturation rate for requests with the class shares `mix`, as a later measurement would determine
     /// it.
-    pub fn predict_saturation(&self, mix: &[f64], time: LevelTime) -> Option<PredictedValue> {
+    pub fn predict_saturation(&self, mix: &[f64], time: MeasurementTime) -> Option<PredictedValue> {
         prediction_interval::predict_saturation(&self.bootstrap, &self.drift, mix, time)
     }
 
@@ -361,7 +361,7 @@ impl ServerFit {
 
     /// Predicts the capacity under a CPU quota, as a later measurement would determine it. The CPU cost of a call at
     /// saturation is assumed not to depend on the quota.
-    pub fn with_quota(&self, quota: Quota, time: LevelTime) -> QuotaPrediction {
+    pub fn with_quota(&self, quota: Quota, time: MeasurementTime) -> QuotaPrediction {
         let unlimited = self.predict_saturation(&self.facts.mix, time);
         quota::capacity(&self.fit, &self.facts, quota, unlimited)
     }

@@ -6,7 +6,7 @@ use brimful_core::record::Verdict;
 use brimful_core::server::CpuShares;
 use brimful_core::survey::{Comparison, Level, LevelClass, ResponsePercentiles, Role};
 use brimful_core::workload::{Load, Workload};
-use brimful_estimate::{ExpectedLevel, PredictedValue, Prediction, ResponseSummary};
+use brimful_estimate::{PredictedMeasurement, PredictedValue, Prediction, ResponseSummary};
 
 /// Minimum number of throughput samples for a confidence interval.
 const MIN_SAMPLES: u64 = 3;
@@ -32,7 +32,7 @@ pub(crate) struct LevelContext<'a> {
     /// Prediction for a host with constant speed; `None` without a prediction.
     pub predicted: Option<&'a Prediction>,
     /// Prediction for a host whose speed varies as during calibration; `None` without such a prediction.
-    pub expected: Option<&'a ExpectedLevel>,
+    pub expected: Option<&'a PredictedMeasurement>,
     /// Speed of the host while the level was measured, and its effect on response times.
     pub host_conditions: HostConditions,
 }

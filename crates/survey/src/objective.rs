@@ -17,7 +17,9 @@ use brimful_core::slo::Measure;
 use brimful_core::survey::{Comparison, ObjectiveOutcome, ObjectiveSlice, RateUnderObjective};
 use brimful_core::workload::Load;
 use brimful_core::{Nanos, Rate, Slo, SloSpec};
-use brimful_estimate::{LevelTime, LimitedMeasure, PredictedValue, RateEstimate, RateSearch, ResponseLimit, Slice};
+use brimful_estimate::{
+    LimitedMeasure, MeasurementTime, PredictedValue, RateEstimate, RateSearch, ResponseLimit, Slice,
+};
 use brimful_stats::{CallsByLimit, count_by_limit, pooled_value};
 
 /// The default objective: the 99th percentile of response times is below ten times its value at light load.
@@ -109,7 +111,7 @@ fn predict_rate(
         })
     };
     let seconds = times(BUDGET, setup.level_duration).as_secs_f64();
-    let time = LevelTime { ahead_s: ahead.as_secs_f64(), seconds };
+    let time = MeasurementTime { ahead_s: ahead.as_secs_f64(), seconds };
     let rate = calibration.fit.predict_rate(&setup.workload.mix(), limit, time, &mut arrivals);
     match failure {
         Some(error) => Err(error.into()),

@@ -2,7 +2,7 @@
 
 use brimful_core::workload::Workload;
 use brimful_core::{Nanos, Slo, SloSpec};
-use brimful_estimate::{ExpectedLevel, PredictedValue, Prediction};
+use brimful_estimate::{PredictedMeasurement, PredictedValue, Prediction};
 use std::fmt;
 
 /// All predictions of a survey, and the times for which they are made.
@@ -38,7 +38,7 @@ pub struct PredictedLevel {
     /// The prediction for a host with constant speed. For bursty arrivals, it has no response times.
     pub prediction: Prediction,
     /// The prediction for a host whose speed varies as during calibration.
-    pub expected: ExpectedLevel,
+    pub expected: PredictedMeasurement,
 }
 
 /// An objective, its metric at light load, and the predicted highest rate that meets it.

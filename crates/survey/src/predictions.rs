@@ -10,7 +10,7 @@ use crate::runner::{Halt, Runner};
 use crate::setup::{Setup, times, with_load};
 use brimful_core::workload::{Load, Workload};
 use brimful_core::{Nanos, Rate};
-use brimful_estimate::{LevelTime, ServerFit};
+use brimful_estimate::{MeasurementTime, ServerFit};
 
 /// Approximate time to compute the predictions.
 pub(crate) const PREDICTION_TIME: Nanos = Nanos::from_secs(1);
@@ -95,11 +95,11 @@ struct Timetable {
 
 impl Timetable {
     /// The start and duration of the next level.
-    fn next(&mut self, duration: Nanos) -> LevelTime {
+    fn next(&mut self, duration: Nanos) -> MeasurementTime {
         let anchor = self.anchor.min(duration) + RUN_SET_UP;
         let start = self.elapsed + anchor;
         self.elapsed = start + duration + RUN_SET_UP + anchor;
-        LevelTime { ahead_s: start.as_secs_f64(), seconds: duration.as_secs_f64() }
+        MeasurementTime { ahead_s: start.as_secs_f64(), seconds: duration.as_secs_f64() }
     }
 }
 
@@ -109,7 +109,7 @@ fn predict(
     name: &str,
     fraction: f64,
     workload: Workload,
-    time: LevelTime,
+    time: MeasurementTime,
 ) -> Result<PredictedLevel, SurveyError> {
     let rate = if let Some(Load::Open { rate, .. }) = &workload.load { rate.0 } else { 0.0 };
     let mix = workload.mix();
@@ -122,7 +122,7 @@ fn predict(
             Vec::new()
         })
     };
-    let expected = fit.predict_level(rate, &mix, time, &mut arrivals);
+    let expected = fit.predict_measurement(rate, &mix, time, &mut arrivals);
     if let Some(error) = failure {
         return Err(error);
     }

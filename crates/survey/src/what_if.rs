@@ -10,7 +10,7 @@ use brimful_core::record::{ReasonCode, Verdict};
 use brimful_core::survey::{Comparison, Level, WhatIf};
 use brimful_core::workload::{Load, Workload};
 use brimful_core::{Nanos, Rate};
-use brimful_estimate::{LevelTime, Quota, QuotaPrediction};
+use brimful_estimate::{MeasurementTime, Quota, QuotaPrediction};
 use brimful_monitor::quota_period_s;
 
 /// Duration of each of the two loads, closed and open, in units of `--level`.
@@ -46,7 +46,7 @@ pub(crate) fn measure_change(
     let setup = runner.setup;
     let quota = quota(setup, change);
     let duration = times(LENGTH, setup.level_duration);
-    let time = LevelTime { ahead_s: ahead.as_secs_f64(), seconds: duration.as_secs_f64() };
+    let time = MeasurementTime { ahead_s: ahead.as_secs_f64(), seconds: duration.as_secs_f64() };
     let predicted = calibration.fit.with_quota(quota, time);
     let rate = OPEN_LOAD * predicted.saturation;
     let predicted_response = calibration.fit.response_with_quota(quota, rate, setup.seed)?;

@@ -7,7 +7,7 @@
 //! are then increased to the change of speed that is expected until the later measurement ([`super::later_drift`]).
 
 use super::blocks::{Measurement, OfferedLoad, PooledLoads, ReplayedMeasurement, ServerFacts};
-use super::later_drift::{LaterDrift, LevelTime, SlownessReading};
+use super::later_drift::{LaterDrift, MeasurementTime, SlownessReading};
 use super::model_fit::{ModelFit, quantile};
 use super::slowness::{drift_share, mean_slowness};
 use brimful_core::moments::Moments;
@@ -128,7 +128,7 @@ impl Drift {
     /// of intervals, each with its duration in seconds and the host's slowness. The excerpts begin at equal distances
     /// after a random start, so that together they represent the whole calibration (systematic sampling). They are
     /// empty if calibration does not show the host's speed.
-    pub fn draws(&self, count: usize, time: LevelTime, rng: &mut Pcg64Mcg) -> Vec<Vec<(f64, f64)>> {
+    pub fn draws(&self, count: usize, time: MeasurementTime, rng: &mut Pcg64Mcg) -> Vec<Vec<(f64, f64)>> {
         let first: f64 = rng.random();
         let mut parts: Vec<Vec<(f64, f64)>> = (0..count)
             .map(|index| self.part((index as f64 + first) / count as f64 * self.seconds, time.seconds))
@@ -139,7 +139,7 @@ impl Drift {
 
     /// Increases the deviations of the excerpts (`parts`) from the median, so that the excerpts differ as much as the
     /// later measurement at `time` is expected to differ from calibration.
-    fn widen(&self, parts: &mut [Vec<(f64, f64)>], time: LevelTime) {
+    fn widen(&self, parts: &mut [Vec<(f64, f64)>], time: MeasurementTime) {
         let Some(mean) = mean_slowness(&self.course).filter(|_| !parts.is_empty()) else { return };
         let deviations: Vec<f64> =
             parts.iter().map(|part| mean_slowness(part).map_or(0.0, |part| (part / mean).ln())).collect();
@@ -282,7 +282,7 @@ mod tests {
     #[test]
     fn no_draws_of_a_known_course_are_empty() {
         let drift = Drift { course: vec![(1.0, 0.9), (1.0, 1.1)], seconds: 2.0, widening: 1.0, ..Drift::default() };
-        let time = LevelTime { ahead_s: 1.0, seconds: 1.0 };
+        let time = MeasurementTime { ahead_s: 1.0, seconds: 1.0 };
         let mut rng = Pcg64Mcg::seed_from_u64(1);
         assert_eq!(drift.draws(0, time, &mut rng), Vec::<Vec<(f64, f64)>>::new());
         assert_eq!(drift.draws(2, time, &mut rng).len(), 2);
@@ -293,7 +293,7 @@ mod tests {
     #[test]
     fn parts_are_enlarged_around_their_median() {
         let mut rng = Pcg64Mcg::seed_from_u64(1);
-        let time = LevelTime { ahead_s: 1.0, seconds: 1.0 };
+        let time = MeasurementTime { ahead_s: 1.0, seconds: 1.0 };
         let steady = Drift { course: vec![(10.0, 1.0)], seconds: 10.0, widening: 2.0, ..Drift::default() };
         assert!(steady.draws(5, time, &mut rng).iter().all(|part| mean_slowness(part) == Some(1.0)));
         let course = [0.8, 1.0, 1.0, 1.0, 1.25].map(|slowness| (1.0, slowness)).to_vec();

@@ -20,7 +20,7 @@ const NOISES: [f64; 7] = [0.002, 0.02, 0.1, 0.3, 1.0, 3.0, 10.0];
 
 /// Start and duration of a future measurement.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct LevelTime {
+pub struct MeasurementTime {
     /// Seconds from the end of calibration to the start of the measurement. The host's speed may have changed by then.
     pub ahead_s: f64,
     /// Duration of the measurement, in seconds.
@@ -83,7 +83,7 @@ impl LaterDrift {
 
     /// Expected square of the difference between the log slowness of the measurement at `time` and of the calibration;
     /// 0 if nothing was measured during calibration.
-    pub fn mean_square(&self, time: LevelTime) -> f64 {
+    pub fn mean_square(&self, time: MeasurementTime) -> f64 {
         self.processes.iter().map(|process| process.weight * process.square(&self.ages_s, time)).sum()
     }
 }
@@ -123,8 +123,8 @@ impl WeightedProcess {
 
     /// Expected square of the difference between the log slowness of the measurement at `time` and of the calibration,
     /// according to this process.
-    fn square(&self, ages_s: &[f64], time: LevelTime) -> f64 {
-        let LevelTime { ahead_s, seconds } = time;
+    fn square(&self, ages_s: &[f64], time: MeasurementTime) -> f64 {
+        let MeasurementTime { ahead_s, seconds } = time;
         let memory = self.memory_s;
         let count = ages_s.len() as f64;
         let decay = 1.0 - (-seconds / memory).exp();
@@ -169,7 +169,7 @@ mod tests {
     }
 
     fn spread(readings: &[SlownessReading], ahead_s: f64, seconds: f64) -> f64 {
-        LaterDrift::new(readings, 45.0).mean_square(LevelTime { ahead_s, seconds }).sqrt()
+        LaterDrift::new(readings, 45.0).mean_square(MeasurementTime { ahead_s, seconds }).sqrt()
     }
 
     #[test]

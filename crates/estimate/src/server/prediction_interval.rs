@@ -8,7 +8,7 @@
 use super::blocks::{ReplayedMeasurement, ServerFacts, pool};
 use super::drift::{Drift, blocks_to_draw};
 use super::fitting;
-use super::later_drift::LevelTime;
+use super::later_drift::MeasurementTime;
 use super::model_fit::{ModelFit, ResponseSummary, quantile};
 use super::pauses::{PauseDetector, Pauses};
 use super::slowness::mean_slowness;
@@ -45,7 +45,7 @@ pub struct PredictedValue {
 /// Predictions for a later measurement at one request rate, on a host whose speed varies as during calibration. Times
 /// are in seconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct ExpectedLevel {
+pub struct PredictedMeasurement {
     /// Mean response time, in seconds.
     pub response: PredictedValue,
     /// 50th, 95th and 99th percentiles of the response time, in seconds.
@@ -88,13 +88,13 @@ pub(super) fn half_width95(values: impl Iterator<Item = f64>) -> Option<f64> {
 
 /// A later measurement that is predicted.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct LevelLoad<'a> {
+pub(super) struct LaterMeasurement<'a> {
     /// Requests per second.
     pub rate: f64,
     /// Share of each request class in the requests.
     pub mix: &'a [f64],
     /// Start and duration of the measurement.
-    pub time: LevelTime,
+    pub time: MeasurementTime,
 }
 
 /// Predicts a measurement with each model of the bootstrap. `arrivals` generates random arrivals (times in seconds, and
@@ -102,14 +102,14 @@ pub(super) struct LevelLoad<'a> {
 ///
 /// # Errors
 /// If the model cannot be solved, or if no draw has arrivals.
-pub(super) fn predict_level(
+pub(super) fn predict_measurement(
     fits: &[ModelFit],
     facts: &ServerFacts,
     drift: &Drift,
-    level: LevelLoad<'_>,
+    level: LaterMeasurement<'_>,
     arrivals: &mut dyn FnMut(u64, f64) -> Vec<(f64, usize)>,
-) -> Result<ExpectedLevel, EstimateError> {
-    let LevelLoad { rate, mix, time } = level;
+) -> Result<PredictedMeasurement, EstimateError> {
+    let LaterMeasurement { rate, mix, time } = level;
     let seconds = time.seconds;
     let mut rng = Pcg64Mcg::seed_from_u64(rate.to_bits());
     let mut calls_rng = Pcg64Mcg::seed_from_u64(!rate.to_bits());
@@ -138,7 +138,7 @@ pub(super) fn predict_level(
     if means.is_empty() {
         return Err(EstimateError::TooFewObservations { needed: 1, given: 0 });
     }
-    Ok(ExpectedLevel {
+    Ok(PredictedMeasurement {
         response: PredictedValue::from_draws(means),
         percentiles: percentiles.map(PredictedValue::from_draws),
         utilization: PredictedValue::from_draws(utilizations),
@@ -168,7 +168,7 @@ pub(super) fn predict_rate(
     drift: &Drift,
     mix: &[f64],
     limit: ResponseLimit,
-    time: LevelTime,
+    time: MeasurementTime,
     arrivals: &mut dyn FnMut(f64, u64, f64) -> Vec<(f64, usize)>,
 ) -> Result<Option<PredictedValue>, EstimateError> {
     let seconds = time.seconds;
@@ -232,7 +232,7 @@ pub(super) fn predict_saturation(
     fits: &[ModelFit],
     drift: &Drift,
     mix: &[f64],
-    time: LevelTime,
+    time: MeasurementTime,
 ) -> Option<PredictedValue> {
     let seconds = time.seconds;
     let mut rng = Pcg64Mcg::seed_from_u64(seconds.to_bits());

@@ -20,7 +20,7 @@ pub(super) struct WorkScv {
     /// The squared coefficient of variation of the CPU time of a call.
     pub scv: f64,
     /// Degrees of freedom of the estimate: about the number of short intervals.
-    pub stretches: f64,
+    pub degrees_of_freedom: f64,
 }
 
 impl WorkScv {
@@ -47,20 +47,20 @@ impl WorkScv {
             freedom += n - 1.0;
         }
         let scv = (variance / calls).max(0.0);
-        (freedom >= MIN_ALL_STRETCHES).then_some(WorkScv { scv, stretches: freedom })
+        (freedom >= MIN_ALL_STRETCHES).then_some(WorkScv { scv, degrees_of_freedom: freedom })
     }
 
     /// The mean of several estimates, weighted by their degrees of freedom.
     pub fn mean(estimates: impl Iterator<Item = WorkScv>) -> Option<WorkScv> {
-        let (weighted, stretches) =
-            estimates.fold((0.0, 0.0), |(sum, n), it| (sum + it.scv * it.stretches, n + it.stretches));
-        (stretches > 0.0).then(|| WorkScv { scv: weighted / stretches, stretches })
+        let (weighted, degrees_of_freedom) = estimates
+            .fold((0.0, 0.0), |(sum, n), it| (sum + it.scv * it.degrees_of_freedom, n + it.degrees_of_freedom));
+        (degrees_of_freedom > 0.0).then(|| WorkScv { scv: weighted / degrees_of_freedom, degrees_of_freedom })
     }
 
     /// Standard error of `scv`. It is larger than that of an ordinary variance, because the estimate includes an
     /// autocovariance.
     pub fn standard_error(&self) -> f64 {
-        (self.scv + MIN_VARIANCE) * (6.0 / self.stretches).sqrt()
+        (self.scv + MIN_VARIANCE) * (6.0 / self.degrees_of_freedom).sqrt()
     }
 }
 
