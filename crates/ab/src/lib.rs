@@ -1,5 +1,5 @@
-//! Compares two running servers, A and B: loads them in short slices, in turn or at the same time. It stops when the 95
-//! % confidence interval of a metric's ratio B/A is narrow enough, or when the time is used up.
+//! Compares two running servers, A and B: sends load to them in slices (short runs), in turn or at the same time. It
+//! stops when the 95 % confidence interval of a metric's ratio B/A is narrow enough, or when the time is used up.
 //!
 //! [`ab`] is the entry point. `method.rs` is the method itself. It has no clock and no network: it measures servers
 //! only through the trait `Bench`, which the tests implement with simulated servers.

@@ -90,7 +90,7 @@ pub enum DesignChoice {
 pub enum AbEvent {
     /// A message for the user, without a newline.
     Note(String),
-    /// A round was measured: each server at least twice, for one slice (a short run) each.
+    /// A round was measured: A and B for at least two slices (short runs) each.
     Round {
         /// Number of rounds so far.
         rounds: usize,

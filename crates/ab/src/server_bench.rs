@@ -14,7 +14,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Instant;
 
-/// Minimum number of CPUs for a duet: one for each server, and one for the load generator of each.
+/// Minimum number of CPUs to measure two servers at the same time: one for each server, and one for the load generator
+/// of each.
 const DUET_CPUS: usize = 4;
 
 /// A server, and the options of its runs.

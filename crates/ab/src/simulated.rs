@@ -21,8 +21,7 @@ use std::collections::BTreeMap;
 struct Host {
     /// ln of the ratio of B's CPU time per request to A's. 0 means that A and B are equal.
     difference: f64,
-    /// ln of the ratio of the second process's CPU time per request to the first one's, both of A's command. The second
-    /// process is the control.
+    /// ln of the ratio of the control's CPU time per request to A's. The control is a second process of A's command.
     second_process: f64,
     /// Standard deviation of the random noise of a slice, in ln units.
     noise: f64,

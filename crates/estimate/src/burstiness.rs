@@ -4,8 +4,8 @@
 //! measure `b` is the share of epochs with more arrivals than the mean. Their measure `a` is the ratio of the mean rate
 //! of these epochs to the mean rate of all epochs. Both depend on the length of an epoch, so only values for epochs of
 //! the same length can be compared. Neither is 0 for Poisson arrivals. The index of dispersion ([`Dispersion`]) of
-//! Poisson arrivals is 1 for every epoch. Counts are arrivals per epoch, in order of time; they include epochs without
-//! arrivals.
+//! Poisson arrivals is 1 for epochs of any length. The input of the functions is the number of arrivals in each epoch,
+//! in order of time, including epochs without arrivals.
 
 mod dispersion;
 mod inflation;

@@ -14,7 +14,7 @@
 //! model has the demands at saturation, and the additional cost of a request on a partly idle server.
 //!
 //! If there are runs with steady arrivals, runs with bursty arrivals are used only to measure the cost of bursts. Runs
-//! past saturation are used only to check the model's saturation rate.
+//! past saturation, whose load exceeded the server's capacity, are used only to check the model's saturation rate.
 
 mod attribution;
 mod bursts;

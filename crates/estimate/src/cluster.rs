@@ -1,4 +1,4 @@
-//! Clusters sizes by single linkage, using the minimum spanning tree.
+//! Clusters values, such as response sizes, by single linkage, using the minimum spanning tree.
 //!
 //! In one dimension, the minimum spanning tree connects the values in sorted order. Removing its k − 1 longest edges
 //! leaves k clusters (Menascé, Almeida & Dowdy, *Capacity Planning and Performance Modeling*, 1994; used for the
@@ -23,8 +23,9 @@ pub struct Cluster {
     pub sum: f64,
 }
 
-/// Divides the values into `k` clusters, in ascending order. There are fewer clusters if there are fewer distinct
-/// values. If two edges are equally long, the edge between the smaller values is removed first.
+/// Divides the values into `k` clusters, in ascending order, at the k − 1 largest differences between neighbouring
+/// values. There are fewer clusters if there are fewer distinct values. Of two equal differences, the one between the
+/// smaller values is used first.
 pub fn cluster_sizes(values: &[f64], k: usize) -> Result<Vec<Cluster>, EstimateError> {
     if k == 0 {
         return Err(EstimateError::Inconsistent("no clusters were asked for: ask for one or more".into()));

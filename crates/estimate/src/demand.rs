@@ -39,8 +39,8 @@ use law::UtilizationLaw;
 /// Fits the service demands of `classes` request classes to observations of one station, by weighted non-negative least
 /// squares.
 ///
-/// There must be at least as many observations as classes, and one more for a fitted background. With exactly this
-/// number of observations, there are no confidence intervals.
+/// There must be at least as many observations as classes, and one more if the background work is fitted. With exactly
+/// this number of observations, there are no confidence intervals.
 ///
 /// # Errors
 /// When a class has no completions, or the observations cannot distinguish the background from the demands.

@@ -42,7 +42,7 @@ pub(crate) struct Uncertainty {
     pub noise_stddev: f64,
     /// Covariance matrix of the unknowns, divided by the variance of an observation of mean weight.
     pub covariance: DMatrix<f64>,
-    /// Ratio of the half width of a 95 % confidence interval to the standard error.
+    /// Ratio of the half width of a 95 % confidence interval to the standard error: the 97.5 % quantile of Student's t.
     pub t95: f64,
 }
 

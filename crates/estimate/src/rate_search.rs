@@ -25,18 +25,20 @@
 use statrs::function::beta::ln_beta;
 use statrs::function::gamma::ln_gamma;
 
-/// Number of candidates for the threshold rate θ (the highest rate that meets the objective) in the posterior's grid.
+/// Number of candidates for the threshold rate θ, the highest rate that meets the objective. The posterior distribution
+/// is computed on a grid of such candidates.
 const RATES: usize = 400;
 /// Bounds of the slope b of the curve: the increase of the log odds of a slow call per unit of ln(rate). At the lower
 /// bound, the share of slow calls grows gradually with the rate. At the upper bound, it jumps at one rate.
 const SLOPES: [f64; 2] = [4.0, 100.0];
-/// Number of candidates for the slope b in the posterior's grid.
+/// Number of candidates for the slope b of the curve (the share of slow calls as a function of the rate) in the grid.
 const SLOPE_STEPS: usize = 12;
 /// Bounds of the correlation ρ between the calls of one slice (a short run).
 const CORRELATIONS: [f64; 2] = [5e-4, 0.1];
 /// Bounds of the squared coefficient of variation of the mean response times of slices (short runs) at the same rate.
 const VARIATIONS: [f64; 2] = [1e-3, 1.0];
-/// Number of candidates for the dispersion between slices in the posterior's grid.
+/// Number of candidates in the grid for the dispersion: the correlation ρ between the calls of a slice (a short run),
+/// or the squared coefficient of variation of its mean response time.
 const DISPERSION_STEPS: usize = 8;
 /// Candidates for the share of slices (short runs) that the host disturbs.
 const DISTURBED_SHARES: [f64; 3] = [0.02, 0.05, 0.1];
@@ -105,7 +107,8 @@ pub struct RateSearch {
     log_rates: Vec<f64>,
     slopes: Vec<f64>,
     scatters: Vec<Scatter>,
-    /// Natural logarithm of the posterior, up to a constant, for each combination of threshold rate, slope and scatter.
+    /// Natural logarithm of the posterior, up to a constant, for each combination of threshold rate, slope and scatter
+    /// (the random differences between slices at the same rate).
     log_posterior: Vec<f64>,
     slices: usize,
 }
@@ -196,9 +199,9 @@ impl RateSearch {
     }
 }
 
-/// Table of the log likelihood of one slice, for one candidate of the scatter, as a function of b ln(rate / θ). b is
-/// the slope and θ the threshold rate. The grid has far more combinations than the table has entries, so interpolation
-/// in the table saves time.
+/// Table of the log likelihood of one slice (a short run), for one candidate of the differences between slices, as a
+/// function of b ln(rate / θ). b is the slope and θ the threshold rate. The grid has far more combinations than the
+/// table has entries, so interpolation in the table saves time.
 struct Likelihood {
     logs: Vec<f64>,
 }

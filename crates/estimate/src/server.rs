@@ -175,7 +175,7 @@ impl ServerFit {
         self.fit.saturation(mix)
     }
 
-    /// Name of the station at which [`ServerFit::demands`] are required.
+    /// Name of the station to which [`ServerFit::demands`] refer.
     pub fn station(&self) -> &str {
         &self.facts.station
     }
@@ -222,7 +222,7 @@ impl ServerFit {
     }
 
     /// The Server Module's measurements; `None` if the model's demands do not come from the Server Module.
-    pub fn inside(&self) -> Option<ModuleMeasurements> {
+    pub fn module_measurements(&self) -> Option<ModuleMeasurements> {
         module::document(&self.fit, &self.facts, &self.loads)
     }
 

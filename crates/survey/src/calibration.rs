@@ -147,7 +147,7 @@ pub(crate) fn calibrate(
     let has_module = measured.blocks.iter().flatten().any(|piece| piece.module.demands.iter().any(Option::is_some));
     let fit = ServerFit::new(facts, measured.blocks, setup.seed)?;
     let light_load = measured.light_load;
-    if has_module && fit.inside().is_none() {
+    if has_module && fit.module_measurements().is_none() {
         runner.note(
             "what the Server Module measures is not used: of one class it measured too few calls to estimate \
              their CPU time; a longer --level measures more"

@@ -71,7 +71,7 @@ pub(crate) fn document(setup: &Setup, findings: Findings, mut log: RunLog, halt:
         bottleneck: fit.map(|fit| fit.bottleneck().to_owned()),
         bottleneck_evidence: fit.map(|fit| fit.evidence().to_owned()),
         programs: fit.map(|fit| fit.programs(&findings.idle.programs)).unwrap_or_default(),
-        inside: fit.and_then(ServerFit::inside),
+        inside: fit.and_then(ServerFit::module_measurements),
         speed_by_block: fit.map(ServerFit::speed_by_block).unwrap_or_default(),
         connections: findings.connections.summary,
         inflicted: findings.calibration.as_ref().map(|calibration| calibration.impact),

@@ -77,8 +77,8 @@ mod tests {
 
     #[test]
     fn the_interval_is_that_of_a_variance() {
-        // The ends of the confidence interval are the index multiplied by 9/χ², where χ² is its quantile at 97.5 % or
-        // 2.5 %. With 10 windows, there are 9 degrees of freedom.
+        // The ends of the confidence interval are the index multiplied by 9/χ², with the 97.5 % and the 2.5 % quantile
+        // of the χ² distribution. 10 windows have 9 degrees of freedom.
         let counts = [4, 6, 5, 9, 1, 5, 3, 7, 8, 2];
         let d = dispersion(&counts, 1).unwrap();
         assert!(

@@ -1,6 +1,6 @@
 //! Finds the knee, the load at which the measured throughput stops growing, without a queueing model: by the Kneedle
 //! algorithm and by the universal scalability law. Both use the valid runs with the model's mix of request classes. The
-//! Kneedle algorithm also uses open runs past saturation.
+//! Kneedle algorithm also uses runs whose open load exceeded the server's capacity.
 
 use super::figures::{load_kind, mean_seconds};
 use super::judge::{authority, past_saturation};

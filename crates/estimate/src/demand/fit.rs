@@ -58,7 +58,7 @@ impl DemandFit {
 pub(crate) struct FitCovariance {
     /// The covariance matrix, unknowns × unknowns.
     pub covariance: DMatrix<f64>,
-    /// Ratio of the half width of a 95 % confidence interval to the standard error.
+    /// Ratio of the half width of a 95 % confidence interval to the standard error: the 97.5 % quantile of Student's t.
     pub t95: f64,
     /// Groups of classes that share one demand.
     pub groups: Vec<Vec<usize>>,

@@ -27,8 +27,8 @@ pub(crate) struct UtilizationLaw {
 }
 
 impl UtilizationLaw {
-    /// Creates a law with one unknown demand for each class. Classes that the observations cannot distinguish share one
-    /// unknown.
+    /// Creates a utilization law with one unknown demand for each class. Classes that the observations cannot
+    /// distinguish share one unknown.
     pub fn with_unknown_per_class(
         classes: usize,
         counted: &[&Observation],
@@ -45,12 +45,13 @@ impl UtilizationLaw {
         Ok(UtilizationLaw { groups, known_demands: vec![0.0; classes], background, term: None })
     }
 
-    /// Creates a law in which each demand is the sum of a known part and one unknown part, which all classes share.
+    /// Creates a utilization law in which each demand is the sum of a known part and one unknown part, which all
+    /// classes share.
     pub fn with_shared_unknown(known_demands: Vec<f64>, background: Background) -> UtilizationLaw {
         UtilizationLaw { groups: vec![(0..known_demands.len()).collect()], known_demands, background, term: None }
     }
 
-    /// Fits the law to the observations `counted`, which must be valid and have positive weights.
+    /// Fits the utilization law to the observations `counted`, which must be valid and have positive weights.
     pub fn fit(&self, counted: &[&Observation]) -> Result<DemandFit, EstimateError> {
         let mut columns = columns(&self.groups, counted);
         columns.extend(self.term.map(|term| counted.iter().map(|o| term.at_observation(o)).collect()));

@@ -57,7 +57,7 @@ impl StationServers {
 /// The load-dependent term of the utilization law, without its weight w.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct LoadTerm {
-    /// The function of the load.
+    /// The shape of the dependence on the load.
     pub shape: LoadShape,
     /// The servers of the station.
     pub servers: StationServers,

@@ -58,7 +58,7 @@ pub struct Measurement {
     pub module: ModuleMetrics,
     /// Response times of the calls.
     pub responses: ResponseMetrics,
-    /// The changes during the measurement.
+    /// Time series of the measurement, and the arrival times of its calls.
     pub timeline: Timeline,
 }
 
@@ -97,7 +97,7 @@ pub struct ResponseMetrics {
     pub scv: Option<f64>,
 }
 
-/// The course of a measurement over time.
+/// Time series of a measurement, and the arrival times of its calls.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Timeline {
     /// Duration of the warm-up in seconds. The mean values of the measurement exclude the warm-up.

@@ -29,8 +29,8 @@ pub(super) fn fit(
 ) -> Result<ModelFit, EstimateError> {
     let servers = f64::from(facts.servers);
     let bottleneck = Bottleneck::new(facts, loads, known);
-    // If another resource is full before the CPUs, the CPUs are partly idle even at the highest load, so this load does
-    // not show the cost of a call at saturation.
+    // If the bottleneck is another resource, which calls do not hold while they use the CPUs, the CPUs are partly idle
+    // even at the highest load. This load then does not show the CPU cost of a call at saturation.
     let is_cpu_full = bottleneck.pool.as_ref().is_none_or(|pool| pool.includes_cpu_time);
     let highest = most_clients(loads).map(|(_, pooled)| pooled).filter(|_| bottleneck.saturated_cost.is_some());
     let cost_of = |pooled: &PooledMeasurement| {

@@ -26,10 +26,10 @@ const NO_SECOND_MODE: f64 = 1e-6;
 const MIN_MODE_RATIO: f64 = 5.0;
 /// Maximum number of gaps in a second mode, as a share of the calls.
 const MAX_MODE_SHARE: f64 = 0.1;
-/// The test for a second mode at some length compares the gaps above it with the gaps between this share of the length
-/// and the length.
+/// The test for a second mode of the gap lengths compares two numbers for each length: the gaps above it, and the gaps
+/// between this share of the length and the length itself.
 const SHORTER: f64 = 1.0 / 3.0;
-/// Maximum number of gaps between the two modes: one for this many gaps of the second mode.
+/// One gap between the two modes of the gap lengths is tolerated for this many gaps of the second mode.
 const IN_DIP: usize = 100;
 /// Minimum ratio of the shortest pause to the longest ordinary gap between completed calls.
 const DIP_MARGIN: f64 = 1.5;

@@ -196,8 +196,8 @@ mod tests {
     fn a_slow_drift_continues_after_calibration() {
         let step = 0.1 / 12.0_f64.sqrt();
         let [soon, later] = [2.0, 40.0].map(|ahead| typical_spread(1.0, ahead, 8.0));
-        // The variance of a random walk grows in proportion to time. The difference between a mean over 45 s, a gap of
-        // 40 s, and a mean over 8 s has the variance of 45/3 + 40 + 8/3 steps.
+        // The variance of a random walk grows in proportion to time. The difference between a mean over 8 s and a mean
+        // over 45 s that ended 40 s earlier has the variance of 45/3 + 40 + 8/3 steps of the walk.
         let truth = step * (45.0_f64 / 3.0 + 40.0 + 8.0 / 3.0).sqrt();
         assert!(later > soon && (0.6..1.4).contains(&(later / truth)), "{soon}, {later}, true value {truth}");
     }

@@ -40,8 +40,8 @@ pub enum RuleReason {
     Distinguished(f64),
     /// The data do not distinguish all request classes, but the demand of a response without a body was measured.
     InterceptMeasured,
-    /// The data do not distinguish all request classes, but the cost of a request from the cost of a byte. The number
-    /// is the condition number of the fit.
+    /// The data do not distinguish all request classes, but they distinguish the cost of a request from the cost of a
+    /// byte. The number is the condition number of the fit.
     SizesDistinguished(f64),
     /// The data do not distinguish all request classes, and a line over response sizes shows no cost of bytes.
     BytesCostNothing,
