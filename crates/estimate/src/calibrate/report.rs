@@ -70,7 +70,7 @@ pub struct Calibrated {
 /// The request rate at which a model saturates, and the station that saturates first.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Saturation {
-    /// Requests per second, all classes together.
+    /// Requests per second of all classes together.
     pub rate: f64,
     /// 95 % confidence interval of the rate; `None` if the demands have no interval, or if the CPU is not the
     /// bottleneck.
@@ -82,7 +82,7 @@ pub struct Saturation {
 /// Demand of an average request of the mix at one request rate.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct DemandAtRate {
-    /// Requests per second, all classes together.
+    /// Requests per second of all classes together.
     pub rate: f64,
     /// CPU seconds per request.
     pub demand_s: f64,
