@@ -32,8 +32,8 @@ pub(super) struct MeasuredService {
 }
 
 impl ModuleDemands {
-    /// Reads the measurements of the largest number of clients. Returns `None` if they do not determine the CPU time of
-    /// every request class precisely.
+    /// Combines the measurements with the largest number of clients: of the mix, and of each class alone. Returns `None`
+    /// if they do not determine the CPU time of every request class precisely.
     pub fn new(facts: &ServerFacts, loads: &PooledLoads) -> Option<ModuleDemands> {
         let (most, _) = most_clients(loads)?;
         let has_most = |load: &OfferedLoad| matches!(load, OfferedLoad::Clients(clients) | OfferedLoad::SingleClass(_, clients) if *clients == most);

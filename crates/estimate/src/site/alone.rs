@@ -21,7 +21,7 @@ pub struct SingleClassDemands {
     pub disks: BTreeMap<String, Estimate>,
 }
 
-/// Computes the demands from a run with only one request class. The error states which measurement the Record lacks.
+/// Computes the demands from a run with only one request class. The error states why the Record cannot be used.
 pub fn measure_alone(record: &Record) -> Result<SingleClassDemands, String> {
     let by_process = window_means(record, true);
     let means = by_process.or_else(|| window_means(record, false)).ok_or(
