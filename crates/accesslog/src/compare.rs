@@ -1,35 +1,36 @@
 //! Compares two profiles metric by metric, and decides whether the traffic of two logs is alike.
 //!
-//! The result contains the tolerance of each metric, in the metric's own unit. The tolerance of a share includes random
-//! variation. A metric that is missing in one profile is in the result, but does not affect the decision. Rates, shares
-//! of request classes and the index of dispersion are compared in the peak windows. All other metrics are compared over
-//! the whole logs.
+//! The result contains the tolerance of each metric, in the metric's own unit. The tolerance of a share of requests
+//! includes random variation. A metric that is missing in one profile is in the result, but does not affect the
+//! decision. Rates, shares of request classes and the index of dispersion are compared in the peak window of each log,
+//! which is its busiest time. All other metrics are compared over the whole logs.
 
 use crate::profile::EMPTY_CLASS;
 use brimful_core::profile::{Dispersion, LogClass, Profile, Sessions, Times};
 use std::collections::BTreeSet;
 
-/// Relative tolerance of rates. The errors of rates that a load generator and the window's boundaries cause are
-/// smaller.
+/// Relative tolerance of request rates. It exceeds the errors that a load generator and the boundaries of the measured
+/// window cause.
 const RATE_TOLERANCE: f64 = 0.05;
-/// Absolute tolerance of shares. It is less than the usual difference between two peak hours.
+/// Absolute tolerance of shares of requests, as a fraction (0 to 1). The shares in two peak hours usually differ by
+/// more.
 const SHARE_TOLERANCE: f64 = 0.02;
 /// Number of standard errors that are added to the tolerance of a share. The standard error is that of a binomial
 /// share, computed from the number of requests in the profile with fewer requests. In 95 of 100 cases, random variation
 /// is less than two standard errors.
 const STANDARD_ERRORS: f64 = 2.0;
-/// Relative tolerance of bytes. It is greater than the tolerance of rates, because means of heavy-tailed sizes vary
-/// more.
+/// Relative tolerance of response sizes. It is greater than the tolerance of rates, because means of heavy-tailed sizes
+/// vary more.
 const SIZE_TOLERANCE: f64 = 0.10;
-/// Absolute tolerance of the exponent of Zipf's law. Exponents that are fitted to a few thousand requests vary by this
-/// amount.
+/// Absolute tolerance of the exponent of Zipf's law, which describes the popularity of URLs. Exponents that are fitted
+/// to a few thousand requests vary by this amount.
 const ZIPF_TOLERANCE: f64 = 0.10;
-/// Relative tolerance of the metrics of sessions. It is large because some sessions begin before the log or end after
-/// it.
+/// Relative tolerance of the metrics of user sessions. It is large because some sessions begin before the log or end
+/// after it.
 const SESSION_TOLERANCE: f64 = 0.20;
 /// Methods whose share is smaller than this in both profiles are not compared.
 const MIN_METHOD_SHARE: f64 = 0.01;
-/// The index of dispersion is compared for counts in epochs of this length, in seconds.
+/// Length of the intervals in which requests are counted for the index of dispersion, in seconds.
 const EPOCH_S: f64 = 1.0;
 
 /// The comparison of two profiles.
@@ -122,8 +123,8 @@ impl Pair<'_> {
         share_difference(name, share(self.before), share(self.after), requests)
     }
 
-    /// Compares the index of dispersion of the requests per second: variance divided by mean. The tolerance is chosen
-    /// so that the values agree if their confidence intervals overlap.
+    /// Compares the index of dispersion (variance divided by mean) of the number of requests per second. The tolerance
+    /// is chosen so that the values agree if their confidence intervals overlap.
     fn dispersion(self) -> Difference {
         let [before, after] = [self.before, self.after].map(|p| per_second(&p.dispersion));
         // The tolerance is the sum of two distances: from the lower index to its upper confidence bound, and from the
@@ -214,7 +215,7 @@ impl Difference {
             after,
             relative_difference: both.and_then(|(before, after)| Some(ratio(after, before)? - 1.0)),
             tolerance,
-            // The relative and the absolute addition to the tolerance cover rounding errors.
+            // The factor and the addend allow for rounding errors.
             is_within_tolerance: both.map(|(before, after)| (after - before).abs() <= tolerance * (1.0 + 1e-9) + 1e-12),
         }
     }
@@ -230,8 +231,8 @@ fn share_difference(name: &str, before: Option<f64>, after: Option<f64>, request
 }
 
 /// Pairs the classes of two profiles by name. If the names differ but the numbers of classes are equal, classes are
-/// paired by order. The reason is that size classes are named after sizes, which are rarely equal in two logs. The
-/// class of responses without a body is always paired by name.
+/// paired by order, because size classes are named after sizes, which are rarely equal in two logs. The class of
+/// responses without a body is always paired by name.
 fn class_pairs<'a>(
     before: &'a [LogClass],
     after: &'a [LogClass],

@@ -1,15 +1,15 @@
-//! The content of one line of a log.
+//! One line of an access log, parsed into fields.
 
 use std::borrow::Cow;
 
-/// One request. A text is empty if it is missing in the line, or if it is `-` in the line. Texts are bytes of the line,
-/// with escapes unchanged. Only JSON escapes are decoded, in [`Scratch`].
+/// One request in an access log. A text is empty if it is missing in the line, or if it is `-` in the line. Texts are
+/// bytes of the line, with escapes unchanged. Only JSON escapes are decoded, in [`Scratch`].
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Entry<'a> {
     /// Start time of the request, in nanoseconds since 1970. If a log contains the end time and the duration of the
     /// response, the start time is their difference.
     pub time_ns: i64,
-    /// Whether the log's time has fractions of a second.
+    /// Whether the logged time has fractions of a second.
     pub has_subsecond_time: bool,
     /// The number of seconds by which the log's clock is ahead of UTC. If the log states no offset, this is `None`, and
     /// the time is assumed to be in UTC.
@@ -44,7 +44,7 @@ pub struct Entry<'a> {
 pub enum Line<'a> {
     /// A request.
     Entry(Entry<'a>),
-    /// A line without a request, such as a directive or an empty line.
+    /// A line without a request, such as a W3C directive or an empty line.
     Other,
 }
 
@@ -57,7 +57,7 @@ pub struct LineParseError {
     pub expected: Cow<'static, str>,
 }
 
-/// Memory for texts of an entry that differ from the bytes of the line.
+/// Buffers for texts of an entry that differ from the bytes of the line.
 #[derive(Debug, Default)]
 pub struct Scratch {
     /// Unescaped texts, one after another.

@@ -1,6 +1,6 @@
-//! Creates the files that a Workload's requests need, under a document root. Each URL that the Workload lists gets a
-//! file of the right size. The Workload may list URLs in its document, in a URL file or in a file set. URL templates
-//! get no file, because a program answers them.
+//! Creates the files that the requests of a Workload (the description of a load) need, under a document root. Each URL
+//! that the Workload lists gets a file of the listed size. The Workload may list URLs directly, in a URL file or in a
+//! file set. URL templates get no file, because a program answers them.
 //!
 //! File names have no query, so URLs that differ only in the query share one file. The file's size is the mean size of
 //! these URLs, weighted by requests. The file of a URL that ends with a slash is `index.html`. So is the file of a URL
@@ -63,7 +63,7 @@ pub(crate) fn rounded_size(bytes: u64) -> u64 {
     (bytes.saturating_add(half) >> shift << shift).min(MAX_FILE_BYTES)
 }
 
-/// Size of each file, by its path relative to the directory.
+/// Size of each file in bytes, by its path relative to the directory.
 fn file_sizes(workload: &Workload) -> Result<BTreeMap<PathBuf, u64>, LogError> {
     // For each file: the sum of the weights, and the sum of weights times bytes.
     let mut sizes: BTreeMap<PathBuf, (f64, f64)> = BTreeMap::new();
@@ -80,7 +80,7 @@ fn file_sizes(workload: &Workload) -> Result<BTreeMap<PathBuf, u64>, LogError> {
             }
         }
     }
-    // The map is sorted by path, so the files in a directory follow directly after the directory's name.
+    // The map is sorted by path, so the files in a directory follow directly after the directory's own path.
     let names: Vec<PathBuf> = sizes.keys().cloned().collect();
     let mut next = names.iter().skip(1);
     let mut found = BTreeMap::new();

@@ -52,7 +52,7 @@ enum Reader {
     Squid,
 }
 
-/// A format that is known by name.
+/// A log format that `--format` accepts by name.
 struct BuiltIn {
     name: &'static str,
     /// The fields, in the notation of nginx's `log_format`.
@@ -122,7 +122,7 @@ const FORWARDED_COMBINED: &str = concat!(
     r#""$request" $status $body_bytes_sent "$http_referer" "$http_user_agent""#
 );
 
-/// Formats whose lines follow one pattern, in the order in which detection tries them.
+/// Named formats whose fields have a fixed order, in the order in which detection tries them.
 static BUILT_IN: [BuiltIn; 15] = [
     BuiltIn { name: "varnish", format: VARNISH, tail: Tail::End, is_end_time: true },
     BuiltIn { name: "alb", format: ALB, tail: Tail::Anything, is_end_time: true },
@@ -164,7 +164,7 @@ static ADDED_FIELDS: [(&str, &str); 14] = [
     ("$request_time", "${decimal_time}"),
     ("$upstream_response_time", "${decimal_upstream}"),
     ("$http_x_forwarded_for", "${http_x_forwarded_for}"),
-    // Profiles do not use the following fields.
+    // These fields are recognized, but profiles do not use their values.
     ("%P", "${process}"),
     ("%k", "${keepalive}"),
     ("%O", "${sent}"),
@@ -190,7 +190,7 @@ fn addition_format(name: &str) -> Option<String> {
 }
 
 impl BuiltIn {
-    /// Whether servers are often configured to write additional fields after the fields of this format.
+    /// Whether servers often add fields after the fields of this format.
     fn is_extended(&self) -> bool {
         self.name.ends_with("combined") || self.name.ends_with("common")
     }
@@ -304,7 +304,7 @@ impl Format {
         }
     }
 
-    /// Whether the format accepts any additional fields at the end of a line.
+    /// Whether the format accepts any additional fields after its own fields.
     pub(crate) fn is_loose(&self) -> bool {
         self.name.ends_with(" + fields")
     }
@@ -315,7 +315,7 @@ impl Format {
         Ok(finish_line(&self.read_raw(line)?, &mut scratch.bytes))
     }
 
-    /// Reads a line without decoding its escapes, which would need scratch memory. [`finish_line`] decodes them.
+    /// Reads a line without decoding its escapes, which would need a buffer. [`finish_line`] decodes them.
     pub(crate) fn read_raw<'a>(&mut self, line: &'a [u8]) -> Result<Parsed<'a>, LineParseError> {
         let line = line.strip_suffix(b"\r").unwrap_or(line);
         if line.is_empty() {

@@ -1,4 +1,4 @@
-//! Counts requests per hour over all of a site's logs. These counts are the history from which a forecast is made.
+//! Counts requests per hour over all of a site's logs. A forecast is made from these counts.
 
 use crate::LogError;
 use crate::detect::Formats;
@@ -8,14 +8,15 @@ use jiff::tz::Offset;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-/// Length of a step of the history, in seconds. An hour is short enough to show daily patterns. Daylight saving time
-/// changes most clocks by a whole hour, so their days have a whole number of steps.
+/// Length of the interval in which requests are counted, in seconds. An hour is short enough to show daily patterns.
+/// Where daylight saving time begins or ends, most clocks change by a whole hour, so every day still has whole
+/// intervals.
 pub const HISTORY_STEP_S: i64 = 3600;
 const STEP_NS: i64 = HISTORY_STEP_S * 1_000_000_000;
 /// The longest plausible gap between two requests, in hours. A longer gap means that a timestamp is wrong.
 const MAX_GAP_HOURS: i64 = 24 * 366;
 
-/// Requests per hour.
+/// Number of requests in each hour of a site's logs.
 #[derive(Clone, Debug)]
 pub struct History {
     /// Start of the first hour, in seconds since 1970.
@@ -70,8 +71,8 @@ pub fn count_requests(
     Ok(History { from_s: from * HISTORY_STEP_S, offset_s, counts, read })
 }
 
-/// Returns the first whole hour, in hours since 1970, and the counts of all whole hours. Gaps longer than
-/// [`MAX_GAP_HOURS`] divide the hours into parts, and only the part with the most requests is returned.
+/// Returns the first whole hour, in hours since 1970, and the number of requests in each whole hour. Gaps longer than
+/// [`MAX_GAP_HOURS`] divide the hours into ranges, and only the range with the most requests is returned.
 fn whole_hours(hours: &BTreeMap<i64, u64>) -> Option<(i64, Vec<u64>)> {
     let all: Vec<(i64, u64)> = hours.iter().map(|(hour, count)| (*hour, *count)).collect();
     let parts = all.chunk_by(|a, b| b.0 - a.0 <= MAX_GAP_HOURS);

@@ -1,4 +1,4 @@
-//! All logs of a site, merged by time.
+//! Reads all logs of a site, merged by time.
 //!
 //! A rotated set has one log for each time period. A site with several servers has several logs of the same period. The
 //! reader distinguishes these two cases. It reads the logs one after another, starting with the log whose first request
@@ -32,16 +32,16 @@ use std::time::{Duration, Instant};
 
 /// Maximum number of logs that are read concurrently besides the current one.
 pub const MAX_CONCURRENT_LOGS: usize = 64;
-/// Number of batches of entries by which each concurrent log may be ahead of the merge.
+/// Maximum number of batches of entries that are read ahead from each concurrent log before they are merged.
 const BATCHES_AHEAD: usize = 2;
-/// Number of bytes per read of a concurrent log.
+/// Number of bytes per read of a log that a separate thread reads.
 const CONCURRENT_BLOCK: usize = 64 * 1024;
 /// A timestamp that is later than the previous one by more than this time may be wrong.
 const LEAP_NS: i64 = 60_000_000_000;
-/// Minimum interval between progress reports.
+/// Minimum time between progress reports.
 const PROGRESS_EVERY: Duration = Duration::from_millis(100);
 
-/// Opened logs whose formats are known.
+/// Logs that are open and whose formats are known.
 pub struct Logs {
     prepared: Prepared,
     options: ReadOptions,
@@ -97,13 +97,13 @@ impl Logs {
     }
 }
 
-/// The state of a merge of logs.
+/// The state while the entries of several logs are merged by time.
 struct Merge<'s, S> {
     /// Logs that no thread has started to read, with their indices. Logs without a readable request come last.
     waiting: VecDeque<(usize, OpenedLog)>,
     concurrent: Vec<ConcurrentLog>,
-    /// The time of the oldest request of the other logs. Until this time, all requests come from the log that this
-    /// thread reads.
+    /// The time of the oldest request of the other logs, in nanoseconds since 1970. Until this time, all requests come
+    /// from the log that this thread reads.
     next_ns: i64,
     options: ReadOptions,
     shared: Arc<SharedProgress>,
@@ -122,14 +122,14 @@ struct ConcurrentLog {
     thread: JoinHandle<Result<ReadSummary, LogError>>,
 }
 
-/// Passes entries to the sink and counts them.
+/// Passes entries to the sink (the function that receives them), and counts them.
 struct Delivery<'s, S> {
     sink: &'s mut S,
     kept: u64,
     out_of_order: u64,
 }
 
-/// The progress of all threads together.
+/// The progress of all reading threads together.
 #[derive(Default)]
 struct SharedProgress {
     bytes: AtomicU64,
@@ -162,8 +162,7 @@ impl<S: FnMut(&Entry<'_>) -> EntryDecision> Merge<'_, S> {
         self.finish(progress)
     }
 
-    /// Reads a log in this thread. Before each request of this log, passes on the older requests of the concurrent
-    /// logs.
+    /// Reads a log in this thread. Before each request of this log, delivers the older requests of the concurrent logs.
     fn read_in_this_thread(
         &mut self,
         log: OpenedLog,
@@ -174,7 +173,7 @@ impl<S: FnMut(&Entry<'_>) -> EntryDecision> Merge<'_, S> {
         let prepared =
             Prepared { logs: vec![log], formats: self.results.read.formats.with_zero_counts(), total_bytes: None };
         self.update_next_time();
-        // These entries are held until the next line is known, because their timestamps may be wrong.
+        // Entries that are held until the next line is known, because their timestamps may be wrong.
         let mut held = Batch::default();
         let mut packer = Packer::default();
         let mut last_ns = i64::MIN;
@@ -211,7 +210,7 @@ impl<S: FnMut(&Entry<'_>) -> EntryDecision> Merge<'_, S> {
         held.clear();
     }
 
-    /// Passes on all requests of the concurrent logs with a time before `time_ns`.
+    /// Delivers all requests of the concurrent logs with a time before `time_ns`.
     #[inline]
     fn pass_on_before(&mut self, time_ns: i64) {
         if time_ns >= self.next_ns {
@@ -230,8 +229,8 @@ impl<S: FnMut(&Entry<'_>) -> EntryDecision> Merge<'_, S> {
     fn start_threads_until(&mut self, time_ns: i64) {
         while self.concurrent.len() < MAX_CONCURRENT_LOGS
             && let Some(first_ns) = self.waiting.front().and_then(|(_, log)| log.first_ns)
-            // `<` instead of `<=`: if the last request of a rotated log and the first request of the next log have the
-            // same second, the logs do not overlap and no thread is needed.
+            // The comparison is `<`, not `<=`: if the last request of a rotated log and the first request of the next
+            // log have the same second, the logs do not overlap and no thread is needed.
             && first_ns < time_ns
             && let Some((place, log)) = self.waiting.pop_front()
         {
@@ -251,7 +250,7 @@ impl<S: FnMut(&Entry<'_>) -> EntryDecision> Merge<'_, S> {
         }
     }
 
-    /// Passes on the oldest request of the concurrent logs if its time is `time_ns` or earlier. Returns whether there
+    /// Delivers the oldest request of the concurrent logs if its time is `time_ns` or earlier. Returns whether there
     /// was such a request.
     fn pass_on_oldest(&mut self, time_ns: i64) -> bool {
         let mut oldest: Option<(usize, i64)> = None;
@@ -307,7 +306,8 @@ impl<S: FnMut(&Entry<'_>) -> EntryDecision> Merge<'_, S> {
 }
 
 impl ConcurrentLog {
-    /// The merge key of the next entry. Waits until this entry has been read. Returns `None` at the end of the log.
+    /// The merge key (the time by which entries are ordered) of the next entry, in nanoseconds. Waits until this entry
+    /// has been read. Returns `None` at the end of the log.
     fn next_ns(&mut self) -> Option<i64> {
         while self.at >= self.batch.len() {
             (self.batch, self.at) = (self.batches.recv().ok()?, 0);
@@ -329,7 +329,8 @@ impl<S: FnMut(&Entry<'_>) -> EntryDecision> Delivery<'_, S> {
 }
 
 impl SharedProgress {
-    /// Adds the progress of one log since `before`, updates `before`, and returns the progress of all logs together.
+    /// Adds the progress that one log has made since `before`, updates `before`, and returns the progress of all logs
+    /// together.
     fn add(&self, now: &Progress, before: &mut Progress) -> Progress {
         self.bytes.fetch_add(now.bytes.saturating_sub(before.bytes), Ordering::Relaxed);
         self.lines.fetch_add(now.lines.saturating_sub(before.lines), Ordering::Relaxed);

@@ -6,9 +6,9 @@
 //! - `distinct`: number of distinct URLs and clients. `robots`: requests of robots. [`sessions`], [`classes`].
 //! - `notes`: warnings about the metrics of the profile.
 //!
-//! The peak window is the window that the user specified. Without one, it is the busiest window that starts at a whole
-//! multiple of its length, or the whole log if the log is not longer than a window. All metrics of the peak are for the
-//! part of this window that the log covers.
+//! The peak window is the time window that the user specified. Without one, it is the busiest window that starts at a
+//! whole multiple of its length, or the whole log if the log is not longer than a window. All metrics of the peak are
+//! for the part of this window that the log covers.
 
 mod bursts;
 mod busy_hours;
@@ -59,10 +59,10 @@ use window::Windows;
 /// Maximum number of URLs that are counted over the whole log.
 const URLS: usize = 8_192;
 const SECOND_NS: f64 = NS as f64;
-/// Maximum number of seconds in [`Arrivals::seconds`].
+/// Maximum length of [`Arrivals::seconds`], the number of requests in each second.
 const SERIES_S: usize = 3_600;
 
-/// Builds a profile from entries.
+/// Builds a profile of the traffic from log entries.
 #[derive(Clone, Debug)]
 pub struct Profiler {
     options: Options,
@@ -148,7 +148,7 @@ impl Profiler {
         let url = urls::url(entry.target);
         let hash = urls::hash_url(&self.hasher, url);
         let slot = self.urls.add_hashed(hash, url, entry);
-        // A URL that already has a counter was added to the distinct URLs with an earlier request.
+        // The URL is new to the counters. Any other URL was added to the distinct URLs with an earlier request.
         if let Some((_, true)) = slot {
             self.distinct_urls.add(fixed_hash(url));
         }
@@ -234,7 +234,8 @@ impl Profiler {
         self.gaps.add(entry.time_ns);
     }
 
-    /// Length of the span in seconds. If timestamps are in whole seconds, the span ends at the end of the last second.
+    /// Length of the time span that the log covers, in seconds. If timestamps are in whole seconds, the span ends at
+    /// the end of the last second.
     fn span_s(&self, span: &Span) -> f64 {
         let resolution = if self.seen.has_subsecond_times() { 0.0 } else { 1.0 };
         (span.last_ns.abs_diff(span.first_ns) as f64 / SECOND_NS + resolution).max(1.0)

@@ -25,7 +25,7 @@ use timeline::{LOOK_AHEAD, StampKind, Timeline};
 
 pub use target::{PathRule, requestable_path};
 
-/// Names of the classes of calls. A call's class is determined by the status of the logged response.
+/// Names of the classes of replayed calls. A call's class is determined by the status of the logged response.
 pub const STATUS_CLASSES: [&str; 6] = ["2xx", "304", "3xx", "4xx", "5xx", "other"];
 /// Maximum number of requests that are kept in memory for sorting.
 pub const MAX_BUFFERED_REQUESTS: usize = 100_000;
@@ -84,7 +84,7 @@ pub struct Call {
 /// Counts of a replay.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Summary {
-    /// Number of calls so far.
+    /// Number of calls created so far.
     pub calls: u64,
     /// Number of requests that were not replayed because of their methods.
     pub other_methods: u64,
@@ -105,7 +105,7 @@ pub struct Summary {
     pub removed_pause_ns: u64,
 }
 
-/// Converts entries into calls.
+/// Converts the entries of a log into calls to send.
 #[derive(Debug)]
 pub struct Replayer {
     options: Options,
@@ -132,7 +132,7 @@ struct PendingRequest {
     time_ns: i64,
     has_subsecond_time: bool,
     sequence: u64,
-    /// Whether the timestamp had whole seconds, and `spread` has chosen the time within the second.
+    /// Whether the timestamp had whole seconds, and the time within the second has already been chosen by `spread`.
     is_placed: bool,
     class: u16,
     method: String,
@@ -157,8 +157,8 @@ impl Replayer {
         }
     }
 
-    /// Adds the next entry of the log, and emits all calls that no later entry can precede. Stops emitting when `emit`
-    /// returns `false`. Returns whether `emit` accepts more calls, and whether the entry becomes a call.
+    /// Adds the next entry of the log. Passes all calls that no later entry can precede to `emit`, until `emit` returns
+    /// `false`. Returns whether `emit` accepts more calls, and whether the entry becomes a call.
     ///
     /// # Errors
     /// Returns an error if a file of the fileset cannot be created.
@@ -174,7 +174,7 @@ impl Replayer {
         self.summary
     }
 
-    /// Emits all remaining calls. Returns the counts.
+    /// Passes all remaining calls to `emit`. Returns the counts.
     pub fn finish(mut self, emit: &mut dyn FnMut(Call) -> bool) -> Summary {
         while !self.unjudged.is_empty() {
             if !self.judge_next(emit) {
@@ -185,8 +185,8 @@ impl Replayer {
         self.summary
     }
 
-    /// Classifies the timestamp of the oldest unclassified request by the requests that follow. Emits all calls that no
-    /// later request can precede.
+    /// Classifies the timestamp of the oldest unclassified request by the requests that follow. Passes all calls that
+    /// no later request can precede to `emit`.
     fn judge_next(&mut self, emit: &mut dyn FnMut(Call) -> bool) -> bool {
         let Some(next) = self.unjudged.pop_front() else { return true };
         let following = self.unjudged.iter().map(|held| held.time_ns);
@@ -240,8 +240,8 @@ impl Replayer {
         Ok(path)
     }
 
-    /// Emits the calls of all requests before `horizon_ns`. Requests with the same timestamp in whole seconds are
-    /// emitted only if the whole second is before `horizon_ns`.
+    /// Passes the calls of all requests before `horizon_ns` to `emit`. Requests with the same timestamp in whole
+    /// seconds are passed on only if the whole second is before `horizon_ns`.
     fn emit_until(&mut self, horizon_ns: i64, emit: &mut dyn FnMut(Call) -> bool) -> bool {
         while let Some(Reverse(next)) = self.held.peek() {
             let time_ns = next.time_ns;
@@ -264,7 +264,7 @@ impl Replayer {
         true
     }
 
-    /// Chooses a time within the second for each request whose timestamp is this whole second.
+    /// Chooses a time within the second for each request whose timestamp, in whole seconds, is `second_ns`.
     fn place_in_second(&mut self, second_ns: i64) {
         let mut same = Vec::new();
         while self.held.peek().is_some_and(|Reverse(held)| held.time_ns == second_ns && !held.has_subsecond_time) {
@@ -277,7 +277,8 @@ impl Replayer {
         }
     }
 
-    /// Creates the call of a sorted request. The call is due after the request's gap in the log, divided by the speed.
+    /// Creates the call of a sorted request. It is due after the previous call by the gap in the log, divided by the
+    /// speed.
     fn call(&mut self, held: PendingRequest) -> Call {
         let time_ns = held.time_ns;
         let first_ns = *self.first_ns.get_or_insert(time_ns);
@@ -300,7 +301,7 @@ impl Replayer {
     }
 
     /// Creates a call that is due at the same time as the latest call. In a replay at a constant rate, it is due one
-    /// interval later.
+    /// interval later than the latest call.
     fn due_at_once(&mut self, held: PendingRequest) -> Call {
         let due_ns = match self.options.constant_rate {
             Some(rate) => (self.summary.calls as f64 / rate * 1e9) as u64,
@@ -391,8 +392,8 @@ mod tests {
         let (calls, summary) = replayed(&log, Options::default());
         assert_eq!((summary.late_timestamps, summary.calls), (0, 600));
         let due: Vec<u64> = calls.iter().filter(|call| call.path == "/coarse").map(|call| call.due_ns).collect();
-        // From the third second on, there are at least `MIN_FINE_STAMPS` fine timestamps, so the requests come in
-        // pairs, too.
+        // From the third second on, there are at least `MIN_FINE_STAMPS` fine timestamps, so the requests with
+        // timestamps in whole seconds come in pairs, too.
         let close = due[20..].windows(2).filter(|pair| pair[1] - pair[0] < 10_000_000).count();
         assert!((70..=110).contains(&close), "{close} of 180 calls are close to the previous call");
     }

@@ -1,6 +1,6 @@
 //! Converts a profile into a `Workload` with the same traffic. The workload has the same classes with their shares, and
-//! their most popular URLs with the sizes of the responses. Calls arrive in sessions, at the rate of the peak window.
-//! If the log does not distinguish users, calls arrive by an arrival process with the same bursts.
+//! their most popular URLs with the sizes of the responses. Calls arrive in user sessions, at the rate of the peak
+//! window. If the log does not distinguish users, calls arrive by an arrival process with the same bursts.
 //!
 //! For a response without a body, the workload has a request that any server answers without a body. For 304 (Not
 //! Modified), the request has `If-None-Match: *`. For HEAD, the method is HEAD. For 404 (Not Found), the path does not
@@ -18,13 +18,13 @@ use brimful_core::url::encode_non_ascii;
 use brimful_core::workload::{Load, RequestClass, Url, Workload};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Maximum number of URLs that a class lists.
+/// Maximum number of URLs that a request class lists.
 const URLS: usize = 200;
 /// Maximum number of synthetic URLs in a class. They represent the URLs that the profile does not list.
 const MAX_OTHER_URLS: u64 = 100;
-/// Minimum share of unlisted URLs in the requests of a class. With a smaller share, the class gets no synthetic URLs.
+/// Minimum share of unlisted URLs in the requests of a class for which the class gets synthetic URLs.
 const MIN_OTHER_SHARE: f64 = 0.01;
-/// Minimum share of all requests for a separate class of responses without a body.
+/// Minimum share of all requests for which responses without a body form a separate class.
 const MIN_CLASS_SHARE: f64 = 0.005;
 /// Directory of the synthetic URLs.
 const SYNTHETIC: &str = "/brimful";
@@ -34,29 +34,29 @@ const ABSENT: &str = "/brimful/absent";
 /// How the calls of a workload arrive.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ArrivalChoice {
-    /// Calls arrive in sessions if the log has enough sessions, otherwise one by one.
+    /// Calls arrive in user sessions if the log has enough sessions, otherwise one by one.
     #[default]
     Auto,
-    /// Calls arrive in sessions.
+    /// Calls arrive in user sessions.
     Sessions,
     /// Calls arrive one by one, by an arrival process with the same bursts as the log.
     Requests,
 }
 
-/// A workload that was created from a profile.
+/// A workload that was generated from a profile of a log.
 #[derive(Clone, Debug, PartialEq)]
 pub struct GeneratedWorkload {
     /// The workload document.
     pub workload: Workload,
-    /// The reason why calls arrive in sessions or one by one, as a sentence.
+    /// A sentence that explains why calls arrive in user sessions, or why they arrive one by one.
     pub arrivals_reason: String,
 }
 
 /// Creates a workload with the traffic of a profile's peak window.
 ///
 /// # Errors
-/// [`LogError::NoRequests`] if the window has no URL that can be requested. Also if `choice` requires sessions, but the
-/// sessions of the profile cannot be used.
+/// Returns [`LogError::NoRequests`] if the window has no URL that can be requested, or if `choice` requires sessions
+/// but the sessions of the profile cannot be used.
 pub fn workload(profile: &Profile, choice: ArrivalChoice) -> Result<GeneratedWorkload, LogError> {
     let mut names = BTreeSet::new();
     let mut classes: Vec<RequestClass> = Vec::new();
@@ -84,7 +84,8 @@ fn load(profile: &Profile, choice: ArrivalChoice) -> Result<(Load, String), LogE
     Ok((Load::Open { rate: Rate(profile.peak.rate), arrivals }, reason + &lacking))
 }
 
-/// Creates a class of responses with a body. It uses only GET, because other methods change data on most servers.
+/// Creates a request class from the responses with a body. It uses only GET, because other methods change data on most
+/// servers.
 fn with_body(seen: &ProfileClass) -> RequestClass {
     let urls = seen.urls.iter().filter(|url| url.method.is_empty() || url.method == "GET").take(URLS);
     let mut found: Vec<Url> = urls.enumerate().map(|(index, url)| requested(seen, index, url)).collect();
@@ -111,7 +112,7 @@ fn others(seen: &ProfileClass, listed: &[Url]) -> Vec<Url> {
     (0..unlisted).map(|index| Url { path: path(index), weight, bytes: Some(bytes) }).collect()
 }
 
-/// The URL of a class that represents a logged URL. It has the logged path, or a synthetic path if the logged path
+/// The URL to request for a logged URL of a class. It has the logged path, or a synthetic path if the logged path
 /// cannot be requested.
 fn requested(seen: &ProfileClass, index: usize, url: &PopularUrl) -> Url {
     let path = requestable_path(&url.url).unwrap_or_else(|| format!("{SYNTHETIC}/{}/{index}", seen.name));
@@ -130,7 +131,7 @@ fn requestable_path(url: &str) -> Option<String> {
         plain.push_str(&digits.to_ascii_uppercase());
         plain.push_str(part.get(2..).unwrap_or_default());
     }
-    // A replacement character shows that the profile has lost bytes that were not UTF-8, so the URL cannot be
+    // A replacement character (U+FFFD) shows that bytes of the URL that were not UTF-8 are lost. So the URL cannot be
     // requested.
     let encoded = encode_non_ascii(&plain);
     (is_requestable(&encoded) && !url.contains(char::REPLACEMENT_CHARACTER)).then(|| encoded.into_owned())

@@ -1,5 +1,5 @@
-//! Recognizes fields that were added to a common format. Determines which field is the duration, and the duration's
-//! unit.
+//! Recognizes fields that were added to a common log format. Determines which added field is the duration of the
+//! request, and the unit of this duration.
 //!
 //! This module handles durations that are written with their unit, and whole numbers. A whole number may be a duration,
 //! a process ID, a request count or a number of bytes. Durations with a decimal point, as nginx writes them, are
@@ -14,10 +14,10 @@ use std::collections::{BTreeSet, HashMap};
 
 /// Minimum number of lines for inferring the meaning of a column from the differences between its values.
 const MIN_VARIED_LINES: usize = 8;
-/// Minimum number of lines for recognizing process IDs. Process IDs have few distinct values, but in fewer lines
-/// durations may also have few distinct values.
+/// Minimum number of lines for recognizing process IDs, which have few distinct values. In fewer lines, durations may
+/// have few distinct values, too.
 const MIN_PROCESS_LINES: usize = 32;
-/// Lower bound of process IDs.
+/// Minimum value of a number that may be the process ID of a server. Lower process IDs usually belong to the system.
 const MIN_PROCESS_ID: u64 = 300;
 /// Upper bound of the size of response headers, in bytes.
 const MAX_HEADER_BYTES: u64 = 2_048;
@@ -63,7 +63,7 @@ struct Row<'a> {
     fields: Vec<TailField<'a>>,
 }
 
-/// The meaning of a column.
+/// The meaning of a column of added fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Role {
     /// Whole numbers that may be a duration in an unknown unit.
@@ -178,8 +178,8 @@ fn parse_rows<'a>(open: &mut Format, lines: &[&'a [u8]]) -> Vec<Row<'a>> {
     rows
 }
 
-/// The rows whose fields have the most common combination of labels and quotes. `None` if fewer than half of all rows
-/// have this combination.
+/// The rows whose fields have the most common combination of labels and quotes; `None` if fewer than half of all rows
+/// have it.
 fn rows_of_usual_shape(rows: Vec<Row<'_>>) -> Option<Vec<Row<'_>>> {
     let shape = |row: &Row<'_>| -> Vec<(Vec<u8>, bool)> {
         row.fields.iter().map(|field| (field.label.to_vec(), field.is_quoted)).collect()
@@ -283,7 +283,7 @@ fn role_of_numbers(numbers: &[(&Row<'_>, u64)]) -> Role {
         if is_narrow || is_shared {
             return Role::Process;
         }
-        // The numbers are ephemeral ports: durations would not be spread over exactly this range.
+        // The numbers are ephemeral ports: they are spread over the range of these ports, unlike durations.
         if count >= 2 * MIN_VARIED_LINES && least >= 32_768 && most <= 65_535 && most - least > 8_000 {
             return Role::Unknown;
         }

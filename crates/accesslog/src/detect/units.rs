@@ -1,4 +1,4 @@
-//! Infers the unit of durations that are whole numbers.
+//! Infers the unit of logged durations that are whole numbers.
 //!
 //! A unit is implausible in these cases:
 //!
@@ -29,8 +29,8 @@ const MAX_ZERO_PERCENT: usize = 2;
 const MAX_WRITE_DELAY_NS: i64 = 2_000_000_000;
 /// Minimum number of lines for judging a unit by the order of the lines.
 const MIN_ORDERED_LINES: usize = 8;
-/// A unit is implausible if, with it, at least this many more responses are out of order than with the best unit, and
-/// at least twice as many.
+/// Minimum number of responses out of order, in addition to those with the best unit, for which a unit is implausible.
+/// There must also be at least twice as many out of order as with the best unit.
 const MIN_DISORDER: usize = 2;
 
 /// A request whose duration is a number in an unknown unit.
@@ -44,7 +44,7 @@ pub(super) struct TimedRequest {
     pub value: u64,
 }
 
-/// The most likely unit, and the other plausible units.
+/// The most likely unit of a duration, and the other plausible units.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct UnitGuess {
     /// The most likely unit.
@@ -113,7 +113,7 @@ pub(super) fn unit_remark(requests: &[TimedRequest], unit: TimeUnit) -> String {
     )
 }
 
-/// Returns those of `units` that are plausible, in the same order.
+/// The plausible ones of `units`, in the same order.
 fn possible<const N: usize>(requests: &[TimedRequest], units: [TimeUnit; N]) -> Vec<TimeUnit> {
     let disorder = units.map(|unit| disorder(requests, unit));
     let least = disorder.iter().copied().min().unwrap_or(0);
@@ -183,7 +183,7 @@ mod tests {
         assert_eq!(guessed(&every_second([0, 0, 1, 0, 30])), (Seconds, vec![Milliseconds]));
         assert_eq!(guessed(&every_second([3, 0, 12, 5, 1])), (Milliseconds, vec![Seconds]));
         assert_eq!(guessed(&every_second([900_000, 400_000])), (Microseconds, vec![]));
-        // If the numbers were microseconds, a response of 2 MB within 40 µs would mean 50 GB/s.
+        // A response of 2 MB within 40 µs would need 50 GB/s, so the numbers cannot be microseconds.
         let large: Vec<TimedRequest> =
             every_second([40; 9]).iter().map(|t| TimedRequest { bytes: Some(2_000_000), ..*t }).collect();
         assert_eq!(guessed(&large), (Milliseconds, vec![Seconds]));
@@ -191,8 +191,8 @@ mod tests {
 
     #[test]
     fn a_unit_is_told_by_the_order_of_the_lines() {
-        // The log contains start times, but its lines are in the order of the end times. In the second half of this
-        // test, the numbers are milliseconds.
+        // Each line has the start time of its request, but the lines are in the order of the end times. The second half
+        // of this test reads the same numbers as milliseconds.
         let varied = [5_000, 40, 9_000, 300, 12_000, 800, 7_000, 60, 11_000, 90, 8_000, 500];
         assert_eq!(guessed(&every_second(varied)), (Microseconds, vec![]), "microseconds must fit the order");
         let mut in_milliseconds = every_second(varied);

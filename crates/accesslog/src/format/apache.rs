@@ -31,7 +31,8 @@ fn format_string(format: &str) -> &str {
     }
 }
 
-/// The pieces of a format string, and whether its timestamps are taken at the end of the request.
+/// Splits a format string into literal texts and fields. Also returns whether its timestamps are taken at the end of
+/// the request.
 fn pieces(format: &str) -> Result<(Vec<Piece>, bool), String> {
     let mut pieces = Vec::new();
     let mut is_end_time = false;
@@ -124,7 +125,8 @@ impl<'a> Directive<'a> {
     }
 }
 
-/// The meaning of a request header, and its rank. Of several fields with the same meaning, the lowest rank counts.
+/// The meaning of a request header in a log, and its rank. Of several fields with the same meaning, the one with the
+/// lowest rank is used.
 fn header_kind(name: &str) -> (FieldKind, u8) {
     match name.to_ascii_lowercase().as_str() {
         "user-agent" => (FieldKind::Agent, 0),
@@ -144,7 +146,7 @@ fn time_pieces(argument: &str) -> Result<Vec<Piece>, String> {
     match format {
         "sec" | "msec" | "usec" => return Ok(vec![part(Part::Epoch)]),
         "msec_frac" | "usec_frac" => return Ok(vec![part(Part::Fraction)]),
-        // The time of the Common Log Format has a faster parser.
+        // This is the time of the Common Log Format, for which a faster parser exists.
         "%d/%b/%Y:%H:%M:%S %z" | "%d/%b/%Y:%T %z" => {
             return Ok(vec![Piece::Field { kind: FieldKind::Clf, rank: 0, name: format!("%{{{argument}}}t") }]);
         }
@@ -181,7 +183,7 @@ fn time_pieces(argument: &str) -> Result<Vec<Piece>, String> {
 enum StrfTime {
     Part(Part),
     Text(&'static str),
-    /// The letter abbreviates several conversions, as `%T` abbreviates `%H:%M:%S`.
+    /// A letter that abbreviates several conversions, as `%T` abbreviates `%H:%M:%S`.
     Several(&'static str),
 }
 

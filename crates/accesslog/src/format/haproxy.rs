@@ -11,6 +11,7 @@ use super::time::{Clock, Stamp};
 use crate::entry::{Entry, LineParseError};
 use memchr::{memchr, memchr_iter, memrchr};
 
+/// Reads a line of HAProxy's HTTP log.
 pub(crate) fn read<'a>(line: &'a [u8], clock: &mut Clock) -> Result<Parsed<'a>, LineParseError> {
     let missing = || LineParseError::at_byte(0, "a client, and a time such as [06/Feb/2009:12:14:14.655]");
     let (open, stamp, length) = find_accept_time(line, clock).ok_or_else(missing)?;

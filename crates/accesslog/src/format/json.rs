@@ -14,6 +14,7 @@ use memchr::memchr2;
 /// Maximum nesting depth of objects and arrays.
 const DEPTH: usize = 16;
 
+/// Reads a line that is a JSON object. `default_unit` is the unit of durations that are whole numbers without a unit.
 pub(crate) fn read<'a>(
     line: &'a [u8],
     clock: &mut Clock,
@@ -38,8 +39,8 @@ pub(crate) fn read<'a>(
     reader.fields.finish().map_err(|expected| LineParseError::at_byte(line.len(), expected))
 }
 
-/// The meaning of a field inside a wrapping object, such as Azure's `properties`, and its rank number. The rank number
-/// is higher than that of the same field outside of the object, so the field outside takes precedence.
+/// The meaning and rank of a field inside a wrapping object, such as Azure's `properties`. The rank is higher than that
+/// of the same field outside of the object, so the field outside takes precedence.
 fn wrapped_meaning(parent: Name, key: &[u8]) -> Option<(Meaning, u8)> {
     let alone = Name::new().with(key).meaning().filter(|_| parent.is_wrapper());
     alone.map(|(meaning, rank)| (meaning, rank + 8))
@@ -49,7 +50,7 @@ struct Reader<'a, 'c> {
     line: &'a [u8],
     at: usize,
     fields: Labelled<'a>,
-    /// The error of the first field with an invalid value. It is reported only if the object is a request.
+    /// The error of the first field with an invalid value. It is reported only if the object describes a request.
     first_error: Option<LineParseError>,
     clock: &'c mut Clock,
 }
@@ -104,7 +105,7 @@ impl<'a> Reader<'a, '_> {
                     _ => Err(LineParseError::at_byte(start, "a value of JSON")),
                 };
             }
-            // nginx writes an empty value for an unset variable.
+            // For an unset variable, nginx writes nothing after the colon.
             Some(b',' | b'}') => return Ok(()),
             _ => return Err(self.wants("a value of JSON")),
         };
@@ -117,7 +118,7 @@ impl<'a> Reader<'a, '_> {
         Ok(())
     }
 
-    /// Reads an array. Only its first value counts. For example, a header that was sent twice is an array.
+    /// Reads an array, for example that of a header that was sent twice. Only the first value is used.
     fn array(&mut self, mut known: Option<(Meaning, u8)>, name: Name, depth: usize) -> Result<(), LineParseError> {
         self.at += 1;
         self.skip_space();

@@ -2,7 +2,7 @@
 //! into a request. Also reads Labelled Tab-separated Values (ltsv.org).
 //!
 //! The comparison of names ignores case and the characters `_`, `-`, `.` and `$`. If several fields of a line have the
-//! same purpose, the field with the lowest rank counts. The names come from the documentation of Caddy 2, Traefik 3,
+//! same purpose, the field with the lowest rank is used. The names come from the documentation of Caddy 2, Traefik 3,
 //! Envoy, nginx, Elastic Common Schema, Google Cloud, API Gateway and ltsv.org.
 
 use super::number::{TimeUnit, any_duration, byte_count, status};
@@ -13,7 +13,7 @@ use super::time::{Clock, Stamp};
 use crate::entry::LineParseError;
 use memchr::memchr;
 
-/// The meaning of a field.
+/// The meaning of a named field in a log line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Meaning {
     /// The time at which the request ended.
@@ -46,6 +46,7 @@ pub(crate) struct Name {
 }
 
 impl Name {
+    /// Creates an empty name.
     pub(crate) fn new() -> Name {
         Name { bytes: [0; 40], length: 0 }
     }
@@ -62,13 +63,14 @@ impl Name {
         self
     }
 
-    /// Whether the fields inside an object of this name may be read as if they were outside of the object.
+    /// Whether an object with this name only groups fields, so that its fields are read like fields outside of it.
     pub(crate) fn is_wrapper(&self) -> bool {
         let name = self.bytes.get(..self.length).unwrap_or_default();
         matches!(name, b"properties" | b"fields" | b"data" | b"access" | b"accesslog" | b"http" | b"nginx")
     }
 
-    /// The meaning of a field with this name, and its rank among fields with the same purpose.
+    /// The meaning of a field with this name, and its rank. Of several fields with the same purpose, the one with the
+    /// lowest rank is used.
     pub(crate) fn meaning(&self) -> Option<(Meaning, u8)> {
         let name = self.bytes.get(..self.length).unwrap_or_default();
         time(name).or_else(|| request(name)).or_else(|| answer(name))
@@ -216,7 +218,7 @@ pub(crate) struct Labelled<'a> {
     forwarded: &'a [u8],
     stamp: Option<Stamp>,
     is_end: bool,
-    /// For each purpose, the lowest rank of the fields read so far.
+    /// For each purpose of a field, the lowest rank of the fields read so far.
     ranks: [u8; 15],
     has_target: bool,
     has_status: bool,
@@ -246,7 +248,7 @@ impl<'a> Labelled<'a> {
         value: Value<'a>,
         clock: &mut Clock,
     ) -> Result<(), &'static str> {
-        // If the value is missing, another field with the same purpose may have a value.
+        // The value is missing, so another field with the same purpose may be used.
         if value.raw.is_empty() || value.raw == b"-" {
             self.has_status |= meaning == Meaning::Status;
             return Ok(());
@@ -325,7 +327,7 @@ impl<'a> Labelled<'a> {
         Ok(())
     }
 
-    /// Whether any field describes a request.
+    /// Whether any field that was read belongs to a request.
     pub(crate) fn is_request(&self) -> bool {
         self.request.is_some() || self.has_target || (self.has_status && !self.raw.entry.method.is_empty())
     }

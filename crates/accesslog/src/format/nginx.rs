@@ -84,7 +84,8 @@ fn ignored_kind(name: &str) -> FieldKind {
     }
 }
 
-/// The meaning of a variable, and its rank. Of several variables with the same meaning, the lowest rank counts.
+/// The meaning of an nginx variable, and its rank. Of several variables with the same meaning, the one with the lowest
+/// rank is used.
 fn variable(name: &str) -> Option<(FieldKind, u8)> {
     Some(match name {
         "remote_addr" => (FieldKind::Client, 0),
@@ -115,7 +116,7 @@ fn variable(name: &str) -> Option<(FieldKind, u8)> {
     })
 }
 
-/// Variables that exist in built-in formats only.
+/// The meaning and rank of variables that only the built-in formats of this crate use.
 fn built_in_variable(name: &str) -> Option<(FieldKind, u8)> {
     Some(match name {
         "address" => (FieldKind::Address, 0),

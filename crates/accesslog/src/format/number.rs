@@ -1,10 +1,10 @@
-//! Numbers in logs: counts, and durations in nanoseconds. Each function reads at the start of a text, and returns the
-//! number of bytes that the number occupies.
+//! Reads numbers in logs: counts, and durations, which are converted to nanoseconds. Each function reads at the start
+//! of a text, and returns the number of bytes that the number occupies.
 
 /// Upper bound of a duration, in nanoseconds: 31 years.
 const MAX_DURATION_NS: u64 = 1_000_000_000_000_000_000;
 
-/// The unit of a duration.
+/// The unit of a logged duration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TimeUnit {
     Seconds,
@@ -48,7 +48,7 @@ pub(crate) fn whole_number(text: &[u8]) -> Option<(u64, usize)> {
         if length == 19 {
             return None;
         }
-        // 19 digits fit into 64 bits.
+        // At most 19 digits are read, so the value fits into 64 bits.
         value = value * 10 + u64::from(digit);
         length += 1;
     }

@@ -22,7 +22,7 @@ use std::sync::Arc;
 /// The meaning and syntax of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FieldKind {
-    /// A text that is ignored.
+    /// A text whose value is ignored.
     Skip,
     /// An ignored text that may be one of nginx's lists: `10.0.0.1:80, 10.0.0.2:80 : 10.0.0.3:80`.
     SkipList,
@@ -74,14 +74,15 @@ pub(crate) enum FieldKind {
     Upstream(TimeUnit),
     /// A duration in seconds with a decimal point, as nginx writes, or a list of durations.
     DecimalUpstream,
-    /// A part of the service time, in seconds. The service time is the sum of all stages.
+    /// One stage of the request, such as the wait in a load balancer: its duration in seconds. The service time is the
+    /// sum of all stages.
     Stage,
-    /// The stage in which the upstream server handled the request, in seconds.
+    /// Duration of the stage in which the upstream server handled the request, in seconds.
     UpstreamStage,
 }
 
 impl FieldKind {
-    /// Whether the syntax of the field's value shows where the value ends, as with a number.
+    /// Whether the syntax of the field's value shows where the value ends, as for a number.
     fn ends_itself(self) -> bool {
         use FieldKind::*;
         matches!(self, Clf | Iso | Epoch | Part(_) | Status | Bytes | Service(_) | WholeService(_) | Upstream(_))
@@ -106,8 +107,8 @@ impl FieldKind {
         (!is_right).then_some(expected)
     }
 
-    /// The purpose of the field. If several fields of a format have the same purpose, only the one with the lowest rank
-    /// counts.
+    /// The purpose of the field. If several fields of a format have the same purpose, the one with the lowest rank is
+    /// used.
     fn purpose(self) -> Option<&'static str> {
         use FieldKind::*;
         Some(match self {
@@ -153,13 +154,13 @@ impl FieldKind {
     }
 }
 
-/// A part of a format: literal text or a field.
+/// One element of a format string: literal text or a field.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Piece {
     Literal(Vec<u8>),
     Field {
         kind: FieldKind,
-        /// The rank of the field. If several fields have the same purpose, the field with the lowest rank counts.
+        /// The rank of the field. If several fields have the same purpose, the field with the lowest rank is used.
         rank: u8,
         /// The field in the notation of the format string, for messages.
         name: String,
@@ -187,7 +188,7 @@ pub(crate) enum Tail {
     Fields { with_time: bool },
 }
 
-/// Properties of a format as a whole.
+/// Properties of a whole log format.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Traits {
     /// The text that may follow the last field of a line.
@@ -209,6 +210,7 @@ struct Field {
     is_last: bool,
 }
 
+/// A compiled log format whose fields have a fixed order. It reads lines of this format.
 #[derive(Clone, Debug)]
 pub(crate) struct Pattern {
     // The literal text at the start of each line. Copies of a pattern share it, because detection copies formats often.
@@ -220,7 +222,7 @@ pub(crate) struct Pattern {
 }
 
 impl Pattern {
-    /// Compiles the parts of a format. The error message continues a sentence that begins with "the format".
+    /// Compiles the elements of a format string. The error message continues a sentence that begins with "the format".
     pub(crate) fn new(pieces: Vec<Piece>, traits: Traits) -> Result<Pattern, String> {
         let mut pieces = join_adjacent(pieces)?;
         keep_best_ranked(&mut pieces);
@@ -247,6 +249,7 @@ impl Pattern {
         self.fields.first().is_some_and(|field| is_time(field.kind))
     }
 
+    /// Reads all fields of a line. The error has the position of the first field that is not valid.
     pub(crate) fn read<'a>(&mut self, line: &'a [u8]) -> Result<Parsed<'a>, LineParseError> {
         let mut state = State::default();
         let at = self.read_fields(line, &mut state)?;
@@ -344,8 +347,8 @@ impl Field {
             }
             [first, ..] => {
                 let end = self.find_end(*first, rest, has_escapes);
-                // An ignored field without quotes contains no spaces. So if `-` follows its first space, this `-` is
-                // the next field, which other lines have in quotes.
+                // An ignored field without quotes contains no spaces. So a `-` after its first space is the value of
+                // the next field, which has quotes in other lines.
                 let is_word = self.kind == FieldKind::Skip && !self.is_quoted;
                 match end {
                     Ok(end) if is_word => Ok(self.before_dash(rest.get(..end).unwrap_or(rest)).unwrap_or(end)),
@@ -385,8 +388,8 @@ impl Field {
             if is_end && !is_escaped && !(self.kind == FieldKind::SkipList && is_inside_list(rest, at)) {
                 return Ok(at);
             }
-            // This quote ends the field, because a space follows it: clients rarely send a quote and a space in a
-            // header. So the text after the quote is not the expected literal text.
+            // A space follows this quote, so the quote ends the field: clients rarely send a quote followed by a space.
+            // The expected literal text is missing after it.
             if self.is_quoted && !is_escaped && matches!(after.get(1), None | Some(b' ')) {
                 return Err(at + 1);
             }
@@ -403,8 +406,8 @@ impl Field {
     }
 }
 
-/// Skips fields that are `-` instead of a quoted text. Returns the position at which the line continues, and the index
-/// of the field at this position.
+/// Skips quoted fields whose value is written as `-` without quotes. Returns the position at which the line continues,
+/// and the index of the field at this position.
 #[cold]
 fn after_dashes<'f>(
     fields: &'f [Field],
@@ -423,13 +426,13 @@ fn after_dashes<'f>(
         if rest.starts_with(after) && (!after.is_empty() || matches!(rest.first(), None | Some(b' '))) {
             return Some((at + after.len(), index));
         }
-        // After a `-`, the literal text before the next field has no closing quote at its start.
+        // After a `-` without quotes, the literal text before the next field has no closing quote at its start.
         before = after;
     }
 }
 
-/// The length of a field that is a client, or a list of a client and proxies. The first space that is not next to a
-/// comma ends the field.
+/// The length of a field that contains a client, or a list of a client and proxies. The first space that is not next to
+/// a comma ends the field.
 #[inline]
 fn list_length(rest: &[u8]) -> Option<usize> {
     if rest.first() == Some(&b'"') {

@@ -1,6 +1,6 @@
-//! Recognizes the prefixes that other programs write before lines. These are syslog prefixes (RFC 3164 as rsyslog and
-//! journalctl write it, also with RFC 3339 timestamps) and prefixes of container runtimes (`2026-11-23T10:00:00.5Z
-//! stdout F …`).
+//! Recognizes the prefixes that syslog and container runtimes write before the lines of a server. Syslog prefixes
+//! follow RFC 3164 as rsyslog and journalctl write it, also with RFC 3339 timestamps. A prefix of a container runtime
+//! looks like `2026-11-23T10:00:00.5Z stdout F …`.
 
 /// The length of a line's prefix in bytes; usually 0.
 #[inline]
@@ -36,7 +36,7 @@ fn find_prefix(line: &[u8]) -> Option<usize> {
     rest.get(..host + tag)?.ends_with(b": ").then_some(at + stamp + host + tag)
 }
 
-/// The length of a word, including the space after it. `None` if the text before the space is longer than a host name.
+/// The length of a word in bytes, including the space after it; `None` if the word is longer than a host name.
 fn word(text: &[u8]) -> Option<usize> {
     let text = text.get(..256).unwrap_or(text);
     memchr::memchr(b' ', text).filter(|length| *length > 0).map(|length| length + 1)

@@ -12,7 +12,7 @@ pub(crate) enum Parsed<'a> {
     Other,
 }
 
-/// A text of the entry that may be escaped. Each slot has a bit in [`RawRequest::escaped_slots`].
+/// A text of the entry that may have escapes. Each text has a bit in [`RawRequest::escaped_slots`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Slot {
     Method,
@@ -33,9 +33,9 @@ pub(crate) struct RawRequest<'a> {
     pub entry: Entry<'a>,
     /// The query, if the line has a separate field for it.
     pub query: &'a [u8],
-    /// Bit set with one bit for each [`Slot`] whose text has JSON escapes.
+    /// Bit set of the texts ([`Slot`]) that have JSON escapes.
     pub escaped_slots: u8,
-    /// Bit set with one bit for each [`Slot`] whose text has doubled quotes.
+    /// Bit set of the texts ([`Slot`]) that have doubled quotes.
     pub doubled_quote_slots: u8,
     /// Whether `entry.target` contains the whole request line, which must still be split.
     pub is_request_line: bool,
@@ -44,6 +44,7 @@ pub(crate) struct RawRequest<'a> {
 }
 
 impl<'a> RawRequest<'a> {
+    /// Converts the texts of the line to an entry. `buffer` stores texts that differ from the line.
     #[inline]
     pub(crate) fn build_entry(&self, buffer: &'a mut Vec<u8>) -> Entry<'a> {
         let needs_buffer = self.escaped_slots != 0 || self.doubled_quote_slots != 0 || !self.query.is_empty();
@@ -355,8 +356,8 @@ mod tests {
             assert_eq!(client_address(list.as_bytes()), first.as_bytes(), "{list}");
             assert_eq!(first_address(list.as_bytes()), first.as_bytes(), "{list}");
         }
-        // A client field keeps a hidden address such as `unknown`, because it still distinguishes this client from
-        // others. The header `X-Forwarded-For` ignores it.
+        // A client field keeps a hidden address such as `unknown`, because the text still distinguishes this client
+        // from others. In the header `X-Forwarded-For`, hidden addresses are ignored.
         for (field, itself) in [
             ("unknown", "unknown"),
             ("unix:", "unix:"),

@@ -10,6 +10,7 @@ use super::time;
 use crate::entry::{Entry, LineParseError};
 use memchr::memchr;
 
+/// Reads a line in Squid's native format.
 pub(crate) fn read(line: &[u8]) -> Result<Parsed<'_>, LineParseError> {
     let mut words = Words { line, at: 0 };
     let (at, stamp) = words.next("a time such as 1286536309.450")?;

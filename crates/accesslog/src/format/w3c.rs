@@ -36,7 +36,7 @@ enum Column {
     Stem,
     Query,
     Protocol,
-    /// The host, with the rank of the field: of several fields, the one with the lowest rank counts.
+    /// The host, with the rank of the column. Of several columns for the host, the one with the lowest rank is used.
     Host(u8),
     Agent,
     Referer,
@@ -45,6 +45,7 @@ enum Column {
     Taken,
 }
 
+/// A reader of the W3C extended log file format, with the columns of the lines that follow.
 #[derive(Clone, Debug)]
 pub(crate) struct W3c {
     columns: Vec<Column>,
@@ -65,7 +66,7 @@ enum Separator {
     Tab,
 }
 
-/// The values read from a line so far.
+/// The values of the columns that were read from a line so far.
 #[derive(Default)]
 struct State<'a> {
     raw: RawRequest<'a>,
@@ -78,10 +79,12 @@ struct State<'a> {
 }
 
 impl W3c {
+    /// Creates a reader with the default columns of IIS.
     pub(crate) fn iis() -> W3c {
         W3c::with(IIS, false)
     }
 
+    /// Creates a reader with the columns of CloudFront's standard logs.
     pub(crate) fn cloudfront() -> W3c {
         W3c::with(CLOUDFRONT, true)
     }
@@ -97,6 +100,7 @@ impl W3c {
         self.is_cloudfront
     }
 
+    /// Reads a line, or a directive such as `#Fields:`, which sets the columns.
     pub(crate) fn read<'a>(&mut self, line: &'a [u8]) -> Result<Parsed<'a>, LineParseError> {
         if line.first() == Some(&b'#') {
             return self.directive(line);
@@ -136,7 +140,7 @@ impl W3c {
         self.columns.len() > 1 && memchr::memchr_iter(b'\t', line).count() + 1 >= self.columns.len()
     }
 
-    /// The first value of `rest` without its quotes, and the length of the value with its quotes.
+    /// The first value of `rest` without its quotes, and the length of this value including its quotes.
     fn value<'a>(&self, rest: &'a [u8]) -> (Value<'a>, usize) {
         let end = |rest: &[u8]| {
             let end = match self.separator {
@@ -294,7 +298,7 @@ impl<'a> State<'a> {
 }
 
 impl Column {
-    /// The text of the entry that this column sets, if this text may have doubled quotes.
+    /// The text of the entry that this column sets; `None` if this text never has doubled quotes.
     fn slot(self) -> Option<Slot> {
         match self {
             Column::Agent => Some(Slot::Agent),

@@ -1,13 +1,13 @@
-//! Batches of entries, which one thread sends to another. The texts of all entries of a batch are in one buffer.
+//! Batches of log entries, which one thread sends to another. The texts of all entries of a batch are in one buffer.
 
 use super::LEAP_NS;
 use crate::Entry;
 
 /// Maximum number of entries in a batch.
 const ENTRIES: usize = 512;
-/// A batch is complete when its texts have at least this number of bytes.
+/// Minimum number of bytes of texts at which a batch is complete.
 const BYTES: usize = 64 * 1024;
-/// Number of texts that an entry has.
+/// Number of texts in an entry, such as its method and its target.
 const TEXTS: usize = 7;
 
 /// Consecutive entries of a log.
@@ -28,7 +28,7 @@ struct Packed {
 }
 
 impl Batch {
-    /// Number of entries.
+    /// Number of entries in the batch.
     pub fn len(&self) -> usize {
         self.packed.len()
     }
@@ -81,7 +81,7 @@ impl Batch {
 #[derive(Debug, Default)]
 pub(super) struct Packer {
     last_ns: Option<i64>,
-    /// The time of the last entry, if this time was far ahead of the previous times.
+    /// The time of the last entry, if this time is far ahead of the previous times; otherwise `None`.
     leapt_ns: Option<i64>,
 }
 

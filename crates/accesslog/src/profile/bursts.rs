@@ -4,11 +4,12 @@ use super::hurst;
 use brimful_core::profile::{Burstiness, Dispersion, Hurst};
 use brimful_estimate::{burst_factors, dispersion_curve};
 
-/// Lengths of epochs that are tried for the burst factors a and b (Menascé & Almeida), in seconds.
+/// Interval lengths (epochs) that are tried for the burst factors a and b of Menascé & Almeida, in seconds.
 const EPOCHS_S: [usize; 8] = [1, 2, 5, 10, 20, 30, 60, 120];
-/// Minimum mean number of requests per epoch. With fewer requests, random variation would look like bursts.
+/// Minimum mean number of requests per epoch (counting interval). With fewer requests, random variation would look like
+/// bursts.
 const MIN_REQUESTS_PER_EPOCH: f64 = 10.0;
-/// Minimum number of epochs in the peak window.
+/// Minimum number of epochs (counting intervals of equal length) in the peak window.
 const MIN_EPOCHS: usize = 20;
 
 /// The measures of burstiness in a profile.
@@ -16,7 +17,7 @@ const MIN_EPOCHS: usize = 20;
 pub(super) struct Bursts {
     /// The index of dispersion of the counts per epoch, for each epoch length in [`EPOCHS_S`].
     pub dispersion: Vec<Dispersion>,
-    /// The burst factors; `None` if the window is too short.
+    /// The burst factors a and b of Menascé & Almeida; `None` if the window is too short.
     pub burstiness: Option<Burstiness>,
     /// The Hurst parameter; `None` if it cannot be estimated.
     pub hurst: Option<Hurst>,
@@ -41,7 +42,8 @@ pub(super) fn describe(seconds: &[u64]) -> Bursts {
     Bursts { dispersion: dispersion(seconds), burstiness: burstiness(seconds), hurst, hurst_missing }
 }
 
-/// The index of dispersion in epochs of 1, 2, 4, … seconds. Lengths with fewer than [`MIN_EPOCHS`] epochs are left out.
+/// The index of dispersion of the counts in intervals of 1, 2, 4, … seconds. Lengths with fewer than [`MIN_EPOCHS`]
+/// intervals are left out.
 fn dispersion(seconds: &[u64]) -> Vec<Dispersion> {
     let curve = dispersion_curve(seconds).unwrap_or_default();
     let enough = curve.into_iter().filter(|at| at.windows >= MIN_EPOCHS);
@@ -55,8 +57,9 @@ fn dispersion(seconds: &[u64]) -> Vec<Dispersion> {
         .collect()
 }
 
-/// The burst factors a and b. The epochs have the shortest length with a mean of at least [`MIN_REQUESTS_PER_EPOCH`]
-/// requests, or the longest possible length if the rate is too low. An incomplete last epoch is not used.
+/// The burst factors a and b of Menascé & Almeida. The epoch is the shortest one with a mean of at least
+/// [`MIN_REQUESTS_PER_EPOCH`] requests, or the longest possible one if the rate is too low. An incomplete last epoch is
+/// not used.
 fn burstiness(seconds: &[u64]) -> Option<Burstiness> {
     let rate = seconds.iter().sum::<u64>() as f64 / seconds.len().max(1) as f64;
     let possible = || EPOCHS_S.into_iter().filter(|epoch| seconds.len() / epoch >= MIN_EPOCHS);

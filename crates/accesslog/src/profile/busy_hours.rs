@@ -14,11 +14,11 @@ const MIN_SPAN_S: f64 = 7.0 * 86_400.0 - 3_600.0;
 /// Minimum length of a log, in seconds, for busy hours on a single day of the week. Each day of the week then occurs
 /// twice.
 const MIN_SPAN_OF_ONE_DAY_S: f64 = 14.0 * 86_400.0 - 3_600.0;
-/// Minimum share of the variance of the 168 rates that the busy hours must explain.
+/// Minimum fraction of the variance of the 168 hourly rates of a week that the busy hours must explain.
 const MIN_EXPLAINED: f64 = 0.4;
 /// Minimum ratio of the rate in the busy hours to the rate in all other hours.
 const MIN_RATIO: f64 = 1.5;
-/// Sets of days with their names.
+/// The sets of weekdays that are tried, with their names. Monday is 0.
 const DAYS: [(&str, &[u8]); 10] = [
     ("every day", &[0, 1, 2, 3, 4, 5, 6]),
     ("weekdays", &[0, 1, 2, 3, 4]),
@@ -67,7 +67,7 @@ pub(super) fn find(rates: &[Vec<f64>], span_s: f64) -> Option<BusyHours> {
     best
 }
 
-/// Successive hours on some days.
+/// Successive hours of the day, on a set of weekdays: candidates for busy hours.
 struct Block<'a> {
     days: &'a [u8],
     from: usize,
@@ -79,12 +79,12 @@ impl Block<'_> {
         (self.days.len() * self.length) as f64
     }
 
-    /// Mean rate in the block.
+    /// Mean request rate in the block of hours.
     fn mean(&self, rates: &[f64]) -> f64 {
         self.days.iter().map(|day| self.mean_on(*day, rates)).sum::<f64>() / self.days.len() as f64
     }
 
-    /// Mean rate in the block on one day. A block that passes midnight continues on the next day.
+    /// Mean request rate in the block of hours on one day. A block that passes midnight continues on the next day.
     fn mean_on(&self, day: u8, rates: &[f64]) -> f64 {
         let first = usize::from(day) * HOURS + self.from;
         (first..first + self.length).map(|hour| rates[hour % WEEK]).sum::<f64>() / self.length as f64

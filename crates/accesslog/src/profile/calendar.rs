@@ -16,22 +16,24 @@ use jiff::tz::TimeZone;
 use std::collections::HashMap;
 use std::ops::Range;
 
-/// Maximum number of days.
+/// Maximum number of days whose requests are counted by time.
 pub(super) const MAX_DAYS: usize = 4_000;
-/// Maximum number of hours with counts per second.
+/// Maximum number of hours in which requests are counted per second.
 pub(super) const MAX_HOURS: usize = 768;
-/// Number of days. Stray requests are separated from the log by a longer gap than this.
+/// Maximum gap in days between two groups of requests of one log. Stray requests are separated by a longer gap.
 const GAP_DAYS: i64 = 30;
 /// Gaps of more than [`GAP_DAYS`] days divide the days into groups. If the largest group has less than this share of
 /// the requests, there are no stray requests, and all groups belong to the log.
 const MIN_SPAN_SHARE: f64 = 0.99;
 
+/// Seconds per day.
 pub(super) const DAY_S: i64 = 86_400;
 const HOUR_S: i64 = 3_600;
+/// Nanoseconds per second.
 pub(super) const NS: i64 = 1_000_000_000;
-/// Maximum number of steps of a rate history.
+/// Maximum number of intervals in a rate history (the request rate over time).
 const MAX_STEPS: i64 = 2_000;
-/// Possible lengths of a step of a rate history, in minutes; longer steps are whole days.
+/// Possible lengths of the intervals of a rate history, in minutes; longer intervals are whole days.
 const STEPS_MIN: [i64; 7] = [1, 5, 15, 60, 360, 720, 1_440];
 
 /// Counts of requests by day, minute and second.
@@ -97,14 +99,14 @@ pub(super) struct Week {
     pub rates: Vec<Vec<f64>>,
 }
 
-/// Request rates over the span, in steps of equal length.
+/// Request rates over the time of the log, in intervals of equal length.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct RateHistory {
-    /// Start of the first step, in seconds since 1970.
+    /// Start of the first interval, in seconds since 1970.
     pub from_s: i64,
-    /// Length of a step, in seconds.
+    /// Length of each interval, in seconds.
     pub step_s: i64,
-    /// Mean rate in each step, in requests per second.
+    /// Mean rate in each interval, in requests per second.
     pub rates: Vec<f64>,
 }
 
@@ -162,7 +164,8 @@ impl Calendar {
         trimmed
     }
 
-    /// The seconds within a minute that have requests. Yields nothing if no counts per second are kept for this hour.
+    /// The seconds within a minute that have requests. The iterator is empty if no counts per second are kept for this
+    /// hour.
     fn seconds_of_minute(&self, minute_s: i64) -> impl Iterator<Item = i64> {
         let hour = self.hour_places.get(&minute_s.div_euclid(HOUR_S)).and_then(|place| self.hours.get(*place));
         let seconds = hour.map_or(&[][..], |hour| &*hour.seconds);
@@ -176,12 +179,12 @@ impl Calendar {
         self.days.iter().flat_map(|day| day.minutes.iter()).max().map_or(0, |count| u64::from(*count))
     }
 
-    /// Request rates in at most [`MAX_STEPS`] steps of whole minutes. Steps of whole days begin at midnight in the
-    /// zone.
+    /// Request rates in at most [`MAX_STEPS`] intervals of whole minutes. Intervals of whole days begin at midnight in
+    /// the zone.
     pub fn rate_history(&self, span: &Span, zone: &TimeZone) -> RateHistory {
         let first = span.first_ns.div_euclid(NS);
         let last = span.last_ns.div_euclid(NS);
-        // Steps are whole minutes, so seconds of the offset are dropped: before 1900, many offsets had seconds.
+        // Intervals are whole minutes, so seconds of the offset are dropped: before 1900, many offsets had seconds.
         let offset = offset_s(zone, first).div_euclid(60) * 60;
         let begin = |step_s: i64| (first + offset).div_euclid(step_s) * step_s - offset;
         let steps = |step_s: i64| (last - begin(step_s)).div_euclid(step_s) + 1;
@@ -336,7 +339,7 @@ impl Day {
     }
 }
 
-/// Offsets from UTC in seconds, each with the time range in which the offset is valid.
+/// Offsets of a time zone from UTC in seconds, each with the time range in which the offset is valid.
 struct Offsets {
     ranges: Vec<(Range<i64>, i64)>,
 }

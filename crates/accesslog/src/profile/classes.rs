@@ -5,9 +5,9 @@
 //! Sizes are clustered by a minimum spanning tree. In one dimension, this tree is the sorted sequence of sizes. The
 //! tree is cut at its longest edges. The length of an edge is the ratio of two sizes ([`cluster_sizes`], applied to
 //! logarithms). If the length were a difference in bytes, each of a few large files would be a cluster, and all other
-//! files would be one cluster. Clusters with more than a twentieth of the requests are divided ("remainder of cluster
-//! 0" in the paper's Table 1). Neighbouring clusters and parts are then joined to classes, so that sizes vary least
-//! within each class (`partition`).
+//! files would be one cluster. Clusters with more than a twentieth of the requests are divided into groups ("remainder
+//! of cluster 0" in the paper's Table 1). Neighbouring clusters and groups are then joined to classes, so that sizes
+//! vary least within each class (`partition`).
 
 mod partition;
 
@@ -22,9 +22,9 @@ use brimful_estimate::cluster_sizes;
 use partition::{SizeGroup, explained, partition};
 use std::iter::repeat_n;
 
-/// Number of clusters into which the spanning tree is cut, as in the paper.
+/// Number of clusters into which the spanning tree of sizes is cut, as in Menascé, Almeida & Dowdy (1999, §3.3).
 const CLUSTERS: usize = 150;
-/// A cluster with more than this share of the requests is divided into smaller groups.
+/// Share of all requests above which a cluster of sizes is divided into smaller groups.
 const LARGE_CLUSTER: f64 = 0.05;
 /// Share of the variance of the logarithms of sizes that the classes should explain. Unless the user specified the
 /// number of classes, the smallest number that explains this share is used, but at most [`MAX_CLASSES`].
@@ -101,8 +101,8 @@ fn clusters(groups: &[SizeGroup]) -> usize {
     groups.last().map_or(0, |group| group.cluster + 1)
 }
 
-/// Cuts the sizes into clusters at the longest edges, and divides the large clusters. Returns the resulting groups of
-/// sizes.
+/// Cuts the sizes into clusters at the longest edges of their spanning tree, and divides the large clusters. Returns
+/// the resulting groups of sizes.
 fn size_groups(sizes: &[SizeCount]) -> Vec<SizeGroup> {
     let all: u64 = sizes.iter().map(|size| size.count).sum();
     let logarithms: Vec<f64> = sizes.iter().map(|size| (size.bytes.max(1) as f64).ln()).collect();
@@ -124,8 +124,8 @@ fn size_groups(sizes: &[SizeCount]) -> Vec<SizeGroup> {
 }
 
 fn empty_class(window: &Window, all: &[&TopUrl]) -> LogClass {
-    // Subtracts responses with a body. Also subtracts `requests_error`: this number of requests may belong to other
-    // URLs.
+    // The responses without a body: all requests for the URL without the responses with a body. `requests_error` is
+    // also subtracted, because this number of requests may belong to other URLs.
     let weigh = |url: &TopUrl| url.requests.saturating_sub(url.requests_error + url.responses_with_body);
     let (service, timed) = window.zero_length_service;
     LogClass {
@@ -162,8 +162,8 @@ fn size_class(window: &Window, sizes: &[SizeCount], groups: &[SizeGroup], all: &
     class_of_sizes(window, members, (from, to), all, LogClass { name, range, derived_from, ..LogClass::default() })
 }
 
-/// Adds the metrics to the class `named`, which contains the responses with sizes from `from` to `to` bytes. `members`
-/// are these sizes.
+/// Adds the metrics of the class of responses with sizes from `from` to `to` bytes to `named`. `members` are the groups
+/// of these sizes.
 fn class_of_sizes(
     window: &Window,
     members: &[SizeCount],
@@ -233,7 +233,7 @@ fn key_class(window: &Window, key: &str, keyed: &KeyedRequests) -> LogClass {
     }
 }
 
-/// The most popular of `urls`. Each URL comes with its number of requests and its mean size in bytes.
+/// The most popular of `urls`. Each URL has its number of requests and its mean size in bytes.
 fn popular<'a>(urls: impl Iterator<Item = (&'a TopUrl, u64, f64)>) -> Vec<PopularUrl> {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     let mut found: Vec<PopularUrl> = urls

@@ -5,16 +5,16 @@
 
 use std::hash::{BuildHasher, Hasher};
 
-/// Number of bits of a hash that select a register.
+/// Number of bits of a hash that select a register of the HyperLogLog sketch.
 const BITS: u32 = 14;
 const REGISTERS: usize = 1 << BITS;
-/// Number of bits of a hash that do not select a register.
+/// Number of the other bits of a hash, from which the value of a register is computed.
 const REST: usize = 64 - BITS as usize;
 
 /// Relative standard error of an estimate: 1.04/√m, for m = 2¹⁴ registers.
 pub(crate) const ERROR: f64 = 1.04 / 128.0;
 
-/// A hash of bytes. It is the same in every process, and each of its bits depends on all bits of the text.
+/// A hash of a text. It is the same in every process, and each of its bits depends on all bits of the text.
 pub(crate) fn fixed_hash(text: &[u8]) -> u64 {
     let mut hasher = foldhash::fast::FixedState::default().build_hasher();
     hasher.write(text);
@@ -67,7 +67,7 @@ impl Distinct {
     }
 }
 
-/// x + Σ x^(2^k)·2^(k−1): the contribution of empty registers.
+/// Ertl's function σ, x + Σ x^(2^k)·2^(k−1): the contribution of empty registers to the estimate.
 fn sigma(mut x: f64) -> f64 {
     if x >= 1.0 {
         return f64::INFINITY;
@@ -85,7 +85,8 @@ fn sigma(mut x: f64) -> f64 {
     }
 }
 
-/// (1 − x − Σ (1 − x^(2^−k))²·2^−k)/3: the contribution of registers with the maximum value.
+/// Ertl's function τ, (1 − x − Σ (1 − x^(2^−k))²·2^−k)/3: the contribution of registers with the maximum value to the
+/// estimate.
 fn tau(mut x: f64) -> f64 {
     if x <= 0.0 || x >= 1.0 {
         return 0.0;

@@ -7,10 +7,11 @@
 use super::NS;
 use super::histogram::Histogram;
 
-/// A timestamp that differs by more than this time from its neighbours may be wrong.
+/// Maximum difference between neighbouring timestamps, in nanoseconds. A timestamp that differs by more from both
+/// neighbours may be wrong.
 const LEAP_NS: i64 = 60 * NS;
-/// Number of consecutive timestamps far behind the last valid one, after which the clock is assumed to have been set
-/// back.
+/// Number of consecutive timestamps far behind the last valid timestamp, after which the clock is assumed to have been
+/// set back.
 const SET_BACK: u32 = 16;
 
 /// The distribution of times between requests.

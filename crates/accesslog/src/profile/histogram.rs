@@ -1,24 +1,25 @@
 //! A histogram of whole numbers, mostly of nanoseconds, in 60 kB. Mean and variance are exact.
 //!
-//! Numbers are counted in logarithmic steps. Each number below 128 is a separate step. From 128 on, each octave (from a
-//! power of two to the next) has 64 steps, so the width of a step is at most 1/64 of its numbers. A percentile is the
-//! mean of the numbers in its step. It is exact below 128; otherwise, its relative error is at most 1/64.
+//! Numbers are counted in logarithmic bins, called steps. Each number below 128 is a separate step. From 128 on, each
+//! octave (from a power of two to the next) has 64 steps, so the width of a step is at most 1/64 of its numbers. A
+//! percentile is the mean of the numbers in its step. It is exact below 128; otherwise, its relative error is at most
+//! 1/64.
 
 use brimful_core::profile::Times;
 
-/// Binary logarithm of the number of steps in an octave.
+/// Binary logarithm of the number of steps (bins) in an octave.
 const BITS: u32 = 6;
 
-/// Number of steps for all numbers of 64 bits.
+/// Number of steps (bins) that cover all numbers of 64 bits.
 pub(super) const STEPS: usize = ((64 - BITS as usize) + 1) << BITS;
 
 /// The percentiles in a profile: their names and their shares.
 pub(super) const PERCENTILES: [(&str, f64); 4] = [("50", 0.5), ("90", 0.9), ("95", 0.95), ("99", 0.99)];
 
-/// Counts of numbers by step, and their moments.
+/// Counts of numbers by step (logarithmic bin), with their mean and variance.
 #[derive(Clone, Debug)]
 pub(crate) struct Histogram {
-    /// Count and sum of the numbers in each step; empty if no number was added.
+    /// Count and sum of the numbers in each step (logarithmic bin); empty if no number was added.
     steps: Vec<(u64, f64)>,
     samples: u64,
     sum: u128,
@@ -48,6 +49,7 @@ impl Histogram {
         self.most = self.most.max(value);
     }
 
+    /// Whether no number was added.
     pub fn is_empty(&self) -> bool {
         self.samples == 0
     }
@@ -82,7 +84,7 @@ impl Histogram {
         ((self.squares / n - mean * mean) * n / (n - 1.0) / (mean * mean)).max(0.0)
     }
 
-    /// The percentile at `share` (0 to 1): the mean of the numbers in the step that contains the percentile.
+    /// The percentile at `share` (0 to 1): the mean of the numbers in the step (logarithmic bin) that contains it.
     fn percentile(&self, share: f64) -> f64 {
         let rank = ((share * self.samples as f64).ceil() as u64).clamp(1, self.samples);
         let mut below = 0;
@@ -94,13 +96,13 @@ impl Histogram {
     }
 }
 
-/// The index of the step to which a number belongs.
+/// The index of the step (logarithmic bin) to which a number belongs.
 pub(super) fn step(value: u64) -> usize {
     let octave = (u64::BITS - value.leading_zeros()).saturating_sub(BITS + 1);
     ((octave as usize) << BITS) + (value >> octave) as usize
 }
 
-/// The smallest and the largest number of a step.
+/// The smallest and the largest number of a step (logarithmic bin).
 #[cfg(test)]
 pub(super) fn bounds(step: usize) -> (u64, u64) {
     let octave = (step >> BITS).saturating_sub(1) as u32;

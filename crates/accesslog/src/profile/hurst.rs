@@ -22,14 +22,14 @@ use statrs::distribution::{ChiSquared, ContinuousCDF};
 
 /// Minimum number of wavelet coefficients in an octave (a time scale of the wavelet transform) that is used.
 const MIN_COEFFICIENTS: usize = 16;
-/// Minimum number of octaves for estimating the slope.
+/// Minimum number of octaves (time scales of the wavelet transform) for estimating the slope.
 const MIN_OCTAVES: usize = 4;
-/// Minimum length of the peak window, in seconds.
+/// Minimum length of the peak window from which the Hurst parameter is estimated, in seconds.
 const MIN_WINDOW_S: f64 = 512.0;
 /// Minimum mean number of requests per epoch. If the mean is lower, pairs of epochs are merged until it is reached.
 const MIN_MEAN_COUNT: f64 = 0.5;
 
-/// Estimates H from counts per epoch. The error states why there is no estimate.
+/// Estimates the Hurst parameter H from counts per epoch. The error states why there is no estimate.
 pub(super) fn estimate(counts: &[u64], epoch_s: f64) -> Result<Hurst, String> {
     let seconds = counts.len() as f64 * epoch_s;
     if seconds < MIN_WINDOW_S {
@@ -69,10 +69,10 @@ pub(super) fn estimate(counts: &[u64], epoch_s: f64) -> Result<Hurst, String> {
     })
 }
 
-/// Mean energy of the wavelet coefficients of one octave.
+/// Mean energy of the wavelet coefficients of one octave (time scale).
 #[derive(Clone, Copy, Debug)]
 struct Octave {
-    /// The number j of the octave: a coefficient spans 2^j epochs.
+    /// The number j of the octave: a wavelet coefficient spans 2^j epochs.
     number: f64,
     energy: f64,
     coefficients: f64,
@@ -119,13 +119,13 @@ fn octaves(counts: &[f64]) -> Vec<Octave> {
 }
 
 impl Octave {
-    /// Whether the energy exceeds `poisson`, the energy of Poisson arrivals, by two standard errors.
+    /// Whether the energy exceeds that of Poisson arrivals, `poisson`, by two standard errors.
     fn exceeds(&self, poisson: f64) -> bool {
         self.energy > poisson * (1.0 + 2.0 * (2.0 / self.coefficients).sqrt())
     }
 
-    /// The binary logarithm of the energy after subtracting `part`; `None` if only rounding errors remain. The absolute
-    /// error of the energy stays the same, so the variance of the logarithm increases.
+    /// The binary logarithm of the energy after subtracting `part`; `None` if only rounding errors remain. The
+    /// subtraction does not change the absolute error of the energy, so the variance of the logarithm increases.
     fn without(&self, part: f64, mean_count: f64) -> Option<Point> {
         let left = self.energy - part;
         if left < 1e-9 * mean_count {
@@ -137,8 +137,7 @@ impl Octave {
     }
 }
 
-/// The weighted line through all octaves from some first octave on. The first octave is the smallest one with a good
-/// fit.
+/// The weighted line through all octaves from the first octave with a good fit on.
 fn longest_good_line(points: &[Point]) -> Option<Line> {
     let lines = (0..points.len()).filter_map(|first| points.get(first..));
     lines.filter(|rest| rest.len() >= MIN_OCTAVES).find_map(|rest| {

@@ -4,7 +4,7 @@ use super::urls::is_same;
 use crate::Entry;
 use std::collections::BTreeMap;
 
-/// Maximum number of methods that are counted by name. Requests with further methods are counted as `other`.
+/// Maximum number of methods that are counted by name. Requests with other methods are counted as `other`.
 const MAX_METHODS: usize = 32;
 /// Maximum length of a method, in bytes. Longer texts count as invalid. Only one registered method is longer:
 /// `UPDATEREDIRECTREF`, with 17 letters.
@@ -74,14 +74,14 @@ impl Kinds {
         named.chain(rest).filter(|(_, count)| *count > 0).collect()
     }
 
-    /// Numbers of responses without a body, by reason.
+    /// Numbers of responses without a body, by the reason why they have none.
     pub fn zero_length(&self) -> BTreeMap<String, u64> {
         let all = REASONS.iter().zip(self.zero_length).map(|(reason, count)| ((*reason).to_owned(), count));
         all.filter(|(_, count)| *count > 0).collect()
     }
 
-    /// The counter of a method. Each call moves the method one position towards the front, so that common methods are
-    /// found first.
+    /// The counter of a method in the list of methods. Each call moves the method one position towards the front, so
+    /// that common methods are found first.
     #[inline]
     fn method(&mut self, method: &[u8]) -> &mut u64 {
         let found = self.methods.iter().position(|(known, _)| is_same(known.as_bytes(), method));

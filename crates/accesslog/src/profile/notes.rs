@@ -8,13 +8,12 @@ use crate::Entry;
 use crate::read::ReadSummary;
 use brimful_core::quantity::{count, number, percent};
 
-/// A problem is reported if it affects more than this share of the lines or requests.
+/// Minimum share of the lines or requests that a problem must affect to be reported.
 const REPORTED_SHARE: f64 = 0.01;
 /// Minimum number of requests, or of client addresses, for reporting a problem. With fewer, the problem may be a
 /// coincidence.
 const MIN_COUNT: u64 = 30;
-/// Ratio of clients (pairs of address and `User-Agent`) to addresses, from which a note warns that agents may be
-/// forged.
+/// Minimum ratio of clients (pairs of address and `User-Agent`) to addresses for the note that agents may be forged.
 const AGENTS_PER_CLIENT: u64 = 3;
 const HOUR_NS: u64 = 3_600 * NS as u64;
 const DAY_NS: i64 = 86_400 * NS;
@@ -29,7 +28,7 @@ pub(super) struct FieldCounts {
     fine: u64,
     with_bytes: u64,
     with_agent: u64,
-    /// Number of requests with timestamps after `tomorrow_ns`.
+    /// Number of requests with timestamps after `tomorrow_ns`, which are in the future.
     future: u64,
     tomorrow_ns: i64,
 }

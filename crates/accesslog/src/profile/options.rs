@@ -59,7 +59,7 @@ pub struct Options {
     pub sessions: bool,
     /// The minimum pause between two requests of a client that ends a session, in seconds.
     pub session_gap_s: f64,
-    /// The maximum pause between two requests of the same burst within a session, in seconds.
+    /// The maximum pause between two requests of a burst, such as a page and its embedded files, in seconds.
     pub burst_gap_s: f64,
 }
 

@@ -1,17 +1,17 @@
 //! Measures how unevenly requests are distributed over URLs.
 //!
 //! The exponent of Zipf's law is the negative slope of the least-squares line through the logarithms of rank and count.
-//! The fit uses only URLs with at least [`MIN_REQUESTS`] requests, and whose count has a relative error of at most
+//! The fit uses only URLs that have at least [`MIN_REQUESTS`] requests and whose count has a relative error of at most
 //! [`MAX_COUNT_ERROR`]. URLs with fewer requests do not follow the line, and their large number would dominate the fit.
 
 use super::urls::{TopUrl, TopUrls};
 use brimful_core::profile::{PopularUrl, UrlPopularity};
 
-/// Minimum number of requests of a URL that is used for the fit.
+/// Minimum number of requests of a URL that is used for the fit of Zipf's law.
 const MIN_REQUESTS: u64 = 10;
-/// Maximum relative error of the count of a URL that is used for the fit.
+/// Maximum relative error of the request count of a URL that is used for the fit of Zipf's law.
 const MAX_COUNT_ERROR: f64 = 0.1;
-/// Minimum number of URLs for the fit.
+/// Minimum number of URLs for the fit of Zipf's law.
 const MIN_RANKS: usize = 10;
 /// Maximum number of URLs that the profile lists.
 const SHOWN_URLS: usize = 100;
@@ -29,7 +29,7 @@ pub(super) fn describe(urls: &TopUrls, requests: u64) -> UrlPopularity {
     }
 }
 
-/// The exponent of Zipf's law, and the coefficient of determination R² of the fit.
+/// The exponent of Zipf's law for the popularity of URLs, and the coefficient of determination R² of the fit.
 fn zipf(sorted: &[&TopUrl]) -> Option<(f64, f64)> {
     let ranked = (1u32..).zip(sorted);
     let good = ranked.filter(|(_, url)| {
@@ -111,7 +111,7 @@ mod tests {
             assert!((share - expected).abs() < 0.01, "{n}: {share} not {expected}");
         }
         assert_eq!((found.urls.len(), &*found.urls[0].url, found.urls[2].mean_bytes), (100, "/1", 3.0));
-        // This test has few counters and many URLs, of which hardly any occurs twice.
+        // The test has few counters and many URLs, nearly all of which occur only once.
         let flat = described(0.0, 1e9, 50_000, 1_000);
         assert!(flat.concentration.iter().all(|(n, share)| *share <= *n as f64 / 20_000.0), "{:?}", flat.concentration);
         assert_eq!(flat.zipf, None);

@@ -1,4 +1,4 @@
-//! Identifies sessions. A session consists of the requests of one client without a long pause. Inside a session,
+//! Identifies user sessions. A session consists of the requests of one client without a long pause. Inside a session,
 //! requests with short pauses form a burst, such as a page and its embedded files. The time from one burst to the next
 //! is the think time.
 //!
@@ -20,7 +20,7 @@ pub const MAX_OPEN_SESSIONS: usize = 200_000;
 const NO_SLOT: u32 = u32::MAX;
 const SECOND_NS: f64 = 1e9;
 
-/// Groups requests into sessions.
+/// Groups the requests of a log into user sessions.
 #[derive(Clone, Debug)]
 pub struct Sessions {
     gap_ns: u64,
@@ -66,7 +66,7 @@ struct EndedSessions {
 
 impl Sessions {
     /// Creates a collector without sessions. A pause of `gap_s` seconds or more ends a session. A pause of more than
-    /// `burst_gap_s` seconds ends a burst.
+    /// `burst_gap_s` seconds ends a burst (a page and its embedded files).
     pub fn new(gap_s: f64, burst_gap_s: f64) -> Sessions {
         Sessions::with_most_open(gap_s, burst_gap_s, MAX_OPEN_SESSIONS)
     }
@@ -327,7 +327,8 @@ mod tests {
         assert!(all.slots.len() <= 100 && all.slots_by_client.len() == 100 && all.free.len() + 100 == all.slots.len());
         let found = all.finish(1.0).unwrap();
         assert_eq!((found.sessions, found.cut_short, found.requests.max), (1_000, 900, 1_001.0));
-        // These sessions expire before the maximum number is reached, so none may count as ended early.
+        // These sessions expire before the maximum number of open sessions is reached, so none may count as ended
+        // early.
         let mut slow = Sessions::with_most_open(1_800.0, 1.0, 100);
         (0..1_000).for_each(|i| slow.add(&request(&i.to_string(), "browser", f64::from(i) * 60.0)));
         assert!(slow.slots.len() <= 33, "{}", slow.slots.len());

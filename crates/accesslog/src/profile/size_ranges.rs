@@ -1,4 +1,4 @@
-//! Classes by ranges of sizes that the user chose. Responses without a body always form a separate class.
+//! Classes of responses by ranges of sizes that the user chose. Responses without a body always form a separate class.
 
 use brimful_core::quantity::count;
 use brimful_core::units::Bytes;
@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 /// The name of the class of responses without a body.
 pub const EMPTY_CLASS: &str = "empty";
-/// Maximum number of bounds.
+/// Maximum number of bounds that the user may specify.
 const MAX_BOUNDS: usize = 63;
 
 /// Ranges of sizes, defined by their upper bounds in bytes. For example, `0,4372,19284` defines four ranges: no body, 1
@@ -28,7 +28,7 @@ impl SizeRanges {
         self.bounds.len() + 2
     }
 
-    /// Index of the class of a response with a body of this size.
+    /// Index of the size class of a response with a body of `bytes` bytes.
     pub fn class_of(&self, bytes: u64) -> usize {
         if bytes == 0 { 0 } else { 1 + self.bounds.partition_point(|bound| *bound < bytes) }
     }

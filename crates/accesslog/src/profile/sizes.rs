@@ -22,11 +22,11 @@ const MIN_IN_TAIL: u64 = 100;
 /// Minimum number of distinct sizes above the threshold of a tail. A single large file that is requested often is not a
 /// tail.
 const MIN_SIZES_IN_TAIL: usize = 20;
-/// Number of thresholds that are tried.
+/// Number of thresholds (sizes at which the tail may begin) that are tried.
 const THRESHOLDS: usize = 60;
 /// Maximum difference between the measured distribution above a threshold and the power law, for a tail to be reported.
 const MAX_POWER_LAW_DIFFERENCE: f64 = 0.1;
-/// Number of points of the complementary distribution function.
+/// Number of points of the complementary distribution function of sizes.
 const POINTS: i32 = 60;
 
 const PERCENTILES: [(&str, f64); 5] = [("50", 0.5), ("90", 0.9), ("95", 0.95), ("99", 0.99), ("99.9", 0.999)];
@@ -41,7 +41,7 @@ pub struct SizeCounts {
     /// Service times of the responses in each cell; empty if no response has a service time.
     times: Vec<Time>,
     hasher: RandomState,
-    /// Sum of bytes, count and service times of each step; empty while sizes are counted exactly.
+    /// Sum of bytes, count and service times of each logarithmic step; empty while sizes are counted exactly.
     steps: Vec<(f64, u64, Time)>,
 }
 
@@ -223,8 +223,8 @@ impl Time {
     }
 }
 
-/// Computes the metrics of sizes for a profile. `max` is the largest size, which is unknown if sizes are counted in
-/// steps.
+/// Computes the metrics of response sizes for a profile. `max` is the largest size, which `counts` does not contain if
+/// sizes are counted in steps.
 pub(super) fn describe(counts: &SizeCounts, max: u64) -> Sizes {
     let sorted = counts.sorted();
     let responses: u64 = sorted.iter().map(|size| size.count).sum();
@@ -275,7 +275,7 @@ fn complementary(sorted: &[SizeCount], responses: u64) -> Vec<(f64, f64)> {
     points.filter(|(_, share)| *share > 0.0).collect()
 }
 
-/// The tail above the threshold with the best fit; `None` if there are too few responses or no power law.
+/// The power-law tail above the threshold with the best fit; `None` if there are too few responses or no power law.
 fn tail(sorted: &[SizeCount]) -> Option<Tail> {
     let found = thresholds(sorted).into_iter().filter_map(|at| Candidate::new(sorted, at));
     let best = found.min_by(|a, b| a.difference.total_cmp(&b.difference))?;

@@ -13,13 +13,13 @@ use std::collections::HashMap;
 const MAX_HOURS: usize = 10_000;
 /// Number of slow URLs that the profile lists.
 const URLS: usize = 20;
-/// Minimum number of service times from which a 95th percentile is computed.
+/// Minimum number of service times for the computation of a 95th percentile.
 const MIN_TIMES: u64 = 20;
 
 /// Service times by URL and by hour.
 #[derive(Clone, Debug, Default)]
 pub(super) struct SlowRequests {
-    /// Service times of the URL in each slot of [`TopUrls`].
+    /// Service times of the URL in each counter slot of [`TopUrls`].
     by_slot: Vec<SparseTimes>,
     /// Service times of each hour. The key is the number of hours since 1970.
     by_hour: HashMap<i64, SparseTimes, RandomState>,
@@ -28,8 +28,8 @@ pub(super) struct SlowRequests {
 }
 
 impl SlowRequests {
-    /// Adds the service time of a request. `slot` is the slot that counts its URL, and whether this URL has just got
-    /// the slot. In this case, the times of the slot's previous URL are removed.
+    /// Adds the service time of a request. `slot` has the index of the slot that counts the request's URL, and whether
+    /// the URL is new in this slot. For a new URL, the times of the slot's previous URL are removed.
     pub fn add(&mut self, slot: Option<(usize, bool)>, second: i64, service_ns: Option<u64>) {
         if let Some((slot, true)) = slot
             && let Some(times) = self.by_slot.get_mut(slot)

@@ -1,20 +1,20 @@
-//! A compact histogram of times, for many keys such as URLs, hours and sizes. It needs memory only for the steps that
+//! A compact histogram of times, for many keys such as URLs, hours and sizes. It needs memory only for the bins that
 //! occur.
 //!
-//! Times are counted in logarithmic steps. Each number of nanoseconds below 32 is a separate step, and each octave
-//! above (from a power of two to the next) has 16 steps. A percentile is the mean of the times in its step, so its
-//! relative error is at most 1/16. Mean, variance and maximum are exact.
+//! Times are counted in logarithmic bins, called steps. Each number of nanoseconds below 32 is a separate step, and
+//! each octave above (from a power of two to the next) has 16 steps. A percentile is the mean of the times in its step,
+//! so its relative error is at most 1/16. Mean, variance and maximum are exact.
 
 use super::histogram::PERCENTILES;
 use brimful_core::profile::Times;
 
-/// Binary logarithm of the number of steps in an octave.
+/// Binary logarithm of the number of steps (bins) in an octave.
 const BITS: u32 = 4;
 
-/// Counts of times by step, with their sum, sum of squares and maximum. Times are in nanoseconds.
+/// Counts of times by step (logarithmic bin), with their sum, sum of squares and maximum. Times are in nanoseconds.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SparseTimes {
-    /// For each step that occurs, in ascending order: the index of the step, and the count and sum of its times.
+    /// For each step (logarithmic bin) that occurs, in ascending order: its index, and the count and sum of its times.
     steps: Vec<(u16, u32, f64)>,
     samples: u64,
     sum: f64,
@@ -108,10 +108,10 @@ impl SparseTimes {
     }
 }
 
-/// The index of the step to which a number belongs.
+/// The index of the step (logarithmic bin) to which a number belongs.
 pub(crate) fn coarse_step(value: u64) -> u16 {
     let octave = (u64::BITS - value.leading_zeros()).saturating_sub(BITS + 1);
-    // The largest index is below 2¹⁰.
+    // The largest index is below 2¹⁰, so it fits into 16 bits.
     (((octave as usize) << BITS) + (value >> octave) as usize) as u16
 }
 

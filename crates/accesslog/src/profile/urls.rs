@@ -27,7 +27,7 @@ use std::ops::Deref;
 /// Maximum length of a URL in bytes; the rest is ignored.
 pub const MAX_URL_BYTES: usize = 2_048;
 
-/// Mean length of a URL in bytes for which the memory budget suffices.
+/// Mean length of a URL in bytes. The memory budget suffices for URLs of this mean length.
 const MEAN_LENGTH: usize = 192;
 /// Maximum length of a method in bytes.
 const MAX_METHOD_BYTES: usize = 16;
@@ -50,7 +50,7 @@ pub struct TopUrls {
     /// first.
     queue: BinaryHeap<Reverse<QueueEntry>>,
     index: Index,
-    /// Total length of all URLs, in bytes.
+    /// Total length of all stored URLs, in bytes.
     length: usize,
     /// The highest count of a URL that was replaced or removed; 0 if there is none.
     highest_dropped: u64,
@@ -225,8 +225,8 @@ impl TopUrls {
         self.free.push(slot as u32);
     }
 
-    /// Corrects outdated entries at the head of the queue until the head is the URL with the fewest requests. The total
-    /// number of corrections is at most the number of counted requests.
+    /// Corrects outdated entries at the head of the queue until the head is the URL with the fewest requests. All calls
+    /// together make at most one correction for each counted request.
     fn correct_queue_head(&mut self) {
         while let Some(mut first) = self.queue.peek_mut() {
             let slot = first.0.slot();

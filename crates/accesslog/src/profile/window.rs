@@ -103,17 +103,17 @@ pub(super) struct Windows {
     hasher: RandomState,
 }
 
-/// The window that contains the whole log. It is kept while the log that was read so far fits into one window.
+/// Whether the log read so far fits into one window, and the window that contains the whole log.
 #[derive(Clone, Debug)]
 enum WholeLog {
-    /// There is no request yet.
+    /// No request was added yet.
     Empty,
-    /// Only one window is kept, and it contains all requests. The number is the start of the window that contains the
-    /// whole log, in nanoseconds since 1970.
+    /// The log fits into one window, and the only window that is kept contains all requests. The value is the start of
+    /// the window for the whole log, in nanoseconds since 1970.
     Same(i64),
-    /// Several windows are kept, and this separate window contains the whole log.
+    /// The log fits into this separate window, although several other windows are kept.
     Own(Box<Window>),
-    /// The log is longer than a window, or the user specified the window.
+    /// The log does not fit into one window, or the user specified the window.
     No,
 }
 
@@ -243,7 +243,7 @@ fn add_service(sum: &mut (f64, u64), entry: &Entry<'_>) {
 }
 
 impl Windows {
-    /// Creates windows of `seconds` seconds. If `given` is set, this is the only window.
+    /// Creates windows of `seconds` seconds. If `given` (start and end in nanoseconds) is set, this is the only window.
     pub fn new(seconds: u64, given: Option<(i64, i64)>, hasher: RandomState) -> Windows {
         let seconds = seconds.clamp(1, MAX_WINDOW_S) as i64;
         let whole = if given.is_none() { WholeLog::Empty } else { WholeLog::No };

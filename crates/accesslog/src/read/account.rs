@@ -12,7 +12,8 @@ use brimful_core::text;
 
 /// Maximum number of characters of a malformed line that a message shows.
 const MAX_SHOWN_CHARS: usize = 80;
-/// Number of lines after which the number of malformed lines is checked. It doubles after each detection.
+/// Number of lines of a log after which its share of malformed lines is checked. It doubles after each detection of
+/// formats.
 const CHECK_INTERVAL_LINES: u32 = 256;
 /// Maximum number of lines from which a new format is detected.
 const MAX_LINES_TO_DETECT: usize = 500;
@@ -20,7 +21,7 @@ const MAX_LINES_TO_DETECT: usize = 500;
 const MIN_LINES_TO_DETECT: usize = 20;
 const TOO_LONG: &str = "a line of at most 1 MiB";
 
-/// Options of an [`Account`].
+/// Options for reading and counting lines.
 pub(super) struct Settings {
     /// Whether detected formats may be added to the formats in use.
     pub may_detect: bool,
@@ -40,9 +41,9 @@ pub(super) struct Account<'a, S> {
     /// Index of the log that is being read.
     source: usize,
     ended_sources: usize,
-    /// Whether reading was stopped before the end of the logs.
+    /// Whether the caller stopped reading before the end of the logs.
     pub was_stopped: bool,
-    /// The timestamp of the last parsed request.
+    /// The timestamp of the last parsed request, in nanoseconds since 1970.
     last_ns: i64,
     watch: MalformedWatch,
     may_detect: bool,
@@ -52,7 +53,7 @@ pub(super) struct Account<'a, S> {
 }
 
 impl<'a, S: FnMut(&Entry<'_>) -> EntryDecision> Account<'a, S> {
-    /// Creates an account without lines. It passes each entry to `sink`.
+    /// Creates a counter that has read no line yet. It passes each entry to `sink`.
     pub fn new(formats: Formats, sources: Vec<Source>, settings: Settings, sink: &'a mut S) -> Account<'a, S> {
         let Settings { may_detect, max_malformed, max_line_bytes } = settings;
         Account {
@@ -191,7 +192,7 @@ impl<'a, S: FnMut(&Entry<'_>) -> EntryDecision> Account<'a, S> {
     }
 }
 
-/// Counts lines and malformed lines since the last check.
+/// Counts lines and malformed lines since the last check of their ratio.
 struct MalformedWatch {
     lines: u32,
     malformed: u32,

@@ -1,7 +1,7 @@
 //! Chooses times within a second for requests whose timestamps are whole seconds.
 //!
 //! Other lines of the same logs may have finer timestamps, because they are from another server or in another format.
-//! If there are enough, requests are spread like these fine timestamps. So requests are bursty if the fine timestamps
+//! If there are enough fine timestamps, requests are spread like them. So requests are bursty if the fine timestamps
 //! are bursty, and a Poisson process if the fine timestamps are one. The gaps between the fine timestamps of the last
 //! minute are placed into the second in their order, and stretched to fill the second. The number of the second
 //! determines the first gap that is used, so a replay is reproducible. With fewer than [`MIN_FINE_STAMPS`] fine
@@ -13,22 +13,22 @@ use super::SECOND_NS;
 use crate::profile::mix;
 use std::collections::VecDeque;
 
-/// Minimum number of fine timestamps for spreading requests like the fine timestamps.
+/// Minimum number of fine timestamps (with fractions of a second) for spreading requests like the fine timestamps.
 pub const MIN_FINE_STAMPS: usize = 16;
-/// Maximum number of fine timestamps that are stored.
+/// Maximum number of fine timestamps (with fractions of a second) that are stored.
 const MAX_FINE: usize = 4_096;
-/// Age at which fine timestamps are forgotten, in nanoseconds of the log's time.
+/// Age at which fine timestamps are removed, in nanoseconds of the log's time.
 const FINE_MEMORY_NS: i64 = 60 * SECOND_NS;
 
-/// Spreads requests within a second like recent fine timestamps.
+/// Spreads requests within a second like the recent timestamps with fractions of a second.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Spread {
-    /// The recent fine timestamps, in nanoseconds since 1970, in ascending order.
+    /// The recent timestamps with fractions of a second, in nanoseconds since 1970, in ascending order.
     recent: VecDeque<i64>,
 }
 
 impl Spread {
-    /// Stores a fine timestamp. A timestamp that is earlier than the last stored timestamp is ignored.
+    /// Stores a timestamp with a fraction of a second. A timestamp that is earlier than the last stored one is ignored.
     pub fn record_stamp(&mut self, time_ns: i64) {
         if self.recent.back().is_some_and(|last| *last > time_ns) {
             return;

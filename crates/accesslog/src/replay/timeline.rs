@@ -20,14 +20,14 @@ use super::SECOND_NS;
 
 /// Number of following requests that must be known before the timestamp of a request is classified.
 pub(super) const LOOK_AHEAD: usize = 64;
-/// Minimum step forward, in nanoseconds, for a timestamp to be [`StampKind::Ahead`].
+/// Minimum time by which a timestamp must be later than all before, in nanoseconds, to be [`StampKind::Ahead`].
 const LEAP_NS: i64 = 60 * SECOND_NS;
-/// Minimum number of other timestamps from which an early timestamp, a gap or a change of the clock is judged.
+/// Minimum number of other timestamps with which a suspicious timestamp or gap, or a change of the clock, is compared.
 const MIN_COMPARED: usize = 16;
 /// A gap at the start or end of a log is suspicious if it is more than this many times as long as the longest other
 /// gap.
 const MIN_GAP_RATIO: i64 = 10;
-/// If fewer lines than this follow a large step forward, the end of the log is near, and the step may be wrong.
+/// If fewer lines than this follow a large step of the timestamps forward, the timestamps after the step may be wrong.
 const MIN_CONFIRMING_LINES: usize = 8;
 const DAY_NS: i64 = 86_400 * SECOND_NS;
 
@@ -42,7 +42,7 @@ pub(super) enum StampKind {
     Ahead,
 }
 
-/// The state of a log's timeline after the last classified request.
+/// The state of a log's timeline (the sequence of its regular timestamps) after the last classified request.
 #[derive(Debug)]
 pub(super) struct Timeline {
     window_ns: i64,
@@ -62,7 +62,7 @@ impl Timeline {
         Timeline { window_ns, newest_ns: None, shift_ns: 0, recent: Recent::default(), clock_setbacks: 0 }
     }
 
-    /// The latest time of the timeline, in nanoseconds.
+    /// The latest time of the timeline, in nanoseconds since 1970.
     pub fn newest_ns(&self) -> i64 {
         self.newest_ns.unwrap_or(i64::MIN)
     }
@@ -104,8 +104,8 @@ impl Timeline {
         StampKind::Regular(time_ns)
     }
 
-    /// Whether a timestamp is too far ahead: fewer than half of the following timestamps are that late. Near the end of
-    /// a log, where few lines follow, a step is also too large if it is much longer than the recent gaps.
+    /// Whether a timestamp is too far ahead: fewer than half of the following timestamps are that late. If few lines
+    /// follow, a step forward that is much longer than the recent gaps is too far, too.
     fn is_ahead(&self, time_ns: i64, newest_ns: i64, following: impl ExactSizeIterator<Item = i64>) -> bool {
         let count = following.len();
         let agreeing = following.filter(|next_ns| *next_ns >= time_ns.saturating_sub(self.window_ns)).count();
@@ -148,7 +148,7 @@ fn first_of_timeline(stamps: impl Iterator<Item = i64>, window_ns: i64) -> i64 {
     let mut sorted: Vec<i64> = stamps.collect();
     sorted.sort_unstable();
     let first_ns = sorted.first().copied().unwrap_or(0);
-    // The last eighth of the timestamps may be wrong, too, so its gaps are not compared.
+    // The last eighth of the timestamps may be wrong, too, so the gaps between them are not compared.
     let most = sorted.len() / 8;
     let core_end = sorted.len() - most;
     if core_end < MIN_COMPARED + most {
@@ -188,7 +188,7 @@ impl Recent {
         self.next = (self.next + 1) % LOOK_AHEAD;
     }
 
-    /// The longest gap between two timestamps, after sorting; `None` if there are too few timestamps.
+    /// The longest gap between two of these timestamps after sorting, in nanoseconds; `None` if there are too few.
     fn longest_gap_ns(&self) -> Option<i64> {
         if self.stamps.len() < MIN_COMPARED {
             return None;
@@ -262,7 +262,7 @@ mod tests {
 
     #[test]
     fn a_clock_that_is_set_back_goes_on() {
-        // Two hours of summer time. Then the clocks are set back by an hour, so the second hour occurs again.
+        // Two hours of summer time. Then the clocks are set back by an hour, so the second hour occurs twice.
         let seconds: Vec<i64> = (0..7_200).chain(3_600..9_000).collect();
         let (places, clock_setbacks) = places(&seconds);
         let times: Vec<i64> = places

@@ -20,19 +20,19 @@ pub struct FittedArrivals {
     pub reason: String,
 }
 
-/// If no index of dispersion differs from 1 by more than this, arrivals count as Poisson arrivals, even if the
+/// Maximum difference of the index of dispersion from 1 for which arrivals count as Poisson arrivals, even if the
 /// difference is statistically significant.
 const NEAR_POISSON: f64 = 0.15;
-/// Coefficient of variation of the rate of `selfsimilar:H` in steps of [`NOISE_STEP_S`] seconds.
+/// Coefficient of variation of the rate of the process `selfsimilar:H`, in intervals of [`NOISE_STEP_S`] seconds.
 const NOISE: f64 = 0.3;
 const NOISE_STEP_S: f64 = 0.1;
-/// Minimum and maximum share of time in bursts.
+/// Minimum and maximum fraction of the time that bursts may occupy.
 const SHARES: [f64; 2] = [0.02, 0.5];
-/// Mean burst lengths that are tried. They start at the first number (in seconds), grow by the second number as a
-/// factor, and end at the third number times the longest epoch.
+/// Mean burst lengths that are tried: the first one in seconds, the factor from one to the next, and the last one as a
+/// multiple of the longest epoch.
 const LENGTHS: (f64, f64, f64) = (0.05, 1.25, 4.0);
 
-/// Returns the process that fits the peak window of a profile best.
+/// Returns the arrival process that fits the peak window of a profile best.
 pub fn fit(profile: &Profile) -> FittedArrivals {
     let rate = profile.peak.rate;
     let curve = &profile.dispersion;
@@ -78,11 +78,11 @@ pub fn fit(profile: &Profile) -> FittedArrivals {
     }
 }
 
-/// An MMPP(2): a process that switches at random between a rate in bursts and a rate between bursts.
+/// An MMPP(2): an arrival process that switches at random between a high rate in bursts and a low rate between bursts.
 struct Bursts {
     /// The ratio of the rate in bursts to the mean rate.
     ratio: f64,
-    /// The share of time in bursts.
+    /// The fraction of the time that bursts occupy.
     share: f64,
     /// Mean length of a burst, in seconds.
     length_s: f64,
@@ -90,8 +90,8 @@ struct Bursts {
 }
 
 impl Bursts {
-    /// Fits the process to the indices of dispersion in `curve`. `share` is the measured share of time in bursts; if it
-    /// is unknown, 0.2 is assumed. It is not fitted, because the curve does not determine it.
+    /// Fits the process to the indices of dispersion in `curve`. `share` is the measured fraction of the time in
+    /// bursts; if it is unknown, 0.2 is assumed. This fraction is not fitted, because the curve does not determine it.
     fn fit(curve: &[Dispersion], rate: f64, share: Option<f64>) -> Bursts {
         let share = share.unwrap_or(0.2).clamp(SHARES[0], SHARES[1]);
         let (from, factor, beyond) = LENGTHS;
@@ -101,7 +101,7 @@ impl Bursts {
             // The correlation time is the reciprocal of a sum of two rates: the rate at which bursts begin and the rate
             // at which they end.
             let tau = length_s * (1.0 - share);
-            // The variance of the rate is fitted by least squares, with residuals relative to the measured index.
+            // The variance of the rate is fitted by least squares. The residuals are relative to the measured index.
             let shape = |t: f64| 2.0 * tau / rate * (1.0 - tau / t * (1.0 - (-t / tau).exp()));
             let weigh = |at: &Dispersion| (shape(at.epoch_s) / at.index, (at.index - 1.0) / at.index);
             let (products, squares) = curve.iter().map(weigh).fold((0.0, 0.0), |(p, s), (x, y)| (p + x * y, s + x * x));
@@ -123,8 +123,8 @@ impl std::fmt::Display for Bursts {
     }
 }
 
-/// Index of dispersion of `selfsimilar:H` in epochs of length t. The variance of the process's rate falls like
-/// t^(2H−2).
+/// Index of dispersion of `selfsimilar:H` in epochs of length `t`. The variance of the mean rate in an epoch is
+/// proportional to t^(2H−2).
 fn noise_index(rate: f64, h: f64, t: f64) -> f64 {
     1.0 + rate * NOISE.powi(2) * t * (t / NOISE_STEP_S).powf(2.0 * h - 2.0)
 }

@@ -10,20 +10,20 @@ use brimful_core::profile::{Profile, Times};
 use brimful_core::quantity::{count, number};
 use brimful_core::workload::{BetweenBursts, SessionArrivals, Sessions, Spread};
 
-/// Minimum number of sessions for an estimate of their length.
+/// Minimum number of sessions for an estimate of their number of requests.
 const MIN_SESSIONS: u64 = 100;
 /// Minimum mean number of requests per session. With a smaller mean, nearly all sessions are single requests.
 const MIN_REQUESTS: f64 = 1.2;
-/// If the median think time is longer than this, servers usually close the connection before the user's next request.
-/// This is Apache's default `KeepAliveTimeout`, in seconds.
+/// Maximum median think time for which connections stay open between two page requests, in seconds. It is Apache's
+/// default `KeepAliveTimeout`, after which the server closes an idle connection.
 const KEEP_ALIVE_S: f64 = 5.0;
-/// Maximum number of connections that a browser opens to a server.
+/// Maximum number of connections that a browser opens to one server.
 const CONNECTIONS: u32 = 6;
-/// Probability of an additional quantile, which is not in the profile. Its value is chosen so that the distribution has
-/// the right mean.
+/// Probability of the quantile that is added to the profile's percentiles. Its value is chosen so that the distribution
+/// has the right mean.
 const FITTED_QUANTILE: f64 = 0.999;
 
-/// Returns the sessions for a workload with the traffic of the peak window, and the reason why calls arrive in
+/// Returns user sessions for a workload with the traffic of the peak window, and the reason why calls can arrive in
 /// sessions. The error is the reason why sessions cannot be used.
 pub fn sessions(profile: &Profile) -> Result<(Sessions, String), String> {
     let Some(found) = &profile.sessions else { return Err("sessions were not looked for".to_owned()) };
@@ -75,13 +75,14 @@ fn spread(times: &Times, least: f64) -> Spread {
         points.push([share, value.clamp(before, times.max.max(before))]);
     }
     let [from, low] = points[points.len() - 1];
-    // The additional quantile must make up for the rest of the mean. Each quantile contributes half of the probability
+    // The added quantile must contribute the rest of the mean. Each quantile contributes half of the probability
     // between its two neighbours.
     let most = times.max.max(low);
     let rest = mean - mean_of(&points) - (FITTED_QUANTILE - from) * low / 2.0 - (1.0 - FITTED_QUANTILE) * most / 2.0;
     let rare = (2.0 * rest / (1.0 - from)).clamp(low, most);
     points.extend([[FITTED_QUANTILE, rare], [1.0, most]]);
-    // If the additional quantile is limited by its neighbours, the mean is still wrong. So all values are scaled.
+    // The added quantile is limited by its neighbours, so the mean may still be wrong. All values are scaled to correct
+    // it.
     let factor = (mean - least) / (mean_of(&points) - least);
     points.iter_mut().for_each(|point| point[1] = least + (point[1] - least) * factor);
     Spread::Quantiles(points)

@@ -1,8 +1,8 @@
-//! Compiles the parts of a format into fields, each with the literal text that follows the field.
+//! Compiles the elements of a format string into fields, each with the literal text that follows the field.
 
 use super::{Field, FieldKind, Piece, Tail, Traits};
 
-/// Joins adjacent literals. Also joins adjacent fields if their values can be read as one field, such as a path and a
+/// Joins adjacent literal texts. Also joins adjacent fields whose values can be read as one field, such as a path and a
 /// query.
 pub(super) fn join_adjacent(pieces: Vec<Piece>) -> Result<Vec<Piece>, String> {
     let mut joined: Vec<Piece> = Vec::with_capacity(pieces.len());
@@ -27,8 +27,8 @@ pub(super) fn join_adjacent(pieces: Vec<Piece>) -> Result<Vec<Piece>, String> {
     Ok(joined)
 }
 
-/// The single field as which two fields without a separator between them can be read; `None` if there is none, because
-/// nothing marks where the first field ends.
+/// The kind of field that reads the values of two adjacent fields as one value. `None` if no such kind exists, because
+/// nothing marks the end of the first value.
 fn merged_kind(first: FieldKind, second: FieldKind) -> Option<FieldKind> {
     match (first, second) {
         (FieldKind::Path | FieldKind::Target, FieldKind::Query) => Some(FieldKind::Target),

@@ -8,19 +8,21 @@ use crate::format::request::{RawRequest, client_address, first_address, move_to_
 use crate::format::time::{self, Clock, Parts, Stamp};
 use memchr::memchr;
 
-/// The values read from a line so far.
+/// The values of the fields that were read from a line so far.
 #[derive(Default)]
 pub(super) struct State<'a> {
+    /// The request, with texts as they are written in the line.
     pub(super) raw: RawRequest<'a>,
     forwarded: &'a [u8],
     stamp: Option<Stamp>,
     parts: Parts,
-    /// Sum of the stages of the service time, in nanoseconds. `Some(None)` if a stage has no value, `None` before the
-    /// first stage.
+    /// Sum of the stages of the service time, in nanoseconds. It is `Some(None)` if a stage has no value, and `None`
+    /// before the first stage.
     stages_ns: Option<Option<u64>>,
 }
 
 impl<'a> State<'a> {
+    /// Stores the value `raw` of a text field.
     #[inline]
     pub(super) fn set_text(&mut self, kind: FieldKind, raw: &'a [u8]) {
         let entry = &mut self.raw.entry;
@@ -50,6 +52,8 @@ impl<'a> State<'a> {
         }
     }
 
+    /// Reads and stores a number or time at the start of `rest`. Returns its length in bytes; `None` if it is not
+    /// valid.
     #[inline]
     pub(super) fn set_number(&mut self, kind: FieldKind, rest: &[u8], clock: &mut Clock) -> Option<usize> {
         let entry = &mut self.raw.entry;
@@ -150,6 +154,7 @@ impl<'a> State<'a> {
         true
     }
 
+    /// Completes the request after all fields were read. `has_parts` is whether the time has several separate fields.
     #[inline]
     pub(super) fn finish(&mut self, line: &'a [u8], has_parts: bool, is_end_time: bool) -> Result<(), LineParseError> {
         let stamp = match (has_parts, self.stamp) {

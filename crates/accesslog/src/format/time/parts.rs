@@ -1,9 +1,9 @@
-//! Reads times that consist of several parts, as Apache's `%{format}t` and `strftime` write.
+//! Reads times that consist of several fields, such as `%H` and `%M` in Apache's `%{format}t` and in `strftime`.
 
 use super::{Stamp, epoch, midnight, month_number, nanoseconds, stamp_from_seconds, two_digits, zone_offset};
 use crate::format::number::whole_number;
 
-/// A part of a time, as `strftime` writes it.
+/// One field of a time, as `strftime` writes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Part {
     Year,
@@ -28,7 +28,7 @@ pub(crate) enum Part {
     Word,
 }
 
-/// The parts of a time that have been read.
+/// The fields of a time that have been read.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Parts {
     year: i64,
@@ -44,7 +44,7 @@ pub(crate) struct Parts {
 }
 
 impl Parts {
-    /// Reads one part, and returns its length.
+    /// Reads one field of the time, and returns its length in bytes.
     pub(crate) fn read(&mut self, part: Part, text: &[u8]) -> Option<usize> {
         let two = || text.first_chunk::<2>().and_then(|&[tens, ones]| two_digits(tens, ones));
         match part {
@@ -84,7 +84,7 @@ impl Parts {
                 return Some(length);
             }
             Part::Epoch => {
-                // The fraction of the second is a separate part, so only whole seconds are read here.
+                // The fraction of the second is a separate field, so only whole seconds are read here.
                 let (_, length) = whole_number(text)?;
                 let (stamp, _) = epoch(text.get(..length)?)?;
                 self.epoch = Some(stamp);
@@ -99,7 +99,7 @@ impl Parts {
         Some(2)
     }
 
-    /// The timestamp that the parts form; `None` if the date or time does not exist.
+    /// The timestamp that the fields form; `None` if the date or time does not exist.
     pub(crate) fn stamp(&self) -> Option<Stamp> {
         if let Some(epoch) = self.epoch {
             return Some(self.with_fraction(epoch));
@@ -114,7 +114,7 @@ impl Parts {
         Some(self.with_fraction(Stamp { offset_s, ..stamp }))
     }
 
-    /// Adds the fraction, which was read as a separate part, to a timestamp in whole seconds.
+    /// Adds the fraction of a second, which is a separate field, to a timestamp in whole seconds.
     pub(crate) fn with_fraction(&self, stamp: Stamp) -> Stamp {
         match self.fraction_ns {
             Some(nanos) if !stamp.has_subsecond_time => {

@@ -10,7 +10,7 @@
 const MIN_REQUESTS: u64 = 20;
 /// Reciprocal of the maximum share of stray requests at each end of the log. A single request may always be stray.
 const STRAY_ONE_IN: u64 = 100;
-/// A gap separates stray requests only if it is at least this many times as long as the longest other gap.
+/// A gap separates stray requests from a log only if it is at least this many times as long as the longest other gap.
 const MIN_GAP_RATIO: i64 = 10;
 /// Minimum length in seconds of a gap that separates stray requests. Shorter gaps hardly extend the span.
 const MIN_GAP_S: i64 = 300;
@@ -69,7 +69,7 @@ pub(super) fn trim_strays<I: DoubleEndedIterator<Item = (i64, u64)>>(
     })
 }
 
-/// A gap near one end of the log. It may separate stray requests from the main part of the log.
+/// A gap without requests near one end of the log. It may separate stray requests from the main part of the log.
 #[derive(Clone, Copy)]
 struct Gap {
     length_s: i64,
@@ -80,7 +80,7 @@ struct Gap {
     outside: u64,
 }
 
-/// The longest of those gaps that have at most `most` requests before them, in the order of `minutes`.
+/// The longest gap that has at most `most` requests before it, in the order of `minutes`.
 fn widest_gap(minutes: impl Iterator<Item = (i64, u64)>, most: u64) -> Option<Gap> {
     let mut widest: Option<Gap> = None;
     let mut outside = 0;

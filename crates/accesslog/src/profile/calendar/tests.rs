@@ -3,7 +3,7 @@ use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
 use std::collections::BTreeMap;
 
-/// 2026-03-02, a Monday, 00:00 UTC.
+/// 2026-03-02 (a Monday) 00:00 UTC, in seconds since 1970.
 const MONDAY: i64 = 1_772_409_600;
 
 fn calendar(times_s: &[i64]) -> Calendar {
@@ -109,7 +109,7 @@ fn stray_stamps_do_not_stretch_the_span() {
     times.extend([0, MONDAY + 400 * DAY_S, MONDAY - 31 * DAY_S]);
     let span = calendar(&times).span().unwrap();
     assert_eq!((span.first_ns, span.last_ns, span.stray_requests), (MONDAY * NS, (MONDAY + 9_990) * NS, 3));
-    // Two logs of the same length, a year apart, must count as one log.
+    // Two groups of requests of the same size, a year apart, must count as one log without stray requests.
     let both: Vec<i64> = (0..100).flat_map(|i| [MONDAY + i, MONDAY + 365 * DAY_S + i]).collect();
     let span = calendar(&both).span().unwrap();
     assert_eq!((span.requests, span.stray_requests, span.first_ns), (200, 0, MONDAY * NS));

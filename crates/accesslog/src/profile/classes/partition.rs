@@ -4,22 +4,22 @@
 
 use std::ops::Range;
 
-/// A group of consecutive sizes. All sizes of a group belong to the same class.
+/// A group of consecutive sizes of responses. All sizes of a group belong to the same class.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct SizeGroup {
     /// Index of the spanning tree's cluster to which the sizes belong.
     pub cluster: usize,
     /// Whether the group comes from a cluster that was divided, and is not the first group of this cluster.
     pub is_remainder: bool,
-    /// Index of the first size.
+    /// Index of the smallest size of the group.
     pub first: usize,
-    /// Index of the last size.
+    /// Index of the largest size of the group.
     pub last: usize,
-    /// Number of requests.
+    /// Number of requests in the group.
     pub count: u64,
     /// Sum of the logarithms of the requests' sizes.
     sum: f64,
-    /// Sum of the squared logarithms.
+    /// Sum of the squared logarithms of the requests' sizes.
     squares: f64,
 }
 
@@ -67,8 +67,8 @@ pub(super) fn partition(groups: &[SizeGroup], k: usize) -> Vec<Range<usize>> {
     ranges
 }
 
-/// The share of the variance of the logarithms of sizes that the division into ranges explains; 1 if there is no
-/// variance.
+/// The fraction of the variance of the logarithms of sizes that the division into ranges explains; 1 if the variance is
+/// 0.
 pub(super) fn explained(groups: &[SizeGroup], parts: &[Range<usize>]) -> f64 {
     let spread = Spread::new(groups);
     let all = spread.within(0, groups.len());
@@ -90,7 +90,7 @@ impl Spread {
         Spread(sums)
     }
 
-    /// The sum of the squared distances of logarithms from their mean, for the groups `from..to`.
+    /// The sum of the squared differences between the logarithms of sizes and their mean, for the groups `from..to`.
     fn within(&self, from: usize, to: usize) -> f64 {
         let a = self.0[from];
         let b = self.0[to];

@@ -51,7 +51,7 @@ fn what_is_counted_in_parts_is_counted_as_a_whole() {
         let (mut whole, mut sum) = (SizeCounts::default(), SizeCounts::default());
         for part in 0..parts {
             let mut counts = SizeCounts::default();
-            // The first part has at most 900 distinct sizes, so its sizes are counted exactly.
+            // The first of the added counts has at most 900 distinct sizes, so its sizes are counted exactly.
             let most = if part == 0 { 900 } else { sizes };
             for _ in 0..80_000 {
                 let bytes = 1 + rng.random_range(0..most) * 97;
@@ -119,7 +119,8 @@ fn the_index_of_a_tail_is_found() {
         };
         let sizes: Vec<u64> = (0..60_000).map(draw).map(|bytes| bytes as u64 + 1).collect();
         let tail = described(&sizes).tail.unwrap();
-        // The chosen threshold may differ from the true threshold. So the tolerance is 15 %, not the 95 % interval.
+        // The chosen threshold may differ from the true threshold, which adds an error. So the tolerance is 15 %, which
+        // is wider than the 95 % interval.
         assert!((tail.index - index).abs() < 0.15 * index, "{index} is estimated as {tail:?}");
         assert!(tail.responses >= 100 && tail.interval95[0] < tail.index && tail.index < tail.interval95[1]);
     }

@@ -12,8 +12,8 @@ pub(super) struct Index {
 }
 
 impl Index {
-    /// Finds the slot with this hash for which `is_match` returns `true`. `is_match` is rarely called for slots with
-    /// other hashes, because half of the hash is compared first.
+    /// Finds the slot of a URL with this hash for which `is_match` returns `true`. `is_match` is rarely called for
+    /// slots with other hashes, because half of the hash is compared first.
     pub fn find(&self, hash: u64, is_match: impl Fn(usize) -> bool) -> Option<usize> {
         let mask = self.cells.len().checked_sub(1)?;
         let mut at = home(hash, mask);
@@ -68,7 +68,7 @@ impl Index {
         self.used = 0;
     }
 
-    /// Number of slots.
+    /// Number of slots in the table.
     #[cfg(test)]
     pub fn len(&self) -> usize {
         assert!(self.cells.len() >= 2 * self.used);
@@ -107,8 +107,8 @@ mod tests {
         let (mut index, mut map, mut rng) = (Index::default(), BTreeMap::new(), Pcg64::seed_from_u64(1));
         for round in 0..20_000 {
             let slot = rng.random_range(0..300usize);
-            // The hashes have only seven preferred positions. Therefore, long runs of occupied cells occur, also across
-            // the end of the table.
+            // The hashes have only seven preferred positions in the table. So there are long runs of occupied cells,
+            // also across the end of the table.
             let hash = ((slot as u64 % 7) << 32).wrapping_sub(3 << 32);
             match map.remove(&slot) {
                 Some(()) => index.remove(hash, slot),

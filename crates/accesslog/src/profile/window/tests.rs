@@ -24,7 +24,7 @@ fn the_busiest_of_many_hours_is_whole() {
     for hour in 0..100 {
         let requests = if hour == 41 { 500 } else { rng.random_range(10..400) };
         for i in 0..requests {
-            // A tenth of the timestamps are up to an hour too early.
+            // One timestamp in ten is up to an hour too early.
             let late = if i % 10 == 0 { rng.random_range(0..HOUR) } else { 0 };
             let time = hour * HOUR + rng.random_range(0..HOUR) - late;
             counts[(time / HOUR).max(0) as usize] += u64::from(time >= 0);
