@@ -1,5 +1,5 @@
-//! `brimful ab`: compares two running servers, or two commands that start servers, until their difference is known
-//! precisely.
+//! `brimful ab`: compares two running servers, or two commands that start servers, until the confidence interval of
+//! their difference is narrow enough.
 
 use crate::exit::{self, Exit, UsageError};
 use crate::flags::values::parse_time;
@@ -89,13 +89,13 @@ pub struct AbArgs {
     pub quiet: bool,
 }
 
-/// Whether the two servers are loaded in turn or at the same time: the values of `--design`.
+/// Whether the two servers are loaded in turn or at the same time. The values of `--design`.
 #[derive(Clone, Copy, Debug, Default, ValueEnum)]
 pub enum Design {
     /// A pilot run tries both designs, and the design in which the ratio of B to A varies less is used.
     #[default]
     Auto,
-    /// Load the servers in turn, one slice of time each.
+    /// Load the servers in turn, each for a short slice of time.
     Interleaved,
     /// Load the servers at the same time, each on its own CPUs.
     Duet,
@@ -115,7 +115,7 @@ pub fn main(args: &AbArgs) -> anyhow::Result<Exit> {
     let [a, b] = &servers.urls;
     let mut b = options(b)?;
     let a = options(a)?;
-    // The schedule of calls depends on the seed. All servers get the same schedule.
+    // The schedule of calls depends on the seed, so both servers get the same schedule.
     b.load.seed = a.load.seed;
     let control = servers.control_url().map(|url| options(&url)).transpose()?;
     let load = match (args.rate, args.clients) {
@@ -158,7 +158,7 @@ pub fn main(args: &AbArgs) -> anyhow::Result<Exit> {
     })
 }
 
-/// Minimum length of a slice (`--slice`).
+/// Minimum value of `--slice`, the time for which one server is loaded in its turn.
 const MIN_SLICE: Nanos = Nanos::from_millis(100);
 
 fn options(url: &str, args: &AbArgs) -> anyhow::Result<RunOptions> {
@@ -203,7 +203,7 @@ struct Display {
     until: f64,
     began: Instant,
     bar: Option<indicatif::ProgressBar>,
-    /// Number of completed rounds when the last line was printed.
+    /// Number of completed rounds (one slice of load on each server) when the last line was printed.
     shown: usize,
 }
 
@@ -231,7 +231,7 @@ impl Display {
                     let bar = self.bar.get_or_insert_with(|| progress::new_bar("ab", self.budget));
                     progress::show(bar, self.began, self.budget, &text);
                 } else if *rounds >= self.shown * 2 {
-                    // A line is printed after 1, 2, 4, 8, … rounds, so that the output stays short.
+                    // A line is printed after 1, 2, 4, 8, … rounds, so the output stays short.
                     self.shown = *rounds;
                     print_note(&text);
                 }

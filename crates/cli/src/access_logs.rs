@@ -1,4 +1,4 @@
-//! Helpers that the commands that read access logs share: formats, time zones, errors, and counts of lines.
+//! Helpers for the commands that read access logs: formats, time zones, errors, and counts of lines.
 
 use crate::exit::UsageError;
 use brimful_accesslog::LogError;
@@ -11,7 +11,7 @@ use jiff::fmt::temporal::DateTimeParser;
 use jiff::tz::TimeZone;
 use std::io::ErrorKind;
 
-/// Options to read logs in the formats of `--format`; if none is given, the formats are detected.
+/// Options for reading logs in the formats of `--format`; if none is given, the formats are detected.
 pub fn read_options(formats: &[String]) -> Result<ReadOptions, LogError> {
     let formats: Vec<Format> = formats.iter().map(|format| Format::parse(format)).collect::<Result<_, _>>()?;
     let formats = (!formats.is_empty()).then(|| Formats::from_list(formats));

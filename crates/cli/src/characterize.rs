@@ -1,6 +1,6 @@
 //! `brimful characterize`: makes a profile of the traffic in access logs, and a Workload with the same properties.
 //!
-//! Ctrl-C skips the rest of the logs. The profile notes the interruption, and its counts of lines still add up.
+//! Ctrl-C skips the rest of the logs. The profile then notes the interruption, and contains the lines read until then.
 
 pub mod args;
 mod filter;
@@ -42,7 +42,7 @@ pub fn main(args: &CharacterizeArgs) -> anyhow::Result<Exit> {
         return Ok(Exit::Ok);
     }
     // The times in flags are parsed here only to report errors in them before the logs are read. They are parsed again
-    // in the time zone of the logs, which is not known yet.
+    // when the time zone of the logs is known.
     let zone = args.timezone.clone().unwrap_or(TimeZone::UTC);
     let _ = (options(args, &zone)?, filter(args, &zone)?);
     let formats = formats(args)?;

@@ -174,7 +174,7 @@ mod tests {
         assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     }
 
-    /// `from-other-tools.md` is exempt, because it also shows commands that are refused.
+    /// `from-other-tools.md` is exempt, because it also shows command lines that are rejected.
     #[test]
     fn every_command_in_the_documents_is_a_command_line() {
         let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");

@@ -1,4 +1,4 @@
-//! `brimful compare`: states how the Records or surveys of side B differ from those of side A.
+//! `brimful compare`: shows how the Records or surveys of side B differ from those of side A.
 
 use crate::documents::{display_name, read_text};
 use crate::exit::{Exit, UsageError};
@@ -16,7 +16,7 @@ Examples:
   $ brimful compare before-*.json vs after-*.json --max-regression p99:5%   # several runs of each; exit code 1
   $ brimful compare main/ branch/ --markdown > comment.md                   # directories of runs; for a pull request";
 
-/// The word between the files of A and those of B.
+/// The command-line word between the files of side A and those of side B.
 const VERSUS: &str = "vs";
 
 /// Arguments of `brimful compare`.

@@ -32,7 +32,7 @@ pub struct DoctorArgs {
 /// Column at which the description of a finding begins.
 const DESCRIPTION_COLUMN: usize = 24;
 
-/// Examines the host and prints the findings. The exit code says whether there is a shortfall.
+/// Examines the host and prints the findings. The exit code shows whether a limit is too low.
 pub fn main(args: &DoctorArgs) -> anyhow::Result<Exit> {
     let mut findings = examine();
     findings.retain(|finding| args.topics.is_empty() || args.topics.iter().any(|topic| topic == finding.topic));
@@ -59,8 +59,8 @@ fn topic(text: &str) -> Result<String, String> {
     }
 }
 
-/// A shell script that fixes the shortfalls until the host restarts. Fixes that need more than a command are comments
-/// in the script.
+/// A shell script that raises limits that are too low, until the host restarts. A fix that needs more than a command is
+/// a comment in the script.
 fn script(findings: &[Finding]) -> String {
     let mut script =
         "#!/bin/sh\n# Fixes the shortfalls that `brimful doctor` found on this host. Settings last until it restarts.\n"

@@ -1,4 +1,4 @@
-//! Reads documents from files and stdin.
+//! Reads JSON documents (such as Records), Workloads and plain text from files and stdin.
 
 use crate::exit::UsageError;
 use brimful_core::record::{self, Record};
@@ -9,7 +9,7 @@ use serde::de::DeserializeOwned;
 use std::io::Read;
 use std::path::Path;
 
-/// The only field that is read to recognize the kind of a document.
+/// The field that shows the kind of a JSON document.
 #[derive(Deserialize)]
 struct Document {
     schema: String,
@@ -59,8 +59,8 @@ pub fn read_record(path: &Path) -> anyhow::Result<Record> {
     }
 }
 
-/// Parses a Record. Thousands of Records may be read, so this function is faster than [`from_json`]. In return, an
-/// error states line and column, but no path of keys.
+/// Parses a Record. It is faster than [`from_json`], because thousands of Records may be read. But an error states only
+/// line and column, not the path of keys.
 pub fn parse_record(text: &str) -> Result<Record, String> {
     serde_json::from_slice(text.as_bytes()).map_err(|error| error.to_string())
 }

@@ -41,7 +41,7 @@ impl From<Exit> for ExitCode {
 #[error("{0}")]
 pub struct UsageError(pub String);
 
-/// The error for a model that misses an objective even without load.
+/// The error for a queueing model in which the server misses an objective even without load.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct MissedObjectiveError(pub String);
@@ -79,8 +79,8 @@ pub fn code_for_record(record: &Record) -> Exit {
     }
 }
 
-/// The exit code for a verdict. An interruption comes first, then reasons that concern the environment, such as a
-/// server that died.
+/// The exit code for the verdict on a run. An interruption comes first, then reasons that concern the environment, such
+/// as a server that died.
 pub fn code_for_verdict(verdict: &Verdict, interrupted: bool) -> Exit {
     use ReasonCode::{
         Incomplete, ModelRefuted, OtherWork, RateLimited, ServerChanged, ServerDied, ServerErrors, Throttled,

@@ -117,7 +117,7 @@ pub enum ArrivalUnit {
     Requests,
 }
 
-/// The criterion that separates classes.
+/// The criterion that separates request classes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ClassCriterion {
     /// By the size of the response, in bytes.

@@ -7,7 +7,7 @@ use jiff::tz::TimeZone;
 use jiff::{Timestamp, civil};
 use std::str::FromStr;
 
-/// The rules that decide which requests are kept.
+/// The rules of the flags `--since`, `--until`, `--filter-status` and `--filter-url`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Filter {
     /// Keep requests from this time on, in nanoseconds since 1970.

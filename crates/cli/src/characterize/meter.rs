@@ -19,13 +19,13 @@ const LINE_INTERVAL: Duration = Duration::from_secs(30);
 pub struct ProgressMeter {
     began: Instant,
     terminal: bool,
-    /// Elapsed time at which to show progress next; `None` to show no progress.
+    /// Time since the start at which progress is shown next; `None` to show no progress.
     next: Option<Duration>,
     bar: Option<ProgressBar>,
 }
 
 impl ProgressMeter {
-    /// A meter that shows nothing if `quiet`.
+    /// Creates a meter. If `quiet` is set, it shows nothing.
     pub fn new(quiet: bool) -> ProgressMeter {
         let terminal = std::io::stderr().is_terminal();
         let next = if terminal { BAR_DELAY } else { LINE_INTERVAL };

@@ -10,7 +10,7 @@ use clap::{Arg, ArgAction, Command};
 
 /// Maximum width of help, in columns.
 pub const MAX_WIDTH: usize = 120;
-/// Width of help if the terminal's width is not known. clap has the same default.
+/// Width of the help text in columns, if the terminal's width is not known. clap has the same default.
 const DEFAULT_WIDTH: usize = 100;
 
 /// The headings in the list of commands, each with its commands. A command without a heading is listed last, under a

@@ -19,7 +19,7 @@ pub struct HdrArgs {
     pub hdr: Option<PathBuf>,
 }
 
-/// The open files of `--hdr`.
+/// The open output files of `--hdr`.
 #[derive(Debug)]
 pub struct HdrFile {
     format: HdrFormat,

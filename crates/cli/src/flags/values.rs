@@ -27,7 +27,7 @@ pub enum Arrivals {
     Trace(PathBuf),
 }
 
-/// The sampling interval of one group of metrics. If the group is `None`, the interval is for all groups.
+/// The sampling interval of one group of metrics; of all groups if the group is `None`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GroupInterval(pub Option<GroupName>, pub Nanos);
 
