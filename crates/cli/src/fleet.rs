@@ -1,4 +1,4 @@
-//! `brimful fleet`: passes its arguments on to the Python package, which implements the fleet.
+//! `brimful fleet`: passes its arguments to the Python package, which runs one load from many machines.
 
 use crate::exit::Exit;
 use anyhow::{Context, bail};
@@ -32,10 +32,10 @@ pub fn command(words: &[OsString]) -> anyhow::Result<Command> {
         );
     };
     let mut command = Command::new(python);
-    // From Python 3.11 on, PYTHONSAFEPATH also removes the working directory from the search path of the processes that
-    // Ray starts.
+    // From Python 3.11 on, PYTHONSAFEPATH also removes the working directory from the module search path of the
+    // processes that Ray starts.
     command.args(["-c", RUN_SOURCE]).args(words).env("PYTHONSAFEPATH", "1");
-    // The package starts this same executable for each shard.
+    // The package starts this same executable for each shard of the load.
     if let Some(own) = own {
         command.env("BRIMFUL_BINARY", own);
     }

@@ -1,4 +1,4 @@
-//! `brimful history`: detects at which runs a server's performance changed.
+//! `brimful history`: detects the runs at which a server's performance changed.
 
 mod git_notes;
 mod read;

@@ -1,4 +1,4 @@
-//! `brimful httperf`: runs a test with httperf's own options and report, so that scripts for httperf keep working
+//! `brimful httperf`: runs a test with httperf's own options and report, so that scripts for httperf continue to work
 //! (Mosberger & Jin 1998; httperf(1) of version 0.9). A binary with the name `httperf` does the same.
 //!
 //! The options become a Workload and a plan for the same engine that `load` uses. A connection of httperf becomes a
@@ -68,7 +68,8 @@ fn extra(options: &Options, record: &Record, detail: Option<ConnectionDetail>) -
         lengths: detail.session_lengths().to_vec(),
     };
     let burst = match options.period {
-        // Connections start one after another, so a burst has one connection. httperf reports 0 for a single attempt.
+        // Connections start one after another, so the longest burst is a single connection. If only one connection was
+        // attempted, httperf reports 0.
         Period::OneAfterAnother => u32::from(record.counts.connect_attempts > 1),
         _ => detail.max_connect_burst(),
     };
@@ -81,13 +82,13 @@ fn extra(options: &Options, record: &Record, detail: Option<ConnectionDetail>) -
     }
 }
 
-/// Number of descriptors that this process may open: the hard limit, to which the engine raises the soft limit.
+/// Number of file descriptors that this process may open: the hard limit, to which the engine raises the soft limit.
 fn descriptor_limit() -> u64 {
     getrlimit(Resource::Nofile).maximum.unwrap_or(u64::MAX)
 }
 
-/// CPU time of the load generator in user mode and in the kernel, in seconds. The kernel counts both in ticks. If a
-/// test is too short for that, all of the CPU time counts as kernel time, because most of it is.
+/// CPU time of the load generator in user mode and in the kernel, in seconds. The kernel counts the two in ticks. If a
+/// test is too short for ticks, all CPU time counts as kernel time, because most of it is.
 fn cpu_s(generator: &record::Generator) -> (f64, f64) {
     match (generator.cpu_user_s, generator.cpu_system_s) {
         (Some(user), Some(system)) => (user, system),

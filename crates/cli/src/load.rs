@@ -50,7 +50,8 @@ pub fn main(args: &LoadArgs) -> anyhow::Result<Exit> {
         return Err(UsageError(message.to_owned()).into());
     }
     if limit_only {
-        // The limit depends on the kind of load. If no flag defines one, it is measured for an open loop.
+        // The client's limit depends on the kind of load. If no flag defines a load, the limit is measured for an open
+        // loop.
         workload.load.get_or_insert_with(|| Load::poisson(Rate(client_limit::START_RATE)));
     }
     let plan = RunPlan::new(options)?;
@@ -149,7 +150,7 @@ fn say_default_load(load: &LoadOptions) {
     ));
 }
 
-/// Whether only the client's limit is measured.
+/// Whether only the client's limit is measured, and no load is generated.
 fn wants_client_limit_only(args: &LoadArgs, workload: &Workload) -> Result<bool, UsageError> {
     match (args.calibrate && workload.load.is_none(), args.distributed.client_limit_only) {
         (true, true) => Err(UsageError(
@@ -161,7 +162,7 @@ fn wants_client_limit_only(args: &LoadArgs, workload: &Workload) -> Result<bool,
     }
 }
 
-/// Measures the highest load of this kind that this client can generate.
+/// Measures the highest load that this client can generate, for loads of the kind of `like`.
 fn find_client_limit(like: &RunOptions, quiet: bool, stop: &AtomicBool) -> anyhow::Result<Record> {
     let note = |text: String| {
         if !quiet {
@@ -172,8 +173,8 @@ fn find_client_limit(like: &RunOptions, quiet: bool, stop: &AtomicBool) -> anyho
         "measuring the highest load that this client can generate ({})",
         client_limit::typical_duration(None).to_rounded_string()
     ));
-    // S-Clients (Banga & Druschel 1997) abandon connection attempts. Their limit is measured with attempts that get no
-    // response.
+    // S-Clients (Banga & Druschel 1997) abandon connection attempts, so their limit is measured with attempts that get
+    // no response.
     let response = if like.load.is_s_clients() { Bytes(0) } else { client_limit::response_size(like, stop)? };
     Ok(client_limit::measure(like, response, None, None, stop, &mut |text| note(format!("  {text}")))?)
 }
@@ -264,7 +265,7 @@ fn apply_load(
 }
 
 /// Maximum number of connections of one thread: `--max-connections` divided by the number of threads of all shards.
-/// `parts` is the number of shards.
+/// `parts` is the number of shards (the processes that together generate the load).
 fn max_per_shard(args: &LoadArgs, options: &RunOptions, parts: u64) -> anyhow::Result<Option<u64>> {
     let Some(MaxConnections::AtMost(most)) = args.max_connections else { return Ok(None) };
     let workload = &options.load.workload;
@@ -306,7 +307,7 @@ fn watched(args: &MonitorArgs, endpoint: &Endpoint) -> anyhow::Result<Option<Mon
     Ok(Some(MonitorTarget::Remote(RemoteConfig { intervals: here.intervals, ..config })))
 }
 
-/// The programs that listen at the endpoint.
+/// Selectors of the programs that listen at the endpoint.
 fn listening(endpoint: &Endpoint) -> anyhow::Result<Vec<ProcessSelector>> {
     Ok(match &endpoint.address {
         Address::Tcp(address) => vec![ProcessSelector::Port(address.port())],
@@ -317,8 +318,8 @@ fn listening(endpoint: &Endpoint) -> anyhow::Result<Vec<ProcessSelector>> {
     })
 }
 
-/// The load that the flags define, or `None` if they define no load. The second value is the trace of `--arrivals`, if
-/// any.
+/// The load that the flags define, or `None` if they define no load. The second value is the trace (a list of due
+/// times) of `--arrivals`, if any.
 fn load(args: &LoadArgs) -> anyhow::Result<(Option<Load>, Option<Trace>)> {
     let usage = |message: &str| Err(UsageError(message.to_owned()).into());
     let load = |load| Ok((Some(load), None));
@@ -352,7 +353,7 @@ fn has_arrival_process(args: &LoadArgs) -> bool {
 }
 
 /// The load that `--rate`, `--stage` or a trace defines; `None` if no flag defines such a load. The second value is the
-/// trace, if any.
+/// trace (a list of due times), if any.
 fn scheduled_load(args: &LoadArgs) -> anyhow::Result<(Option<Load>, Option<Trace>)> {
     let usage = |message: &str| Err(UsageError(message.to_owned()).into());
     let load = |load| Ok((Some(load), None));

@@ -100,7 +100,7 @@ fn survive_file_size_limit() {
     let _ = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, Arc::default());
 }
 
-/// The exit code of a result. An error is printed.
+/// Converts a result into its exit code. Prints the error, if the result is one.
 fn exit_code(result: anyhow::Result<impl Into<ExitCode>>) -> ExitCode {
     match result {
         Ok(exit) => exit.into(),

@@ -48,11 +48,11 @@ pub struct MergeArgs {
 /// milliseconds.
 const MAX_START_DIFFERENCE: Duration = Duration::from_millis(100);
 
-/// Minimum number of Records for each thread. If threads had fewer Records, an additional thread would save no time.
+/// Minimum number of Records that each thread reads. With fewer Records, an additional thread would save no time.
 const RECORDS_PER_THREAD: usize = 8;
 
-/// Size in bytes of a block that is allocated and freed at the start. After that, the C library keeps freed memory up
-/// to twice this size.
+/// Size in bytes of a block of memory that is allocated and freed at the start. After that, the C library keeps freed
+/// memory up to twice this size.
 const FREED_BLOCK: usize = 16 << 20;
 
 /// Merges the Records, writes the Record of the whole load and judges its objectives.

@@ -1,4 +1,4 @@
-//! `brimful module`: builds the recorder, a module that makes nginx or Apache record where a request's time goes
+//! `brimful module`: builds a recording module for nginx or Apache, which measures where a request's time goes
 //! (WebMonitor's Server Module; Almeida, Almeida & Yates 1997, section 3.2). Installs the module in the server of this
 //! host, switches it on and off, and removes it.
 //!
@@ -49,7 +49,7 @@ pub fn main(args: &ModuleArgs) -> anyhow::Result<Exit> {
 fn switch(args: &SwitchArgs, on: bool) -> anyhow::Result<Exit> {
     let manifest = match &args.memory {
         Some(_) => None,
-        // A missing server is no error here, because the shared memory may belong to a server in a container.
+        // That the server is missing is no error here, because the shared memory may belong to a server in a container.
         None => manifest(args.server, &args.location).unwrap_or_default(),
     };
     let path = memory_path(args.server, manifest.as_ref(), args.memory.as_deref());
@@ -105,7 +105,7 @@ fn status(args: &StatusArgs) -> anyhow::Result<Exit> {
     Ok(Exit::Ok)
 }
 
-/// The manifest of an installed server; `None` if brimful has not installed the module.
+/// The manifest (the list of installed files) of a server; `None` if brimful has not installed the module.
 fn manifest(kind: ServerKind, place: &ServerLocationArgs) -> anyhow::Result<Option<Manifest>> {
     Manifest::read(&manifest_path(&*find_server(kind, place)?), kind)
 }

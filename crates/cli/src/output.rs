@@ -26,7 +26,7 @@ impl StyledText {
         self
     }
 
-    /// Adds text in a style. Control characters are escaped.
+    /// Adds text in a style (colour or bold). Control characters are escaped.
     pub fn styled(&mut self, style: Style, text: &str) -> &mut StyledText {
         self.0 += &format!("{style}{}{style:#}", escape_controls(text));
         self
@@ -46,8 +46,8 @@ pub fn to_locale_charset(text: &str) -> Cow<'_, str> {
     if *IS_UNICODE { Cow::Borrowed(text) } else { to_ascii(text) }
 }
 
-/// Whether the first variable that is set (locale(7)) names UTF-8. If none is set, as in many containers, the result is
-/// true, because terminals show UTF-8 nevertheless.
+/// Whether the locale uses UTF-8, according to the first of locale(7)'s variables that is set. If none is set, as in
+/// many containers, the result is true, because most terminals show UTF-8.
 fn is_unicode(variable: impl Fn(&str) -> Option<String>) -> bool {
     let locale = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().filter_map(variable).find(|value| !value.is_empty());
     locale.is_none_or(|locale| {
@@ -67,7 +67,8 @@ pub fn print_styled(text: &StyledText) -> anyhow::Result<()> {
     put(&to_locale_charset(&text.0))
 }
 
-/// Writes a document to the destination of results. Documents are the same in every locale.
+/// Writes a document to stdout, or to stderr if stdout is reserved for another document. Documents are the same in
+/// every locale.
 pub fn print_document(text: &str) -> anyhow::Result<()> {
     put(&escape_controls(text))
 }
@@ -107,7 +108,7 @@ pub fn first_failure<T>(
     })
 }
 
-/// Writes an error to stderr. If stderr cannot be written, that is ignored.
+/// Writes an error to stderr. Errors of this write are ignored.
 pub fn print_error(text: &str) {
     let mut said = StyledText::default();
     said.styled(AnsiColor::Red.on_default().bold(), "error:").plain(" ").plain(text);

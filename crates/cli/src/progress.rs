@@ -15,13 +15,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// Progress is shown for runs of at least this duration.
+/// Minimum duration of a run whose progress is shown.
 const WORTH_SHOWING: Nanos = Nanos::from_secs(2);
 /// Width of a bar, in columns.
 const BAR_WIDTH: usize = 28;
 const REFRESH: Duration = Duration::from_millis(500);
 
-/// Whether to show the progress of a run of about this duration. The run must be long enough, and stderr must be a
+/// Whether to show the progress of a run that takes about `duration`. The run must be long enough, and stderr must be a
 /// terminal.
 pub fn is_shown(duration: Nanos, quiet: bool) -> bool {
     !quiet && duration >= WORTH_SHOWING && std::io::stderr().is_terminal()
@@ -44,7 +44,7 @@ pub fn run_with_bar<T>(
     with_progress_bar(what, duration, Some(&live), || run(&observer))
 }
 
-/// Runs `body`, which takes about `duration`. Meanwhile shows a progress bar with the `live` results of the run, if
+/// Runs `body`, which takes about `duration`. Meanwhile shows a progress bar with the results so far in `live`, if
 /// there are any.
 pub fn with_progress_bar<T>(what: &str, duration: Nanos, live: Option<&LiveProgress>, body: impl FnOnce() -> T) -> T {
     let Some(live) = live else { return body() };
@@ -58,7 +58,7 @@ pub fn with_progress_bar<T>(what: &str, duration: Nanos, live: Option<&LiveProgr
                 std::thread::park_timeout(REFRESH);
             }
         };
-        // The run continues even if the code of the bar panics.
+        // If the code of the bar panics, the run continues.
         scope.spawn(move || panics::catch_panic(refresh));
         // Ends the bar's thread even if `body` panics. Otherwise the scope would wait for this thread forever.
         let done = SetOnDrop(&done);
@@ -83,7 +83,7 @@ pub fn describe_progress(so_far: &LiveSummary) -> String {
     format!("{} completed{failed}{time}", pluralize(counts.completed, "call"))
 }
 
-/// A bar for a run that takes `duration`.
+/// A progress bar for a run that takes `duration`.
 pub fn new_bar(what: &str, duration: Nanos) -> ProgressBar {
     let bar = ProgressBar::with_draw_target(Some(duration.0 / 1_000_000), ProgressDrawTarget::stderr());
     if let Ok(style) = ProgressStyle::with_template(&format!("{{prefix}} [{{bar:{BAR_WIDTH}}}] {{msg}}")) {
@@ -102,7 +102,7 @@ pub fn show(bar: &ProgressBar, began: Instant, duration: Nanos, calls: &str) {
     bar.set_message(fitted(&output::to_locale_charset(&message), bar.prefix().chars().count()));
 }
 
-/// The message, without its last parts if it does not fit into one line of the terminal beside the prefix and the bar.
+/// The message, shortened from its end so that prefix, bar and message fit into one line of the terminal.
 fn fitted(message: &str, prefix: usize) -> String {
     let columns = tcgetwinsize(std::io::stderr()).map_or(usize::MAX, |size| usize::from(size.ws_col));
     let room = columns.saturating_sub(prefix + BAR_WIDTH + " [] ".len());
@@ -120,8 +120,8 @@ pub fn stop_flag() -> anyhow::Result<Arc<AtomicBool>> {
     Ok(stop)
 }
 
-/// SIGHUP, which is sent when the terminal closes. Empty if SIGHUP is ignored: under nohup, the process is meant to
-/// continue.
+/// SIGHUP, which is sent when the terminal closes. The list is empty if SIGHUP is ignored: a process that nohup started
+/// is meant to continue.
 fn hang_up_signal() -> &'static [i32] {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let ignored = status.lines().find_map(|line| u64::from_str_radix(line.strip_prefix("SigIgn:")?.trim(), 16).ok());
@@ -129,8 +129,8 @@ fn hang_up_signal() -> &'static [i32] {
     if ignored.is_some_and(|ignored| ignored & bit != 0) { &[] } else { &[SIGHUP] }
 }
 
-/// Calls `stop` on Ctrl-C, SIGTERM, or another of these signals. A second Ctrl-C ends the process, unless it follows
-/// within a second: `timeout -s INT` and some shells send the signal twice.
+/// Calls `stop` on Ctrl-C, on SIGTERM, and on the signals in `others`. A second Ctrl-C ends the process, unless it
+/// follows within a second: `timeout -s INT` and some shells send the signal twice.
 pub fn handle_stop_signals(others: &[i32], mut stop: impl FnMut() + Send + 'static) -> anyhow::Result<()> {
     const REPEATED_SIGNAL: Duration = Duration::from_secs(1);
     let signals = signal_hook::iterator::Signals::new([SIGINT, SIGTERM].iter().chain(others));
@@ -154,7 +154,7 @@ mod tests {
     use super::*;
     use std::panic::{AssertUnwindSafe, catch_unwind};
 
-    /// The bar's thread must end, or else this test hangs.
+    /// This test hangs if the thread of the progress bar does not end.
     #[test]
     fn a_run_that_panics_beside_its_progress_bar_does_not_hang() {
         let live = LiveProgress::default();

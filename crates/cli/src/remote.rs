@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 /// The environment variable that may contain the token.
 const TOKEN_VARIABLE: &str = "BRIMFUL_TOKEN";
 
-/// The address of the monitor with its token, and the certificates to trust.
+/// The address of a monitor on another host, with its token and the certificates to trust.
 pub fn remote_config(
     address: &str,
     token_file: Option<&Path>,

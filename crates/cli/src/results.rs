@@ -19,7 +19,7 @@ pub fn deliver_record(
     let text = || brimful_report::load::text(record, detail);
     let text = if args.json { json.clone() } else { text_or_document(text, &json) };
     deliver(out, &json, &text)?;
-    // The text output contains the warning; the JSON output does not, so the warning is printed on stderr.
+    // The text output contains this warning. The JSON output does not, so the warning is printed on stderr.
     if let Some(warning) = brimful_report::load::warning(record).filter(|_| args.json && !args.quiet) {
         print_note(&warning);
     }
@@ -36,7 +36,8 @@ pub fn write_page(file: Option<OutFile>, name: &'static str, document: &impl Ser
     file.map_or(Ok(()), |file| file.commit(&brimful_report::html::page(name, document)?))
 }
 
-/// The destinations of [`ReportArgs`]. The files are created before the work, so that a wrong path is reported at once.
+/// The destinations of the output flags [`ReportArgs`]. The files are created before the work starts, so that a wrong
+/// path is reported at once.
 pub struct ReportFiles<'a> {
     args: &'a ReportArgs,
     out: Option<OutFile>,
@@ -44,7 +45,7 @@ pub struct ReportFiles<'a> {
 }
 
 impl ReportFiles<'_> {
-    /// Creates the files.
+    /// Creates the files that the flags name.
     pub fn create(args: &ReportArgs) -> anyhow::Result<ReportFiles<'_>> {
         let out = OutFile::create_optional(args.out.as_deref(), "--out")?;
         let html = OutFile::create_optional(args.html.as_deref(), "--html")?;

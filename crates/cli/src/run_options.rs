@@ -1,4 +1,4 @@
-//! Makes the part of a run's options that `load`, `replay` and `survey` have in common: the flags of [`RequestArgs`].
+//! Makes the options of a run that `load`, `replay` and `survey` have in common, from the flags [`RequestArgs`].
 
 use crate::command_line;
 use crate::exit::UsageError;
@@ -14,9 +14,9 @@ use brimful_run::{
 };
 use std::time::SystemTime;
 
-/// Duration of a load without `--duration` and `--requests`.
+/// Duration of a load if neither `--duration` nor `--requests` is given.
 pub const DEFAULT_DURATION: Nanos = Nanos::from_secs(10);
-/// Time limit of a connection attempt without `--connect-timeout`, except in closed loops.
+/// Time limit of a connection attempt if `--connect-timeout` is not given, except in closed loops.
 const CONNECT_TIMEOUT: Nanos = Nanos::from_secs(3);
 
 /// The options of a run against this URL, with the request classes of its workload. The caller adds the load.

@@ -37,7 +37,7 @@ pub fn is_run_schema(schema: &str) -> bool {
     schema.starts_with("brimful.record/") || schema.starts_with("brimful.survey/")
 }
 
-/// Parses a Record or a survey. Error messages use `name` for it.
+/// Parses a Record or a survey. Error messages call the document `name`.
 pub fn parse_run(name: &str, text: &str) -> Result<Run, UsageError> {
     // Histories have thousands of Records. To save time, the schema is read only if a document cannot be parsed as a
     // Record.

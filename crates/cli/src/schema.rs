@@ -22,7 +22,7 @@ pub struct SchemaArgs {
     pub name: Option<String>,
 }
 
-/// Expands to pairs of a schema's name and its text, which is embedded in this program.
+/// Expands to an array with the name and the text of each schema. The texts are embedded in this program.
 macro_rules! schemas {
     ($($name:literal)*) => {
         [$(($name, include_str!(concat!("../../../schema/", $name, ".schema.json")))),*]
@@ -82,7 +82,7 @@ fn self_contained(text: &str) -> anyhow::Result<Value> {
     Ok(schema)
 }
 
-/// Adds the names of the definitions that `part` refers to, at any depth, to `names`. Changes references to
+/// Adds the names of the definitions to which `part` refers, at any depth, to `names`. Changes references to
 /// `common.schema.json` into references to the schema itself.
 fn take_references(part: &mut Value, names: &mut Vec<String>) {
     match part {

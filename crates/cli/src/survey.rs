@@ -50,8 +50,8 @@ pub fn main(args: &SurveyArgs) -> anyhow::Result<Exit> {
     let detail = if args.full { Detail::Full } else { Detail::Main };
     let text = || brimful_report::survey::text(&survey, detail);
     let text = if args.output.json { json.clone() } else { text_or_document(text, &json) };
-    // If the document is written neither to `--out` nor into the report, it is printed: the text contains only a part
-    // of it.
+    // If the document is written neither to `--out` nor into the report, the document is printed, because the text of
+    // the summary contains only some of its values.
     let needs_document = written.is_err() && out.is_none() && !args.output.json;
     let delivered = deliver(out, &json, &if needs_document { text + "\n" + &json } else { text });
     let delivered = match (written, delivered) {
@@ -128,8 +128,8 @@ fn shared_streams(args: &SurveyArgs) -> Option<usize> {
     (request.http == Version::Http2 && request.connections.pipeline.is_none() && is_kept).then_some(STREAMS)
 }
 
-/// The options of `--demo`. The survey starts the server itself, and the server's address is known only then. Until then,
-/// the endpoint is a placeholder: the address of a listener that existed while the options were made.
+/// The options of `--demo`. The address of the demo server is not known yet, because the survey starts this server
+/// itself. Until then, the endpoint is a placeholder: the address of a listener that existed for a moment.
 fn demo_options(args: &SurveyArgs) -> anyhow::Result<RunOptions> {
     let stand_in = std::net::TcpListener::bind(("127.0.0.1", 0))?;
     let mut options = run_options(&stand_in.local_addr()?.to_string(), &args.request)?;

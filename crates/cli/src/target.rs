@@ -1,4 +1,4 @@
-//! `brimful target`: the reference server in the foreground.
+//! `brimful target`: runs the reference server in the foreground.
 
 use crate::exit::{Exit, UsageError};
 use crate::output::print;

@@ -21,7 +21,8 @@ use brimful_testbed::{
 };
 use std::time::SystemTime;
 
-/// A warning is printed if the 99th percentile of the router's lateness exceeds this, in microseconds.
+/// Maximum 99th percentile of the time by which the router forwards packets late, in microseconds. Above it, a warning
+/// is printed.
 const MAX_LATENESS_US: f64 = 200.0;
 
 /// Runs the command in a test bed. Returns the command's exit code.
@@ -80,7 +81,7 @@ pub fn run_init(args: &TestbedInitArgs) -> anyhow::Result<u8> {
     brimful_testbed::run_init(args.parent, &args.command).map_err(with_exit_code)
 }
 
-/// The network that the flags describe.
+/// The settings of the emulated network that the flags describe.
 fn shape(args: &TestbedArgs) -> anyhow::Result<NetworkSettings> {
     let rtts = match &args.rtts {
         None => Rtts::Spread(args.rtt),
@@ -106,7 +107,7 @@ fn shape(args: &TestbedArgs) -> anyhow::Result<NetworkSettings> {
     Ok(NetworkSettings { clients, rtts, up_share, link, seed: args.seed.unwrap_or_else(clock) })
 }
 
-/// The report on the packets and the router's lateness, in lines for stderr.
+/// The lines of the report on the packets, and on the time by which the router forwarded them late.
 fn report_lines(measured: &TestbedResults, seed: u64) -> Vec<String> {
     let TestbedResults { server, clients, router, .. } = measured;
     let links = || clients.iter().flat_map(|client: &Client| [client.up, client.down]);

@@ -5,10 +5,10 @@ use crate::output::columns;
 use brimful_core::text::wrap;
 use brimful_monitor::host::{Status, examine_kernel};
 
-/// Column at which the facts begin.
+/// Column at which the values begin.
 const FACTS_COLUMN: usize = 10;
 
-/// The version, and one line for each other fact. clap prints the name of the program before it.
+/// The version of this program, and one line for each other property. clap prints the name of the program before it.
 pub fn verbose() -> String {
     let mut text = env!("CARGO_PKG_VERSION").to_owned();
     let width = columns().unwrap_or(usize::MAX);

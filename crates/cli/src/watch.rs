@@ -84,7 +84,7 @@ pub fn main(args: &WatchArgs) -> anyhow::Result<Exit> {
 /// A running service that sends samples to other hosts until it is dropped.
 struct RemoteService {
     _serving: MonitorServer,
-    /// A message with the server's address, and with the token if that is new.
+    /// A message with the service's address, and with its token if the token is new.
     message: String,
 }
 
@@ -175,7 +175,7 @@ fn wrapped(text: &str) -> String {
     columns().map_or(format!("{text}\n"), |columns| wrap(text, 0, columns.min(DEFAULT_WIDTH)))
 }
 
-/// The findings in one line.
+/// The texts of the findings, in one line.
 fn sentences(findings: &[Finding]) -> String {
     let sentences: Vec<_> = findings.iter().map(|finding| one_line(&finding.sentence)).collect();
     if sentences.is_empty() { "the time was too short for figures".to_owned() } else { sentences.join("; ") }

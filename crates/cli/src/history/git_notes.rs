@@ -6,10 +6,10 @@ use std::io::{ErrorKind, Write};
 use std::process::{Command, Stdio};
 use std::thread;
 
-/// Number of hexadecimal digits of a commit in names and labels. Git shows at least 7.
+/// Number of hexadecimal digits to which the hash of a commit is shortened. Git shows at least 7.
 const SHORT_COMMIT: usize = 10;
 
-/// A git note.
+/// A git note that is attached to a commit.
 #[derive(Debug, PartialEq)]
 pub struct Note {
     /// Shortened hash of the commit to which the note belongs.

@@ -1,5 +1,5 @@
 //! Reads the runs of a history: files of one document, files of JSON lines, directories of both, and git notes.
-//! Thousands of documents may be read. So documents are parsed on all CPUs, and the parts that a history does not use
+//! Thousands of documents may be read. So documents are parsed on all CPUs, and the fields that a history does not use
 //! are dropped at once.
 
 use super::git_notes;
@@ -19,7 +19,7 @@ use std::thread;
 /// Extensions of the files in a directory that are read.
 const EXTENSIONS: [&str; 3] = ["json", "jsonl", "ndjson"];
 
-/// The runs that were read, and notes about lines that could not be read.
+/// The runs of a history, and notes about lines that could not be read.
 pub struct ReadRuns {
     /// The runs, each with its file and, in a file of JSON lines, its line.
     pub runs: Vec<(String, Run)>,
@@ -69,7 +69,8 @@ fn read_file(path: &Path, in_directory: bool, read: &mut ReadRuns) -> Result<(),
     read_documents(&name, &bytes, in_directory, read)
 }
 
-/// Reads the runs in the git notes of a ref. A run without the label `commit` gets this label.
+/// Reads the runs in the git notes of a ref. The commit of a note becomes the label `commit` of its run, unless the run
+/// has this label.
 fn read_notes(reference: &str, read: &mut ReadRuns) -> Result<(), UsageError> {
     let before = read.runs.len();
     for note in git_notes::read(reference)? {
@@ -93,8 +94,8 @@ fn read_notes(reference: &str, read: &mut ReadRuns) -> Result<(), UsageError> {
     Ok(())
 }
 
-/// Reads one document, or one per line. If `others_allowed`, a file is skipped if its only document, or the document on
-/// its first line, is of another kind. Any other document of another kind is an error.
+/// Reads one document, or one per line. If `others_allowed` is set, a file is skipped if its only or first document is
+/// of another kind. Any other document of another kind is an error.
 fn read_documents(name: &str, bytes: &[u8], others_allowed: bool, read: &mut ReadRuns) -> Result<(), UsageError> {
     let bytes = strip_bom_bytes(bytes);
     if !has_lines(Path::new(name), bytes) {
@@ -137,8 +138,8 @@ fn read_bytes(path: &Path) -> std::io::Result<Vec<u8>> {
     std::io::stdin().lock().read_to_end(&mut bytes).map(|_| bytes)
 }
 
-/// Whether a file has one document per line: its extension says so, or it has several lines and the first one is a
-/// complete object.
+/// Whether a file has one document per line. This is so if the extension of the file says it, or if the file has
+/// several lines and the first line is a complete object.
 fn has_lines(path: &Path, bytes: &[u8]) -> bool {
     let by_name = path.extension().is_some_and(|extension| extension == "jsonl" || extension == "ndjson");
     let mut lines = bytes.split(|&byte| byte == b'\n').map(<[u8]>::trim_ascii).filter(|line| !line.is_empty());
@@ -169,7 +170,7 @@ enum Parsed {
     Broken(String),
 }
 
-/// Parses documents on all CPUs. The results are in the order of the sources.
+/// Parses documents on all CPUs. The results are in the order of `sources`.
 fn parse_all(sources: &[Source<'_>]) -> Vec<Parsed> {
     let threads = thread::available_parallelism().map_or(1, usize::from);
     let part = sources.len().div_ceil(threads).max(1);
@@ -193,7 +194,7 @@ fn parse(source: &Source<'_>) -> Parsed {
     }
 }
 
-/// Removes the parts of a Record that a history does not use. They are most of its size.
+/// Removes the fields of a Record that a history does not use. They are most of the size of a Record.
 fn slim(mut run: Run) -> Run {
     if let Run::Record(record) = &mut run {
         drop_details(record);

@@ -88,13 +88,13 @@ pub struct Options {
     pub num_calls: u64,
     /// Total number of connections.
     pub num_conns: u64,
-    /// Time between the starts of connections or sessions; `--rate` sets it, too.
+    /// Time between the starts of connections or sessions, from `--period` or `--rate`.
     pub period: Period,
     /// Port of the server; `None` for the default port of the scheme.
     pub port: Option<u16>,
-    /// Parts of each reply to print.
+    /// The parts of each reply (head and body) to print.
     pub print_reply: PrintedParts,
-    /// Parts of each request to print.
+    /// The parts of each request (head and body) to print.
     pub print_request: PrintedParts,
     /// Size of each socket's receive buffer, in bytes (`--recv-buffer`).
     pub receive_buffer: u32,
@@ -126,11 +126,11 @@ pub struct Options {
     pub verbose: bool,
     /// Whether to print the version instead of running a test.
     pub version: bool,
-    /// Requests for the paths in a file.
+    /// Requests for the paths that a file lists.
     pub wlog: Option<Wlog>,
-    /// Sessions of equal length.
+    /// Sessions with equal numbers of calls.
     pub wsess: Option<Wsess>,
-    /// Sessions from a file.
+    /// Sessions that a file describes.
     pub wsesslog: Option<Wsesslog>,
     /// Requests for a numbered set of files.
     pub wset: Option<Wset>,
@@ -150,11 +150,11 @@ pub enum Period {
     Exponential(f64),
     /// Periods that are uniformly distributed between two bounds, in seconds.
     Uniform(f64, f64),
-    /// Constant periods, one after another: each period and how long it applies, in seconds.
+    /// Constant periods, one after another: the length of each period and the time during which it applies, in seconds.
     Steps(Vec<(f64, f64)>),
 }
 
-/// Selects the parts of each request or reply that are printed.
+/// Selects whether the head and the body of each request or reply are printed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PrintedParts {
     /// Whether the head is printed.
@@ -172,7 +172,7 @@ pub struct Wlog {
     pub file: PathBuf,
 }
 
-/// The value of `--wsess`: sessions of equal length.
+/// The value of `--wsess`: sessions with equal numbers of calls.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Wsess {
     /// Number of sessions.
@@ -199,7 +199,7 @@ pub struct Wsesslog {
 pub struct Wset {
     /// Number of files.
     pub files: u64,
-    /// Share of calls that move on to the next file.
+    /// Share of the calls that move on to the next file.
     pub advance_share: f64,
 }
 

@@ -21,8 +21,8 @@ use std::sync::Arc;
 /// The User-Agent header of httperf.
 const USER_AGENT: &str = "httperf/0.9.0";
 
-/// Time limit of a connection attempt before a test. If the server has several addresses, one attempt to each address
-/// checks whether the server accepts connections at it.
+/// Time limit of a connection attempt before a test. If the server has several addresses, such an attempt checks each
+/// address.
 const CONNECT_TIMEOUT: Nanos = Nanos::from_secs(3);
 
 /// Warnings about options without effect, each with the reason.
@@ -89,10 +89,11 @@ pub fn plan(options: &Options) -> anyhow::Result<RunPlan> {
             trace: None,
             window: Nanos::MAX,
             calls,
-            // The seed depends only on the client's number, so the same client repeats the same test.
+            // The seed of random numbers depends only on the client's number, so the same client repeats the same test.
             seed: options.client_and_total.0 + 1,
             tick: None,
-            // In httperf, a refused connection counts towards --num-conns, and the next connection does not wait.
+            // In httperf, a refused connection counts towards --num-conns, and the next connection starts without a
+            // delay.
             back_off: false,
             max_redirects: None,
         },
@@ -124,8 +125,8 @@ fn endpoint(options: &Options) -> anyhow::Result<Endpoint> {
     let scheme = if is_secure { "https" } else { "http" };
     let url = match path.starts_with('/') {
         true => format!("{scheme}://{host}:{port}{path}"),
-        // If --uri is a whole URL, the request line contains it, as in a request to a proxy. This URL then only names
-        // the server.
+        // --uri may be a whole URL, which is then sent in the request line, as to a proxy. This URL here only names the
+        // server.
         false => format!("{scheme}://{host}:{port}/"),
     };
     Ok(Endpoint { url, authority, path, is_secure, ..endpoint })
@@ -171,8 +172,8 @@ fn connections(options: &Options) -> ConnectionPolicy {
     let timeout = options.timeout.map(Nanos::from_secs_f64);
     ConnectionPolicy {
         close: if options.close_with_reset { Close::Rst } else { Close::Fin },
-        // Without sessions, calls that are left when the server closes their connection are dropped: no other
-        // connection is opened for them.
+        // In a test without sessions, the calls that remain when the server closes their connection are dropped: no
+        // other connection is opened for them.
         connections_per_session: (!options.has_sessions()).then_some(1),
         connect_timeout: timeout,
         response_timeout: timeout.map_or(Nanos::MAX, |timeout| timeout + Nanos::from_secs_f64(options.think_timeout)),
@@ -261,7 +262,7 @@ fn use_browser_connections(sessions: &mut Sessions, options: &Options) {
     sessions.pipelined = options.max_piped_calls != Some(1);
 }
 
-/// The arrivals of connections or sessions.
+/// The times at which connections or sessions start.
 fn arrivals(period: &Period) -> anyhow::Result<SessionArrivals> {
     let open =
         |rate: f64, process: ArrivalProcess| SessionArrivals::Open { rate: Rate(rate), arrivals: process.to_string() };

@@ -18,9 +18,9 @@ use clap::Args;
 use std::path::PathBuf;
 use std::time::SystemTime;
 
-/// Upper bound of `--print`. It limits memory, which contains the calls until they are printed.
+/// Upper bound of `--print`. It limits memory, because the calls are kept until they are printed.
 const MAX_PRINTED_CALLS: u64 = 10_000;
-/// The highest number of repetitions.
+/// Upper bound of `--repeat`.
 const MAX_REPETITIONS: u64 = 1000;
 
 const EXAMPLES: &str = "\
@@ -106,7 +106,7 @@ pub struct LoadArgs {
     #[arg(long, value_name = "D", conflicts_with_all = ["clients"])]
     #[arg(hide_short_help = true)]
     pub s_clients: Option<Count>,
-    /// Flags for loads at rising levels.
+    /// Flags for a sweep: loads at rising rates or numbers of clients.
     #[command(flatten)]
     pub sweep: SweepArgs,
     /// Divide the gaps of a trace by this factor, like 2x
@@ -194,7 +194,7 @@ pub struct CallArgs {
 }
 
 impl CallArgs {
-    /// Applies the flags to a class.
+    /// Applies the flags for the method and the content of calls to a request class.
     pub fn apply(&self, class: &mut RequestClass) {
         let method = if self.data.is_some() { "POST" } else { "GET" };
         self.method.as_deref().unwrap_or(method).clone_into(&mut class.method);

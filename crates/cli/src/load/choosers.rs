@@ -1,5 +1,5 @@
-//! Flags of `brimful load` that choose the requests: lists and sets of URLs, templates, and expected responses. These
-//! flags become the classes of a Workload.
+//! Flags of `brimful load` that define which requests are made: lists and sets of URLs, templates, and expected
+//! responses. These flags become the classes of a Workload.
 
 use crate::documents::load_files;
 use crate::exit::UsageError;
@@ -10,7 +10,7 @@ use brimful_core::workload::{
 use brimful_run::RunOptions;
 use clap::Args;
 
-/// Flags for the requests and the expected responses.
+/// Flags that define which requests are made, and which responses are expected.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Request")]
 pub struct ChooserArgs {
@@ -116,7 +116,7 @@ impl ChooserArgs {
         Ok(())
     }
 
-    /// Merges the flags into the class's expectations. The flags have priority.
+    /// Merges the flags into the expected response of the class. The flags have priority.
     fn expect(&self, class: &mut RequestClass) {
         let Expect { status, length, sha256 } = class.expect.take().unwrap_or_default();
         let expect = Expect {
@@ -136,8 +136,8 @@ impl ChooserArgs {
     }
 }
 
-/// One class for each class name in the file of `--requests-file`. Each class gets all other properties from the first
-/// class in `like`.
+/// Creates one class for each class name in the file of `--requests-file`. All other properties of the classes are
+/// copied from the first class in `like`.
 fn classes_of_requests(file: &str, like: &[RequestClass]) -> anyhow::Result<Vec<RequestClass>> {
     let named = |error: &dyn std::fmt::Display| UsageError(format!("--requests-file {file}: {error}"));
     let bytes = std::fs::read(file).map_err(|error| named(&error))?;

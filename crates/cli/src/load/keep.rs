@@ -1,5 +1,5 @@
-//! `--keep`, the file that has the Record of the load so far, and `--until-stdin-ends`, which ends a shard together
-//! with the process that started it.
+//! `--keep`, the file to which the Record of the load so far is written once a second, and `--until-stdin-ends`, which
+//! ends a shard together with the process that started it.
 
 use crate::output::RewrittenFile;
 use anyhow::Context;
@@ -14,23 +14,23 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Time between two writes of the file.
+/// Time between two writes of the file of `--keep`.
 const INTERVAL: Duration = Duration::from_secs(1);
-/// Time between the request for the shards' results and the write of the file. Each shard replies when it next wakes
-/// up.
+/// Time from the request for the shards' results to the write of the file. Each shard replies when it next wakes up,
+/// which must be within this time.
 const COLLECTION_TIME: Duration = Duration::from_millis(150);
 
-/// A file that contains a complete Record at all times after the first write.
+/// The file of `--keep`. It contains a complete Record at all times after the first write.
 #[derive(Debug)]
 pub struct PartialRecordFile(RewrittenFile);
 
 impl PartialRecordFile {
-    /// Checks that the file can be written.
+    /// Checks that the file of `--keep` can be written.
     pub fn create(path: &Path) -> anyhow::Result<PartialRecordFile> {
         RewrittenFile::create(path, "--keep").map(PartialRecordFile)
     }
 
-    /// Writes a Record.
+    /// Replaces the content of the file by a Record.
     pub fn write(&self, record: &Record) -> anyhow::Result<()> {
         self.0.replace(&brimful_report::json::record(record)?)
     }
@@ -45,7 +45,7 @@ impl PartialRecordFile {
             let write_regularly = || {
                 let mut due = Instant::now() + INTERVAL;
                 while sleep_until(due - COLLECTION_TIME, &done) {
-                    // An error is ignored here, because the end of the run reports it.
+                    // An error of a shard is ignored here, because it is reported at the end of the run.
                     let _ = backup.collect();
                     if sleep_until(due, &done)
                         && let Some(record) = partial_record(plan, &backup)

@@ -1,4 +1,5 @@
-//! The levels of a sweep, from the flags `--sweep` and `--sweep-clients`.
+//! The load levels of a sweep, from the flags `--sweep` and `--sweep-clients`. A load level is a rate of calls or a
+//! number of clients, at which the server is measured for some time.
 
 use crate::exit::UsageError;
 use crate::flags::values::Arrivals;
@@ -8,10 +9,10 @@ use brimful_core::{Nanos, Rate};
 use clap::Args;
 use std::str::FromStr;
 
-/// The highest number of levels of a sweep.
+/// Maximum number of load levels (rates, or numbers of clients) of a sweep.
 const MAX_LEVELS: usize = 100;
 
-/// Flags for loads at rising levels.
+/// Flags for a sweep: loads at rising rates or numbers of clients.
 #[derive(Debug, Args)]
 pub struct SweepArgs {
     /// Make the load at rising rates, like 100:16000:x2 or 1000:5000:+500
@@ -34,17 +35,17 @@ pub struct SweepArgs {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Steps(Vec<f64>);
 
-/// The levels of a sweep.
+/// The load levels of a sweep.
 #[derive(Clone, Copy, Debug)]
 pub struct Levels<'a> {
     /// Whether the values are rates of calls or numbers of S-Clients (Banga & Druschel 1997).
     pub kind: SweepKind,
-    /// The levels in ascending order: rates in calls per second, or numbers of clients.
+    /// The load levels in ascending order: rates in calls per second, or numbers of clients.
     pub values: &'a [f64],
 }
 
 impl SweepArgs {
-    /// The levels to measure; `None` without a sweep.
+    /// The load levels to measure; `None` without a sweep.
     pub fn levels(&self) -> Option<Levels<'_>> {
         let rates = self.sweep.as_ref().map(|steps| Levels { kind: SweepKind::Rate, values: &steps.0 });
         let clients =
@@ -54,15 +55,16 @@ impl SweepArgs {
 }
 
 impl Levels<'_> {
-    /// The lowest level.
+    /// The lowest load level: a rate in calls per second, or a number of clients.
     pub fn first(&self) -> f64 {
         self.values[0]
     }
 
-    /// The load at one level. `think` is the think time of S-Clients (Banga & Druschel 1997).
+    /// The load at one level, which is a rate or a number of clients. `think` is the think time of S-Clients (Banga &
+    /// Druschel 1997).
     ///
     /// # Errors
-    /// [`UsageError`] if the arrivals are a trace, which has its own rate.
+    /// Returns [`UsageError`] if the arrivals are a trace, which has its own rate.
     pub fn load(&self, level: f64, arrivals: &Arrivals, think: Nanos) -> Result<Load, UsageError> {
         match (self.kind, arrivals) {
             (SweepKind::SClients, _) => Ok(Load::SClients { attempts: level as u64, pace: AttemptPace::Think(think) }),

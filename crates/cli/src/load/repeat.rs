@@ -20,12 +20,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Rest before the next repetition, in which the server can work off its backlog.
+/// Pause before the next repetition, in which the server can work off its backlog.
 const REST: Duration = Duration::from_secs(1);
-/// Interval at which a rest checks whether the user has interrupted the run.
+/// Interval at which a pause checks whether the user has interrupted the run.
 const STOP_CHECK: Duration = Duration::from_millis(20);
 
-/// A row of the table of means: a metric of the Record, and the format of its values.
+/// A row of the table of means over the repetitions: a metric of the Record, and the format of its values.
 struct Row {
     name: &'static str,
     figure: fn(&Record) -> Option<f64>,
@@ -64,7 +64,7 @@ fn p99_s(times: Option<&Summary>) -> Option<f64> {
     times.map(|times| times.p99 / 1e6)
 }
 
-/// Number of CPUs that the server's programs used.
+/// Number of CPUs that the server's programs used on average.
 fn server_cores(record: &Record) -> Option<f64> {
     let programs = &record.server.as_ref()?.process;
     (!programs.is_empty()).then(|| programs.iter().map(|program| program.cores).sum())
@@ -154,7 +154,7 @@ fn numbered(path: &Path, number: u64, repetitions: u64) -> PathBuf {
     path.with_file_name(format!("{stem}-{number:0digits$}{extension}"))
 }
 
-/// The more severe of two exit codes. An interruption comes first, then a limit of the generator.
+/// The more severe of two exit codes. The most severe is an interruption, followed by a limit of the load generator.
 fn worse(so_far: Option<Exit>, next: Exit) -> Option<Exit> {
     let rank = |exit: Exit| match exit {
         Exit::Ok => 0,
@@ -175,7 +175,7 @@ fn rest(stop: &AtomicBool) -> bool {
     !stop.load(Ordering::Relaxed)
 }
 
-/// The table of means: one row for each metric that all repetitions have.
+/// The table of means over the repetitions: one row for each metric that all repetitions have.
 fn text(records: &[Record]) -> String {
     let mut text =
         format!("{:<16}{:>14}{:>14}{:>14}{:>14}{:>14}\n", "", "mean", "± 95 %", "std. dev.", "least", "most");
@@ -200,7 +200,7 @@ fn text(records: &[Record]) -> String {
     text + &invalid.concat()
 }
 
-/// The reasons why a repetition is invalid.
+/// The reasons why a repetition is invalid, as lines of text.
 fn reasons((number, record): (usize, &Record)) -> String {
     let reasons: Vec<&str> = record.verdict.reasons.iter().map(|reason| reason.message.as_str()).collect();
     format!("run {number} is invalid: {}\n", reasons.join(" "))

@@ -1,6 +1,6 @@
 //! Flags of `brimful load` for sessions: the sessions' length, as with httperf's `--wsess` and `--wsesslog`, the rate
 //! at which sessions start, and whether they keep cookies. A Workload document can define sessions, too. The flags
-//! override its values.
+//! override the values of the Workload.
 
 use crate::exit::UsageError;
 use crate::flags::values::Arrivals;
@@ -49,7 +49,7 @@ pub struct SessionArgs {
 /// Flags that define a load without sessions. They conflict with the flags that define sessions.
 const OTHER_LOADS: [&str; 5] = ["rate", "clients", "s_clients", "stages", "speed"];
 
-/// The value of `--wsess`: sessions of equal length.
+/// The value of `--wsess`: sessions with equal numbers of calls.
 #[derive(Clone, Debug, PartialEq)]
 pub struct UniformSessions {
     sessions: u64,
@@ -138,7 +138,7 @@ fn scripts(file: &Path) -> Result<Vec<brimful_core::workload::Script>, UsageErro
     read_session_log(strip_bom_bytes(&bytes)).map_err(|error| named(&error))
 }
 
-/// Parses uniform sessions, like `100,50,10`.
+/// Parses the value of `--wsess`, like `100,50,10`.
 fn uniform_sessions(text: &str) -> Result<UniformSessions, String> {
     let form = || {
         format!("`{text}` does not define sessions: write sessions, calls per session and think time, like 100,50,10")
@@ -148,7 +148,7 @@ fn uniform_sessions(text: &str) -> Result<UniformSessions, String> {
     Ok(UniformSessions { sessions, calls, think_s: seconds(think_s)? })
 }
 
-/// Parses scripted sessions, like `100,10,sessions.txt`.
+/// Parses the value of `--wsesslog`, like `100,10,sessions.txt`.
 fn scripted_sessions(text: &str) -> Result<ScriptedSessions, String> {
     let form = || {
         format!("`{text}` does not define sessions: write sessions, think time in seconds and a file, like 100,10,FILE")

@@ -1,5 +1,5 @@
-//! `brimful load --sweep`: the same load at rising rates, or with rising numbers of S-Clients, each of which keeps a
-//! connection attempt pending (Banga & Druschel 1997).
+//! `brimful load --sweep`: the same kind of load at rising rates, or with rising numbers of S-Clients, each of which
+//! keeps a connection attempt pending (Banga & Druschel 1997).
 
 use super::args::LoadArgs;
 use super::levels::Levels;
@@ -16,12 +16,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Rest before the next level, in which an overloaded server can work off its backlog.
+/// Pause before the next load level, in which an overloaded server can work off its backlog.
 const REST: Duration = Duration::from_secs(1);
-/// Interval at which a rest checks whether the user has interrupted the sweep.
+/// Interval at which a pause checks whether the user has interrupted the sweep.
 const STOP_CHECK: Duration = Duration::from_millis(20);
 
-/// Generates the load at each level, and prints the Sweep document or writes it to the file of `--out`.
+/// Generates each load of the sweep, and prints the Sweep document or writes it to the file of `--out`.
 pub fn main(args: &LoadArgs, plan: &RunPlan, levels: Levels<'_>) -> anyhow::Result<Exit> {
     let out = OutFile::create_optional(args.output.out.as_deref(), "--out")?;
     let html = OutFile::create_optional(args.html.as_deref(), "--html")?;
@@ -48,8 +48,8 @@ pub fn main(args: &LoadArgs, plan: &RunPlan, levels: Levels<'_>) -> anyhow::Resu
     first_failure(delivered, [write_page(html, "sweep", &sweep), failure.map_or(Ok(()), Err)])
 }
 
-/// Generates the load at each level, and appends the results to `measured`. Ends early if a level was interrupted or
-/// stopped.
+/// Generates the load at each level of the sweep, and appends the results to `measured`. Ends early if a load was
+/// interrupted or stopped.
 fn measure(
     args: &LoadArgs,
     options: &RunOptions,
@@ -76,7 +76,7 @@ fn measure(
     Ok(())
 }
 
-/// Waits between two levels. Returns false if the user interrupted the sweep.
+/// Waits between two loads. Returns false if the user interrupted the sweep.
 fn rest(stop: &AtomicBool) -> bool {
     let end = Instant::now() + REST;
     while Instant::now() < end && !stop.load(Ordering::Relaxed) {

@@ -25,16 +25,16 @@ const PRINTED_BYTES: usize = 4 * 1024;
 /// Maximum number of kinds of failures that are printed.
 const MAX_FAILURE_KINDS: usize = 32;
 
-/// The printed and traced calls of all shards; `None` if neither flag is given.
+/// The calls of all shards to print and to trace; `None` if neither `--print` nor `--trace` is given.
 pub struct CallTrace(Option<Arc<Mutex<TracedCalls>>>);
 
 struct TracedCalls {
     names: Names,
     /// Number of calls to print.
     max_printed: usize,
-    /// The calls with the earliest due times, in order of due time.
+    /// The calls to print: those with the earliest due times, in order of due time.
     first: Vec<Exchange>,
-    /// The first failure of each kind, with the name of the kind.
+    /// The first failed call of each kind of failure, with the name of this kind.
     failures: Vec<(String, Exchange)>,
     file: Option<TraceFile>,
     calls: u64,
@@ -71,7 +71,7 @@ impl CallTrace {
         Ok(CallTrace(Some(Arc::new(Mutex::new(calls)))))
     }
 
-    /// The observer that collects the calls. If no flag is given, it observes nothing.
+    /// An observer of the run, which collects the calls. If no flag is given, it observes nothing.
     pub fn observer(&self) -> RunObserver {
         let Some(calls) = self.0.clone() else { return RunObserver::default() };
         let has_file = lock(&calls).file.is_some();
@@ -248,8 +248,8 @@ fn head_length(bytes: &[u8]) -> Option<usize> {
     None
 }
 
-/// A line of the trace: one call. Times are in seconds from the start of the run. If an event did not happen, its time
-/// is absent.
+/// A line of the trace, which describes one call. Times are in seconds from the start of the run. If an event did not
+/// happen, its time is absent.
 #[derive(Serialize)]
 struct TraceLine<'a> {
     /// Number of the call, from 1, in the order in which calls ended.
@@ -282,13 +282,13 @@ struct TraceLine<'a> {
     response: Option<Message>,
 }
 
-/// A request or a response.
+/// A request or a response, as text.
 #[derive(Serialize)]
 struct Message {
     head: String,
     #[serde(skip_serializing_if = "String::is_empty")]
     body: String,
-    /// Number of bytes at the end that are left out.
+    /// Number of bytes at the end of the message that are left out.
     #[serde(skip_serializing_if = "is_zero")]
     left_out: u64,
 }

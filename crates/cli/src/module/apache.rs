@@ -18,7 +18,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 const MODULE: &str = "mod_brimful.so";
-/// Module directories of distributions that keep modules outside the server's own directory.
+/// Module directories that distributions use outside the server's own directory.
 const MODULES: [&str; 4] =
     ["/usr/lib/apache2/modules", "/usr/lib64/httpd/modules", "/usr/lib/httpd/modules", "/usr/local/apache2/modules"];
 
@@ -26,10 +26,10 @@ const MODULES: [&str; 4] =
 #[derive(Debug)]
 pub struct Apache {
     installation: Installation,
-    /// The server's module magic number. The server loads modules that were built with headers of the same major
+    /// The server's module magic number. The server accepts modules that were built with headers of the same major
     /// number.
     magic: String,
-    /// The control script; `None` if the program itself can be run.
+    /// The control script to run instead of the program; `None` if the program itself can be run.
     control: Option<PathBuf>,
     /// `-d` and `-f` with their values, if the user gave them.
     flags: Vec<OsString>,
@@ -163,8 +163,8 @@ impl Server for Apache {
         config_files: &[ConfigFile],
         scratch: &ScratchDirectory,
     ) -> anyhow::Result<Result<(), String>> {
-        // The test includes the existing configuration, because it loads the modules and has the directives that every
-        // Apache needs.
+        // The tested text includes the existing configuration, which loads the modules and has the directives that
+        // every Apache needs.
         let mut text = format!("Include {}\n", quoted(&self.config)?);
         for file in config_files {
             text += &format!("Include {}\n", quoted(&file.path)?);

@@ -34,7 +34,7 @@ pub enum Action {
     Status(StatusArgs),
 }
 
-/// The servers for which there is a module.
+/// The kinds of servers for which there is a module.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum ServerKind {
     /// nginx
@@ -127,7 +127,7 @@ pub struct StatusArgs {
     pub location: ServerLocationArgs,
 }
 
-/// Flags that locate a server's installation, in case there are several.
+/// Flags that locate a server's installation. They are needed if there are several installations.
 #[derive(Clone, Debug, Default, Args)]
 pub struct ServerLocationArgs {
     /// The server's program [default: from PATH]

@@ -1,4 +1,4 @@
-//! Classes of requests in the server's configuration: a name, and a rule by size or by path.
+//! Classes of requests in the server's configuration. A class has a name, and a rule by size or by path.
 //!
 //! Names and patterns are accepted only if both nginx and Apache read them as a single word. So no class can end a
 //! directive and start another one.
@@ -11,12 +11,12 @@ use std::str::FromStr;
 pub const MAX_RULES: usize = 64;
 /// Maximum number of named classes; the sixteenth class is "other".
 pub const MAX_CLASSES: usize = 15;
-/// Maximum length of a name in bytes, without the terminating zero in recorder.h.
+/// Maximum length of a class name in bytes, without the terminating zero in recorder.h.
 const MAX_NAME_BYTES: usize = 47;
 /// Maximum length of a pattern in bytes, without the terminating zero in recorder.h.
 const MAX_PATTERN_BYTES: usize = 255;
 
-/// One rule, and the class of the requests that match the rule. A class may have several rules.
+/// A class of requests with one rule, which decides whether a request belongs to it. A class may have several rules.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Class {
     /// The name of the class: letters, digits, `.`, `_` and `-`.
@@ -25,7 +25,7 @@ pub struct Class {
     pub rule: Rule,
 }
 
-/// The condition that a request must meet.
+/// The condition under which a request belongs to a class.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Rule {
     /// Size of the body in bytes: lower and upper bound, inclusive.

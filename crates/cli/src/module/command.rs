@@ -14,10 +14,10 @@ use std::time::{Duration, Instant};
 
 /// Time limit for a program that prints information or tests a configuration.
 pub const QUERY_TIMEOUT: Duration = Duration::from_secs(60);
-/// Time limit for a build.
+/// Time limit for the compilation of a module.
 pub const BUILD_TIMEOUT: Duration = Duration::from_secs(900);
 
-/// Maximum number of bytes of output that are kept.
+/// Maximum number of bytes that are kept of each output of a program.
 const MAX_OUTPUT_BYTES: u64 = 1 << 20;
 /// Time to wait for the end of the output after the program has ended. The program's children may still have the pipe
 /// open.
@@ -33,12 +33,14 @@ const SERVER_DIRECTORIES: [&str; 7] = [
     "/usr/bin",
 ];
 
-/// The result of a program that has run.
+/// The exit status and the output of a program that has run.
 #[derive(Debug)]
 pub struct ProgramOutput {
     /// Whether the exit status was 0.
     pub succeeded: bool,
+    /// The text that the program wrote to stdout.
     pub stdout: String,
+    /// The text that the program wrote to stderr.
     pub stderr: String,
 }
 

@@ -24,13 +24,13 @@ use std::time::{Duration, Instant};
 /// Time limit for the server to create its shared memory after a reload.
 const RELOAD_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The results of all checks before the first change.
+/// The results of all checks, made before the first change.
 struct Prepared {
     server: Box<dyn Server>,
     settings: Settings,
     config_files: Vec<ConfigFile>,
     manifest_path: PathBuf,
-    /// The manifest of an earlier installation, if there is one.
+    /// The manifest (the list of installed files) of an earlier installation, if there is one.
     before: Option<Manifest>,
 }
 
@@ -102,7 +102,7 @@ fn settings(args: &InstallArgs) -> anyhow::Result<Settings> {
     Ok(Settings { memory, cpu_one_in: args.cpu_one_in, classes: args.classes.clone() })
 }
 
-/// The path of a server's manifest: beside the module, with the extension `.json`.
+/// The path of a server's manifest, the list of installed files: beside the module, with the extension `.json`.
 pub fn manifest_path(server: &dyn Server) -> PathBuf {
     server.module().with_extension("json")
 }
@@ -169,7 +169,7 @@ fn module_bytes(args: &InstallArgs, server: &dyn Server, scratch: &ScratchDirect
     Ok(bytes)
 }
 
-/// Adds the files that will be made to the manifest.
+/// Adds the files that `install` is going to make to the manifest.
 fn fill_manifest(
     server: &dyn Server,
     module: &[u8],
@@ -190,7 +190,7 @@ fn fill_manifest(
 }
 
 /// Makes the files that the manifest lists. The manifest is correct before, during and after these changes. So if this
-/// program is killed, the partial installation can be removed or repeated.
+/// program is killed, the incomplete installation can be removed or repeated.
 fn write_files(
     server: &dyn Server,
     module: &[u8],
@@ -220,7 +220,7 @@ fn write_files(
     journal.write(manifest_path, manifest.text()?.as_bytes())
 }
 
-/// Tests the configuration with the server's own test. If the server rejects it, undoes all changes.
+/// Tests the configuration with the server's own check. If the server rejects it, undoes all changes.
 fn test_or_undo(
     server: &dyn Server,
     config_files: &[ConfigFile],
@@ -277,7 +277,8 @@ fn follow_up(args: &InstallArgs, server: &dyn Server, manifest: &Manifest) -> an
     Ok(Exit::Ok)
 }
 
-/// The shared memory of a server on this host: the file that the user named, the one in the manifest, or the default.
+/// Path of the shared memory of a server on this host: the file that the user named, the one in the manifest, or the
+/// default.
 pub fn memory_path(kind: ServerKind, manifest: Option<&Manifest>, named: Option<&Path>) -> PathBuf {
     named
         .map(Path::to_owned)

@@ -1,5 +1,4 @@
-//! Makes several changes to the file system, either all or none. Each change is recorded with the information to undo
-//! it.
+//! A journal of changes to the file system, which are made either all or none. It records how to undo each change.
 //!
 //! A file is written under a temporary name and renamed when it is complete. So a server that has mapped the former
 //! file keeps the former content. A journal that is dropped undoes all changes, the latest first; `commit` makes them
@@ -16,7 +15,7 @@ use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
-/// Changes that can still be undone.
+/// Changes to the file system that can still be undone.
 #[derive(Debug, Default)]
 pub struct Journal {
     done: Vec<Change>,
@@ -144,10 +143,10 @@ pub fn missing_directories(path: &Path) -> Vec<PathBuf> {
 
 /// Removes a file, and the directories from `top` down that were made for it, if they contain nothing else. The
 /// directories are renamed first, so that they disappear at once. If this program is killed during the removal,
-/// `remove_temporary_directories` finds the rest.
+/// `remove_temporary_directories` later removes the rest.
 ///
 /// # Errors
-/// When the file cannot be removed.
+/// Returns an error if the file cannot be removed.
 pub fn remove_with_directories(path: &Path, top: Option<&Path>) -> io::Result<()> {
     let alone = |directory: &Path| fs::read_dir(directory).is_ok_and(|entries| entries.count() == 1);
     let inside = |top: &Path| path.strip_prefix(top).map(Path::to_owned);
@@ -163,7 +162,7 @@ pub fn remove_with_directories(path: &Path, top: Option<&Path>) -> io::Result<()
     fs::remove_file(path)?;
     let made = |directory: &&Path| top.is_some_and(|top| directory.starts_with(top));
     for directory in path.ancestors().skip(1).take_while(made) {
-        // The directory may contain files of other programs.
+        // The directory is not empty: it may contain files of other programs.
         if fs::remove_dir(directory).is_err() {
             break;
         }
@@ -173,7 +172,7 @@ pub fn remove_with_directories(path: &Path, top: Option<&Path>) -> io::Result<()
 
 /// Removes the temporary file that a killed program left.
 pub fn remove_temporary_file(path: &Path) {
-    // Usually there is no such file.
+    // An error is ignored, because usually there is no such file.
     let _ = fs::remove_file(temporary_path(path));
 }
 
@@ -190,9 +189,9 @@ pub fn remove_temporary_directories(path: &Path) {
     }
 }
 
-/// Removes this file and the directories above it, up to `top`. Directories with other contents remain.
+/// Removes the file `inside` and the directories above it, up to `top`. Directories with other contents remain.
 fn clear(top: &Path, inside: &Path) {
-    // The file and each directory may not exist.
+    // Errors are ignored, because the file or a directory might be absent.
     let _ = fs::remove_file(inside);
     for directory in inside.ancestors().skip(1).take_while(|directory| directory.starts_with(top)) {
         let _ = fs::remove_dir(directory);
@@ -207,7 +206,7 @@ fn temporary_path(path: &Path) -> PathBuf {
     path.with_file_name(name)
 }
 
-/// The change that restores the present state of this file or link; `None` if it does not exist.
+/// The change that would restore the present state of this file or link; `None` if it does not exist.
 fn existing(path: &Path) -> io::Result<Option<Change>> {
     let found = match fs::symlink_metadata(path) {
         Ok(found) => found,
@@ -226,7 +225,7 @@ fn existing(path: &Path) -> io::Result<Option<Change>> {
 /// Writes a file under a temporary name, and then renames it.
 fn replace(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
     let new = temporary_path(path);
-    // A killed program may have left a file of that name.
+    // A killed program may have left a file with this temporary name.
     let _ = fs::remove_file(&new);
     let written = write_new(&new, bytes, mode).and_then(|()| fs::rename(&new, path));
     if written.is_err() {

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 const SCHEMA: &str = "brimful.module-manifest/1";
 const MAX_BYTES: u64 = 1 << 20;
 
-/// The list of the files, links and directories that `install` made, and of the options that it was run with.
+/// The list of the files, links and directories that `install` made, and the options with which it was called.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Manifest {
     schema: String,
@@ -35,9 +35,9 @@ pub struct Manifest {
     #[serde(default)]
     pub unfinished: bool,
     /// The files, links and directories, in the order in which they were made. Before a file is replaced, it is listed
-    /// twice, with the old and the new content.
+    /// twice, with the hash of the old and of the new content.
     pub made: Vec<InstalledItem>,
-    /// Lines that the user was asked to add to the configuration.
+    /// Lines that the user must add to the server's configuration by hand.
     pub by_hand: Vec<String>,
 }
 
@@ -112,7 +112,7 @@ impl Manifest {
         Ok(serde_json::to_string_pretty(self).context("cannot write the manifest")? + "\n")
     }
 
-    /// Whether the manifest lists this path.
+    /// Whether the manifest lists a file, link or directory with this path.
     pub fn contains(&self, path: &Path) -> bool {
         self.made.iter().any(|made| made.path() == path)
     }
@@ -124,8 +124,8 @@ impl Manifest {
         Some(states.find(|state| *state == FileState::Unchanged).unwrap_or(first))
     }
 
-    /// The manifest to write before the first change: marked as unfinished, with the entries of the earlier manifest
-    /// added.
+    /// The manifest that is written before the first change. It is marked as unfinished, and has the entries of the
+    /// earlier manifest, too.
     pub fn planned(&self, before: Option<&Manifest>) -> Manifest {
         let mut planned = Manifest { unfinished: true, ..self.clone() };
         let is_new = |made: &&InstalledItem| !self.made.contains(made);
@@ -168,7 +168,7 @@ impl InstalledItem {
     }
 }
 
-/// The state of a file, link or directory that `install` made.
+/// The present state of a file, link or directory, compared with the state in which `install` made it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileState {
     /// The item is unchanged.

@@ -1,5 +1,5 @@
-//! The shared memory that a server writes to: its default paths, its status, and the switch that turns recording on and
-//! off. Programs other than the server write only to the switch.
+//! The file of shared memory that a server writes to: its default paths, its status, and the switch that turns
+//! recording on and off. Programs other than the server write only to the switch.
 
 use super::args::ServerKind;
 use crate::exit::UsageError;
@@ -14,10 +14,10 @@ use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// Turns recording on or off. Returns whether it was on.
+/// Turns recording on or off. Returns whether it was on before.
 ///
 /// # Errors
-/// When the file is not the memory of a server, or belongs to another user.
+/// Returns an error if the file is not the shared memory of a server, or belongs to another user.
 pub fn set_recording(path: &Path, on: bool) -> anyhow::Result<bool> {
     // The file is opened only once. So the file that was checked is the one that is written to, even if its path now
     // leads to another file.
@@ -34,7 +34,8 @@ pub fn default_paths(kind: ServerKind) -> [PathBuf; 2] {
     [PathBuf::from(format!("/run/brimful/{name}")), PathBuf::from(format!("/dev/shm/brimful-{name}"))]
 }
 
-/// The default path that the server uses. If neither file exists, the path that the server will create.
+/// The default path that the server uses. If no file exists at either path, the path at which the server will create
+/// it.
 pub fn default_path(paths: [PathBuf; 2]) -> PathBuf {
     let [of_root, of_others] = paths;
     match (is_trusted(&of_root), is_trusted(&of_others)) {
@@ -104,8 +105,8 @@ fn is_running(pid: u32) -> bool {
     Path::new("/proc").join(pid.to_string()).exists()
 }
 
-/// Converts an error into one with the right exit code: a file that is not a server's memory is bad input, and an I/O
-/// error is an error of the environment.
+/// Converts an error into one with the right exit code. A file that is not a server's shared memory is bad input, and
+/// an I/O error is an error of the environment.
 fn file_error(path: &Path, error: ModuleFileError) -> anyhow::Error {
     let words = format!("{}: {error}", path.display());
     match error {
@@ -134,8 +135,7 @@ mod tests {
         assert!(!is_module_memory(directory.path()));
     }
 
-    /// Shared memory in the layout of `layout.h`, with one request class and a slot for each of these owners (process
-    /// IDs).
+    /// Shared memory in the layout of `layout.h`, with one request class and one slot for each process ID in `owners`.
     fn memory_of(owners: &[u32]) -> Vec<u8> {
         let header_size = header::SIZE.next_multiple_of(SLOT_ALIGN);
         let slot_size = (slot::CLASSES_OFFSET + class::SIZE).next_multiple_of(SLOT_ALIGN);

@@ -71,8 +71,8 @@ impl Nginx {
         Ok(if ran.succeeded { Ok(()) } else { Err(ran.error_text()) })
     }
 
-    /// The configuration file for a block: in a directory that the configuration includes in that block, or beside the
-    /// main configuration file.
+    /// The configuration file of the module for a block such as `http`. It is in a directory that the configuration
+    /// includes in that block, or beside the main configuration file.
     fn config_file(
         &self,
         included: &[Include],
@@ -235,7 +235,7 @@ mod tests {
     fn existing_configuration_files_are_not_edited() {
         let directory = tempfile::tempdir().unwrap();
         let at = |name: &str| directory.path().join(name);
-        // The first `include` is in a block that must not contain the module's file.
+        // In this test, the first `include` is in a block that must not contain the module's file.
         let nginx =
             nginx(directory.path(), "events {}\nhttp { server { include *.conf; } include brimful-http.conf; }");
         let config_files = nginx.config_files(&settings()).unwrap();

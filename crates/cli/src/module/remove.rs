@@ -47,7 +47,7 @@ pub fn main(args: &RemoveArgs) -> anyhow::Result<Exit> {
             prefix: args.location.prefix.clone().or(manifest.prefix.clone()),
             config: args.location.config.clone().or(manifest.config.clone()),
         };
-        // The manifest names this program, so check who can write to it before it is run.
+        // The manifest names this program. It is run later, so check first that no other user can write to it.
         trust::check(&manifest.binary)?;
         server = find_server(args.server, &place)?;
         check_trust(&*server, &place, &manifest_path)?;
@@ -137,7 +137,7 @@ fn remove_unchanged(manifest: &Manifest, journal: &mut Journal) -> anyhow::Resul
     Ok(kept)
 }
 
-/// Renames a changed file so that no server reads it. Returns the file's new path.
+/// Renames a changed file so that the server no longer reads it. Returns the file's new path.
 fn move_aside(path: &Path, journal: &mut Journal) -> anyhow::Result<PathBuf> {
     let free = |n: &u32| {
         let mut name = path.file_name().unwrap_or_default().to_owned();
@@ -152,7 +152,7 @@ fn move_aside(path: &Path, journal: &mut Journal) -> anyhow::Result<PathBuf> {
     Ok(other)
 }
 
-/// Undoes the removal. Returns the error that says why the server needs the module.
+/// Undoes the removal. Returns the error that explains why the server needs the module.
 fn undo_removal(server: &dyn Server, manifest: &Manifest, why: &str, journal: &mut Journal) -> UsageError {
     let stuck = journal.undo();
     let state = match stuck.is_empty() {

@@ -1,5 +1,5 @@
-//! The interface that `install.rs` and `remove.rs` use for every kind of server. A [`Server`] knows the program, its
-//! directories and the syntax of its configuration. The order of the steps is in `install.rs` and `remove.rs`.
+//! The interface that `install.rs` and `remove.rs` use for every kind of server. A [`Server`] has the server's program,
+//! its directories and the syntax of its configuration. The order of the actions is in `install.rs` and `remove.rs`.
 
 use super::args::ServerLocationArgs;
 use super::classes::Class;
@@ -28,13 +28,14 @@ pub trait Server {
         &self.installation().module
     }
 
-    /// Path of the server's main configuration file.
+    /// Path of the server's main configuration file, such as `nginx.conf`.
     fn config(&self) -> &Path;
 
-    /// Compiles the module in the scratch directory. Returns its path.
+    /// Compiles the module in the scratch directory. Returns the path of the compiled module.
     ///
     /// # Errors
-    /// When a compiler, the server's headers or anything else is missing. The message says how to install it.
+    /// Returns an error if a compiler, the server's headers or anything else is missing. The message says how to
+    /// install it.
     fn build(&self, scratch: &ScratchDirectory, source: Option<&Path>) -> anyhow::Result<PathBuf>;
 
     /// Checks that a module was built for this server.
@@ -43,10 +44,10 @@ pub trait Server {
     /// When the module was built for another server, or this cannot be determined.
     fn check(&self, module: &[u8]) -> anyhow::Result<()>;
 
-    /// The configuration files that load the module.
+    /// The configuration files that make the server load the module.
     ///
     /// # Errors
-    /// When the main configuration file cannot be read, or a path cannot be written into it.
+    /// Returns an error if the main configuration file cannot be read, or a path cannot be written into it.
     fn config_files(&self, settings: &Settings) -> anyhow::Result<Vec<ConfigFile>>;
 
     /// Runs the server's own test of its configuration. The inner error is the server's message.
@@ -55,10 +56,10 @@ pub trait Server {
     /// When the test cannot be run.
     fn test(&self) -> anyhow::Result<Result<(), String>>;
 
-    /// Runs the server's test with these configuration files, which the configuration does not include yet.
+    /// Runs the server's own test of configuration files that its configuration does not include yet.
     ///
     /// # Errors
-    /// When the test cannot be run.
+    /// Returns an error if the test cannot be run.
     fn test_alone(&self, config_files: &[ConfigFile], scratch: &ScratchDirectory)
     -> anyhow::Result<Result<(), String>>;
 
@@ -90,11 +91,11 @@ pub struct Settings {
     pub memory: Option<PathBuf>,
     /// The reciprocal of the share of requests whose CPU time is measured: 16 means one request in 16.
     pub cpu_one_in: u32,
-    /// The rules, in the order in which they are tried.
+    /// The rules for request classes, in the order in which they are tried.
     pub classes: Vec<Class>,
 }
 
-/// A configuration file of the module.
+/// A configuration file that makes the server load the module.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConfigFile {
     /// Path of the file.
@@ -107,10 +108,10 @@ pub struct ConfigFile {
     pub line_to_add: Option<String>,
 }
 
-/// The first of these configuration files that exists in a server's own directory.
+/// The path of the first of the files `names` that exists in a server's own directory.
 ///
 /// # Errors
-/// When none of the files exists.
+/// Returns an error if none of the files exists.
 pub fn find_config(prefix: &Path, names: &[&str]) -> anyhow::Result<PathBuf> {
     names.iter().map(|name| prefix.join(name)).find(|path| path.is_file()).ok_or_else(|| {
         let words =

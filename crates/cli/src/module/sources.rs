@@ -14,7 +14,7 @@ macro_rules! source {
     };
 }
 
-/// The sources: paths below `server-module/`, and contents.
+/// The module's sources: paths below `server-module/`, and their contents.
 const SOURCES: [(&str, &str); 23] = [
     source!("classes.h"),
     source!("clock.h"),
@@ -59,7 +59,7 @@ impl ScratchDirectory {
         let path = std::env::temp_dir().join(format!("{SCRATCH}{}-{now}", process::id()));
         let cannot =
             || format!("cannot write to {}; free disk space, or set TMPDIR to another directory", path.display());
-        // Creating the directory fails if the name exists, even as a link. So another user cannot prepare it.
+        // Creating the directory fails if the name exists, even as a link. So another user cannot create it first.
         DirBuilder::new().mode(0o700).create(&path).with_context(cannot)?;
         let scratch = ScratchDirectory(path.clone());
         for (name, text) in SOURCES {
@@ -104,7 +104,7 @@ pub fn remove_orphans() {
     }
 }
 
-/// The only file in a directory that has the extension `ending`; `None` if there is no such file, or several.
+/// The path of the only file in a directory with the extension `ending`; `None` if there is no such file, or several.
 pub fn find_only_file(directory: &Path, ending: &str) -> Option<PathBuf> {
     let entries = fs::read_dir(directory).ok()?.filter_map(|entry| Some(entry.ok()?.path()));
     let mut found = entries.filter(|path| path.extension().is_some_and(|found| found == ending));
@@ -115,7 +115,8 @@ pub fn find_only_file(directory: &Path, ending: &str) -> Option<PathBuf> {
 mod tests {
     use super::*;
 
-    /// Every source must be embedded, because otherwise it could not be compiled.
+    /// Every source file of the module must be embedded in this program, because otherwise the module cannot be
+    /// compiled.
     #[test]
     fn every_source_is_embedded() {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../server-module");

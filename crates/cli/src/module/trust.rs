@@ -17,10 +17,10 @@ use std::path::{Component, Path, PathBuf};
 const MAX_LINKS: usize = 40;
 const STICKY: u32 = 0o1000;
 
-/// Rejects a path that other users could have written to. Parts that do not exist are not checked.
+/// Rejects a path that other users could have written to. Components of the path that do not exist are not checked.
 ///
 /// # Errors
-/// Names the part of the path, its owner, and what to do.
+/// The error names the component of the path, its owner, and what to do.
 pub fn check(path: &Path) -> anyhow::Result<()> {
     let whole = std::path::absolute(path).with_context(|| format!("no path: {}", path.display()))?;
     let mut ahead = parts(&whole);
@@ -53,7 +53,7 @@ pub fn check(path: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The names in a path, in reverse order.
+/// The components of a path, in reverse order.
 fn parts(path: &Path) -> Vec<OsString> {
     let part = |component: Component<'_>| match component {
         Component::Normal(name) => Some(name.to_owned()),

@@ -1,8 +1,8 @@
 //! `--record-to`: a file of JSON lines, to which each run appends one line.
 //!
 //! The file is opened before the run, so that an error in its path is reported before the run. A line is appended as a
-//! whole or not at all: runs that end at the same time wait for one another (flock), and if the disk is full, what was
-//! written of the line is removed again.
+//! whole or not at all. Runs that end at the same time wait for one another (flock). If the disk is full, an incomplete
+//! line is removed again.
 
 use crate::exit::UsageError;
 use anyhow::Context;
@@ -53,8 +53,8 @@ impl LinesFile {
     }
 }
 
-/// Appends a line. If the last line has no newline, because another program was killed while it wrote, adds one first.
-/// So that incomplete line cannot damage the new one.
+/// Appends a line. If the last line has no newline, because another program was killed while it wrote, adds a newline
+/// first, so that the new line stays separate.
 fn append_line(file: &mut File, line: &str) -> io::Result<()> {
     // The lock ends when the file is closed.
     flock(&*file, FlockOperation::LockExclusive)?;

@@ -22,7 +22,7 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-/// The flag whose document is written to stdout; unset if there is none.
+/// The flag whose document is written to stdout; not set if there is no such flag.
 static STDOUT_FLAG: OnceLock<String> = OnceLock::new();
 
 /// Whether stdout is reserved for a document.
@@ -30,7 +30,7 @@ pub fn stdout_is_reserved() -> bool {
     STDOUT_FLAG.get().is_some()
 }
 
-/// The opened destination of a document.
+/// The open destination of a document: a file, a device, a pipe or stdout.
 #[derive(Debug)]
 pub struct OutFile {
     path: PathBuf,
@@ -46,7 +46,7 @@ enum Destination {
     Replacement(Replacement),
 }
 
-/// The users that may read a new file.
+/// The users who may read a newly created file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Readers {
     /// All users that the umask allows.
@@ -149,7 +149,7 @@ impl Write for StreamFile {
 }
 
 impl RewrittenFile {
-    /// Checks that the file that `flag` names can be replaced.
+    /// Checks that the file that `flag` names can be written.
     pub fn create(path: &Path, flag: &'static str) -> anyhow::Result<RewrittenFile> {
         match Destination::open(path, Readers::Umask).with_context(|| cannot_write(path, flag))? {
             Destination::Replacement(replacement) => {
@@ -165,8 +165,8 @@ impl RewrittenFile {
         }
     }
 
-    /// Replaces the content. There is no fsync, because the file only has to survive the end of this process, not a
-    /// power failure.
+    /// Replaces the content. The data is not synced to disk: it must survive the end of this process, but not a power
+    /// failure.
     pub fn replace(&self, text: &str) -> anyhow::Result<()> {
         let replacement = Replacement::create(self.name.clone(), self.former.as_ref(), Readers::Umask);
         let replaced = replacement.and_then(|mut replacement| {
@@ -183,8 +183,8 @@ fn cannot_write(path: &Path, flag: &str) -> String {
 
 impl Destination {
     fn open(path: &Path, readers: Readers) -> io::Result<Destination> {
-        // The path is opened so that the kernel decides which symbolic links to follow. It does not follow links of
-        // other users in a directory like /tmp.
+        // The path is opened, so that the kernel decides which symbolic links to follow: in a directory like /tmp, it
+        // does not follow links of other users.
         let former = match OpenOptions::new().write(true).open(path) {
             Ok(former) => former,
             Err(error) if error.kind() == ErrorKind::NotFound && fs::symlink_metadata(path).is_err() => {
@@ -264,10 +264,10 @@ pub fn deliver(file: Option<OutFile>, document: &str, shown: &str) -> anyhow::Re
     })
 }
 
-/// Advice after a panic that did not affect the document.
+/// Advice for the user after a panic that did not affect the document.
 const DEFECT: &str = "this is a defect of brimful: please report it with the document";
 
-/// Calls `text`, and returns its result. If it panics, returns the document instead.
+/// Calls `text`, and returns its result. If the call panics, returns the document instead.
 pub fn text_or_document(text: impl FnOnce() -> String, document: &str) -> String {
     panics::catch_panic(text).unwrap_or_else(|message| {
         print_note(&format!("the text cannot be made ({message}), so the whole document is printed; {DEFECT}"));

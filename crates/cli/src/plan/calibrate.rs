@@ -1,4 +1,4 @@
-//! `brimful plan calibrate`: fits a model to Records, and assesses how far the model can be trusted.
+//! `brimful plan calibrate`: fits a queueing model to Records, and assesses how accurate its predictions are.
 
 use super::args::CalibrateArgs;
 use super::args::site::{AttributionChoice, RuleName};
@@ -23,8 +23,8 @@ pub fn main(args: &CalibrateArgs) -> anyhow::Result<Exit> {
     let options = CalibrateOptions { servers: args.servers, attribution, ..CalibrateOptions::default() };
     let calibrated = calibrate(&records, options).map_err(|error| with_file_names(error, args))?;
     let names = args.records.iter().map(|path| display_name(path)).collect();
-    // The calibration computes the intervals of predictions, because it knows the correlations of the demands. So the
-    // what-if makes no random draws of the demands.
+    // The calibration computes the intervals of predictions, because it has the correlations of the demands. So
+    // `what-if` makes no random draws of the demands.
     let options = WhatIfOptions { draws: 0, ..WhatIfOptions::default() };
     let limits = what_if(&calibrated.model, &Scenario::default(), &options)?.before.stations;
     let calibration = Calibration::new(calibrated, limits, names);
@@ -39,8 +39,8 @@ pub fn main(args: &CalibrateArgs) -> anyhow::Result<Exit> {
     Ok(Exit::Ok)
 }
 
-/// The rule of `--attribution` by which classes share a cost. With Records, a rule per resource is an error: runs of
-/// each class alone measure the shares at each resource.
+/// The rule of `--attribution` by which classes share the busy time. With Records, a rule for a single resource is an
+/// error, because runs of each class alone measure the shares at each resource.
 fn attribution(choices: &[AttributionChoice]) -> Result<Attribution, UsageError> {
     match choices {
         [] => Ok(Attribution::default()),

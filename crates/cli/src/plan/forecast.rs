@@ -21,7 +21,7 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-/// Number of bytes at the beginning of a file that are read to detect whether it is an access log or a table.
+/// Number of bytes at the beginning of a file from which it is detected whether the file is an access log or a table.
 const HEAD_BYTES: u64 = 65_536;
 
 /// Forecasts the arrivals. Prints the forecast, and writes the files that the flags name.
@@ -78,13 +78,13 @@ fn is_log(path: &Path) -> bool {
     opened.is_ok() && accesslog::history::is_log(&head)
 }
 
-/// The lengths of seasons from `--season`, in time steps; `None` to detect them. `--season 0` means that there are no
-/// seasons.
+/// The lengths of seasons (repeating patterns) from `--season`, in time steps of the history; `None` to detect them.
+/// `--season 0` means that there are no seasons.
 fn seasons(given: &[usize]) -> Option<Vec<usize>> {
     (!given.is_empty()).then(|| given.iter().copied().filter(|length| *length > 0).collect())
 }
 
-/// The limit that the arrival rate must stay below; `None` if no limit is known.
+/// The limit for the arrival rate; `None` if no limit is known.
 fn limit(args: &ForecastArgs, model: Option<&Model>) -> anyhow::Result<Option<Limit>> {
     if let Some(limit) = args.limit {
         return Ok(Some(Limit { rate: limit.0, reason: "the given limit".to_owned() }));

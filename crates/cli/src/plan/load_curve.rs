@@ -1,20 +1,21 @@
-//! The results of a model as a function of its load, for the charts.
+//! The metrics that a queueing model predicts as a function of its load, for charts.
 
 use brimful_core::model::{ClassKind, ModelClass};
 use brimful_model::{Curve, Method, ModelError, ModelResults, Scenario, curve};
 
-/// Number of points of a curve.
+/// Number of points at which a curve is computed.
 const POINTS: usize = 60;
 
-/// Rate of the last point, as a share of the saturation rate. At saturation, response times are infinite.
+/// Arrival rate of the last point, as a fraction of the saturation rate. At saturation, response times are infinite.
 const MAX_SHARE: f64 = 0.98;
 
-/// Maximum population of a closed class for which a curve is computed. Larger populations would take too long.
+/// Maximum population of a closed class for which a curve is computed. The computation for larger populations would
+/// take too long.
 const MAX_CUSTOMERS: u32 = 1000;
 
-/// The curve of a model: for open classes up to saturation, for a single closed class up to twice its population.
-/// Returns `None` for several closed classes, because their populations cannot be varied together. Also returns `None`
-/// if the computation would take long.
+/// Computes the predictions of a model as a function of load: for open classes up to saturation, for a single closed
+/// class up to twice its population. Returns `None` for several closed classes, because their populations cannot be
+/// varied together, and if the computation would take too long.
 pub fn load_curve(outlook: &ModelResults, method: Method) -> Result<Option<Curve>, ModelError> {
     if outlook.solution.as_ref().is_some_and(|solution| solution.method == Method::Simulation) {
         return Ok(None);

@@ -1,4 +1,5 @@
-//! Reads a model in JSON or TOML, alone or inside a document that contains one, such as a survey or a calibration.
+//! Reads a queueing model in JSON or TOML, alone or inside a document that contains one, such as a survey or a
+//! calibration.
 
 use crate::documents::{display_name, from_json, read_text};
 use crate::exit::UsageError;
@@ -27,13 +28,13 @@ struct Parsed {
     notes: Vec<String>,
 }
 
-/// A document that may contain a model: a survey, a solution or a calibration.
+/// A document that may contain a queueing model: a survey, a solution or a calibration.
 #[derive(Deserialize)]
 struct Holder {
     model: Model,
 }
 
-/// The result of a what-if, which contains the changed model.
+/// The result of `plan what-if`, which contains the changed model.
 #[derive(Deserialize)]
 struct WhatIf {
     after: Option<Holder>,
@@ -72,7 +73,7 @@ fn parse(text: &str) -> Result<Parsed, String> {
 }
 
 /// Parses a document that is a model, or the model inside a document. If the document has the key `stations`, it is a
-/// model. The key `demands` does not distinguish them, because a survey has it, too. The model is parsed from the text,
+/// model. The key `demands` does not show this, because a survey has this key, too. The model is parsed from the text,
 /// so that errors have line numbers.
 fn choose(
     keys: Map<String, Value>,
@@ -108,7 +109,8 @@ fn choose(
     })
 }
 
-/// A warning if the verdict of the document says that the measurements behind its model are not valid.
+/// Warnings that the measurements from which the model was fitted are not valid, according to the verdict in the
+/// document.
 fn doubts(keys: &Map<String, Value>) -> Vec<String> {
     let Some(verdict) = keys.get("verdict").filter(|verdict| verdict["valid"] == false) else { return Vec::new() };
     let why = verdict["reasons"][0]["message"].as_str().unwrap_or("the document gives no reason");

@@ -95,7 +95,7 @@ fn site(
         let sources = data.known.sources(name, counted.classes.len());
         half_widths.push(half_widths_of(&found, &sources));
         let spans: Vec<(f64, f64)> = steps.iter().map(|step| (step.from_s as f64, step.seconds)).collect();
-        // Only the CPU time of programs is known, so programs cannot explain the use of other resources.
+        // The data about programs contain only CPU time, so programs can explain only the utilization of the CPU.
         let program = programs::outlier_program(&found.outliers, &spans, programs).filter(|_| name == CPU);
         let servers = f64::from(data.servers(index));
         resources.push(Resource { program, ..resource(name, &counted.classes, &found, rule, &sources, servers) });
@@ -104,8 +104,8 @@ fn site(
     if args.site.as_the_paper {
         notes.push("the paper solved its model by Seidmann's approximation: plan solve --method seidmann".to_owned());
     }
-    // If the half width of one demand is unknown, all half widths are left out: treating that demand as exact would
-    // make the intervals of predictions too narrow.
+    // If the half width of one demand's interval is unknown, all half widths are left out. If this demand were treated
+    // as exact, the intervals of predictions would be too narrow.
     model.demand_ci95_half_width = half_widths.into_iter().collect::<Option<_>>().unwrap_or_default();
     notes.extend(network::add(&mut model, &args.site, &data.mean_bytes())?);
     check_every_class_visits_a_station(&model)?;
@@ -131,8 +131,8 @@ fn half_widths_of(found: &SiteDemands, sources: &[Option<String>]) -> Option<Vec
     found.demands.iter().zip(sources).map(half_width).collect()
 }
 
-/// A note that names the resources whose busy time is divided by an assumed proportion, which the data do not test;
-/// `None` if there are no such resources.
+/// A note that names the resources whose busy time is divided among classes by an assumed rule, which the data do not
+/// test; `None` if there are no such resources.
 fn rule_note(resources: &[Resource]) -> Option<String> {
     let by_rule = |resource: &&Resource| !matches!(resource.rule.as_str(), "regression" | "line");
     let names: Vec<&str> = resources.iter().filter(by_rule).map(|resource| resource.name.as_str()).collect();
@@ -196,7 +196,7 @@ fn joint_demand_note(resource: &str, group: &[usize], names: &[String], rule: Si
     )
 }
 
-/// The time zone of timestamps that state none, and a text that says where this zone is from.
+/// The time zone of timestamps that state none, and the source of this zone as text.
 fn zone(args: &CalibrateArgs, logs: &[String]) -> (TimeZone, String) {
     if let Some(zone) = &args.timezone {
         return (zone.clone(), "--timezone".to_owned());
@@ -223,7 +223,7 @@ fn no_common_time_message(profile: &Profile, utilization: &Utilization) -> Strin
     )
 }
 
-/// The name of a rule in documents.
+/// The name of a rule for dividing busy time, as in documents.
 fn rule_name(rule: SiteRule) -> &'static str {
     match rule {
         SiteRule::Automatic => "auto",

@@ -35,7 +35,7 @@ pub fn main(args: &SolveArgs) -> anyhow::Result<Exit> {
 fn by_formula(model: &Model, method: Method) -> Result<Solved, ModelError> {
     let outlook = what_if(model, &Scenario::default(), &WhatIfOptions { method, ..WhatIfOptions::default() })?.before;
     let Some(solution) = &outlook.solution else {
-        // The model is unstable, so `solve` returns an error, which names the overloaded station.
+        // The model is unstable, so `solve` fails. Its error names the overloaded station.
         return Err(solve(model, method).err().unwrap_or(ModelError::Inconsistent("the model has no solution".into())));
     };
     let percentiles = percentiles(model, solution)?;

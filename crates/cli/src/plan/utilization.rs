@@ -2,8 +2,8 @@
 //! output of sysstat, `iostat` and `vmstat`, a Record, or a log of `brimful watch`. The format is detected from the
 //! content.
 //!
-//! Shares are 0 to 1. A CPU is busy when it is neither idle nor waiting for a disk. Time stolen by a hypervisor counts
-//! as busy, because requests cannot use it. Steps are in the order of time and do not overlap.
+//! Utilizations are 0 to 1. A CPU is busy when it is neither idle nor waiting for a disk. Time stolen by a hypervisor
+//! counts as busy, because requests cannot use it. The time steps are in order and do not overlap.
 
 mod clock;
 mod document;
@@ -20,10 +20,10 @@ use jiff::tz::TimeZone;
 
 /// Name of the CPU resource.
 const CPU: &str = "cpu";
-/// Steps that are shorter than this length, in seconds, are merged. A request may be logged one step after it used the
-/// CPU, and timestamps in whole seconds are off by up to half a second.
+/// Minimum length of a time step, in seconds. Shorter steps are merged, because a request may be logged one step after
+/// it used the CPU, and timestamps in whole seconds are off by up to half a second.
 const MIN_STEP_S: f64 = 10.0;
-/// Minimum number of steps that should remain after merging. A regression needs many steps.
+/// Minimum number of time steps that should remain after short steps are merged. A regression needs many steps.
 const MIN_STEPS: f64 = 20.0;
 /// Error message if the text has fewer than two time steps.
 pub const TOO_FEW_STEPS: &str = "it has fewer than two steps of time: a regression needs many, with different loads";
@@ -38,7 +38,7 @@ pub struct Utilization {
     pub resources: Vec<String>,
     /// The steps in the order of time.
     pub steps: Vec<UtilizationStep>,
-    /// Number of CPUs of which the first resource is the mean; `None` if the text does not state it.
+    /// Number of CPUs over which the utilization of the CPU is a mean; `None` if the text does not state it.
     pub cpus: Option<u32>,
     /// Whether the text has timestamps without a time zone. They were read in the zone that the caller passed.
     pub has_local_times: bool,
@@ -46,14 +46,14 @@ pub struct Utilization {
     pub notes: Vec<String>,
 }
 
-/// A time step and its utilizations.
+/// A time step, with the utilization of each resource.
 #[derive(Clone, Debug, PartialEq)]
 pub struct UtilizationStep {
     /// Start of the step, in milliseconds since 1970.
     pub start_ms: i64,
     /// Length of the step, in seconds.
     pub seconds: f64,
-    /// Busy share of each resource, from 0 to 1.
+    /// Utilization of each resource, from 0 to 1.
     pub shares: Vec<f64>,
 }
 
@@ -116,8 +116,8 @@ fn kind(text: &str) -> Kind {
 }
 
 impl Utilization {
-    /// Merges short steps into steps of about [`MIN_STEP_S`], or into shorter ones if fewer than [`MIN_STEPS`] would
-    /// remain.
+    /// Merges short time steps into steps of about [`MIN_STEP_S`], or into shorter ones if fewer than [`MIN_STEPS`]
+    /// would remain.
     fn in_longer_steps(mut self) -> Utilization {
         let total: f64 = self.steps.iter().map(|step| step.seconds).sum();
         let mut lengths: Vec<f64> = self.steps.iter().map(|step| step.seconds).collect();
@@ -149,7 +149,7 @@ impl Utilization {
 }
 
 impl UtilizationStep {
-    /// Merges the following step into this one.
+    /// Merges the next time step into this one.
     fn extend(&mut self, next: &UtilizationStep) {
         let seconds = self.seconds + next.seconds;
         for (share, more) in self.shares.iter_mut().zip(&next.shares) {

@@ -35,7 +35,7 @@ pub fn main(args: &WhatIfArgs) -> anyhow::Result<Exit> {
     Ok(exit)
 }
 
-/// The results as a function of the load, before and after the changes; `None` if the two curves have different axes.
+/// The metrics as a function of the load, before and after the changes; `None` if the two curves have different axes.
 fn load_curves(found: &WhatIf, method: Method) -> Result<Option<LoadCurves>, ModelError> {
     let Some(after) = &found.after else { return Ok(None) };
     let before = load_curve(&found.before, method)?;
@@ -44,8 +44,8 @@ fn load_curves(found: &WhatIf, method: Method) -> Result<Option<LoadCurves>, Mod
     Ok(curves.map(|(before, after)| LoadCurves { before, after }))
 }
 
-/// The exit code: whether the model after the changes meets all objectives. If one change has a range of values, there
-/// is no single changed model, and the model before the changes is judged.
+/// The exit code, which shows whether the changed model meets all objectives. If one change has a range of values,
+/// there is no single changed model. In this case, the unchanged model is judged.
 fn exit_of(found: &WhatIf) -> Exit {
     let judged = found.after.as_ref().unwrap_or(&found.before);
     if judged.headroom.iter().all(|headroom| headroom.met) { Exit::Ok } else { Exit::MissedObjective }

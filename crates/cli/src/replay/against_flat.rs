@@ -1,4 +1,4 @@
-//! `--against-flat`: sends the same requests twice, first at the times of the log and then at a constant rate.
+//! `--against-flat`: sends the requests of the log twice, first at the times of the log and then at a constant rate.
 
 use super::args::ReplayArgs;
 use super::length;
@@ -19,7 +19,7 @@ const FLAG: &str = "--against-flat";
 /// Pause between the runs, in which the server recovers from the first one.
 const PAUSE: Nanos = Nanos::from_secs(3);
 
-/// Makes both runs. Prints their comparison, and writes the files that the flags name.
+/// Runs the replay twice. Prints the comparison of the two runs, and writes the files that the flags name.
 pub fn main(args: &ReplayArgs) -> anyhow::Result<Exit> {
     check_readable_twice(args, FLAG)?;
     let (out, flat_out) = out_files(args)?;

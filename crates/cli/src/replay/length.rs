@@ -20,13 +20,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Maximum number of bytes of the log files, before decompression, that are read. The rest of larger logs is estimated.
 const READ_BYTES: u64 = 256 << 20;
-/// A pause is reported if its length is at least the length of the whole replay divided by this number, and at least
+/// Reciprocal of the fraction of the whole replay that a pause must last to be reported. It must also last at least
 /// [`MIN_LONG_PAUSE`].
 const LONG_PAUSE_PART: u64 = 4;
 /// Minimum length of a pause that is reported.
 const MIN_LONG_PAUSE: Nanos = Nanos::from_secs(10);
 
-/// The number of calls and the duration of a replay, and remarks on the logs.
+/// The number of calls and the duration of a replay, and notes on the logs.
 pub struct ReplayLength {
     /// Number of calls.
     pub calls: u64,
@@ -34,7 +34,7 @@ pub struct ReplayLength {
     pub last_due: Nanos,
     /// The longest pause between two calls.
     longest_pause: Nanos,
-    /// The share of the logs that was read; `None` if all was read, or if `--duration` ended the reading.
+    /// The fraction of the logs that was read; `None` if all was read, or if `--duration` ended the reading.
     share: Option<f64>,
     /// Whether `--duration` ends the replay before the logs end.
     is_cut: bool,

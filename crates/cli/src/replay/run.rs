@@ -18,7 +18,7 @@ use brimful_run::{RunObserver, RunOptions, RunPlan, StreamedCall, run_log};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-/// The limits and the pace of one run that replays the logs.
+/// Limits of one run that replays the logs, and its rate if this is constant.
 #[derive(Clone, Copy, Debug)]
 pub struct ReplayPass {
     /// The constant rate of the calls, in calls per second; `None` if calls are made at the times of the log.
@@ -29,7 +29,7 @@ pub struct ReplayPass {
     pub duration: Nanos,
 }
 
-/// The result of a run.
+/// The result of one run of a replay.
 pub struct ReplayOutcome {
     /// The Record of the run.
     pub record: Record,
@@ -97,7 +97,7 @@ pub fn run(args: &ReplayArgs, plan: &RunPlan, pass: ReplayPass, stop: &AtomicBoo
     }
 }
 
-/// Reads the logs and passes on their calls, until the run ends or accepts no more calls.
+/// Reads the logs and sends their calls to the load generator, until the run ends or accepts no more calls.
 fn feed(
     args: &ReplayArgs,
     pass: ReplayPass,

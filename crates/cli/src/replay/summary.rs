@@ -1,4 +1,4 @@
-//! Messages about the logs' lines and the requests made from these lines.
+//! Messages about the lines of the logs, and about the requests made from these lines.
 
 use crate::access_logs::describe_line_counts;
 use crate::output::print_note;

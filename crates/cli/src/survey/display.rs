@@ -14,17 +14,17 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-/// Shows each step as a bar on a terminal, and as a line elsewhere.
+/// Shows each step of a survey as a bar on a terminal, and as a line elsewhere.
 pub struct Display {
     quiet: bool,
     bar: Option<ProgressBar>,
-    /// The results so far of the current run; `None` if no bar shows them.
+    /// The results so far of the survey's current load; `None` if no bar shows them.
     pub live: Option<Arc<LiveProgress>>,
     current: Mutex<Option<(Instant, Nanos)>>,
 }
 
 impl Display {
-    /// A display that shows nothing if `quiet`.
+    /// Creates a display. If `quiet` is set, it shows nothing.
     pub fn new(quiet: bool) -> Display {
         use std::io::IsTerminal;
         let bar = (!quiet && std::io::stderr().is_terminal()).then(|| progress::new_bar("", Nanos::from_secs(1)));
@@ -32,7 +32,7 @@ impl Display {
         Display { quiet, bar, live, current: Mutex::default() }
     }
 
-    /// Shows an event of the survey: a step that begins, a note, or a result.
+    /// Shows an event of the survey: the begin of a step, a note, or a result.
     pub fn show(&self, step: &SurveyEvent) {
         let line = match step {
             SurveyEvent::Begin(what, duration) => {
@@ -65,7 +65,7 @@ impl Display {
         }
     }
 
-    /// Runs `body`, and updates the bar during that time.
+    /// Runs `body`, and updates the progress bar during that time.
     pub fn with_updates<T>(&self, body: impl FnOnce() -> T) -> T {
         let (Some(bar), Some(live)) = (&self.bar, &self.live) else { return body() };
         let done = AtomicBool::new(false);
@@ -78,7 +78,7 @@ impl Display {
                     std::thread::park_timeout(Duration::from_millis(200));
                 }
             };
-            // The survey continues even if the code of the bar panics.
+            // If the code of the bar panics, the survey continues.
             scope.spawn(move || panics::catch_panic(refresh));
             let result = body();
             done.store(true, Ordering::Relaxed);
@@ -97,7 +97,7 @@ fn in_minutes(time: Nanos) -> String {
     }
 }
 
-/// A text with all predictions. It is printed before the levels are measured.
+/// A text with all predictions of the survey. It is printed before the load levels are measured.
 fn predictions_text(predictions: &Predictions) -> String {
     let time = |seconds| Nanos::from_secs_f64(seconds).to_rounded_string();
     let level = |level: &PredictedLevel| {
@@ -124,7 +124,7 @@ fn objective_text(objective: &PredictedObjective) -> Option<String> {
     Some(format!("; {objective} up to {} ({} … {})", rate(median), rate(low), rate(high)))
 }
 
-/// The main results at a measured level of load.
+/// The main results at a load level, which is a rate at which the server was measured.
 fn level_summary(level: &Level) -> String {
     let time = |seconds: Option<f64>| seconds.map_or("-".to_owned(), |s| Nanos::from_secs_f64(s).to_rounded_string());
     let busy = level.utilization.measured.map_or("-".to_owned(), whole_percent);

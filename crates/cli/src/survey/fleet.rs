@@ -1,4 +1,4 @@
-//! The fleet of load generator processes that makes a survey's loads (`--shards`). The fleet receives the survey's
+//! Starts the fleet: the processes that together generate a survey's loads (`--shards`). The fleet gets the survey's
 //! request flags as the user wrote them.
 
 use super::args::SurveyArgs;
@@ -11,8 +11,8 @@ use std::ffi::OsString;
 use std::fmt::Display;
 use std::sync::atomic::AtomicBool;
 
-/// Starts the fleet if the user requested one. With `streams`, calls share connections, each of which has this many
-/// HTTP/2 streams.
+/// Starts the processes that generate the loads, if the user requested several. If `streams` is set, calls share
+/// connections, each of which has this many HTTP/2 streams.
 pub fn start(args: &SurveyArgs, streams: Option<usize>, stop: &AtomicBool) -> anyhow::Result<Option<Crew>> {
     let (Some(shards), Some(url)) = (args.shards, &args.url) else { return Ok(None) };
     let flag = |name: &str, value: &dyn Display| OsString::from(format!("--{name}={value}"));
@@ -25,8 +25,8 @@ pub fn start(args: &SurveyArgs, streams: Option<usize>, stop: &AtomicBool) -> an
     Ok(Some(Crew::start(shards.0, fleet::command(&words)?, stop)?))
 }
 
-/// The flags of [`RequestArgs`] on the command line of a survey, except flags that each load sets itself. The first
-/// word is the name of the command.
+/// The flags of [`RequestArgs`] on the command line of a survey, except flags that are set for each load. The first of
+/// `words` is the name of the command.
 fn request_flags(words: impl Iterator<Item = OsString>) -> Vec<OsString> {
     const SET_BY_EACH_LOAD: [&str; 3] = ["workload", "mix", "seed"];
     let survey = SurveyArgs::augment_args(Command::new("survey"));

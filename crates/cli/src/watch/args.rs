@@ -86,7 +86,7 @@ pub struct WatchArgs {
     pub quiet: bool,
 }
 
-/// Access to the metrics from other programs and hosts.
+/// Flags for access to the metrics from other programs and hosts.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Serving")]
 pub struct RemoteAccessArgs {

@@ -46,8 +46,8 @@ impl Display {
         }
     }
 
-    /// Reports a problem. Without a screen, prints it at once. A screen shows it, and it is printed after the screen is
-    /// closed.
+    /// Reports a problem to the user. Without a screen, the message is printed at once. A screen shows the message, and
+    /// it is printed after the screen is closed.
     pub fn show_notice(&mut self, notice: String) {
         match self {
             Display::Screen(screen) => screen.show_notice(notice),
@@ -63,7 +63,7 @@ impl Display {
         }
     }
 
-    /// Restores the terminal. Returns the messages to print afterwards.
+    /// Ends the display and restores the terminal. Returns the messages to print afterwards.
     pub fn close(self) -> Vec<String> {
         match self {
             Display::Screen(screen) => screen.close(),

@@ -1,5 +1,5 @@
-//! Events that the loop waits for besides time: signals, load generators on other hosts, and keys. All events come
-//! through one channel, so that the loop sleeps until there is something to do.
+//! Events that the loop of a watch waits for besides time: signals, load generators on other hosts, and keys. All
+//! events come through one channel, so that the loop sleeps until an event arrives.
 
 use crate::progress;
 use brimful_core::Nanos;
@@ -7,7 +7,7 @@ use ratatui::crossterm::event;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
-/// An event that the loop handles.
+/// An event that the loop of a watch handles.
 #[derive(Debug)]
 pub enum Event {
     /// The process received SIGINT (Ctrl-C) or SIGTERM.
@@ -18,7 +18,7 @@ pub enum Event {
     Client(String),
 }
 
-/// Whether the loop continues.
+/// Whether the loop of a watch continues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flow {
     /// The loop continues.
@@ -27,7 +27,7 @@ pub enum Flow {
     Quit,
 }
 
-/// The channel of the events.
+/// The channel through which the loop of a watch receives events.
 pub struct Events {
     receiver: Receiver<Event>,
     sender: Sender<Event>,
@@ -55,7 +55,7 @@ impl Events {
         Ok(Events { receiver, sender })
     }
 
-    /// Receives the events of the terminal as well.
+    /// Lets the channel receive key presses and size changes of the terminal, too.
     pub fn add_terminal(&mut self) -> anyhow::Result<()> {
         let sender = self.sender.clone();
         let read = move || {
@@ -64,7 +64,7 @@ impl Events {
                     return;
                 }
             }
-            // Reading fails if the terminal is closed. The loop then ends.
+            // Reading fails if the terminal is closed, and the loop of the watch then ends.
             let _ = sender.send(Event::Stop);
         };
         std::thread::Builder::new().name("keys".to_owned()).spawn(read)?;
@@ -79,7 +79,7 @@ impl Events {
         move |news| drop(sender.send(Event::Client(news)))
     }
 
-    /// The next event; `None` if no event occurs within this time.
+    /// Waits for the next event; `None` if no event occurs within this time.
     pub fn next(&self, within: Nanos) -> Option<Event> {
         self.receiver.recv_timeout(Duration::from(within).min(Duration::from_secs(3600))).ok()
     }

@@ -143,7 +143,8 @@ fn kernel(rates: &Rates) -> Option<&Kernel> {
     Some(&rates.kernel.as_ref()?.figures)
 }
 
-/// The sum of a metric over all programs. The second argument of `figure` is the length of the interval in seconds.
+/// The sum of a metric over all programs. The second argument of `figure`, which returns the metric, is the length of
+/// the interval in seconds.
 fn programs(rates: &Rates, figure: fn(&Program, f64) -> Option<f64>) -> Option<f64> {
     let process = rates.process.as_ref().filter(|process| !process.figures.process.is_empty())?;
     let seconds = process.length().as_secs_f64();

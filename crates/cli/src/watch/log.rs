@@ -48,8 +48,8 @@ impl Logs {
         Ok(Logs(GroupName::ALL.map(|group| Log::new(group, directory)).into()))
     }
 
-    /// Adds a line for each group that was sampled in this tick. Calls `say` with a message at the first write error,
-    /// and when writing works again.
+    /// Adds a line for each group of metrics in this sample. Calls `say` with a message at the first write error, and
+    /// when writing works again.
     pub fn write(&mut self, tick: &Tick, say: &mut impl FnMut(String)) {
         let at = humantime::format_rfc3339_millis(tick.at).to_string();
         for (group, line) in tick.rates.log_lines(&at) {

@@ -32,12 +32,12 @@ pub struct WatchOptions {
     pub view: View,
 }
 
-/// The reason why the loop ended.
+/// The reason why a watch ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StopReason {
-    /// The duration or the number of intervals was reached.
+    /// The watch reached the duration or the number of intervals that the user specified.
     Planned,
-    /// The watch was stopped earlier.
+    /// The watch was stopped before its planned end.
     Stopped,
 }
 
@@ -63,7 +63,8 @@ impl WatchOptions {
         }
         let mut intervals = intervals(args)?;
         if args.once {
-            // With --once, all groups need the same interval, so that one interval has metrics of every group.
+            // With --once, all groups of metrics need the same interval, so that a single interval has metrics of every
+            // group.
             let longest = GroupName::ALL.iter().filter_map(|&group| intervals.get(group)).max();
             for group in GroupName::ALL {
                 intervals.set(group, intervals.get(group).and(longest));

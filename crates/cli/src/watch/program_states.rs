@@ -2,7 +2,7 @@
 
 use brimful_monitor::{Membership, ProcessSelector, Sample};
 
-/// The state of each watched program, to report changes.
+/// The last known state of each watched program, with which changes are detected.
 pub struct ProgramStates {
     programs: Vec<(ProcessSelector, State)>,
 }
@@ -20,12 +20,12 @@ enum State {
 }
 
 impl ProgramStates {
-    /// All programs are in an unknown state at first.
+    /// Sets the state of all programs to unknown.
     pub fn new(programs: &[ProcessSelector]) -> ProgramStates {
         ProgramStates { programs: programs.iter().map(|program| (program.clone(), State::Unknown)).collect() }
     }
 
-    /// Messages after a sample, which say that a program is missing, has started or has ended.
+    /// Messages about changes since the previous sample: a program is missing, has started or has ended.
     pub fn status_messages(&mut self, sample: &Sample) -> Vec<String> {
         let programs = sample.groups.process.iter().flatten();
         let mut news = Vec::new();

@@ -18,7 +18,7 @@ use std::net::{SocketAddr, TcpListener};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
-/// Maximum size of a request in bytes. Prometheus sends about 500.
+/// Maximum size of an HTTP request in bytes. A request of Prometheus has about 500.
 const MAX_REQUEST: usize = 8 << 10;
 const MAX_HEADERS: usize = 64;
 
@@ -37,7 +37,7 @@ struct Latest {
     samples: u64,
 }
 
-/// The pages that the exporter serves.
+/// The responses that the exporter sends.
 struct Pages {
     hosts: Hosts,
     latest: Arc<Mutex<Latest>>,
@@ -66,7 +66,7 @@ impl Exporter {
         Ok(Exporter { address, latest })
     }
 
-    /// Replaces the latest counters of those groups of metrics that this sample contains.
+    /// Replaces the latest counters of the groups of metrics that this sample contains.
     pub fn publish(&self, sample: &Sample) {
         let mut latest = lock(&self.latest);
         latest.sample.update(sample.clone());

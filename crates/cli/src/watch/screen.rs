@@ -1,4 +1,4 @@
-//! The live screen: a sentence about the bottleneck, and the metrics of every group below it, on one page.
+//! The live screen of a watch: a sentence about the bottleneck, and the metrics of every group below it, on one page.
 //!
 //! A frame depends only on a [`ScreenState`]. The terminal is restored however the watch ends, even if it ends by a
 //! panic or a signal.
@@ -29,7 +29,7 @@ pub struct Screen {
 impl Screen {
     /// Switches the terminal to the screen, and draws the first frame.
     pub fn open(options: &WatchOptions) -> anyhow::Result<Screen> {
-        // After a panic, ratatui restores the terminal. Otherwise `drop` does.
+        // After a panic, a hook of ratatui restores the terminal. In all other cases, `drop` restores it.
         let terminal = ratatui::try_init().context("cannot draw on this terminal: use --quiet, or pipe to `cat`")?;
         let mut screen = Screen { terminal, picture: ScreenState::new(options), notices: Vec::new() };
         screen.draw()?;

@@ -1,4 +1,4 @@
-//! A running monitor: takes samples when they are due, and keeps the latest rates and the history.
+//! A running watch: takes samples when they are due, and keeps the latest rates and the history.
 
 use super::options::WatchOptions;
 use brimful_core::Nanos;
@@ -9,7 +9,7 @@ use brimful_os::clock;
 use std::collections::BTreeMap;
 use std::time::SystemTime;
 
-/// A running watch.
+/// A running watch of a server, with its latest metrics.
 pub struct Session {
     meter: Meter,
     schedule: Schedule,
@@ -17,7 +17,7 @@ pub struct Session {
     history: History,
     /// The latest metrics of each group.
     current: Rates,
-    /// The start of the watch, by `CLOCK_MONOTONIC`.
+    /// The start of the watch, as a time of `CLOCK_MONOTONIC`.
     began: Nanos,
     /// CPU time of this process at the start of the watch.
     cpu_before: Nanos,
@@ -25,7 +25,7 @@ pub struct Session {
     host_probe: HostProbe,
 }
 
-/// One sample, and the rates since the previous samples.
+/// One sample of a watch, and the rates since the previous samples.
 pub struct Tick {
     /// Time by the wall clock, which may be changed during the watch.
     pub at: SystemTime,
@@ -43,7 +43,7 @@ impl Session {
         if options.once {
             sampler.require_processes()?;
         }
-        // The speed is measured only once, so the prober and its buffer are dropped.
+        // The speed of this host is measured only once, so the prober and its buffer are dropped.
         let host_probe = Prober::new().measure();
         let began = clock::now();
         Ok(Session {
@@ -92,7 +92,7 @@ impl Session {
         bottleneck(&self.current)
     }
 
-    /// For each kind of metrics, a text that says where the metrics come from or why they are unknown.
+    /// For each kind of metric, a text with the source of the metric, or with the reason why it is unknown.
     pub fn sources(&self) -> BTreeMap<String, String> {
         self.meter.sources()
     }

@@ -18,7 +18,7 @@ pub fn build(magic: &str, version: &str, scratch: &ScratchDirectory) -> anyhow::
     let apxs = find_in_path(&["apxs2", "apxs"]).with_context(|| format!("no apxs is installed here: {PACKAGE}"))?;
     let headers = query(&apxs, "INCLUDEDIR")?;
     check_headers(Path::new(&headers), magic, version)?;
-    // The compiler's name may be followed by flags, as in `gcc -m64`.
+    // The variable `CC` may contain flags after the compiler's name, as in `gcc -m64`.
     let compiler = query(&apxs, "CC")?;
     let mut words = compiler.split_whitespace();
     let name = words.next().unwrap_or("cc");

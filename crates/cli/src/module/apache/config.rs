@@ -3,7 +3,8 @@
 use crate::module::server::ConfigFile;
 use std::path::{Path, PathBuf};
 
-/// The server's root directory, and the patterns that its configuration includes outside of all sections.
+/// Returns the server's root directory, and the patterns of the files that its configuration includes outside of all
+/// sections.
 pub fn includes(text: &str, root: &Path) -> (PathBuf, Vec<String>) {
     let mut root = root.to_owned();
     let mut found = Vec::new();

@@ -12,8 +12,8 @@ use std::path::{Path, PathBuf};
 
 /// Directory with the sources that Debian's package nginx-dev installs.
 const DEBIAN_SOURCES: &str = "/usr/share/nginx/src";
-/// Minimum number of digits in a signature after its first three numbers, to find signatures among other text. No
-/// version of nginx has a shorter signature.
+/// Minimum number of digits in nginx's signature after the first three numbers, with which a signature is distinguished
+/// from other text. No version of nginx has fewer.
 const MIN_DIGITS: usize = 30;
 
 /// Compiles the module in a scratch directory.
@@ -64,7 +64,7 @@ fn last(text: &str) -> &str {
     text.lines().rev().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default()
 }
 
-/// The directory of nginx's sources, whose version is checked.
+/// The directory of nginx's sources. An error if they are of another version.
 fn sources(number: &str, named: Option<&Path>) -> anyhow::Result<PathBuf> {
     let directory = named.unwrap_or(Path::new(DEBIAN_SOURCES));
     let place = directory.display();
@@ -100,7 +100,7 @@ fn link_sources(source: &Path, directory: &Path) -> anyhow::Result<()> {
     fs::create_dir(directory).with_context(cannot)?;
     for entry in fs::read_dir(source).with_context(cannot)? {
         let entry = entry.with_context(cannot)?;
-        // The output of an earlier build is skipped.
+        // The output of an earlier build of nginx is skipped.
         if !["objs", "Makefile"].iter().any(|made| entry.file_name() == *made) {
             symlink(entry.path(), directory.join(entry.file_name())).with_context(cannot)?;
         }
@@ -124,14 +124,15 @@ fn configure_arguments(arguments: &[String], module: &Path) -> Vec<String> {
             .any(|path| !Path::new(path).is_dir())
     };
     let kept = arguments.iter().filter(|argument| !is_of_others(argument) && !is_elsewhere(argument)).cloned();
-    // nginx is built with -Werror, and newer compilers warn about more, so -Wno-error is added. If --with-cc-opt occurs
-    // twice, the last one applies.
+    // nginx is built with -Werror, and newer compilers have more warnings, so -Wno-error is added to --with-cc-opt.
+    // Only the last --with-cc-opt has an effect.
     let options = argument(arguments, "--with-cc-opt").unwrap_or_default();
     kept.chain([format!("--with-cc-opt={options} -Wno-error"), format!("--add-dynamic-module={}", module.display())])
         .collect()
 }
 
-/// The signature in a program or module: `8,4,8,` followed by one digit for each build option that must agree.
+/// The signature in a program or module: `8,4,8,` followed by one digit for each build option. A module must have the
+/// same signature as the program.
 pub fn signature(bytes: &[u8]) -> Option<&str> {
     let starts = bytes.windows(6).enumerate().filter(|(_, window)| {
         matches!(window, [a, b',', c, b',', d, b','] if [a, c, d].iter().all(|size| size.is_ascii_digit()))

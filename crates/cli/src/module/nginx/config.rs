@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-/// An `include` directive.
+/// An `include` directive of nginx's configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Include {
     /// The blocks around the directive, like `http` or `http server`; empty at the top level.
@@ -21,7 +21,7 @@ impl Include {
     }
 }
 
-/// The `include` directives of a configuration file, in their order.
+/// The `include` directives of a configuration file, in the order of the file.
 pub fn includes(text: &str) -> Vec<Include> {
     let mut found = Vec::new();
     let mut blocks: Vec<String> = Vec::new();
@@ -47,7 +47,7 @@ pub fn includes(text: &str) -> Vec<Include> {
     found
 }
 
-/// The words of a line, as `nginx -V` prints its arguments. Words may be quoted.
+/// The words of a line that `nginx -V` prints. Words may be quoted.
 pub fn words(line: &str) -> Vec<String> {
     let mut words = Vec::new();
     let mut word: Option<String> = None;

@@ -17,12 +17,12 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 const SUFFIX: &str = ".partial";
-/// Maximum number of attempts to find a free name.
+/// Maximum number of temporary names that are tried.
 const ATTEMPTS: usize = 100;
-/// The longest file name, in bytes.
+/// Maximum length of a file name, in bytes.
 const NAME_MAX: usize = 255;
 
-/// A file that will replace the file with its final name.
+/// A file with a temporary name that will replace the file with its final name.
 #[derive(Debug)]
 pub struct Replacement {
     file: File,

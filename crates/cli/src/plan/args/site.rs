@@ -1,4 +1,4 @@
-//! The flags of `brimful plan calibrate --log`, and the parsers of their values.
+//! The flags of `brimful plan calibrate --log` that apply to access logs only, and the parsers of their values.
 
 use crate::testbed::args::bits_per_s;
 use brimful_accesslog::profile::SizeRanges;
@@ -54,7 +54,7 @@ pub struct AttributionChoice {
     pub rule: RuleName,
 }
 
-/// A rule that divides the busy time of a resource among the classes of requests.
+/// A rule that divides the busy time of a resource among the classes of requests, such as by bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RuleName {
     Automatic,
@@ -68,7 +68,7 @@ pub enum RuleName {
 }
 
 impl RuleName {
-    /// The names of the rules, as text for messages.
+    /// The names of the rules in messages.
     pub const NAMES: &str = "auto, regression, line, size, bytes, requests, or the name of a class";
 }
 
@@ -109,7 +109,7 @@ impl FromStr for SingleClassRecord {
     type Err = String;
 
     fn from_str(text: &str) -> Result<SingleClassRecord, String> {
-        // If the whole text is an existing path, it is not split at `=`.
+        // A value that is an existing path is not split at `=`.
         let is_path = std::path::Path::new(text).exists();
         match text.split_once('=').filter(|_| !is_path) {
             Some((class, path)) if class.is_empty() || path.is_empty() => {

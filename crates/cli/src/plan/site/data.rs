@@ -1,4 +1,5 @@
-//! The data of a web site: requests and utilizations by time step, and the demands that are known in advance.
+//! The data of a web site: requests and utilizations in each time step, and the service demands that are known in
+//! advance.
 
 use super::CPU;
 use super::known::KnownDemands;
@@ -9,12 +10,12 @@ use crate::plan::utilization::Utilization;
 use brimful_core::model::{ClassKind, ModelClass, Scheduling, Station, StationKind};
 use brimful_estimate::site::{SiteDemands, SiteOptions, SiteStep, site_demands};
 
-/// The data of a web site, and the demands that are known in advance.
+/// The measured data of a web site, and the service demands that are known in advance.
 pub(super) struct SiteData<'a> {
     args: &'a CalibrateArgs,
     utilization: &'a Utilization,
     counted: &'a StepCounts,
-    /// Demands that are known from Records of one class alone, or from flags.
+    /// Service demands that are known from Records of one class alone, or from flags.
     pub known: KnownDemands,
     /// Indices of the time steps that are used, from [`StepCounts::steps`].
     pub used_steps: Vec<usize>,
@@ -44,7 +45,7 @@ impl<'a> SiteData<'a> {
         self.sums(&self.counted.requests)
     }
 
-    /// Mean size of the responses of each class, in bytes.
+    /// Mean size of the responses of each class in the used steps, in bytes.
     pub fn mean_bytes(&self) -> Vec<f64> {
         let bytes = self.sums(&self.counted.bytes);
         bytes.iter().zip(self.requests()).map(|(bytes, requests)| bytes / requests.max(1.0)).collect()
@@ -74,7 +75,7 @@ impl<'a> SiteData<'a> {
 
     /// The used time steps, with the requests and with the busy time of one resource.
     pub fn steps(&self, resource: usize) -> Vec<SiteStep> {
-        // The utilization may be relative to all CPUs of the host, which may be more than the server can use.
+        // The utilization may be a fraction of all CPUs of the host, some of which the server cannot use.
         let shared_by = if resource == 0 { self.utilization.cpus.unwrap_or(self.servers(resource)) } else { 1 };
         site_steps(self.utilization, self.counted, &self.used_steps, resource, f64::from(shared_by))
     }
@@ -118,7 +119,8 @@ impl<'a> SiteData<'a> {
     }
 }
 
-/// The time steps of one resource. `servers` is the number of CPUs or disks that are busy if the resource's share is 1.
+/// The time steps with the busy time of one resource. `servers` is the number of CPUs or disks that are busy at a
+/// utilization of 1.
 fn site_steps(
     utilization: &Utilization,
     counted: &StepCounts,

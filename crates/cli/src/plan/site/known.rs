@@ -1,4 +1,4 @@
-//! Demands that are known independently of the time steps: from Records of runs of one class alone, and from flags.
+//! Service demands that are known independently of the logs: from Records of runs of one class alone, and from flags.
 
 use super::CPU;
 use crate::documents::{display_name, read_record};
@@ -10,12 +10,12 @@ use brimful_estimate::{SizePoint, fit_size};
 use brimful_model::Estimate;
 use std::collections::BTreeMap;
 
-/// Minimum number of runs, of different response sizes, to which a line is fitted.
+/// Minimum number of runs with different response sizes for fitting a line.
 const MIN_POINTS: usize = 3;
-/// A mean response size above this, in bytes, shows that responses have a body. A head alone is smaller.
+/// Maximum mean response size, in bytes, at which responses may have no body. A response head is smaller than this.
 const MAX_HEAD_BYTES: f64 = 4096.0;
 
-/// Known demands of all resources.
+/// Known service demands at all resources.
 #[derive(Debug, Default)]
 pub(super) struct KnownDemands {
     /// Each demand with a text that names its source, by resource and class.
@@ -74,7 +74,7 @@ impl KnownDemands {
         self.intercepts.get(resource).copied()
     }
 
-    /// Adds the demands of a run of one class at the CPU and at the disks.
+    /// Adds the service demands that a run of one class alone measured at the CPU and at the disks.
     fn add_run(
         &mut self,
         run: &SingleClassDemands,

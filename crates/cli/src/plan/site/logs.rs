@@ -13,7 +13,8 @@ use std::io::Read;
 
 /// Number of bytes of a log that are searched for a timestamp with an offset from UTC.
 const HEAD_BYTES: u64 = 64 * 1024;
-/// With at most this many steps, the first and the last step are used, although the logs may cover only a part of them.
+/// Maximum number of time steps with which the first and the last step are used, although the logs may cover only a
+/// part of them.
 const FEW_STEPS: usize = 10;
 
 /// The profile of the traffic in the logs. It defines the size classes.
@@ -174,8 +175,8 @@ pub(super) fn zone(logs: &[String]) -> Option<TimeZone> {
     Offset::from_seconds(offset_s).ok().map(TimeZone::fixed)
 }
 
-/// The offset, in seconds east of UTC, of the first time in a text like `10/Oct/2000:13:55:36 -0700` or
-/// `2000-10-10T13:55:36-07:00`.
+/// Returns the offset from UTC, in seconds, of the first time in a text like `10/Oct/2000:13:55:36 -0700` or
+/// `2000-10-10T13:55:36-07:00`. It is positive east of Greenwich.
 fn offset_s(text: &[u8]) -> Option<i32> {
     text.windows(9).enumerate().find_map(|(at, clock)| {
         let [b':' | b'T', _, _, b':', _, _, b':', _, _] = clock else { return None };

@@ -9,8 +9,8 @@ use brimful_model::{LinkPath, Transfer};
 
 const BITS: f64 = 8.0;
 
-/// Adds the stations that the flags ask for. `mean_bytes` is the mean size of the responses of each class. Returns
-/// notes about them.
+/// Adds the network stations that the flags request. `mean_bytes` is the mean size of the responses of each class.
+/// Returns notes for the user about these stations.
 pub(super) fn add(model: &mut Model, args: &SiteArgs, mean_bytes: &[f64]) -> Result<Vec<String>, UsageError> {
     let is_wanted = args.link.is_some() || args.rtt.is_some() || !args.access.is_empty();
     if !is_wanted {
@@ -79,7 +79,7 @@ fn push(model: &mut Model, name: &str, kind: StationKind, demands: Vec<f64>) -> 
     }
     model.stations.push(Station { name: name.to_owned(), kind, scheduling: Scheduling::Ps, ..Station::default() });
     if !model.demand_ci95_half_width.is_empty() {
-        // These demands are computed from exact sizes, so the half width of their intervals is 0.
+        // These demands are computed from exact sizes, so their confidence intervals have a half width of 0.
         model.demand_ci95_half_width.push(vec![0.0; demands.len()]);
     }
     model.demands.push(demands);

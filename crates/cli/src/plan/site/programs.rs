@@ -1,8 +1,8 @@
-//! Finds the program that used the CPU in outlying time steps, in which the requests do not explain the utilization.
-//! The data are process accounting, or a log of `brimful watch`.
+//! Finds the program that used the CPU in time steps whose utilization the requests do not explain (outliers). The data
+//! are process accounting, or a log of `brimful watch`.
 //!
-//! The result is the program whose use of the CPU rises most in the outlying steps, if it explains enough of the
-//! utilization. Menascé et al. (CMG 1999) found a job that used 37 % of the CPU in this way.
+//! The result is the program whose CPU use rises most in the outlying steps, if it explains enough of the utilization.
+//! Menascé et al. (CMG 1999) found a job that used 37 % of the CPU in this way.
 
 use crate::documents::display_name;
 use crate::exit::UsageError;
@@ -12,7 +12,7 @@ use brimful_report::plan::site::SiteProgram;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// A program is named if it accounts for at least this share of the busy time that requests do not explain.
+/// Minimum share of the busy time not explained by requests that a program must account for to be named.
 const MIN_EXPLAINED: f64 = 0.3;
 /// Length in bytes of a record of process accounting, version 3 (`struct acct_v3` in linux/acct.h).
 const RECORD: usize = 64;
@@ -107,7 +107,8 @@ fn process(record: &[u8]) -> Option<ProgramUse> {
     let length = name.iter().position(|byte| *byte == 0).unwrap_or(name.len());
     let name = String::from_utf8_lossy(&name[..length]).into_owned();
     let is_sane = elapsed.is_finite() && elapsed >= 0.0 && !name.is_empty();
-    // A process that ended within a tick is recorded with a lifetime of 0. It is assumed to have lived for one tick.
+    // A process that ended within one tick (0.01 s) is recorded with a lifetime of 0. It is assumed to have lived for
+    // one tick.
     is_sane.then(|| ProgramUse { name, from_s, to_s: from_s + elapsed.max(0.01), cpu_s })
 }
 
@@ -117,7 +118,7 @@ fn ticks(packed: u16) -> f64 {
     f64::from(packed & 0x1fff) * 8_f64.powi(i32::from(packed >> 13))
 }
 
-/// The program whose use of the CPU rises most in the outlying steps. `steps` are the start and length of all steps in
+/// The program whose CPU use rises most in the outlying time steps. `steps` has the start and length of all steps in
 /// seconds, including the outlying ones.
 pub(super) fn outlier_program(
     outliers: &[OutlyingStep],
@@ -147,7 +148,7 @@ pub(super) fn outlier_program(
     (excess(&most) >= MIN_EXPLAINED * unexplained).then_some(most)
 }
 
-/// CPU time of a program within these steps. It is assumed that the program used the CPU evenly in its interval.
+/// CPU time of a program within these time steps. The program is assumed to use the CPU evenly in its interval.
 fn cpu_time_within(used: &ProgramUse, steps: &[(f64, f64)]) -> f64 {
     // Steps are sorted by time.
     let first = steps.partition_point(|(from, seconds)| from + seconds <= used.from_s);

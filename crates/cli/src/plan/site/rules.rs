@@ -1,5 +1,5 @@
-//! For each resource, the rule by which the request classes share its busy time, from `--attribution` and
-//! `--as-the-paper`; and the description of the rule.
+//! The rules by which request classes share the busy time of each resource, from `--attribution` and `--as-the-paper`,
+//! and descriptions of these rules.
 
 use crate::exit::UsageError;
 use crate::plan::args::CalibrateArgs;
@@ -8,12 +8,13 @@ use brimful_core::quantity::{number, seconds};
 use brimful_estimate::EstimateError;
 use brimful_estimate::site::{RuleReason, SiteDemands, SiteRule};
 
-/// Rules of Menascé et al. (CMG 1999), §3.5. The CPU and disk3, which has the documents, are shared by size (Eq. 3).
-/// Requests share disk1, the system's disk, and disk2, the disk of the logs, equally (Eq. 4).
+/// Rules for dividing busy time in Menascé et al. (CMG 1999), §3.5. The busy time of the CPU and of disk3, which has
+/// the documents, is divided by size (Eq. 3). That of disk1, the system's disk, and disk2, the disk of the logs, is
+/// divided equally among requests (Eq. 4).
 const PAPER_RULES: [(&str, SiteRule); 4] =
     [("cpu", SiteRule::Size), ("disk1", SiteRule::Requests), ("disk2", SiteRule::Requests), ("disk3", SiteRule::Size)];
 
-/// A resource's rule, and the reason why it applies.
+/// The rule by which classes share a resource's busy time, and the reason why it applies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct ResourceRule {
     /// The rule by which classes share the busy time of the resource.
@@ -22,7 +23,7 @@ pub(super) struct ResourceRule {
     pub origin: Origin,
 }
 
-/// The reason why a rule applies.
+/// The reason why a rule for dividing busy time applies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Origin {
     /// The user did not choose a rule.
@@ -99,7 +100,7 @@ fn resolve(name: &RuleName, classes: &[String]) -> Result<SiteRule, UsageError> 
     })
 }
 
-/// Describes the rule that was used and the reason for it.
+/// Describes the rule that divided the busy time of a resource, and why it was used.
 pub(super) fn describe(found: &SiteDemands, from: Origin, classes: &[String], known: &[Option<String>]) -> String {
     let some_known = known.iter().any(Option::is_some);
     let rule = match found.rule {

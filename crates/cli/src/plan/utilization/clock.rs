@@ -1,12 +1,12 @@
-//! Parses times as monitors print them: dates in the order of a locale, clocks of 12 or 24 hours, and rarely a time
-//! zone.
+//! Parses times as monitors such as `sar` print them: dates in the order of a locale, clocks of 12 or 24 hours, and
+//! rarely a time zone.
 
 use brimful_forecast::Timestamp;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 
-/// If a time of day is earlier than the previous one by more than this, midnight has passed. Otherwise the clock was
-/// set back.
+/// Minimum step back of the time of day, in seconds, that means that midnight has passed. With a smaller step back, the
+/// clock was set back.
 const HALF_A_DAY_S: i64 = 43_200;
 
 /// Parses a time of day like `10:15:01`, optionally with `AM` or `PM` as the next word. Returns seconds since midnight
@@ -120,8 +120,8 @@ impl LineTimes {
         Some(())
     }
 
-    /// Moves on to the time of a header, at which the next interval starts. The time since the previous line is not an
-    /// interval.
+    /// Moves on to the time in a header, at which the next interval starts. There is no interval between the previous
+    /// line and the header.
     pub fn restart(&mut self, second: i64, zone: &TimeZone) -> Option<()> {
         self.advance_to(second, zone)?;
         self.before_ms = self.at_ms;

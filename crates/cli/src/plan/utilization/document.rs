@@ -16,6 +16,7 @@ struct Document {
     schema: Option<String>,
 }
 
+/// Reads the utilizations in a Record or a log.
 pub(super) fn read(text: &str) -> Result<Utilization, String> {
     match serde_json::from_str::<Document>(text).ok().and_then(|document| document.schema) {
         Some(schema) if schema == SCHEMA => of_record(&parse_record(text)?),

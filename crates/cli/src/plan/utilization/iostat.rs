@@ -8,14 +8,14 @@ use super::{CPU, Utilization};
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 
-/// The part of a report that the current line belongs to.
+/// The part of an `iostat` report (CPUs or disks) to which the current line belongs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Part {
     Cpu,
     Disks,
 }
 
-/// Whether the line is one that only `iostat` prints.
+/// Whether the line is a header that only `iostat` prints.
 pub(super) fn is_header(line: &str) -> bool {
     let mut words = line.split_whitespace();
     match words.next() {
@@ -25,6 +25,7 @@ pub(super) fn is_header(line: &str) -> bool {
     }
 }
 
+/// Reads utilizations from `iostat`'s reports. Times without a zone are read in `zone`.
 pub(super) fn read(text: &str, zone: &TimeZone) -> Result<Utilization, String> {
     let mut samples = Samples::default();
     let mut cpus = None;
@@ -84,7 +85,7 @@ pub(super) fn read(text: &str, zone: &TimeZone) -> Result<Utilization, String> {
     Ok(Utilization { cpus, has_local_times, notes, ..found })
 }
 
-/// The name of a line's resource, and its busy share.
+/// The name of the resource in a line, and its utilization.
 fn sample<'a>(part: Option<Part>, columns: &[&str], words: &[&'a str]) -> Option<(&'a str, f64)> {
     if words.len() != columns.len() {
         return None;

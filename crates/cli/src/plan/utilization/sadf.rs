@@ -5,6 +5,7 @@ use super::samples::{Samples, parse_number};
 use super::{CPU, Utilization, clock};
 use jiff::tz::TimeZone;
 
+/// Reads utilizations from `sadf`'s output. Local times are read in `zone`.
 pub(super) fn read(text: &str, zone: &TimeZone) -> Result<Utilization, String> {
     let mut columns: Vec<&str> = Vec::new();
     let mut samples = Samples::default();

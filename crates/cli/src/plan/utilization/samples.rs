@@ -1,4 +1,4 @@
-//! Collects busy shares, one interval and one resource at a time, and combines them into steps.
+//! Collects utilizations, one interval and one resource at a time, and combines them into time steps.
 
 use super::{CPU, Utilization, UtilizationStep};
 use std::collections::BTreeMap;
@@ -7,30 +7,32 @@ use std::collections::BTreeMap;
 /// is ignored.
 const MIN_PRESENCE: f64 = 0.5;
 
-/// Busy shares by interval (start and end, in milliseconds since 1970) and by resource.
+/// Utilizations by interval (start and end, in milliseconds since 1970) and by resource.
 #[derive(Default)]
 pub(super) struct Samples(BTreeMap<(i64, i64), BTreeMap<String, f64>>);
 
 impl Samples {
-    /// Adds a sample. Ignores intervals without length, and shares that are not finite.
+    /// Adds a utilization. Ignores intervals without length, and values that are not finite.
     pub fn add(&mut self, from_ms: i64, to_ms: i64, resource: &str, busy: f64) {
         if from_ms < to_ms && busy.is_finite() {
             self.0.entry((from_ms, to_ms)).or_default().insert(resource.to_owned(), busy.clamp(0.0, 1.0));
         }
     }
 
-    /// Adds `busy` to the busy share of a resource in an interval, for example the share of one of several programs.
+    /// Adds `busy` to the utilization of a resource in an interval, for example the CPU use of one of several programs.
     pub fn add_part(&mut self, from_ms: i64, to_ms: i64, resource: &str, busy: f64) {
         let before = self.0.get(&(from_ms, to_ms)).and_then(|at| at.get(resource)).copied().unwrap_or(0.0);
         self.add(from_ms, to_ms, resource, before + busy);
     }
 
+    /// Whether no utilization was added.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Combines the samples into steps. Intervals without a sample of every resource are left out. Single CPUs are
-    /// dropped if the mean of all CPUs is known, and resources that were never busy if another resource was busy.
+    /// Combines the samples into time steps. Intervals without a sample of every resource are left out. Single CPUs are
+    /// dropped if the mean of all CPUs is known. If any resource was busy, resources that were never busy are dropped,
+    /// too.
     pub fn finish(self) -> Utilization {
         let mut found: BTreeMap<&str, (usize, f64)> = BTreeMap::new();
         for (name, busy) in self.0.values().flatten() {

@@ -1,7 +1,7 @@
-//! Reads the output of `sar -u`, `sar -d`, `mpstat` and `pidstat`: a first line with the date, then for each activity a
-//! header and lines, each of which begins with a time of day. The time of a line is the end of its interval. The time
-//! of a header is the start of the first interval. Midnight is recognized by a time that is much earlier than the
-//! previous one. The shares of the programs that `pidstat` shows are added up.
+//! Reads the output of `sar -u`, `sar -d`, `mpstat` and `pidstat`: a first line with the date, then for each activity
+//! (CPUs, disks or programs) a header and lines, each of which begins with a time of day. The time of a line is the end
+//! of its interval. The time of a header is the start of the first interval. Midnight is recognized by a time that is
+//! much earlier than the previous one. The CPU shares of the programs that `pidstat` shows are added up.
 
 use super::clock::{self, LineTimes, time_of_day};
 use super::samples::{Samples, parse_number};
@@ -9,7 +9,7 @@ use super::{CPU, Utilization};
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 
-/// The activity that lines report.
+/// The activity (CPUs, disks or programs) that lines of the output report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Activity {
     Cpu,
@@ -17,12 +17,12 @@ enum Activity {
     Programs,
 }
 
-/// The state of the parser.
+/// The state of the parser of sar's output.
 #[derive(Default)]
 struct Reader<'a> {
     date: Option<Date>,
-    /// The times of each activity. A saved file has all lines of one activity before those of the next one, and each
-    /// activity begins at the start of the day.
+    /// The times of the lines of each activity. A file has all lines of one activity before those of the next one, and
+    /// the lines of each activity begin at the start of the day.
     times: [Option<LineTimes>; 3],
     activity: Option<Activity>,
     columns: Vec<&'a str>,
@@ -47,6 +47,7 @@ fn activity(columns: &[&str]) -> Option<Activity> {
     }
 }
 
+/// Reads utilizations from the output of `sar`, `mpstat` or `pidstat`. Times are read in `zone`.
 pub(super) fn read(text: &str, zone: &TimeZone) -> Result<Utilization, String> {
     let mut reader = Reader::default();
     for (number, line) in (1..).zip(text.lines()) {
@@ -109,7 +110,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// Adds the sample of a line.
+    /// Adds the utilization in a line of the current activity.
     fn sample(&mut self, fields: &[&str]) {
         let Some(LineTimes { before_ms, at_ms, .. }) = *self.line_times() else { return };
         let field = |name: &str| self.columns.iter().position(|column| *column == name).and_then(|at| fields.get(at));

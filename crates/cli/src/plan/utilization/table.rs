@@ -7,11 +7,11 @@ use brimful_forecast::Timestamp;
 use jiff::tz::TimeZone;
 use std::collections::BTreeMap;
 
-/// Highest value of a utilization that is a share. If any value exceeds this, all values are percentages.
+/// Maximum value of a utilization that is a fraction. If any value exceeds this, all values are percentages.
 const MAX_SHARE: f64 = 1.5;
 
-/// Reads a header like `time,cpu,disk`, followed by rows with the start of a step and the utilizations in that step.
-/// Moves the column `cpu` to the front.
+/// Reads a header like `time,cpu,disk`, followed by rows with the start of a time step and the utilizations in that
+/// step. Moves the column `cpu` to the front.
 pub(super) fn read(text: &str, zone: &TimeZone) -> Result<Utilization, String> {
     let mut rows = csv::parse(text).into_iter();
     let header = rows.next().ok_or_else(|| format!("it is empty: use {FORMATS}"))?;
@@ -42,7 +42,8 @@ pub(super) fn read(text: &str, zone: &TimeZone) -> Result<Utilization, String> {
     Ok(Utilization { steps: steps(&times, resources.len()), resources, has_local_times, ..Utilization::default() })
 }
 
-/// Makes the steps of the table. Each step lasts until the next one starts, but at most as long as the median step.
+/// Makes the time steps of the table. Each step lasts until the next one starts, but at most as long as the median
+/// step.
 fn steps(times: &BTreeMap<i64, Vec<f64>>, resources: usize) -> Vec<UtilizationStep> {
     let begin: Vec<i64> = times.keys().copied().collect();
     let mut gaps: Vec<i64> = begin.windows(2).map(|pair| pair[1].saturating_sub(pair[0])).collect();

@@ -1,4 +1,4 @@
-//! Tests with output in the form in which each monitor prints it.
+//! Tests of the parsers, with output in the form in which each monitor prints it.
 
 use super::*;
 use crate::access_logs::parse_zone;
@@ -18,7 +18,7 @@ fn read(text: &str) -> Utilization {
     parse(text, &TimeZone::UTC).unwrap_or_else(|error| panic!("{error}: {text}"))
 }
 
-/// The start of each step, in seconds after the first step.
+/// The start of each time step, in seconds after the first step.
 fn begins(found: &Utilization) -> Vec<i64> {
     found.steps.iter().map(|step| (step.start_ms - found.steps[0].start_ms) / 1000).collect()
 }
@@ -166,7 +166,8 @@ fn short_steps_are_merged() {
     assert_eq!((found.steps.len(), begins(&found)[1]), (20, 10));
     assert_eq!((found.steps[9].shares[0], found.steps[10].shares[0]), (0.25, 0.75));
     assert!(found.notes[0].contains("10.0 s"), "{:?}", found.notes);
-    // If there are few steps, they are not merged. Steps on both sides of a gap are not merged, either.
+    // If there are few time steps, they are not merged. Steps before and after a gap are not merged with one another,
+    // either.
     let few: String = text.lines().take(20).map(|line| line.to_owned() + "\n").collect();
     assert_eq!(read(&few).steps.len(), 19);
     let gap = "time,cpu\n".to_owned() + &(0..205).filter(|s| !(95..100).contains(s)).map(line).collect::<String>();
@@ -200,7 +201,7 @@ fn errors_say_what_to_do() {
     }
 }
 
-/// Checks the invariants of a `Utilization`.
+/// Checks the invariants of a [`Utilization`]: valid values, and steps in order that do not overlap.
 fn check(found: &Utilization) {
     assert!(!found.steps.is_empty() && !found.resources.is_empty());
     for step in &found.steps {
@@ -223,7 +224,7 @@ fn truncated_text_is_read_or_refused() {
 
 #[test]
 fn no_text_panics() {
-    // Marsaglia's xorshift generator (2003) gives the same texts on every machine.
+    // Pseudorandom changes by Marsaglia's xorshift generator (2003), so that every machine tests the same texts.
     let mut state = 0x2545_f491_4f6c_dd1d_u64;
     let mut below = |n: usize| {
         state ^= state << 13;

@@ -7,7 +7,7 @@ use super::{CPU, Utilization};
 use brimful_forecast::Timestamp;
 use jiff::tz::TimeZone;
 
-/// The columns of all versions of vmstat.
+/// The columns that all versions of vmstat print.
 const COLUMNS: [&str; 20] = [
     "r", "b", "swpd", "free", "buff", "cache", "inact", "active", "si", "so", "bi", "bo", "in", "cs", "us", "sy", "id",
     "wa", "st", "gu",
@@ -19,6 +19,7 @@ pub(super) fn is_header(line: &str) -> bool {
     words.starts_with(&["r", "b"]) && ["us", "sy", "id"].iter().all(|name| words.contains(name))
 }
 
+/// Reads utilizations from `vmstat`'s output. Times without a zone are read in `zone`.
 pub(super) fn read(text: &str, zone: &TimeZone) -> Result<Utilization, String> {
     let mut samples = Samples::default();
     let (mut columns, mut named): (Vec<&str>, Option<TimeZone>) = (Vec::new(), None);

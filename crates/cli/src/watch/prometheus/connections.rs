@@ -1,5 +1,5 @@
-//! The connections of the HTTP server. One thread serves all of them and never blocks on any of them: a client that
-//! sends half a request delays no other client.
+//! The connections of the HTTP server that serves metrics. One thread serves all of them and never blocks on any of
+//! them: a client that sends half a request delays no other client.
 //!
 //! The number and the duration of connections are limited. If there are too many, the oldest connection is closed and
 //! never the newest, so that a client that sends its request at once always gets a response.
@@ -18,7 +18,7 @@ pub const REQUEST_TIMEOUT: Duration = Duration::from_secs(5);
 /// A function that makes the response to a request. It returns `None` while the request is incomplete.
 pub type Reply<'a> = &'a dyn Fn(&[u8]) -> Option<String>;
 
-/// A listening socket and its connections.
+/// A listening socket and its open connections.
 pub struct Connections {
     listener: TcpListener,
     /// The open connections, beginning with the oldest, which is the first to reach its time limit.
@@ -50,7 +50,7 @@ impl Connections {
         fds.extend(self.open.iter().map(|connection| PollFd::new(&connection.socket, wanted(connection))));
         let left = self.open.front().map(|oldest| oldest.until.saturating_duration_since(now));
         let left = left.map(|left| Timespec { tv_sec: left.as_secs() as i64, tv_nsec: left.subsec_nanos().into() });
-        // A signal may end the wait early. In that case there is nothing to do.
+        // An error is ignored: a signal may end the wait early.
         let _ = poll(&mut fds, left.as_ref());
     }
 
@@ -61,7 +61,8 @@ impl Connections {
         self.accept(now, reply);
         while let Some(oldest) = self.open.front().filter(|oldest| oldest.until <= now) {
             if oldest.response.is_none() {
-                // If the socket's buffer is full, the response is not sent, because it is too late to wait.
+                // A full socket buffer is ignored: the connection is closed without the response, because its time
+                // limit is reached.
                 let _ = (&oldest.socket).write(self.timeout_response.as_bytes());
             }
             self.open.pop_front();

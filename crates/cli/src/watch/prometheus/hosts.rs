@@ -13,7 +13,7 @@ pub struct Hosts {
 }
 
 impl Hosts {
-    /// Accepts this host's own name, and the given names.
+    /// Accepts the name of this host, and the names in `given`.
     pub fn new(given: &[String]) -> Hosts {
         let own = rustix::system::uname().nodename().to_string_lossy().into_owned();
         Hosts { own, given: given.to_vec() }

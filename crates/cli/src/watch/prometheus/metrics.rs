@@ -1,7 +1,7 @@
 //! Formats a sample in Prometheus's text format, version 0.0.4 (prometheus.io/docs/instrumenting/exposition_formats).
 //!
-//! Counters have the values of the kernel or the server, in base units. Unknown metrics are left out. Counters of
-//! programs count from the start of the watch.
+//! Counters have the values that the kernel or the server reports, in base units such as seconds. Unknown metrics are
+//! left out. Counters of programs count from the start of the watch.
 
 mod requests;
 mod sockets;
@@ -17,7 +17,7 @@ use brimful_os::clock;
 use std::collections::BTreeSet;
 use std::fmt::{Display, Write};
 
-/// All metrics of a sample that are known.
+/// The text of the metrics page, with all metrics of a sample that are known.
 pub fn text(sample: &Sample) -> String {
     let mut page = Page::default();
     monitor(&mut page);
@@ -227,7 +227,7 @@ fn process(page: &mut Page, programs: &[&ProgramSample]) {
     });
 }
 
-/// Makes names distinct by adding numbers to duplicates.
+/// Makes names distinct by adding numbers to repeated names.
 fn distinct<'n>(names: impl Iterator<Item = &'n str>) -> Vec<String> {
     let mut taken = BTreeSet::new();
     let name = |name: &str| {

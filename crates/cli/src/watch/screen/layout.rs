@@ -1,4 +1,4 @@
-//! The layout of a frame: a title, the bottleneck, the panels in one column or two, and the keys.
+//! The layout of a frame of the screen: a title, the bottleneck, the panels in one column or two, and the keys.
 
 use super::panels::{self, MakePanel, Panel, PanelSize};
 use super::picture::ScreenState;
@@ -35,7 +35,7 @@ const HELP: [&str; 16] = [
     "All figures with their sources:  brimful watch --once",
 ];
 
-/// Draws one frame.
+/// Draws one frame of the screen.
 pub fn draw(frame: &mut Frame<'_>, picture: &ScreenState) {
     let area = frame.area();
     let width = usize::from(area.width);
@@ -95,7 +95,7 @@ fn findings(picture: &ScreenState, width: usize, most: usize) -> Vec<Line<'stati
             line
         })
         .collect();
-    // The number of lines is constant, so that the panels below do not move between frames.
+    // The number of lines is always the same, so that the panels below do not move between frames.
     lines.resize(most.min(2).max(lines.len()), Line::default());
     lines
 }
@@ -188,7 +188,7 @@ mod tests {
         ScreenState::for_test(rates)
     }
 
-    /// Checks that the screen contains the parts in this order.
+    /// Checks that the screen contains the texts `parts` in this order.
     fn shows(screen: &[String], parts: &[&str]) {
         let text = screen.join("\n");
         let mut from = 0;

@@ -1,4 +1,4 @@
-//! The panels. Each consists of a heading and the lines below it.
+//! The panels of the screen. Each panel consists of a heading and the lines below it.
 
 mod cpus;
 mod requests;
@@ -20,13 +20,13 @@ use brimful_monitor::thresholds::USED_MEMORY_SHARE;
 use ratatui::style::{Color, Style as TextStyle};
 use ratatui::text::{Line, Span};
 
-/// A part of the screen: a heading, and lines below it.
+/// A panel of the screen: a heading, and lines of metrics below it.
 pub struct Panel {
     heading: Line<'static>,
     rows: Vec<Line<'static>>,
 }
 
-/// A function that makes a panel; `None` if there is nothing to show.
+/// A function that makes a panel. It returns `None` if the panel would have no content.
 pub type MakePanel = fn(&ScreenState, PanelSize) -> Option<Panel>;
 
 /// The space for a panel.
@@ -42,7 +42,7 @@ pub struct PanelSize {
 /// priorities are dropped.
 type Columns<const N: usize> = [(&'static str, usize, u8); N];
 
-/// Minimum width of the first column.
+/// Minimum width of a panel's first column, which contains names.
 const MIN_NAME_WIDTH: usize = 13;
 
 impl Panel {
@@ -63,13 +63,12 @@ impl Panel {
         1 + self.rows.len()
     }
 
-    /// The panel's lines, at most `height`. If lines are left out, the last line says how many.
+    /// The panel's lines, at most `height`. If lines are left out, the last line states how many.
     pub fn lines(mut self, height: usize, style: Style) -> Vec<Line<'static>> {
         let Some(room) = height.checked_sub(1) else { return Vec::new() };
         match self.rows.len() {
             rows if rows <= room => {}
-            // If there is room for only one line, that line shows metrics, and the heading has the number of missing
-            // lines.
+            // In a panel of two lines, the second line shows metrics, and the heading has the number of missing lines.
             rows if room < 2 => {
                 self.rows.truncate(room);
                 let title = self.heading.spans.first_mut().map(|title| title.content.to_mut());
@@ -369,7 +368,7 @@ fn machine_facts(kernel: &Kernel, style: Style) -> [Vec<Span<'static>>; 3] {
     ]
 }
 
-/// Lists items on indented lines without columns, on at most `most` lines.
+/// Distributes items without columns over at most `most` indented lines.
 fn indented(facts: &[Span<'static>], width: usize, most: usize) -> Vec<Line<'static>> {
     let mut lines = wrap_items(facts, "   ", width.saturating_sub(3), most);
     for line in &mut lines {

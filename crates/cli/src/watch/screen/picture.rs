@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 /// Time for which a notice is shown.
 const NOTICE_TIME: Nanos = Nanos::from_secs(30);
 
-/// Everything that a frame shows.
+/// The content of a frame of the screen.
 pub struct ScreenState {
     /// The name of this host.
     pub host: String,
@@ -27,7 +27,7 @@ pub struct ScreenState {
     pub findings: Vec<Finding>,
     /// The latest metrics of each group.
     pub rates: Rates,
-    /// Advice on how to get the most useful of the unknown metrics.
+    /// Advice on how to obtain the most useful one of the metrics that are unknown.
     pub hint: Option<String>,
     /// The last notice, and the elapsed time of the watch when the notice was set.
     notice: Option<(String, Nanos)>,
@@ -118,7 +118,7 @@ impl ScreenState {
         match key {
             ' ' => self.paused = !self.paused,
             '?' | 'h' => self.help = !self.help,
-            // The initial letter of a group of metrics hides the group, or shows it again.
+            // The key is the initial letter of a group of metrics, which is hidden or shown again.
             _ => GroupName::ALL
                 .into_iter()
                 .filter(|group| group.name().starts_with(key))
@@ -134,8 +134,8 @@ impl ScreenState {
     }
 }
 
-/// Advice on how to get the most useful of the unknown metrics that the user requested. If all requested metrics are
-/// known, names the programs that are not running.
+/// Advice on how to obtain the most useful one of the metrics that are unknown although the user requested them. If all
+/// requested metrics are known, names the programs that are not running.
 fn hint(sources: &BTreeMap<String, String>) -> Option<String> {
     const MOST_USEFUL_FIRST: [&str; 12] = [
         "listener",
@@ -164,7 +164,7 @@ fn hint(sources: &BTreeMap<String, String>) -> Option<String> {
 
 #[cfg(test)]
 impl ScreenState {
-    /// The state of the screen of an invented host.
+    /// The state of the screen for a fictitious host.
     pub fn for_test(rates: Rates) -> ScreenState {
         ScreenState {
             host: "web1".to_owned(),

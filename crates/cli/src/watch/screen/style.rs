@@ -56,17 +56,18 @@ impl Style {
         self.level(BUSY_SHARE, share)
     }
 
-    /// The text style of a value that is compared with thresholds: that of a finding of the same severity.
+    /// The text style of a value that is compared with thresholds. It is the style of a finding of the same severity.
     pub fn level(self, thresholds: Thresholds, value: f64) -> TextStyle {
         thresholds.severity_of(value).map_or(TextStyle::new(), |severity| self.severity(severity))
     }
 
-    /// The text style of a rate of losses: plain for zero, and the style of a reached limit for any other rate.
+    /// The text style of a rate of losses: plain for zero, and for any other rate the style of a value above its limit.
     pub fn loss(self, per_s: f64) -> TextStyle {
         if per_s > 0.0 { self.severity(Severity::Limit) } else { TextStyle::new() }
     }
 
-    /// A bar of several parts, each with its share of the bar's width, its character and its colour.
+    /// A bar that consists of several parts. Each part has its fraction of the bar's width, its character and its
+    /// colour.
     pub fn bar(self, width: usize, parts: &[(f64, char, Color)]) -> Vec<Span<'static>> {
         let mut spans = Vec::new();
         let mut end = 0;

@@ -8,10 +8,11 @@ use brimful_monitor::ModuleSample;
 use brimful_monitor::module::{ClassSample, ServerSample, TimesSample, start_ns};
 use std::fmt::Display;
 
-/// The octaves at which buckets end. Octave n ends at 256 ns · 2ⁿ, so the bounds are 1 µs to 17 s.
+/// The octaves (doublings of the time) at which buckets end. Octave n ends at 256 ns · 2ⁿ, so the bounds are 1 µs to 17
+/// s.
 const OCTAVES: std::ops::RangeInclusive<usize> = 2..=26;
 
-/// The labels and the sample of a class.
+/// The labels and the metrics of a request class.
 struct Class<'s> {
     server: &'s str,
     name: String,

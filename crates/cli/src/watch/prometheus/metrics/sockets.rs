@@ -1,5 +1,5 @@
-//! Metrics of requests at sockets. Requests are counted only part of the time. A second counter measures the time for
-//! which they are counted, so a rate is the number of requests divided by that time.
+//! Metrics of requests that are counted at the server's sockets. Requests are counted only part of the time. A second
+//! counter measures the time during which they are counted, so a rate is the number of requests divided by that time.
 
 use super::Page;
 use super::requests::{cumulative_buckets, seconds};

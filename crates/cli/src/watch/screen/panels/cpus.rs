@@ -1,5 +1,5 @@
-//! The panel of CPUs. Depending on the number of CPUs, each has a bar on a line of its own, a small bar, or one
-//! character.
+//! The panel of CPUs. Each CPU has a bar on a line of its own, a small bar or a single character, depending on the
+//! number of CPUs.
 
 use super::{Columns, Panel, PanelSize, cells, first_width, plain};
 use crate::watch::screen::picture::ScreenState;
@@ -11,9 +11,9 @@ use ratatui::style::Color;
 use ratatui::text::{Line, Span};
 
 const COLUMNS: Columns<5> = [("busy", 7, 4), ("user", 7, 3), ("system", 8, 2), ("intr", 7, 0), ("steal", 7, 1)];
-/// The panel's height is at most the height of the screen divided by this number.
+/// Reciprocal of the fraction of the screen's height that this panel may occupy.
 const HEIGHT_PART: usize = 6;
-/// Width of a small bar, including the CPU number and the share.
+/// Width of a small bar in columns, including the CPU number and the utilization.
 const SMALL_BAR_WIDTH: usize = 17;
 const LEVELS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 

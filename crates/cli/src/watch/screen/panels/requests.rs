@@ -57,7 +57,7 @@ fn texts(class: &ModuleClass) -> ([String; 2], [String; 7]) {
     (rates, [mean(parse), mean(process), p99, mean(log), time(cpu), mean(upstream), time(client)])
 }
 
-/// Items of the line about a whole server: its name, its workers, and totals over all classes.
+/// Items of the line about one server: its name, its workers, and totals over all classes.
 fn facts(server: &ModuleServer) -> Vec<String> {
     let mut facts = vec![server.name.clone()];
     if !server.recording {

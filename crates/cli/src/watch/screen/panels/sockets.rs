@@ -41,7 +41,7 @@ pub fn sockets(picture: &ScreenState, PanelSize { width, .. }: PanelSize) -> Opt
     (!ports.is_empty()).then_some(panel)
 }
 
-/// Items of the line about a whole port: its number, and totals over all sizes of responses.
+/// Items of the line about one port: its number, and totals over all sizes of responses.
 fn facts(port: &SocketPort, duty: f64) -> Vec<String> {
     let mut facts = vec![format!("port {}", port.port)];
     facts.push(or_unknown(port.requests_per_s, |per_s| format!("{}/s", compact(per_s))));
