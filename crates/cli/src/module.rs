@@ -113,7 +113,7 @@ fn manifest(kind: ServerKind, place: &ServerLocationArgs) -> anyhow::Result<Opti
 /// Finds the installed server of this kind. Only this function names the implementations of [`Server`].
 ///
 /// # Errors
-/// When the server is not installed, or does not report its version.
+/// Returns an error if the server is not installed, or does not report its version.
 fn find_server(kind: ServerKind, place: &ServerLocationArgs) -> anyhow::Result<Box<dyn Server>> {
     let absolute =
         |path: &PathBuf| std::path::absolute(path).with_context(|| format!("not a path: {}", path.display()));

@@ -22,7 +22,7 @@ const CONNECT_TIMEOUT: Nanos = Nanos::from_secs(3);
 /// The options of a run against this URL, with the request classes of its workload. The caller adds the load.
 ///
 /// # Errors
-/// When flags contradict one another or the URL, or the server cannot be reached.
+/// Returns an error if flags contradict one another or the URL, or the server cannot be reached.
 pub fn run_options(url: &str, args: &RequestArgs) -> anyhow::Result<RunOptions> {
     let workload = args.workload()?;
     let connections = &args.connections;

@@ -27,7 +27,7 @@ const MAX_LATENESS_US: f64 = 200.0;
 
 /// Runs the command in a test bed. Returns the command's exit code.
 pub fn main(args: &TestbedArgs) -> anyhow::Result<u8> {
-    let shape = shape(args)?;
+    let shape = network_settings(args)?;
     let fill = |word: &String| brimful_testbed::fill_addresses(word, shape.clients);
     let command: Vec<String> =
         args.command.iter().map(fill).collect::<Result<_, UnknownHostError>>().map_err(usage_error)?;
@@ -82,7 +82,7 @@ pub fn run_init(args: &TestbedInitArgs) -> anyhow::Result<u8> {
 }
 
 /// The settings of the emulated network that the flags describe.
-fn shape(args: &TestbedArgs) -> anyhow::Result<NetworkSettings> {
+fn network_settings(args: &TestbedArgs) -> anyhow::Result<NetworkSettings> {
     let rtts = match &args.rtts {
         None => Rtts::Spread(args.rtt),
         Some(path) => {

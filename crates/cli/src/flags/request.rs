@@ -244,7 +244,7 @@ impl ConnectionArgs {
     /// Checks that the endpoint supports the flags.
     ///
     /// # Errors
-    /// When a flag needs TCP and the endpoint is a Unix socket.
+    /// Returns an error if a flag needs TCP and the endpoint is a Unix socket.
     pub fn check(&self, endpoint: &Endpoint) -> Result<(), UsageError> {
         let problem = match (endpoint.port(), self.close, self.source_ip) {
             (None, Close::Rst, _) => "--close rst needs TCP: a Unix socket has no RST",

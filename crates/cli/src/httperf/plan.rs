@@ -65,7 +65,8 @@ pub fn warnings(options: &Options) -> Vec<String> {
 /// The plan of the test that these options describe.
 ///
 /// # Errors
-/// When the server's name cannot be resolved, a file cannot be read, or the options contradict one another.
+/// Returns an error if the server's name cannot be resolved, a file cannot be read, or the options contradict one
+/// another.
 pub fn plan(options: &Options) -> anyhow::Result<RunPlan> {
     if options.session_cookies && !options.has_sessions() {
         return Err(

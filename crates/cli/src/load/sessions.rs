@@ -69,7 +69,7 @@ impl SessionArgs {
     /// The load of `--wsess` or `--wsesslog`, before [`apply`](Self::apply) applies the flags that change sessions.
     ///
     /// # Errors
-    /// When the file cannot be read.
+    /// Returns an error if the file cannot be read.
     pub fn load(&self) -> anyhow::Result<Option<Load>> {
         let one_after_another = || SessionArrivals::Closed { users: 1, rest_s: Spread::Constant(0.0) };
         let sessions = match (&self.wsess, &self.wsesslog) {
@@ -94,7 +94,7 @@ impl SessionArgs {
     /// Applies the flags that change existing sessions, such as --session-rate and --pipelined, to the workload.
     ///
     /// # Errors
-    /// When a flag is given but the workload has no sessions.
+    /// Returns an error if a flag is given but the workload has no sessions.
     pub fn apply(&self, workload: &mut Workload, arrivals: &Arrivals) -> Result<(), UsageError> {
         let given_flags = [
             ("--burst-length", self.burst_length.is_some()),

@@ -56,7 +56,7 @@ impl CallTrace {
     /// The trace that the flags request, for a run with these options.
     ///
     /// # Errors
-    /// When the file cannot be written.
+    /// Returns an error if the file cannot be written.
     pub fn new(args: &TracingArgs, options: &RunOptions) -> anyhow::Result<CallTrace> {
         if args.print.is_none() && args.trace.is_none() {
             return Ok(CallTrace(None));
@@ -85,7 +85,7 @@ impl CallTrace {
     /// Prints the calls of `--print`, and closes the file of `--trace`.
     ///
     /// # Errors
-    /// When the file could not be written.
+    /// Returns an error if the file could not be written.
     pub fn finish(self) -> anyhow::Result<()> {
         let Some(calls) = self.0 else { return Ok(()) };
         let mut calls = lock(&calls);

@@ -41,7 +41,7 @@ impl Apache {
     /// Finds the server, and reads its version and build options.
     ///
     /// # Errors
-    /// When there is no Apache, or `-V` does not print its version.
+    /// Returns an error if there is no Apache, or `-V` does not print its version.
     pub fn find(binary: Option<&Path>, prefix: Option<PathBuf>, config: Option<PathBuf>) -> anyhow::Result<Apache> {
         let binary = match binary {
             Some(path) => resolve_program(path)?,

@@ -58,7 +58,8 @@ impl ProgramOutput {
 /// current one.
 ///
 /// # Errors
-/// When the program does not exist or cannot be started. Also when it exceeds the time limit; it is then killed.
+/// Returns an error if the program does not exist, cannot be started, or exceeds the time limit. In the last case, the
+/// program is killed.
 pub fn run<S: AsRef<OsStr>>(
     program: &Path,
     args: &[S],
@@ -130,7 +131,7 @@ pub fn find_in_path(names: &[&str]) -> Option<PathBuf> {
 /// The absolute path of a program that the user named.
 ///
 /// # Errors
-/// When the path is not an executable file.
+/// Returns an error if the path is not an executable file.
 pub fn resolve_program(path: &Path) -> anyhow::Result<PathBuf> {
     let whole = std::path::absolute(path).with_context(|| format!("not a path: {}", path.display()))?;
     match is_executable(&whole) {

@@ -37,7 +37,7 @@ struct Prepared {
 /// Installs the module.
 ///
 /// # Errors
-/// When something is missing, or the server rejects the new configuration. All changes are then undone.
+/// Returns an error if a requirement is missing, or the server rejects the new configuration. All changes are then undone.
 pub fn main(args: &InstallArgs) -> anyhow::Result<Exit> {
     let prepared = prepare(args)?;
     let server = &*prepared.server;

@@ -39,7 +39,7 @@ impl Journal {
     /// Writes or replaces a file that all users can read.
     ///
     /// # Errors
-    /// When the change fails. As with all changes of a journal, the file is then unchanged.
+    /// Returns an error if the change fails. As with all changes of a journal, the file is then unchanged.
     pub fn write(&mut self, path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
         let cannot = || format!("cannot write {}", path.display());
         let former = existing(path).with_context(cannot)?;

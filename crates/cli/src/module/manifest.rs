@@ -81,7 +81,7 @@ impl Manifest {
     /// Reads the manifest of a server; `None` if there is none.
     ///
     /// # Errors
-    /// When the file cannot be read, or is not a manifest of this kind of server.
+    /// Returns an error if the file cannot be read, or is not a manifest of this kind of server.
     pub fn read(path: &Path, kind: ServerKind) -> anyhow::Result<Option<Manifest>> {
         let mut text = String::new();
         let file = match File::open(path) {
@@ -107,7 +107,7 @@ impl Manifest {
     /// The manifest as JSON text.
     ///
     /// # Errors
-    /// When a path is not UTF-8.
+    /// Returns an error if a path is not UTF-8.
     pub fn text(&self) -> anyhow::Result<String> {
         Ok(serde_json::to_string_pretty(self).context("cannot write the manifest")? + "\n")
     }

@@ -31,7 +31,7 @@ impl Nginx {
     /// Finds the server, and reads its version and build arguments.
     ///
     /// # Errors
-    /// When there is no nginx, or `-V` does not print its version.
+    /// Returns an error if there is no nginx, or `-V` does not print its version.
     pub fn find(binary: Option<&Path>, prefix: Option<PathBuf>, config: Option<PathBuf>) -> anyhow::Result<Nginx> {
         let binary = match binary {
             Some(path) => resolve_program(path)?,

@@ -25,7 +25,7 @@ const CONFIG_FILE_NAMES: [&str; 5] =
 /// Removes the module.
 ///
 /// # Errors
-/// When the module was not installed, or the server's configuration needs it. All changes are then undone.
+/// Returns an error if the module was not installed, or the server's configuration needs it. All changes are then undone.
 pub fn main(args: &RemoveArgs) -> anyhow::Result<Exit> {
     let _interrupted = super::interrupt_flag()?;
     sources::remove_orphans();

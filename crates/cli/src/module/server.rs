@@ -41,7 +41,7 @@ pub trait Server {
     /// Checks that a module was built for this server.
     ///
     /// # Errors
-    /// When the module was built for another server, or this cannot be determined.
+    /// Returns an error if the module was built for another server, or this cannot be determined.
     fn check(&self, module: &[u8]) -> anyhow::Result<()>;
 
     /// The configuration files that make the server load the module.
@@ -53,7 +53,7 @@ pub trait Server {
     /// Runs the server's own test of its configuration. The inner error is the server's message.
     ///
     /// # Errors
-    /// When the test cannot be run.
+    /// Returns an error if the test cannot be run.
     fn test(&self) -> anyhow::Result<Result<(), String>>;
 
     /// Runs the server's own test of configuration files that its configuration does not include yet.
@@ -66,7 +66,7 @@ pub trait Server {
     /// Reloads the configuration of the running server without closing connections.
     ///
     /// # Errors
-    /// When the server is not running, or the caller has no permission to send it a signal.
+    /// Returns an error if the server is not running, or the caller has no permission to send it a signal.
     fn reload(&self) -> anyhow::Result<()>;
 
     /// The command that reloads the configuration like [`Server::reload`].
@@ -132,7 +132,7 @@ pub fn check_trust(server: &dyn Server, place: &ServerLocationArgs, manifest: &P
 /// The directive that turns the module on, with its argument, but without a semicolon.
 ///
 /// # Errors
-/// When the path of the shared-memory file contains characters that a configuration cannot express.
+/// Returns an error if the path of the shared-memory file contains characters that a configuration cannot express.
 pub fn directive(name: &str, settings: &Settings) -> anyhow::Result<String> {
     Ok(match &settings.memory {
         Some(path) => format!("{name} {}", quoted(path)?),
@@ -143,7 +143,7 @@ pub fn directive(name: &str, settings: &Settings) -> anyhow::Result<String> {
 /// A path as one word in the configuration of nginx and Apache, in quotes if needed.
 ///
 /// # Errors
-/// When the path is not absolute, or contains characters that have a meaning even in quotes.
+/// Returns an error if the path is not absolute, or contains characters that have a meaning even in quotes.
 pub fn quoted(path: &Path) -> anyhow::Result<String> {
     let plain =
         |text: &&str| text.starts_with('/') && text.chars().all(|c| !c.is_control() && !"\"'\\$;{}<>".contains(c));

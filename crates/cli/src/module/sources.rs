@@ -52,7 +52,7 @@ impl ScratchDirectory {
     /// Makes the directory and writes the sources.
     ///
     /// # Errors
-    /// When the directory for temporary files cannot be written.
+    /// Returns an error if the directory for temporary files cannot be written.
     pub fn new() -> anyhow::Result<ScratchDirectory> {
         remove_orphans();
         let now = SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default().as_nanos();

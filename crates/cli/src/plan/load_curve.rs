@@ -16,18 +16,18 @@ const MAX_CUSTOMERS: u32 = 1000;
 /// Computes the predictions of a model as a function of load: for open classes up to saturation, for a single closed
 /// class up to twice its population. Returns `None` for several closed classes, because their populations cannot be
 /// varied together, and if the computation would take too long.
-pub fn load_curve(outlook: &ModelResults, method: Method) -> Result<Option<Curve>, ModelError> {
-    if outlook.solution.as_ref().is_some_and(|solution| solution.method == Method::Simulation) {
+pub fn load_curve(results: &ModelResults, method: Method) -> Result<Option<Curve>, ModelError> {
+    if results.solution.as_ref().is_some_and(|solution| solution.method == Method::Simulation) {
         return Ok(None);
     }
-    let classes = &outlook.model.classes;
+    let classes = &results.model.classes;
     let open: f64 = classes.iter().filter_map(|class| class.rate).sum();
     let all_open = classes.iter().all(|class| class.kind == ClassKind::Open);
-    let range = match (outlook.stations.first(), classes.as_slice()) {
+    let range = match (results.stations.first(), classes.as_slice()) {
         (Some(limit), _) if all_open && open > 0.0 => {
             let highest = limit.saturation_rate * MAX_SHARE;
             // The curve extends at least to the arrival rate in the model.
-            let highest = if outlook.solution.is_some() { highest.max(open) } else { highest };
+            let highest = if results.solution.is_some() { highest.max(open) } else { highest };
             format!("rate={}..{highest}:{POINTS}", highest / POINTS as f64)
         }
         (_, [ModelClass { population: Some(n @ 1..=MAX_CUSTOMERS), .. }]) => {
@@ -36,5 +36,5 @@ pub fn load_curve(outlook: &ModelResults, method: Method) -> Result<Option<Curve
         _ => return Ok(None),
     };
     let scenario = Scenario { changes: vec![range.parse()?], ..Scenario::default() };
-    curve(&outlook.model, &scenario, method).map(Some)
+    curve(&results.model, &scenario, method).map(Some)
 }

@@ -33,8 +33,8 @@ pub fn main(args: &SolveArgs) -> anyhow::Result<Exit> {
 }
 
 fn by_formula(model: &Model, method: Method) -> Result<Solved, ModelError> {
-    let outlook = what_if(model, &Scenario::default(), &WhatIfOptions { method, ..WhatIfOptions::default() })?.before;
-    let Some(solution) = &outlook.solution else {
+    let results = what_if(model, &Scenario::default(), &WhatIfOptions { method, ..WhatIfOptions::default() })?.before;
+    let Some(solution) = &results.solution else {
         // The model is unstable, so `solve` fails. Its error names the overloaded station.
         return Err(solve(model, method).err().unwrap_or(ModelError::Inconsistent("the model has no solution".into())));
     };
@@ -42,8 +42,8 @@ fn by_formula(model: &Model, method: Method) -> Result<Solved, ModelError> {
     let caveat = seidmann_caveat(model, solution);
     let closed = model.classes.iter().all(|class| class.kind == ClassKind::Closed);
     let bounds = if closed { asymptotic_bounds(model)? } else { Vec::new() };
-    let curve = load_curve(&outlook, method)?;
-    let mut solved = Solved::new(outlook, percentiles, bounds, curve);
+    let curve = load_curve(&results, method)?;
+    let mut solved = Solved::new(results, percentiles, bounds, curve);
     solved.caveats.splice(0..0, caveat);
     Ok(solved)
 }

@@ -173,7 +173,7 @@ impl ReplayOutcome {
     /// Checks that the logs were read completely.
     ///
     /// # Errors
-    /// When the logs could not be read to their ends, so that the rest was not replayed.
+    /// Returns an error if the logs could not be read to their ends, so that the rest was not replayed.
     pub fn check_logs_read(self) -> anyhow::Result<()> {
         self.read_error.map_or(Ok(()), |error| Err(log_error(error)))
     }

@@ -13,7 +13,7 @@ const PACKAGE: &str = "run: apt-get install apache2-dev (elsewhere the package i
 /// Compiles the module in a scratch directory, for a server with this module magic number.
 ///
 /// # Errors
-/// When apxs, a compiler or headers are missing, or the headers belong to another server.
+/// Returns an error if apxs, a compiler or headers are missing, or the headers belong to another server.
 pub fn build(magic: &str, version: &str, scratch: &ScratchDirectory) -> anyhow::Result<PathBuf> {
     let apxs = find_in_path(&["apxs2", "apxs"]).with_context(|| format!("no apxs is installed here: {PACKAGE}"))?;
     let headers = query(&apxs, "INCLUDEDIR")?;

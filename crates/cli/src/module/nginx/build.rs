@@ -19,7 +19,7 @@ const MIN_DIGITS: usize = 30;
 /// Compiles the module in a scratch directory.
 ///
 /// # Errors
-/// When sources, a compiler or libraries are missing.
+/// Returns an error if sources, a compiler or libraries are missing.
 pub fn build(
     version: &str,
     arguments: &[String],

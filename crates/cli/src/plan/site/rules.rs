@@ -37,7 +37,7 @@ pub(super) enum Origin {
 /// For each resource, the rule by which the request classes share its busy time.
 ///
 /// # Errors
-/// When a flag names a resource or a class that does not exist, or gives two rules for the same resources, or when
+/// Returns an error if a flag names an unknown resource or class, if two rules are given for the same resource, or if
 /// `--as-the-paper` has no rule for a resource.
 pub(super) fn rules(
     args: &CalibrateArgs,
